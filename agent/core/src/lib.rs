@@ -1,0 +1,1 @@
+//! The agent's decisions: task state machine, limits, launch documents, reports.

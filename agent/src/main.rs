@@ -1,0 +1,3 @@
+//! The agent daemon of one execution host.
+
+fn main() {}

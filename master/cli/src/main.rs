@@ -1,0 +1,3 @@
+//! The gridwright command and the q* names it answers to.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The master's decisions: events, state, ledger, scheduling.

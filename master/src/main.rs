@@ -1,0 +1,3 @@
+//! The master daemon of a cell.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! QUIC transport and identity: endpoints, cluster CA, join tokens, frames on streams.

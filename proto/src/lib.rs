@@ -1,0 +1,25 @@
+//! The vocabulary of Gridwright and the messages its processes exchange.
+//!
+//! Everything here is a value: parsing, printing, comparing and encoding. There is no I/O, no clock, no thread and no
+//! unsafe code, so that the master, the agents, the commands and the simulator share one meaning of every word.
+
+pub mod amount;
+pub mod complex;
+pub mod conf;
+pub mod diagnostic;
+pub mod host;
+pub mod hostgroup;
+pub mod id;
+pub mod job;
+pub mod launch;
+pub mod limit;
+pub mod load;
+pub mod object;
+pub mod pe;
+pub mod policy;
+pub mod queue;
+pub mod request;
+pub mod restring;
+pub mod time;
+pub mod usage;
+pub mod wire;

@@ -1,0 +1,8 @@
+//! What travels between the processes: frames, and the messages in them.
+//!
+//! Encoding only. `quic` moves frames over streams, the daemons and commands over Unix sockets.
+
+pub mod agent;
+pub mod client;
+pub mod frame;
+pub mod view;

@@ -1,0 +1,1 @@
+//! Host facts and the external load-sensor protocol.

@@ -1,0 +1,1 @@
+//! What the tests share: the simulator, cells on this machine, captures.

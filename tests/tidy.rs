@@ -1,0 +1,1 @@
+//! House rules that the compiler does not check.
