@@ -1,1 +1,433 @@
-//! In the making.
+//! A job as it was submitted, what can be altered in it, and the letters that tell its state.
+
+use crate::id::{HostName, QueueInstanceName, UserName};
+use crate::request::{ResourceRequest, SlotRange, TaskRange};
+use crate::time::Wall;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Who a command comes from, as the kernel of the submitting host says (SO_PEERCRED and the name service there).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Login name.
+    pub user: UserName,
+    /// User id.
+    pub uid: u32,
+    /// Primary group id.
+    pub gid: u32,
+    /// Primary group name.
+    pub group: String,
+    /// Names of the supplementary groups.
+    #[serde(default)]
+    pub groups: Vec<String>,
+}
+
+/// What a job runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// A script that travels with the job.
+    Script {
+        /// The path as the user gave it; `STDIN` for a script from standard input.
+        path: String,
+        /// Its content, byte for byte.
+        content: Arc<[u8]>,
+    },
+    /// `-b y`: a command that exists on the execution host.
+    Command {
+        /// The command as given; arguments are in [`JobSpec::args`].
+        command: String,
+    },
+}
+
+/// A path for some hosts: `[[host]:]path` of `-o`, `-e`, `-i` and `-S`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPath {
+    /// The host it is for; none means every host that is not named otherwise.
+    #[serde(default)]
+    pub host: Option<HostName>,
+    /// The path, with pseudo variables and `~` still in it.
+    pub path: String,
+}
+
+/// `-pe name range`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeRequest {
+    /// The name or pattern.
+    pub name: String,
+    /// How many slots will do.
+    pub slots: SlotRange,
+}
+
+/// The holds of a job or task that people set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Holds {
+    /// Set and released by the owner.
+    pub user: bool,
+    /// Set and released by operators.
+    pub operator: bool,
+    /// Set and released by managers.
+    pub system: bool,
+}
+
+impl Holds {
+    /// Whether any is set.
+    pub fn any(self) -> bool {
+        self.user || self.operator || self.system
+    }
+}
+
+/// What a job asks for: resources, queues, a parallel environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Requests {
+    /// Hard `-l` requests in the order given, each attribute once.
+    pub hard: Vec<ResourceRequest>,
+    /// Soft `-l` requests.
+    pub soft: Vec<ResourceRequest>,
+    /// Hard `-q` list: patterns of cluster queues, `queue@host`, `queue@@group`.
+    pub hard_queues: Vec<String>,
+    /// Soft `-q` list.
+    pub soft_queues: Vec<String>,
+    /// `-masterq` list.
+    pub master_queues: Vec<String>,
+    /// `-pe`.
+    pub pe: Option<PeRequest>,
+}
+
+/// `-w`: what to do about a job that no queue instance could run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validation {
+    /// `n`: nothing.
+    #[default]
+    None,
+    /// `w`: warn and accept.
+    Warn,
+    /// `e`: refuse.
+    Refuse,
+    /// `v`: only say whether an empty cluster could run it.
+    Verify,
+    /// `p`: only say whether the cluster could run it now.
+    Poke,
+}
+
+/// `-m`: when to send mail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MailEvents {
+    /// At the beginning.
+    pub begin: bool,
+    /// At the end.
+    pub end: bool,
+    /// When aborted or rescheduled.
+    pub abort: bool,
+    /// When suspended.
+    pub suspend: bool,
+}
+
+/// A submission: everything `qsub` said. `qalter` makes a new version; nothing else changes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// `-N`, or the script's name.
+    pub name: String,
+    /// What to run.
+    pub program: Program,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Who submitted it. Overwritten by the daemon that accepted the command: a client cannot choose.
+    pub owner: Owner,
+    /// Where it was submitted. Overwritten in the same way.
+    pub submit_host: HostName,
+    /// The submitting directory (`SGE_O_WORKDIR`).
+    #[serde(default)]
+    pub submit_directory: String,
+    /// `-cwd` or `-wd`; none is the home directory.
+    #[serde(default)]
+    pub directory: Option<String>,
+    /// `-o`.
+    #[serde(default)]
+    pub stdout: Vec<HostPath>,
+    /// `-e`.
+    #[serde(default)]
+    pub stderr: Vec<HostPath>,
+    /// `-i`.
+    #[serde(default)]
+    pub stdin: Vec<HostPath>,
+    /// `-j y`.
+    #[serde(default)]
+    pub merge_stderr: bool,
+    /// `-S`.
+    #[serde(default)]
+    pub shell: Vec<HostPath>,
+    /// `-shell y|n` of a `-b y` job; none is yes.
+    #[serde(default)]
+    pub use_shell: Option<bool>,
+    /// `-v` and `-V`, and the `SGE_O_*` values of the submitting environment, in order.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
+    /// `-A`.
+    #[serde(default)]
+    pub account: Option<String>,
+    /// `-P`.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// `-p`, from -1023 to 1024.
+    #[serde(default)]
+    pub priority: i32,
+    /// `-js`.
+    #[serde(default)]
+    pub job_share: u32,
+    /// `-ot`, set by `qalter`.
+    #[serde(default)]
+    pub override_tickets: u32,
+    /// `-l`, `-q`, `-masterq`, `-pe`.
+    #[serde(default)]
+    pub requests: Requests,
+    /// `-t`; none for a job that is no array.
+    #[serde(default)]
+    pub array: Option<TaskRange>,
+    /// `-tc`; none is no limit of its own.
+    #[serde(default)]
+    pub task_concurrency: Option<u32>,
+    /// `-h`.
+    #[serde(default)]
+    pub holds: Holds,
+    /// `-hold_jid`, as given: numbers, names, patterns.
+    #[serde(default)]
+    pub predecessors: Vec<String>,
+    /// `-hold_jid_ad`, as given.
+    #[serde(default)]
+    pub array_predecessors: Vec<String>,
+    /// `-a`.
+    #[serde(default)]
+    pub start_after: Option<Wall>,
+    /// `-dl`.
+    #[serde(default)]
+    pub deadline: Option<Wall>,
+    /// `-r`; none leaves it to the queue.
+    #[serde(default)]
+    pub rerunnable: Option<bool>,
+    /// `-R y`.
+    #[serde(default)]
+    pub reserve: bool,
+    /// `-now y`.
+    #[serde(default)]
+    pub immediate: bool,
+    /// `-notify`.
+    #[serde(default)]
+    pub notify: bool,
+    /// `-m`.
+    #[serde(default)]
+    pub mail: MailEvents,
+    /// `-M`.
+    #[serde(default)]
+    pub mail_to: Vec<String>,
+    /// `-ac`, `-dc`, `-sc`: the context as it stands.
+    #[serde(default)]
+    pub context: Vec<(String, String)>,
+    /// `-w`.
+    #[serde(default)]
+    pub validation: Validation,
+}
+
+/// What `qalter` changes: every field that is present replaces the one of the specification.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobChanges {
+    /// `-N`.
+    pub name: Option<String>,
+    /// Arguments behind the script name.
+    pub args: Option<Vec<String>>,
+    /// `-cwd`, `-wd`.
+    pub directory: Option<String>,
+    /// `-o`.
+    pub stdout: Option<Vec<HostPath>>,
+    /// `-e`.
+    pub stderr: Option<Vec<HostPath>>,
+    /// `-i`.
+    pub stdin: Option<Vec<HostPath>>,
+    /// `-j`.
+    pub merge_stderr: Option<bool>,
+    /// `-S`.
+    pub shell: Option<Vec<HostPath>>,
+    /// `-v`, `-V`: the whole environment.
+    pub environment: Option<Vec<(String, String)>>,
+    /// `-A`.
+    pub account: Option<String>,
+    /// `-P`.
+    pub project: Option<String>,
+    /// `-p`.
+    pub priority: Option<i32>,
+    /// `-js`.
+    pub job_share: Option<u32>,
+    /// `-ot`.
+    pub override_tickets: Option<u32>,
+    /// `-hard -l`.
+    pub hard: Option<Vec<ResourceRequest>>,
+    /// `-soft -l`.
+    pub soft: Option<Vec<ResourceRequest>>,
+    /// `-hard -q`.
+    pub hard_queues: Option<Vec<String>>,
+    /// `-soft -q`.
+    pub soft_queues: Option<Vec<String>>,
+    /// `-masterq`.
+    pub master_queues: Option<Vec<String>>,
+    /// `-pe`.
+    pub pe: Option<PeRequest>,
+    /// `-t`: only allowed where it changes nothing.
+    pub array: Option<TaskRange>,
+    /// `-tc`.
+    pub task_concurrency: Option<u32>,
+    /// `-h`: see [`HoldChange`].
+    pub holds: Option<HoldChange>,
+    /// `-hold_jid`.
+    pub predecessors: Option<Vec<String>>,
+    /// `-hold_jid_ad`.
+    pub array_predecessors: Option<Vec<String>>,
+    /// `-a`.
+    pub start_after: Option<Wall>,
+    /// `-dl`.
+    pub deadline: Option<Wall>,
+    /// `-r`.
+    pub rerunnable: Option<bool>,
+    /// `-R`.
+    pub reserve: Option<bool>,
+    /// `-notify`.
+    pub notify: Option<bool>,
+    /// `-m`.
+    pub mail: Option<MailEvents>,
+    /// `-M`.
+    pub mail_to: Option<Vec<String>>,
+    /// `-ac name=value`: added to the context.
+    pub add_context: Vec<(String, String)>,
+    /// `-dc name`: removed from the context.
+    pub delete_context: Vec<String>,
+    /// `-sc`: replaces the context.
+    pub set_context: Option<Vec<(String, String)>>,
+    /// `-w`.
+    pub validation: Option<Validation>,
+}
+
+/// What `-h`, `qhold` and `qrls` do to the holds of tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HoldChange {
+    /// Holds that become set.
+    pub set: Holds,
+    /// Holds that become released.
+    pub release: Holds,
+}
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Waiting for its start.
+    #[default]
+    Pending,
+    /// Ordered to a host that has not confirmed the start.
+    Transferring,
+    /// Running.
+    Running,
+    /// Gone from the host; shown by `qstat -s z` for a while.
+    Finished,
+}
+
+/// Everything the state letters of `qstat` depend on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Condition {
+    /// How far it is.
+    pub phase: Phase,
+    /// Whether anything holds it: a person, a predecessor, or its start time does not (that one is `-a` and shows no `h`).
+    pub held: bool,
+    /// Whether it failed and waits for `qmod -cj`.
+    pub error: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Whether it ran before.
+    pub restarted: bool,
+    /// Suspended by `qmod -sj`.
+    pub suspended: bool,
+    /// Suspended with its queue.
+    pub queue_suspended: bool,
+    /// Suspended by a threshold.
+    pub threshold_suspended: bool,
+}
+
+impl Condition {
+    /// The letters under `state` in `qstat`, in the forms that programs know (CLIENTS rule 9).
+    pub fn letters(&self) -> String {
+        let mut letters = String::new();
+        let mut put = |on: bool, text: &str| {
+            if on {
+                letters.push_str(text);
+            }
+        };
+        put(self.deleting, "d");
+        put(self.error, "E");
+        match self.phase {
+            Phase::Pending => {
+                put(self.held, "h");
+                put(true, if !self.restarted { "qw" } else if self.held { "Rwq" } else { "Rq" });
+            }
+            Phase::Transferring | Phase::Running => {
+                let stopped = self.suspended || self.queue_suspended || self.threshold_suspended;
+                put(self.restarted, "R");
+                put(self.phase == Phase::Transferring, "t");
+                put(self.phase == Phase::Running && !stopped, "r");
+                put(self.suspended, "s");
+                put(!self.suspended && self.queue_suspended, "S");
+                put(!self.suspended && !self.queue_suspended && self.threshold_suspended, "T");
+            }
+            Phase::Finished => put(true, "z"),
+        }
+        letters
+    }
+}
+
+/// Slots that one queue instance gave to a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// The queue instance.
+    pub instance: QueueInstanceName,
+    /// How many of its slots; the first entry of a task's list holds the master.
+    pub slots: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_letters_are_those_that_programs_know() {
+        let pending = Condition::default();
+        let running = Condition { phase: Phase::Running, ..pending };
+        let moving = Condition { phase: Phase::Transferring, ..pending };
+        for (condition, letters) in [
+            (pending, "qw"),
+            (Condition { held: true, ..pending }, "hqw"),
+            (Condition { held: true, restarted: true, ..pending }, "hRwq"),
+            (Condition { restarted: true, ..pending }, "Rq"),
+            (Condition { error: true, ..pending }, "Eqw"),
+            (Condition { error: true, held: true, ..pending }, "Ehqw"),
+            (running, "r"),
+            (moving, "t"),
+            (Condition { restarted: true, ..running }, "Rr"),
+            (Condition { restarted: true, ..moving }, "Rt"),
+            (Condition { suspended: true, ..running }, "s"),
+            (Condition { queue_suspended: true, ..running }, "S"),
+            (Condition { threshold_suspended: true, ..running }, "T"),
+            (Condition { suspended: true, ..moving }, "ts"),
+            (Condition { suspended: true, restarted: true, ..moving }, "Rts"),
+            (Condition { deleting: true, ..running }, "dr"),
+            (Condition { deleting: true, suspended: true, restarted: true, ..running }, "dRs"),
+            (Condition { phase: Phase::Finished, ..pending }, "z"),
+        ] {
+            assert_eq!(condition.letters(), letters, "{condition:?}");
+        }
+    }
+}

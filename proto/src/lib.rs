@@ -3,6 +3,7 @@
 //! Everything here is a value: parsing, printing, comparing and encoding. There is no I/O, no clock, no thread and no
 //! unsafe code, so that the master, the agents, the commands and the simulator share one meaning of every word.
 
+pub mod accounting;
 pub mod amount;
 pub mod complex;
 pub mod conf;
@@ -10,7 +11,6 @@ pub mod diagnostic;
 pub mod host;
 pub mod hostgroup;
 pub mod id;
-pub mod job;
 pub mod launch;
 pub mod limit;
 pub mod load;

@@ -1,1 +1,65 @@
-//! In the making.
+//! Load reports: what a host tells the master about itself, and sensors about hosts and the cluster.
+
+use crate::id::{AttributeName, HostName};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One report of one agent. The first after a connection is full; later ones hold what changed.
+///
+/// Values are texts as Grid Engine transports them (`23196.035156M`, `0.250000`); the master reads them by the type of the
+/// attribute, because only it knows the complex.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// Counts the reports of one connection from 1; the master drops what is not newer.
+    pub sequence: u64,
+    /// Whether this replaces everything known, or changes it.
+    pub full: bool,
+    /// How long before sending the values were taken, in milliseconds.
+    #[serde(default)]
+    pub sampled_ago_ms: u64,
+    /// New and changed values by subject: the sending host, `global`, or another host that a sensor reports for.
+    #[serde(default)]
+    pub values: BTreeMap<HostName, BTreeMap<AttributeName, String>>,
+    /// Values that are no longer reported, by subject. Empty in a full report.
+    #[serde(default)]
+    pub withdrawn: BTreeMap<HostName, Vec<AttributeName>>,
+}
+
+/// The health of one load sensor, as its host sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SensorStatus {
+    /// The command line from the configuration.
+    pub command: String,
+    /// `running`, `failing`, `timed out`, `buffering suspected`, or `refused`.
+    pub health: String,
+    /// The user it runs as.
+    #[serde(default)]
+    pub user: String,
+    /// Its process, while it has one.
+    #[serde(default)]
+    pub pid: Option<u32>,
+    /// Seconds between requests.
+    #[serde(default)]
+    pub interval_s: u64,
+    /// Seconds after which a request without a block counts as timed out.
+    #[serde(default)]
+    pub deadline_s: u64,
+    /// Seconds until it is started again, while it is failing.
+    #[serde(default)]
+    pub back_off_s: Option<u64>,
+    /// Seconds since the last complete block.
+    #[serde(default)]
+    pub age_s: Option<u64>,
+    /// How often it was started again.
+    #[serde(default)]
+    pub restarts: u64,
+    /// What went wrong last.
+    #[serde(default)]
+    pub last_error: String,
+    /// The last lines of its standard error.
+    #[serde(default)]
+    pub stderr: Vec<String>,
+    /// How many values its last block held.
+    #[serde(default)]
+    pub values: u64,
+}

@@ -1,1 +1,264 @@
-//! In the making.
+//! What a task used, and the words for how it ended.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The measured use of one task on one host, all of its processes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Processor time in milliseconds.
+    pub cpu_ms: u64,
+    /// Memory integrated over time, in KiB times milliseconds.
+    pub mem_kib_ms: u64,
+    /// Bytes read and written.
+    pub io_bytes: u64,
+    /// Time spent waiting for I/O, in milliseconds.
+    pub iow_ms: u64,
+    /// Address space now, in bytes.
+    pub vmem_bytes: u64,
+    /// The largest address space seen, in bytes.
+    pub maxvmem_bytes: u64,
+    /// Resident memory now, in bytes.
+    pub rss_bytes: u64,
+    /// The largest resident memory seen, in bytes.
+    pub maxrss_bytes: u64,
+}
+
+impl Usage {
+    /// What two runs (or two hosts) used together: sums for what adds up, maxima for peaks.
+    pub fn plus(self, other: Usage) -> Usage {
+        Usage {
+            cpu_ms: self.cpu_ms.saturating_add(other.cpu_ms),
+            mem_kib_ms: self.mem_kib_ms.saturating_add(other.mem_kib_ms),
+            io_bytes: self.io_bytes.saturating_add(other.io_bytes),
+            iow_ms: self.iow_ms.saturating_add(other.iow_ms),
+            vmem_bytes: self.vmem_bytes.saturating_add(other.vmem_bytes),
+            maxvmem_bytes: self.maxvmem_bytes.max(other.maxvmem_bytes),
+            rss_bytes: self.rss_bytes.saturating_add(other.rss_bytes),
+            maxrss_bytes: self.maxrss_bytes.max(other.maxrss_bytes),
+        }
+    }
+}
+
+/// The `getrusage(2)` numbers of a task's processes, as accounting(5) lists them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rusage {
+    /// User time in milliseconds.
+    pub utime_ms: u64,
+    /// System time in milliseconds.
+    pub stime_ms: u64,
+    /// Largest resident set of any one process, in KiB.
+    pub maxrss_kib: u64,
+    /// Page faults without I/O.
+    pub minflt: u64,
+    /// Page faults with I/O.
+    pub majflt: u64,
+    /// File system input operations.
+    pub inblock: u64,
+    /// File system output operations.
+    pub oublock: u64,
+    /// Voluntary context switches.
+    pub nvcsw: u64,
+    /// Involuntary context switches.
+    pub nivcsw: u64,
+}
+
+/// The `failed` field of accounting(5): where in its life a task went wrong, 0 if nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Failed(pub u8);
+
+impl Failed {
+    /// Nothing failed; the exit status is the job's own.
+    pub const NO: Failed = Failed(0);
+    /// The start was ordered and never happened.
+    pub const BEFORE_JOB: Failed = Failed(1);
+    /// The prolog failed.
+    pub const IN_PROLOG: Failed = Failed(8);
+    /// The epilog failed.
+    pub const IN_EPILOG: Failed = Failed(15);
+    /// The host no longer knew the task.
+    pub const IN_RECOGNIZING_JOB: Failed = Failed(21);
+    /// The task is to run again (exit 99, or rescheduled by hand).
+    pub const RESCHEDULING: Failed = Failed(25);
+    /// Standard input, output or error could not be opened.
+    pub const OPENING_FILES: Failed = Failed(26);
+    /// The shell or interpreter is missing.
+    pub const SEARCHING_SHELL: Failed = Failed(27);
+    /// The working directory is missing or closed to the user.
+    pub const CHANGING_DIRECTORY: Failed = Failed(28);
+    /// The job ended with exit status 100.
+    pub const APPLICATION_ERROR: Failed = Failed(30);
+    /// A limit was enforced by clock or sampler.
+    pub const LIMIT_ENFORCED: Failed = Failed(37);
+    /// The job ended by a signal.
+    pub const AFTER_JOB: Failed = Failed(100);
+
+    /// The text behind the number in `qacct -j` and in mails.
+    pub fn text(self) -> &'static str {
+        match self.0 {
+            0 => "",
+            1 => "assumedly before job",
+            3 => "before writing config",
+            4 => "before writing PID",
+            5 => "on reading config file",
+            6 => "setting processor set",
+            7 => "before prolog",
+            8 => "in prolog",
+            9 => "before pestart",
+            10 => "in pestart",
+            11 => "before job",
+            12 => "before pestop",
+            13 => "in pestop",
+            14 => "before epilog",
+            15 => "in epilog",
+            16 => "releasing processor set",
+            17 => "through signal",
+            18 => "no shepherd exit status",
+            19 => "before writing exit_status",
+            20 => "found unexpected error file",
+            21 => "in recognizing job",
+            24 => "migrating",
+            25 => "rescheduling",
+            26 => "opening input/output file",
+            27 => "searching requested shell",
+            28 => "changing into working directory",
+            29 => "AFS setup",
+            30 => "application error returned",
+            31 => "accessing sgepasswd file",
+            32 => "entry missing in password file",
+            33 => "wrong password",
+            34 => "communicating with Grid Engine Helper Service",
+            35 => "before job in Grid Engine Helper Service",
+            36 => "checking configured daemons",
+            37 => "qmaster enforced h_rt, h_cpu, or h_vmem limit",
+            38 => "adding supplementary group",
+            100 => "assumedly after job",
+            _ => "unknown reason",
+        }
+    }
+
+    /// Whether the task ran, so that its usage and times count.
+    pub fn is_usage_valid(self) -> bool {
+        matches!(self.0, 0 | 12..=15 | 24 | 25 | 30 | 37 | 100)
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// How sure it is that a limit ended a task (DESIGN section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// Seen: the clock, the sampler, SIGXCPU, SIGXFSZ, or an out-of-memory kill inside the task.
+    Certain,
+    /// An address-space, data or stack limit was in force, the peak came near it, and the task failed.
+    Likely,
+    /// A limit was in force and nothing speaks for or against it.
+    Unknown,
+}
+
+/// The limit that ended a task, and how far the task had come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitHit {
+    /// The attribute: `h_vmem`, `s_rt`, …
+    pub limit: String,
+    /// Its value for the whole task on this host, in bytes or seconds.
+    pub value: u64,
+    /// What was reached, in the same unit.
+    pub reached: u64,
+    /// How sure this is.
+    pub evidence: Evidence,
+}
+
+/// A limit that the host did not accept, so that the task ran without it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedLimit {
+    /// The attribute.
+    pub limit: String,
+    /// What was asked for, in bytes, seconds or units.
+    pub wanted: u64,
+    /// The system's reason.
+    pub reason: String,
+}
+
+/// How a task's job process came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exit {
+    /// It called exit with this code.
+    Code(u8),
+    /// It was ended by this signal.
+    Signal {
+        /// The signal's number.
+        number: u8,
+        /// Whether a core was dumped.
+        core: bool,
+    },
+    /// It never ran.
+    NotStarted,
+}
+
+impl Exit {
+    /// The `exit_status` of accounting(5): the code, or 128 plus the signal, or 0 for what never ran.
+    pub fn status(self) -> u32 {
+        match self {
+            Exit::Code(code) => u32::from(code),
+            Exit::Signal { number, .. } => 128 + u32::from(number),
+            Exit::NotStarted => 0,
+        }
+    }
+}
+
+/// Everything known about the end of one attempt of a task. Times are durations, never times of day (DESIGN section 3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// How the job process ended.
+    pub exit: Exit,
+    /// Where it went wrong, if it did.
+    pub failed: Failed,
+    /// The reason in words, for `error reason` and for people; empty for a plain end.
+    #[serde(default)]
+    pub reason: String,
+    /// From the start of the job process to its end, in milliseconds.
+    #[serde(default)]
+    pub wallclock_ms: u64,
+    /// How long before this message was made the task ended, in milliseconds.
+    #[serde(default)]
+    pub ended_ago_ms: u64,
+    /// Measured use.
+    #[serde(default)]
+    pub usage: Usage,
+    /// `getrusage` numbers.
+    #[serde(default)]
+    pub rusage: Rusage,
+    /// The limit that ended it, if one did.
+    #[serde(default)]
+    pub limit: Option<LimitHit>,
+    /// Limits that the host refused to set.
+    #[serde(default)]
+    pub refused_limits: Vec<RefusedLimit>,
+}
+
+impl TaskResult {
+    /// The result of an attempt that never came to run.
+    pub fn not_started(failed: Failed, reason: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::NotStarted,
+            failed,
+            reason: reason.into(),
+            wallclock_ms: 0,
+            ended_ago_ms: 0,
+            usage: Usage::default(),
+            rusage: Rusage::default(),
+            limit: None,
+            refused_limits: Vec::new(),
+        }
+    }
+}

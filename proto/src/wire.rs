@@ -2,7 +2,4 @@
 //!
 //! Encoding only. `quic` moves frames over streams, the daemons and commands over Unix sockets.
 
-pub mod agent;
-pub mod client;
 pub mod frame;
-pub mod view;

@@ -1,1 +1,232 @@
-//! In the making.
+//! The control stream between an agent and the master.
+//!
+//! The agent opens one bidirectional stream and sends [`AgentHello`]; the master answers [`MasterWelcome`]; then
+//! [`AgentMessage`] and [`MasterMessage`] flow in [`Kind::Control`](super::frame::Kind::Control) frames. Load reports travel
+//! in [`Kind::Load`](super::frame::Kind::Load) frames on a unidirectional stream each. Commands of users on the agent's host
+//! travel on bidirectional streams of their own, opened by the agent with a [`Vouch`].
+
+use crate::diagnostic::Diagnostic;
+use crate::id::{CellId, Epoch, HostName, JobNumber, PeName, SubmitSeq, TaskKey};
+use crate::job::{Granted, JobSpec, Owner};
+use crate::limit::LimitSet;
+use crate::load::SensorStatus;
+use crate::request::TaskRange;
+use crate::usage::{TaskResult, Usage};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The version of these messages. A peer one release apart is understood.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// First from the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentHello {
+    /// [`PROTOCOL_VERSION`] of the agent.
+    pub version: u32,
+    /// Its software version, for people.
+    pub software: String,
+    /// The host. It must equal the name in the certificate.
+    pub host: HostName,
+    /// Identifies this start of this agent, so that the master tells a reconnect from a second agent under one name.
+    pub instance: u128,
+    /// The highest epoch of a master it has obeyed.
+    pub epoch: Epoch,
+    /// Every task it knows, running or ended and not yet forgotten.
+    pub tasks: Vec<TaskReport>,
+    /// The host's wall clock in milliseconds since the epoch, for a warning about skew only.
+    #[serde(default)]
+    pub wall_ms: i64,
+}
+
+/// First from the master.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MasterWelcome {
+    /// [`PROTOCOL_VERSION`] of the master.
+    pub version: u32,
+    /// Its software version.
+    pub software: String,
+    /// The cell.
+    pub cell: CellId,
+    /// The master's epoch; an agent that has obeyed a higher one disconnects.
+    pub epoch: Epoch,
+    /// How the agent is to behave.
+    pub config: AgentConfig,
+    /// The master's wall clock in milliseconds since the epoch.
+    #[serde(default)]
+    pub wall_ms: i64,
+}
+
+/// The part of the cluster and host configuration that an agent needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentConfig {
+    /// `load_report_time` in milliseconds.
+    pub report_interval_ms: u64,
+    /// `load_sensor`, entry by entry; none is empty.
+    pub load_sensors: Vec<String>,
+    /// `MEM_FREE=classic` of `execd_params`.
+    pub mem_free_classic: bool,
+    /// `KEEP_ACTIVE=true` of `execd_params`: directories of ended tasks stay.
+    pub keep_active: bool,
+    /// `INHERIT_ENV` of `execd_params` is refused as true; this is the environment of every job beside its own.
+    pub job_environment: Vec<(String, String)>,
+    /// Interval of usage reports of running tasks in milliseconds; 0 is none.
+    pub usage_interval_ms: u64,
+}
+
+/// From the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentMessage {
+    /// News of a task. `Ended` and `Refused` repeat after every reconnect until the master says forget.
+    Task(TaskReport),
+    /// Use of running tasks so far. Soft: may be lost, the next one replaces it.
+    Usage(Vec<(TaskKey, Usage)>),
+    /// Health of the load sensors. Soft.
+    Sensors(Vec<SensorStatus>),
+    /// A refusal of something the master sent that names no task.
+    Refused(Diagnostic),
+}
+
+/// Where a task is, as its host sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskReport {
+    /// The attempt.
+    pub key: TaskKey,
+    /// Where it is.
+    pub state: TaskReportState,
+}
+
+/// The stages of a task on its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskReportState {
+    /// The order is in hand; the job process does not run yet.
+    Accepted,
+    /// The exec record is durable on the host and the job process runs.
+    Running {
+        /// How long it has run when this message was made, in milliseconds.
+        for_ms: u64,
+    },
+    /// It is over, whatever happened.
+    Ended(Box<TaskResult>),
+    /// The host has never seen this attempt, or has forgotten it on the master's word. Answers [`MasterMessage::Signal`].
+    Unknown,
+}
+
+/// From the master.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MasterMessage {
+    /// A job that starts will follow for. The agent keeps it until [`MasterMessage::Discard`] or the connection ends.
+    Describe {
+        /// The job.
+        job: SubmitSeq,
+        /// Its specification, script included.
+        spec: Arc<JobSpec>,
+    },
+    /// No further starts of this job will come on this connection unless described again.
+    Discard {
+        /// The job.
+        job: SubmitSeq,
+    },
+    /// Start a task of a described job. Answered by a [`TaskReport`]; a repeat gets the present state.
+    Start(Box<StartOrder>),
+    /// Do something to a running task. A repeat does no harm.
+    Signal {
+        /// The attempt.
+        key: TaskKey,
+        /// What to do.
+        signal: TaskSignal,
+    },
+    /// The end of this attempt is durable at the master: forget it and remove its directory.
+    Forget {
+        /// The attempt.
+        key: TaskKey,
+    },
+    /// The configuration changed.
+    Configure(AgentConfig),
+    /// Send a full load report now.
+    ReportNow,
+    /// End the agent; running jobs stay unless `kill_jobs`.
+    Shutdown {
+        /// Whether to terminate the jobs first (`qconf -kej`).
+        kill_jobs: bool,
+    },
+    /// A refusal of something the agent sent.
+    Refused(Diagnostic),
+}
+
+/// What can be done to a running task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskSignal {
+    /// End it: terminate method or SIGKILL, after SIGUSR2 and the notify time where asked for.
+    Terminate,
+    /// Stop it: suspend method or SIGSTOP, after SIGUSR1 and the notify time where asked for.
+    Suspend,
+    /// Continue it: resume method or SIGCONT.
+    Resume,
+}
+
+/// One start. Everything the host needs beside the job's specification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartOrder {
+    /// The attempt.
+    pub key: TaskKey,
+    /// The job number that people see.
+    pub number: JobNumber,
+    /// The range of an array; none for a job that is no array.
+    pub array: Option<TaskRange>,
+    /// All granted queue instances of the task; the first holds the master slot.
+    pub granted: Vec<Granted>,
+    /// The parallel environment, if any.
+    pub pe: Option<PeName>,
+    /// The effective limits of the task on this host, scaled by its slots here.
+    pub limits: LimitSet,
+    /// What the granted queue says about running jobs.
+    pub queue: QueueExecution,
+    /// `RESTARTED`: 0 first run, 1 rescheduled, 2 restarted from a checkpoint.
+    pub restarted: u8,
+}
+
+/// The settings of a queue instance that matter while a job runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueExecution {
+    /// `tmpdir`.
+    pub tmpdir: String,
+    /// `shell`.
+    pub shell: String,
+    /// `shell_start_mode`: `unix_behavior`, `posix_compliant`, `script_from_stdin`.
+    pub shell_start_mode: String,
+    /// `login_shells` of the cluster.
+    pub login_shells: Vec<String>,
+    /// `prolog`, with its pseudo variables.
+    pub prolog: Option<String>,
+    /// `epilog`.
+    pub epilog: Option<String>,
+    /// `starter_method`.
+    pub starter_method: Option<String>,
+    /// `suspend_method`: a signal name or a command.
+    pub suspend_method: Option<String>,
+    /// `resume_method`.
+    pub resume_method: Option<String>,
+    /// `terminate_method`.
+    pub terminate_method: Option<String>,
+    /// `notify` in seconds.
+    pub notify_s: u32,
+    /// `priority`: the nice value.
+    pub nice: i32,
+    /// `min_uid` of the cluster: a job of a lower user id is refused by the host too.
+    pub min_uid: u32,
+    /// `min_gid` of the cluster.
+    pub min_gid: u32,
+}
+
+/// First on a stream that carries a user's commands: the agent's word for who is at the other end of its Unix socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vouch {
+    /// The user, as the kernel and the name service of the agent's host say.
+    pub owner: Owner,
+}

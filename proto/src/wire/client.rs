@@ -1,1 +1,426 @@
-//! In the making.
+//! Commands and queries: what `qsub`, `qstat`, `qconf` and the others ask the master.
+//!
+//! A client sends [`ClientHello`], then [`ClientMessage`]s in [`Kind::Request`](super::frame::Kind::Request) frames. Each is
+//! answered by one or more [`Reply`] frames of the same id; all but the last say `more`.
+
+use super::view::Data;
+use crate::diagnostic::Diagnostic;
+use crate::id::{JobNumber, RequestId};
+use crate::job::{JobChanges, JobSpec};
+use crate::object::{Fields, ObjectKind};
+use crate::request::{ResourceRequest, TaskRange};
+use crate::time::Wall;
+use serde::{Deserialize, Serialize};
+
+/// First from a client. Who it is comes from the socket, not from here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientHello {
+    /// [`PROTOCOL_VERSION`](super::agent::PROTOCOL_VERSION) of the client.
+    pub version: u32,
+    /// The command's name, for the log.
+    pub program: String,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientMessage {
+    /// Changes something. Repeated with the same id it gets the first answer.
+    Change {
+        /// Made by the client at random.
+        id: RequestId,
+        /// What to change.
+        command: Command,
+    },
+    /// Changes nothing.
+    Query(Query),
+}
+
+/// Everything that changes the cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// `qsub`. Answered with [`Data::Submitted`]; with `-w v` and `-w p` by answers alone.
+    Submit(Box<JobSpec>),
+    /// `qresub`: submits copies.
+    Resubmit {
+        /// The originals.
+        jobs: JobSelection,
+        /// What is different in the copies.
+        changes: Box<JobChanges>,
+    },
+    /// `qalter`, `qhold`, `qrls`.
+    Alter {
+        /// Which jobs or tasks.
+        jobs: JobSelection,
+        /// What changes.
+        changes: Box<JobChanges>,
+    },
+    /// `qdel`.
+    Delete {
+        /// Which jobs or tasks.
+        jobs: JobSelection,
+        /// `-f`: forget them without waiting for their hosts.
+        force: bool,
+    },
+    /// `qmod`.
+    Modify {
+        /// What to do.
+        action: ModifyAction,
+        /// Jobs, tasks, queues and queue instances as given, with patterns.
+        targets: Vec<String>,
+        /// `-f`.
+        force: bool,
+    },
+    /// `qconf`: changes of configuration objects, all of them or none.
+    Objects(Vec<ObjectChange>),
+    /// `gridwright token create`. Answered with [`Data::Token`].
+    CreateToken {
+        /// How many hosts may use it.
+        uses: u32,
+        /// How long it is valid, in seconds.
+        valid_s: u64,
+        /// A pattern that the host's name must match.
+        host_pattern: String,
+    },
+    /// `gridwright host revoke`: its certificates are no longer admitted.
+    RevokeHost {
+        /// The host.
+        host: String,
+    },
+    /// Issues certificates for simulated hosts of this machine; managers on the master's host only. Answered with [`Data::Certificates`].
+    SimulatedHosts {
+        /// How many, named `sim0001` upwards.
+        count: u32,
+    },
+    /// `qconf -ke`, `-kej`, `-km`.
+    Shutdown {
+        /// Hosts whose agents end; empty is the master.
+        hosts: Vec<String>,
+        /// Whether agents terminate their jobs first.
+        kill_jobs: bool,
+    },
+    /// `qconf -tsm`: a scheduling pass now.
+    TriggerScheduling,
+}
+
+/// What `qmod` can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModifyAction {
+    /// `-d`
+    DisableQueue,
+    /// `-e`
+    EnableQueue,
+    /// `-sq`
+    SuspendQueue,
+    /// `-usq`
+    UnsuspendQueue,
+    /// `-cq`
+    ClearQueueError,
+    /// `-rq`
+    RescheduleQueue,
+    /// `-sj`
+    SuspendJob,
+    /// `-usj`
+    UnsuspendJob,
+    /// `-cj`
+    ClearJobError,
+    /// `-rj`
+    RescheduleJob,
+    /// `-s`: job or queue.
+    Suspend,
+    /// `-us`
+    Unsuspend,
+    /// `-c`
+    ClearError,
+    /// `-r`
+    Reschedule,
+}
+
+/// Jobs and tasks as people name them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobSelection {
+    /// Numbers, `number.tasks`, names and patterns, in the order given.
+    pub targets: Vec<JobTarget>,
+    /// `-u`: jobs of these users (patterns); with targets both must hold. Empty is the caller's own jobs where targets are patterns.
+    pub users: Vec<String>,
+    /// `-t`: tasks of the targets that name none themselves.
+    pub tasks: Vec<TaskRange>,
+}
+
+/// One job named by number, name or pattern.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobTarget {
+    /// A number, a name or a pattern.
+    pub job: String,
+    /// Tasks behind the dot; empty is the whole job.
+    pub tasks: Vec<TaskRange>,
+}
+
+/// One change of one configuration object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectChange {
+    /// What kind of object.
+    pub kind: ObjectKind,
+    /// Its name; `cq`, `cq@host` and `cq@@group` for queue attributes; empty for kinds that exist once.
+    pub name: String,
+    /// What to do.
+    pub action: ObjectAction,
+}
+
+/// What `qconf` can do to an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectAction {
+    /// `-a`, `-A`: it must not exist. For lists (hosts, managers) the fields are empty.
+    Add(Fields),
+    /// `-m`, `-M`: it must exist and becomes this.
+    Replace(Fields),
+    /// `-d`.
+    Delete,
+    /// `-aattr`, `-dattr`, `-mattr`, `-rattr` of one attribute.
+    Attribute {
+        /// Which of the four.
+        edit: AttributeEdit,
+        /// The attribute, such as `complex_values`.
+        attribute: String,
+        /// The value as given.
+        value: String,
+    },
+    /// `-purge queue ATTRIBUTES cq@host`: removes overrides; `*` is all.
+    Purge {
+        /// Attribute names.
+        attributes: Vec<String>,
+    },
+    /// `-cq`: clean the queue of jobs.
+    Clean,
+}
+
+/// The four edits of one attribute (CLI-115).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttributeEdit {
+    /// `-aattr`: append to a list.
+    Add,
+    /// `-dattr`: remove from a list.
+    Delete,
+    /// `-mattr`: change, or add if absent.
+    Modify,
+    /// `-rattr`: replace the whole.
+    Replace,
+}
+
+/// Everything that can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Query {
+    /// Rows of `qstat`. Answered with [`Data::Jobs`].
+    Jobs(JobFilter),
+    /// `qstat -j`. Answered with [`Data::JobDetails`]; what does not exist is refused by name.
+    JobDetails {
+        /// Numbers, names, patterns; empty is all.
+        targets: Vec<String>,
+    },
+    /// `qstat -f`, `-g c`, `qhost -q`, `qselect`. Answered with [`Data::Queues`].
+    Queues(QueueFilter),
+    /// `qhost`. Answered with [`Data::Hosts`].
+    Hosts(HostFilter),
+    /// One configuration object. Answered with [`Data::Object`].
+    Object {
+        /// What kind.
+        kind: ObjectKind,
+        /// Which one.
+        name: String,
+    },
+    /// What `qconf -a…` opens in the editor. Answered with [`Data::Object`].
+    Template {
+        /// What kind.
+        kind: ObjectKind,
+        /// The name it will have.
+        name: String,
+    },
+    /// Names of all objects of a kind. Answered with [`Data::Names`].
+    Names {
+        /// What kind.
+        kind: ObjectKind,
+    },
+    /// `qconf -shgrp_resolved`, `-shgrp_tree`. Answered with [`Data::HostGroupTree`].
+    HostGroupTree {
+        /// The group.
+        name: String,
+    },
+    /// `qacct`. Answered with [`Data::Accounting`].
+    Accounting(AccountingFilter),
+    /// Answered with [`Data::Ended`] when every task of the job has left (`qsub -sync y`).
+    Wait {
+        /// The job.
+        job: JobNumber,
+    },
+    /// Why does it wait. Answered with [`Data::Explanation`].
+    Explain {
+        /// The job.
+        job: JobNumber,
+    },
+    /// Health of load sensors. Answered with [`Data::Sensors`].
+    Sensors {
+        /// Hosts; empty is all.
+        hosts: Vec<String>,
+    },
+    /// `qping`, `up`, `doctor`. Answered with [`Data::Status`].
+    Status,
+}
+
+/// Which rows of `qstat`. Empty lists do not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobFilter {
+    /// `-u`: user names and patterns.
+    pub users: Vec<String>,
+    /// `-s`: which states.
+    pub states: JobStates,
+    /// `-q`: queue patterns that a running task must be in and a pending one must allow.
+    pub queues: Vec<String>,
+    /// `-l`: resources that a queue must offer.
+    pub resources: Vec<ResourceRequest>,
+    /// `-pe`: patterns.
+    pub pes: Vec<String>,
+    /// Numbers, names or patterns of jobs.
+    pub jobs: Vec<String>,
+}
+
+/// `-s p|r|s|z|h…`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobStates {
+    /// `p`: pending.
+    pub pending: bool,
+    /// `r`: running.
+    pub running: bool,
+    /// `s`: suspended.
+    pub suspended: bool,
+    /// `z`: finished.
+    pub finished: bool,
+    /// Of the pending, only those in one of these holds (`hu ho hs hd hj ha h`), where any is given.
+    pub only_holds: HoldFilter,
+}
+
+impl Default for JobStates {
+    fn default() -> Self {
+        Self { pending: true, running: true, suspended: true, finished: false, only_holds: HoldFilter::default() }
+    }
+}
+
+/// The holds that `-s h…` selects by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HoldFilter {
+    /// `hu`
+    pub user: bool,
+    /// `ho`
+    pub operator: bool,
+    /// `hs`
+    pub system: bool,
+    /// `hd`: waits for a predecessor.
+    pub dependency: bool,
+    /// `ha`: waits for its start time.
+    pub start_time: bool,
+}
+
+/// Which queue instances, and what to tell about them. Empty lists do not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueFilter {
+    /// `-q`: patterns.
+    pub queues: Vec<String>,
+    /// `-l`: resources that the instance must offer now.
+    pub resources: Vec<ResourceRequest>,
+    /// `-pe`: patterns.
+    pub pes: Vec<String>,
+    /// `-U`: users that must have access.
+    pub users: Vec<String>,
+    /// `-qs`: state letters, any of which the instance must be in.
+    pub states: String,
+    /// `-F`: attributes to tell; `Some` and empty is all.
+    pub attributes: Option<Vec<String>>,
+    /// `-explain`: letters of states to explain.
+    pub explain: String,
+}
+
+/// Which hosts, and what to tell about them. Empty lists do not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostFilter {
+    /// `-h`: names.
+    pub hosts: Vec<String>,
+    /// `-l`: resources that the host must offer now.
+    pub resources: Vec<ResourceRequest>,
+    /// `-F`: attributes to tell; `Some` and empty is all.
+    pub attributes: Option<Vec<String>>,
+}
+
+/// Which accounting records. Empty lists do not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AccountingFilter {
+    /// `-j`: numbers, names, patterns.
+    pub jobs: Vec<String>,
+    /// `-t`: tasks.
+    pub tasks: Vec<TaskRange>,
+    /// `-o`.
+    pub owners: Vec<String>,
+    /// `-b`: started not before.
+    pub begin: Option<Wall>,
+    /// `-e`: started not after.
+    pub end: Option<Wall>,
+}
+
+/// An answer to a request, or a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reply {
+    /// Whether another part follows under the same id.
+    pub more: bool,
+    /// What was done, warned of and refused, in order.
+    pub answers: Vec<Answer>,
+    /// What was asked for.
+    pub data: Option<Data>,
+}
+
+/// One line of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Done, in the words of 8.1.9.
+    Done(String),
+    /// Done, but something is worth knowing.
+    Warning(Diagnostic),
+    /// Not done.
+    Refused(Diagnostic),
+}
+
+impl Answer {
+    /// Whether this is a refusal.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Answer::Refused(_))
+    }
+}
+
+impl Reply {
+    /// An answer without data.
+    pub fn answers(answers: Vec<Answer>) -> Self {
+        Self { answers, ..Self::default() }
+    }
+
+    /// An answer that is data alone.
+    pub fn data(data: Data) -> Self {
+        Self { data: Some(data), ..Self::default() }
+    }
+
+    /// A single refusal.
+    pub fn refusal(diagnostic: Diagnostic) -> Self {
+        Self::answers(vec![Answer::Refused(diagnostic)])
+    }
+}

@@ -1,1 +1,377 @@
-//! In the making.
+//! What the master tells about jobs, queues and hosts: enough for every text, XML and JSON form that the commands print.
+
+use crate::accounting::AccountingRecord;
+use crate::amount::{Amount, Type};
+use crate::id::{AttributeName, HostName, JobNumber, QueueName, SubmitSeq, TaskId, UserName};
+use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
+use crate::load::SensorStatus;
+use crate::object::Fields;
+use crate::request::TaskRange;
+use crate::time::Wall;
+use crate::usage::{Failed, Usage};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The data of a reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Data {
+    /// A job was accepted.
+    Submitted {
+        /// Its number.
+        number: JobNumber,
+        /// Its name as accepted.
+        name: String,
+        /// Its range if it is an array.
+        array: Option<TaskRange>,
+    },
+    /// Rows of `qstat`.
+    Jobs(Vec<JobRow>),
+    /// Blocks of `qstat -j`.
+    JobDetails(Vec<JobDetail>),
+    /// Queue instances in display order.
+    Queues(Vec<QueueView>),
+    /// Hosts in display order, `global` first.
+    Hosts(Vec<HostView>),
+    /// A configuration object.
+    Object(Fields),
+    /// Names in display order.
+    Names(Vec<String>),
+    /// A host group: direct members, and all hosts in it.
+    HostGroupTree(HostGroupTree),
+    /// Accounting records, oldest first.
+    Accounting(Vec<AccountingRecord>),
+    /// How the tasks of a job ended.
+    Ended(Vec<EndedTask>),
+    /// Why a job waits.
+    Explanation(Box<Explanation>),
+    /// Sensors by host.
+    Sensors(BTreeMap<HostName, Vec<SensorStatus>>),
+    /// The state of the cell.
+    Status(Box<CellStatus>),
+    /// A new join token; it is shown once and stored only as a hash.
+    Token(String),
+    /// Certificates for simulated hosts.
+    Certificates(Vec<IssuedCertificate>),
+}
+
+/// The eight numbers behind `prior`, in millionths, and the ticket shares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PriorityNumbers {
+    /// The dispatch priority.
+    pub prior: i64,
+    /// Normalised POSIX priority.
+    pub npprior: i64,
+    /// Normalised urgency.
+    pub nurg: i64,
+    /// Normalised tickets.
+    pub ntckts: i64,
+    /// Urgency.
+    pub urg: i64,
+    /// Its resource part.
+    pub rrcontr: i64,
+    /// Its waiting time part.
+    pub wtcontr: i64,
+    /// Its deadline part.
+    pub dlcontr: i64,
+    /// Override tickets.
+    pub otckt: i64,
+    /// Functional tickets.
+    pub ftckt: i64,
+    /// Share tree tickets.
+    pub stckt: i64,
+}
+
+/// One job in `qstat`: what all of its rows share, then its tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRow {
+    /// The job.
+    pub seq: SubmitSeq,
+    /// Its number.
+    pub number: JobNumber,
+    /// Full name.
+    pub name: String,
+    /// Owner.
+    pub owner: UserName,
+    /// Owner's primary group.
+    pub group: String,
+    /// Project, if any.
+    pub project: Option<String>,
+    /// Department.
+    pub department: String,
+    /// `-A`.
+    pub account: String,
+    /// `-p`.
+    pub posix_priority: i32,
+    /// `-js`.
+    pub job_share: u32,
+    /// `-ot`.
+    pub override_tickets: u32,
+    /// When it was submitted.
+    pub submitted: Wall,
+    /// `-dl`.
+    pub deadline: Option<Wall>,
+    /// `-t`, if it is an array.
+    pub array: Option<TaskRange>,
+    /// `-tc`.
+    pub task_concurrency: Option<u32>,
+    /// What it asks for.
+    pub requests: Requests,
+    /// The smallest number of slots it asks for.
+    pub slots: u32,
+    /// `-hold_jid` as given.
+    pub predecessors: Vec<String>,
+    /// Numbers of the predecessors it still waits for.
+    pub waits_for: Vec<JobNumber>,
+    /// `-hold_jid_ad` as given.
+    pub array_predecessors: Vec<String>,
+    /// Priority numbers of its next pending task.
+    pub priority: PriorityNumbers,
+    /// Pending tasks, grouped by equal condition, in order.
+    pub pending: Vec<PendingTasks>,
+    /// Tasks on hosts and (where asked for) finished ones, in order.
+    pub tasks: Vec<TaskRow>,
+}
+
+/// Pending tasks that are in one condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingTasks {
+    /// Which.
+    pub tasks: Vec<TaskRange>,
+    /// Their common condition.
+    pub condition: Condition,
+    /// Holds that people set.
+    pub holds: Holds,
+    /// Why each is in error, if it is.
+    pub error: Option<String>,
+    /// When each may start or was rescheduled; the submission time otherwise.
+    pub since: Wall,
+    /// Whether a limit of the array (`-tc`, `max_aj_instances`) is all that keeps the first from being looked at.
+    pub concurrency_blocked: bool,
+}
+
+/// One task on a host, or one that has left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRow {
+    /// Its number.
+    pub task: TaskId,
+    /// State.
+    pub condition: Condition,
+    /// Its slots; the first entry holds the master.
+    pub granted: Vec<Granted>,
+    /// The parallel environment, if any.
+    pub pe: Option<String>,
+    /// When it started; the time of the order while it is transferring.
+    pub started: Wall,
+    /// Use so far.
+    pub usage: Usage,
+    /// Priority numbers.
+    pub priority: PriorityNumbers,
+    /// Exit status, once finished.
+    pub exit_status: Option<u32>,
+    /// Where it failed, once finished.
+    pub failed: Option<Failed>,
+}
+
+/// `qstat -j`: everything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobDetail {
+    /// The rows.
+    pub row: JobRow,
+    /// The specification. The script's content is left out.
+    pub spec: Arc<JobSpec>,
+    /// Size of the script in bytes.
+    pub script_bytes: u64,
+    /// Jobs that wait for this one.
+    pub successors: Vec<JobNumber>,
+    /// `error reason`, by task.
+    pub errors: Vec<(TaskId, String)>,
+    /// `scheduling info`: lines about the cluster, then about the job.
+    pub scheduling_info: Vec<String>,
+}
+
+/// Where a shown value comes from (MATCH-06).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dominance {
+    /// `g`, `h` or `q`.
+    pub level: char,
+    /// `l` load, `L` scaled or corrected load, `c` consumable, `f` fixed, `v` unreadable load value.
+    pub source: char,
+}
+
+/// One attribute of a queue instance or host, resolved over the levels (SEMANTICS section 3.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceView {
+    /// The attribute.
+    pub name: AttributeName,
+    /// Its type, which decides how it is printed.
+    pub r#type: Type,
+    /// Where the value comes from.
+    pub dominance: Dominance,
+    /// The value.
+    pub value: ResourceValue,
+}
+
+/// A resolved value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResourceValue {
+    /// A number in the type's base unit; negative where more is booked than there is.
+    Amount(Amount),
+    /// A text.
+    Text(String),
+}
+
+/// One queue instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueView {
+    /// The cluster queue.
+    pub queue: QueueName,
+    /// The host.
+    pub host: HostName,
+    /// `qtype` letters: B, I, P, C, N.
+    pub kinds: String,
+    /// Slots in use.
+    pub used: u32,
+    /// Slots that reservations hold.
+    pub reserved: u32,
+    /// All slots.
+    pub total: u32,
+    /// The value that `SGE_LOAD_AVG` names by default (`load_avg`), as reported; none while unknown.
+    pub load_avg: Option<String>,
+    /// `np_load_avg` in millionths, for `-g c`; none while unknown.
+    pub np_load_avg: Option<i64>,
+    /// `arch`; none while unknown.
+    pub arch: Option<String>,
+    /// State letters, as `qstat -f` shows them.
+    pub states: String,
+    /// Lines of `-explain`.
+    pub explain: Vec<String>,
+    /// Attributes of `-F`.
+    pub resources: Vec<ResourceView>,
+    /// Sequence number.
+    pub seq_no: i64,
+    /// Parallel environments.
+    pub pes: Vec<String>,
+}
+
+/// One host, or `global`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostView {
+    /// The host.
+    pub host: HostName,
+    /// Load values as reported; empty while unknown.
+    pub load: BTreeMap<AttributeName, String>,
+    /// Milliseconds since the last report; none if there was none.
+    pub report_age_ms: Option<u64>,
+    /// Whether its agent is connected.
+    pub connected: bool,
+    /// Attributes of `-F`.
+    pub resources: Vec<ResourceView>,
+}
+
+/// A host group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostGroupTree {
+    /// Its name.
+    pub name: String,
+    /// Hosts that it names itself.
+    pub hosts: Vec<HostName>,
+    /// Groups that it names.
+    pub groups: Vec<HostGroupTree>,
+}
+
+/// The end of one task, for `-sync y`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedTask {
+    /// The task.
+    pub task: TaskId,
+    /// Exit status.
+    pub exit_status: u32,
+    /// Signal that ended it, if one did.
+    pub signal: Option<u8>,
+    /// Where it failed.
+    pub failed: Failed,
+    /// Whether it was deleted before it ran.
+    pub deleted: bool,
+}
+
+/// Why a job waits, with numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Explanation {
+    /// The job.
+    pub job: u32,
+    /// One sentence.
+    pub summary: String,
+    /// Reasons, nearest miss first.
+    pub reasons: Vec<WaitReason>,
+    /// Milliseconds since the pass that found them; none before the first.
+    pub age_ms: Option<u64>,
+}
+
+/// One reason, grouped over the objects it holds for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitReason {
+    /// The reason in the words of 8.1.9 where it has any.
+    pub text: String,
+    /// The attribute, where one is the cause.
+    pub attribute: Option<String>,
+    /// `global`, `host`, `queue`, `pe`, `job`.
+    pub level: String,
+    /// What is needed, printed by its type.
+    pub needed: Option<String>,
+    /// What is free.
+    pub free: Option<String>,
+    /// What there is in all.
+    pub capacity: Option<String>,
+    /// For how many objects it holds.
+    pub count: u32,
+    /// Some of them.
+    pub examples: Vec<String>,
+    /// What would help, where that is sure.
+    pub hint: Option<String>,
+}
+
+/// The state of the cell at a glance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CellStatus {
+    /// Software version of the master.
+    pub software: String,
+    /// The master's host.
+    pub host: String,
+    /// UDP port.
+    pub port: u16,
+    /// Milliseconds since the master started.
+    pub uptime_ms: u64,
+    /// Last event.
+    pub event_seq: u64,
+    /// Hosts defined.
+    pub hosts: u32,
+    /// Hosts connected.
+    pub hosts_connected: u32,
+    /// Hosts that have sent a load report on their present connection.
+    pub hosts_reporting: u32,
+    /// Pending tasks.
+    pub pending: u64,
+    /// Tasks on hosts.
+    pub running: u64,
+    /// Scheduling passes since the start.
+    pub passes: u64,
+    /// Accepted load reports since the start.
+    pub load_reports: u64,
+}
+
+/// A certificate with its key, for a simulated host on the master's own machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuedCertificate {
+    /// The host.
+    pub host: HostName,
+    /// PEM of the certificate.
+    pub certificate: String,
+    /// PEM of the key.
+    pub key: String,
+}

@@ -1,0 +1,106 @@
+//! The accounting record: one for each attempt of a task that reached a host.
+
+use crate::id::{HostName, JobNumber, QueueName, TaskKey, UserName};
+use crate::time::Wall;
+use crate::usage::{Failed, LimitHit, Rusage, Usage};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// What is kept for ever about one attempt of one task. `qacct` prints it; the classic file is made from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountingRecord {
+    /// The attempt. At most one record exists for each key.
+    pub key: TaskKey,
+    /// The queue of the master slot.
+    pub queue: QueueName,
+    /// The host of the master slot.
+    pub host: HostName,
+    /// Primary group of the owner.
+    pub group: String,
+    /// Owner.
+    pub owner: UserName,
+    /// Job name.
+    pub job_name: String,
+    /// Job number.
+    pub job_number: JobNumber,
+    /// `-A`, by default `sge`.
+    pub account: String,
+    /// Priority of the job's processes (`priority` of the queue).
+    pub priority: i32,
+    /// When it was submitted.
+    pub submitted: Wall,
+    /// When the job process started; 0 if it never did.
+    pub started: Wall,
+    /// When it ended; 0 if it never started.
+    pub ended: Wall,
+    /// Where it failed.
+    pub failed: Failed,
+    /// The reason in words, empty for a plain end. Not in the classic file.
+    pub reason: String,
+    /// Exit status, 128 plus the signal's number for a signal.
+    pub exit_status: u32,
+    /// From start to end in milliseconds.
+    pub wallclock_ms: u64,
+    /// `getrusage` numbers.
+    pub rusage: Rusage,
+    /// Project, if any.
+    pub project: Option<String>,
+    /// Department.
+    pub department: String,
+    /// The parallel environment, if any.
+    pub granted_pe: Option<String>,
+    /// Slots in all.
+    pub slots: u32,
+    /// Task number of an array, 0 for a job that is none.
+    pub task_number: u32,
+    /// Measured use.
+    pub usage: Usage,
+    /// The requests as one line of `qsub` options.
+    pub category: String,
+    /// The limit that ended it, if one did. Not in the classic file.
+    pub limit: Option<LimitHit>,
+}
+
+impl AccountingRecord {
+    /// The 45 fields of accounting(5), joined by colons, without a newline.
+    pub fn to_line(&self) -> String {
+        let mut line = String::with_capacity(256);
+        let text = |text: &str| text.replace([':', '\n'], " ");
+        let none = |name: &Option<String>| name.as_deref().map_or("NONE".to_owned(), text);
+        for part in [self.queue.as_str(), self.host.as_str(), &self.group, self.owner.as_str(), &self.job_name] {
+            let _ = write!(line, "{}:", text(part));
+        }
+        let _ = write!(line, "{}:{}:{}:", self.job_number, text(&self.account), self.priority);
+        let _ = write!(line, "{}:{}:{}:", self.submitted.seconds(), self.started.seconds(), self.ended.seconds());
+        let _ = write!(line, "{}:{}:{}:", self.failed, self.exit_status, seconds(self.wallclock_ms));
+        let r = &self.rusage;
+        let _ = write!(line, "{}:{}:{}:0:0:0:0:", seconds(r.utime_ms), seconds(r.stime_ms), r.maxrss_kib);
+        let _ = write!(line, "{}:{}:0:0:{}:{}:0:0:0:{}:{}:", r.minflt, r.majflt, r.inblock, r.oublock, r.nvcsw, r.nivcsw);
+        let _ = write!(line, "{}:{}:{}:", none(&self.project), text(&self.department), none(&self.granted_pe));
+        let _ = write!(line, "{}:{}:", self.slots, self.task_number);
+        let u = &self.usage;
+        let _ = write!(line, "{}:{}:{}:", seconds(u.cpu_ms), gib_seconds(u.mem_kib_ms), gib(u.io_bytes));
+        let category = if self.category.is_empty() { "NONE".to_owned() } else { text(&self.category) };
+        let _ = write!(line, "{}:{}:NONE:{}:0:0", category, seconds(u.iow_ms), u.maxvmem_bytes);
+        line
+    }
+}
+
+/// Milliseconds as seconds with three decimals, exactly.
+fn seconds(ms: u64) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000)
+}
+
+/// KiB milliseconds as GB seconds with six decimals, rounded down.
+fn gib_seconds(kib_ms: u64) -> String {
+    millionths(u128::from(kib_ms) * 1_000_000 / (1024 * 1024 * 1000))
+}
+
+/// Bytes as GB with six decimals, rounded down.
+fn gib(bytes: u64) -> String {
+    millionths(u128::from(bytes) * 1_000_000 / (1 << 30))
+}
+
+fn millionths(value: u128) -> String {
+    format!("{}.{:06}", value / 1_000_000, value % 1_000_000)
+}
