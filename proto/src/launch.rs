@@ -1,1 +1,27 @@
-//! In the making.
+//! What the agent tells the launcher and hears back: launch documents, results and the messages on the Unix socket.
+//!
+//! One format for all of them, written for a reader that runs as root: length-prefixed key/value pairs behind a magic
+//! and a version, parsed by hand, bounded, without serde. [`pairs`] is that format; the other modules are the typed values
+//! in it. Scripts and descriptors travel beside a message (`SCM_RIGHTS`), never in it.
+//!
+//! A reader ignores keys that it does not know. A setting that an older launcher must not ignore raises
+//! [`pairs::VERSION`], and the older launcher refuses the document.
+
+pub mod document;
+pub mod message;
+pub mod pairs;
+pub mod result;
+
+pub use document::{
+    Account, Bound, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security, Start, StartMode,
+    Streams, TaskLimits, Termination, TmpDir,
+};
+pub use message::{FRAME_PREFIX_BYTES, Notice, Order, Request, SensorSpec, TaskState, TaskSummary, frame, unframe};
+pub use pairs::{DecodeError, MAX_DOCUMENT_BYTES, VERSION};
+pub use result::{
+    Cause, Evidence, ExecRecord, Failed, Failure, LaunchResult, LimitHit, ProcedureEnd, ProcedureKind, RefusedLimit,
+    TaskUsage,
+};
+
+#[cfg(test)]
+mod tests;

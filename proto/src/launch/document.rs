@@ -1,0 +1,398 @@
+//! The launch document: everything a shepherd has to know to run one task to its end alone.
+
+use super::pairs::{DecodeError, Reader, Record, Slot, Value, Writer, nested, put_kind, read_kind, record, words};
+use crate::id::TaskKey;
+
+/// One task, as the agent hands it to the launcher.
+///
+/// Paths and commands have every pseudo variable replaced that the agent knows. `$HOME`, `~` and `~user` stay in: only
+/// the shepherd asks the name service. A task with a script has the script as one sealed memory file beside the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchDocument {
+    /// The task; names its directory `tasks/KEY`.
+    pub key: TaskKey,
+    /// The job number people see.
+    pub job_number: u32,
+    /// The job's name.
+    pub job_name: String,
+    /// As whom the task runs.
+    pub account: Account,
+    /// What is started.
+    pub start: Start,
+    /// The whole environment as `NAME=value`, one entry each. `HOME`, `SHELL`, `USER` and `LOGNAME` are set by the shepherd
+    /// from the name service where they are missing; nothing else is added.
+    pub environment: Vec<String>,
+    /// Where the task starts; empty is the home directory.
+    pub working_directory: String,
+    /// Standard input, output and error.
+    pub streams: Streams,
+    /// The task's temporary directory, if it gets one.
+    pub tmpdir: Option<TmpDir>,
+    /// The file mode creation mask, 022 in Grid Engine.
+    pub umask: u32,
+    /// The nice value, -20 to 19.
+    pub nice: i32,
+    /// Limits of each process, already scaled by slots and with soft at most hard. A resource that is not listed keeps
+    /// what a login gets.
+    pub limits: Vec<ProcessLimit>,
+    /// Limits of the task as a whole.
+    pub task_limits: TaskLimits,
+    /// How the task is ended, suspended and resumed.
+    pub termination: Termination,
+    /// Procedures before and after the job; at most one of each kind counts.
+    pub prolog: Option<Procedure>,
+    /// Runs after the job, also after a failed prolog.
+    pub epilog: Option<Procedure>,
+    /// Starts the parallel environment.
+    pub pe_start: Option<Procedure>,
+    /// Stops the parallel environment.
+    pub pe_stop: Option<Procedure>,
+    /// What the queue takes from a login's rights.
+    pub security: Security,
+    /// A cgroup directory of ours below which the task gets a group of its own; none: no group is made.
+    pub cgroup_parent: Option<String>,
+    /// Keep what the task's directory holds beyond `launch`, `exec` and `result` after its end.
+    pub keep_active: bool,
+    /// Milliseconds between two samples of the whole task, 1000 in Grid Engine (`PDC_INTERVAL`); 0 samples never.
+    pub sample_interval_ms: u32,
+}
+record!(LaunchDocument {
+    key,
+    job_number,
+    job_name,
+    account,
+    start,
+    environment,
+    working_directory,
+    streams,
+    tmpdir,
+    umask,
+    nice,
+    limits,
+    task_limits,
+    termination,
+    prolog,
+    epilog,
+    pe_start,
+    pe_stop,
+    security,
+    cgroup_parent,
+    keep_active,
+    sample_interval_ms,
+});
+
+/// As whom the task runs. The shepherd refuses when this host's name service knows the user by another uid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The login name.
+    pub user: String,
+    /// The uid that the submitting host vouched for.
+    pub uid: u32,
+    /// The primary group that the job asked for or the submitting host vouched for. The shepherd takes it if the user is a
+    /// member of it on this host, else the user's own primary group.
+    pub gid: u32,
+    /// The name of that group; empty if unknown.
+    pub group: String,
+    /// A supplementary group of this task alone (`gid_range`), by which its processes are found.
+    pub tracking_gid: Option<u32>,
+}
+record!(Account { user, uid, gid, group, tracking_gid });
+
+/// What is started, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The script that came beside the document.
+    Script {
+        /// The shell: the job's `-S`, else the queue's.
+        shell: String,
+        /// Whether the shell is started as a login shell (`argv[0]` begins with `-`).
+        login: bool,
+        /// Who interprets the script.
+        mode: StartMode,
+        /// The arguments behind the script.
+        args: Vec<String>,
+    },
+    /// A command line through a shell: `shell -c "command args"`.
+    Command {
+        /// The shell: the job's `-S`, else the queue's.
+        shell: String,
+        /// Whether the shell is started as a login shell.
+        login: bool,
+        /// The command and its arguments, joined by blanks for the shell.
+        argv: Vec<String>,
+    },
+    /// A program found by the job's `PATH` and started without a shell (`-shell n`).
+    Direct {
+        /// The program and its arguments.
+        argv: Vec<String>,
+    },
+}
+
+impl Record for Start {
+    fn write_pairs(&self, writer: &mut Writer) {
+        match self {
+            Start::Script { shell, login, mode, args } => {
+                put_kind(writer, "script");
+                shell.write("shell", writer);
+                login.write("login", writer);
+                mode.write("mode", writer);
+                args.write("arg", writer);
+            }
+            Start::Command { shell, login, argv } => {
+                put_kind(writer, "command");
+                shell.write("shell", writer);
+                login.write("login", writer);
+                argv.write("arg", writer);
+            }
+            Start::Direct { argv } => {
+                put_kind(writer, "direct");
+                argv.write("arg", writer);
+            }
+        }
+    }
+
+    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match read_kind(reader)?.as_str() {
+            "script" => Ok(Start::Script {
+                shell: Slot::read("shell", reader)?,
+                login: Slot::read("login", reader)?,
+                mode: Slot::read("mode", reader)?,
+                args: Slot::read("arg", reader)?,
+            }),
+            "command" => Ok(Start::Command {
+                shell: Slot::read("shell", reader)?,
+                login: Slot::read("login", reader)?,
+                argv: Slot::read("arg", reader)?,
+            }),
+            "direct" => Ok(Start::Direct { argv: Slot::read("arg", reader)? }),
+            _ => Err(DecodeError::BadValue("start")),
+        }
+    }
+}
+nested!(Start);
+
+/// Who interprets a script (`shell_start_mode` of queue_conf(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartMode {
+    /// The script's `#!` line; without one the shell.
+    UnixBehavior,
+    /// The shell, whatever the script's first line says.
+    PosixCompliant,
+    /// The shell reads the script from its standard input.
+    ScriptFromStdin,
+}
+words!(StartMode {
+    UnixBehavior = "unix_behavior",
+    PosixCompliant = "posix_compliant",
+    ScriptFromStdin = "script_from_stdin",
+});
+
+/// Standard input, output and error of the task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// The file that is read; none is `/dev/null`.
+    pub stdin: Option<String>,
+    /// Where output is appended.
+    pub stdout: OutputPath,
+    /// Where errors are appended, unless they are merged.
+    pub stderr: OutputPath,
+    /// Errors go where output goes (`-j y`).
+    pub merge: bool,
+}
+record!(Streams { stdin, stdout, stderr, merge });
+
+/// An output file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputPath {
+    /// What the user asked for on this host: empty for the default, a directory or a file, absolute or relative to the
+    /// working directory.
+    pub path: String,
+    /// The file's name where `path` is empty or a directory, such as `name.o7`.
+    pub default_name: String,
+}
+record!(OutputPath { path, default_name });
+
+/// A directory made for the task before its start and removed after its end, under the user's uid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TmpDir {
+    /// The directory it is made in, such as the queue's `tmpdir`.
+    pub base: String,
+    /// Its name there, such as `7.1.all.q`. `TMPDIR` and `TMP` are the agent's to put into the environment.
+    pub name: String,
+}
+record!(TmpDir { base, name });
+
+/// A limit's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Bytes, seconds or a count.
+    Finite(u64),
+    /// No limit.
+    Infinity,
+}
+
+impl Value for Bound {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Bound::Finite(value) => value.put(out),
+            Bound::Infinity => out.extend_from_slice(b"infinity!"),
+        }
+    }
+
+    fn take(bytes: &[u8]) -> Option<Self> {
+        if bytes == b"infinity!" { Some(Bound::Infinity) } else { u64::take(bytes).map(Bound::Finite) }
+    }
+}
+
+/// What `setrlimit(2)` limits for each process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// CPU seconds (`cpu`).
+    Cpu,
+    /// Bytes of a file (`fsize`).
+    FileSize,
+    /// Bytes of data (`data`).
+    Data,
+    /// Bytes of stack (`stack`).
+    Stack,
+    /// Bytes of a core file (`core`).
+    Core,
+    /// Bytes of resident memory (`rss`); Linux does not enforce it.
+    ResidentSet,
+    /// Bytes of address space (`vmem`).
+    AddressSpace,
+    /// Open files (`descriptors`).
+    OpenFiles,
+    /// Processes of the user (`maxproc`).
+    Processes,
+    /// Bytes of locked memory (`memorylocked`).
+    LockedMemory,
+    /// File locks (`locks`); Linux ignores it.
+    FileLocks,
+}
+words!(Resource {
+    Cpu = "cpu",
+    FileSize = "fsize",
+    Data = "data",
+    Stack = "stack",
+    Core = "core",
+    ResidentSet = "rss",
+    AddressSpace = "vmem",
+    OpenFiles = "descriptors",
+    Processes = "maxproc",
+    LockedMemory = "memorylocked",
+    FileLocks = "locks",
+});
+
+/// A pair of limits of each process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessLimit {
+    /// What is limited.
+    pub resource: Resource,
+    /// The soft limit.
+    pub soft: Bound,
+    /// The hard limit.
+    pub hard: Bound,
+}
+record!(ProcessLimit { resource, soft, hard });
+
+/// Limits of the task as a whole on this host, already multiplied by slots. `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskLimits {
+    /// Seconds from the start after which the termination sequence begins.
+    pub h_rt_s: Option<u64>,
+    /// Seconds from the start after which SIGUSR1 is sent, and SIGKILL `notify_s` later.
+    pub s_rt_s: Option<u64>,
+    /// CPU seconds of all processes together: SIGKILL.
+    pub h_cpu_s: Option<u64>,
+    /// CPU seconds of all processes together: SIGXCPU at each sample.
+    pub s_cpu_s: Option<u64>,
+    /// Bytes of address space of all processes together, the largest sum seen: SIGKILL.
+    pub h_vmem_bytes: Option<u64>,
+    /// Bytes of address space of all processes together: SIGXCPU at each sample.
+    pub s_vmem_bytes: Option<u64>,
+    /// Bytes of resident memory of all processes together: SIGKILL.
+    pub h_rss_bytes: Option<u64>,
+    /// Bytes of resident memory of all processes together: SIGXCPU at each sample.
+    pub s_rss_bytes: Option<u64>,
+}
+record!(TaskLimits { h_rt_s, s_rt_s, h_cpu_s, s_cpu_s, h_vmem_bytes, s_vmem_bytes, h_rss_bytes, s_rss_bytes });
+
+/// How a task is ended, suspended and resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Termination {
+    /// Whether the job asked to be told first (`-notify`).
+    pub notify: bool,
+    /// Seconds between the announcement and SIGKILL or SIGSTOP; also the grace after `s_rt`.
+    pub notify_s: u32,
+    /// The signal that announces SIGKILL, SIGUSR2 in Grid Engine; 0 sends none (`NOTIFY_KILL`).
+    pub notify_kill_signal: i32,
+    /// The signal that announces SIGSTOP, SIGUSR1 in Grid Engine; 0 sends none (`NOTIFY_SUSP`).
+    pub notify_suspend_signal: i32,
+    /// Ends the task; the default is SIGKILL to all its processes until none is left.
+    pub terminate: Method,
+    /// Suspends the task; the default is SIGSTOP to all its processes.
+    pub suspend: Method,
+    /// Resumes the task; the default is SIGCONT to all its processes.
+    pub resume: Method,
+}
+record!(Termination { notify, notify_s, notify_kill_signal, notify_suspend_signal, terminate, suspend, resume });
+
+/// A `terminate_method`, `suspend_method` or `resume_method`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// What Grid Engine does without a setting.
+    Default,
+    /// A signal to all processes of the task.
+    Signal(i32),
+    /// A command run as the task's user; `$job_pid` is replaced by the shepherd.
+    Command(String),
+}
+
+impl Record for Method {
+    fn write_pairs(&self, writer: &mut Writer) {
+        match self {
+            Method::Default => put_kind(writer, "default"),
+            Method::Signal(signal) => {
+                put_kind(writer, "signal");
+                signal.write("signal", writer);
+            }
+            Method::Command(command) => {
+                put_kind(writer, "command");
+                command.write("command", writer);
+            }
+        }
+    }
+
+    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match read_kind(reader)?.as_str() {
+            "default" => Ok(Method::Default),
+            "signal" => Slot::read("signal", reader).map(Method::Signal),
+            "command" => Slot::read("command", reader).map(Method::Command),
+            _ => Err(DecodeError::BadValue("method")),
+        }
+    }
+}
+nested!(Method);
+
+/// A prolog, epilog or procedure of a parallel environment. Its output goes to the job's output files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Procedure {
+    /// The `user@` in front of the command; none is the task's user. `root` needs a line in `etc/root-commands`.
+    pub user: Option<String>,
+    /// The command line, pseudo variables replaced; split at blanks, no shell.
+    pub command: String,
+    /// Seconds after which it is killed and counts as failed; 0 waits for ever (`SCRIPT_TIMEOUT`, 120).
+    pub timeout_s: u32,
+}
+record!(Procedure { user, command, timeout_s });
+
+/// What the queue takes from the rights that a login of the user has. The default takes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Security {
+    /// Sets `no_new_privs` (prctl(2)).
+    pub no_new_privs: bool,
+    /// The capabilities kept in the bounding set, bit n for capability n; none leaves the set alone.
+    pub bounding_set: Option<u64>,
+}
+record!(Security { no_new_privs, bounding_set });

@@ -1,0 +1,319 @@
+//! What travels on the launcher's Unix stream socket, and on the socket of each shepherd.
+//!
+//! A message is a 4-byte little-endian length and a document. Descriptors ride with the first byte of their message
+//! (`SCM_RIGHTS`): the script of [`Request::Launch`], then standard input, output and error of [`Request::StartSensor`].
+
+use super::document::LaunchDocument;
+use super::pairs::{DecodeError, MAX_DOCUMENT_BYTES, Reader, Record, Slot, Writer, put_kind, read_kind, record, words};
+use super::result::{LaunchResult, TaskUsage};
+use crate::id::TaskKey;
+
+/// The bytes of the length in front of each message.
+pub const FRAME_PREFIX_BYTES: usize = 4;
+
+/// A message ready to be written.
+pub fn frame<R: Record>(message: &R) -> Vec<u8> {
+    let body = message.encode();
+    let mut out = Vec::with_capacity(FRAME_PREFIX_BYTES + body.len());
+    out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    out.extend_from_slice(&body);
+    out
+}
+
+/// The first message of a buffer and how many bytes it took; `None` while it is not complete.
+///
+/// # Errors
+/// A length over [`MAX_DOCUMENT_BYTES`] or a body that does not decode: the connection is of no more use.
+pub fn unframe<R: Record>(buffer: &[u8]) -> Result<Option<(R, usize)>, DecodeError> {
+    let Some((length, rest)) = buffer.split_first_chunk::<FRAME_PREFIX_BYTES>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > MAX_DOCUMENT_BYTES {
+        return Err(DecodeError::TooLarge);
+    }
+    match rest.get(..length) {
+        Some(body) => Ok(Some((R::decode(body)?, FRAME_PREFIX_BYTES + length))),
+        None => Ok(None),
+    }
+}
+
+/// What the agent asks of the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Run a task. One descriptor, the script, if the start is a script. Answered by `Accepted` or `Refused`, later by
+    /// `Executed` and `Ended`. A task that exists already is answered with what became of it.
+    Launch(Box<LaunchDocument>),
+    /// Act on a task. Not answered if the task runs; `Refused` if it does not exist.
+    Signal {
+        /// The task.
+        key: TaskKey,
+        /// What to do.
+        order: Order,
+    },
+    /// Name every task directory. Answered by `Tasks`.
+    List,
+    /// Remove the directory of a task that has ended. Answered by `Forgotten`, also if there is none.
+    Forget {
+        /// The task.
+        key: TaskKey,
+    },
+    /// Start a load sensor. Three descriptors: its standard input, output and error. Answered by `SensorStarted` or
+    /// `Refused`, later by `SensorEnded`.
+    StartSensor(SensorSpec),
+    /// Send a signal to the process group of a sensor.
+    StopSensor {
+        /// The pid from `SensorStarted`.
+        pid: i32,
+        /// The signal, SIGTERM or SIGKILL as a rule.
+        signal: i32,
+    },
+}
+
+/// A load sensor to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SensorSpec {
+    /// Chosen by the agent; comes back in the answers.
+    pub id: u64,
+    /// The absolute path of the program.
+    pub path: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// As whom it runs; ignored where everything runs as one user.
+    pub user: String,
+    /// Its whole environment as `NAME=value`.
+    pub environment: Vec<String>,
+}
+record!(SensorSpec { id, path, args, user, environment });
+
+/// What is done to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The termination sequence: announcement if the job wants one, then the terminate method.
+    Terminate,
+    /// SIGKILL to all processes at once.
+    Kill,
+    /// Announcement if the job wants one, then the suspend method.
+    Suspend,
+    /// The resume method; takes back a suspension that was announced.
+    Resume,
+    /// SIGUSR1 to all processes.
+    User1,
+    /// SIGUSR2 to all processes.
+    User2,
+}
+words!(Order {
+    Terminate = "terminate",
+    Kill = "kill",
+    Suspend = "suspend",
+    Resume = "resume",
+    User1 = "usr1",
+    User2 = "usr2",
+});
+
+/// What the launcher tells the agent; the shepherds use the same words to the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The task's directory exists and its shepherd was started.
+    Accepted {
+        /// The task.
+        key: TaskKey,
+    },
+    /// A request was refused. Nothing was started.
+    Refused {
+        /// The task, if the request named one.
+        key: Option<TaskKey>,
+        /// The sensor, if the request named one.
+        sensor: Option<u64>,
+        /// What, where, why and how to fix it.
+        text: String,
+    },
+    /// The job's execve happened.
+    Executed {
+        /// The task.
+        key: TaskKey,
+        /// The main process.
+        pid: i32,
+        /// `CLOCK_BOOTTIME` in milliseconds at execve.
+        boot_ms: u64,
+    },
+    /// A sample.
+    Usage {
+        /// The task.
+        key: TaskKey,
+        /// Used so far.
+        usage: TaskUsage,
+    },
+    /// The task ended and its result is durable. Repeated on reconnection through `List`.
+    Ended(Box<LaunchResult>),
+    /// Every task directory of this host.
+    Tasks(Vec<TaskSummary>),
+    /// The task's directory is gone.
+    Forgotten {
+        /// The task.
+        key: TaskKey,
+    },
+    /// A sensor runs.
+    SensorStarted {
+        /// The sensor.
+        id: u64,
+        /// Its pid, also its process group.
+        pid: i32,
+    },
+    /// A sensor ended.
+    SensorEnded {
+        /// The sensor.
+        id: u64,
+        /// Its pid.
+        pid: i32,
+        /// Its exit code, or 128 + signal.
+        status: i32,
+    },
+}
+
+/// One task directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSummary {
+    /// The task.
+    pub key: TaskKey,
+    /// How far it is.
+    pub state: TaskState,
+    /// The main process; 0 before execve.
+    pub pid: i32,
+    /// `CLOCK_BOOTTIME` in milliseconds at execve; 0 before it.
+    pub started_boot_ms: u64,
+    /// The result of a task that ended.
+    pub result: Option<LaunchResult>,
+}
+record!(TaskSummary { key, state, pid, started_boot_ms, result });
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// Its shepherd prepares it; execve has not happened.
+    Preparing,
+    /// It runs.
+    Running,
+    /// Its result is there.
+    Ended,
+}
+words!(TaskState { Preparing = "preparing", Running = "running", Ended = "ended" });
+
+impl Record for Request {
+    fn write_pairs(&self, writer: &mut Writer) {
+        match self {
+            Request::Launch(document) => {
+                put_kind(writer, "launch");
+                writer.put("document", &**document);
+            }
+            Request::Signal { key, order } => {
+                put_kind(writer, "signal");
+                key.write("key", writer);
+                order.write("order", writer);
+            }
+            Request::List => put_kind(writer, "list"),
+            Request::Forget { key } => {
+                put_kind(writer, "forget");
+                key.write("key", writer);
+            }
+            Request::StartSensor(spec) => {
+                put_kind(writer, "start-sensor");
+                spec.write("sensor", writer);
+            }
+            Request::StopSensor { pid, signal } => {
+                put_kind(writer, "stop-sensor");
+                pid.write("pid", writer);
+                signal.write("signal", writer);
+            }
+        }
+    }
+
+    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match read_kind(reader)?.as_str() {
+            "launch" => Slot::read("document", reader).map(|document| Request::Launch(Box::new(document))),
+            "signal" => Ok(Request::Signal { key: Slot::read("key", reader)?, order: Slot::read("order", reader)? }),
+            "list" => Ok(Request::List),
+            "forget" => Ok(Request::Forget { key: Slot::read("key", reader)? }),
+            "start-sensor" => Slot::read("sensor", reader).map(Request::StartSensor),
+            "stop-sensor" => {
+                Ok(Request::StopSensor { pid: Slot::read("pid", reader)?, signal: Slot::read("signal", reader)? })
+            }
+            _ => Err(DecodeError::BadValue("kind")),
+        }
+    }
+}
+
+impl Record for Notice {
+    fn write_pairs(&self, writer: &mut Writer) {
+        match self {
+            Notice::Accepted { key } => put_keyed(writer, "accepted", key),
+            Notice::Refused { key, sensor, text } => {
+                put_kind(writer, "refused");
+                key.write("key", writer);
+                sensor.write("sensor", writer);
+                text.write("text", writer);
+            }
+            Notice::Executed { key, pid, boot_ms } => {
+                put_keyed(writer, "executed", key);
+                pid.write("pid", writer);
+                boot_ms.write("boot_ms", writer);
+            }
+            Notice::Usage { key, usage } => {
+                put_keyed(writer, "usage", key);
+                usage.write("usage", writer);
+            }
+            Notice::Ended(result) => {
+                put_kind(writer, "ended");
+                writer.put("result", &**result);
+            }
+            Notice::Tasks(tasks) => {
+                put_kind(writer, "tasks");
+                tasks.write("task", writer);
+            }
+            Notice::Forgotten { key } => put_keyed(writer, "forgotten", key),
+            Notice::SensorStarted { id, pid } => {
+                put_kind(writer, "sensor-started");
+                id.write("id", writer);
+                pid.write("pid", writer);
+            }
+            Notice::SensorEnded { id, pid, status } => {
+                put_kind(writer, "sensor-ended");
+                id.write("id", writer);
+                pid.write("pid", writer);
+                status.write("status", writer);
+            }
+        }
+    }
+
+    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match read_kind(reader)?.as_str() {
+            "accepted" => Ok(Notice::Accepted { key: Slot::read("key", reader)? }),
+            "refused" => Ok(Notice::Refused {
+                key: Slot::read("key", reader)?,
+                sensor: Slot::read("sensor", reader)?,
+                text: Slot::read("text", reader)?,
+            }),
+            "executed" => Ok(Notice::Executed {
+                key: Slot::read("key", reader)?,
+                pid: Slot::read("pid", reader)?,
+                boot_ms: Slot::read("boot_ms", reader)?,
+            }),
+            "usage" => Ok(Notice::Usage { key: Slot::read("key", reader)?, usage: Slot::read("usage", reader)? }),
+            "ended" => Slot::read("result", reader).map(|result| Notice::Ended(Box::new(result))),
+            "tasks" => Slot::read("task", reader).map(Notice::Tasks),
+            "forgotten" => Ok(Notice::Forgotten { key: Slot::read("key", reader)? }),
+            "sensor-started" => {
+                Ok(Notice::SensorStarted { id: Slot::read("id", reader)?, pid: Slot::read("pid", reader)? })
+            }
+            "sensor-ended" => Ok(Notice::SensorEnded {
+                id: Slot::read("id", reader)?,
+                pid: Slot::read("pid", reader)?,
+                status: Slot::read("status", reader)?,
+            }),
+            _ => Err(DecodeError::BadValue("kind")),
+        }
+    }
+}
+
+fn put_keyed(writer: &mut Writer, kind: &str, key: &TaskKey) {
+    put_kind(writer, kind);
+    key.write("key", writer);
+}

@@ -1,0 +1,215 @@
+use super::pairs::Record;
+use super::*;
+use crate::id::{CellId, SubmitSeq, TaskId, TaskKey};
+use proptest::prelude::*;
+
+fn text() -> impl Strategy<Value = String> {
+    "[^\\x00]{0,12}"
+}
+
+fn key() -> impl Strategy<Value = TaskKey> {
+    (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>()).prop_map(
+        |(cell, seq, task, pe_task, attempt)| TaskKey {
+            cell: CellId(cell),
+            seq: SubmitSeq(seq),
+            task: TaskId(task),
+            pe_task,
+            attempt,
+        },
+    )
+}
+
+fn start() -> impl Strategy<Value = Start> {
+    let args = || proptest::collection::vec(text(), 0..4);
+    prop_oneof![
+        (text(), any::<bool>(), proptest::sample::select(StartMode::ALL), args())
+            .prop_map(|(shell, login, mode, args)| Start::Script { shell, login, mode, args }),
+        (text(), any::<bool>(), args()).prop_map(|(shell, login, argv)| Start::Command { shell, login, argv }),
+        args().prop_map(|argv| Start::Direct { argv }),
+    ]
+}
+
+fn bound() -> impl Strategy<Value = Bound> {
+    prop_oneof![any::<u64>().prop_map(Bound::Finite), Just(Bound::Infinity)]
+}
+
+fn method() -> impl Strategy<Value = Method> {
+    prop_oneof![Just(Method::Default), any::<i32>().prop_map(Method::Signal), text().prop_map(Method::Command)]
+}
+
+fn procedure() -> impl Strategy<Value = Option<Procedure>> {
+    proptest::option::of(
+        (proptest::option::of(text()), text(), any::<u32>()).prop_map(|(user, command, timeout_s)| Procedure {
+            user,
+            command,
+            timeout_s,
+        }),
+    )
+}
+
+prop_compose! {
+    fn document()(
+        key in key(), job_number in any::<u32>(), job_name in text(), start in start(), user in text(), uid in any::<u32>(), gid in any::<u32>(),
+        tracking_gid in any::<Option<u32>>(), environment in proptest::collection::vec(text(), 0..5), terminate in method(),
+    )(
+        limits in proptest::collection::vec((proptest::sample::select(Resource::ALL), bound(), bound()), 0..4),
+        stdin in proptest::option::of(text()), path in text(), numbers in any::<[Option<u64>; 8]>(), merge in any::<bool>(), nice in any::<i32>(), umask in any::<u32>(),
+        prolog in procedure(), epilog in procedure(), mask in any::<Option<u64>>(), tmp in proptest::option::of((text(), text())),
+        key in Just(key), job_number in Just(job_number), job_name in Just(job_name), start in Just(start),
+        account in Just((user, uid, gid, tracking_gid)), environment in Just(environment), terminate in Just(terminate),
+    ) -> LaunchDocument {
+        let (user, uid, gid, tracking_gid) = account;
+        let [h_rt_s, s_rt_s, h_cpu_s, s_cpu_s, h_vmem_bytes, s_vmem_bytes, h_rss_bytes, s_rss_bytes] = numbers;
+        let output = OutputPath { path, default_name: job_name.clone() };
+        LaunchDocument {
+            key, job_number, job_name: job_name.clone(), start, environment,
+            account: Account { user, uid, gid, group: job_name, tracking_gid },
+            working_directory: String::new(),
+            streams: Streams { stdin, stdout: output.clone(), stderr: output, merge },
+            tmpdir: tmp.map(|(base, name)| TmpDir { base, name }),
+            umask, nice,
+            limits: limits.into_iter().map(|(resource, soft, hard)| ProcessLimit { resource, soft, hard }).collect(),
+            task_limits: TaskLimits {
+                h_rt_s, s_rt_s, h_cpu_s, s_cpu_s, h_vmem_bytes, s_vmem_bytes, h_rss_bytes, s_rss_bytes,
+            },
+            termination: Termination {
+                notify: merge, notify_s: umask, notify_kill_signal: nice, notify_suspend_signal: nice,
+                terminate, suspend: Method::Default, resume: Method::Signal(18),
+            },
+            prolog: prolog.clone(), epilog, pe_start: None, pe_stop: prolog,
+            security: Security { no_new_privs: merge, bounding_set: mask },
+            cgroup_parent: None, keep_active: merge, sample_interval_ms: umask,
+        }
+    }
+}
+
+fn result() -> impl Strategy<Value = LaunchResult> {
+    let failure = || {
+        (any::<u8>(), text(), any::<i32>(), text()).prop_map(|(failed, text, errno, path)| Failure {
+            failed,
+            text,
+            errno,
+            path,
+        })
+    };
+    let cause = prop_oneof![
+        any::<u8>().prop_map(Cause::Exited),
+        (any::<i32>(), any::<bool>()).prop_map(|(signal, core)| Cause::Signalled { signal, core }),
+        failure().prop_map(Cause::FailedToStart),
+        Just(Cause::ShepherdDied),
+    ];
+    let limit = proptest::option::of(
+        (text(), any::<u64>(), any::<u64>(), proptest::sample::select(Evidence::ALL))
+            .prop_map(|(limit, bound, reached, evidence)| LimitHit { limit, bound, reached, evidence }),
+    );
+    (key(), cause, proptest::option::of(failure()), limit, any::<[u64; 3]>(), any::<u128>(), any::<bool>(), text())
+        .prop_map(
+            |(
+                key,
+                cause,
+                after,
+                limit,
+                [wallclock_ms, started_boot_ms, ended_boot_ms],
+                mem_byte_ms,
+                executed,
+                boot_id,
+            )| {
+                LaunchResult {
+                    key,
+                    cause,
+                    after,
+                    executed,
+                    ordered: !executed,
+                    limit,
+                    refused_limits: vec![RefusedLimit {
+                        resource: Resource::Stack,
+                        soft: Bound::Infinity,
+                        hard: Bound::Finite(wallclock_ms),
+                        errno: 1,
+                    }],
+                    procedures: vec![ProcedureEnd { kind: ProcedureKind::Epilog, status: 1 }],
+                    usage: TaskUsage { mem_byte_ms, ..TaskUsage::default() },
+                    wallclock_ms,
+                    started_boot_ms,
+                    ended_boot_ms,
+                    boot_id,
+                }
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn a_document_reads_back_as_it_was_written(document in document()) {
+        prop_assert_eq!(LaunchDocument::decode(&document.encode()), Ok(document));
+    }
+
+    #[test]
+    fn a_result_reads_back_as_it_was_written(result in result()) {
+        let notice = Notice::Ended(Box::new(result));
+        let bytes = frame(&notice);
+        prop_assert_eq!(unframe::<Notice>(&bytes), Ok(Some((notice, bytes.len()))));
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused_but_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = LaunchDocument::decode(&bytes);
+        let _ = unframe::<Request>(&bytes);
+        let mut headed = b"GWL\x01".to_vec();
+        headed.extend_from_slice(&bytes);
+        let _ = LaunchDocument::decode(&headed);
+        let _ = Notice::decode(&headed);
+    }
+
+    #[test]
+    fn a_damaged_document_is_read_or_refused_but_never_panics(
+        document in document(), at in any::<proptest::sample::Index>(), byte in any::<u8>(), cut in any::<proptest::sample::Index>(),
+    ) {
+        let mut bytes = Request::Launch(Box::new(document)).encode();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let _ = Request::decode(&bytes);
+        bytes.truncate(cut.index(bytes.len()));
+        let _ = Request::decode(&bytes);
+    }
+}
+
+#[test]
+fn every_other_message_reads_back() {
+    let key = TaskKey { cell: CellId(1), seq: SubmitSeq(2), task: TaskId(3), pe_task: 0, attempt: 1 };
+    let spec = SensorSpec { id: 9, path: "/s".into(), args: vec!["a".into()], user: "u".into(), environment: vec![] };
+    let summary = TaskSummary { key, state: TaskState::Running, pid: 7, started_boot_ms: 8, result: None };
+    let requests = [
+        Request::Signal { key, order: Order::Terminate },
+        Request::List,
+        Request::Forget { key },
+        Request::StartSensor(spec),
+        Request::StopSensor { pid: 5, signal: 15 },
+    ];
+    for request in requests {
+        assert_eq!(Request::decode(&request.encode()), Ok(request));
+    }
+    let notices = [
+        Notice::Accepted { key },
+        Notice::Refused { key: Some(key), sensor: None, text: "no".into() },
+        Notice::Executed { key, pid: 1, boot_ms: 2 },
+        Notice::Usage { key, usage: TaskUsage::default() },
+        Notice::Tasks(vec![summary]),
+        Notice::Forgotten { key },
+        Notice::SensorStarted { id: 9, pid: 2 },
+        Notice::SensorEnded { id: 9, pid: 2, status: 137 },
+    ];
+    for notice in notices {
+        assert_eq!(Notice::decode(&notice.encode()), Ok(notice));
+    }
+}
+
+#[test]
+fn refusals_name_what_is_wrong() {
+    assert_eq!(Request::decode(b"nonsense"), Err(DecodeError::NotADocument));
+    assert_eq!(Request::decode(b"GWL\x02"), Err(DecodeError::Version(2)));
+    assert_eq!(Request::decode(b"GWL\x01\x04kind\xff\xff\xff\xff"), Err(DecodeError::Damaged));
+    assert_eq!(Request::decode(b"GWL\x01"), Err(DecodeError::Missing("kind")));
+    assert_eq!(unframe::<Request>(&[0xff; 8]), Err(DecodeError::TooLarge));
+    assert_eq!(unframe::<Request>(&[4, 0, 0, 0, b'G']), Ok(None));
+}
