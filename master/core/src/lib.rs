@@ -1,1 +1,16 @@
-//! The master's decisions: events, state, ledger, scheduling.
+//! The master's decisions, without a clock, socket, file, thread or random order inside (DESIGN sections 1 and 3).
+//!
+//! [`Core::handle`](core::Core::handle) takes one input and the time and gives back events and effects. The state is the
+//! fold of the events by [`State::apply`](state::State::apply) and nothing else; the scheduler in [`sched`] is a client of
+//! the same events and hands back orders, which the core checks before it believes them.
+
+pub mod core;
+pub mod decide;
+pub mod effect;
+pub mod event;
+pub mod explain;
+pub mod ledger;
+pub mod matching;
+pub mod observe;
+pub mod sched;
+pub mod state;

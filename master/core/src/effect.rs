@@ -1,0 +1,146 @@
+//! What goes into the core and what comes out beside events.
+
+use crate::sched::order::Order;
+use proto::diagnostic::Diagnostic;
+use proto::id::{HostName, RequestId};
+use proto::job::Owner;
+use proto::load::LoadReport;
+use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage};
+use proto::wire::client::{Command, Reply};
+
+/// Where an answer goes; made by the shell, opaque here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReplyTo(pub u64);
+
+/// One connection of one agent; a host that reconnects gets a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// Everything that can happen to the master.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A changing command of a user.
+    Command {
+        /// Where the answer goes.
+        reply_to: ReplyTo,
+        /// The client's id of the request.
+        id: RequestId,
+        /// The user, as the kernel or the vouching agent says.
+        owner: Owner,
+        /// The host the user is on.
+        host: HostName,
+        /// Randomness for commands that need some (job tokens); the core has none of its own.
+        entropy: [u8; 32],
+        /// The command.
+        command: Box<Command>,
+    },
+    /// An agent connected, its certificate is good, and it said hello.
+    AgentConnected {
+        /// The connection.
+        connection: ConnectionId,
+        /// The host of the certificate.
+        host: HostName,
+        /// What it said.
+        hello: Box<AgentHello>,
+    },
+    /// A connection ended.
+    AgentLost {
+        /// The connection.
+        connection: ConnectionId,
+    },
+    /// A message on a control stream.
+    AgentMessage {
+        /// The connection.
+        connection: ConnectionId,
+        /// The message.
+        message: Box<AgentMessage>,
+    },
+    /// A load report.
+    LoadReport {
+        /// The connection.
+        connection: ConnectionId,
+        /// The report.
+        report: Box<LoadReport>,
+    },
+    /// Orders of a scheduler.
+    Orders {
+        /// The scheduler's algorithm.
+        scheduler: String,
+        /// What it wants.
+        orders: Vec<Order>,
+    },
+    /// A host asks to join with a token. The shell issues the certificate when told to.
+    Join {
+        /// Where the answer goes.
+        reply_to: ReplyTo,
+        /// Hash of the token.
+        token_hash: String,
+        /// The name the host claims.
+        host: HostName,
+        /// Serial of the certificate that the shell is ready to hand out, in lower-case hex.
+        serial: String,
+        /// End of its validity.
+        not_after: proto::time::Wall,
+    },
+    /// An admitted host renewed its certificate.
+    CertificateRenewed {
+        /// The host.
+        host: HostName,
+        /// The new serial.
+        serial: String,
+        /// End of its validity.
+        not_after: proto::time::Wall,
+    },
+    /// Time passed: at the latest when [`Core::next_timer`](crate::core::Core::next_timer) says.
+    Tick,
+}
+
+/// What the shell is to do, once the events that came with it are durable.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Answer a command.
+    Reply {
+        /// Whom.
+        to: ReplyTo,
+        /// With what.
+        reply: Box<Reply>,
+    },
+    /// Send a message on the control stream of a connection.
+    Send {
+        /// The connection.
+        connection: ConnectionId,
+        /// The message.
+        message: Box<MasterMessage>,
+    },
+    /// End a connection.
+    Disconnect {
+        /// The connection.
+        connection: ConnectionId,
+        /// Why.
+        why: Diagnostic,
+    },
+    /// Answer a join: hand out the certificate, or the refusal.
+    Joined {
+        /// Whom.
+        to: ReplyTo,
+        /// The outcome.
+        outcome: Result<(), Diagnostic>,
+    },
+    /// Issue a certificate to each simulated host and answer with them.
+    IssueSimulated {
+        /// Whom.
+        to: ReplyTo,
+        /// The hosts.
+        hosts: Vec<HostName>,
+    },
+    /// Close connections of hosts that were revoked.
+    Revoked(HostName),
+    /// A soft value changed that clients of the stream want to know at once.
+    Observed(crate::observe::Observation),
+    /// A scheduling pass is wanted now (`qconf -tsm`).
+    TriggerScheduling,
+    /// End the master.
+    Shutdown,
+    /// Something an operator should read in the log.
+    Warn(Diagnostic),
+}

@@ -1,0 +1,258 @@
+//! The facts of a cell, in the order in which they became true. The master's state is their fold.
+//!
+//! Events say what happened, never what to do: replay decides nothing. Arrays are told as ranges, so that a million-task
+//! array is one event. Every field that a later version adds has a default.
+
+use proto::accounting::AccountingRecord;
+use proto::id::{CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, SubmitSeq, TaskKey, UserName};
+use proto::job::{Granted, HoldChange, JobSpec};
+use proto::object::{Fields, ObjectKind};
+use proto::request::TaskRange;
+use proto::time::{Now, Wall};
+use proto::wire::client::Reply;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Who caused an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Actor {
+    /// A user on a host.
+    User {
+        /// Login name.
+        user: UserName,
+        /// The host that vouches for the user.
+        host: HostName,
+    },
+    /// The agent of a host.
+    Agent(HostName),
+    /// A scheduler, by the name of its algorithm.
+    Scheduler(String),
+    /// The master itself: timers, start-up.
+    Master,
+}
+
+/// One stored record: an event with its place, time and cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its place in the log, from 1 without gaps.
+    pub seq: EventSeq,
+    /// When it became true.
+    pub now: Now,
+    /// Who caused it.
+    pub actor: Actor,
+    /// The changing request behind it, if one was.
+    #[serde(default)]
+    pub request: Option<RequestId>,
+    /// What became true.
+    pub event: Event,
+}
+
+/// What became true.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// The first event of every log.
+    CellCreated {
+        /// The cell.
+        cell: CellId,
+    },
+    /// The master was restored or taken over: agents must not obey an older one.
+    EpochRaised {
+        /// The new epoch.
+        epoch: Epoch,
+    },
+    /// The wall clock differs by more than a minute from what the monotone clock says it should be.
+    WallJumped {
+        /// What it should have shown.
+        expected: Wall,
+    },
+
+    /// A job was accepted.
+    JobSubmitted {
+        /// Its place among all submissions.
+        seq: SubmitSeq,
+        /// The number people see.
+        number: JobNumber,
+        /// What was submitted, names resolved and shortcuts replaced.
+        spec: Arc<JobSpec>,
+        /// Jobs it waits for (`-hold_jid`), as far as they existed.
+        waits_for: Vec<SubmitSeq>,
+        /// Jobs whose equal task each of its tasks waits for (`-hold_jid_ad`).
+        array_waits_for: Vec<SubmitSeq>,
+    },
+    /// `qalter` changed a job.
+    JobAltered {
+        /// The job.
+        seq: SubmitSeq,
+        /// The whole new specification.
+        spec: Arc<JobSpec>,
+        /// As in `JobSubmitted`.
+        waits_for: Vec<SubmitSeq>,
+        /// As in `JobSubmitted`.
+        array_waits_for: Vec<SubmitSeq>,
+    },
+    /// People set or released holds of tasks.
+    HoldsChanged {
+        /// The job.
+        seq: SubmitSeq,
+        /// Which of its tasks.
+        tasks: Vec<TaskRange>,
+        /// What changed.
+        change: HoldChange,
+    },
+    /// A task was given to hosts. Its consumables are booked from here on.
+    TaskPlaced {
+        /// The attempt.
+        key: TaskKey,
+        /// Its slots; the first entry holds the master.
+        granted: Vec<Granted>,
+        /// The parallel environment, if any.
+        pe: Option<PeName>,
+    },
+    /// The host confirmed that the job process runs.
+    TaskStarted {
+        /// The attempt.
+        key: TaskKey,
+        /// When, by the master's clock.
+        at: Wall,
+    },
+    /// The task is gone from its hosts: consumables are free again.
+    TaskEnded {
+        /// The attempt.
+        key: TaskKey,
+        /// What is kept for ever. None if the order never reached a host (a withdrawn placement).
+        record: Option<Box<AccountingRecord>>,
+        /// What becomes of the task.
+        then: Then,
+    },
+    /// Pending tasks were deleted.
+    TasksDeleted {
+        /// The job.
+        seq: SubmitSeq,
+        /// Which.
+        tasks: Vec<TaskRange>,
+    },
+    /// The deletion of a task on a host was asked for.
+    TaskDeletionRequested {
+        /// The attempt.
+        key: TaskKey,
+    },
+    /// A task on a host is to run again: it will be ended and requeued.
+    TaskRescheduleRequested {
+        /// The attempt.
+        key: TaskKey,
+    },
+    /// A task on a host was suspended or resumed by people.
+    TaskSuspended {
+        /// The attempt.
+        key: TaskKey,
+        /// Whether it is suspended now.
+        suspended: bool,
+    },
+    /// The error state of tasks was cleared.
+    ErrorCleared {
+        /// The job.
+        seq: SubmitSeq,
+        /// Which tasks.
+        tasks: Vec<TaskRange>,
+    },
+    /// The last task of a job has left. What waited for it may go on.
+    JobFinished {
+        /// The job.
+        seq: SubmitSeq,
+    },
+
+    /// The state of a queue instance changed by hand or by a failure.
+    InstanceChanged {
+        /// The instance.
+        instance: QueueInstanceName,
+        /// Its whole state.
+        state: InstanceState,
+    },
+    /// Configuration objects changed, all at once.
+    ObjectsChanged(Vec<StoredObject>),
+
+    /// A host got a certificate.
+    CertificateIssued {
+        /// The host.
+        host: HostName,
+        /// The serial, in lower-case hex.
+        serial: String,
+        /// End of its validity.
+        not_after: Wall,
+    },
+    /// The certificates of a host are no longer admitted.
+    HostRevoked {
+        /// The host.
+        host: HostName,
+    },
+    /// A join token was made.
+    TokenCreated(JoinGrant),
+    /// A host joined with a token.
+    TokenUsed {
+        /// Hash of the token.
+        hash: String,
+        /// The host.
+        host: HostName,
+    },
+
+    /// A changing request was answered; a repeat gets the same.
+    RequestAnswered {
+        /// The request.
+        id: RequestId,
+        /// The answer.
+        reply: Box<Reply>,
+    },
+}
+
+/// What becomes of a task after an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Then {
+    /// It is done.
+    Done,
+    /// It waits for its next start.
+    Requeued,
+    /// It waits in error until people clear it.
+    Error {
+        /// The reason, as `qstat -j` shows it.
+        reason: String,
+    },
+}
+
+/// The states of a queue instance that are kept; alarms and contact are observations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InstanceState {
+    /// `d`
+    pub disabled: bool,
+    /// `s`
+    pub suspended: bool,
+    /// `E`, with the reasons.
+    pub errors: Vec<String>,
+}
+
+/// A configuration object as it is from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredObject {
+    /// What kind.
+    pub kind: ObjectKind,
+    /// Which one; empty for kinds that exist once.
+    pub name: String,
+    /// Its fields; none if it was deleted.
+    pub fields: Option<Fields>,
+}
+
+/// The right to join, as stored: the token itself is never kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinGrant {
+    /// Hash of the token.
+    pub hash: String,
+    /// How often it may still be used.
+    pub uses_left: u32,
+    /// When it ends.
+    pub expires: Wall,
+    /// A pattern that the host's name must match.
+    pub host_pattern: String,
+}
