@@ -1,0 +1,158 @@
+use super::*;
+use crate::id::TaskId;
+use proptest::prelude::*;
+
+fn slots(text: &str) -> SlotRange {
+    SlotRange::parse(text).unwrap()
+}
+
+fn tasks(text: &str) -> TaskSet {
+    TaskSet::parse(text).unwrap()
+}
+
+#[test]
+fn slot_ranges_read_every_form_of_the_manual() {
+    let cases = [
+        ("4", "4"),
+        ("2-8", "2-8"),
+        ("4-", "4-9999999"),
+        ("-6", "1-6"),
+        ("4,8,16", "4,8,16"),
+        ("4-2", "2-4"),
+        ("1,2,3", "1-3"),
+        ("8-10,1-3,2-5", "1-5,8-10"),
+        ("16,4-", "4-9999999"),
+    ];
+    for (text, printed) in cases {
+        assert_eq!(slots(text).to_string(), printed, "{text}");
+    }
+}
+
+#[test]
+fn a_slot_range_says_what_it_contains() {
+    let range = slots("2-4,8,16-");
+    assert_eq!((range.least(), range.largest()), (2, RANGE_MAX));
+    assert!(range.contains(3) && range.contains(8) && !range.contains(5));
+    assert_eq!(range.iter().take(5).collect::<Vec<_>>(), [2, 3, 4, 8, 16]);
+    assert_eq!([1, 2, 7, 12, 20].map(|free| range.largest_within(free)), [None, Some(2), Some(4), Some(8), Some(20)]);
+}
+
+#[test]
+fn ranges_are_refused_in_the_words_of_8_1_9() {
+    let slots = |text: &str| SlotRange::parse(text).unwrap_err().to_string();
+    assert_eq!(slots("0"), "\"job\" rejected: pe range must be greater than zero");
+    assert_eq!(
+        slots("abc"),
+        "Numerical value invalid!\nThe initial portion of string \"abc\" contains no decimal number"
+    );
+    assert_eq!(slots("1-9:2"), "Range specifier \"9:2\" has unknown trailer \":2\"");
+    assert!(slots("99999999").contains("above 9999999"));
+    assert!(SlotRange::parse("").is_err() && SlotRange::parse("-").is_err() && SlotRange::parse("1,,2").is_err());
+    let tasks = |text: &str| TaskRange::parse(text).unwrap_err().to_string();
+    assert_eq!(tasks("0-5"), "job rejected: 0 is an invalid task id");
+    assert_eq!(tasks("1-5:0"), "Negative or zero step in range is not allowed");
+    assert_eq!(tasks("1-5:-1"), "Negative or zero step in range is not allowed");
+    assert_eq!(
+        tasks("abc"),
+        "Numerical value invalid!\nThe initial portion of string \"abc\" contains no decimal number"
+    );
+    assert_eq!(SlotRange::parse("0").unwrap_err().diagnostic().code, Code::JobRejected);
+    assert_eq!(SlotRange::parse("x").unwrap_err().diagnostic().code, Code::BadSyntax);
+}
+
+#[test]
+fn task_ranges_print_as_qsub_does() {
+    let printed = |text: &str| TaskRange::parse(text).unwrap().to_string();
+    assert_eq!(printed("1-10:2"), "1-10:2");
+    assert_eq!(printed("5"), "5-5:1");
+    assert_eq!(printed("5-1"), "1-5:1");
+    let range = TaskRange::parse("1-10:2").unwrap();
+    assert_eq!(range.iter().map(|task| task.0).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
+    assert_eq!((range.first(), range.last(), range.step(), range.count()), (1, 10, 2, 5));
+    assert!(range.contains(TaskId(9)) && !range.contains(TaskId(10)) && !range.contains(TaskId(11)));
+}
+
+#[test]
+fn task_sets_print_as_qstat_does() {
+    let cases = [
+        ("1-3,7", "1-3:1,7"),
+        ("5-10:1", "5-10:1"),
+        ("3,5", "3,5"),
+        ("1-10:2", "1-9:2"),
+        ("1,2", "1-2:1"),
+        ("1,3,5,6", "1,3,5-6:1"),
+        ("2,4,6,20", "2-6:2,20"),
+        ("", ""),
+    ];
+    for (text, printed) in cases {
+        assert_eq!(tasks(text).to_string(), printed, "{text}");
+    }
+    assert_eq!(TaskSet::parse("1-9999999:2"), Err(RangeError::TooManyPieces));
+    assert_eq!(tasks("1-9999999").len(), 9_999_999);
+}
+
+#[test]
+fn ranges_are_stored_as_text() {
+    let json = serde_json::to_string(&slots("2-4,8")).unwrap();
+    assert_eq!(json, "\"2-4,8\"");
+    assert_eq!(serde_json::from_str::<SlotRange>(&json).unwrap(), slots("2-4,8"));
+    assert!(serde_json::from_str::<TaskRange>("\"0-3\"").is_err());
+}
+
+#[test]
+fn requests_split_at_commas_outside_quotes() {
+    let list = |text: &str| ResourceList::parse(text).unwrap().to_string();
+    assert_eq!(list("a=b,c=d,e"), "a=b,c=d,e");
+    assert_eq!(list("h_vmem=1G, ,h_rt=1:0:0,"), "h_vmem=1G,h_rt=1:0:0");
+    assert_eq!(list("arch=lx*|sol*,x=(a&!b)"), "arch=lx*|sol*,x=(a&!b)");
+    assert_eq!(list(""), "");
+    let quoted = ResourceList::parse("a=\"x,y\",b='p,q',c=don't,d").unwrap();
+    assert_eq!(quoted.iter().map(|request| request.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    let value = ResourceList::parse("a=b=c").unwrap();
+    assert_eq!(value.iter().next().and_then(|request| request.value.as_deref()), Some("b=c"));
+    assert!(ResourceList::parse("=5").is_err());
+}
+
+#[test]
+fn the_same_name_again_overrides_and_keeps_its_place() {
+    let mut list = ResourceList::parse("arch=x,h_rt=1,arch=y").unwrap();
+    assert_eq!(list.to_string(), "arch=y,h_rt=1");
+    list.merge(ResourceList::parse("h_rt=2,exclusive").unwrap());
+    assert_eq!(list.to_string(), "arch=y,h_rt=2,exclusive");
+}
+
+proptest! {
+    #[test]
+    fn a_printed_slot_range_reads_back(parts in prop::collection::vec((1u32..50, 1u32..50), 1..8)) {
+        let text = parts.iter().map(|(a, b)| format!("{a}-{b}")).collect::<Vec<_>>().join(",");
+        let range = slots(&text);
+        prop_assert_eq!(&slots(&range.to_string()), &range);
+        for n in 1..60 {
+            prop_assert_eq!(range.contains(n), parts.iter().any(|(a, b)| (*a.min(b)..=*a.max(b)).contains(&n)));
+        }
+    }
+
+    #[test]
+    fn a_task_set_is_a_set(steps in prop::collection::vec((any::<bool>(), 1u32..40), 0..80)) {
+        let mut set = TaskSet::default();
+        let mut model = std::collections::BTreeSet::new();
+        for (add, task) in steps {
+            let changed = if add { set.insert(TaskId(task)) } else { set.remove(TaskId(task)) };
+            prop_assert_eq!(changed, if add { model.insert(task) } else { model.remove(&task) });
+        }
+        prop_assert_eq!(set.iter().map(|task| task.0).collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
+        prop_assert_eq!(set.len() as usize, model.len());
+        prop_assert_eq!(&tasks(&set.to_string()), &set);
+        prop_assert_eq!(&set.iter().collect::<TaskSet>(), &set);
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,30}") {
+        let _ = (SlotRange::parse(&text), TaskRange::parse(&text), TaskSet::parse(&text), ResourceList::parse(&text));
+    }
+
+    #[test]
+    fn no_text_of_digits_panics(text in "[-0-9:,]{0,30}") {
+        let _ = (SlotRange::parse(&text), TaskRange::parse(&text), TaskSet::parse(&text));
+    }
+}
