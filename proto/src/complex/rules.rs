@@ -1,0 +1,187 @@
+//! What an attribute may be: CPX-02 to CPX-10 and CPX-24, in the words of 8.1.9 where it has any.
+
+use super::{Attribute, Complex, Consumable, Relop, Requestable, is_built_in};
+use crate::amount::{Amount, Type};
+use crate::diagnostic::{Code, Diagnostic};
+
+/// Characters that no name may have (VAL-14, CPX-24), with the words of 8.1.9 for them.
+///
+/// `=` and `,` would break `-l name=value,…`; `*`, `+`, `&`, `^` and `$` are operators of load formulas. `-` is one too, but sites
+/// have such names; a formula cannot use them.
+const FORBIDDEN: [(char, &str); 23] = [
+    (' ', "Space"),
+    ('/', "Slash"),
+    (':', "Colon"),
+    ('\'', "Single quote"),
+    ('"', "Double quote"),
+    ('\\', "Backslash"),
+    ('[', "Left bracket"),
+    (']', "Right bracket"),
+    ('{', "Left brace"),
+    ('}', "Right brace"),
+    ('|', "Pipe"),
+    ('(', "Left parenthesis"),
+    (')', "Right parenthesis"),
+    ('@', "At sign"),
+    ('%', "Percent"),
+    (',', "Comma"),
+    ('=', "Equals sign"),
+    ('*', "Asterisk"),
+    ('?', "Question mark"),
+    ('+', "Plus"),
+    ('&', "Ampersand"),
+    ('^', "Caret"),
+    ('$', "Dollar sign"),
+];
+/// Words that mean something else where a name may stand.
+const KEYWORDS: [&str; 3] = ["NONE", "ALL", "TEMPLATE"];
+/// The longest name, in bytes (VAL-14).
+const NAME_MAX_BYTES: usize = 512;
+
+/// Adds every rule of its own that the attribute breaks.
+pub(super) fn check(attribute: &Attribute, refusals: &mut Vec<Diagnostic>) {
+    let place = format!("attribute {}", attribute.name);
+    let broken = [
+        name_fault(attribute.name.as_str()),
+        (attribute.shortcut != attribute.name.as_str()).then(|| name_fault(&attribute.shortcut)).flatten(),
+        consumable_type_fault(attribute),
+        relop_fault(attribute),
+        default_fault(attribute),
+        slots_fault(attribute),
+    ];
+    refusals.extend(broken.into_iter().flatten().map(|refusal| refusal.at(place.clone())));
+    // 8.1.9 gives this as a second message about the same line.
+    if attribute.consumable.is_consumable() && !attribute.r#type.is_numeric() && attribute.relop != Relop::LessEqual {
+        refusals.push(only_less_equal(attribute).at(place));
+    }
+}
+
+/// What forbids the attribute `old` to be as it is in `new`, or not to be there.
+pub(super) fn check_built_in(old: &Attribute, new: &Complex) -> Option<Diagnostic> {
+    let name = &old.name;
+    if !is_built_in(name.as_str()) {
+        return None;
+    }
+    let Some(attribute) = new.attributes.get(name) else {
+        let what = format!("The built-in complex \"{name}\" cannot be deleted");
+        return Some(Diagnostic::new(Code::Immutable, what).fix("put its line back"));
+    };
+    if attribute.r#type == old.r#type || (is_text(attribute.r#type) && is_text(old.r#type)) {
+        return None;
+    }
+    let what = format!("The type of the complex \"{name}\" cannot be changed due to its built in status");
+    Some(Diagnostic::new(Code::Immutable, what).fix(format!("write {} again", old.r#type)))
+}
+
+/// The types that convert into each other even for built-in attributes.
+fn is_text(r#type: Type) -> bool {
+    matches!(r#type, Type::String | Type::CString | Type::ReString)
+}
+
+fn rule(what: String) -> Diagnostic {
+    Diagnostic::new(Code::BadValue, what)
+}
+
+/// What is wrong with a name or shortcut.
+fn name_fault(name: &str) -> Option<Diagnostic> {
+    if name.is_empty() || name.len() > NAME_MAX_BYTES {
+        return Some(rule(format!("denied: \"{name}\" is not a valid object name (1 to {NAME_MAX_BYTES} characters)")));
+    }
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some(rule(format!("denied: \"{name}\" is not a valid object name (cannot start with a digit)")));
+    }
+    if let Some(keyword) = KEYWORDS.into_iter().find(|keyword| keyword.eq_ignore_ascii_case(name)) {
+        return Some(rule(format!("Keyword (\"{keyword}\") not allowed as objectname")));
+    }
+    if let Some((character, word)) = FORBIDDEN.into_iter().find(|(character, _)| name.contains(*character)) {
+        return Some(rule(format!("{word} ('{character}') not allowed in objectname")));
+    }
+    let printable = name.chars().all(|c| c.is_ascii_graphic());
+    (!printable || name.starts_with(['#', '-'])).then(|| {
+        let why = "a name has printable ASCII characters and begins with neither # nor -";
+        rule(format!("denied: \"{name}\" is not a valid object name")).why(why)
+    })
+}
+
+/// CPX-09.
+fn consumable_type_fault(attribute: &Attribute) -> Option<Diagnostic> {
+    let Attribute { name, r#type, .. } = attribute;
+    (attribute.consumable.is_consumable() && !r#type.is_numeric())
+        .then(|| rule(format!("Complex \"{name}\" of type \"{type}\" cannot be a consumable")))
+}
+
+fn only_less_equal(attribute: &Attribute) -> Diagnostic {
+    rule(format!("Consumable \"{}\" can have only <= as an relational operator", attribute.name))
+}
+
+/// CPX-04 and CPX-05.
+fn relop_fault(attribute: &Attribute) -> Option<Diagnostic> {
+    let Attribute { name, r#type, relop, consumable, .. } = attribute;
+    let consumable = consumable.is_consumable();
+    match (*relop, *r#type) {
+        (Relop::Exclusive, Type::Bool) if consumable => None,
+        (Relop::Exclusive, Type::Bool) => Some(rule(format!("Exclusive complex \"{name}\" must be a consumable"))),
+        (Relop::Exclusive, _not_bool) => {
+            Some(rule(format!("Complex \"{name}\" must be BOOL to use EXCL as relational operator")))
+        }
+        (_inclusive, Type::Bool) if consumable => {
+            Some(rule(format!("Exclusive complex \"{name}\" must have EXCL as relational operator")))
+        }
+        (_any, text) if consumable && !text.is_numeric() => None,
+        (Relop::LessEqual, Type::Int | Type::Double | Type::Time | Type::Memory) => None,
+        (_other, Type::Int | Type::Double | Type::Time | Type::Memory) => {
+            consumable.then(|| only_less_equal(attribute))
+        }
+        (Relop::Equal, _any) => None,
+        (Relop::NotEqual, text) if !text.is_numeric() => None,
+        (_other, _any) => Some(rule(format!("Complex \"{name}\" has an invalid relational operator"))),
+    }
+}
+
+/// CPX-07, and that a default is a value of its type, which 8.1.9 does not check.
+fn default_fault(attribute: &Attribute) -> Option<Diagnostic> {
+    let Attribute { name, default, .. } = attribute;
+    let amount = match default_value(attribute) {
+        Ok(amount) => amount,
+        Err(refusal) => return Some(refusal),
+    };
+    if attribute.consumable == Consumable::No {
+        return (amount != Amount::ZERO)
+            .then(|| rule(format!("Complex \"{name}\" cannot have a (non-zero) default value")));
+    }
+    if amount.is_negative() {
+        return Some(rule(format!("Consumable \"{name}\" cannot have the negative default value \"{default}\"")));
+    }
+    match attribute.requestable {
+        Requestable::No if amount == Amount::ZERO => {
+            Some(rule(format!("Consumable \"{name}\" needs a default value because it is not requestable.")))
+        }
+        Requestable::Forced if amount != Amount::ZERO => {
+            Some(rule(format!("Consumable \"{name}\" cannot have a (non-zero) default value because it is forced.")))
+        }
+        Requestable::No | Requestable::Yes | Requestable::Forced => None,
+    }
+}
+
+/// The default as an amount; of the string types only `NONE` (or `0`) is nothing.
+fn default_value(attribute: &Attribute) -> Result<Amount, Diagnostic> {
+    let Attribute { name, default, r#type, .. } = attribute;
+    let is_none = default.eq_ignore_ascii_case("NONE");
+    if is_none || !r#type.is_numeric() {
+        return Ok(if is_none || default == "0" { Amount::ZERO } else { Amount::TRUE });
+    }
+    Amount::parse(default, *r#type).map_err(|error| error.diagnostic(name.as_str(), default))
+}
+
+/// Slots are what a queue instance has and a parallel environment hands out, so their bookkeeping cannot be another.
+fn slots_fault(attribute: &Attribute) -> Option<Diagnostic> {
+    if attribute.name.as_str() != "slots" {
+        return None;
+    }
+    let why = "every job takes one slot for each of its processes";
+    if attribute.consumable != Consumable::Yes {
+        return Some(rule("Complex \"slots\" must be a consumable for each slot (YES)".to_owned()).why(why));
+    }
+    (attribute.default_amount() != Amount::from_base(1))
+        .then(|| rule("Complex \"slots\" must have the default value 1".to_owned()).why(why))
+}
