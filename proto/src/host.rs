@@ -1,1 +1,196 @@
-//! In the making.
+//! Execution hosts as objects: what an administrator says about a host (CATALOGUE HST-01).
+//!
+//! What a host reports, its load values and processors, is no part of the object: it is only shown with it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::amount::Millionths;
+use crate::diagnostic::Diagnostic;
+use crate::hostgroup::host_name;
+use crate::id::{AttributeName, HostName};
+use crate::object::reader::Reader;
+use crate::object::value::{Assignments, Malformed, NameList};
+use crate::object::{Fields, ObjectKind};
+use serde::{Deserialize, Serialize};
+
+/// The attributes of an execution host in the order of `qconf -se`.
+pub const KEYS: &[&str] = &[
+    "hostname",
+    "load_scaling",
+    "complex_values",
+    "load_values",
+    "processors",
+    "user_lists",
+    "xuser_lists",
+    "projects",
+    "xprojects",
+    "usage_scaling",
+    "report_variables",
+];
+
+/// The attributes that the text must state. `load_values` and `processors` are shown, not set.
+const REQUIRED: &[&str] = &[
+    "hostname",
+    "load_scaling",
+    "complex_values",
+    "user_lists",
+    "xuser_lists",
+    "projects",
+    "xprojects",
+    "usage_scaling",
+    "report_variables",
+];
+
+/// The names that `usage_scaling` may scale.
+const USAGE_NAMES: &[&str] = &["cpu", "mem", "io"];
+
+/// An execution host, or the pseudo host `global` with what belongs to the whole cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecHost {
+    /// The host.
+    pub name: HostName,
+    /// Factors by which reported load values are multiplied.
+    pub load_scaling: Scaling,
+    /// Capacities of consumables and fixed values of other attributes.
+    pub complex_values: Assignments,
+    /// The access lists whose users may use the host; empty admits everybody.
+    pub user_lists: NameList<String>,
+    /// The access lists whose users may not use the host; wins over `user_lists`.
+    pub xuser_lists: NameList<String>,
+    /// The projects that may use the host; empty admits all jobs.
+    pub projects: NameList<String>,
+    /// The projects that may not use the host; wins over `projects`.
+    pub xprojects: NameList<String>,
+    /// Factors for `cpu`, `mem` and `io` usage in the share tree.
+    pub usage_scaling: Scaling,
+    /// The load values written to the reporting file.
+    pub report_variables: NameList<AttributeName>,
+}
+
+impl ExecHost {
+    /// What `qconf -ae` opens, and what a host that registers itself gets: nothing set.
+    pub fn template(name: HostName) -> Self {
+        Self {
+            name,
+            load_scaling: Scaling::default(),
+            complex_values: Assignments::default(),
+            user_lists: NameList::default(),
+            xuser_lists: NameList::default(),
+            projects: NameList::default(),
+            xprojects: NameList::default(),
+            usage_scaling: Scaling::default(),
+            report_variables: NameList::default(),
+        }
+    }
+
+    /// Reads a host. `load_values` and `processors`, which `qconf -se` shows, are passed over.
+    ///
+    /// # Errors
+    ///
+    /// One refusal for each attribute that is unknown, missing or has a value it cannot have.
+    pub fn from_fields(fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        let mut host = Self::template(HostName::new("template"));
+        let mut reader = Reader::new(ObjectKind::ExecHost, fields, KEYS, REQUIRED);
+        reader.read("hostname", &mut host.name, host_name);
+        reader.read("load_scaling", &mut host.load_scaling, str::parse);
+        reader.read("complex_values", &mut host.complex_values, str::parse);
+        reader.read("user_lists", &mut host.user_lists, str::parse);
+        reader.read("xuser_lists", &mut host.xuser_lists, str::parse);
+        reader.read("projects", &mut host.projects, str::parse);
+        reader.read("xprojects", &mut host.xprojects, str::parse);
+        reader.read("usage_scaling", &mut host.usage_scaling, usage_scaling);
+        reader.read("report_variables", &mut host.report_variables, str::parse);
+        reader.finish(host)
+    }
+
+    /// The host as text fields, in the order of `qconf -se` without what the host reports: the text that is edited.
+    pub fn to_fields(&self) -> Fields {
+        let mut fields = self.shown(&Assignments::default(), 0);
+        fields.remove("load_values");
+        fields.remove("processors");
+        fields
+    }
+
+    /// The host as `qconf -se` shows it, with the load values and the processors that it reported.
+    pub fn shown(&self, load_values: &Assignments, processors: u32) -> Fields {
+        let Self {
+            name,
+            load_scaling,
+            complex_values,
+            user_lists,
+            xuser_lists,
+            projects,
+            xprojects,
+            usage_scaling,
+            report_variables,
+        } = self;
+        let values = [
+            name.to_string(),
+            load_scaling.to_string(),
+            complex_values.to_string(),
+            load_values.to_string(),
+            processors.to_string(),
+            user_lists.to_string(),
+            xuser_lists.to_string(),
+            projects.to_string(),
+            xprojects.to_string(),
+            usage_scaling.to_string(),
+            report_variables.to_string(),
+        ];
+        KEYS.iter().copied().zip(values).collect()
+    }
+}
+
+/// Factors by name, `name=factor` separated by commas, each name once. `NONE` is empty: every factor is 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Scaling {
+    text: Assignments,
+    factors: Vec<(AttributeName, Millionths)>,
+}
+
+impl Scaling {
+    /// The factor for a name in millionths; one million if none is set.
+    pub fn factor(&self, name: &str) -> Millionths {
+        let set = self.factors.iter().find(|(scaled, _)| scaled.as_str() == name);
+        set.map_or(Millionths::ONE, |(_, factor)| *factor)
+    }
+
+    /// The names with their factors, in the order in which they were written.
+    pub fn iter(&self) -> impl Iterator<Item = &(AttributeName, Millionths)> {
+        self.factors.iter()
+    }
+}
+
+impl std::str::FromStr for Scaling {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let text: Assignments = text.parse()?;
+        let factor = |(name, value): &(AttributeName, String)| {
+            let factor =
+                Millionths::parse(value).map_err(|_| Malformed::new(format!("a factor such as {name}=1.5")))?;
+            Ok((name.clone(), factor))
+        };
+        let factors = text.iter().map(factor).collect::<Result<_, Malformed>>()?;
+        Ok(Scaling { text, factors })
+    }
+}
+
+impl std::fmt::Display for Scaling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
+crate::object::value::stored_as_text!(Scaling);
+
+fn usage_scaling(text: &str) -> Result<Scaling, Malformed> {
+    let scaling: Scaling = text.parse()?;
+    if scaling.iter().all(|(name, _)| USAGE_NAMES.contains(&name.as_str())) {
+        Ok(scaling)
+    } else {
+        Err(Malformed::new(format!("a factor for none but {}", USAGE_NAMES.join(", "))))
+    }
+}

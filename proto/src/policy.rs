@@ -1,1 +1,4 @@
 //! In the making.
+
+/// The attributes in the order of `qconf -s…`.
+pub const KEYS: &[&str] = &[];

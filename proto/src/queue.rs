@@ -1,1 +1,257 @@
-//! In the making.
+//! Cluster queues and the settings of their instances (CATALOGUE QUE, `queue_conf(5)`).
+//!
+//! A cluster queue is a template with a host list: each host in it gets one queue instance, and each attribute may differ
+//! from host to host. Queue states are no part of this: they belong to the instances and change with the cell.
+
+mod setting;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use setting::{Ambiguity, Setting};
+pub use words::{InitialState, QueueType, ShellStartMode};
+
+use crate::diagnostic::Diagnostic;
+use crate::hostgroup::{HostGroupTable, HostList, HostOrGroup};
+use crate::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
+use crate::object::reader::Reader;
+use crate::object::value::{
+    self, AbsolutePath, Assignments, Command, ControlMethod, Flag, MemoryText, NameList, Optional, Reference, TimeText,
+    Uninterpreted,
+};
+use crate::object::{Fields, ObjectKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Declares the attributes of a queue that may differ from host to host: name, type, parser, value in the template.
+///
+/// A macro, because four lists of the same fifty attributes (the cluster queue, its instance, reading, printing) would
+/// drift apart, and a table of fields by name would give up their types.
+macro_rules! attributes {
+    ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
+        /// The attributes of a cluster queue in the order of `qconf -sq`.
+        pub const KEYS: &[&str] = &["qname", "hostlist", $(stringify!($field),)*];
+
+        /// A cluster queue: the settings of all its instances.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct ClusterQueue {
+            /// The name.
+            pub name: QueueName,
+            /// The hosts and host groups that have an instance each.
+            pub hostlist: HostList,
+            $($(#[$doc])* pub $field: Setting<$type>,)*
+        }
+
+        /// The settings of one queue instance, every override applied.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct QueueInstanceSettings {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl ClusterQueue {
+            /// What `qconf -aq` opens and `qconf -sq` shows: a queue of that name without hosts.
+            ///
+            /// As in 8.1.9, but for `shell_start_mode`, which is `unix_behavior` (DESIGN section 5).
+            pub fn template(name: QueueName) -> Self {
+                Self {
+                    name,
+                    hostlist: HostList::default(),
+                    $($field: Setting::uniform($parse($template).expect("a test parses each text of this table")),)*
+                }
+            }
+
+            /// Reads a cluster queue.
+            ///
+            /// # Errors
+            ///
+            /// One refusal for each attribute that is unknown, missing or has a value it cannot have.
+            pub fn from_fields(fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+                let mut queue = Self::template(QueueName::from("template"));
+                let mut reader = Reader::new(ObjectKind::Queue, fields, KEYS, &required());
+                reader.read("qname", &mut queue.name, value::name);
+                reader.read("hostlist", &mut queue.hostlist, str::parse);
+                $(reader.read(stringify!($field), &mut queue.$field, |text| Setting::parse(text, $parse));)*
+                reader.finish(queue)
+            }
+
+            /// The queue as text fields, in the order of `qconf -sq`.
+            pub fn to_fields(&self) -> Fields {
+                let mut fields = Fields::new();
+                fields.set("qname", self.name.to_string());
+                fields.set("hostlist", self.hostlist.to_string());
+                $(fields.set(stringify!($field), self.$field.to_string());)*
+                fields
+            }
+
+            /// The settings of the instance on a host that is in `groups`: a setting for the host beats one for a group, which
+            /// beats the default.
+            ///
+            /// Where groups of the host disagree the default is taken and the attribute is among the ambiguities; while there are any,
+            /// the instance is in state `c` and takes no jobs (QUE-03).
+            pub fn resolve(&self, host: &HostName, groups: &BTreeSet<HostGroupName>) -> (QueueInstanceSettings, Vec<Ambiguity>) {
+                let mut ambiguities = Vec::new();
+                let settings = QueueInstanceSettings {
+                    $($field: self.$field.resolve(stringify!($field), host, groups, &mut ambiguities),)*
+                };
+                (settings, ambiguities)
+            }
+
+            /// The hosts and groups for which an attribute is set, with the attribute, in the order of the attributes.
+            pub fn overrides(&self) -> Vec<(&'static str, &HostOrGroup)> {
+                let mut overrides = Vec::new();
+                $(overrides.extend(self.$field.overrides.iter().map(|(id, _)| (stringify!($field), id)));)*
+                overrides
+            }
+        }
+
+        impl QueueInstanceSettings {
+            /// The instance as text fields: `qconf -sq queue@host`.
+            pub fn to_fields(&self, name: &QueueInstanceName) -> Fields {
+                let mut fields = Fields::new();
+                fields.set("qname", name.queue.to_string());
+                fields.set("hostname", name.host.to_string());
+                $(fields.set(stringify!($field), self.$field.to_string());)*
+                fields
+            }
+        }
+    };
+}
+
+attributes! {
+    /// The place in the order of queues; lower comes first.
+    seq_no: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
+    /// Load values at which the instance takes no more jobs.
+    load_thresholds: Assignments, str::parse::<Assignments>, "np_load_avg=1.75";
+    /// Load values at which jobs are suspended.
+    suspend_thresholds: Assignments, str::parse::<Assignments>, "NONE";
+    /// How many jobs are suspended or resumed in each `suspend_interval`.
+    nsuspend: u32, value::bounded::<0, 0xffff_ffff, u32>, "1";
+    /// The time between two suspensions by `suspend_thresholds`.
+    suspend_interval: TimeText, TimeText::finite, "00:05:00";
+    /// The nice value of jobs, -20 to 20.
+    priority: i32, value::bounded::<-20, 20, i32>, "0";
+    /// The least time between two checkpoints.
+    min_cpu_interval: TimeText, TimeText::finite, "00:05:00";
+    /// Processor sets of systems that are gone; shown and ignored.
+    processors: Uninterpreted, str::parse::<Uninterpreted>, "UNDEFINED";
+    /// Which kinds of jobs the instance takes, besides parallel jobs of `pe_list`.
+    qtype: QueueType, str::parse::<QueueType>, "BATCH INTERACTIVE";
+    /// The checkpointing environments of the instance.
+    ckpt_list: NameList<String>, str::parse::<NameList<String>>, "NONE";
+    /// The parallel environments of the instance.
+    pe_list: NameList<PeName>, str::parse::<NameList<PeName>>, "make smp mpi";
+    /// Whether jobs submitted without `-r` run again after a crash.
+    rerun: Flag, str::parse::<Flag>, "FALSE";
+    /// The slots of the instance, 0 to 9999999.
+    slots: u32, value::bounded::<0, 9_999_999, u32>, "1";
+    /// The directory below which each job gets its own `TMPDIR`.
+    tmpdir: AbsolutePath, str::parse::<AbsolutePath>, "/tmp";
+    /// The shell of jobs submitted without `-S`, where `shell_start_mode` asks for one.
+    shell: AbsolutePath, str::parse::<AbsolutePath>, "/bin/sh";
+    /// What runs before each job; the setting of the configuration if there is none here.
+    prolog: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
+    /// What runs after each job; the setting of the configuration if there is none here.
+    epilog: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
+    /// How a script is started.
+    shell_start_mode: ShellStartMode, str::parse::<ShellStartMode>, "unix_behavior";
+    /// What starts jobs in place of the shell.
+    starter_method: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
+    /// How a job is suspended; SIGSTOP if nothing is set.
+    suspend_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
+    /// How a suspended job goes on; SIGCONT if nothing is set.
+    resume_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
+    /// How a job is ended; SIGKILL if nothing is set.
+    terminate_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
+    /// The time between the warning of a job submitted with `-notify` and what it is warned of.
+    notify: TimeText, TimeText::finite, "00:00:60";
+    /// The users who may suspend and disable the instance.
+    owner_list: NameList<UserName>, str::parse::<NameList<UserName>>, "NONE";
+    /// The access lists whose users may use the instance; empty admits everybody.
+    user_lists: NameList<String>, str::parse::<NameList<String>>, "NONE";
+    /// The access lists whose users may not use the instance; wins over `user_lists`.
+    xuser_lists: NameList<String>, str::parse::<NameList<String>>, "NONE";
+    /// The queues whose jobs are suspended in favour of this one's.
+    subordinate_list: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, "NONE";
+    /// Capacities of consumables and fixed values of other attributes.
+    complex_values: Assignments, str::parse::<Assignments>, "NONE";
+    /// The projects that may use the instance; empty admits all jobs.
+    projects: NameList<String>, str::parse::<NameList<String>>, "NONE";
+    /// The projects that may not use the instance; wins over `projects`.
+    xprojects: NameList<String>, str::parse::<NameList<String>>, "NONE";
+    /// The calendar that opens and closes the instance.
+    calendar: Optional<Reference>, str::parse::<Optional<Reference>>, "NONE";
+    /// Whether the instance starts enabled.
+    initial_state: InitialState, str::parse::<InitialState>, "default";
+    /// The time after which a job is warned.
+    s_rt: TimeText, str::parse::<TimeText>, "INFINITY";
+    /// The time after which a job is ended.
+    h_rt: TimeText, str::parse::<TimeText>, "INFINITY";
+    /// The processor time after which a job is warned.
+    s_cpu: TimeText, str::parse::<TimeText>, "INFINITY";
+    /// The processor time after which a job is ended.
+    h_cpu: TimeText, str::parse::<TimeText>, "INFINITY";
+    /// The soft limit of a file's size.
+    s_fsize: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The hard limit of a file's size.
+    h_fsize: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The soft limit of the data segment.
+    s_data: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The hard limit of the data segment.
+    h_data: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The soft limit of the stack.
+    s_stack: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The hard limit of the stack.
+    h_stack: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The soft limit of a core file.
+    s_core: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The hard limit of a core file.
+    h_core: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The soft limit of resident memory.
+    s_rss: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The hard limit of resident memory.
+    h_rss: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The soft limit of virtual memory.
+    s_vmem: MemoryText, str::parse::<MemoryText>, "INFINITY";
+    /// The hard limit of virtual memory.
+    h_vmem: MemoryText, str::parse::<MemoryText>, "INFINITY";
+}
+
+impl ClusterQueue {
+    /// The hosts that have an instance.
+    pub fn hosts(&self, groups: &HostGroupTable) -> BTreeSet<HostName> {
+        groups.resolve(self.hostlist.iter())
+    }
+
+    /// Overrides without effect: for a host that has no instance, or for a group none of whose hosts has one (`qconf -sds`).
+    pub fn detached(&self, groups: &HostGroupTable) -> Vec<(&'static str, &HostOrGroup)> {
+        let hosts = self.hosts(groups);
+        let is_detached = |id: &HostOrGroup| match id {
+            HostOrGroup::Host(host) => !hosts.contains(host),
+            HostOrGroup::Group(group) => groups.hosts_of(group).is_disjoint(&hosts),
+        };
+        self.overrides().into_iter().filter(|(_, id)| is_detached(id)).collect()
+    }
+}
+
+impl QueueInstanceSettings {
+    /// Whether the instance takes batch jobs: those with a parallel environment do in any case (QUE-09).
+    pub fn is_batch(&self) -> bool {
+        self.qtype.batch || self.is_parallel()
+    }
+
+    /// Whether the instance takes interactive jobs.
+    pub fn is_interactive(&self) -> bool {
+        self.qtype.interactive
+    }
+
+    /// Whether the instance takes parallel jobs.
+    pub fn is_parallel(&self) -> bool {
+        !self.pe_list.is_empty()
+    }
+}
+
+/// What the text of a queue must state: everything but `processors`, which later versions left out.
+fn required() -> Vec<&'static str> {
+    KEYS.iter().copied().filter(|key| *key != "processors").collect()
+}

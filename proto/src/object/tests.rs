@@ -1,0 +1,97 @@
+use super::*;
+use crate::diagnostic::Diagnostic;
+use proptest::prelude::*;
+
+/// The objects that 8.1.9 printed, with their kinds.
+const RECORDED: &[(ObjectKind, &str)] = &[
+    (ObjectKind::Queue, include_str!("../../tests-data/qconf/queue_template.txt")),
+    (ObjectKind::Queue, include_str!("../../tests-data/qconf/queue_all.q.txt")),
+    (ObjectKind::ExecHost, include_str!("../../tests-data/qconf/host_global.txt")),
+    (ObjectKind::ExecHost, include_str!("../../tests-data/qconf/host_vm.txt")),
+    (ObjectKind::HostGroup, include_str!("../../tests-data/qconf/hostgroup_allhosts.txt")),
+    (ObjectKind::Pe, include_str!("../../tests-data/qconf/pe_make.txt")),
+    (ObjectKind::Pe, include_str!("../../tests-data/qconf/pe_mpi.txt")),
+    (ObjectKind::Pe, include_str!("../../tests-data/qconf/pe_smp.txt")),
+    (ObjectKind::SchedulerConf, include_str!("../../tests-data/qconf/scheduler.txt")),
+];
+
+fn refusals(text: &str) -> Vec<String> {
+    let refusals = Fields::parse(text).expect_err("the text is refused");
+    refusals.iter().map(|Diagnostic { what, place, .. }| format!("{place}: {what}")).collect()
+}
+
+#[test]
+fn recorded_objects_print_as_they_were_read() {
+    for (kind, text) in RECORDED {
+        assert_eq!(Fields::parse(text).unwrap().print(*kind, Wrap::At80), *text);
+    }
+}
+
+#[test]
+fn comments_and_empty_lines_are_skipped_and_continuations_joined() {
+    let text = "# head\n\nqname  a.q  \npe_list make \\\n    mpi \\\n  smp\ncomplex_values a=1, \\\n   b=2\n";
+    let fields = Fields::parse(text).unwrap();
+    let pairs: Vec<_> = fields.iter().map(|field| (field.key.as_str(), field.value.as_str(), field.line)).collect();
+    assert_eq!(pairs, [("qname", "a.q", 3), ("pe_list", "make mpi smp", 4), ("complex_values", "a=1,b=2", 7)]);
+}
+
+#[test]
+fn refusals_name_the_line() {
+    assert_eq!(refusals("slots 1\nshell\n"), ["line 2: attribute \"shell\" has no value"]);
+    assert_eq!(refusals("slots 1\n\nslots 2\n"), ["line 3: attribute \"slots\" occurs twice"]);
+    assert_eq!(refusals("slots 1 \\\n"), ["line 1: the text ends with a backslash"]);
+}
+
+#[test]
+fn unknown_and_missing_attributes_are_refused_with_the_nearest_name() {
+    let fields = Fields::parse("group_name @a\nhostlsit b\n").unwrap();
+    let refusals = fields.check_keys(ObjectKind::HostGroup, &["group_name", "hostlist"], &["group_name", "hostlist"]);
+    let texts: Vec<_> = refusals.iter().map(|refusal| (refusal.what.as_str(), refusal.fix.as_str())).collect();
+    assert_eq!(texts[0], ("unknown attribute name \"hostlsit\"", "did you mean \"hostlist\"?"));
+    assert_eq!(texts[1].0, "required attribute \"hostlist\" is missing");
+    assert_eq!(refusals[0].place, "line 2");
+}
+
+#[test]
+fn single_line_output_has_one_line_for_each_attribute() {
+    let (kind, text) = RECORDED[3];
+    let fields = Fields::parse(text).unwrap();
+    let single = fields.print(kind, Wrap::SingleLine);
+    assert_eq!(single.lines().count(), fields.len());
+    assert_eq!(Fields::parse(&single).unwrap(), fields);
+}
+
+#[test]
+fn host_groups_wrap_below_the_first_member() {
+    let hosts: Vec<String> = (1..=12).map(|number| format!("node{number:03}")).collect();
+    let fields: Fields = [("group_name", "@a".to_owned()), ("hostlist", hosts.join(" "))].into_iter().collect();
+    let text = fields.print(ObjectKind::HostGroup, Wrap::At80);
+    assert_eq!(text.lines().nth(1).unwrap().len(), 9 + 8 * 8 - 1 + 2);
+    assert!(text.lines().nth(2).unwrap().starts_with("         node009 node010"));
+}
+
+proptest! {
+    #[test]
+    fn every_value_reads_back_from_what_it_prints(
+        pairs in prop::collection::btree_map("[a-z_]{1,30}", "([a-zA-Z0-9=@/$.\\[\\]#\\\\-]{1,25}[, ]{0,3}){0,15}[a-zA-Z0-9#]", 0..8),
+        kind in prop::sample::select(ObjectKind::ALL),
+        wrap in prop::sample::select(vec![Wrap::At80, Wrap::SingleLine]),
+    ) {
+        let fields: Fields = pairs.into_iter().map(|(key, value)| (key, value.trim_matches([' ', ',']).to_owned())).collect();
+        let text = fields.print(kind, wrap);
+        prop_assert_eq!(Fields::parse(&text).unwrap(), fields, "{}", text);
+    }
+
+    #[test]
+    fn lines_stay_within_eighty_characters(words in prop::collection::vec("[a-z=]{1,40}", 1..30)) {
+        let fields: Fields = [("complex_values", words.join(","))].into_iter().collect();
+        let text = fields.print(ObjectKind::Queue, Wrap::At80);
+        prop_assert!(text.lines().all(|line| line.len() <= 80), "{}", text);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC*", lines in "([a-z#\\\\ ,]{0,6}\n){0,6}") {
+        let _ = Fields::parse(&text);
+        let _ = Fields::parse(&lines);
+    }
+}

@@ -1,0 +1,317 @@
+//! What values of object attributes look like: each type reads its text and prints it as 8.1.9 does.
+//!
+//! Types whose text has several spellings (`00:00:60`, `1.5G`) keep the text beside its meaning, because `qconf`
+//! shows a value as the administrator wrote it.
+
+mod command;
+mod quantity;
+
+pub use command::{AbsolutePath, Command, ControlMethod, Signal};
+pub use quantity::{MemoryText, TimeText, Weight};
+
+use crate::id::AttributeName;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+/// The word for "nothing" in every attribute.
+const NONE: &str = "NONE";
+
+/// Characters that no object name holds (`sge_types(5)`), besides blanks and control characters.
+const NOT_IN_NAMES: &str = "/:'\\[]{}|()@%,\"";
+
+/// The longest object name (`sge_types(5)`).
+const NAME_LENGTH: usize = 512;
+
+/// A text is no value of its type; says what would be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is expected")]
+pub struct Malformed(pub String);
+
+impl Malformed {
+    /// `expected` completes the sentence "… is expected".
+    pub fn new(expected: impl Into<String>) -> Self {
+        Malformed(expected.into())
+    }
+}
+
+/// Lets serde store a type as the text it prints, and check that text when it reads it.
+macro_rules! stored_as_text {
+    ($type:ty) => {
+        impl TryFrom<String> for $type {
+            type Error = $crate::object::value::Malformed;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(value: $type) -> String {
+                value.to_string()
+            }
+        }
+    };
+}
+pub(crate) use stored_as_text;
+
+/// Whether a text is the word for "nothing", in any letter case.
+pub fn is_none(text: &str) -> bool {
+    text.eq_ignore_ascii_case(NONE)
+}
+
+/// Checks a name of an object: 1 to 512 printing characters, none of `/ : ' \ [ ] { } | ( ) @ % , "`.
+///
+/// # Errors
+///
+/// The text is empty, too long, holds a forbidden character, or is `NONE`.
+pub fn check_name(text: &str) -> Result<(), Malformed> {
+    let is_allowed = |letter: char| letter.is_ascii_graphic() && !NOT_IN_NAMES.contains(letter);
+    if text.is_empty() || text.len() > NAME_LENGTH || !text.chars().all(is_allowed) {
+        return Err(Malformed::new(format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}")));
+    }
+    if is_none(text) {
+        return Err(Malformed::new("a name other than the keyword NONE"));
+    }
+    Ok(())
+}
+
+/// A name of an object of any sort; see [`check_name`].
+///
+/// # Errors
+///
+/// As [`check_name`].
+pub fn name<N: From<String>>(text: &str) -> Result<N, Malformed> {
+    check_name(text)?;
+    Ok(N::from(text.to_owned()))
+}
+
+/// A decimal number from `LOW` to `HIGH`.
+///
+/// # Errors
+///
+/// The text is no number, or one outside.
+pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> Result<N, Malformed> {
+    let expected = || Malformed::new(format!("a number from {LOW} to {HIGH}"));
+    let number: i64 = text.parse().map_err(|_| expected())?;
+    if !(LOW..=HIGH).contains(&number) {
+        return Err(expected());
+    }
+    N::try_from(number).map_err(|_| expected())
+}
+
+/// `TRUE` or `FALSE`; read in any letter case and as `1` or `0`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Flag(pub bool);
+
+impl FromStr for Flag {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        match text.to_ascii_uppercase().as_str() {
+            "TRUE" | "1" => Ok(Flag(true)),
+            "FALSE" | "0" => Ok(Flag(false)),
+            _ => Err(Malformed::new("TRUE or FALSE")),
+        }
+    }
+}
+
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(if self.0 { "TRUE" } else { "FALSE" })
+    }
+}
+
+/// A value or `NONE`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Optional<T>(pub Option<T>);
+
+impl<T> Optional<T> {
+    /// `NONE`.
+    pub const NONE: Optional<T> = Optional(None);
+
+    /// The value, unless this is `NONE`.
+    pub fn value(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+}
+
+impl<T: FromStr<Err = Malformed>> FromStr for Optional<T> {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        if is_none(text) {
+            return Ok(Optional(None));
+        }
+        match text.parse() {
+            Ok(value) => Ok(Optional(Some(value))),
+            Err(Malformed(expected)) => Err(Malformed::new(format!("{expected} or NONE"))),
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Optional<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(value) => value.fmt(f),
+            None => f.pad(NONE),
+        }
+    }
+}
+
+/// The name of an object that this one refers to, such as a calendar. Whether it exists is not known here.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Reference(String);
+
+impl Reference {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Reference {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        name(text).map(Reference)
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+stored_as_text!(Reference);
+
+/// Text that is kept and shown, and whose meaning is not read: attributes that Gridwright has no use for yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Uninterpreted(pub String);
+
+impl FromStr for Uninterpreted {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        if text.is_empty() { Err(Malformed::new("some text")) } else { Ok(Self(text.to_owned())) }
+    }
+}
+
+impl fmt::Display for Uninterpreted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// Names in order, each once; blanks and commas separate them on input, single blanks on output. `NONE` is empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NameList<N>(pub Vec<N>);
+
+impl<N> Default for NameList<N> {
+    fn default() -> Self {
+        NameList(Vec::new())
+    }
+}
+
+impl<N> Deref for NameList<N> {
+    type Target = [N];
+
+    fn deref(&self) -> &[N] {
+        &self.0
+    }
+}
+
+impl<N: From<String> + PartialEq> FromStr for NameList<N> {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let mut names = Vec::new();
+        for word in elements(text) {
+            let name = name(word)?;
+            if names.contains(&name) {
+                return Err(Malformed::new(format!("a list that names \"{word}\" once")));
+            }
+            names.push(name);
+        }
+        Ok(NameList(names))
+    }
+}
+
+impl<N: AsRef<str>> fmt::Display for NameList<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<&str> = self.0.iter().map(AsRef::as_ref).collect();
+        f.pad(if words.is_empty() { NONE.to_owned() } else { words.join(" ") }.as_str())
+    }
+}
+
+/// The elements of a list that blanks and commas separate; none of `NONE`.
+pub(crate) fn elements(text: &str) -> Vec<&str> {
+    if is_none(text) {
+        return Vec::new();
+    }
+    text.split(|letter: char| letter == ',' || letter.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect()
+}
+
+/// `name=value` pairs in order, each name once, separated by commas: `complex_values` and thresholds. `NONE` is empty.
+///
+/// Values are texts here; their types are those of the attributes, which only the complex knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Assignments(pub Vec<(AttributeName, String)>);
+
+impl Assignments {
+    /// The value assigned to an attribute.
+    pub fn value(&self, attribute: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Deref for Assignments {
+    type Target = [(AttributeName, String)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl FromStr for Assignments {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let mut pairs: Vec<(AttributeName, String)> = Vec::new();
+        if is_none(text) {
+            return Ok(Assignments(pairs));
+        }
+        for element in text.split(',').map(str::trim_ascii) {
+            let (attribute, value) = assignment(element)?;
+            if pairs.iter().any(|(earlier, _)| *earlier == attribute) {
+                return Err(Malformed::new(format!("a list that sets \"{attribute}\" once")));
+            }
+            pairs.push((attribute, value.to_owned()));
+        }
+        Ok(Assignments(pairs))
+    }
+}
+
+fn assignment(element: &str) -> Result<(AttributeName, &str), Malformed> {
+    let expected = || Malformed::new("a list like name=value,name=value, or NONE,");
+    let (attribute, value) = element.split_once('=').ok_or_else(expected)?;
+    if value.is_empty() {
+        return Err(expected());
+    }
+    Ok((name(attribute)?, value))
+}
+
+impl fmt::Display for Assignments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs: Vec<String> = self.0.iter().map(|(attribute, value)| format!("{attribute}={value}")).collect();
+        f.pad(if pairs.is_empty() { NONE.to_owned() } else { pairs.join(",") }.as_str())
+    }
+}
