@@ -1,3 +1,20 @@
-//! The gridwright command and the q* names it answers to.
+//! The `gridwright` command and the q* names it answers to.
+//!
+//! `gridwright qstat …` is `qstat …`. Everything is a table of options ([`args`]), a conversation with the master over a Unix
+//! socket ([`client`]), and a printer ([`output`]). Nothing here decides anything about the cell.
 
-fn main() {}
+mod args;
+mod client;
+mod commands;
+mod exit;
+mod output;
+mod site;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().collect::<Vec<_>>().into_iter();
+    let called_as = words.next().unwrap_or_default();
+    let name = called_as.rsplit('/').next().unwrap_or_default().to_owned();
+    commands::run(&name, words.collect())
+}

@@ -1,0 +1,288 @@
+//! Options as data: one table a command gives its parser and its `-help`; an option of 8.1.9 that is not supported stands in
+//! the table too, so that it is refused by name and never ignored.
+
+use proto::diagnostic::{Code, Diagnostic};
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+/// What follows an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// Nothing.
+    None,
+    /// Exactly one word.
+    One,
+    /// Exactly two words (`-pe NAME RANGE`).
+    Two,
+    /// At least this many words, up to the next word that begins with `-`.
+    AtLeast(usize),
+    /// All remaining words.
+    Rest,
+}
+
+/// Whether an option does what 8.1.9 does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// It does.
+    Yes,
+    /// It is refused; the text says what to do instead, or that it is planned.
+    Not(&'static str),
+}
+
+/// One option of one command.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionDef {
+    /// With its dash or dashes.
+    pub name: &'static str,
+    /// What follows it.
+    pub values: Values,
+    /// How the values are called in `-help`.
+    pub placeholder: &'static str,
+    /// One line for `-help`.
+    pub help: &'static str,
+    /// Whether it works.
+    pub support: Support,
+}
+
+/// An option without values.
+pub const fn flag(name: &'static str, help: &'static str) -> OptionDef {
+    OptionDef { name, values: Values::None, placeholder: "", help, support: Support::Yes }
+}
+
+/// An option with values.
+pub const fn with(name: &'static str, values: Values, placeholder: &'static str, help: &'static str) -> OptionDef {
+    OptionDef { name, values, placeholder, help, support: Support::Yes }
+}
+
+/// The same option, refused with `instead` as the way out.
+pub const fn unsupported(option: OptionDef, instead: &'static str) -> OptionDef {
+    OptionDef { support: Support::Not(instead), ..option }
+}
+
+/// What words that are no options mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operands {
+    /// There are none: such a word is an error.
+    None,
+    /// They are collected wherever they stand.
+    Anywhere,
+    /// The first one ends the options: it and all that follows are operands (`qsub [options] script args`).
+    EndOptions,
+}
+
+/// One command.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandDef {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What the operands are called in `-help`.
+    pub operand_placeholder: &'static str,
+    /// What operands mean.
+    pub operands: Operands,
+    /// Its options in the order of `-help`.
+    pub options: &'static [OptionDef],
+    /// What the exit codes mean, for `-help`.
+    pub exit_codes: &'static str,
+}
+
+/// One option as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The name in the table.
+    pub name: &'static str,
+    /// Its values.
+    pub values: Vec<String>,
+}
+
+/// A command line, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsed {
+    /// Options in the order given.
+    pub given: Vec<Given>,
+    /// Words that are no options.
+    pub operands: Vec<String>,
+}
+
+impl Parsed {
+    /// Whether the option was given.
+    pub fn has(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given.name == name)
+    }
+
+    /// The first value of the option, of its last use.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.values(name).and_then(|values| values.first()).map(String::as_str)
+    }
+
+    /// All values of the option's last use.
+    pub fn values(&self, name: &str) -> Option<&[String]> {
+        self.given.iter().rev().find(|given| given.name == name).map(|given| given.values.as_slice())
+    }
+}
+
+impl CommandDef {
+    /// Takes a command line apart.
+    ///
+    /// # Errors
+    /// A refusal that names the option: unknown, not supported, or short of a value.
+    pub fn parse(&self, words: Vec<String>) -> Result<Parsed, Diagnostic> {
+        let mut words = VecDeque::from(words);
+        let mut parsed = Parsed::default();
+        while let Some(word) = words.pop_front() {
+            if !is_option(&word) {
+                self.take_operand(&mut parsed, word, &mut words)?;
+                continue;
+            }
+            let option = self.option(&word)?;
+            let values = self.take_values(option, &mut words)?;
+            parsed.given.push(Given { name: option.name, values });
+        }
+        Ok(parsed)
+    }
+
+    fn take_operand(&self, parsed: &mut Parsed, word: String, words: &mut VecDeque<String>) -> Result<(), Diagnostic> {
+        match self.operands {
+            Operands::None => Err(self.usage_error(format!("{}: invalid argument \"{word}\"", self.name))),
+            Operands::Anywhere => {
+                parsed.operands.push(word);
+                Ok(())
+            }
+            Operands::EndOptions => {
+                parsed.operands.push(word);
+                parsed.operands.extend(words.drain(..));
+                Ok(())
+            }
+        }
+    }
+
+    fn option(&self, word: &str) -> Result<&'static OptionDef, Diagnostic> {
+        let found = self.options.iter().find(|option| option.name == word);
+        let option = found.ok_or_else(|| self.unknown(word))?;
+        match option.support {
+            Support::Yes => Ok(option),
+            Support::Not(instead) => Err(Diagnostic::new(
+                Code::NotSupported,
+                format!("{}: option \"{word}\" of Grid Engine is not supported yet", self.name),
+            )
+            .fix(instead)),
+        }
+    }
+
+    fn unknown(&self, word: &str) -> Diagnostic {
+        let names = self.options.iter().map(|option| option.name);
+        let near = names.min_by_key(|name| distance(name, word)).filter(|name| distance(name, word) <= 2);
+        let error = self.usage_error(format!("{}: invalid option argument \"{word}\"", self.name));
+        match near {
+            Some(name) => error.fix(format!("did you mean {name}? All options: {} -help", self.name)),
+            None => error,
+        }
+    }
+
+    fn usage_error(&self, what: String) -> Diagnostic {
+        Diagnostic::new(Code::BadSyntax, what).fix(format!("all options: {} -help", self.name))
+    }
+
+    fn take_values(&self, option: &OptionDef, words: &mut VecDeque<String>) -> Result<Vec<String>, Diagnostic> {
+        let least = match option.values {
+            Values::None => return Ok(Vec::new()),
+            Values::One => 1,
+            Values::Two => 2,
+            Values::AtLeast(least) => least,
+            Values::Rest => return Ok(words.drain(..).collect()),
+        };
+        let mut values: Vec<String> = words.drain(..least.min(words.len())).collect();
+        if values.len() < least {
+            return Err(self.usage_error(format!("{}: {} option must have argument", self.name, option.name)));
+        }
+        while matches!(option.values, Values::AtLeast(_)) && words.front().is_some_and(|word| !is_option(word)) {
+            values.extend(words.pop_front());
+        }
+        Ok(values)
+    }
+
+    /// The text of `-help`. Its first line is product and version, which programs read.
+    pub fn help(&self) -> String {
+        let mut text = format!("Gridwright {}\n", env!("CARGO_PKG_VERSION"));
+        let _ = writeln!(text, "usage: {} [options] {}\n{}\n", self.name, self.operand_placeholder, self.summary);
+        for option in self.options {
+            let head = format!("[{}]", [option.name, option.placeholder].join(" ").trim_end());
+            let note = if option.support == Support::Yes { "" } else { " (not supported yet)" };
+            let _ = writeln!(text, "   {head:<38} {}{note}", option.help);
+        }
+        let _ = writeln!(text, "\nexit codes: {}", self.exit_codes);
+        text
+    }
+}
+
+/// Whether a word is an option: `-` alone is standard input, `-5` would be an option nobody has.
+fn is_option(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-')
+}
+
+/// The number of single-character edits between two words, for "did you mean".
+pub fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QSUB: CommandDef = CommandDef {
+        name: "qsub",
+        summary: "",
+        operand_placeholder: "",
+        operands: Operands::EndOptions,
+        options: &[
+            with("-N", Values::One, "name", ""),
+            with("-pe", Values::Two, "name range", ""),
+            flag("-cwd", ""),
+            unsupported(flag("-pty", ""), "planned"),
+        ],
+        exit_codes: "",
+    };
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn options_after_the_script_belong_to_the_script() {
+        let parsed = QSUB.parse(words("-N x -pe mpi 2-4 job.sh -N y")).unwrap();
+        assert_eq!(parsed.value("-N"), Some("x"));
+        assert_eq!(parsed.values("-pe").unwrap(), ["mpi", "2-4"]);
+        assert_eq!(parsed.operands, ["job.sh", "-N", "y"]);
+    }
+
+    #[test]
+    fn unknown_unsupported_and_short_options_are_refused_by_name() {
+        for (line, code, what) in [
+            ("-cwe x", Code::BadSyntax, "qsub: invalid option argument \"-cwe\""),
+            ("-pty", Code::NotSupported, "qsub: option \"-pty\" of Grid Engine is not supported yet"),
+            ("-pe mpi", Code::BadSyntax, "qsub: -pe option must have argument"),
+        ] {
+            let refusal = QSUB.parse(words(line)).unwrap_err();
+            assert_eq!((refusal.code, refusal.what.as_str()), (code, what));
+            assert!(!refusal.fix.is_empty());
+        }
+        assert!(QSUB.parse(words("-cwe")).unwrap_err().fix.contains("did you mean -cwd"));
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!((distance("-cwd", "-cwd"), distance("-cwd", "-cwe"), distance("", "ab")), (0, 1, 2));
+    }
+}

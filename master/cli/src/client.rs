@@ -1,0 +1,143 @@
+//! The conversation with the master: one request, the parts of its answer, and repeats of changes whose outcome is not known.
+
+use crate::site::Site;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::RequestId;
+use proto::wire::agent::PROTOCOL_VERSION;
+use proto::wire::client::{ClientHello, ClientMessage, Command, Query, Reply};
+use proto::wire::frame::{Frame, Kind};
+use proto::wire::view::Data;
+use quic::blocking;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// The largest frame that a command accepts or sends: a script with its environment, or one part of a long listing.
+pub const FRAME_LIMIT: usize = 64 << 20;
+
+/// How long a change is repeated after its connection broke (DESIGN section 3).
+const REPEAT_FOR: Duration = Duration::from_secs(60);
+
+/// The pause between two attempts to reach a master that is being started again.
+const REPEAT_PAUSE: Duration = Duration::from_millis(200);
+
+/// A connection to the master, or to the agent that passes commands on.
+pub struct Client {
+    site: Site,
+    program: String,
+    stream: Option<UnixStream>,
+    next_id: u64,
+}
+
+impl Client {
+    /// Connects.
+    ///
+    /// # Errors
+    /// `NoMaster` if no daemon of the site answers.
+    pub fn connect(site: &Site, program: &str) -> Result<Self, Diagnostic> {
+        let mut client = Self { site: site.clone(), program: program.to_owned(), stream: None, next_id: 1 };
+        client.open()?;
+        Ok(client)
+    }
+
+    /// Asks, and returns the whole answer.
+    ///
+    /// # Errors
+    /// `NoMaster` if the connection broke. Refusals of the master are in the reply.
+    pub fn query(&mut self, query: Query) -> Result<Reply, Diagnostic> {
+        self.exchange(&ClientMessage::Query(query))
+    }
+
+    /// Changes something, once: where the connection breaks, the same request is repeated for a minute and the master answers
+    /// a repeat with its first answer.
+    ///
+    /// # Errors
+    /// `NoMaster` if nothing was sent, `OutcomeUnknown` if it was and no answer came.
+    pub fn change(&mut self, command: Command) -> Result<Reply, Diagnostic> {
+        let message = ClientMessage::Change { id: random_request()?, command };
+        let give_up = Instant::now() + REPEAT_FOR;
+        loop {
+            let error = match self.exchange(&message) {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            self.stream = None;
+            if Instant::now() >= give_up {
+                return Err(Diagnostic::new(Code::OutcomeUnknown, "error: no answer from qmaster: the outcome is unknown")
+                    .why(error.to_string())
+                    .fix("look with qstat or qconf whether the change was made before repeating it"));
+            }
+            std::thread::sleep(REPEAT_PAUSE);
+        }
+    }
+
+    fn open(&mut self) -> Result<&mut UnixStream, Diagnostic> {
+        let mut stream = self.site.connect()?;
+        let hello = ClientHello { version: PROTOCOL_VERSION, program: self.program.clone() };
+        blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&error))?;
+        Ok(self.stream.insert(stream))
+    }
+
+    fn exchange(&mut self, message: &ClientMessage) -> Result<Reply, Diagnostic> {
+        if self.stream.is_none() {
+            self.open()?;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let stream = self.stream.as_mut().expect("it was opened just above");
+        blocking::send(stream, Kind::Request, id, message, FRAME_LIMIT).map_err(|error| broken(&error))?;
+        let mut whole = Reply::default();
+        loop {
+            let frame = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(&error))?;
+            let frame = frame.ok_or_else(|| broken(&"the connection was closed"))?;
+            let Some(part) = part_of(&frame, id)? else { continue };
+            let more = part.more;
+            append(&mut whole, part);
+            if !more {
+                return Ok(whole);
+            }
+        }
+    }
+}
+
+/// The part of the answer to `id` in a frame; none if the frame answers something else.
+fn part_of(frame: &Frame, id: u64) -> Result<Option<Reply>, Diagnostic> {
+    let malformed = |error: proto::wire::frame::FrameError| error.diagnostic();
+    match frame.kind {
+        Kind::Reply if frame.id == id => frame.message().map(Some).map_err(malformed),
+        Kind::Refusal if frame.id == id || frame.id == 0 => {
+            Ok(Some(Reply::refusal(frame.message::<Diagnostic>().map_err(malformed)?)))
+        }
+        Kind::Hello | Kind::Request | Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => Ok(None),
+    }
+}
+
+/// Appends one part of an answer to what is there.
+fn append(whole: &mut Reply, part: Reply) {
+    whole.answers.extend(part.answers);
+    match (&mut whole.data, part.data) {
+        (Some(Data::Jobs(rows)), Some(Data::Jobs(more))) => rows.extend(more),
+        (Some(Data::JobDetails(rows)), Some(Data::JobDetails(more))) => rows.extend(more),
+        (Some(Data::Queues(rows)), Some(Data::Queues(more))) => rows.extend(more),
+        (Some(Data::Hosts(rows)), Some(Data::Hosts(more))) => rows.extend(more),
+        (Some(Data::Accounting(rows)), Some(Data::Accounting(more))) => rows.extend(more),
+        (Some(Data::Names(rows)), Some(Data::Names(more))) => rows.extend(more),
+        (data, Some(more)) => *data = Some(more),
+        (_, None) => {}
+    }
+}
+
+fn broken(error: &dyn std::fmt::Display) -> Diagnostic {
+    Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: the connection broke")
+        .why(error.to_string())
+        .fix("look into log/master.log of the cell's directory")
+}
+
+/// A request id that no other request of the cell has.
+fn random_request() -> Result<RequestId, Diagnostic> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(|error| {
+        Diagnostic::new(Code::SystemRefused, "error: cannot draw a random number").at("/dev/urandom").why(error.to_string())
+    })?;
+    Ok(RequestId(u128::from_ne_bytes(bytes)))
+}

@@ -1,0 +1,38 @@
+//! One module a command, and the table of names.
+
+use crate::{exit, output};
+use std::process::ExitCode;
+
+/// What a command returns: its exit code, or a refusal that ends it.
+pub type Outcome = Result<u8, proto::diagnostic::Diagnostic>;
+
+/// A command: its name and the function behind it.
+type Entry = (&'static str, fn(Vec<String>) -> Outcome);
+
+/// Every name that `gridwright` answers to, as a link or as its first word.
+const COMMANDS: &[Entry] = &[];
+
+/// Runs the command of that name; `gridwright NAME …` is `NAME …`.
+pub fn run(name: &str, mut words: Vec<String>) -> ExitCode {
+    let mut name = name.to_owned();
+    if name == "gridwright" && !words.is_empty() {
+        name = words.remove(0);
+    }
+    let code = match COMMANDS.iter().find(|(known, _)| *known == name) {
+        Some((_, command)) => command(words).unwrap_or_else(|refusal| {
+            output::diagnostic(&refusal);
+            refusal.code.exit_code()
+        }),
+        None => unknown(&name),
+    };
+    ExitCode::from(code)
+}
+
+fn unknown(name: &str) -> u8 {
+    let near = COMMANDS.iter().map(|(known, _)| *known).min_by_key(|known| crate::args::distance(known, name));
+    output::note(&format!("gridwright: no command \"{name}\""));
+    if let Some(near) = near.filter(|near| crate::args::distance(near, name) <= 2) {
+        output::note(&format!("  fix: did you mean {near}?"));
+    }
+    exit::USAGE
+}

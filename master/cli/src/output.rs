@@ -1,0 +1,42 @@
+//! Printing: data on stdout, everything else on stderr, a broken pipe is no error (STYLE.md).
+
+use crate::exit;
+use proto::diagnostic::Diagnostic;
+use proto::wire::client::Answer;
+use std::io::Write;
+
+/// Writes data to stdout at once. A reader that went away (`| head`) is no error.
+pub fn data(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nothing is left to tell a reader that is gone.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes one line that is not data to stderr.
+pub fn note(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Writes a refusal or warning with its details to stderr.
+pub fn diagnostic(diagnostic: &Diagnostic) {
+    note(&diagnostic.what);
+    for line in diagnostic.detail_lines() {
+        note(&line);
+    }
+}
+
+/// Prints answers in order: what was done on stdout, the rest on stderr. Returns the exit code of the last refusal, or 0.
+pub fn answers(answers: &[Answer]) -> u8 {
+    let mut code = exit::OK;
+    for answer in answers {
+        match answer {
+            Answer::Done(text) => data(&format!("{text}\n")),
+            Answer::Warning(warning) => diagnostic(warning),
+            Answer::Refused(refusal) => {
+                diagnostic(refusal);
+                code = refusal.code.exit_code();
+            }
+        }
+    }
+    code
+}

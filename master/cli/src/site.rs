@@ -1,0 +1,67 @@
+//! Where the cell of this shell is: its directory, and the socket to talk to.
+
+use proto::diagnostic::{Code, Diagnostic};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// The state directory used where nothing names another one.
+pub const DEFAULT_DIR: &str = "/var/lib/gridwright";
+
+/// The cell that this shell works with.
+#[derive(Clone, Debug)]
+pub struct Site {
+    dir: PathBuf,
+}
+
+impl Site {
+    /// The site that the environment names: `GRIDWRIGHT_DIR`, else `SGE_ROOT`, else [`DEFAULT_DIR`].
+    pub fn from_environment() -> Self {
+        let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let dir = named("GRIDWRIGHT_DIR").or_else(|| named("SGE_ROOT")).unwrap_or_else(|| DEFAULT_DIR.into());
+        Self { dir: dir.into() }
+    }
+
+    /// The site in `dir`.
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// The state directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Connects to the master of this machine, or else to its agent, which passes commands on.
+    ///
+    /// # Errors
+    /// `NoMaster`, beginning with `error:` words that programs look for.
+    pub fn connect(&self) -> Result<UnixStream, Diagnostic> {
+        self.connect_to("master.sock").or_else(|_| self.connect_to("agent.sock")).map_err(|error| self.no_master(&error))
+    }
+
+    /// Connects to one socket under `run`, also when the path is longer than a socket's name may be.
+    fn connect_to(&self, socket: &str) -> std::io::Result<UnixStream> {
+        let run = self.dir.join("run");
+        let direct = run.join(socket);
+        // sun_path holds 108 bytes; a longer path is reached through a descriptor of its directory.
+        if direct.as_os_str().len() < 100 {
+            return UnixStream::connect(direct);
+        }
+        let handle = std::fs::File::open(run)?;
+        UnixStream::connect(format!("/proc/self/fd/{}/{socket}", handle.as_raw_fd()))
+    }
+
+    fn no_master(&self, error: &std::io::Error) -> Diagnostic {
+        let dir = self.dir.display();
+        let fix = if self.dir.join("etc").is_dir() {
+            format!("start it: gridwright up --dir {dir} --detach")
+        } else {
+            "set GRIDWRIGHT_DIR, or: eval \"$(gridwright env --dir DIR)\"".to_owned()
+        };
+        Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: no daemon answers")
+            .at(format!("{dir}/run"))
+            .why(error.to_string())
+            .fix(fix)
+    }
+}
