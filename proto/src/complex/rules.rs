@@ -50,10 +50,6 @@ pub(super) fn check(attribute: &Attribute, refusals: &mut Vec<Diagnostic>) {
         slots_fault(attribute),
     ];
     refusals.extend(broken.into_iter().flatten().map(|refusal| refusal.at(place.clone())));
-    // 8.1.9 gives this as a second message about the same line.
-    if attribute.consumable.is_consumable() && !attribute.r#type.is_numeric() && attribute.relop != Relop::LessEqual {
-        refusals.push(only_less_equal(attribute).at(place));
-    }
 }
 
 /// What forbids the attribute `old` to be as it is in `new`, or not to be there.
@@ -117,25 +113,26 @@ fn only_less_equal(attribute: &Attribute) -> Diagnostic {
 /// CPX-04 and CPX-05.
 fn relop_fault(attribute: &Attribute) -> Option<Diagnostic> {
     let Attribute { name, r#type, relop, consumable, .. } = attribute;
-    let consumable = consumable.is_consumable();
-    match (*relop, *r#type) {
-        (Relop::Exclusive, Type::Bool) if consumable => None,
-        (Relop::Exclusive, Type::Bool) => Some(rule(format!("Exclusive complex \"{name}\" must be a consumable"))),
-        (Relop::Exclusive, _not_bool) => {
-            Some(rule(format!("Complex \"{name}\" must be BOOL to use EXCL as relational operator")))
-        }
-        (_inclusive, Type::Bool) if consumable => {
-            Some(rule(format!("Exclusive complex \"{name}\" must have EXCL as relational operator")))
-        }
-        (_any, text) if consumable && !text.is_numeric() => None,
-        (Relop::LessEqual, Type::Int | Type::Double | Type::Time | Type::Memory) => None,
-        (_other, Type::Int | Type::Double | Type::Time | Type::Memory) => {
-            consumable.then(|| only_less_equal(attribute))
-        }
-        (Relop::Equal, _any) => None,
-        (Relop::NotEqual, text) if !text.is_numeric() => None,
-        (_other, _any) => Some(rule(format!("Complex \"{name}\" has an invalid relational operator"))),
+    let (is_bool, is_consumable) = (*r#type == Type::Bool, consumable.is_consumable());
+    if *relop == Relop::Exclusive && !is_bool {
+        return Some(rule(format!("Complex \"{name}\" must be BOOL to use EXCL as relational operator")));
     }
+    if *relop == Relop::Exclusive {
+        return (!is_consumable).then(|| rule(format!("Exclusive complex \"{name}\" must be a consumable")));
+    }
+    if is_bool && is_consumable {
+        return Some(rule(format!("Exclusive complex \"{name}\" must have EXCL as relational operator")));
+    }
+    if is_consumable {
+        return (*relop != Relop::LessEqual).then(|| only_less_equal(attribute));
+    }
+    let is_allowed = match relop {
+        Relop::Equal => true,
+        Relop::NotEqual => !is_bool,
+        Relop::Less | Relop::LessEqual | Relop::Greater | Relop::GreaterEqual => r#type.is_numeric() && !is_bool,
+        Relop::Exclusive => false,
+    };
+    (!is_allowed).then(|| rule(format!("Complex \"{name}\" has an invalid relational operator")))
 }
 
 /// CPX-07, and that a default is a value of its type, which 8.1.9 does not check.
@@ -182,6 +179,6 @@ fn slots_fault(attribute: &Attribute) -> Option<Diagnostic> {
     if attribute.consumable != Consumable::Yes {
         return Some(rule("Complex \"slots\" must be a consumable for each slot (YES)".to_owned()).why(why));
     }
-    (attribute.default_amount() != Amount::from_base(1))
+    (attribute.default_amount() != Amount::from_base(attribute.r#type.base_units_in_one()))
         .then(|| rule("Complex \"slots\" must have the default value 1".to_owned()).why(why))
 }
