@@ -1,0 +1,1 @@
+//! What `gridwright sensor check` says about a run of a sensor, line by line.

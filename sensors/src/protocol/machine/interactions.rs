@@ -1,0 +1,1 @@
+//! The recorded interactions of SENSORS.md, each as a test.

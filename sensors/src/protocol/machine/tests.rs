@@ -1,0 +1,1 @@
+//! One test for each tolerance of SENSORS.md that is about time.
