@@ -4,10 +4,12 @@
 //! waits; [`ResourceList::resolve`] gives it its meaning. Whether a host can satisfy it is not decided here.
 
 mod range;
+mod resolve;
 #[cfg(test)]
 mod tests;
 
 pub use range::{RANGE_MAX, RangeError, SlotRange, TaskRange, TaskSet};
+pub use resolve::{Purpose, RequestValue, Resolved};
 
 use crate::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,6 @@
 use super::*;
+use crate::amount::Amount;
+use crate::complex::Complex;
 use crate::id::TaskId;
 use proptest::prelude::*;
 
@@ -119,6 +121,80 @@ fn the_same_name_again_overrides_and_keeps_its_place() {
     assert_eq!(list.to_string(), "arch=y,h_rt=1");
     list.merge(ResourceList::parse("h_rt=2,exclusive").unwrap());
     assert_eq!(list.to_string(), "arch=y,h_rt=2,exclusive");
+}
+
+/// The built-in complex with some attributes of a site.
+fn site() -> Complex {
+    let own = "lic l INT <= YES YES 0 0\nlsa lsa INT <= YES NO 0 0\nexclusive excl BOOL EXCL YES YES 0 0\n";
+    Complex::parse(&format!("{}{own}", Complex::built_in())).unwrap()
+}
+
+fn resolved(text: &str, purpose: Purpose) -> Result<Vec<String>, Vec<String>> {
+    let list = ResourceList::parse(text).unwrap();
+    let print = |resolved: Resolved| format!("{}={}", resolved.attribute, resolved.value);
+    match list.resolve_for(&site(), purpose) {
+        Ok(resolved) => Ok(resolved.into_iter().map(print).collect()),
+        Err(refusals) => Err(refusals.into_iter().map(|refusal| refusal.what).collect()),
+    }
+}
+
+#[test]
+fn requests_are_resolved_to_full_names_and_base_units() {
+    let cases = [
+        ("h_vmem=1g,h_rt=90", vec!["h_vmem=1000000000", "h_rt=90"]),
+        ("h_vmem=1.5G", vec!["h_vmem=1610612736"]),
+        ("h_vmem=infinity", vec!["h_vmem=INFINITY"]),
+        ("lsa=1k,l=3", vec!["lsa=1000", "lic=3"]),
+        ("dwg,excl", vec!["display_win_gui=1", "exclusive=1"]),
+        ("excl=false", vec!["exclusive=0"]),
+        ("a=lx*|sol*,h=node[0-9]", vec!["arch=lx*|sol*", "hostname=node[0-9]"]),
+        ("mf=1G,h_rt=1,mem_free=2G", vec!["mem_free=2147483648", "h_rt=1"]),
+        ("", vec![]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(resolved(text, Purpose::Hard), Ok(expected.into_iter().map(str::to_owned).collect()), "{text}");
+    }
+}
+
+#[test]
+fn requests_are_refused_in_the_words_of_8_1_9() {
+    let cases = [
+        ("nosuchres=1", "unknown resource \"nosuchres\""),
+        ("h_vmem=abc", "attribute \"h_vmem\" is not a memory value"),
+        ("h_vmem=", "denied: missing value for resource \"h_vmem\""),
+        ("h_vmem", "denied: missing value for resource \"h_vmem\""),
+        ("h_rt=1:2:3:4", "attribute \"h_rt\" is not a time value"),
+        ("h_rt=abc", "attribute \"h_rt\" is not a time value"),
+        ("h_rt=-5", "denied: negative value for resource \"h_rt\""),
+        ("slots=2", "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
+        ("s=2", "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
+        ("np_load_avg=1", "resource \"np_load_avg\" configured as non requestable"),
+        ("display_win_gui=maybe", "attribute \"display_win_gui\" is not a boolean value"),
+        ("arch=lx|", "Parse error on position 3 of the expression \"lx|\"."),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(resolved(text, Purpose::Hard), Err(vec![expected.to_owned()]), "{text}");
+    }
+    assert_eq!(resolved("x=1,y=2", Purpose::Hard).map_err(|refusals| refusals.len()), Err(2));
+}
+
+#[test]
+fn soft_requests_and_filters_have_rules_of_their_own() {
+    let soft = "denied: soft requests on consumables like \"lic\" are not supported";
+    assert_eq!(resolved("lic=1", Purpose::Soft), Err(vec![soft.to_owned()]));
+    assert_eq!(resolved("lsa=1", Purpose::Soft), Ok(vec!["lsa=1".to_owned()]));
+    let filter = vec!["slots=4".to_owned(), "load_avg=100000000".to_owned(), "lsa=-1".to_owned()];
+    assert_eq!(resolved("s=4,load_avg=100,lsa=-1", Purpose::Filter), Ok(filter));
+    assert!(resolved("nosuch=1", Purpose::Filter).is_err());
+}
+
+#[test]
+fn a_resolved_request_gives_its_amount_or_its_pattern() {
+    let list = ResourceList::parse("h_rt=60,arch=lx*").unwrap().resolve(&site()).unwrap();
+    assert_eq!(list[0].value.amount(), Some(Amount::from_base(60)));
+    assert_eq!((list[1].value.amount(), list[1].value.pattern().map(|p| p.as_str())), (None, Some("lx*")));
+    let json = serde_json::to_string(&list).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Resolved>>(&json).unwrap(), list);
 }
 
 proptest! {
