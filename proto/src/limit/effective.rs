@@ -1,0 +1,116 @@
+//! Which limits are in force for a task on a host (LIM-02 to LIM-06, LIM-09, LIM-10).
+
+use super::{Bound, Bounds, LimitKind, LimitSet};
+use crate::amount::Amount;
+use crate::complex::{Complex, Consumable};
+use crate::id::AttributeName;
+use crate::request::Resolved;
+use std::collections::BTreeSet;
+
+/// What one queue instance of the host gives a task.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'a> {
+    /// The limits that the queue configures there. INFINITY sets no limit.
+    pub queue: &'a LimitSet,
+    /// The consumables with a capacity at this instance, its host or the cluster: only their defaults count.
+    pub managed: &'a BTreeSet<AttributeName>,
+    /// The slots of the task in this instance, at least one.
+    pub slots: u32,
+}
+
+/// The limits of a task on one host.
+///
+/// For each attribute the hard request counts; else the default of a managed consumable, unless it is 0; else the queue's limit,
+/// unless it is INFINITY. Floors come first, then the value is multiplied by the slots, except for kinds that hold for the task as
+/// a whole and for JOB and HOST consumables. Several instances on the host add up what holds for a slot and take the least of what
+/// does not. A soft limit is lowered to its hard one, and is the hard one where there is no other. `params` are the limits of
+/// `execd_params`, which hold for each slot too.
+pub fn effective(complex: &Complex, requests: &[Resolved], grants: &[Grant<'_>], params: &LimitSet) -> LimitSet {
+    let mut limits = LimitSet::default();
+    for kind in LimitKind::ATTRIBUTES {
+        let in_force = |bound| on_host(kind, kind.name(bound), bound, complex, requests, grants);
+        limits.set(kind, ordered(in_force(Bound::Soft), in_force(Bound::Hard)));
+    }
+    let slots = grants.iter().fold(0u32, |sum, grant| sum.saturating_add(grant.slots));
+    for kind in LimitKind::PARAMS {
+        let Bounds { soft, hard } = params.get(kind);
+        let scaled = |amount| bounded(kind, amount, slots.max(1));
+        // LIM-08: one alone counts for both.
+        limits.set(kind, ordered(soft.or(hard).map(scaled), hard.or(soft).map(scaled)));
+    }
+    limits
+}
+
+/// The two limits with the soft one at most the hard one.
+fn ordered(soft: Option<Amount>, hard: Option<Amount>) -> Bounds {
+    let soft = match (soft, hard) {
+        (Some(soft), Some(hard)) => Some(soft.min(hard)),
+        (None, hard) => hard,
+        (soft, None) => soft,
+    };
+    Bounds { soft, hard }
+}
+
+/// One limit over all instances of the host; none as soon as an instance sets none.
+fn on_host(
+    kind: LimitKind,
+    name: &str,
+    bound: Bound,
+    complex: &Complex,
+    requests: &[Resolved],
+    grants: &[Grant<'_>],
+) -> Option<Amount> {
+    let is_scaled = kind.is_per_slot() && !is_booked_once(complex, name);
+    let of_grant = |grant: &Grant<'_>| {
+        let amount = granted(kind, name, bound, complex, requests, grant)?;
+        Some(bounded(kind, amount, if is_scaled { grant.slots } else { 1 }))
+    };
+    let mut amounts = grants.iter().map(of_grant);
+    if is_scaled {
+        let total = amounts.try_fold(Amount::ZERO, |sum, amount| Some(added(sum, amount?)))?;
+        // Without a grant there is no slot and so no limit.
+        return (!grants.is_empty()).then_some(total);
+    }
+    amounts.flatten().min()
+}
+
+/// The sum, INFINITY on overflow.
+fn added(sum: Amount, amount: Amount) -> Amount {
+    sum.checked_add(amount).unwrap_or(Amount::INFINITY)
+}
+
+/// Whether the attribute is a consumable that a task takes once, however many slots it has (LIM-04).
+fn is_booked_once(complex: &Complex, name: &str) -> bool {
+    complex.lookup(name).is_some_and(|attribute| match attribute.consumable {
+        Consumable::Job | Consumable::Host => true,
+        Consumable::No | Consumable::Yes => false,
+    })
+}
+
+/// The value of one instance for one slot (LIM-02).
+fn granted(
+    kind: LimitKind,
+    name: &str,
+    bound: Bound,
+    complex: &Complex,
+    requests: &[Resolved],
+    grant: &Grant<'_>,
+) -> Option<Amount> {
+    let requested = requests.iter().find(|request| request.attribute.as_str() == name);
+    requested
+        .and_then(|request| request.value.amount())
+        .or_else(|| default(complex, name, grant.managed))
+        .or_else(|| grant.queue.get(kind).get(bound).filter(|limit| !limit.is_infinite()))
+}
+
+/// The default of a consumable that is managed here. A default of 0 sets no limit (LIM-03, DESIGN section 5).
+fn default(complex: &Complex, name: &str, managed: &BTreeSet<AttributeName>) -> Option<Amount> {
+    let attribute = complex.lookup(name)?;
+    let counts = attribute.consumable.is_consumable() && managed.contains(name);
+    counts.then(|| attribute.default_amount()).filter(|default| *default != Amount::ZERO)
+}
+
+/// At least the floor, then as often as there are slots, then at most the ceiling.
+fn bounded(kind: LimitKind, amount: Amount, slots: u32) -> Amount {
+    amount.max(kind.floor()).times(slots).min(kind.ceiling())
+}
