@@ -11,6 +11,7 @@ pub mod diagnostic;
 pub mod host;
 pub mod hostgroup;
 pub mod id;
+pub mod job;
 pub mod launch;
 pub mod limit;
 pub mod load;

@@ -2,4 +2,6 @@
 //!
 //! Encoding only. `quic` moves frames over streams, the daemons and commands over Unix sockets.
 
+pub mod client;
 pub mod frame;
+pub mod view;

@@ -63,9 +63,12 @@ impl Client {
             };
             self.stream = None;
             if Instant::now() >= give_up {
-                return Err(Diagnostic::new(Code::OutcomeUnknown, "error: no answer from qmaster: the outcome is unknown")
-                    .why(error.to_string())
-                    .fix("look with qstat or qconf whether the change was made before repeating it"));
+                return Err(Diagnostic::new(
+                    Code::OutcomeUnknown,
+                    "error: no answer from qmaster: the outcome is unknown",
+                )
+                .why(error.to_string())
+                .fix("look with qstat or qconf whether the change was made before repeating it"));
             }
             std::thread::sleep(REPEAT_PAUSE);
         }
@@ -108,7 +111,9 @@ fn part_of(frame: &Frame, id: u64) -> Result<Option<Reply>, Diagnostic> {
         Kind::Refusal if frame.id == id || frame.id == 0 => {
             Ok(Some(Reply::refusal(frame.message::<Diagnostic>().map_err(malformed)?)))
         }
-        Kind::Hello | Kind::Request | Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => Ok(None),
+        Kind::Hello | Kind::Request | Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => {
+            Ok(None)
+        }
     }
 }
 
@@ -137,7 +142,9 @@ fn broken(error: &dyn std::fmt::Display) -> Diagnostic {
 fn random_request() -> Result<RequestId, Diagnostic> {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(|error| {
-        Diagnostic::new(Code::SystemRefused, "error: cannot draw a random number").at("/dev/urandom").why(error.to_string())
+        Diagnostic::new(Code::SystemRefused, "error: cannot draw a random number")
+            .at("/dev/urandom")
+            .why(error.to_string())
     })?;
     Ok(RequestId(u128::from_ne_bytes(bytes)))
 }

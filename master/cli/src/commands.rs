@@ -1,16 +1,22 @@
 //! One module a command, and the table of names.
 
+mod down;
+mod env;
+mod qsub;
+mod up;
+
+use crate::fail::Fail;
 use crate::{exit, output};
 use std::process::ExitCode;
 
 /// What a command returns: its exit code, or a refusal that ends it.
-pub type Outcome = Result<u8, proto::diagnostic::Diagnostic>;
+pub type Outcome = Result<u8, Fail>;
 
 /// A command: its name and the function behind it.
 type Entry = (&'static str, fn(Vec<String>) -> Outcome);
 
 /// Every name that `gridwright` answers to, as a link or as its first word.
-const COMMANDS: &[Entry] = &[];
+const COMMANDS: &[Entry] = &[("up", up::run), ("down", down::run), ("env", env::run), ("qsub", qsub::run)];
 
 /// Runs the command of that name; `gridwright NAME …` is `NAME …`.
 pub fn run(name: &str, mut words: Vec<String>) -> ExitCode {
@@ -19,9 +25,9 @@ pub fn run(name: &str, mut words: Vec<String>) -> ExitCode {
         name = words.remove(0);
     }
     let code = match COMMANDS.iter().find(|(known, _)| *known == name) {
-        Some((_, command)) => command(words).unwrap_or_else(|refusal| {
-            output::diagnostic(&refusal);
-            refusal.code.exit_code()
+        Some((_, command)) => command(words).unwrap_or_else(|fail| {
+            output::diagnostic(&fail.diagnostic);
+            fail.exit
         }),
         None => unknown(&name),
     };

@@ -3,10 +3,14 @@
 //! `gridwright qstat …` is `qstat …`. Everything is a table of options ([`args`]), a conversation with the master over a Unix
 //! socket ([`client`]), and a printer ([`output`]). Nothing here decides anything about the cell.
 
+mod accounts;
 mod args;
 mod client;
 mod commands;
+mod daemons;
 mod exit;
+mod fail;
+mod job;
 mod output;
 mod site;
 

@@ -37,7 +37,9 @@ impl Site {
     /// # Errors
     /// `NoMaster`, beginning with `error:` words that programs look for.
     pub fn connect(&self) -> Result<UnixStream, Diagnostic> {
-        self.connect_to("master.sock").or_else(|_| self.connect_to("agent.sock")).map_err(|error| self.no_master(&error))
+        self.connect_to("master.sock")
+            .or_else(|_| self.connect_to("agent.sock"))
+            .map_err(|error| self.no_master(&error))
     }
 
     /// Connects to one socket under `run`, also when the path is longer than a socket's name may be.

@@ -259,6 +259,12 @@ pub enum Query {
         /// The job.
         job: JobNumber,
     },
+    /// Answered with [`Data::Ended`] of no task once a task of the job is on a host, or of the deleted tasks once the job has
+    /// been given up (`-now y`).
+    WaitPlaced {
+        /// The job.
+        job: JobNumber,
+    },
     /// Why does it wait. Answered with [`Data::Explanation`].
     Explain {
         /// The job.

@@ -1,0 +1,138 @@
+//! The accounts of the daemons where root starts them: users of their own where they exist, else three uids that nobody has,
+//! recorded in the cell's directory. Never `nobody`, which other programs share.
+
+use crate::daemons::Accounts;
+use crate::fail::Fail;
+use nix::unistd::{Gid, Group, Uid, User};
+use proto::diagnostic::{Code, Diagnostic};
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+/// Where free uids are looked for: below what systemd gives to dynamic users, above what administrators give out.
+const FREE_FROM: u32 = 58_000;
+
+/// What `etc/accounts.toml` records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// The uid of the master, and the gid of master and agent.
+    master: u32,
+    /// The uid of the agent.
+    agent: u32,
+    /// The uid and gid of load sensors.
+    sensor: u32,
+}
+
+impl Recorded {
+    /// The uid and gid that load sensors run under.
+    pub fn sensor(self) -> u32 {
+        self.sensor
+    }
+
+    /// The accounts of the daemons.
+    pub fn daemons(self) -> Accounts {
+        Accounts { master: self.master, agent: self.agent, group: self.master }
+    }
+
+    /// Reads `etc/accounts.toml`, or chooses accounts and writes it.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, or does not parse.
+    pub fn of(dir: &Path) -> Result<Self, Fail> {
+        let path = dir.join("etc/accounts.toml");
+        let refuse = |why: String| {
+            let refusal = Diagnostic::new(Code::SystemRefused, "error: the accounts of the daemons cannot be settled");
+            Fail::from(refusal.at(path.display().to_string()).why(why))
+        };
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            return toml::from_str(&text).map_err(|error| refuse(error.to_string()));
+        }
+        let chosen = Self::choose().map_err(&refuse)?;
+        let body = toml::to_string(&chosen).map_err(|error| refuse(error.to_string()))?;
+        let text = format!(
+            "# Uids of the daemons, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
+        );
+        std::fs::write(&path, text).map_err(|error| refuse(error.to_string()))?;
+        Ok(chosen)
+    }
+
+    fn choose() -> Result<Self, String> {
+        let mut taken = Vec::new();
+        let mut pick = |name: &str| {
+            let uid = named(name).or_else(|| free(&taken)).ok_or("no free uid was found")?;
+            taken.push(uid);
+            Ok::<u32, String>(uid)
+        };
+        Ok(Self {
+            master: pick("gridwright-master")?,
+            agent: pick("gridwright-agent")?,
+            sensor: pick("gridwright-sensor")?,
+        })
+    }
+
+    /// Gives each daemon the files it has to write, and the launcher's users the way through.
+    ///
+    /// # Errors
+    /// If a file cannot be given away.
+    pub fn hand_over(self, dir: &Path) -> Result<(), Fail> {
+        let Accounts { master, agent, group } = self.daemons();
+        let give = |name: &str, uid: u32, mode: u32| give(&dir.join(name), uid, group, mode);
+        for outcome in [
+            give("master", master, 0o700),
+            give("agent", agent, 0o755),
+            give("run", 0, 0o1775),
+            give("log", 0, 0o755),
+            give("tasks", 0, 0o751),
+            give("default/common/accounting", master, 0o644),
+        ] {
+            outcome.map_err(|(path, error)| {
+                let refusal = Diagnostic::new(Code::SystemRefused, "error: a file cannot be given to its daemon");
+                Fail::from(refusal.at(path).why(error.to_string()))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn named(name: &str) -> Option<u32> {
+    User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
+}
+
+fn free(taken: &[u32]) -> Option<u32> {
+    let unknown = |id: &u32| {
+        User::from_uid(Uid::from_raw(*id)).is_ok_and(|user| user.is_none())
+            && Group::from_gid(Gid::from_raw(*id)).is_ok_and(|group| group.is_none())
+    };
+    (FREE_FROM..FREE_FROM + 2000).filter(|id| !taken.contains(id)).find(unknown)
+}
+
+/// Gives a file, or a directory with everything directly in it, to an account.
+fn give(path: &Path, uid: u32, gid: u32, mode: u32) -> Result<(), (String, std::io::Error)> {
+    let named = |error| (path.display().to_string(), error);
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).map_err(named)?.flatten() {
+            if uid != 0 && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                chown(entry.path(), Some(uid), Some(gid)).map_err(named)?;
+            }
+        }
+    }
+    if path.exists() {
+        chown(path, Some(uid), Some(gid)).map_err(named)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(named)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_uids_have_neither_user_nor_group_and_differ() {
+        let first = free(&[]).unwrap();
+        let second = free(&[first]).unwrap();
+        assert_ne!(first, second);
+        assert!(User::from_uid(Uid::from_raw(first)).unwrap().is_none());
+    }
+}

@@ -1,0 +1,39 @@
+//! `gridwright env`: what a shell needs to find the cell and the q* commands.
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::commands::{Outcome, up};
+use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+
+const ENV: CommandDef = CommandDef {
+    name: "gridwright env",
+    summary: "Prints shell commands that put the q* names on PATH and name the cell: eval \"$(gridwright env --dir DIR)\".",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &[
+        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        flag("--csh", "for csh and tcsh"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 printed; 1 there is no cell; 2 wrong option",
+};
+
+/// Runs `gridwright env`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = ENV.parse(words)?;
+    if parsed.has("-help") || parsed.has("--help") {
+        output::data(&ENV.help());
+        return Ok(exit::OK);
+    }
+    let dir = up::directory(&parsed)?;
+    let settings =
+        dir.join(if parsed.has("--csh") { "default/common/settings.csh" } else { "default/common/settings.sh" });
+    let text = std::fs::read_to_string(&settings).map_err(|error| {
+        let refusal =
+            Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(settings.display().to_string());
+        refusal.why(error.to_string()).fix(format!("create one: gridwright up --dir {} --detach", dir.display()))
+    })?;
+    output::data(&text);
+    Ok(exit::OK)
+}

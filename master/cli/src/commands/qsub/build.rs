@@ -1,0 +1,181 @@
+//! From options to a job specification, with what the submitting shell adds.
+
+use crate::job::request::{JobRequest, logical_directory};
+use proto::id::{HostName, UserName};
+use proto::job::{JobSpec, Owner, Program, Requests};
+use std::fmt::Write as _;
+
+/// Names of the submitting environment that travel as `SGE_O_NAME` (ENV-02).
+const CARRIED: [&str; 8] = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "LANG"];
+
+/// The specification of a new job.
+pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) -> JobSpec {
+    let changes = request.changes.clone();
+    let here = std::env::current_dir().map(|dir| logical_directory(&dir)).unwrap_or_default();
+    JobSpec {
+        name: changes.name.unwrap_or_else(|| default_name(&program)),
+        program,
+        args,
+        owner: caller(),
+        submit_host: host(),
+        submit_directory: here.clone(),
+        directory: changes.directory,
+        stdout: changes.stdout.unwrap_or_default(),
+        stderr: changes.stderr.unwrap_or_default(),
+        stdin: changes.stdin.unwrap_or_default(),
+        merge_stderr: changes.merge_stderr.unwrap_or_default(),
+        shell: changes.shell.unwrap_or_default(),
+        use_shell: request.use_shell,
+        environment: environment(request, &here),
+        account: changes.account,
+        project: changes.project.filter(|project| !project.is_empty()),
+        priority: changes.priority.unwrap_or_default(),
+        job_share: changes.job_share.unwrap_or_default(),
+        override_tickets: changes.override_tickets.unwrap_or_default(),
+        requests: Requests {
+            hard: changes.hard.unwrap_or_default(),
+            soft: changes.soft.unwrap_or_default(),
+            hard_queues: changes.hard_queues.unwrap_or_default(),
+            soft_queues: changes.soft_queues.unwrap_or_default(),
+            master_queues: changes.master_queues.unwrap_or_default(),
+            pe: changes.pe,
+        },
+        array: changes.array,
+        task_concurrency: changes.task_concurrency,
+        holds: changes.holds.unwrap_or_default().set,
+        predecessors: changes.predecessors.unwrap_or_default(),
+        array_predecessors: changes.array_predecessors.unwrap_or_default(),
+        start_after: changes.start_after,
+        deadline: changes.deadline,
+        rerunnable: changes.rerunnable,
+        reserve: changes.reserve.unwrap_or_default(),
+        immediate: request.immediate,
+        notify: changes.notify.unwrap_or_default(),
+        mail: changes.mail.unwrap_or_default(),
+        mail_to: changes.mail_to.unwrap_or_default(),
+        context: changes.set_context.unwrap_or_default().into_iter().chain(changes.add_context).collect(),
+        validation: changes.validation.unwrap_or_default(),
+    }
+}
+
+/// The name of a job without `-N`: the base name of its script or command.
+fn default_name(program: &Program) -> String {
+    let path = match program {
+        Program::Script { path, .. } => path,
+        Program::Command { command } => command.split_whitespace().next().unwrap_or(command),
+    };
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+/// Who calls, for `-verify` only: the master believes its socket.
+fn caller() -> Owner {
+    let uid = nix::unistd::getuid();
+    let user = nix::unistd::User::from_uid(uid).ok().flatten();
+    Owner {
+        user: UserName::from(user.map_or_else(|| uid.to_string(), |user| user.name)),
+        uid: uid.as_raw(),
+        gid: nix::unistd::getgid().as_raw(),
+        group: String::new(),
+        groups: Vec::new(),
+    }
+}
+
+/// This host's name, for `-verify` only.
+fn host() -> HostName {
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    HostName::new(name.as_deref().unwrap_or("localhost"))
+}
+
+/// The environment that travels: `SGE_O_*`, then what `-V` and `-v` export.
+fn environment(request: &JobRequest, here: &str) -> Vec<(String, String)> {
+    let mut environment = Vec::new();
+    for name in CARRIED {
+        if let Ok(value) = std::env::var(name) {
+            put(&mut environment, format!("SGE_O_{name}"), value);
+        }
+    }
+    put(&mut environment, "SGE_O_HOST".to_owned(), host().to_string());
+    put(&mut environment, "SGE_O_WORKDIR".to_owned(), here.to_owned());
+    if request.export_all {
+        // Functions that bash exports are programs, not values (CLI-026). What is not UTF-8 cannot travel in a message.
+        let all =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        for (name, value) in all.filter(|(name, value)| !name.starts_with("BASH_FUNC_") && !value.starts_with("() {")) {
+            put(&mut environment, name, value);
+        }
+    }
+    for (name, value) in &request.variables {
+        let value = value.clone().or_else(|| std::env::var(name).ok()).unwrap_or_default();
+        put(&mut environment, name.clone(), value);
+    }
+    environment
+}
+
+fn put(environment: &mut Vec<(String, String)>, name: String, value: String) {
+    match environment.iter_mut().find(|(known, _)| *known == name) {
+        Some(entry) => entry.1 = value,
+        None => environment.push((name, value)),
+    }
+}
+
+/// The text of `-verify`.
+pub fn verification(spec: &JobSpec) -> String {
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        let _ = writeln!(text, "{:<28}{value}", format!("{key}:"));
+    };
+    line("job_number", "unassigned");
+    line("owner", "");
+    line("uid", "0");
+    line("group", "");
+    line("gid", "0");
+    for (name, value) in &spec.environment {
+        match name.as_str() {
+            "SGE_O_HOME" => line("sge_o_home", value),
+            "SGE_O_LOGNAME" => line("sge_o_log_name", value),
+            "SGE_O_PATH" => line("sge_o_path", value),
+            "SGE_O_SHELL" => line("sge_o_shell", value),
+            "SGE_O_TZ" => line("sge_o_tz", value),
+            "SGE_O_WORKDIR" => line("sge_o_workdir", value),
+            "SGE_O_HOST" => line("sge_o_host", value),
+            _ => {}
+        }
+    }
+    let joined =
+        |list: &[proto::request::ResourceRequest]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    if !spec.requests.hard.is_empty() {
+        line("hard resource_list", &joined(&spec.requests.hard));
+    }
+    if !spec.requests.soft.is_empty() {
+        line("soft resource_list", &joined(&spec.requests.soft));
+    }
+    line("mail_list", &format!("{}@{}", spec.owner.user, spec.submit_host));
+    line("notify", if spec.notify { "TRUE" } else { "FALSE" });
+    line("job_name", &spec.name);
+    line("jobshare", &spec.job_share.to_string());
+    line("verify", "-verify");
+    let exported = spec.environment.iter().filter(|(name, _)| !name.starts_with("SGE_O_"));
+    line("env_list", &exported.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","));
+    if let Program::Script { path, content } = &spec.program {
+        line("script_size", &content.len().to_string());
+        line("script_file", path);
+        line("script_ptr", "");
+        text.push_str(&String::from_utf8_lossy(content));
+        text.push('\n');
+        let _ = writeln!(text, "{:<28}NONE", "job_type:");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_named_after_what_it_runs() {
+        let command = |command: &str| default_name(&Program::Command { command: command.to_owned() });
+        assert_eq!(command("/bin/sh"), "sh");
+        assert_eq!(command("echo /home/u1"), "echo");
+        assert_eq!(default_name(&Program::Script { path: "/x/plain.sh".to_owned(), content: [].into() }), "plain.sh");
+    }
+}

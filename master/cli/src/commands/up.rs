@@ -1,0 +1,311 @@
+//! `gridwright up`: a whole cluster on this machine in one command.
+
+use crate::accounts::Recorded;
+use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::daemons::{self, Daemon, POLL, wait_for};
+use crate::fail::Fail;
+use crate::site::Site;
+use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::wire::client::Query;
+use proto::wire::view::{CellStatus, Data};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+const UP: CommandDef = CommandDef {
+    name: "gridwright up",
+    summary: "Brings up a cell on this machine: creates it if it is new, starts master, launcher and agent.",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &[
+        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        with(
+            "--slots",
+            Values::One,
+            "N",
+            "slots of this host in a new cell, and of each simulated host (default: processors)",
+        ),
+        with("--sim-hosts", Values::One, "N", "run N more hosts that only pretend to run jobs"),
+        with("--sim-load", Values::One, "FILE", "load values of the simulated hosts, name=value a line"),
+        with(
+            "--port",
+            Values::One,
+            "PORT",
+            "UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444, else a free one)",
+        ),
+        flag("--detach", "return when the first load report is in"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 the cell is up; 1 it is not, the message says why; 2 wrong option",
+};
+
+/// How long the first load report may take, also on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often the live status line is renewed.
+const STATUS_EVERY: Duration = Duration::from_secs(1);
+
+/// Runs `gridwright up`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = UP.parse(words)?;
+    if parsed.has("-help") || parsed.has("--help") {
+        output::data(&UP.help());
+        return Ok(exit::OK);
+    }
+    let mut cell = Cell::new(&parsed)?;
+    cell.create_if_new(&parsed)?;
+    cell.start()?;
+    let status = cell.wait_until_reporting()?;
+    output::data(&format!(
+        "cell up in {}: master {} udp/{}, {} of {} hosts report\nuse it: eval \"$(gridwright env --dir {})\"\n",
+        cell.dir.display(),
+        status.host,
+        status.port,
+        status.hosts_reporting,
+        status.hosts,
+        cell.dir.display()
+    ));
+    if parsed.has("--detach") { Ok(exit::OK) } else { cell.watch() }
+}
+
+/// A number given to an option.
+fn number(parsed: &Parsed, name: &str) -> Result<Option<u32>, Fail> {
+    let Some(text) = parsed.value(name) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| Fail::bad_value(format!("gridwright up: {name} {text} is not a number")))
+}
+
+/// The state directory that an option or the environment names, or the user's own.
+pub fn directory(parsed: &Parsed) -> Result<PathBuf, Fail> {
+    let named = parsed.value("--dir").map(PathBuf::from);
+    let environment = std::env::var_os("GRIDWRIGHT_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let dir = named.or(environment).unwrap_or_else(own_directory);
+    std::path::absolute(&dir).map_err(|error| {
+        let refusal = Diagnostic::new(Code::SystemRefused, "error: the state directory has no absolute path");
+        refusal.at(dir.display().to_string()).why(error.to_string()).into()
+    })
+}
+
+/// `/var/lib/gridwright` for root, below the home directory for others.
+fn own_directory() -> PathBuf {
+    if nix::unistd::getuid().is_root() {
+        return crate::site::DEFAULT_DIR.into();
+    }
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/".into())).join(".local/state");
+    state.unwrap_or_else(home).join("gridwright")
+}
+
+/// The cell that is brought up.
+struct Cell {
+    dir: PathBuf,
+    accounts: Option<Recorded>,
+    simulated: u32,
+    sim_args: Vec<String>,
+    children: Vec<Child>,
+}
+
+impl Cell {
+    fn new(parsed: &Parsed) -> Result<Self, Fail> {
+        let dir = directory(parsed)?;
+        let simulated = number(parsed, "--sim-hosts")?.unwrap_or(0);
+        let mut sim_args = Vec::new();
+        for (option, argument) in [("--slots", "--slots"), ("--sim-load", "--load")] {
+            if let Some(value) = parsed.value(option) {
+                sim_args.extend([argument.to_owned(), value.to_owned()]);
+            }
+        }
+        number(parsed, "--slots")?;
+        Ok(Self { dir, accounts: None, simulated, sim_args, children: Vec::new() })
+    }
+
+    fn create_if_new(&mut self, parsed: &Parsed) -> Result<(), Fail> {
+        let is_root = nix::unistd::getuid().is_root();
+        if !self.dir.join("etc/cell.toml").exists() {
+            let mut command = Command::new(daemons::program("gridwright-master")?);
+            command.arg("init").arg("--dir").arg(&self.dir);
+            if let Some(slots) = parsed.value("--slots") {
+                command.args(["--slots", slots]);
+            }
+            let wanted = parsed.value("--port").map(str::to_owned).or_else(|| std::env::var("SGE_QMASTER_PORT").ok());
+            command.args(["--port", &port(wanted)?.to_string()]);
+            run_init(command, &self.dir)?;
+            output::note(
+                "new cell: no load thresholds and no load adjustments are set; set them with qconf -mq and qconf -msconf",
+            );
+        }
+        if is_root {
+            let recorded = Recorded::of(&self.dir)?;
+            recorded.hand_over(&self.dir)?;
+            self.accounts = Some(recorded);
+        }
+        Ok(())
+    }
+
+    /// Starts what does not live.
+    fn start(&mut self) -> Result<(), Fail> {
+        let daemons = [Daemon::Master, Daemon::Launcher, Daemon::Agent];
+        for daemon in daemons {
+            if !daemon.is_alive(&self.dir) {
+                self.spawn(daemon)?;
+            }
+        }
+        if self.simulated > 0 && !Daemon::Simulated.is_alive(&self.dir) {
+            self.wait_for_master()?;
+            self.spawn(Daemon::Simulated)?;
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, daemon: Daemon) -> Result<(), Fail> {
+        let dir = self.dir.display().to_string();
+        let accounts = self.accounts.map(Recorded::daemons);
+        let agent_uid = accounts.map(|accounts| accounts.agent.to_string());
+        let sensor = self.accounts.map(|recorded| format!("{0}:{0}", recorded.sensor()));
+        let (program, mut args) = match daemon {
+            Daemon::Master => ("gridwright-master", vec!["run", "--dir", &dir, "--daemon"]),
+            Daemon::Launcher => ("gridwright-shepherd", vec!["launch", "--dir", &dir]),
+            Daemon::Agent => ("gridwright-agent", vec!["run", "--dir", &dir, "--daemon"]),
+            Daemon::Simulated => ("gridwright-agent", vec!["sim", "--dir", &dir, "--daemon", "--count"]),
+        };
+        let count = self.simulated.to_string();
+        match (daemon, &agent_uid, &sensor) {
+            (Daemon::Launcher, Some(uid), _) => args.extend(["--agent-uid", uid]),
+            (Daemon::Launcher, None, _) => args.push("--single-user"),
+            (Daemon::Agent, _, Some(user)) => args.extend(["--sensor-user", user]),
+            (Daemon::Simulated, _, _) => {
+                args.push(&count);
+                args.extend(self.sim_args.iter().map(String::as_str));
+            }
+            (Daemon::Master | Daemon::Agent, _, _) => {}
+        }
+        let account = accounts.and_then(|accounts| match daemon {
+            Daemon::Master => Some((accounts.master, accounts.group)),
+            Daemon::Agent => Some((accounts.agent, accounts.group)),
+            // Simulated hosts ask the master for their certificates over its socket, as a manager; the launcher runs jobs.
+            Daemon::Launcher | Daemon::Simulated => None,
+        });
+        let child = daemons::spawn(daemon, &self.dir, program, &args, account)?;
+        self.children.push(child);
+        Ok(())
+    }
+
+    fn wait_for_master(&self) -> Result<(), Fail> {
+        if wait_for(PATIENCE, || self.status().is_some()) { Ok(()) } else { Err(self.not_up(Daemon::Master)) }
+    }
+
+    fn wait_until_reporting(&mut self) -> Result<CellStatus, Fail> {
+        let wanted = 1 + self.simulated;
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.status().filter(|status| status.hosts_reporting >= wanted) {
+                return Ok(status);
+            }
+            self.report_deaths()?;
+            if Instant::now() >= end {
+                return Err(self.not_up(Daemon::Agent));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn status(&self) -> Option<CellStatus> {
+        status_of(&self.dir)
+    }
+
+    /// A daemon that ends while the cell comes up is an error; what it said is in its log.
+    fn report_deaths(&mut self) -> Result<(), Fail> {
+        for child in &mut self.children {
+            if let Ok(Some(status)) = child.try_wait() {
+                let tails =
+                    [Daemon::Master, Daemon::Launcher, Daemon::Agent].map(|daemon| tail(&daemon.log(&self.dir)));
+                let refusal = Diagnostic::new(
+                    Code::SystemRefused,
+                    format!("error: a daemon ended while the cell came up ({status})"),
+                );
+                let why = tails.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n       ");
+                return Err(refusal.at(self.dir.join("log").display().to_string()).why(why).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn not_up(&self, daemon: Daemon) -> Fail {
+        let refusal = Diagnostic::new(Code::NoMaster, format!("error: no load report within {} s", PATIENCE.as_secs()));
+        let log = daemon.log(&self.dir);
+        refusal.at(self.dir.display().to_string()).why(tail(&log)).fix(format!("look into {}", log.display())).into()
+    }
+
+    /// Shows a status line and starts again what dies, until a signal ends this process or `gridwright down` the cell.
+    fn watch(&mut self) -> Outcome {
+        let terminal = std::io::stdout().is_terminal();
+        let stop = self.dir.join("run/down");
+        let mut next_status = Instant::now();
+        loop {
+            if stop.exists() {
+                return Ok(exit::OK);
+            }
+            // Reaps what died, so that the machine keeps no zombies of it.
+            self.children.retain_mut(|child| !matches!(child.try_wait(), Ok(Some(_))));
+            self.start()?;
+            if terminal && Instant::now() >= next_status {
+                next_status = Instant::now() + STATUS_EVERY;
+                if let Some(status) = self.status() {
+                    output::data(&status_line(&status));
+                }
+            }
+            std::thread::sleep(POLL * 10);
+        }
+    }
+}
+
+/// The state of the cell, if its master answers.
+pub fn status_of(dir: &Path) -> Option<CellStatus> {
+    let reply = Client::connect(&Site::at(dir), "gridwright").ok()?.query(Query::Status).ok()?;
+    match reply.data {
+        Some(Data::Status(status)) => Some(*status),
+        _ => None,
+    }
+}
+
+fn status_line(status: &CellStatus) -> String {
+    format!(
+        "\r{} of {} hosts report, {} running, {} pending, event {}   ",
+        status.hosts_reporting, status.hosts, status.running, status.pending, status.event_seq
+    )
+}
+
+/// The last line of a log.
+fn tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+}
+
+fn run_init(mut command: Command, dir: &Path) -> Result<(), Fail> {
+    let refuse = |why: String| {
+        let refusal = Diagnostic::new(Code::SystemRefused, "error: the cell cannot be created");
+        Fail::from(refusal.at(dir.display().to_string()).why(why))
+    };
+    let made = command.output().map_err(|error| refuse(error.to_string()))?;
+    if made.status.success() { Ok(()) } else { Err(refuse(String::from_utf8_lossy(&made.stderr).trim().to_owned())) }
+}
+
+/// The port that is asked for; else 6444 if it is free, else any free one. `0` asks for any free one.
+fn port(wanted: Option<String>) -> Result<u16, Fail> {
+    let parse =
+        |text: String| text.parse().map_err(|_| Fail::bad_value(format!("gridwright up: {text} is not a UDP port")));
+    let candidates = match wanted.map(parse).transpose()? {
+        Some(0) => vec![0],
+        Some(port) => return Ok(port),
+        None => vec![6444, 0],
+    };
+    let bound = candidates.into_iter().find_map(|port| std::net::UdpSocket::bind(("0.0.0.0", port)).ok());
+    let port = bound.and_then(|socket| socket.local_addr().ok()).map(|address| address.port());
+    port.ok_or_else(|| {
+        Diagnostic::new(Code::SystemRefused, "error: no free UDP port").fix("name one with --port").into()
+    })
+}
