@@ -161,8 +161,17 @@ impl Collector {
 ///
 /// Static values survive the silence of a host and may be used to select hosts before any load is known.
 pub fn is_static(name: &str) -> bool {
-    const STATIC: [&str; 9] =
-        ["arch", "num_proc", "mem_total", "swap_total", "virtual_total", "m_topology", "m_socket", "m_core", "m_thread"];
+    const STATIC: [&str; 9] = [
+        "arch",
+        "num_proc",
+        "mem_total",
+        "swap_total",
+        "virtual_total",
+        "m_topology",
+        "m_socket",
+        "m_core",
+        "m_thread",
+    ];
     STATIC.contains(&name)
 }
 

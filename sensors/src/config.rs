@@ -42,7 +42,9 @@ pub fn parse_load_sensor(value: &str) -> Result<Vec<SensorSpec>, Diagnostic> {
 fn parse_entry(entry: &str) -> Result<SensorSpec, Diagnostic> {
     if !entry.starts_with('/') {
         let what = "denied: the path given for \"load_sensor\" must start with a \"/\"";
-        return Err(Diagnostic::new(Code::BadValue, what).at(format!("load_sensor {entry}")).fix("give the absolute path"));
+        return Err(Diagnostic::new(Code::BadValue, what)
+            .at(format!("load_sensor {entry}"))
+            .fix("give the absolute path"));
     }
     let mut words = entry.split_whitespace().map(str::to_owned);
     let path = words.next().unwrap_or_default();
@@ -75,7 +77,10 @@ mod tests {
     #[test]
     fn words_after_the_path_are_arguments() {
         let sensors = parse_load_sensor("/opt/mic/sensor -v  /x, /b").unwrap();
-        assert_eq!(sensors[0], SensorSpec { path: "/opt/mic/sensor".to_owned(), arguments: vec!["-v".to_owned(), "/x".to_owned()] });
+        assert_eq!(
+            sensors[0],
+            SensorSpec { path: "/opt/mic/sensor".to_owned(), arguments: vec!["-v".to_owned(), "/x".to_owned()] }
+        );
         assert_eq!(sensors.len(), 2);
     }
 

@@ -46,8 +46,10 @@ pub fn read_cpu(root: &Path) -> Result<CpuTicks, FactError> {
 /// Where the text is not in the form of proc(5).
 pub fn parse_cpu(text: &str) -> Result<CpuTicks, FactError> {
     // Only ratios of ticks are used, so the length of a tick does not matter.
-    let units = ExplicitSystemInfo { boot_time_secs: 0, ticks_per_second: 100, page_size: 4096, is_little_endian: true };
-    let stat = procfs::KernelStats::from_buf_read(text.as_bytes(), &units).map_err(|e| FactError::form("/proc/stat", e))?;
+    let units =
+        ExplicitSystemInfo { boot_time_secs: 0, ticks_per_second: 100, page_size: 4096, is_little_endian: true };
+    let stat =
+        procfs::KernelStats::from_buf_read(text.as_bytes(), &units).map_err(|e| FactError::form("/proc/stat", e))?;
     let all = &stat.total;
     // Guest time is contained in user time, see proc(5).
     let later = [all.iowait, all.irq, all.softirq, all.steal];

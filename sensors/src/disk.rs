@@ -26,7 +26,8 @@ pub fn read_space(directory: &Path) -> Result<Space, FactError> {
     let mut disks = disks.map_err(|e| FactError::form("list of disks", format!("{e:?}")))?;
     // Where one place was mounted over twice, the later mount is the visible one.
     let disk = disks.iter_mut().rev().find(|disk| disk.mount_point() == place);
-    let disk = disk.ok_or_else(|| FactError::form("file system", format!("{} is not asked for its space", place.display())))?;
+    let disk =
+        disk.ok_or_else(|| FactError::form("file system", format!("{} is not asked for its space", place.display())))?;
     Ok(Space { total_bytes: disk.total_space(), free_bytes: disk.available_space() })
 }
 
@@ -57,7 +58,8 @@ mod tests {
         let mounts = parse_mounts(
             "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/vdb /tmp/my\\040disk ext4 rw 0 0\nproc /proc proc rw 0 0\n",
         );
-        let cases = [("/tmp", "/tmp"), ("/tmpfile", "/"), ("/tmp/a/b", "/tmp"), ("/tmp/my disk/x", "/tmp/my disk"), ("/", "/")];
+        let cases =
+            [("/tmp", "/tmp"), ("/tmpfile", "/"), ("/tmp/a/b", "/tmp"), ("/tmp/my disk/x", "/tmp/my disk"), ("/", "/")];
         for (directory, expected) in cases {
             assert_eq!(holding(&mounts, Path::new(directory)), Some(Path::new(expected)), "{directory}");
         }

@@ -105,12 +105,24 @@ mod tests {
     #[test]
     fn short_name_fqdn_alias_and_any_case_mean_this_host() {
         let names = SelfNames::new(&"node1.example.org".into(), ["login-a", "10.0.0.7"], Domains::Compare);
-        let own = ["node1", "NODE1", "node1.example.org", "Node1.Example.Org.", " node1 ", "LOGIN-A", "localhost", "10.0.0.7", ""];
+        let own = [
+            "node1",
+            "NODE1",
+            "node1.example.org",
+            "Node1.Example.Org.",
+            " node1 ",
+            "LOGIN-A",
+            "localhost",
+            "10.0.0.7",
+            "",
+        ];
         for field in own {
             check(&names, field, HostSpec::This);
         }
         check(&names, "Global", HostSpec::Global);
-        for (field, other) in [("node2", "node2"), ("node1.elsewhere.net", "node1.elsewhere.net"), ("10.0.0.8", "10.0.0.8")] {
+        for (field, other) in
+            [("node2", "node2"), ("node1.elsewhere.net", "node1.elsewhere.net"), ("10.0.0.8", "10.0.0.8")]
+        {
             check(&names, field, HostSpec::Other(other.into()));
         }
     }

@@ -3,7 +3,7 @@
 //! A sensor is asked with an empty line, answers with `begin`, lines `host:name:value` and `end`, and leaves on `quit`. What
 //! real sensors make of that is written in SENSORS.md; every tolerance T1–T20 there is a test here.
 //!
-//! * [`line`] says what one line means, [`assembler`] makes lines of bytes, [`reader`] makes blocks of lines: all bounded.
+//! * [`mod@line`] says what one line means, [`assembler`] makes lines of bytes, [`reader`] makes blocks of lines: all bounded.
 //! * [`machine`] is the life of one sensor: start, request, deadline, back-off, end, health.
 //!
 //! The driver owns the process. It calls a method of [`Machine`] for everything that happens and performs the [`Action`]s it

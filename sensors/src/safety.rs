@@ -63,7 +63,8 @@ fn judge_owner(path: &str, facts: &FileFacts, user: Uid) -> Result<(), Diagnosti
     if facts.owner == Uid(0) || facts.owner == user {
         return Ok(());
     }
-    let why = format!("it belongs to uid {}, which is neither root nor the sensor's user (uid {})", facts.owner.0, user.0);
+    let why =
+        format!("it belongs to uid {}, which is neither root nor the sensor's user (uid {})", facts.owner.0, user.0);
     Err(refusal(path, &why).fix(format!("chown root {path}")))
 }
 

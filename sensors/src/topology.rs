@@ -119,10 +119,8 @@ mod tests {
     use crate::error::fixture::Tree;
 
     fn check(places: &[(u32, u32, u32)], expected: &str) {
-        let processors: Vec<_> = (0..)
-            .zip(places)
-            .map(|(id, &(socket, die, core))| Processor { socket, die, core, id })
-            .collect();
+        let processors: Vec<_> =
+            (0..).zip(places).map(|(id, &(socket, die, core))| Processor { socket, die, core, id }).collect();
         let topology = arrange(&processors);
         assert_eq!(topology.text, expected);
         assert_eq!(topology.threads as usize, places.len());

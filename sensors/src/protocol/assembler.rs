@@ -43,11 +43,6 @@ impl Assembler {
         if self.kept.is_empty() && !self.cut { None } else { Some(self.take()) }
     }
 
-    /// Whether a line has begun and not ended.
-    pub fn is_mid_line(&self) -> bool {
-        !self.kept.is_empty() || self.cut
-    }
-
     fn keep(&mut self, bytes: &[u8]) {
         let room = self.limit_bytes - self.kept.len();
         self.cut |= bytes.len() > room;
@@ -81,10 +76,10 @@ mod tests {
             assert!(lines(&mut assembler, &piece).is_empty());
         }
         assert!(assembler.kept.capacity() <= 64);
-        assert_eq!(lines(&mut assembler, b"y\nok\n"), [
-            Line { text: "xxxxxxxxxx".to_owned(), cut: true },
-            Line { text: "ok".to_owned(), cut: false },
-        ]);
+        assert_eq!(
+            lines(&mut assembler, b"y\nok\n"),
+            [Line { text: "xxxxxxxxxx".to_owned(), cut: true }, Line { text: "ok".to_owned(), cut: false },]
+        );
     }
 
     #[test]

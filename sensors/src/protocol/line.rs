@@ -174,7 +174,9 @@ mod tests {
 
     #[test]
     fn t8_t9_values_and_names_stay_as_they_are() {
-        for (name, text) in [("gpu.cuda.0.util", "97"), ("load.5m", "1.2T"), ("9zz", "true"), ("load_avg", "12GB"), ("x", "-3")] {
+        for (name, text) in
+            [("gpu.cuda.0.util", "97"), ("load.5m", "1.2T"), ("9zz", "true"), ("load_avg", "12GB"), ("x", "-3")]
+        {
             assert_eq!(meaning(&format!("vm:{name}:{text}")), value(HostSpec::This, name, text));
         }
     }

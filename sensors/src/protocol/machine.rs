@@ -212,7 +212,11 @@ impl Machine {
             age_limit_ms: self.settings.age_limit_ms(),
             next_start: match self.phase {
                 Phase::Waiting { until } => Some(until),
-                Phase::Starting { .. } | Phase::Running | Phase::Closed { .. } | Phase::Stopping { .. } | Phase::Ended => None,
+                Phase::Starting { .. }
+                | Phase::Running
+                | Phase::Closed { .. }
+                | Phase::Stopping { .. }
+                | Phase::Ended => None,
             },
             stderr: self.stderr_kept.iter().cloned().collect(),
         }
@@ -259,7 +263,8 @@ impl Machine {
     fn judge_block(&mut self, now: Tick, actions: &mut Vec<Action>) {
         let came_only_at_the_end = self.life.timed_out && self.life.blocks == 1;
         if came_only_at_the_end {
-            let text = "an answer came only when the sensor ended: it does not flush its output (stdbuf -oL, $|=1, python -u)";
+            let text =
+                "an answer came only when the sensor ended: it does not flush its output (stdbuf -oL, $|=1, python -u)";
             self.warn(WarningKind::Buffering, text.to_owned(), now, actions);
             self.set_health(Health::BufferingSuspected, actions);
         } else if matches!(self.phase, Phase::Running) {

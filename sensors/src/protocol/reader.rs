@@ -121,9 +121,9 @@ impl Reader {
         }
     }
 
-    /// Whether something was begun and is not complete.
+    /// Whether a block has begun and is not complete.
     pub fn is_mid_block(&self) -> bool {
-        self.open.is_some() || self.held.lines > 0 || self.assembler.is_mid_line()
+        self.open.is_some() || self.held.lines > 0
     }
 
     fn take(&mut self, line: Line, hear: &mut impl FnMut(Heard)) {
@@ -202,7 +202,9 @@ impl Reader {
 fn not_understood(line: &Line, fault: Fault) -> Heard {
     let kind = match fault {
         Fault::TooLong => WarningKind::LineTooLong,
-        Fault::FewerThanThreeParts | Fault::EmptyName | Fault::BlankInHost | Fault::BlankInName => WarningKind::NotUnderstood,
+        Fault::FewerThanThreeParts | Fault::EmptyName | Fault::BlankInHost | Fault::BlankInName => {
+            WarningKind::NotUnderstood
+        }
     };
     Heard::Warning(kind, format!("line ignored, because {}: {}", fault.as_str(), excerpt(&line.text)))
 }

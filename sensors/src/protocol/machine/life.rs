@@ -128,7 +128,9 @@ impl Machine {
                 self.phase = Phase::Starting { then: None };
                 actions.push(Action::Start);
             }
-            Phase::Running if self.deadline().is_some_and(|deadline| deadline <= now) => self.time_out(now, &mut actions),
+            Phase::Running if self.deadline().is_some_and(|deadline| deadline <= now) => {
+                self.time_out(now, &mut actions)
+            }
             Phase::Closed { since } if now.since_ms(since) >= CLOSED_GRACE_MS => self.give_up_closed(now, &mut actions),
             Phase::Stopping { step, since, then } => self.push_harder(step, since, then, now, &mut actions),
             Phase::Waiting { .. } | Phase::Starting { .. } | Phase::Running | Phase::Closed { .. } | Phase::Ended => {}
@@ -156,7 +158,9 @@ impl Machine {
         self.stderr = Assembler::new(self.settings.limits.stderr_line_bytes);
         let then = match self.phase {
             Phase::Starting { then } => then,
-            Phase::Waiting { .. } | Phase::Running | Phase::Closed { .. } | Phase::Stopping { .. } | Phase::Ended => None,
+            Phase::Waiting { .. } | Phase::Running | Phase::Closed { .. } | Phase::Stopping { .. } | Phase::Ended => {
+                None
+            }
         };
         self.phase = Phase::Running;
         match then {
@@ -200,8 +204,12 @@ impl Machine {
             Phase::Stopping { then: Then::Restart { pause_ms }, .. } => {
                 self.phase = Phase::Waiting { until: now.plus_ms(pause_ms) };
             }
-            Phase::Stopping { then: Then::End, .. } | Phase::Starting { then: Some(Then::End) } => self.end(&mut actions),
-            Phase::Running | Phase::Closed { .. } | Phase::Starting { .. } => self.ended_unasked(exit, now, &mut actions),
+            Phase::Stopping { then: Then::End, .. } | Phase::Starting { then: Some(Then::End) } => {
+                self.end(&mut actions)
+            }
+            Phase::Running | Phase::Closed { .. } | Phase::Starting { .. } => {
+                self.ended_unasked(exit, now, &mut actions)
+            }
             Phase::Waiting { .. } | Phase::Ended => {}
         }
         self.life.asked = None;
@@ -243,7 +251,8 @@ impl Machine {
     fn time_out(&mut self, now: Tick, actions: &mut Vec<Action>) {
         /// The sizes of stdio buffers are multiples of this.
         const BUFFER: u64 = 4096;
-        let stopped_in_a_buffer = self.life.bytes > 0 && self.life.bytes % BUFFER == 0 && self.reader.is_mid_block();
+        let stopped_in_a_buffer =
+            self.life.bytes > 0 && self.life.bytes.is_multiple_of(BUFFER) && self.reader.is_mid_block();
         let seconds = self.settings.deadline_ms as f64 / 1000.0;
         if stopped_in_a_buffer {
             let text = format!("an answer stopped after {} bytes, a full buffer: flush after `end`", self.life.bytes);

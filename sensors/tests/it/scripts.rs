@@ -1,0 +1,139 @@
+//! The sensors in `sensors/scripts`, each with a stand-in for the command it calls, and without that command.
+
+use crate::driver::{Directory, Run};
+use gridwright_sensors::protocol::{Action, Settings, Signal};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name)
+}
+
+/// A shipped script, its arguments, and the programs that it finds before everything else on its PATH.
+struct Case<'a> {
+    script: &'a str,
+    arguments: &'a [&'a str],
+    stand_ins: &'a [(&'a str, &'a str)],
+}
+
+/// The values of the second answer.
+fn values(case: &Case<'_>) -> BTreeMap<String, String> {
+    let directory = Directory::new();
+    for (name, text) in case.stand_ins {
+        directory.program(name, text);
+    }
+    let search_path = format!("{}:/usr/bin:/bin", directory.path().display());
+    let settings = Settings { interval_ms: 0, ..Settings::default() };
+    let mut run = Run::new(&shipped(case.script), case.arguments, &search_path, settings);
+    run.until("the first answer", |run| run.transcript.blocks() == 1);
+    run.request();
+    run.until("the second answer", |run| run.transcript.blocks() == 2);
+    let fresh = run.machine.values_for_report(run.now()).unwrap();
+    run.stop();
+    run.until("its end", |run| run.has(&Action::Ended));
+    assert!(!run.has(&Action::SignalGroup(Signal::Terminate)), "{} ignores quit", case.script);
+    assert_eq!(run.transcript.warnings(), 0, "{}", run.transcript.text().join("\n"));
+    let host = |spec| format!("{spec:?}").to_lowercase();
+    fresh.block.values().iter().map(|((spec, name), value)| (format!("{}:{name}", host(spec)), value.clone())).collect()
+}
+
+fn check(case: &Case<'_>, expected: &[(&str, &str)]) {
+    let expected: BTreeMap<String, String> =
+        expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    assert_eq!(values(case), expected, "{}", case.script);
+}
+
+#[test]
+fn logins_counts_each_user_once() {
+    let who = "#!/bin/sh\necho 'ann  pts/0  2026-11-21 01:00 (a)'\necho 'bob  pts/1  2026-11-21 01:00'\necho 'ann  pts/2  2026-11-21 01:00'\n";
+    check(&Case { script: "logins.sh", arguments: &[], stand_ins: &[("who", who)] }, &[("this:logins", "2")]);
+}
+
+#[test]
+fn logins_is_zero_where_nobody_is_logged_in_or_who_is_missing() {
+    let empty = "#!/bin/sh\nexit 0\n";
+    check(&Case { script: "logins.sh", arguments: &[], stand_ins: &[("who", empty)] }, &[("this:logins", "0")]);
+    let missing = "#!/bin/sh\necho 'who: not found' >&2\nexit 127\n";
+    check(&Case { script: "logins.sh", arguments: &[], stand_ins: &[("who", missing)] }, &[("this:logins", "0")]);
+}
+
+#[test]
+fn diskfree_reports_each_directory_that_exists() {
+    let df = "#!/bin/sh\necho 'Filesystem 1024-blocks Used Available Capacity Mounted on'\n\
+              case $2 in /tmp) echo '/dev/vda 100 25 75 25% /tmp';; /) echo '/dev/vdb 1000 1 999 1% /';; esac\n";
+    let case = Case { script: "diskfree.sh", arguments: &["/tmp", "/", "/does/not/exist"], stand_ins: &[("df", df)] };
+    check(&case, &[("this:tmp_free", "75K"), ("this:root_free", "999K")]);
+}
+
+#[test]
+fn diskfree_says_nothing_where_df_fails() {
+    let df = "#!/bin/sh\necho 'df: not found' >&2\nexit 127\n";
+    check(&Case { script: "diskfree.sh", arguments: &["/tmp"], stand_ins: &[("df", df)] }, &[]);
+}
+
+const NVIDIA_SMI: &str = "#!/bin/sh\ncase $1 in\n\
+    --query-gpu=*) echo '0, GPU-aaa, 1000, 97, NVIDIA A100-SXM4-40GB'\n\
+    echo '1, GPU-bbb, 40000, 0, NVIDIA A100-SXM4-40GB'\n\
+    echo '2, GPU-ccc, 39000, [N/A], NVIDIA A100 MIG';;\n\
+    --query-compute-apps=*) echo GPU-aaa; echo GPU-aaa;;\nesac\n";
+
+#[test]
+fn nvidia_reports_all_gpus_and_which_are_free() {
+    let case = Case { script: "nvidia.sh", arguments: &[], stand_ins: &[("nvidia-smi", NVIDIA_SMI)] };
+    check(
+        &case,
+        &[
+            ("this:gpu_count", "3"),
+            ("this:gpu_free", "2"),
+            ("this:gpu_mem_free", "40000M"),
+            ("this:gpu_util", "48.5"),
+            ("this:gpu.0.mem_free", "1000M"),
+            ("this:gpu.0.util", "97"),
+            ("this:gpu.0.name", "NVIDIA A100-SXM4-40GB"),
+            ("this:gpu.1.mem_free", "40000M"),
+            ("this:gpu.1.util", "0"),
+            ("this:gpu.1.name", "NVIDIA A100-SXM4-40GB"),
+            ("this:gpu.2.mem_free", "39000M"),
+            ("this:gpu.2.name", "NVIDIA A100 MIG"),
+        ],
+    );
+}
+
+#[test]
+fn nvidia_reports_no_gpu_where_the_driver_fails_or_is_missing() {
+    let broken =
+        "#!/bin/sh\necho \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"\nexit 9\n";
+    check(
+        &Case { script: "nvidia.sh", arguments: &[], stand_ins: &[("nvidia-smi", broken)] },
+        &[("this:gpu_count", "0")],
+    );
+    check(&Case { script: "nvidia.sh", arguments: &[], stand_ins: &[] }, &[("this:gpu_count", "0")]);
+}
+
+const LMUTIL: &str = "#!/bin/sh\ncat <<'END'\n\
+lmutil - Copyright (c) 1989-2015 Flexera Software LLC. All Rights Reserved.\n\
+License server status: 27000@lic1\n\
+    lic1: license server UP (MASTER) v11.13\n\
+Users of MATLAB:  (Total of 10 licenses issued;  Total of 3 licenses in use)\n\
+  \"MATLAB\" v39, vendor: MLM\n\
+    ann node1 /dev/tty (v39) (lic1/27000 101), start Fri 11/20 9:00\n\
+Users of Signal_Toolbox:  (Total of 1 license issued;  Total of 1 license in use)\n\
+Users of MATLAB:  (Total of 5 licenses issued;  Total of 0 licenses in use)\n\
+Users of BROKEN:  (Error: 4 licenses, unsupported by licensed server)\n\
+END\n";
+
+#[test]
+fn flexlm_reports_free_licences_for_the_cluster() {
+    let stand_ins = [("lmutil", LMUTIL)];
+    let case = Case { script: "flexlm.sh", arguments: &[], stand_ins: &stand_ins };
+    check(&case, &[("global:matlab", "12"), ("global:signal_toolbox", "0")]);
+    let one = Case { script: "flexlm.sh", arguments: &["27000@lic1", "MATLAB"], stand_ins: &stand_ins };
+    check(&one, &[("global:matlab", "12")]);
+}
+
+#[test]
+fn flexlm_reports_nothing_where_the_server_is_away_or_lmutil_is_missing() {
+    let away = "#!/bin/sh\necho 'lmgrd is not running: License server machine is down'\nexit 1\n";
+    check(&Case { script: "flexlm.sh", arguments: &[], stand_ins: &[("lmutil", away)] }, &[]);
+    check(&Case { script: "flexlm.sh", arguments: &[], stand_ins: &[] }, &[]);
+}
