@@ -2,6 +2,7 @@
 //!
 //! Encoding only. `quic` moves frames over streams, the daemons and commands over Unix sockets.
 
+pub mod agent;
 pub mod client;
 pub mod frame;
 pub mod view;
