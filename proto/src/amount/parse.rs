@@ -40,7 +40,7 @@ impl fmt::Display for Reason {
 
 /// A text that is no value of its type, with the place of the error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a {} value: {reason} (characters {} to {})", .expected.value_word(), .span.start + 1, .span.end)]
+#[error("not a {} value: {reason} (at byte {})", .expected.value_word(), .span.start)]
 pub struct ValueError {
     /// The bytes of the text that cannot be.
     pub span: Range<usize>,
