@@ -5,8 +5,9 @@
 
 use crate::cgroup::read_cgroup;
 use crate::cpu::{CpuTicks, read_cpu};
-use crate::disk::read_space;
+use crate::disk::{DiskWatch, Watcher};
 use crate::error::FactError;
+use crate::gpu::read_gpus;
 use crate::load::read_load;
 use crate::memory::{MemFree, read_memory};
 use crate::pressure::{Resource, read_pressure};
@@ -21,15 +22,6 @@ use std::time::{Duration, Instant};
 
 /// Load values by name, in the text form in which they are transported.
 pub type Values = BTreeMap<AttributeName, String>;
-
-/// A directory whose file system's free space is reported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskWatch {
-    /// The load value that carries the free space.
-    pub name: AttributeName,
-    /// The directory.
-    pub directory: PathBuf,
-}
 
 /// What to collect, and from where.
 #[derive(Clone, Debug)]
@@ -52,7 +44,8 @@ impl Default for Settings {
 /// How one source fared in one sample.
 #[derive(Debug)]
 pub struct SourceReport {
-    /// The source: `load`, `memory`, `swap`, `cpu`, `processors`, `topology`, `pressure`, `disk`, `uptime`, `cgroup`, `arch`.
+    /// The source: `load`, `memory`, `swap`, `cpu`, `processors`, `topology`, `pressure`, `disk`, `gpu`, `uptime`,
+    /// `cgroup`, `arch`.
     pub source: &'static str,
     /// How long it took.
     pub took: Duration,
@@ -108,15 +101,20 @@ pub struct Collector {
     ticks: Option<CpuTicks>,
     /// Read once: sockets and cores do not change while a host runs.
     topology: Option<Topology>,
+    /// Made with the first sample; none where nothing is watched.
+    watcher: Option<Watcher>,
 }
+
+/// How long a sample waits for file systems to say how full they are.
+const DISK_PATIENCE: Duration = Duration::from_millis(200);
 
 impl Collector {
     /// A collector that has not taken a sample yet.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, ticks: None, topology: None }
+        Self { settings, ticks: None, topology: None, watcher: None }
     }
 
-    /// Asks every source once. Takes well under a millisecond; blocks only as long as `/proc` and local disks do.
+    /// Asks every source once. Takes about a millisecond, and a fifth of a second where a file system hangs.
     pub fn sample(&mut self) -> Sample {
         let mut sample = Sample::default();
         let Settings { root, mem_free, disks } = self.settings.clone();
@@ -146,14 +144,41 @@ impl Collector {
             put(values, "cgroup_version", read_cgroup(&root).number().to_string());
             Ok(())
         });
-        for disk in &disks {
-            sample.ask("disk", |values| {
-                let space = read_space(&disk.directory)?;
-                values.insert(disk.name.clone(), text::memory(space.free_bytes));
-                Ok(())
-            });
+        sample.ask("gpu", |values| {
+            put(values, "gpu_count", read_gpus(&root)?.to_string());
+            Ok(())
+        });
+        if !disks.is_empty() {
+            self.ask_disks(disks, &mut sample);
         }
         sample
+    }
+
+    /// One source per directory; where no answer comes, one for all of them.
+    fn ask_disks(&mut self, disks: Vec<DiskWatch>, sample: &mut Sample) {
+        let start = Instant::now();
+        let watcher = match self.watcher.take() {
+            Some(watcher) => Ok(watcher),
+            None => Watcher::new(disks),
+        };
+        let answers = watcher.map(|watcher| self.watcher.insert(watcher).ask(DISK_PATIENCE));
+        let took = start.elapsed();
+        let mut note = |outcome| sample.sources.push(SourceReport { source: "disk", took, outcome });
+        match answers {
+            Err(error) => note(Outcome::Failed(FactError::form("disk space", error))),
+            Ok(None) => note(Outcome::Failed(FactError::form("disk space", "a file system does not answer"))),
+            Ok(Some(answers)) => {
+                for answer in answers {
+                    match answer.space {
+                        Ok(space) => {
+                            sample.values.insert(answer.name, text::memory(space.free_bytes));
+                            note(Outcome::Delivered);
+                        }
+                        Err(error) => note(Outcome::Failed(error)),
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -190,9 +215,9 @@ pub fn arch() -> &'static str {
     }
 }
 
-/// Kernels may be built without pressure stall information.
+/// Kernels may be built without pressure stall information, and few hosts have the driver that lists GPUs.
 fn is_optional(source: &str) -> bool {
-    source == "pressure"
+    ["pressure", "gpu"].contains(&source)
 }
 
 fn put(values: &mut Values, name: &str, value: impl Into<String>) {
@@ -333,11 +358,11 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_pressure_information_is_not_at_fault() {
+    fn a_host_without_pressure_information_or_gpus_is_not_at_fault() {
         let tree = tree();
         let sample = collector(&tree, MemFree::Available).sample();
         let absent = sample.sources.iter().filter(|report| matches!(report.outcome, Outcome::Absent));
-        assert_eq!(absent.map(|report| report.source).collect::<Vec<_>>(), ["pressure"; 3]);
+        assert_eq!(absent.map(|report| report.source).collect::<Vec<_>>(), ["pressure", "pressure", "pressure", "gpu"]);
     }
 
     #[test]
@@ -347,6 +372,15 @@ mod tests {
         collector.sample();
         std::fs::remove_dir_all(tree.root().join("sys/devices/system/cpu/cpu1")).unwrap();
         assert_eq!(collector.sample().values.get("m_topology").map(String::as_str), Some("SCC"));
+    }
+
+    #[test]
+    fn a_directory_that_is_watched_is_a_source_of_its_own() {
+        let disks = vec![DiskWatch { name: "scratch_free".into(), directory: PathBuf::from("/tmp") }];
+        let mut collector = Collector::new(Settings { disks, ..Settings::default() });
+        let sample = collector.sample();
+        let disk = sample.sources.iter().find(|report| report.source == "disk").unwrap();
+        assert_eq!(sample.values.contains_key("scratch_free"), matches!(disk.outcome, Outcome::Delivered));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Free space of the file systems that hold given directories.
 
 use crate::error::{FactError, read_text};
+use proto::id::AttributeName;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 use sysinfo::{DiskRefreshKind, Disks};
 
 /// Space of one file system in bytes.
@@ -13,9 +16,72 @@ pub struct Space {
     pub free_bytes: u64,
 }
 
+/// A directory whose file system's free space is reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskWatch {
+    /// The load value that carries the free space.
+    pub name: AttributeName,
+    /// The directory.
+    pub directory: PathBuf,
+}
+
+/// The space of one watched directory.
+#[derive(Debug)]
+pub struct Answer {
+    /// The load value that carries it.
+    pub name: AttributeName,
+    /// The space, or why it is not known.
+    pub space: Result<Space, FactError>,
+}
+
+/// Asks for space on a thread of its own: a file system whose server is away holds up that thread and nobody else.
+///
+/// The thread ends with the watcher, or once the file system answers.
+#[derive(Debug)]
+pub struct Watcher {
+    requests: Sender<()>,
+    answers: Receiver<Vec<Answer>>,
+    /// Whether a request is unanswered.
+    is_asked: bool,
+}
+
+impl Watcher {
+    /// A watcher of `disks`.
+    ///
+    /// # Errors
+    /// Where the thread cannot be started.
+    pub fn new(disks: Vec<DiskWatch>) -> std::io::Result<Self> {
+        let ((requests, asked), (answer, answers)) = (channel(), channel());
+        let work = move || {
+            while asked.recv().is_ok() {
+                let spaces =
+                    disks.iter().map(|disk| Answer { name: disk.name.clone(), space: read_space(&disk.directory) });
+                if answer.send(spaces.collect()).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("disk space".to_owned()).spawn(work)?;
+        Ok(Self { requests, answers, is_asked: false })
+    }
+
+    /// The space of every directory; `None` where the answer takes longer than `patience`. A late answer is given to the
+    /// next caller.
+    pub fn ask(&mut self, patience: Duration) -> Option<Vec<Answer>> {
+        if !self.is_asked {
+            self.requests.send(()).ok()?;
+            self.is_asked = true;
+        }
+        let answer = self.answers.recv_timeout(patience).ok()?;
+        self.is_asked = false;
+        Some(answer)
+    }
+}
+
 /// The space of the file system that holds `directory` on this host.
 ///
-/// Network file systems are never asked: a server that is away would hang the caller.
+/// NFS and CIFS are never asked, because a server that is away would hang the caller. Other file systems may hang it too, and
+/// all mounted ones are looked at: call this where that does no harm, as [`Watcher`] does.
 ///
 /// # Errors
 /// Where the mounts cannot be read, or the file system is one that is not asked.
@@ -64,6 +130,17 @@ mod tests {
             assert_eq!(holding(&mounts, Path::new(directory)), Some(Path::new(expected)), "{directory}");
         }
         assert_eq!(holding(&[], Path::new("/tmp")), None);
+    }
+
+    #[test]
+    fn a_watcher_answers_for_every_directory_and_can_be_asked_again() {
+        let watch = |name: &str| DiskWatch { name: name.into(), directory: PathBuf::from("/tmp") };
+        let mut watcher = Watcher::new(vec![watch("a"), watch("b")]).unwrap();
+        for _ in 0..2 {
+            let answers = watcher.ask(Duration::from_secs(60)).unwrap();
+            let names: Vec<_> = answers.iter().map(|answer| answer.name.as_str()).collect();
+            assert_eq!(names, ["a", "b"]);
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod config;
 pub mod cpu;
 pub mod disk;
 pub mod error;
+pub mod gpu;
 pub mod host;
 pub mod launch;
 pub mod load;

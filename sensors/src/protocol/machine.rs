@@ -173,7 +173,7 @@ impl Machine {
         let mut heard = Vec::new();
         self.reader.feed(bytes, |item| heard.push(item));
         let mut actions = self.digest(heard, now);
-        if self.pace.count_bytes(bytes.len(), self.settings.limits.bytes_per_s, now) {
+        if self.pace.count_bytes(bytes.len(), self.settings.limits.bytes_per_10s, now) {
             self.warn(WarningKind::TooFast, "output comes too fast; reading pauses".to_owned(), now, &mut actions);
         }
         actions
@@ -181,7 +181,7 @@ impl Machine {
 
     /// Until when the driver should leave further output in the pipe, because too much came; `None`: read on.
     pub fn pause_until(&self, now: Tick) -> Option<Tick> {
-        self.pace.pause_until(self.settings.limits.bytes_per_s, now)
+        self.pace.pause_until(self.settings.limits.bytes_per_10s, now)
     }
 
     /// Takes bytes of the sensor's standard error, which must always be read: a full pipe would stop the sensor.
@@ -250,7 +250,7 @@ impl Machine {
         self.life.blocks = self.life.blocks.saturating_add(1);
         let block = Arc::new(block);
         self.last_block = Some((now, block.clone()));
-        if self.pace.admit_block(self.settings.limits.blocks_per_s, now) {
+        if self.pace.admit_block(self.settings.limits.blocks_per_10s, now) {
             actions.push(Action::Block(block));
         } else {
             let text = "blocks come too fast; only the newest counts".to_owned();

@@ -16,10 +16,10 @@ pub struct Limits {
     pub block_values: usize,
     /// Bytes of the names and values of one block; 1 MiB.
     pub block_bytes: usize,
-    /// Blocks that are announced in one second; 20. Of more, only the newest counts.
-    pub blocks_per_s: u32,
-    /// Bytes that are read in one second, until the driver pauses; 4 MiB.
-    pub bytes_per_s: usize,
+    /// Blocks that are announced in ten seconds; 100. Of more, only the newest counts.
+    pub blocks_per_10s: u32,
+    /// Bytes that are read in ten seconds until the driver pauses; 1 MiB. It bounds the processor time that a flood costs.
+    pub bytes_per_10s: usize,
     /// Lines of standard error that are kept; 20.
     pub stderr_lines: usize,
     /// Bytes of one such line; 1,000.
@@ -32,8 +32,8 @@ impl Default for Limits {
             line_bytes: 10_000,
             block_values: 10_000,
             block_bytes: 1 << 20,
-            blocks_per_s: 20,
-            bytes_per_s: 4 << 20,
+            blocks_per_10s: 100,
+            bytes_per_10s: 1 << 20,
             stderr_lines: 20,
             stderr_line_bytes: 1_000,
         }

@@ -65,24 +65,27 @@ impl Life {
     }
 }
 
-/// How much came in the current second, and how many lines of standard error were logged in the current minute.
+/// How much came in the current ten seconds, and how many lines of standard error were logged in the current minute.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    second: Tick,
+    window: Tick,
     bytes: usize,
     blocks: u32,
     minute: Tick,
     stderr_lines: u32,
 }
 
+/// The span over which output is counted: long enough for one large block to pass at once.
+const WINDOW_MS: u64 = 10_000;
+
 impl Pace {
     pub(super) fn new(now: Tick) -> Self {
-        Self { second: now, bytes: 0, blocks: 0, minute: now, stderr_lines: 0 }
+        Self { window: now, bytes: 0, blocks: 0, minute: now, stderr_lines: 0 }
     }
 
     fn turn(&mut self, now: Tick) {
-        if now.since_ms(self.second) >= 1_000 {
-            *self = Self { second: now, bytes: 0, blocks: 0, ..*self };
+        if now.since_ms(self.window) >= WINDOW_MS {
+            *self = Self { window: now, bytes: 0, blocks: 0, ..*self };
         }
         if now.since_ms(self.minute) >= 60_000 {
             *self = Self { minute: now, stderr_lines: 0, ..*self };
@@ -97,7 +100,7 @@ impl Pace {
     }
 
     pub(super) fn pause_until(&self, most: usize, now: Tick) -> Option<Tick> {
-        let until = self.second.plus_ms(1_000);
+        let until = self.window.plus_ms(WINDOW_MS);
         (self.bytes > most && now < until).then_some(until)
     }
 
