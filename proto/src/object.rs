@@ -5,6 +5,7 @@
 //! [`crate::conf`], [`crate::policy`]). Whether an object refers to others that exist, and whether Gridwright supports
 //! what it names, is deliberately not checked here: that needs the state of a cell.
 
+pub mod edit;
 pub mod fields;
 pub(crate) mod reader;
 pub mod suggest;

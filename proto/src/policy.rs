@@ -1,4 +1,143 @@
-//! In the making.
+//! The scheduler configuration: weights, intervals and rules of scheduling (CATALOGUE SCH, `sched_conf(5)`).
+//!
+//! Values that name what Gridwright does not do are read and printed here; refusing them is the master's business, and so
+//! is whether the attributes of the load formula exist.
 
-/// The attributes in the order of `qconf -s…`.
-pub const KEYS: &[&str] = &[];
+mod formula;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use formula::{LoadFormula, Operand, Operator, Sign, Term};
+pub use words::{DecayList, JobInfo, PolicyHierarchy, QueueSortMethod, TicketPolicy, UsageWeights};
+
+use crate::diagnostic::Diagnostic;
+use crate::object::reader::Reader;
+use crate::object::value::{self, Assignments, Flag, Parameters, Reference, TimeText, Weight};
+use crate::object::{Fields, ObjectKind};
+use serde::{Deserialize, Serialize};
+
+/// Seconds that are added to the expected run time of each job, unless `params` says otherwise (`sched_conf(5)`).
+const DURATION_OFFSET_S: u64 = 60;
+
+/// Declares the attributes: name, type, parser, shipped value.
+///
+/// A macro, because the struct, its keys, reading and printing are four lists of the same forty attributes.
+macro_rules! attributes {
+    ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
+        /// The attributes of the scheduler configuration in the order of `qconf -ssconf`.
+        pub const KEYS: &[&str] = &[$(stringify!($field),)*];
+
+        /// The scheduler configuration.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct SchedulerConf {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl SchedulerConf {
+            /// The shipped configuration: the upstream profile "normal" (DESIGN section 5, CATALOGUE appendix B).
+            pub fn template() -> Self {
+                Self { $($field: $parse($template).expect("a test parses each text of this table"),)* }
+            }
+
+            /// Reads a scheduler configuration. What the text leaves out has its shipped value, as in 8.1.9.
+            ///
+            /// # Errors
+            ///
+            /// One refusal for each attribute that is unknown or has a value it cannot have.
+            pub fn from_fields(fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+                let mut conf = Self::template();
+                let mut reader = Reader::new(ObjectKind::SchedulerConf, fields, KEYS, &[]);
+                $(reader.read(stringify!($field), &mut conf.$field, $parse);)*
+                reader.finish(conf)
+            }
+
+            /// The configuration as text fields, in the order of `qconf -ssconf`.
+            pub fn to_fields(&self) -> Fields {
+                [$((stringify!($field), self.$field.to_string()),)*].into_iter().collect()
+            }
+        }
+    };
+}
+
+attributes! {
+    /// The scheduler in use; `default` is ours.
+    algorithm: Reference, str::parse::<Reference>, "default";
+    /// The longest time between two passes.
+    schedule_interval: TimeText, TimeText::finite, "0:0:15";
+    /// How many jobs of one user may run at once; 0 sets no limit.
+    maxujobs: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
+    /// What counts first among queue instances.
+    queue_sort_method: QueueSortMethod, str::parse::<QueueSortMethod>, "load";
+    /// What a job that has just started adds to the load values of its host, for each slot.
+    job_load_adjustments: Assignments, str::parse::<Assignments>, "np_load_avg=0.50";
+    /// The time in which `job_load_adjustments` decay to nothing.
+    load_adjustment_decay_time: TimeText, TimeText::finite, "0:7:30";
+    /// What hosts are sorted by; lower comes first.
+    load_formula: LoadFormula, str::parse::<LoadFormula>, "np_load_avg";
+    /// Whether reasons for waiting are kept for `qstat -j`.
+    schedd_job_info: JobInfo, str::parse::<JobInfo>, "false";
+    /// Seconds after a submission at which a pass starts; 0 leaves it to the interval.
+    flush_submit_sec: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
+    /// Seconds after the end of a job at which a pass starts; 0 leaves it to the interval.
+    flush_finish_sec: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
+    /// Further parameters.
+    params: Parameters, str::parse::<Parameters>, "none";
+    /// The time between two adjustments of the tickets of running jobs; 0 switches them off.
+    reprioritize_interval: TimeText, TimeText::finite, "0:0:0";
+    /// Hours in which usage decays to a half; 0 keeps it for ever.
+    halftime: u32, value::bounded::<0, 0xffff_ffff, u32>, "168";
+    /// How much processor time, memory and input/output count in usage.
+    usage_weight_list: UsageWeights, str::parse::<UsageWeights>, "cpu=1,mem=0,io=0";
+    /// By how much the share tree may favour those who are below their share.
+    compensation_factor: Weight, str::parse::<Weight>, "5";
+    /// The weight of users in the functional policy.
+    weight_user: Weight, str::parse::<Weight>, "0.25";
+    /// The weight of projects in the functional policy.
+    weight_project: Weight, str::parse::<Weight>, "0.25";
+    /// The weight of departments in the functional policy.
+    weight_department: Weight, str::parse::<Weight>, "0.25";
+    /// The weight of jobs in the functional policy.
+    weight_job: Weight, str::parse::<Weight>, "0.25";
+    /// The tickets of the functional policy; 0 switches it off.
+    weight_tickets_functional: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
+    /// The tickets of the share tree; 0 switches it off.
+    weight_tickets_share: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
+    /// Whether the override tickets of an object are divided among its jobs.
+    share_override_tickets: Flag, str::parse::<Flag>, "TRUE";
+    /// Whether the functional shares of an object are divided among its jobs.
+    share_functional_shares: Flag, str::parse::<Flag>, "TRUE";
+    /// How many pending jobs get functional tickets in a pass.
+    max_functional_jobs_to_schedule: u32, value::bounded::<0, 0xffff_ffff, u32>, "200";
+    /// Whether the tickets of pending jobs are shown.
+    report_pjob_tickets: Flag, str::parse::<Flag>, "TRUE";
+    /// How many tasks of an array job get tickets in a pass.
+    max_pending_tasks_per_job: u32, value::bounded::<0, 0xffff_ffff, u32>, "50";
+    /// Half-lives of single kinds of usage in place of `halftime`.
+    halflife_decay_list: DecayList, str::parse::<DecayList>, "none";
+    /// Which ticket policies depend on which.
+    policy_hierarchy: PolicyHierarchy, str::parse::<PolicyHierarchy>, "OFS";
+    /// The weight of tickets in the priority of a job.
+    weight_ticket: Weight, str::parse::<Weight>, "0.01";
+    /// The weight of each second of waiting in the urgency of a job.
+    weight_waiting_time: Weight, str::parse::<Weight>, "0";
+    /// The weight of a deadline in the urgency of a job.
+    weight_deadline: Weight, str::parse::<Weight>, "3600000";
+    /// The weight of urgency in the priority of a job.
+    weight_urgency: Weight, str::parse::<Weight>, "0.1";
+    /// The weight of `-p` in the priority of a job.
+    weight_priority: Weight, str::parse::<Weight>, "1";
+    /// How many jobs get a reservation in a pass; 0 switches reservations off.
+    max_reservation: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
+    /// The run time assumed for jobs that state none.
+    default_duration: TimeText, str::parse::<TimeText>, "INFINITY";
+}
+
+impl SchedulerConf {
+    /// Seconds that are added to the expected run time of a job when resources are planned; 60 by default.
+    pub fn duration_offset_s(&self) -> u64 {
+        let set = self.params.value("DURATION_OFFSET").and_then(|text| TimeText::finite(text).ok());
+        set.and_then(|time| time.seconds()).unwrap_or(DURATION_OFFSET_S)
+    }
+}

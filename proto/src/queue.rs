@@ -10,6 +10,7 @@ mod words;
 mod tests;
 
 pub use setting::{Ambiguity, Setting};
+pub(crate) use setting::{brackets, split_default};
 pub use words::{InitialState, QueueType, ShellStartMode};
 
 use crate::diagnostic::Diagnostic;

@@ -86,6 +86,17 @@ impl HostGroupTable {
         names.cloned().collect()
     }
 
+    /// For each host in any group the groups that contain it, as [`HostGroupTable::groups_of`] says, in one walk.
+    pub fn groups_by_host(&self) -> BTreeMap<HostName, BTreeSet<HostGroupName>> {
+        let mut groups: BTreeMap<HostName, BTreeSet<HostGroupName>> = BTreeMap::new();
+        for name in self.groups.keys() {
+            for host in self.hosts_of(name) {
+                groups.entry(host).or_default().insert(name.clone());
+            }
+        }
+        groups
+    }
+
     /// The groups in whose member lists a group stands: while there are any, it is not deleted.
     pub fn parents_of(&self, name: &HostGroupName) -> Vec<&HostGroupName> {
         let holds = |group: &&HostGroup| subgroups(group).any(|member| member == name);

@@ -36,6 +36,7 @@ fn nested_groups_resolve_to_their_hosts() {
     assert_eq!(names(&table.hosts_of(&"@unknown".into())), [""; 0]);
     let groups = table.groups_of(&HostName::new("n2"));
     assert_eq!(groups.iter().map(HostGroupName::as_str).collect::<Vec<_>>(), ["@a", "@all", "@b"]);
+    assert_eq!(table.groups_by_host().get("n2"), Some(&groups));
     assert_eq!(table.parents_of(&"@b".into()), [&HostGroupName::from("@all")]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::value::Malformed;
 use super::{Fields, ObjectKind};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 
 /// Reads the attributes of one object; what does not parse leaves its target as it was and adds a refusal.
 pub(crate) struct Reader<'a> {
@@ -21,7 +21,7 @@ impl<'a> Reader<'a> {
         let Some(value) = self.fields.value(key) else { return };
         match parse(value) {
             Ok(parsed) => *target = parsed,
-            Err(malformed) => self.refuse(bad_value(key, value, &malformed).at(self.fields.place(key))),
+            Err(malformed) => self.refuse(malformed.refusal(key, value).at(self.fields.place(key))),
         }
     }
 
@@ -34,10 +34,4 @@ impl<'a> Reader<'a> {
     pub(crate) fn finish<T>(self, object: T) -> Result<T, Vec<Diagnostic>> {
         if self.refusals.is_empty() { Ok(object) } else { Err(self.refusals) }
     }
-}
-
-/// The refusal of a value that is none of its attribute's type.
-pub(crate) fn bad_value(key: &str, value: &str, malformed: &Malformed) -> Diagnostic {
-    Diagnostic::new(Code::BadValue, format!("invalid value \"{value}\" for attribute \"{key}\""))
-        .why(malformed.to_string())
 }

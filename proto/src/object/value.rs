@@ -4,11 +4,14 @@
 //! shows a value as the administrator wrote it.
 
 mod command;
+mod parameters;
 mod quantity;
 
 pub use command::{AbsolutePath, Command, ControlMethod, Signal};
+pub use parameters::Parameters;
 pub use quantity::{MemoryText, TimeText, Weight};
 
+use crate::diagnostic::{Code, Diagnostic};
 use crate::id::AttributeName;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,13 +29,49 @@ const NAME_LENGTH: usize = 512;
 
 /// A text is no value of its type; says what would be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is expected")]
-pub struct Malformed(pub String);
+#[error("{expected} is expected")]
+pub struct Malformed {
+    expected: String,
+    fault: Fault,
+}
+
+/// What 8.1.9 has words of its own for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fault {
+    Any,
+    RelativePath,
+    Said(String),
+}
 
 impl Malformed {
     /// `expected` completes the sentence "… is expected".
     pub fn new(expected: impl Into<String>) -> Self {
-        Malformed(expected.into())
+        Malformed { expected: expected.into(), fault: Fault::Any }
+    }
+
+    /// The text holds a path that does not start at the root.
+    pub fn relative_path(expected: impl Into<String>) -> Self {
+        Malformed { expected: expected.into(), fault: Fault::RelativePath }
+    }
+
+    /// As [`Malformed::new`], where 8.1.9 says `what`.
+    pub fn said(what: impl Into<String>, expected: impl Into<String>) -> Self {
+        Malformed { expected: expected.into(), fault: Fault::Said(what.into()) }
+    }
+
+    /// The same about one part of a value.
+    pub(crate) fn of(self, part: &str) -> Self {
+        Malformed { expected: format!("{part}: {}", self.expected), ..self }
+    }
+
+    /// The refusal of `value` for an attribute, in the words of 8.1.9 where they are known.
+    pub fn refusal(&self, attribute: &str, value: &str) -> Diagnostic {
+        let what = match &self.fault {
+            Fault::Any => format!("invalid value \"{value}\" for attribute \"{attribute}\""),
+            Fault::RelativePath => format!("denied: the path given for \"{attribute}\" must start with a \"/\""),
+            Fault::Said(what) => what.clone(),
+        };
+        Diagnostic::new(Code::BadValue, what).why(self.to_string())
     }
 }
 
@@ -148,7 +187,7 @@ impl<T: FromStr<Err = Malformed>> FromStr for Optional<T> {
         }
         match text.parse() {
             Ok(value) => Ok(Optional(Some(value))),
-            Err(Malformed(expected)) => Err(Malformed::new(format!("{expected} or NONE"))),
+            Err(malformed) => Err(Malformed { expected: format!("{} or NONE", malformed.expected), ..malformed }),
         }
     }
 }

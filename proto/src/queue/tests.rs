@@ -80,8 +80,6 @@ fn values_that_cannot_be_are_refused_with_their_attribute() {
         ("priority", "21"),
         ("qtype", "PARALLEL"),
         ("rerun", "MAYBE"),
-        ("tmpdir", "tmp"),
-        ("prolog", "prolog.sh"),
         ("shell_start_mode", "bash"),
         ("suspend_method", "SIGNONE"),
         ("notify", "1:0"),
@@ -99,6 +97,14 @@ fn values_that_cannot_be_are_refused_with_their_attribute() {
         assert_eq!(refusals.len(), 1, "{key} {value}");
         assert_eq!(refusals[0].what, format!("invalid value \"{value}\" for attribute \"{key}\""));
         assert!(refusals[0].why.ends_with("is expected"), "{}", refusals[0].why);
+    }
+}
+
+#[test]
+fn a_relative_path_is_refused_in_the_words_of_8_1_9() {
+    for (key, value) in [("tmpdir", "tmp"), ("prolog", "prolog.sh")] {
+        let refusals = queue(&[(key, value)]).expect_err(value);
+        assert_eq!(refusals[0].what, format!("denied: the path given for \"{key}\" must start with a \"/\""));
     }
 }
 

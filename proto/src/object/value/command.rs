@@ -62,7 +62,7 @@ impl FromStr for AbsolutePath {
         if text.starts_with('/') && !text.contains(char::is_control) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Malformed::new("a path that starts with \"/\""))
+            Err(Malformed::relative_path("a path that starts with \"/\""))
         }
     }
 }
@@ -113,7 +113,7 @@ impl FromStr for Command {
         if (line.starts_with('/') || line.starts_with('$')) && !text.contains(char::is_control) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Malformed::new("a command whose path starts with \"/\", with or without user@ in front,"))
+            Err(Malformed::relative_path("a command whose path starts with \"/\", with or without user@ in front,"))
         }
     }
 }
@@ -183,7 +183,7 @@ impl FromStr for ControlMethod {
         text.parse()
             .map(ControlMethod::Signal)
             .or_else(|_| text.parse().map(ControlMethod::Command))
-            .map_err(|Malformed(_)| Malformed::new("a signal such as SIGTERM, a command whose path starts with \"/\","))
+            .map_err(|_: Malformed| Malformed::new("a signal such as SIGTERM, a command whose path starts with \"/\","))
     }
 }
 

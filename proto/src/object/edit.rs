@@ -1,0 +1,263 @@
+//! Edits of single attributes: `qconf -aattr`, `-mattr`, `-dattr`, `-rattr` and `-purge` (CATALOGUE CLI-115).
+//!
+//! Pure functions from fields to fields. The result is text: the typed object that is read from it decides whether the
+//! new value can be.
+
+use super::fields::unknown_attribute;
+use super::value::is_none;
+use super::{Fields, ObjectKind};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hostgroup::HostOrGroup;
+use crate::queue::{brackets, split_default};
+use serde::{Deserialize, Serialize};
+
+/// What is done with the given value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Operation {
+    /// `-aattr`: elements are added to the list; one that is there gets the new value.
+    Add,
+    /// `-mattr`: elements that are there get the new value, others are added.
+    Modify,
+    /// `-dattr`: elements are taken out of the list.
+    Delete,
+    /// `-rattr`: the value takes the place of the old one.
+    Replace,
+}
+
+/// What the value of an attribute is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shape {
+    /// One value.
+    Single,
+    /// Names, each its own key, joined by blanks.
+    Names,
+    /// `name=value` pairs with the name as their key, joined by commas.
+    Assignments,
+}
+
+/// An object after an edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// The object.
+    pub fields: Fields,
+    /// What 8.1.9 tells besides, in its words, such as that a list was empty.
+    pub notes: Vec<String>,
+}
+
+/// What the value of an attribute is made of; `None` if objects of this kind do not have it.
+pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
+    if !kind.keys().contains(&key) {
+        return None;
+    }
+    Some(match key {
+        "complex_values" | "load_thresholds" | "suspend_thresholds" | "load_scaling" | "usage_scaling" => {
+            Shape::Assignments
+        }
+        "subordinate_list" => Shape::Assignments,
+        "hostlist" | "qtype" | "pe_list" | "ckpt_list" | "owner_list" | "user_lists" | "xuser_lists" | "projects"
+        | "xprojects" | "report_variables" => Shape::Names,
+        _ => Shape::Single,
+    })
+}
+
+/// Changes one attribute of an object.
+///
+/// `domain` is the part of a cluster queue to which the value applies (`queue@host`, `queue@@group`); `None` is the value for all
+/// hosts, and the only choice for other kinds. What a domain gets starts from what it has itself, not from the value for all hosts.
+///
+/// # Errors
+///
+/// Objects of this kind do not have the attribute, it names or reports the object and is not edited, the domain is given for what is
+/// the same on all hosts, an element to delete is not there, or `Delete` is asked of what is no list.
+pub fn edit(
+    kind: ObjectKind,
+    fields: &Fields,
+    operation: Operation,
+    key: &str,
+    value: &str,
+    domain: Option<&HostOrGroup>,
+) -> Result<Edited, Diagnostic> {
+    let shape = editable(kind, key, domain)?;
+    let setting = SettingText::read(kind, fields, key)?;
+    let old = setting.value(domain).unwrap_or("NONE");
+    let change = Change { key, name: name_of(kind, fields), old, given: value.trim_ascii() };
+    let (new, notes) = match (operation, shape) {
+        (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments)
+        | (Operation::Add | Operation::Modify, Shape::Single) => (change.given.to_owned(), Vec::new()),
+        (Operation::Add | Operation::Modify, Shape::Names | Shape::Assignments) => change.merged(shape),
+        (Operation::Delete, Shape::Names | Shape::Assignments) => (change.reduced(shape)?, Vec::new()),
+        (Operation::Delete, Shape::Single) => return Err(no_list(kind, key)),
+    };
+    let mut fields = fields.clone();
+    fields.set(key, setting.with(domain, new).print());
+    Ok(Edited { fields, notes })
+}
+
+/// Takes the value of one domain out of a cluster queue, so that the value of a wider one holds there (`qconf -purge`).
+///
+/// # Errors
+///
+/// Objects of this kind do not have the attribute, or it is the same on all hosts.
+pub fn purge(kind: ObjectKind, fields: &Fields, key: &str, domain: &HostOrGroup) -> Result<Fields, Diagnostic> {
+    editable(kind, key, Some(domain))?;
+    let mut setting = SettingText::read(kind, fields, key)?;
+    setting.overrides.retain(|(id, _)| id != domain);
+    let mut fields = fields.clone();
+    fields.set(key, setting.print());
+    Ok(fields)
+}
+
+/// The shape of an attribute that may be edited there.
+fn editable(kind: ObjectKind, key: &str, domain: Option<&HostOrGroup>) -> Result<Shape, Diagnostic> {
+    let Some(shape) = shape_of(kind, key) else {
+        return Err(unknown_attribute(kind, key, kind.keys()));
+    };
+    if kind.keys().first() == Some(&key) || matches!(key, "load_values" | "processors" if kind == ObjectKind::ExecHost)
+    {
+        return Err(
+            Diagnostic::new(Code::Immutable, format!("attribute \"{key}\" of a {kind} cannot be modified")).at(key)
+        );
+    }
+    if domain.is_some() && (kind != ObjectKind::Queue || key == "hostlist") {
+        return Err(Diagnostic::new(
+            Code::BadSyntax,
+            format!("attribute \"{key}\" of a {kind} is the same on all hosts"),
+        )
+        .at(key)
+        .fix("name the object without \"@\""));
+    }
+    Ok(shape)
+}
+
+fn no_list(kind: ObjectKind, key: &str) -> Diagnostic {
+    Diagnostic::new(Code::BadSyntax, format!("attribute \"{key}\" of a {kind} is not a list"))
+        .at(key)
+        .why("only elements of lists are deleted")
+        .fix("\"qconf -rattr\" sets another value, \"qconf -purge\" removes that of a host")
+}
+
+/// The name that messages give an object: the value of its first attribute.
+fn name_of(kind: ObjectKind, fields: &Fields) -> &str {
+    kind.keys().first().and_then(|key| fields.value(key)).unwrap_or("")
+}
+
+/// A list, what is to be done to it, and how messages call it.
+struct Change<'a> {
+    key: &'a str,
+    name: &'a str,
+    old: &'a str,
+    given: &'a str,
+}
+
+impl Change<'_> {
+    /// The old elements with the given ones in place of those of the same key, new ones at the end.
+    fn merged(&self, shape: Shape) -> (String, Vec<String>) {
+        let mut elements = split(shape, self.old);
+        let mut notes = Vec::new();
+        if elements.is_empty() {
+            notes.push(format!("\"{}\" of \"{}\" is empty - Adding new element(s).", self.key, self.name));
+        }
+        for element in split(shape, self.given) {
+            match elements.iter_mut().find(|old| element_key(old) == element_key(element)) {
+                Some(old) => *old = element,
+                None => elements.push(element),
+            }
+        }
+        (join(shape, &elements), notes)
+    }
+
+    /// The old elements without those whose key is given.
+    fn reduced(&self, shape: Shape) -> Result<String, Diagnostic> {
+        let mut elements = split(shape, self.old);
+        for element in split(shape, self.given) {
+            let count = elements.len();
+            elements.retain(|old| element_key(old) != element_key(element));
+            if elements.len() == count {
+                let (key, name) = (self.key, self.name);
+                return Err(Diagnostic::new(
+                    Code::UnknownObject,
+                    format!("\"{}\" does not exist in \"{key}\" of \"{name}\"", element_key(element)),
+                )
+                .at(key)
+                .why(format!("{key} is {}", self.old)));
+            }
+        }
+        Ok(join(shape, &elements))
+    }
+}
+
+fn split(shape: Shape, text: &str) -> Vec<&str> {
+    if is_none(text) {
+        return Vec::new();
+    }
+    let is_between = |letter: char| letter == ',' || (shape == Shape::Names && letter.is_ascii_whitespace());
+    text.split(is_between).map(str::trim_ascii).filter(|element| !element.is_empty()).collect()
+}
+
+fn join(shape: Shape, elements: &[&str]) -> String {
+    if elements.is_empty() {
+        return "NONE".to_owned();
+    }
+    match shape {
+        Shape::Single | Shape::Names => elements.join(" "),
+        Shape::Assignments => elements.join(","),
+    }
+}
+
+/// What tells an element from the others of its list.
+fn element_key(element: &str) -> &str {
+    element.split_once('=').map_or(element, |(key, _)| key)
+}
+
+/// A value with its overrides, all as text.
+struct SettingText {
+    default: String,
+    overrides: Vec<(HostOrGroup, String)>,
+}
+
+impl SettingText {
+    /// The value of an attribute of an object. Only those of cluster queues have overrides.
+    fn read(kind: ObjectKind, fields: &Fields, key: &str) -> Result<Self, Diagnostic> {
+        let text = fields.value(key).unwrap_or("NONE");
+        if kind == ObjectKind::Queue && key != "hostlist" {
+            return Self::parse(text).map_err(|refusal| refusal.at(key));
+        }
+        Ok(Self { default: text.to_owned(), overrides: Vec::new() })
+    }
+
+    fn parse(text: &str) -> Result<Self, Diagnostic> {
+        let bad = |why: String| Diagnostic::new(Code::BadSyntax, format!("invalid value \"{text}\"")).why(why);
+        let (default, rest) = split_default(text);
+        let mut overrides = Vec::new();
+        for bracket in brackets(rest).map_err(|malformed| bad(malformed.to_string()))? {
+            let (id, value) = bracket.split_once('=').ok_or_else(|| bad(format!("[{bracket}] has no \"=\"")))?;
+            let id =
+                id.trim_ascii().parse().map_err(|malformed: super::value::Malformed| bad(malformed.to_string()))?;
+            overrides.push((id, value.trim_ascii().to_owned()));
+        }
+        Ok(Self { default: default.to_owned(), overrides })
+    }
+
+    /// What is set for exactly this domain.
+    fn value(&self, domain: Option<&HostOrGroup>) -> Option<&str> {
+        let Some(domain) = domain else { return Some(&self.default) };
+        self.overrides.iter().find(|(id, _)| id == domain).map(|(_, value)| value.as_str())
+    }
+
+    fn with(mut self, domain: Option<&HostOrGroup>, new: String) -> Self {
+        let Some(domain) = domain else { return Self { default: new, ..self } };
+        match self.overrides.iter_mut().find(|(id, _)| id == domain) {
+            Some((_, value)) => *value = new,
+            None => self.overrides.push((domain.clone(), new)),
+        }
+        self
+    }
+
+    fn print(&self) -> String {
+        let overrides = self.overrides.iter().map(|(id, value)| format!(",[{id}={value}]"));
+        std::iter::once(self.default.clone()).chain(overrides).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::*;
+use crate::queue::ClusterQueue;
+
+fn queue(changes: &[(&str, &str)]) -> Fields {
+    let mut fields = ClusterQueue::template("all.q".into()).to_fields();
+    for (key, value) in changes {
+        fields.set(key, *value);
+    }
+    fields
+}
+
+/// The value of the attribute after the edit, which the typed queue takes.
+fn edited(
+    fields: &Fields,
+    operation: Operation,
+    key: &str,
+    value: &str,
+    domain: Option<&str>,
+) -> Result<String, String> {
+    let domain = domain.map(|domain| domain.parse().unwrap());
+    let edited =
+        edit(ObjectKind::Queue, fields, operation, key, value, domain.as_ref()).map_err(|refusal| refusal.what)?;
+    ClusterQueue::from_fields(&edited.fields).expect("the edited queue is one");
+    Ok(edited.fields.value(key).unwrap().to_owned())
+}
+
+#[test]
+fn lists_are_edited_by_the_keys_of_their_elements() {
+    let fields = queue(&[("complex_values", "a=1,b=2"), ("pe_list", "make smp")]);
+    for (operation, key, value, expected) in [
+        (Operation::Add, "complex_values", "c=3", "a=1,b=2,c=3"),
+        (Operation::Add, "complex_values", "b=9,c=3", "a=1,b=9,c=3"),
+        (Operation::Modify, "complex_values", "a=7", "a=7,b=2"),
+        (Operation::Delete, "complex_values", "a", "b=2"),
+        (Operation::Delete, "complex_values", "a=1,b=2", "NONE"),
+        (Operation::Replace, "complex_values", "d=4", "d=4"),
+        (Operation::Replace, "complex_values", "NONE", "NONE"),
+        (Operation::Add, "pe_list", "mpi,smp", "make smp mpi"),
+        (Operation::Delete, "pe_list", "make", "smp"),
+        (Operation::Add, "hostlist", "@allhosts n1", "@allhosts n1"),
+        (Operation::Replace, "slots", "8", "8"),
+        (Operation::Modify, "slots", "8", "8"),
+    ] {
+        let result = edited(&fields, operation, key, value, None);
+        assert_eq!(result.as_deref(), Ok(expected), "{operation:?} {key} {value}");
+    }
+}
+
+#[test]
+fn a_domain_has_its_own_value() {
+    let fields = queue(&[("slots", "1,[@big=8]"), ("complex_values", "a=1,[n1=a=2]")]);
+    for (operation, key, value, domain, expected) in [
+        (Operation::Replace, "slots", "4", "n1", "1,[@big=8],[n1=4]"),
+        (Operation::Modify, "slots", "4", "@big", "1,[@big=4]"),
+        (Operation::Modify, "complex_values", "forc=TRUE", "n2", "a=1,[n1=a=2],[n2=forc=TRUE]"),
+        (Operation::Add, "complex_values", "b=3", "n1", "a=1,[n1=a=2,b=3]"),
+        (Operation::Delete, "complex_values", "a", "n1", "a=1,[n1=NONE]"),
+    ] {
+        let result = edited(&fields, operation, key, value, Some(domain));
+        assert_eq!(result.as_deref(), Ok(expected), "{operation:?} {key} {value} {domain}");
+    }
+    assert_eq!(edited(&fields, Operation::Replace, "slots", "2", None).as_deref(), Ok("2,[@big=8]"));
+}
+
+#[test]
+fn an_empty_list_is_told_of_as_8_1_9_does() {
+    let domain: HostOrGroup = "sim0001".parse().unwrap();
+    let fields = queue(&[]);
+    let edited =
+        edit(ObjectKind::Queue, &fields, Operation::Modify, "complex_values", "forc=TRUE", Some(&domain)).unwrap();
+    assert_eq!(edited.notes, ["\"complex_values\" of \"all.q\" is empty - Adding new element(s)."]);
+}
+
+#[test]
+fn what_cannot_be_edited_is_refused() {
+    let fields = queue(&[]);
+    for (operation, key, value, domain, what) in [
+        (Operation::Replace, "slot", "1", None, "unknown attribute name \"slot\""),
+        (Operation::Replace, "qname", "b.q", None, "attribute \"qname\" of a cluster queue cannot be modified"),
+        (Operation::Delete, "slots", "1", None, "attribute \"slots\" of a cluster queue is not a list"),
+        (Operation::Delete, "pe_list", "x", None, "\"x\" does not exist in \"pe_list\" of \"all.q\""),
+        (
+            Operation::Add,
+            "hostlist",
+            "n1",
+            Some("n1"),
+            "attribute \"hostlist\" of a cluster queue is the same on all hosts",
+        ),
+    ] {
+        assert_eq!(edited(&fields, operation, key, value, domain), Err(what.to_owned()));
+    }
+    let host = crate::host::ExecHost::template("n1".into()).to_fields();
+    let refusal = edit(ObjectKind::ExecHost, &host, Operation::Replace, "load_values", "a=1", None).unwrap_err();
+    assert_eq!(refusal.code, Code::Immutable);
+}
+
+#[test]
+fn purge_takes_the_value_of_a_domain_out() {
+    let fields = queue(&[("slots", "1,[@big=8],[n1=4]")]);
+    let purged = purge(ObjectKind::Queue, &fields, "slots", &"n1".parse().unwrap()).unwrap();
+    assert_eq!(purged.value("slots"), Some("1,[@big=8]"));
+}
+
+#[test]
+fn the_kinds_have_the_names_that_qconf_uses() {
+    assert_eq!(ObjectKind::from_attr_name("exechost"), Some(ObjectKind::ExecHost));
+    assert_eq!(ObjectKind::from_attr_name("host"), None);
+}
