@@ -145,7 +145,11 @@ fn describe_block(block: &Block) -> Vec<String> {
     let count = block.values().len();
     let head = format!("== a complete block with {count} value{}", if count == 1 { "" } else { "s" });
     let values = block.values().iter().map(|((host, name), text)| {
-        let note = if is_built_in(name.as_str()) { ", overrides the built-in value" } else { "" };
+        let note = match name.as_str() {
+            name if name.starts_with("np_load_") => ", has no effect: it is computed from the load and num_proc",
+            name if is_built_in(name) => ", overrides the built-in value",
+            _ => "",
+        };
         format!("==   {name}={text} for {}{note}", describe_host(host))
     });
     std::iter::once(head).chain(values).collect()

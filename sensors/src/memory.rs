@@ -16,6 +16,14 @@ pub enum MemFree {
     Classic,
 }
 
+impl MemFree {
+    /// What `execd_params` says: `MEM_FREE=classic`, in any case and among other parameters, or nothing about it.
+    pub fn of_execd_params(params: &str) -> Self {
+        let is_classic = |param: &str| param.eq_ignore_ascii_case("MEM_FREE=classic");
+        if params.split([',', ' ']).any(is_classic) { MemFree::Classic } else { MemFree::Available }
+    }
+}
+
 /// Main memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -92,6 +100,12 @@ VmallocChunk:          0 kB
         let classic = parse_memory(MEMINFO, MemFree::Classic).unwrap();
         assert_eq!(classic.free_bytes, 23_752_740 * kib);
         assert_eq!(classic.used_bytes(), 931_344 * kib);
+    }
+
+    #[test]
+    fn the_classic_sum_is_asked_for_in_execd_params() {
+        assert_eq!(MemFree::of_execd_params("ENABLE_ADDGRP_KILL=true,mem_free=CLASSIC"), MemFree::Classic);
+        assert_eq!(MemFree::of_execd_params("none"), MemFree::Available);
     }
 
     #[test]

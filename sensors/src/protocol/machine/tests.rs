@@ -350,3 +350,77 @@ fn one_warning_of_each_kind_is_given_however_often_it_happens() {
     }
     assert_eq!(given, [WarningKind::NotUnderstood]);
 }
+
+/// What the driver knows about the process, to hold the machine's orders against.
+#[derive(Default)]
+struct Observed {
+    is_alive: bool,
+    is_asked: bool,
+    is_input_closed: bool,
+}
+
+impl Observed {
+    fn obey(&mut self, actions: &[Action]) {
+        for action in actions {
+            match action {
+                Action::Start => assert!(!self.is_alive, "two processes at once"),
+                Action::Write(Request::Collect) => {
+                    assert!(self.is_alive && !self.is_asked && !self.is_input_closed, "a request out of turn");
+                    self.is_asked = true;
+                }
+                Action::CloseStdin => self.is_input_closed = true,
+                Action::Ended => assert!(!self.is_alive, "ended with a process alive"),
+                Action::Write(Request::Quit)
+                | Action::SignalGroup(_)
+                | Action::Block(_)
+                | Action::Warn(_)
+                | Action::Health { .. }
+                | Action::Stderr(_)
+                | Action::Line { .. } => {}
+            }
+        }
+    }
+
+    fn start(&mut self, stage: &mut Stage) {
+        *self = Observed { is_alive: true, ..Observed::default() };
+        let actions = stage.machine.started(stage.now);
+        self.obey(&actions);
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_happens_there_is_one_process_and_one_request_and_an_end(events in proptest::collection::vec(0u8..10, 0..80)) {
+        let mut stage = Stage::new(Settings::default());
+        let mut observed = Observed::default();
+        for event in events {
+            let actions = match event {
+                0 | 1 => stage.wait(20_000),
+                2 => stage.request(),
+                3 | 4 if observed.is_alive => {
+                    observed.is_asked = false;
+                    stage.says(GOOD)
+                }
+                5 if observed.is_alive => stage.says("begin\nvm:"),
+                6 if observed.is_alive => {
+                    observed.is_alive = false;
+                    stage.exits(Exit::Status(i32::from(stage.now.0.is_multiple_of(3))))
+                }
+                7 if observed.is_alive => stage.machine.eof(stage.now),
+                8 => stage.machine.restart(stage.now),
+                _ => stage.wait(100),
+            };
+            let has_to_start = actions.contains(&Action::Start);
+            observed.obey(&actions);
+            if has_to_start {
+                observed.start(&mut stage);
+            }
+        }
+        let mut actions = stage.machine.stop(stage.now);
+        if observed.is_alive {
+            actions.extend(stage.exits(Exit::Signal(9)));
+        }
+        proptest::prop_assert!(actions.contains(&Action::Ended));
+        proptest::prop_assert_eq!(stage.machine.values_for_report(stage.now), None);
+    }
+}
