@@ -1,1 +1,12 @@
-//! Launcher, shepherd and sampler: the only code that runs as root for a job.
+//! Launcher, shepherd and sampler: the only code that runs as root for a job (DESIGN section 7).
+//!
+//! Single-threaded, without async, without network and without a third party's data formats. What arrives is
+//! [`proto::launch`], from the agent's uid alone.
+
+pub mod account;
+pub mod cgroup;
+pub mod launcher;
+pub mod proc;
+pub mod shepherd;
+pub mod sys;
+pub mod task_dir;

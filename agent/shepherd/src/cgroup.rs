@@ -1,0 +1,71 @@
+//! A cgroup of the task's own below a directory of ours (v2, or one v1 controller). Existing groups are never touched.
+
+use proto::id::TaskKey;
+use proto::launch::TaskLimits;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The task's group; removed by [`Cgroup::remove`].
+#[derive(Clone, Debug)]
+pub struct Cgroup {
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// Makes the group and sets the memory limit beside the sampler's; `None` where the host has no such directory or the
+    /// group cannot be made: the task is then tracked as a tree of processes.
+    pub fn create(parent: Option<&str>, key: &TaskKey, limits: &TaskLimits) -> Option<Self> {
+        let path = Path::new(parent?).join(key.to_string());
+        fs::create_dir(&path).ok()?;
+        let group = Cgroup { path };
+        if let Some(bytes) = limits.h_rss_bytes.or(limits.h_vmem_bytes) {
+            // The memory controller may be off: then setrlimit and the sampler enforce the limit alone.
+            let _ = group.write("memory.max", bytes).or_else(|_| group.write("memory.limit_in_bytes", bytes));
+        }
+        Some(group)
+    }
+
+    /// Names a group made before.
+    pub fn at(path: &str) -> Self {
+        Cgroup { path: path.into() }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves this process into the group.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn enter(&self) -> io::Result<()> {
+        fs::write(self.path.join("cgroup.procs"), "0")
+    }
+
+    /// Kills every process of the group, where the kernel can.
+    pub fn kill(&self) {
+        // Before Linux 5.14 and in v1 there is no such file; the walk over the processes does it.
+        let _ = self.write("cgroup.kill", 1);
+    }
+
+    /// How often the kernel killed a process of the group for want of memory.
+    pub fn oom_kills(&self) -> u64 {
+        let read = |name: &str| fs::read_to_string(self.path.join(name)).ok();
+        let text = read("memory.events").or_else(|| read("memory.oom_control")).unwrap_or_default();
+        text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
+    }
+
+    /// Removes the empty group.
+    pub fn remove(&self) {
+        // A group that is not empty yet stays; its name is never used again.
+        let _ = fs::remove_dir(&self.path);
+    }
+
+    fn write(&self, name: &str, value: u64) -> io::Result<()> {
+        // Without O_CREAT: a file that the kernel does not offer must not be made elsewhere.
+        use io::Write;
+        fs::OpenOptions::new().write(true).open(self.path.join(name))?.write_all(value.to_string().as_bytes())
+    }
+}

@@ -1,0 +1,173 @@
+//! The launcher: one per host, root, takes orders from the agent's uid alone and forks a shepherd for each task.
+//!
+//! It never asks the name service, never opens a user's file and never waits for anything but its own sockets. It may die
+//! at any time: shepherds go on, and the next launcher finds them by their locks and sockets.
+
+mod connection;
+pub mod rules;
+mod sensor;
+mod server;
+
+use crate::proc;
+use crate::shepherd::{Host, LoginLimit};
+use crate::sys;
+use crate::task_dir::TASKS;
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::stat::{Mode, umask};
+use rules::Rules;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// How a launcher is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The state directory.
+    pub dir: PathBuf,
+    /// The only uid whose connections are taken.
+    pub agent_uid: u32,
+    /// The group that may read what tasks leave behind.
+    pub agent_gid: Option<u32>,
+    /// Tasks run as this process's own user.
+    pub single_user: bool,
+    /// An inherited socket that needs no check.
+    pub fd: Option<RawFd>,
+}
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// A directory that cannot be prepared, a launcher that runs already, rules that cannot be read.
+pub fn run(options: &Options) -> io::Result<()> {
+    // A forked child that panics must not unwind into the launcher's own frames and let go of its lock.
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("gridwright-shepherd: {panic}");
+        std::process::abort();
+    }));
+    sys::ignore_broken_pipes();
+    umask(Mode::from_bits_truncate(0o022));
+    let folder = fs::canonicalize(&options.dir)?;
+    // Relative names from here on: a socket's name has room for 107 bytes, a directory's for more.
+    std::env::set_current_dir(&folder)?;
+    make_folders(options)?;
+    let _lock = hold_lock()?;
+    let host = Host {
+        folder,
+        rules: Rules::read(Path::new("etc"), options.single_user)?,
+        boot_id: proc::boot_id(),
+        login_limits: if options.single_user { Vec::new() } else { login_limits() },
+        oom_score_adjusted: oom_score_is_adjusted(),
+    };
+    sys::become_subreaper()?;
+    let mut signals = SigSet::empty();
+    [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]
+        .into_iter()
+        .for_each(|signal| signals.add(signal));
+    signals.thread_block()?;
+    let listener = listen()?;
+    let inherited = options.fd.map(|fd| UnixStream::from(sys::own(fd)));
+    let outcome = server::Server::new(host, options.agent_uid, listener, &signals)?.run(inherited);
+    // The next launcher makes both anew; a missing file is what is wanted.
+    let _ = fs::remove_file("run/launcher.pid");
+    outcome
+}
+
+fn make_folders(options: &Options) -> io::Result<()> {
+    for (name, mode) in [("run", 0o755), (TASKS, 0o711)] {
+        DirBuilder::new().recursive(true).mode(mode).create(name)?;
+    }
+    if let Some(gid) = options.agent_gid {
+        // Set-group-id: what is made below belongs to the agent's group without a call for each file.
+        std::os::unix::fs::chown(TASKS, None, Some(gid))?;
+        fs::set_permissions(TASKS, fs::Permissions::from_mode(0o2751))?;
+    }
+    Ok(())
+}
+
+/// A launcher is alive if its lock is held; the pid file is for people.
+fn hold_lock() -> io::Result<Flock<File>> {
+    let open = |name: &str| {
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o644)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(name)
+    };
+    let lock = Flock::lock(open("run/launcher.lock")?, FlockArg::LockExclusiveNonblock)
+        .map_err(|(_, errno)| io::Error::other(format!("run/launcher.lock: a launcher runs already ({errno})")))?;
+    fs::write("run/launcher.pid", format!("{}\n", std::process::id()))?;
+    Ok(lock)
+}
+
+fn listen() -> io::Result<UnixListener> {
+    const NAME: &str = "run/launcher.sock";
+    match fs::remove_file(NAME) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(NAME)?;
+    // Who may connect is decided by SO_PEERCRED, not by the file's mode.
+    fs::set_permissions(NAME, fs::Permissions::from_mode(0o666))?;
+    Ok(listener)
+}
+
+/// The limits of process 1, which is what pam_limits(8) starts a login from; none where they cannot be read.
+fn login_limits() -> Vec<LoginLimit> {
+    let text = fs::read_to_string("/proc/1/limits").unwrap_or_default();
+    parse_limits(&text)
+}
+
+fn parse_limits(text: &str) -> Vec<LoginLimit> {
+    const NAMES: [(&str, u32); 16] = [
+        ("Max cpu time", libc::RLIMIT_CPU),
+        ("Max file size", libc::RLIMIT_FSIZE),
+        ("Max data size", libc::RLIMIT_DATA),
+        ("Max stack size", libc::RLIMIT_STACK),
+        ("Max core file size", libc::RLIMIT_CORE),
+        ("Max resident set", libc::RLIMIT_RSS),
+        ("Max processes", libc::RLIMIT_NPROC),
+        ("Max open files", libc::RLIMIT_NOFILE),
+        ("Max locked memory", libc::RLIMIT_MEMLOCK),
+        ("Max address space", libc::RLIMIT_AS),
+        ("Max file locks", libc::RLIMIT_LOCKS),
+        ("Max pending signals", libc::RLIMIT_SIGPENDING),
+        ("Max msgqueue size", libc::RLIMIT_MSGQUEUE),
+        ("Max nice priority", libc::RLIMIT_NICE),
+        ("Max realtime priority", libc::RLIMIT_RTPRIO),
+        ("Max realtime timeout", libc::RLIMIT_RTTIME),
+    ];
+    let value = |word: &str| if word == "unlimited" { Some(libc::RLIM_INFINITY) } else { word.parse().ok() };
+    let line = |&(name, resource): &(&str, u32)| {
+        let mut words = text.lines().find_map(|line| line.strip_prefix(name))?.split_ascii_whitespace();
+        let (soft, hard) = (value(words.next()?)?, value(words.next()?)?);
+        // Only what differs from this process's own is set for each job.
+        let (own_soft, own_hard) = sys::limit_in_force(resource);
+        ((soft, hard) != (own_soft, own_hard)).then(|| LoginLimit { resource, soft, hard: hard.min(own_hard) })
+    };
+    NAMES.iter().filter_map(line).map(|limit| LoginLimit { soft: limit.soft.min(limit.hard), ..limit }).collect()
+}
+
+fn oom_score_is_adjusted() -> bool {
+    fs::read_to_string("/proc/self/oom_score_adj").is_ok_and(|text| text.trim() != "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logins_limits_are_read_by_name_and_never_rise_above_the_launchers_own() {
+        let text =
+            "Limit  Soft Limit  Hard Limit  Units\nMax open files            64     18446744073709551614   files\n";
+        let limits = parse_limits(text);
+        assert_eq!(limits.len(), 1);
+        assert_eq!((limits[0].resource, limits[0].soft), (libc::RLIMIT_NOFILE, 64));
+        assert!(limits[0].hard <= sys::limit_in_force(libc::RLIMIT_NOFILE).1);
+    }
+}

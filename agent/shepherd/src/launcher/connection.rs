@@ -1,0 +1,131 @@
+//! One Unix stream socket: messages in with their descriptors, messages out, never blocking.
+
+use crate::sys;
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, recvmsg};
+use proto::launch::pairs::Record;
+use proto::launch::{MAX_DOCUMENT_BYTES, frame, unframe};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, IoSliceMut, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// The most bytes that wait for a peer that does not read; it is dropped then and lists its tasks when it returns.
+const MAX_UNSENT: usize = 64 << 20;
+
+/// The most descriptors that wait for their message.
+const MAX_DESCRIPTORS: usize = 64;
+
+/// A peer: the agent, or a shepherd.
+pub struct Connection {
+    stream: UnixStream,
+    incoming: Vec<u8>,
+    descriptors: VecDeque<OwnedFd>,
+    outgoing: Vec<u8>,
+}
+
+impl Connection {
+    /// Takes the socket over.
+    ///
+    /// # Errors
+    /// Those of fcntl(2).
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Connection { stream, incoming: Vec::new(), descriptors: VecDeque::new(), outgoing: Vec::new() })
+    }
+
+    /// The socket, to wait for.
+    pub fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// Whether something waits to be sent.
+    pub fn has_unsent(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Reads what is there.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the peer is gone; the messages before that are complete.
+    pub fn fill(&mut self) -> io::Result<()> {
+        let mut chunk = [0; 1 << 14];
+        let mut control = nix::cmsg_space!([i32; 16]);
+        loop {
+            let mut parts = [IoSliceMut::new(&mut chunk)];
+            let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+            let (count, fds) = match recvmsg::<UnixAddr>(self.stream.as_raw_fd(), &mut parts, Some(&mut control), flags)
+            {
+                Ok(message) => (message.bytes, received(&message)),
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(Errno::EINTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            };
+            self.descriptors.extend(fds);
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            self.incoming.extend_from_slice(&chunk[..count]);
+            if self.descriptors.len() > MAX_DESCRIPTORS || self.incoming.len() > 2 * MAX_DOCUMENT_BYTES {
+                return Err(ErrorKind::InvalidData.into());
+            }
+            if count < chunk.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next complete message.
+    ///
+    /// # Errors
+    /// `InvalidData`: the connection is of no more use.
+    pub fn next<R: Record>(&mut self) -> io::Result<Option<R>> {
+        let found = unframe(&self.incoming).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        Ok(found.map(|(message, taken)| {
+            self.incoming.drain(..taken);
+            message
+        }))
+    }
+
+    /// The next descriptors that came with messages; `None` if there are fewer.
+    pub fn take_descriptors<const N: usize>(&mut self) -> Option<[OwnedFd; N]> {
+        let taken: Vec<OwnedFd> = self.descriptors.drain(..N.min(self.descriptors.len())).collect();
+        taken.try_into().ok()
+    }
+
+    /// Queues a message and sends what can be sent.
+    ///
+    /// # Errors
+    /// The peer is gone, or does not read.
+    pub fn send<R: Record>(&mut self, message: &R) -> io::Result<()> {
+        self.outgoing.extend_from_slice(&frame(message));
+        self.flush()
+    }
+
+    /// Sends what can be sent.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn flush(&mut self) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < self.outgoing.len() {
+            match self.stream.write(&self.outgoing[sent..]) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.outgoing.drain(..sent);
+        if self.outgoing.len() > MAX_UNSENT { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
+    }
+}
+
+fn received(message: &nix::sys::socket::RecvMsg<'_, '_, UnixAddr>) -> Vec<OwnedFd> {
+    let Ok(parts) = message.cmsgs() else { return Vec::new() };
+    let rights = parts.filter_map(|part| match part {
+        ControlMessageOwned::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    rights.flatten().map(sys::own).collect()
+}

@@ -1,0 +1,199 @@
+//! What this host's own files permit, whatever the agent asks for (DESIGN section 7).
+//!
+//! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`, `sensor_user NAME`.
+//! `etc/root-commands` and `etc/root-sensors` name one absolute path per line. Files that another user could have written
+//! are refused.
+
+use proto::launch::{Account, LaunchDocument, Procedure};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The rules in force; read when the launcher starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Everything runs as this uid; no account is checked and none is changed.
+    pub single_user: bool,
+    /// The lowest uid that may run tasks.
+    pub min_uid: u32,
+    /// The lowest gid that may run tasks.
+    pub min_gid: u32,
+    denied: BTreeSet<String>,
+    sensor_users: BTreeSet<String>,
+    root_commands: BTreeSet<String>,
+    root_sensors: BTreeSet<String>,
+}
+
+impl Rules {
+    /// Reads the files below `etc`, each of which may be missing.
+    ///
+    /// # Errors
+    /// An unknown setting with its line, a file that others may write, and errors of reading.
+    pub fn read(etc: &Path, single_user: bool) -> io::Result<Self> {
+        let mut rules = Rules {
+            single_user,
+            min_uid: 1000,
+            min_gid: 100,
+            denied: BTreeSet::new(),
+            sensor_users: BTreeSet::from(["gridwright-sensor".to_owned()]),
+            root_commands: read_lines(&etc.join("root-commands"))?.into_iter().collect(),
+            root_sensors: read_lines(&etc.join("root-sensors"))?.into_iter().collect(),
+        };
+        for line in read_lines(&etc.join("launcher.conf"))? {
+            rules.apply(&line).ok_or_else(|| bad(format!("etc/launcher.conf: cannot read the line {line:?}")))?;
+        }
+        Ok(rules)
+    }
+
+    fn apply(&mut self, line: &str) -> Option<()> {
+        let (name, value) = line.split_once(char::is_whitespace)?;
+        let value = value.trim();
+        match name {
+            "min_uid" => self.min_uid = value.parse().ok()?,
+            "min_gid" => self.min_gid = value.parse().ok()?,
+            "deny_user" => drop(self.denied.insert(value.to_owned())),
+            "sensor_user" => drop(self.sensor_users.insert(value.to_owned())),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Whether a task may be started.
+    ///
+    /// # Errors
+    /// What is refused, why, and which file admits it.
+    pub fn check(&self, document: &LaunchDocument) -> Result<(), String> {
+        let LaunchDocument { account, prolog, epilog, pe_start, pe_stop, .. } = document;
+        if self.single_user {
+            return Ok(());
+        }
+        self.check_account(account)?;
+        [prolog, epilog, pe_start, pe_stop]
+            .into_iter()
+            .flatten()
+            .try_for_each(|procedure| self.check_procedure(procedure))
+    }
+
+    /// Whether a user may run anything on this host.
+    ///
+    /// # Errors
+    /// The number that is too low, or the list the user is on.
+    pub fn check_account(&self, account: &Account) -> Result<(), String> {
+        let Account { user, uid, gid, .. } = account;
+        self.check_uid(user, *uid)?;
+        if *gid < self.min_gid {
+            return Err(format!(
+                "group {gid} of user {user:?} is below {}; min_gid in etc/launcher.conf of this host",
+                self.min_gid
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a uid may run anything on this host.
+    ///
+    /// # Errors
+    /// As [`Rules::check_account`].
+    pub fn check_uid(&self, user: &str, uid: u32) -> Result<(), String> {
+        if uid < self.min_uid {
+            return Err(format!(
+                "uid {uid} of user {user:?} is below {}; min_uid in etc/launcher.conf of this host",
+                self.min_uid
+            ));
+        }
+        if self.denied.contains(user) {
+            return Err(format!("user {user:?} is denied in etc/launcher.conf of this host"));
+        }
+        Ok(())
+    }
+
+    fn check_procedure(&self, procedure: &Procedure) -> Result<(), String> {
+        if procedure.user.as_deref() != Some("root") {
+            return Ok(());
+        }
+        let path = procedure.command.split_ascii_whitespace().next().unwrap_or_default();
+        if self.root_commands.contains(path) {
+            return Ok(());
+        }
+        Err(format!("root@{path}: not listed in etc/root-commands of this host"))
+    }
+
+    /// Whether a sensor may run as this user.
+    ///
+    /// # Errors
+    /// Which file admits it.
+    pub fn check_sensor(&self, path: &str, user: &str, uid: u32) -> Result<(), String> {
+        if self.single_user || self.sensor_users.contains(user) && uid != 0 {
+            return Ok(());
+        }
+        if uid == 0 {
+            let listed = self.root_sensors.contains(path);
+            return listed.then_some(()).ok_or_else(|| {
+                format!("sensor {path} may not run as root: not listed in etc/root-sensors of this host")
+            });
+        }
+        self.check_uid(user, uid)
+    }
+}
+
+/// The lines of a file that only root, or the user all runs as, can have written; none if there is no such file.
+fn read_lines(path: &Path) -> io::Result<Vec<String>> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let own = nix::unistd::Uid::effective().as_raw();
+    if (metadata.uid() != 0 && metadata.uid() != own) || metadata.mode() & 0o022 != 0 {
+        return Err(bad(format!("{}: must belong to root and be writable by nobody else", path.display())));
+    }
+    let text = fs::read_to_string(path)?;
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
+}
+
+fn bad(text: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules::read(Path::new("/nonexistent"), false).expect("no files, default rules")
+    }
+
+    #[test]
+    fn low_numbers_and_denied_users_are_refused() {
+        let mut rules = rules();
+        rules.apply("deny_user mallory").expect("a setting");
+        assert!(rules.check_uid("daemon", 1).is_err());
+        assert!(rules.check_uid("mallory", 2000).is_err());
+        assert!(rules.check_uid("alice", 2000).is_ok());
+    }
+
+    #[test]
+    fn root_commands_need_a_line_in_the_hosts_own_file() {
+        let mut rules = rules();
+        let procedure = Procedure { user: Some("root".into()), command: "/opt/prolog x".into(), timeout_s: 0 };
+        assert!(rules.check_procedure(&procedure).is_err());
+        rules.root_commands.insert("/opt/prolog".into());
+        assert!(rules.check_procedure(&procedure).is_ok());
+    }
+
+    #[test]
+    fn sensors_run_as_root_only_when_listed() {
+        let mut rules = rules();
+        assert!(rules.check_sensor("/s", "gridwright-sensor", 900).is_ok());
+        assert!(rules.check_sensor("/s", "root", 0).is_err());
+        rules.root_sensors.insert("/s".into());
+        assert!(rules.check_sensor("/s", "root", 0).is_ok());
+    }
+
+    #[test]
+    fn unknown_settings_are_refused() {
+        assert_eq!(rules().apply("min_udi 5"), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Starting a load sensor: a process group of its own, the configured user, the given environment, and nothing inherited.
+
+use crate::account::{self, Identity};
+use crate::shepherd::Host;
+use crate::sys::{self, Program};
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid, setsid};
+use proto::launch::SensorSpec;
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+
+/// Runs the sensor in this process, a fork of the launcher. What goes wrong is said on the sensor's own standard error,
+/// which the agent reads. Never returns.
+pub fn run(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> ! {
+    let complaint = match prepare(host, spec, streams) {
+        Ok((program, by_shell)) => {
+            let errno = match program.execute() {
+                // A script without `#!`, or one that is not executable, is the shell's.
+                Errno::ENOEXEC | Errno::EACCES => by_shell.execute(),
+                errno => errno,
+            };
+            format!("cannot execute {}: {errno}", spec.path)
+        }
+        Err(complaint) => complaint,
+    };
+    // Standard error is the only way to tell; if it is closed, the exit code has to do.
+    let _ = nix::unistd::write(&streams[2], format!("gridwright: {complaint}\n").as_bytes());
+    sys::exit_now(127)
+}
+
+fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Program, Program), String> {
+    let text = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
+    setsid().map_err(|errno| text("session", &errno))?;
+    if !host.rules.single_user {
+        let identity = identity(&spec.user)?;
+        host.rules.check_sensor(&spec.path, &spec.user, identity.uid)?;
+        check_file(&spec.path, identity.uid)?;
+        become_user(&identity)?;
+    }
+    for limit in &host.login_limits {
+        let _ = sys::set_raw_limit(limit.resource, limit.soft, limit.hard);
+    }
+    std::env::set_current_dir("/").map_err(|error| text("/", &error))?;
+    let programs = programs(spec)?;
+    sys::set_parent_death_signal(libc::SIGTERM).map_err(|error| text("parent death signal", &error))?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(|errno| text("signals", &errno))?;
+    sys::default_signal(libc::SIGPIPE);
+    sys::close_on_exec_from(3).map_err(|error| text("descriptors", &error))?;
+    for (fd, to) in streams.iter().zip(0..) {
+        sys::place(fd.as_raw_fd(), to).map_err(|error| text("descriptors", &error))?;
+    }
+    Ok(programs)
+}
+
+fn identity(user: &str) -> Result<Identity, String> {
+    match account::by_name(user) {
+        Ok(identity) => Ok(identity),
+        Err(failure) => user.parse().map(account::by_number).map_err(|_| failure.text),
+    }
+}
+
+/// A sensor's file belongs to root or to its user, and nobody else can write it (SENSORS T20).
+fn check_file(path: &str, uid: u32) -> Result<(), String> {
+    let metadata = fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
+    if metadata.uid() != 0 && metadata.uid() != uid {
+        return Err(format!("{path}: belongs to uid {}, not to root or to uid {uid} it would run as", metadata.uid()));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return Err(format!("{path}: others can write it; remove the group's and others' write permission"));
+    }
+    Ok(())
+}
+
+fn become_user(identity: &Identity) -> Result<(), String> {
+    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+    caps::clear(None, caps::CapSet::Ambient).map_err(|error| error.to_string())?;
+    caps::clear(None, caps::CapSet::Inheritable).map_err(|error| error.to_string())?;
+    setgroups(&identity.groups).map_err(|errno| format!("groups: {errno}"))?;
+    setresgid(gid, gid, gid).map_err(|errno| format!("group: {errno}"))?;
+    setresuid(uid, uid, uid).map_err(|errno| format!("user: {errno}"))
+}
+
+/// The sensor itself, and the same through the shell.
+fn programs(spec: &SensorSpec) -> Result<(Program, Program), String> {
+    let strings =
+        |texts: &[String]| texts.iter().map(|text| CString::new(text.as_str())).collect::<Result<Vec<_>, _>>();
+    let words = |before: &[&str]| -> Vec<String> {
+        before
+            .iter()
+            .map(|word| (*word).to_owned())
+            .chain([spec.path.clone()])
+            .chain(spec.args.iter().cloned())
+            .collect()
+    };
+    let make = |path: &str, argv: &[String]| {
+        let path = CString::new(path).map_err(|error| error.to_string())?;
+        let argv = strings(argv).map_err(|error| error.to_string())?;
+        let environment = strings(&spec.environment).map_err(|error| error.to_string())?;
+        Ok::<_, String>(Program::new(vec![path], argv, environment))
+    };
+    Ok((make(&spec.path, &words(&[]))?, make("/bin/sh", &words(&["sh"]))?))
+}
+
+/// Whether a sensor's request can be refused before a process is forked.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(spec: &SensorSpec) -> Result<(), String> {
+    if spec.path.starts_with('/') { Ok(()) } else { Err(format!("sensor {:?}: not an absolute path", spec.path)) }
+}

@@ -1,0 +1,455 @@
+//! The launcher's loop: connections of the agent, sockets of the shepherds, ends of children.
+
+use super::connection::Connection;
+use super::sensor;
+use crate::shepherd::{self, Host};
+use crate::sys::{self, Fork, Wait, Waited};
+use crate::task_dir::{self, TaskDir};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{getsockopt, sockopt};
+use proto::id::TaskKey;
+use proto::launch::{LaunchDocument, Notice, Order, Request, SensorSpec, Start, TaskState, TaskSummary};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+
+const LISTENER: u64 = 0;
+const SIGNALS: u64 = 1;
+const FIRST_PEER: u64 = 2;
+
+/// How often a task whose shepherd lives but has no socket yet is looked at again.
+const RETRY_MS: u16 = 200;
+
+/// The state of the launcher. All of it can be built anew from `tasks/`.
+pub struct Server {
+    host: Host,
+    agent_uid: u32,
+    epoll: Epoll,
+    listener: UnixListener,
+    signals: SignalFd,
+    next_token: u64,
+    agents: BTreeMap<u64, Connection>,
+    shepherds: BTreeMap<u64, (TaskKey, Connection)>,
+    tasks: BTreeMap<TaskKey, Task>,
+    /// Shepherds and undertakers that are children of this launcher.
+    children: BTreeMap<i32, TaskKey>,
+    sensors: BTreeMap<i32, u64>,
+}
+
+/// What the launcher remembers of a task that has not ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    /// The connection to its shepherd.
+    token: Option<u64>,
+    /// The main process and the boot clock at its execve.
+    executed: Option<(i32, u64)>,
+}
+
+impl Server {
+    /// Prepares the loop.
+    ///
+    /// # Errors
+    /// Those of epoll and signalfd.
+    pub fn new(host: Host, agent_uid: u32, listener: UnixListener, mask: &SigSet) -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let signals = SignalFd::with_flags(mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        listener.set_nonblocking(true)?;
+        epoll.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))?;
+        epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, SIGNALS))?;
+        Ok(Server {
+            host,
+            agent_uid,
+            epoll,
+            listener,
+            signals,
+            next_token: FIRST_PEER,
+            agents: BTreeMap::new(),
+            shepherds: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            children: BTreeMap::new(),
+            sensors: BTreeMap::new(),
+        })
+    }
+
+    /// Finds the tasks that exist, then serves until SIGTERM, SIGINT or SIGHUP.
+    ///
+    /// # Errors
+    /// Those of epoll.
+    pub fn run(mut self, inherited: Option<UnixStream>) -> io::Result<()> {
+        for key in task_dir::all_keys()? {
+            self.recover(key)?;
+        }
+        if let Some(stream) = inherited {
+            self.add_agent(stream)?;
+        }
+        let mut events = [EpollEvent::empty(); 64];
+        loop {
+            let timeout = if self.unattached().is_empty() { EpollTimeout::NONE } else { RETRY_MS.into() };
+            let count = match self.epoll.wait(&mut events, timeout) {
+                Err(nix::errno::Errno::EINTR) => 0,
+                other => other?,
+            };
+            for event in &events[..count] {
+                if self.attend(event.data())?.is_break() {
+                    return Ok(());
+                }
+            }
+            for key in self.unattached() {
+                self.recover(key)?;
+            }
+        }
+    }
+
+    /// Tasks that run without a connection to their shepherd, and are nobody's child here.
+    fn unattached(&self) -> Vec<TaskKey> {
+        let alone = self
+            .tasks
+            .iter()
+            .filter(|(key, task)| task.token.is_none() && !self.children.values().any(|child| child == *key));
+        alone.map(|(key, _)| *key).collect()
+    }
+
+    fn attend(&mut self, token: u64) -> io::Result<std::ops::ControlFlow<()>> {
+        match token {
+            LISTENER => self.accept()?,
+            SIGNALS => return self.take_signals(),
+            token if self.agents.contains_key(&token) => self.serve_agent(token),
+            token => self.hear_shepherd(token)?,
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let uid = getsockopt(&stream, sockopt::PeerCredentials).map(|peer| peer.uid());
+            if uid == Ok(self.agent_uid) {
+                self.add_agent(stream)?;
+            } else {
+                eprintln!(
+                    "gridwright-shepherd: a connection of uid {uid:?} was refused: only uid {} may",
+                    self.agent_uid
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn add_agent(&mut self, stream: UnixStream) -> io::Result<()> {
+        let connection = Connection::new(stream)?;
+        let token = self.watch(&connection)?;
+        self.agents.insert(token, connection);
+        Ok(())
+    }
+
+    fn watch(&mut self, connection: &Connection) -> io::Result<u64> {
+        let token = self.next_token;
+        self.next_token += 1;
+        self.epoll.add(connection.stream(), EpollEvent::new(EpollFlags::EPOLLIN, token))?;
+        Ok(token)
+    }
+
+    fn serve_agent(&mut self, token: u64) {
+        let Some(mut agent) = self.agents.remove(&token) else { return };
+        let filled = agent.fill();
+        let mut alive = filled.is_ok();
+        loop {
+            match agent.next::<Request>() {
+                Ok(None) => break,
+                Ok(Some(request)) => {
+                    for notice in self.handle(request, &mut agent) {
+                        alive &= agent.send(&notice).is_ok();
+                    }
+                }
+                Err(error) => {
+                    eprintln!("gridwright-shepherd: the agent's connection is closed: {error}");
+                    alive = false;
+                    break;
+                }
+            }
+        }
+        alive &= agent.flush().is_ok();
+        if alive {
+            self.watch_writable(token, &agent);
+            self.agents.insert(token, agent);
+        }
+    }
+
+    /// Waits for room only while something is unsent. A socket that is gone is found out by its next read.
+    fn watch_writable(&self, token: u64, agent: &Connection) {
+        let mut flags = EpollFlags::EPOLLIN;
+        flags.set(EpollFlags::EPOLLOUT, agent.has_unsent());
+        let _ = self.epoll.modify(agent.stream(), &mut EpollEvent::new(flags, token));
+    }
+
+    /// Tells every agent; one that is gone or does not read is dropped and lists its tasks when it returns.
+    fn tell(&mut self, notice: &Notice) {
+        self.agents.retain(|_, agent| agent.send(notice).is_ok());
+        for (token, agent) in self.agents.iter().filter(|(_, agent)| agent.has_unsent()) {
+            self.watch_writable(*token, agent);
+        }
+    }
+
+    fn handle(&mut self, request: Request, agent: &mut Connection) -> Vec<Notice> {
+        match request {
+            Request::Launch(document) => {
+                let script = match document.start {
+                    Start::Script { .. } => agent.take_descriptors::<1>().map(|[script]| script),
+                    Start::Command { .. } | Start::Direct { .. } => None,
+                };
+                self.launch(*document, script)
+            }
+            Request::Signal { key, order } => self.signal(key, order),
+            Request::List => vec![Notice::Tasks(self.list())],
+            Request::Forget { key } => vec![self.forget(key)],
+            Request::StartSensor(spec) => match agent.take_descriptors::<3>() {
+                Some(streams) => vec![self.start_sensor(spec, &streams)],
+                None => vec![refused_sensor(&spec, "three descriptors must come with the request".into())],
+            },
+            Request::StopSensor { pid, signal } => {
+                if self.sensors.contains_key(&pid) {
+                    // Gone already is what is wanted.
+                    let group = nix::unistd::Pid::from_raw(pid);
+                    if let Ok(signal) = nix::sys::signal::Signal::try_from(signal) {
+                        let _ = nix::sys::signal::killpg(group, signal);
+                    }
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    fn launch(&mut self, document: LaunchDocument, script: Option<OwnedFd>) -> Vec<Notice> {
+        let key = document.key;
+        let needs_script = matches!(document.start, Start::Script { .. });
+        if needs_script && script.is_none() {
+            return vec![refused(key, "a script must come with the document as a descriptor".into())];
+        }
+        let dir = TaskDir::new(&key);
+        match dir.create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return self.known(key, &dir),
+            Err(error) => return vec![refused(key, format!("{}: {error}", dir.file("").display()))],
+            Ok(()) => {}
+        }
+        let outcome = self.host.rules.check(&document).and_then(|()| {
+            self.fork_shepherd(document, script).map_err(|error| format!("cannot start a shepherd: {error}"))
+        });
+        match outcome {
+            Ok(()) => vec![Notice::Accepted { key }],
+            Err(text) => {
+                // An empty directory of our own; if it stays, the next launcher records a start that failed.
+                let _ = dir.remove();
+                vec![refused(key, text)]
+            }
+        }
+    }
+
+    /// A repeated order is answered with what it already did.
+    fn known(&self, key: TaskKey, dir: &TaskDir) -> Vec<Notice> {
+        if let Some(ended) = shepherd::ended(dir) {
+            return vec![ended];
+        }
+        let executed = self.tasks.get(&key).and_then(|task| task.executed);
+        let executed = executed.map(|(pid, boot_ms)| Notice::Executed { key, pid, boot_ms });
+        [Notice::Accepted { key }].into_iter().chain(executed).collect()
+    }
+
+    fn fork_shepherd(&mut self, document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
+        let key = document.key;
+        let (ours, theirs) = UnixStream::pair()?;
+        match sys::fork()? {
+            Fork::Child => shepherd::run(self.host.clone(), document, script, theirs),
+            Fork::Parent(pid) => {
+                self.children.insert(pid, key);
+                self.attach(key, ours)
+            }
+        }
+    }
+
+    fn attach(&mut self, key: TaskKey, stream: UnixStream) -> io::Result<()> {
+        let connection = Connection::new(stream)?;
+        let token = self.watch(&connection)?;
+        self.shepherds.insert(token, (key, connection));
+        self.tasks.entry(key).or_default().token = Some(token);
+        Ok(())
+    }
+
+    fn signal(&mut self, key: TaskKey, order: Order) -> Vec<Notice> {
+        let Some(task) = self.tasks.get(&key) else {
+            let dir = TaskDir::new(&key);
+            let ended = shepherd::ended(&dir);
+            return vec![ended.unwrap_or_else(|| refused(key, "no such task on this host".into()))];
+        };
+        let connection = task.token.and_then(|token| self.shepherds.get_mut(&token));
+        match connection.map(|(_, connection)| connection.send(&Request::Signal { key, order })) {
+            Some(Ok(())) => Vec::new(),
+            // Its end is on the way.
+            Some(Err(_)) => Vec::new(),
+            None => vec![refused(key, "the task's shepherd cannot be reached yet: repeat the order".into())],
+        }
+    }
+
+    fn list(&self) -> Vec<TaskSummary> {
+        let keys = task_dir::all_keys().unwrap_or_default();
+        keys.into_iter().map(|key| self.summary(key)).collect()
+    }
+
+    fn summary(&self, key: TaskKey) -> TaskSummary {
+        let dir = TaskDir::new(&key);
+        let result = dir.read_result();
+        let executed = self.tasks.get(&key).and_then(|task| task.executed);
+        let state = match (&result, executed) {
+            (Some(_), _) => TaskState::Ended,
+            (None, Some(_)) => TaskState::Running,
+            (None, None) => TaskState::Preparing,
+        };
+        let (pid, started_boot_ms) = executed.unwrap_or((0, 0));
+        TaskSummary { key, state, pid, started_boot_ms, result }
+    }
+
+    fn forget(&mut self, key: TaskKey) -> Notice {
+        let dir = TaskDir::new(&key);
+        if dir.exists() && dir.read_result().is_none() {
+            return refused(key, "the task has not ended".into());
+        }
+        match dir.remove() {
+            Ok(()) => Notice::Forgotten { key },
+            Err(error) => refused(key, format!("its directory cannot be removed: {error}")),
+        }
+    }
+
+    fn start_sensor(&mut self, spec: SensorSpec, streams: &[OwnedFd; 3]) -> Notice {
+        if let Err(text) = sensor::check(&spec) {
+            return refused_sensor(&spec, text);
+        }
+        match sys::fork() {
+            Ok(Fork::Child) => sensor::run(&self.host, &spec, streams),
+            Ok(Fork::Parent(pid)) => {
+                self.sensors.insert(pid, spec.id);
+                Notice::SensorStarted { id: spec.id, pid }
+            }
+            Err(error) => refused_sensor(&spec, format!("cannot start a process: {error}")),
+        }
+    }
+
+    /// What a shepherd says is passed on; what it said last is remembered.
+    fn hear_shepherd(&mut self, token: u64) -> io::Result<()> {
+        let Some((key, mut connection)) = self.shepherds.remove(&token) else { return Ok(()) };
+        let mut alive = connection.fill().is_ok();
+        loop {
+            match connection.next::<Notice>() {
+                Ok(Some(notice)) => self.pass_on(key, &notice),
+                Ok(None) => break,
+                Err(_) => {
+                    alive = false;
+                    break;
+                }
+            }
+        }
+        if alive {
+            self.shepherds.insert(token, (key, connection));
+        } else if let Some(task) = self.tasks.get_mut(&key) {
+            // It ended, died, or dropped us: the lock tells which, now or when its end is reaped.
+            task.token = None;
+        }
+        Ok(())
+    }
+
+    fn pass_on(&mut self, key: TaskKey, notice: &Notice) {
+        let Some(task) = self.tasks.get_mut(&key) else { return };
+        match notice {
+            Notice::Executed { pid, boot_ms, .. } => task.executed = Some((*pid, *boot_ms)),
+            Notice::Ended(_) => drop(self.tasks.remove(&key)),
+            Notice::Accepted { .. }
+            | Notice::Refused { .. }
+            | Notice::Usage { .. }
+            | Notice::Tasks(_)
+            | Notice::Forgotten { .. }
+            | Notice::SensorStarted { .. }
+            | Notice::SensorEnded { .. } => {}
+        }
+        self.tell(notice);
+    }
+
+    fn take_signals(&mut self) -> io::Result<std::ops::ControlFlow<()>> {
+        while let Ok(Some(info)) = self.signals.read_signal() {
+            if info.ssi_signo != libc::SIGCHLD as u32 {
+                return Ok(std::ops::ControlFlow::Break(()));
+            }
+        }
+        while let Wait::Ended(waited) = sys::wait_any() {
+            self.child_ended(&waited)?;
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+
+    /// Processes of a dead shepherd come to us as orphans and are in neither table.
+    fn child_ended(&mut self, waited: &Waited) -> io::Result<()> {
+        if let Some(id) = self.sensors.remove(&waited.pid) {
+            let status = shell_status(waited.status);
+            self.tell(&Notice::SensorEnded { id, pid: waited.pid, status });
+        }
+        let Some(key) = self.children.remove(&waited.pid) else { return Ok(()) };
+        // Its last words may still be in the socket.
+        if let Some(token) = self.tasks.get(&key).and_then(|task| task.token) {
+            self.hear_shepherd(token)?;
+        }
+        if self.tasks.contains_key(&key) { self.recover(key) } else { Ok(()) }
+    }
+
+    /// Finds out what became of a task: ended, in a living shepherd's hands, or left alone.
+    fn recover(&mut self, key: TaskKey) -> io::Result<()> {
+        let dir = TaskDir::new(&key);
+        if let Some(ended) = shepherd::ended(&dir) {
+            if self.tasks.remove(&key).is_some() {
+                self.tell(&ended);
+            }
+            return Ok(());
+        }
+        if !dir.exists() {
+            self.tasks.remove(&key);
+            return Ok(());
+        }
+        self.tasks.entry(key).or_default();
+        if dir.lock()?.is_some() {
+            return self.fork_undertaker(key);
+        }
+        match UnixStream::connect(dir.file("sock")) {
+            Ok(stream) => self.attach(key, stream),
+            // It lives and has no socket yet: asked again after RETRY_MS.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Ends what is left of a task whose shepherd is dead, in a process of its own: that may take time.
+    fn fork_undertaker(&mut self, key: TaskKey) -> io::Result<()> {
+        match sys::fork()? {
+            Fork::Child => {
+                let closed = sys::close_all_except(&mut []);
+                let outcome = closed.and_then(|()| shepherd::bury(&self.host, key));
+                if let Err(error) = &outcome {
+                    eprintln!("gridwright-shepherd: task {key}: cannot record its end: {error}");
+                }
+                sys::exit_now(i32::from(outcome.is_err()))
+            }
+            Fork::Parent(pid) => {
+                self.children.insert(pid, key);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn shell_status(status: i32) -> i32 {
+    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
+}
+
+fn refused(key: TaskKey, text: String) -> Notice {
+    Notice::Refused { key: Some(key), sensor: None, text }
+}
+
+fn refused_sensor(spec: &SensorSpec, text: String) -> Notice {
+    Notice::Refused { key: None, sensor: Some(spec.id), text }
+}

@@ -1,0 +1,215 @@
+//! Processes of a task, found in `/proc` and signalled without mistaking one pid for another.
+//!
+//! A shepherd is a subreaper, so every process of its task is its descendant: the walk over `children` costs what the task
+//! costs and works under `hidepid=2`. The scan over all of `/proc` is for a task whose shepherd is dead.
+
+use crate::sys;
+use std::fs;
+
+/// What `/proc/PID/stat` says about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// The process.
+    pub pid: i32,
+    /// `R`, `S`, `D`, `T`, `Z`…
+    pub state: u8,
+    /// Its parent.
+    pub parent: i32,
+    /// Its session.
+    pub session: i32,
+    /// CPU in clock ticks, its own and that of children it waited for.
+    pub cpu_ticks: u64,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+    /// Bytes of address space.
+    pub vmem_bytes: u64,
+    /// Resident pages.
+    pub rss_pages: u64,
+}
+
+impl ProcessStat {
+    /// Whether the process has ended and only waits to be reaped.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+}
+
+/// Reads the text of `/proc/PID/stat`. The command's name may hold anything, so fields count from the last `)`.
+pub fn parse_stat(text: &str) -> Option<ProcessStat> {
+    let pid = text.split_once(' ')?.0.parse().ok()?;
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    // Field n of proc(5) is fields[n - 3].
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let pids = |field: usize| fields.get(field - 3)?.parse::<i32>().ok();
+    Some(ProcessStat {
+        pid,
+        state: *fields.first()?.as_bytes().first()?,
+        parent: pids(4)?,
+        session: pids(6)?,
+        cpu_ticks: number(14)? + number(15)? + number(16)? + number(17)?,
+        start_ticks: number(22)?,
+        vmem_bytes: number(23)?,
+        rss_pages: number(24)?,
+    })
+}
+
+/// The state of a process; `None` if it is gone or hidden.
+pub fn stat(pid: i32) -> Option<ProcessStat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The most processes of one task that a walk returns, so that a fork bomb costs a bounded amount of memory.
+pub const MAX_PROCESSES: usize = 1 << 16;
+
+/// All live descendants of a process, parents before children.
+pub fn descendants(root: i32) -> Vec<ProcessStat> {
+    let me = std::process::id();
+    if !fs::exists(format!("/proc/self/task/{me}/children")).unwrap_or(false) {
+        return descendants_by_parent(root);
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for child in children(parent) {
+            if found.len() >= MAX_PROCESSES {
+                return found;
+            }
+            if let Some(process) = stat(child) {
+                parents.push(child);
+                found.push(process);
+            }
+        }
+    }
+    found.retain(|process| !process.is_gone());
+    found
+}
+
+fn children(pid: i32) -> Vec<i32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// The same from the parents of all processes, for kernels without `children` files.
+fn descendants_by_parent(root: i32) -> Vec<ProcessStat> {
+    let mut rest = all_processes();
+    let mut found: Vec<ProcessStat> = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        let (mine, others) = rest.into_iter().partition(|process| process.parent == parent);
+        rest = others;
+        let mine: Vec<ProcessStat> = mine;
+        parents.extend(mine.iter().map(|process| process.pid));
+        found.extend(mine);
+    }
+    found.retain(|process| !process.is_gone());
+    found.truncate(MAX_PROCESSES);
+    found
+}
+
+fn all_processes() -> Vec<ProcessStat> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// By what the processes of a task without a shepherd are recognised.
+pub struct Marks<'a> {
+    /// The session of the main process, if it was started and in this boot.
+    pub session: Option<i32>,
+    /// The task's own supplementary group.
+    pub tracking_gid: Option<u32>,
+    /// The entry that the shepherd put into the environment.
+    pub environment: &'a str,
+}
+
+/// Every live process of the machine that carries one of the marks.
+pub fn marked(marks: &Marks<'_>) -> Vec<ProcessStat> {
+    let me = std::process::id() as i32;
+    let others = all_processes().into_iter().filter(|process| process.pid != me && !process.is_gone());
+    others.filter(|process| is_marked(process, marks)).collect()
+}
+
+fn is_marked(process: &ProcessStat, marks: &Marks<'_>) -> bool {
+    marks.session == Some(process.session)
+        || marks.tracking_gid.is_some_and(|gid| has_group(process.pid, gid))
+        || has_environment(process.pid, marks.environment)
+}
+
+fn has_group(pid: i32, gid: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
+    groups.split_ascii_whitespace().any(|group| group.parse() == Ok(gid))
+}
+
+fn has_environment(pid: i32, entry: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    environment.split(|&byte| byte == 0).any(|found| found == entry.as_bytes())
+}
+
+/// Sends a signal to a process, if it is still the one that was found.
+pub fn signal(process: &ProcessStat, signal: i32) {
+    let Ok(pidfd) = sys::open_pidfd(process.pid) else { return };
+    if stat(process.pid).is_some_and(|now| now.start_ticks == process.start_ticks) {
+        // The process may end between the check and the signal; that is what was wanted.
+        let _ = sys::signal_pidfd(&pidfd, signal);
+    }
+}
+
+/// Milliseconds of CPU in clock ticks of 1/100 s, the unit of `/proc` on every Linux we run on.
+pub fn ticks_to_ms(ticks: u64) -> u64 {
+    ticks.saturating_mul(10)
+}
+
+/// `/proc/sys/kernel/random/boot_id`, empty where it cannot be read.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Reads one `Name:  number kB` line of `/proc/PID/status` in bytes.
+pub fn status_bytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The bytes that `/proc/PID/io` counts as read and written by system calls.
+pub fn io_bytes(text: &str) -> u64 {
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    value("rchar:").unwrap_or(0).saturating_add(value("wchar:").unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
+        let text =
+            "42 (a) R (b) S 7 42 41 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 12345 2048000 250 18446744073709551615";
+        let expected = ProcessStat {
+            pid: 42,
+            state: b'S',
+            parent: 7,
+            session: 41,
+            cpu_ticks: 100,
+            start_ticks: 12345,
+            vmem_bytes: 2_048_000,
+            rss_pages: 250,
+        };
+        assert_eq!(parse_stat(text), Some(expected));
+    }
+
+    #[test]
+    fn this_process_is_found_as_it_is() {
+        let me = stat(std::process::id() as i32).expect("own stat");
+        assert!(me.vmem_bytes > 0 && !me.is_gone());
+    }
+
+    #[test]
+    fn damaged_stat_lines_are_refused() {
+        for text in ["", "1", "1 (x)", "1 (x) S 1 2", "x (x) S"] {
+            assert_eq!(parse_stat(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! One task from its launch document to its result, alone: neither agent nor launcher nor master is needed meanwhile.
+//!
+//! A shepherd is a fork of the launcher without exec. The name service and the user's directories are touched only in its
+//! children, so that it cannot be hung by them.
+
+mod child;
+mod ending;
+mod evidence;
+mod peers;
+mod plan;
+mod report;
+mod sampler;
+mod streams;
+mod supervisor;
+mod tmpdir;
+
+use crate::cgroup::Cgroup;
+use crate::launcher::rules::Rules;
+use crate::sys;
+use crate::task_dir::TaskDir;
+use proto::id::TaskKey;
+use proto::launch::{Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, TaskUsage};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+/// The name of the environment entry by which processes of a task are recognised when their shepherd is dead.
+pub const MARKER: &str = "GRIDWRIGHT_TASK_KEY";
+
+/// The environment entry of one task.
+pub fn marker(key: &TaskKey) -> String {
+    format!("{MARKER}={key}")
+}
+
+/// A limit that a login gets, in the kernel's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginLimit {
+    /// The kernel's number of the resource.
+    pub resource: u32,
+    /// The soft limit.
+    pub soft: u64,
+    /// The hard limit.
+    pub hard: u64,
+}
+
+/// What the launcher knows about the host; read once.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The launcher's directory, absolute.
+    pub folder: PathBuf,
+    /// What the host's own files permit.
+    pub rules: Rules,
+    /// The boot.
+    pub boot_id: String,
+    /// Limits of a login, for resources that a document does not set.
+    pub login_limits: Vec<LoginLimit>,
+    /// Whether the launcher's own oom_score_adj is not 0.
+    pub oom_score_adjusted: bool,
+}
+
+/// Everything a shepherd and its children know about their task.
+pub struct Context {
+    document: LaunchDocument,
+    rules: Rules,
+    dir: TaskDir,
+    script: Option<Script>,
+    login_limits: Vec<LoginLimit>,
+    boot_id: String,
+    cgroup: Option<Cgroup>,
+    oom_score_adjusted: bool,
+}
+
+/// The script of a task.
+struct Script {
+    /// Where it was spooled, absolute.
+    path: String,
+    /// The sealed memory file it came in.
+    memory: OwnedFd,
+    /// Its beginning.
+    head: Vec<u8>,
+}
+
+impl Context {
+    fn marker(&self) -> String {
+        marker(&self.document.key)
+    }
+}
+
+/// Runs a task in this process, a fork of the launcher. Never returns.
+pub fn run(host: Host, document: LaunchDocument, script: Option<OwnedFd>, control: UnixStream) -> ! {
+    let mut keep: Vec<_> = [control.as_raw_fd()].into_iter().chain(script.as_ref().map(AsRawFd::as_raw_fd)).collect();
+    let key = document.key;
+    let outcome = sys::close_all_except(&mut keep)
+        .and_then(|()| sys::become_subreaper())
+        .and_then(|()| run_task(host, document, script, control));
+    if let Err(error) = outcome {
+        eprintln!("gridwright-shepherd: task {key}: {error}");
+        sys::exit_now(1);
+    }
+    sys::exit_now(0)
+}
+
+fn run_task(host: Host, document: LaunchDocument, script: Option<OwnedFd>, control: UnixStream) -> io::Result<()> {
+    let dir = TaskDir::new(&document.key);
+    let Some(_lock) = dir.lock()? else {
+        return Err(io::Error::other("another shepherd holds the task's lock"));
+    };
+    dir.write_launch(&document)?;
+    let script = script.map(|memory| spool(&host, &dir, &document, memory)).transpose()?;
+    let login_limits = unlisted(&host.login_limits, &document);
+    let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
+    let Host { rules, boot_id, oom_score_adjusted, .. } = host;
+    let context = Context { document, rules, dir, script, login_limits, boot_id, cgroup, oom_score_adjusted };
+    supervisor::Supervisor::new(&context, control)?.run()
+}
+
+fn unlisted(limits: &[LoginLimit], document: &LaunchDocument) -> Vec<LoginLimit> {
+    let listed =
+        |limit: &LoginLimit| document.limits.iter().any(|other| sys::resource_number(other.resource) == limit.resource);
+    limits.iter().copied().filter(|limit| !listed(limit)).collect()
+}
+
+/// Copies the script from its memory file to where its user, and nobody else, can read it.
+fn spool(host: &Host, dir: &TaskDir, document: &LaunchDocument, memory: OwnedFd) -> io::Result<Script> {
+    let name = format!("job_scripts/{}", document.job_number);
+    let path = dir.file(&name);
+    DirBuilder::new().mode(0o711).create(dir.file("job_scripts"))?;
+    let memory = File::from(memory);
+    let mut head = vec![0; 4096];
+    let count = memory.read_at(&mut head, 0)?;
+    head.truncate(count);
+    let spooled = fs::OpenOptions::new().write(true).create_new(true).mode(0o500).open(&path)?;
+    copy_from_start(&memory, &spooled, &head)?;
+    if !host.rules.single_user {
+        std::os::unix::fs::fchown(&spooled, Some(document.account.uid), None)?;
+    }
+    let path = host.folder.join(path).to_string_lossy().into_owned();
+    Ok(Script { path, memory: memory.into(), head })
+}
+
+/// Copies a file whose beginning was read already, wherever its own offset stands.
+fn copy_from_start(from: &File, to: &File, head: &[u8]) -> io::Result<()> {
+    let mut chunk = head.to_vec();
+    let mut offset = 0;
+    while !chunk.is_empty() {
+        to.write_all_at(&chunk, offset)?;
+        offset += chunk.len() as u64;
+        chunk.resize(1 << 16, 0);
+        let count = from.read_at(&mut chunk, offset)?;
+        chunk.truncate(count);
+    }
+    Ok(())
+}
+
+/// Writes the result of a task whose shepherd is dead, after ending what remains of it.
+///
+/// Runs in a fork of the launcher. Whoever holds the lock writes, and only where no result is: so once.
+///
+/// # Errors
+/// Those of the task's directory.
+pub fn bury(host: &Host, key: TaskKey) -> io::Result<()> {
+    let dir = TaskDir::new(&key);
+    let Some(_lock) = dir.lock()? else { return Ok(()) };
+    if dir.read_result().is_some() {
+        return Ok(());
+    }
+    let exec = dir.read_exec();
+    end_remains(host, &dir, key);
+    let document = dir.read_launch();
+    if let Some(tmpdir) = document.as_ref().and_then(|document| document.tmpdir.as_ref()) {
+        let account = document.as_ref().map(|document| (document.account.uid, document.account.gid));
+        if let Some((uid, gid)) = account {
+            // What cannot be removed stays, as after any other task.
+            let _ = tmpdir::remove(tmpdir, uid, gid);
+        }
+    }
+    let text = "the task's shepherd died before it could start the job".to_owned();
+    let failure = Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() };
+    let ended_boot_ms = sys::boot_ms();
+    let started_boot_ms = exec.as_ref().map_or(0, |exec| exec.boot_ms);
+    let same_boot = exec.as_ref().is_some_and(|exec| exec.boot_id == host.boot_id);
+    dir.write_result(&LaunchResult {
+        key,
+        cause: if exec.is_some() { Cause::ShepherdDied } else { Cause::FailedToStart(failure) },
+        after: None,
+        executed: exec.is_some(),
+        ordered: false,
+        limit: None,
+        refused_limits: Vec::new(),
+        procedures: Vec::new(),
+        usage: TaskUsage::default(),
+        wallclock_ms: if same_boot { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 },
+        started_boot_ms,
+        ended_boot_ms,
+        boot_id: exec.map_or_else(|| host.boot_id.clone(), |exec| exec.boot_id),
+    })?;
+    dir.clean_active();
+    Ok(())
+}
+
+/// Kills every process that carries a mark of the task, until none is left.
+fn end_remains(host: &Host, dir: &TaskDir, key: TaskKey) {
+    let exec = dir.read_exec().filter(|exec| exec.boot_id == host.boot_id);
+    let document = dir.read_launch();
+    let entry = marker(&key);
+    let marks = crate::proc::Marks {
+        session: exec.as_ref().map(|exec| exec.pid),
+        tracking_gid: document.and_then(|document| document.account.tracking_gid),
+        environment: &entry,
+    };
+    let cgroup = exec.as_ref().and_then(|exec| exec.cgroup.as_deref()).map(Cgroup::at);
+    loop {
+        if let Some(cgroup) = &cgroup {
+            cgroup.kill();
+        }
+        let left = crate::proc::marked(&marks);
+        if left.is_empty() {
+            break;
+        }
+        left.iter().for_each(|process| crate::proc::signal(process, libc::SIGKILL));
+        // No event tells when a process that is not our child has ended.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    if let Some(cgroup) = cgroup {
+        cgroup.remove();
+    }
+}
+
+/// The last word about a task that has a result.
+pub fn ended(dir: &TaskDir) -> Option<Notice> {
+    dir.read_result().map(|result| Notice::Ended(Box::new(result)))
+}

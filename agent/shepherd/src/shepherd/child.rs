@@ -1,0 +1,349 @@
+//! The forked child of a shepherd: from root to the user's program.
+//!
+//! The order matters. As root: the name service, the exec record's file, the cgroup, the groups, rights that a login does
+//! not pass on, hard limits that must rise. As the user: temporary directory, working directory, input and output, so that
+//! a file system that refuses root is no obstacle. Last, without allocating: limits (lowering them needs no right, and a
+//! small address space must not stop the set-up), then execve. What goes wrong travels over a pipe that execve closes.
+
+use super::Context;
+use super::plan::{self, Invocation, ScriptPlace};
+use super::report::Reporter;
+use super::streams::{self, Opened};
+use super::tmpdir;
+use crate::account::{self, Identity};
+use crate::proc;
+use crate::sys::{self, Program};
+use caps::CapSet;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
+use proto::launch::pairs::Record;
+use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// What a child is to run.
+pub enum Errand<'a> {
+    /// The job itself.
+    Job,
+    /// A prolog, epilog or procedure of the parallel environment.
+    Procedure(&'a Procedure),
+    /// A terminate, suspend or resume method.
+    Method(&'a str),
+}
+
+/// Runs the errand in this process. Never returns.
+pub fn run(context: &Context, errand: &Errand<'_>, reporter: OwnedFd, shepherd: i32) -> ! {
+    // The reporter moves out of the way of the numbers that a script may need.
+    let reporter = Reporter::new(sys::duplicate_above(reporter.as_raw_fd(), 10).unwrap_or(reporter));
+    match prepare(context, errand) {
+        Ok(ready) => ready.execute(context, &reporter, shepherd),
+        Err(failure) => reporter.failed(&failure),
+    }
+    sys::exit_now(127)
+}
+
+/// Everything that can be made before the limits are in force.
+struct Ready {
+    program: Program,
+    streams: Opened,
+    script: Option<OwnedFd>,
+    exec: Option<File>,
+    record: Vec<u8>,
+    exec_failure: Vec<u8>,
+}
+
+fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
+    setsid().map_err(|errno| before_job("cannot make a session", errno.into()))?;
+    let identity = identity_for(context, errand)?;
+    let is_job = matches!(errand, Errand::Job);
+    let exec = if is_job { Some(open_exec(context)?) } else { None };
+    let record = if is_job { exec_record(context, &identity).encode() } else { Vec::new() };
+    become_user(context, &identity)?;
+    umask(Mode::from_bits_truncate(context.document.umask));
+    if let Some(tmpdir) = context.document.tmpdir.as_ref().filter(|_| identity.uid == context.document.account.uid) {
+        tmpdir::create(tmpdir, identity.uid)?;
+    }
+    let streams = enter_and_open(context, &identity, is_job)?;
+    let (invocation, script) = invocation_for(context, errand)?;
+    let environment = environment(context, &identity, errand);
+    let program = plan::program(&invocation, &environment)?;
+    let streams = with_script_input(context, &invocation, streams)?;
+    let exec_failure = exec_failure(&invocation).encode();
+    Ok(Ready { program, streams, script, exec, record, exec_failure })
+}
+
+impl Ready {
+    fn execute(self, context: &Context, reporter: &Reporter, shepherd: i32) {
+        if let Err(error) = self.write_record().and_then(|()| self.place_descriptors()) {
+            return reporter.failed(&before_job("cannot finish the set-up", error));
+        }
+        for (index, limit) in context.document.limits.iter().enumerate() {
+            if let Err(errno) = sys::set_limit(limit.resource, limit.soft, limit.hard) {
+                reporter.limit_refused(index, errno as i32);
+            }
+        }
+        for limit in &context.login_limits {
+            // A login's own limits are a courtesy: a host that does not let us set them keeps what is in force.
+            let _ = sys::set_raw_limit(limit.resource, limit.soft, limit.hard);
+        }
+        if context.document.security.no_new_privs
+            && let Err(error) = sys::set_no_new_privs()
+        {
+            return reporter.step_failed(error.raw_os_error().unwrap_or(0));
+        }
+        let bound = sys::set_parent_death_signal(libc::SIGKILL).is_ok() && getppid().as_raw() == shepherd;
+        let unblocked = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).is_ok();
+        if !bound || !unblocked {
+            return reporter.step_failed(0);
+        }
+        sys::default_signal(libc::SIGPIPE);
+        reporter.executing();
+        let errno = self.program.execute();
+        reporter.exec_failed(errno as i32, &self.exec_failure);
+    }
+
+    /// Puts 0, 1, 2 and perhaps the script at 3 in place and marks all others for closing.
+    fn place_descriptors(&self) -> io::Result<()> {
+        sys::close_on_exec_from(3)?;
+        let Opened { stdin, stdout, stderr } = &self.streams;
+        for (fd, to) in [(stdin, 0), (stdout, 1), (stderr, 2)] {
+            sys::place(fd.as_raw_fd(), to)?;
+        }
+        self.script.as_ref().map_or(Ok(()), |script| sys::place(script.as_raw_fd(), 3))
+    }
+
+    fn write_record(&self) -> io::Result<()> {
+        let Some(mut exec) = self.exec.as_ref() else { return Ok(()) };
+        exec.write_all(&self.record)?;
+        exec.sync_data()
+    }
+}
+
+fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Failure> {
+    let account = &context.document.account;
+    if context.rules.single_user {
+        return account::own(account);
+    }
+    let named = match errand {
+        Errand::Job | Errand::Method(_) => None,
+        Errand::Procedure(procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
+    };
+    let Some(user) = named else { return account::of_task(account) };
+    let identity = account::by_name(user)?;
+    if user != "root" {
+        context.rules.check_uid(user, identity.uid).map_err(refused)?;
+    }
+    Ok(identity)
+}
+
+fn open_exec(context: &Context) -> Result<File, Failure> {
+    context.dir.create_exec().map_err(|error| before_job("cannot write the exec record", error))
+}
+
+fn exec_record(context: &Context, identity: &Identity) -> ExecRecord {
+    let pid = std::process::id() as i32;
+    ExecRecord {
+        key: context.document.key,
+        pid,
+        start_ticks: proc::stat(pid).map_or(0, |stat| stat.start_ticks),
+        boot_id: context.boot_id.clone(),
+        uid: identity.uid,
+        tracking_gid: context.document.account.tracking_gid,
+        boot_ms: sys::boot_ms(),
+        cgroup: context.cgroup.as_ref().map(|cgroup| cgroup.path().to_string_lossy().into_owned()),
+    }
+}
+
+/// Gives up what root has, and what a login would not pass on.
+fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
+    let document = &context.document;
+    if let Some(cgroup) = &context.cgroup {
+        cgroup.enter().map_err(|error| before_job("cannot enter the task's cgroup", error))?;
+    }
+    if context.oom_score_adjusted {
+        // Fails only downwards, and then the launcher's own value stays.
+        let _ = fs::write("/proc/self/oom_score_adj", "0");
+    }
+    sys::set_nice(document.nice).map_err(|error| before_job("cannot set the nice value", error))?;
+    if context.rules.single_user {
+        return Ok(());
+    }
+    raise_hard_limits(context);
+    drop_rights(document.security.bounding_set)?;
+    let tracking = document.account.tracking_gid.map(Gid::from_raw);
+    let groups: Vec<Gid> = identity.groups.iter().copied().chain(tracking).collect();
+    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+    setgroups(&groups).map_err(|errno| before_job("cannot set the groups", errno.into()))?;
+    setresgid(gid, gid, gid).map_err(|errno| before_job("cannot set the group", errno.into()))?;
+    setresuid(uid, uid, uid).map_err(|errno| before_job("cannot set the user", errno.into()))?;
+    let kept_root = !uid.is_root() && nix::unistd::setuid(Uid::from_raw(0)).is_ok();
+    assert!(!kept_root && Uid::effective() == uid && Uid::current() == uid, "the rights of root must be gone");
+    Ok(())
+}
+
+/// Raising a hard limit needs the right to it, so it comes before the change of uid. A refusal is reported later, when the
+/// whole limit is set.
+fn raise_hard_limits(context: &Context) {
+    for limit in &context.document.limits {
+        let resource = sys::resource_number(limit.resource);
+        let (soft, hard) = sys::limit_in_force(resource);
+        let wanted = match limit.hard {
+            Bound::Finite(value) => value,
+            Bound::Infinity => libc::RLIM_INFINITY,
+        };
+        if wanted > hard {
+            let _ = sys::set_raw_limit(resource, soft, wanted);
+        }
+    }
+}
+
+/// Empties the inheritable and ambient sets, and drops from the bounding set what the queue does not keep.
+fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
+    let cannot =
+        |error: caps::errors::CapsError| before_job("cannot drop capabilities", io::Error::other(error.to_string()));
+    caps::clear(None, CapSet::Ambient).map_err(cannot)?;
+    caps::clear(None, CapSet::Inheritable).map_err(cannot)?;
+    let Some(kept) = bounding_set else { return Ok(()) };
+    for capability in caps::read(None, CapSet::Bounding).map_err(cannot)? {
+        if kept & capability.bitmask() == 0 {
+            caps::drop(None, CapSet::Bounding, capability).map_err(cannot)?;
+        }
+    }
+    Ok(())
+}
+
+/// A job needs its working directory and files. A procedure runs without them, so that an epilog follows any failure.
+fn enter_and_open(context: &Context, identity: &Identity, is_job: bool) -> Result<Opened, Failure> {
+    let document = &context.document;
+    let folder = match document.working_directory.as_str() {
+        "" => identity.home.clone(),
+        path => plan::expand(path, identity),
+    };
+    match nix::unistd::chdir(folder.as_str()) {
+        Err(errno) if is_job => return Err(no_cwd(&folder, errno.into())),
+        Err(_) => nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?,
+        Ok(()) => {}
+    }
+    match streams::open(&document.streams, identity) {
+        Err(_) if !is_job => streams::nowhere(),
+        other => other,
+    }
+}
+
+fn invocation_for(context: &Context, errand: &Errand<'_>) -> Result<(Invocation, Option<OwnedFd>), Failure> {
+    let path_variable = variable(&context.document.environment, "PATH").unwrap_or("/usr/local/bin:/bin:/usr/bin");
+    match errand {
+        Errand::Job => {
+            let (place, kept) = place_script(context)?;
+            Ok((plan::invocation(&context.document.start, place.as_ref(), path_variable)?, kept))
+        }
+        Errand::Procedure(procedure) => {
+            if procedure.user.as_deref() == Some("root") && !context.rules.single_user {
+                check_root_file(&procedure.command)?;
+            }
+            Ok((plan::command_line(&procedure.command, path_variable)?, None))
+        }
+        Errand::Method(command) => Ok((plan::command_line(command, path_variable)?, None)),
+    }
+}
+
+/// The spooled script if the user can reach it; else its memory file, kept open as descriptor 3. Neither is executed
+/// itself, so a file system mounted noexec is no obstacle.
+fn place_script(context: &Context) -> Result<(Option<ScriptPlace>, Option<OwnedFd>), Failure> {
+    let Some(script) = &context.script else { return Ok((None, None)) };
+    let place = |path: &str| ScriptPlace { path: path.to_owned(), head: script.head.clone() };
+    if File::open(&script.path).is_ok() {
+        return Ok((Some(place(&script.path)), None));
+    }
+    let kept = script.memory.try_clone().map_err(|error| before_job("cannot keep the script open", error))?;
+    Ok((Some(place("/dev/fd/3")), Some(kept)))
+}
+
+fn with_script_input(context: &Context, invocation: &Invocation, streams: Opened) -> Result<Opened, Failure> {
+    let Some(script) = context.script.as_ref().filter(|_| invocation.script_on_stdin) else { return Ok(streams) };
+    let cannot = |error| before_job("cannot read the script from standard input", error);
+    let stdin = match File::open(&script.path) {
+        Ok(file) => file.into(),
+        Err(_) => script.memory.try_clone().map_err(cannot)?,
+    };
+    Ok(Opened { stdin, ..streams })
+}
+
+/// What root runs must be root's.
+fn check_root_file(command: &str) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt;
+    let path = command.split_ascii_whitespace().next().unwrap_or_default();
+    let metadata = fs::metadata(path).map_err(|error| before_job(&format!("root@{path}"), error))?;
+    let safe = path.starts_with('/') && metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
+    safe.then_some(())
+        .ok_or_else(|| refused(format!("root@{path}: must belong to root and be writable by nobody else")))
+}
+
+/// The job's environment, with what only this host knows; for root without what could turn a program against it.
+fn environment(context: &Context, identity: &Identity, errand: &Errand<'_>) -> Vec<String> {
+    let mut environment = context.document.environment.clone();
+    let known =
+        [("HOME", &identity.home), ("SHELL", &identity.shell), ("USER", &identity.name), ("LOGNAME", &identity.name)];
+    for (name, value) in known {
+        if variable(&environment, name).is_none() {
+            environment.push(format!("{name}={value}"));
+        }
+    }
+    if identity.uid == 0 && matches!(errand, Errand::Procedure(_)) {
+        environment.retain(|entry| !is_dangerous(entry.split('=').next().unwrap_or_default()));
+        environment.push("PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned());
+    }
+    environment.push(context.marker());
+    environment
+}
+
+fn is_dangerous(name: &str) -> bool {
+    const PREFIXES: [&str; 7] = ["LD_", "LC_", "PERL", "PYTHON", "BASH_FUNC", "RUBY", "GLIBC_"];
+    const NAMES: [&str; 14] = [
+        "PATH",
+        "IFS",
+        "ENV",
+        "BASH_ENV",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "PS4",
+        "CDPATH",
+        "TMPDIR",
+        "LANG",
+        "LANGUAGE",
+        "LOCPATH",
+        "NLSPATH",
+        "GCONV_PATH",
+    ];
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn variable<'a>(environment: &'a [String], name: &str) -> Option<&'a str> {
+    environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn exec_failure(invocation: &Invocation) -> Failure {
+    let Invocation { what, .. } = invocation;
+    let path = what.clone();
+    Failure { failed: Failed::NO_SHELL, text: format!("cannot execute {what:?}"), errno: 0, path }
+}
+
+fn before_job(what: &str, error: io::Error) -> Failure {
+    let errno = error.raw_os_error().unwrap_or(0);
+    Failure { failed: Failed::BEFORE_JOB, text: format!("{what}: {error}"), errno, path: String::new() }
+}
+
+fn refused(text: String) -> Failure {
+    Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() }
+}
+
+fn no_cwd(path: &str, error: io::Error) -> Failure {
+    Failure {
+        failed: Failed::NO_CWD,
+        text: format!("cannot change into the working directory {path:?}: {error}"),
+        errno: error.raw_os_error().unwrap_or(0),
+        path: path.to_owned(),
+    }
+}

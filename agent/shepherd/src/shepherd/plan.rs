@@ -1,0 +1,218 @@
+//! From a start to a program: which file is executed with which arguments.
+
+use crate::account::{self, Identity};
+use crate::sys::Program;
+use proto::launch::{Failed, Failure, Start, StartMode};
+use std::ffi::CString;
+
+/// Where the script of a task is, as its user sees it.
+#[derive(Clone, Debug)]
+pub struct ScriptPlace {
+    /// What becomes `$0` for the script.
+    pub path: String,
+    /// The beginning of the script, at least its first line.
+    pub head: Vec<u8>,
+}
+
+/// A program before it is made ready for execve: the files it may be, and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// The files that are tried.
+    pub paths: Vec<String>,
+    /// The arguments, the first being the name the program sees.
+    pub argv: Vec<String>,
+    /// What a person knows the program as.
+    pub what: String,
+    /// Whether standard input is the script.
+    pub script_on_stdin: bool,
+}
+
+/// What is executed for a start.
+///
+/// # Errors
+/// [`Failed::NO_SHELL`] for a `#!` line that names no program, such as one that ends in CR LF.
+pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &str) -> Result<Invocation, Failure> {
+    match start {
+        Start::Script { shell, login, mode, args } => {
+            let script =
+                script.ok_or_else(|| no_shell("the launch document has a script start but no script".into()))?;
+            script_invocation(shell, *login, *mode, args, script)
+        }
+        Start::Command { shell, login, argv } => {
+            let args = vec!["-c".to_owned(), argv.join(" ")];
+            Ok(by_shell(shell, *login, args))
+        }
+        Start::Direct { argv } => direct(argv, path_variable),
+    }
+}
+
+fn script_invocation(
+    shell: &str,
+    login: bool,
+    mode: StartMode,
+    args: &[String],
+    script: &ScriptPlace,
+) -> Result<Invocation, Failure> {
+    let with_script = |before: Vec<String>| before.into_iter().chain([script.path.clone()]).chain(args.iter().cloned());
+    match mode {
+        StartMode::ScriptFromStdin => {
+            let args = if args.is_empty() { Vec::new() } else { with_stdin_args(args) };
+            Ok(Invocation { script_on_stdin: true, ..by_shell(shell, login, args) })
+        }
+        StartMode::PosixCompliant => Ok(by_shell(shell, login, with_script(Vec::new()).collect())),
+        StartMode::UnixBehavior => match interpreter(&script.head)? {
+            None => Ok(by_shell(shell, false, with_script(Vec::new()).collect())),
+            Some((program, argument)) => {
+                let argv = with_script([program.clone()].into_iter().chain(argument).collect()).collect();
+                Ok(Invocation { what: program.clone(), paths: vec![program], argv, script_on_stdin: false })
+            }
+        },
+    }
+}
+
+fn with_stdin_args(args: &[String]) -> Vec<String> {
+    ["-s".to_owned()].into_iter().chain(args.iter().cloned()).collect()
+}
+
+/// A login shell is one whose name begins with `-`.
+fn by_shell(shell: &str, login: bool, args: Vec<String>) -> Invocation {
+    let base = shell.rsplit('/').next().unwrap_or(shell);
+    let name = if login { format!("-{base}") } else { base.to_owned() };
+    let argv = [name].into_iter().chain(args).collect();
+    Invocation { paths: vec![shell.to_owned()], argv, what: shell.to_owned(), script_on_stdin: false }
+}
+
+fn direct(argv: &[String], path_variable: &str) -> Result<Invocation, Failure> {
+    let program = argv.first().ok_or_else(|| no_shell("the command is empty".into()))?;
+    let paths = if program.contains('/') {
+        vec![program.clone()]
+    } else {
+        let folders = path_variable.split(':').map(|folder| if folder.is_empty() { "." } else { folder });
+        folders.map(|folder| format!("{folder}/{program}")).collect()
+    };
+    Ok(Invocation { paths, argv: argv.to_vec(), what: program.clone(), script_on_stdin: false })
+}
+
+/// The program and the one argument of a `#!` line, as the kernel reads it; `None` without such a line.
+fn interpreter(head: &[u8]) -> Result<Option<(String, Option<String>)>, Failure> {
+    let Some(rest) = head.strip_prefix(b"#!") else { return Ok(None) };
+    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    if line.contains('\r') {
+        return Err(no_shell(format!(
+            "the script's first line {:?} ends in CR LF (a Windows line end), so its interpreter does not exist: convert the \
+             script, for example with dos2unix",
+            format!("#!{line}")
+        )));
+    }
+    let line = line.trim_matches([' ', '\t']);
+    let (program, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+    if program.is_empty() {
+        return Ok(None);
+    }
+    let argument = argument.trim_matches([' ', '\t']);
+    Ok(Some((program.to_owned(), (!argument.is_empty()).then(|| argument.to_owned()))))
+}
+
+/// A procedure or method command: split at blanks, no shell.
+pub fn command_line(command: &str, path_variable: &str) -> Result<Invocation, Failure> {
+    let argv: Vec<String> = command.split_ascii_whitespace().map(str::to_owned).collect();
+    direct(&argv, path_variable)
+}
+
+/// Makes an invocation ready for execve.
+///
+/// # Errors
+/// [`Failed::BEFORE_JOB`] for text with a NUL, which no document can carry.
+pub fn program(invocation: &Invocation, environment: &[String]) -> Result<Program, Failure> {
+    let strings =
+        |texts: &[String]| texts.iter().map(|text| CString::new(text.as_str())).collect::<Result<Vec<_>, _>>();
+    let make = || {
+        Ok::<_, std::ffi::NulError>(Program::new(
+            strings(&invocation.paths)?,
+            strings(&invocation.argv)?,
+            strings(environment)?,
+        ))
+    };
+    make().map_err(|_| Failure {
+        failed: Failed::BEFORE_JOB,
+        text: "an argument or environment entry holds a NUL byte".into(),
+        errno: 0,
+        path: String::new(),
+    })
+}
+
+/// Replaces what only this host knows: a leading `~` or `~user`, and `$HOME`.
+pub fn expand(path: &str, identity: &Identity) -> String {
+    let path = path.replace("$HOME", &identity.home);
+    let Some(rest) = path.strip_prefix('~') else { return path };
+    let (user, tail) = rest.split_once('/').map_or((rest, None), |(user, tail)| (user, Some(tail)));
+    let home = if user.is_empty() { Some(identity.home.clone()) } else { account::home_of(user) };
+    match (home, tail) {
+        (Some(home), Some(tail)) => format!("{home}/{tail}"),
+        (Some(home), None) => home,
+        (None, _) => path,
+    }
+}
+
+fn no_shell(text: String) -> Failure {
+    Failure { failed: Failed::NO_SHELL, text, errno: 0, path: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(head: &str) -> ScriptPlace {
+        ScriptPlace { path: "/spool/7".into(), head: head.as_bytes().to_vec() }
+    }
+
+    fn argv(mode: StartMode, login: bool, head: &str) -> (String, Vec<String>) {
+        let start = Start::Script { shell: "/bin/sh".into(), login, mode, args: vec!["a b".into()] };
+        let invocation = invocation(&start, Some(&script(head)), "").expect("a program");
+        (invocation.paths[0].clone(), invocation.argv)
+    }
+
+    #[test]
+    fn the_first_line_counts_only_under_unix_behavior() {
+        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+        let cases = [
+            (
+                StartMode::UnixBehavior,
+                false,
+                "#!/bin/bash -l\n",
+                "/bin/bash",
+                vec!["/bin/bash", "-l", "/spool/7", "a b"],
+            ),
+            (StartMode::UnixBehavior, false, "#! /bin/csh\nx", "/bin/csh", vec!["/bin/csh", "/spool/7", "a b"]),
+            (StartMode::UnixBehavior, true, "echo\n", "/bin/sh", vec!["sh", "/spool/7", "a b"]),
+            (StartMode::PosixCompliant, true, "#!/bin/bash\n", "/bin/sh", vec!["-sh", "/spool/7", "a b"]),
+            (StartMode::ScriptFromStdin, false, "echo\n", "/bin/sh", vec!["sh", "-s", "a b"]),
+        ];
+        for (mode, login, head, program, expected) in cases {
+            assert_eq!(argv(mode, login, head), (program.to_owned(), words(&expected)), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn a_windows_line_end_is_named() {
+        let failure = interpreter(b"#!/bin/bash\r\necho\r\n").expect_err("refused");
+        assert!(failure.text.contains("CR LF") && failure.failed == Failed::NO_SHELL, "{}", failure.text);
+    }
+
+    #[test]
+    fn commands_without_a_slash_are_looked_up_in_the_jobs_path() {
+        let start = Start::Direct { argv: vec!["tool".into()] };
+        let found = invocation(&start, None, "/a::/b").expect("a program");
+        assert_eq!(found.paths, ["/a/tool", "./tool", "/b/tool"]);
+    }
+
+    #[test]
+    fn home_is_replaced_where_it_stands() {
+        let mut identity = account::by_number(1);
+        identity.home = "/home/u".into();
+        for (path, expected) in [("$HOME/x", "/home/u/x"), ("~/x", "/home/u/x"), ("~", "/home/u"), ("/a~", "/a~")] {
+            assert_eq!(expand(path, &identity), expected);
+        }
+    }
+}

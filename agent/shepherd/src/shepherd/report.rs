@@ -1,0 +1,143 @@
+//! What a child tells its shepherd between fork and execve, over a pipe that execve closes.
+//!
+//! `L` index errno: a limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve comes
+//! next. `X` errno failure: execve failed. So `G` at the end means that the program runs, and silence that the child died. The writer allocates nothing, since an address-space limit may be in force already.
+
+use proto::launch::pairs::Record;
+use proto::launch::{Failed, Failure, ProcessLimit, RefusedLimit};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// The child's side.
+pub struct Reporter {
+    pipe: OwnedFd,
+}
+
+impl Reporter {
+    /// Wraps the writing end.
+    pub fn new(pipe: OwnedFd) -> Self {
+        Reporter { pipe }
+    }
+
+    /// The set-up failed.
+    pub fn failed(&self, failure: &Failure) {
+        self.write(b"F");
+        self.write(&failure.encode());
+    }
+
+    /// `setrlimit` refused a limit of the document.
+    pub fn limit_refused(&self, index: usize, errno: i32) {
+        let [a, b, c, d] = errno.to_le_bytes();
+        self.write(&[b'L', index as u8, a, b, c, d]);
+    }
+
+    /// The next call is execve.
+    pub fn executing(&self) {
+        self.write(b"G");
+    }
+
+    /// execve failed; `failure` was encoded before.
+    pub fn exec_failed(&self, errno: i32, failure: &[u8]) {
+        let [a, b, c, d] = errno.to_le_bytes();
+        self.write(&[b'X', a, b, c, d]);
+        self.write(failure);
+    }
+
+    /// A step between the limits and execve failed.
+    pub fn step_failed(&self, errno: i32) {
+        let [a, b, c, d] = errno.to_le_bytes();
+        self.write(&[b'Y', a, b, c, d]);
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        // A shepherd that is gone cannot be told; the child ends in any case.
+        let _ = nix::unistd::write(&self.pipe, bytes);
+    }
+}
+
+/// What a child reported.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetupReport {
+    /// Limits that were refused.
+    pub refused: Vec<RefusedLimit>,
+    /// Why the program does not run; `None` if it does.
+    pub failure: Option<Failure>,
+}
+
+/// Reads everything that came over the pipe until it was closed.
+pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
+    let mut report = SetupReport::default();
+    let mut executing = false;
+    while let Some((&tag, rest)) = bytes.split_first() {
+        match (tag, rest) {
+            (b'L', [index, a, b, c, d, rest @ ..]) => {
+                let errno = i32::from_le_bytes([*a, *b, *c, *d]);
+                if let Some(&ProcessLimit { resource, soft, hard }) = limits.get(usize::from(*index)) {
+                    report.refused.push(RefusedLimit { resource, soft, hard, errno });
+                }
+                bytes = rest;
+            }
+            (b'G', rest) => {
+                executing = true;
+                bytes = rest;
+            }
+            (b'F', failure) => {
+                report.failure = Some(Failure::decode(failure).unwrap_or_else(|_| unknown(0)));
+                return report;
+            }
+            (b'X', [a, b, c, d, failure @ ..]) => {
+                report.failure = Some(exec_failure(i32::from_le_bytes([*a, *b, *c, *d]), failure));
+                return report;
+            }
+            (b'Y', [a, b, c, d, ..]) => {
+                report.failure = Some(unknown(i32::from_le_bytes([*a, *b, *c, *d])));
+                return report;
+            }
+            _ => {
+                report.failure = Some(unknown(0));
+                return report;
+            }
+        }
+    }
+    if !executing {
+        let text = "the child died before it could execute the program".to_owned();
+        report.failure = Some(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() });
+    }
+    report
+}
+
+fn exec_failure(errno: i32, failure: &[u8]) -> Failure {
+    let mut failure = Failure::decode(failure).unwrap_or_else(|_| unknown(errno));
+    failure.errno = errno;
+    failure.text = format!("{}: {}", failure.text, io::Error::from_raw_os_error(errno));
+    failure
+}
+
+fn unknown(errno: i32) -> Failure {
+    let text = format!("the last step before execve failed: {}", io::Error::from_raw_os_error(errno));
+    Failure { failed: Failed::BEFORE_JOB, text, errno, path: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::launch::{Bound, Resource};
+
+    #[test]
+    fn refused_limits_and_the_failure_of_execve_are_both_read() {
+        let limit = ProcessLimit { resource: Resource::Core, soft: Bound::Infinity, hard: Bound::Infinity };
+        let failure = Failure { failed: 27, text: "cannot execute".into(), errno: 0, path: "/x".into() };
+        let mut bytes = vec![b'L', 0, 1, 0, 0, 0, b'G', b'X', 2, 0, 0, 0];
+        bytes.extend_from_slice(&failure.encode());
+        let report = parse(&bytes, &[limit]);
+        assert_eq!(report.refused.len(), 1);
+        let failure = report.failure.expect("a failure");
+        assert_eq!((failure.failed, failure.errno), (27, 2));
+    }
+
+    #[test]
+    fn only_the_last_word_before_execve_means_that_the_program_runs() {
+        assert_eq!(parse(b"G", &[]), SetupReport::default());
+        assert!(parse(&[], &[]).failure.is_some());
+    }
+}

@@ -1,0 +1,555 @@
+//! The loop of a shepherd: procedures, the job, its limits and orders, its end, the result.
+//!
+//! One poll(2) over SIGCHLD, the peers and the nearest deadline. Deadlines are on `CLOCK_BOOTTIME`: after a suspend of the
+//! machine the next wake-up, at most ten seconds away, finds them passed.
+
+use super::child::{self, Errand};
+use super::ending::{Action, Ending};
+use super::evidence::{self, Facts};
+use super::peers::Peers;
+use super::report::{self, SetupReport};
+use super::sampler::{self, Sampler};
+use super::{Context, tmpdir};
+use crate::proc::{self, ProcessStat};
+use crate::sys::{self, Fork, Wait, Waited};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::WaitStatus;
+use nix::unistd::{Pid, pipe2};
+use proto::launch::{
+    Cause, Evidence, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd,
+    ProcedureKind, RefusedLimit, Request, Start, TaskUsage,
+};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// Milliseconds that a child may take from fork to execve: the name service and the user's file systems answer within it.
+const SETUP_DEADLINE_MS: u64 = 60_000;
+
+/// The longest sleep, so that a clock that went on during a suspend of the machine is noticed.
+const LONGEST_SLEEP_MS: u64 = 10_000;
+
+/// The first sample of a task under limits comes this soon; the distance doubles up to the interval.
+const FIRST_SAMPLE_MS: u64 = 100;
+
+/// Supervises one task.
+pub struct Supervisor<'a> {
+    context: &'a Context,
+    peers: Peers,
+    children: SignalFd,
+    ending: Ending,
+    sampler: Sampler,
+    job: Option<Running>,
+    limit: Option<LimitHit>,
+    soft_hit: Option<LimitHit>,
+    ordered: bool,
+    refused: Vec<RefusedLimit>,
+    procedures: Vec<ProcedureEnd>,
+}
+
+/// The job after its execve.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    pid: i32,
+    started_boot_ms: u64,
+    next_sample: u64,
+    sample_step: u64,
+}
+
+/// How a child of any kind ended.
+enum ChildEnd {
+    /// It never reached execve.
+    NotStarted(Failure),
+    /// It ran and ended.
+    Ended(Box<Waited>),
+}
+
+impl<'a> Supervisor<'a> {
+    /// Prepares the loop.
+    ///
+    /// # Errors
+    /// Those of signalfd(2).
+    pub fn new(context: &'a Context, control: UnixStream) -> io::Result<Self> {
+        let mask = SigSet::from(Signal::SIGCHLD);
+        mask.thread_block()?;
+        Ok(Supervisor {
+            context,
+            peers: Peers::new(control, &context.dir.file("sock")),
+            children: SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?,
+            ending: Ending::default(),
+            sampler: Sampler::new(&context.document, sys::boot_ms()),
+            job: None,
+            limit: None,
+            soft_hit: None,
+            ordered: false,
+            refused: Vec::new(),
+            procedures: Vec::new(),
+        })
+    }
+
+    /// Runs the task to its end and leaves its result.
+    ///
+    /// # Errors
+    /// Those of writing the result; the launcher then records a dead shepherd.
+    pub fn run(mut self) -> io::Result<()> {
+        let document = &self.context.document;
+        let mut started_pe = false;
+        let before = self
+            .procedure(ProcedureKind::Prolog, document.prolog.as_ref())
+            .and_then(|()| {
+                started_pe = true;
+                self.procedure(ProcedureKind::PeStart, document.pe_start.as_ref())
+            })
+            .and_then(|()| self.not_ordered_away());
+        let (cause, usage, wallclock_ms) = match before {
+            Err(failure) => (Cause::FailedToStart(failure), TaskUsage::default(), 0),
+            Ok(()) => self.run_job()?,
+        };
+        let stop = document.pe_stop.as_ref().filter(|_| started_pe);
+        let after_pe = self.procedure(ProcedureKind::PeStop, stop);
+        let after = after_pe.and(self.procedure(ProcedureKind::Epilog, document.epilog.as_ref())).err();
+        self.clean();
+        self.finish(cause, after, usage, wallclock_ms)
+    }
+
+    fn not_ordered_away(&self) -> Result<(), Failure> {
+        if !self.ending.has_begun() {
+            return Ok(());
+        }
+        let text = "the task was ended by an order before its job started".to_owned();
+        Err(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() })
+    }
+
+    fn run_job(&mut self) -> io::Result<(Cause, TaskUsage, u64)> {
+        self.sampler = Sampler::new(&self.context.document, sys::boot_ms());
+        let main = match self.run_child(&Errand::Job, None)? {
+            ChildEnd::NotStarted(failure) => return Ok((Cause::FailedToStart(failure), TaskUsage::default(), 0)),
+            ChildEnd::Ended(main) => main,
+        };
+        let oom_kills = self.context.cgroup.as_ref().map_or(0, |cgroup| cgroup.oom_kills());
+        self.end_remains()?;
+        let started = self.job.map_or(0, |job| job.started_boot_ms);
+        let wallclock_ms = sys::boot_ms().saturating_sub(started);
+        let cause = cause_of(main.status);
+        let usage = self.sampler.finish(&main);
+        if self.limit.is_none() && !self.ordered {
+            let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
+            self.limit = evidence::judge(&Facts {
+                document: &self.context.document,
+                cause: &cause,
+                usage: &usage,
+                main_cpu_s: cpu_us / 1_000_000,
+                peaks: self.sampler.peaks(),
+                soft: self.soft_hit.as_ref(),
+                oom_kills,
+            });
+        }
+        Ok((cause, usage, wallclock_ms))
+    }
+
+    /// Runs a procedure and applies the exit code rules of CATALOGUE EXE-03.
+    fn procedure(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
+        let Some(procedure) = procedure else { return Ok(()) };
+        let timeout_ms = (procedure.timeout_s > 0).then(|| u64::from(procedure.timeout_s) * 1000);
+        let ended = self.run_child(&Errand::Procedure(procedure), timeout_ms);
+        // What a procedure leaves behind must not run beside the job.
+        let ended = ended.and_then(|ended| self.end_remains().map(|()| ended));
+        let code = failed_code(kind);
+        let name = kind.as_str();
+        let status = match ended {
+            Err(error) => return Err(procedure_failure(code, format!("{name}: {error}"))),
+            Ok(ChildEnd::NotStarted(failure)) => return Err(Failure { failed: code, ..failure }),
+            Ok(ChildEnd::Ended(waited)) => shell_status(&cause_of(waited.status)),
+        };
+        self.procedures.push(ProcedureEnd { kind, status });
+        match status {
+            0 => Ok(()),
+            99 => Err(procedure_failure(Failed::RESCHEDULE, format!("{name} asked to reschedule (exit 99)"))),
+            100 => Err(procedure_failure(Failed::APPLICATION_ERROR, format!("{name} reported an error (exit 100)"))),
+            status => Err(procedure_failure(code, format!("{name} {:?} ended with {status}", procedure.command))),
+        }
+    }
+
+    /// Forks a child for the errand and attends to everything until it ends.
+    fn run_child(&mut self, errand: &Errand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
+        let (pid, setup) = spawn(self.context, errand)?;
+        let SetupReport { refused, failure } = self.await_setup(pid, setup);
+        let is_job = matches!(errand, Errand::Job);
+        if is_job {
+            self.refused = refused;
+        }
+        if is_job && failure.is_none() {
+            self.job_started(pid);
+        }
+        let deadline = timeout_ms.map(|ms| sys::boot_ms() + ms);
+        let waited = self.attend(pid, deadline)?;
+        Ok(match failure {
+            Some(failure) => ChildEnd::NotStarted(failure),
+            None => ChildEnd::Ended(waited),
+        })
+    }
+
+    fn job_started(&mut self, pid: i32) {
+        let now = sys::boot_ms();
+        let interval = u64::from(self.context.document.sample_interval_ms);
+        let first = if interval == 0 { u64::MAX } else { FIRST_SAMPLE_MS.min(interval) };
+        self.job =
+            Some(Running { pid, started_boot_ms: now, next_sample: now.saturating_add(first), sample_step: first });
+        let key = self.context.document.key;
+        self.peers.tell(&Notice::Executed { key, pid, boot_ms: now });
+    }
+
+    /// Waits until execve has closed the pipe, or the child said why not.
+    fn await_setup(&mut self, pid: i32, pipe: OwnedFd) -> SetupReport {
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 1024];
+        let deadline = sys::boot_ms() + SETUP_DEADLINE_MS;
+        loop {
+            let left = deadline.saturating_sub(sys::boot_ms());
+            let mut wait = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut wait, PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX)) {
+                Ok(0) => return self.setup_hangs(pid),
+                Err(Errno::EINTR) => continue,
+                Ok(_) | Err(_) => {}
+            }
+            match nix::unistd::read(&pipe, &mut chunk) {
+                Ok(0) => return report::parse(&bytes, &self.context.document.limits),
+                Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+                Err(Errno::EINTR) => {}
+                Err(errno) => return SetupReport { failure: Some(hung(&errno.to_string())), ..SetupReport::default() },
+            }
+        }
+    }
+
+    fn setup_hangs(&mut self, pid: i32) -> SetupReport {
+        if let Some(process) = proc::stat(pid) {
+            proc::signal(&process, libc::SIGKILL);
+        }
+        let why = "the name service or a file system of the user did not answer in time";
+        SetupReport { failure: Some(hung(why)), ..SetupReport::default() }
+    }
+
+    /// The loop itself: until child `pid` has ended.
+    fn attend(&mut self, pid: i32, mut deadline: Option<u64>) -> io::Result<Box<Waited>> {
+        loop {
+            // First reap: a short job has often ended before the first wait.
+            if let Some(waited) = self.reap(pid) {
+                return Ok(waited);
+            }
+            let now = sys::boot_ms();
+            if deadline.is_some_and(|at| at <= now) {
+                deadline = None;
+                self.act(Action::Kill);
+            }
+            self.keep_limits(now);
+            for action in self.ending.due(now) {
+                self.act(action);
+            }
+            let next = self.next_deadline(deadline);
+            self.sleep_until(next)?;
+            self.obey();
+        }
+    }
+
+    /// Reaps everything that has ended; answers when the child that is waited for is among it.
+    fn reap(&mut self, pid: i32) -> Option<Box<Waited>> {
+        let mut found = None;
+        while let Wait::Ended(waited) = sys::wait_any() {
+            self.sampler.add_reaped(&waited);
+            if waited.pid == pid {
+                found = Some(waited);
+            }
+        }
+        found
+    }
+
+    fn next_deadline(&self, other: Option<u64>) -> u64 {
+        let job = self.job.as_ref().map(|job| {
+            let limits = &self.context.document.task_limits;
+            let at = |limit: Option<u64>| limit.map(|s| job.started_boot_ms.saturating_add(s.saturating_mul(1000)));
+            let clock = [at(limits.h_rt_s), at(limits.s_rt_s)].into_iter().flatten();
+            let clock = clock.filter(|_| !self.ending.has_begun()).min().unwrap_or(u64::MAX);
+            clock.min(job.next_sample)
+        });
+        job.into_iter().chain(other).chain(self.ending.next_at()).min().unwrap_or(u64::MAX)
+    }
+
+    fn sleep_until(&mut self, at: u64) -> io::Result<()> {
+        let left = at.saturating_sub(sys::boot_ms()).min(LONGEST_SLEEP_MS);
+        let timeout = PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX);
+        {
+            let fds = [self.children.as_fd()].into_iter().chain(self.peers.descriptors());
+            let mut wait: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+            match poll(&mut wait, timeout) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        while let Ok(Some(_)) = self.children.read_signal() {}
+        Ok(())
+    }
+
+    fn obey(&mut self) {
+        let key = self.context.document.key;
+        let greeting =
+            self.job.as_ref().map(|job| Notice::Executed { key, pid: job.pid, boot_ms: job.started_boot_ms });
+        let now = sys::boot_ms();
+        for request in self.peers.receive(greeting.as_ref()) {
+            // A shepherd serves one task and one kind of request; the launcher keeps the others.
+            if let Request::Signal { order, .. } = request {
+                self.ordered |= matches!(order, Order::Terminate | Order::Kill);
+                for action in self.ending.order(order, &self.context.document.termination, now) {
+                    self.act(action);
+                }
+            }
+        }
+    }
+
+    fn keep_limits(&mut self, now: u64) {
+        let Some(mut job) = self.job else { return };
+        self.keep_clock(&job, now);
+        if now < job.next_sample {
+            return;
+        }
+        self.sampler.sample(now);
+        self.keep_sampled();
+        let interval = u64::from(self.context.document.sample_interval_ms);
+        if job.sample_step >= interval {
+            let notice = Notice::Usage { key: self.context.document.key, usage: *self.sampler.usage() };
+            self.peers.tell(&notice);
+        }
+        job.sample_step = (job.sample_step * 2).min(interval);
+        job.next_sample =
+            now + if self.is_near_a_limit() { job.sample_step.min(FIRST_SAMPLE_MS) } else { job.sample_step };
+        self.job = Some(job);
+    }
+
+    fn keep_clock(&mut self, job: &Running, now: u64) {
+        if self.ending.has_begun() {
+            return;
+        }
+        let limits = &self.context.document.task_limits;
+        let termination = &self.context.document.termination;
+        let ran_s = now.saturating_sub(job.started_boot_ms) / 1000;
+        let reached = |limit: Option<u64>| limit.filter(|&limit| ran_s >= limit);
+        let (name, bound, actions) = if let Some(bound) = reached(limits.h_rt_s) {
+            ("h_rt", bound, self.ending.begin(termination, now))
+        } else if let Some(bound) = reached(limits.s_rt_s) {
+            ("s_rt", bound, self.ending.begin_soft(termination, now))
+        } else {
+            return;
+        };
+        self.blame(evidence::hit(name, bound, ran_s, Evidence::Certain));
+        actions.into_iter().for_each(|action| self.act(action));
+    }
+
+    /// Compares the sample with the limits of the whole task.
+    fn keep_sampled(&mut self) {
+        let usage = *self.sampler.usage();
+        let limits = self.context.document.task_limits;
+        let hard = [
+            ("h_vmem", limits.h_vmem_bytes, usage.maxvmem_bytes),
+            ("h_rss", limits.h_rss_bytes, usage.maxrss_bytes),
+            ("h_cpu", limits.h_cpu_s, usage.cpu_ms / 1000),
+        ];
+        if let Some(hit) = first_over(&hard) {
+            self.blame(hit);
+            let now = sys::boot_ms();
+            for action in self.ending.order(Order::Kill, &self.context.document.termination, now) {
+                self.act(action);
+            }
+            return;
+        }
+        let soft = [
+            ("s_vmem", limits.s_vmem_bytes, usage.vmem_bytes),
+            ("s_rss", limits.s_rss_bytes, usage.rss_bytes),
+            ("s_cpu", limits.s_cpu_s, usage.cpu_ms / 1000),
+        ];
+        if let Some(hit) = first_over(&soft) {
+            self.soft_hit.get_or_insert(hit);
+            self.act(Action::Signal(libc::SIGXCPU));
+        }
+    }
+
+    fn is_near_a_limit(&self) -> bool {
+        let usage = self.sampler.usage();
+        let limits = &self.context.document.task_limits;
+        let near = |limit: Option<u64>, value: u64| limit.is_some_and(|limit| value > limit - limit / 4);
+        near(limits.h_vmem_bytes, usage.vmem_bytes) || near(limits.h_rss_bytes, usage.rss_bytes)
+    }
+
+    /// The first limit that was reached is the one that counts.
+    fn blame(&mut self, hit: LimitHit) {
+        self.limit.get_or_insert(hit);
+    }
+
+    fn act(&mut self, action: Action) {
+        let termination = &self.context.document.termination;
+        match action {
+            Action::Announce(signal) => self.announce(signal),
+            Action::Signal(signal) => signal_all(&everyone(), signal),
+            Action::Kill => self.kill_all(),
+            Action::Terminate => match &termination.terminate {
+                Method::Default => self.kill_all(),
+                method => self.apply(method, libc::SIGKILL),
+            },
+            Action::Suspend => self.apply(&termination.suspend, libc::SIGSTOP),
+            Action::Resume => self.apply(&termination.resume, libc::SIGCONT),
+        }
+    }
+
+    /// An announcement is for the program. The shell that only waits for a command would die of it and take the program
+    /// along, so it is left out.
+    fn announce(&self, signal: i32) {
+        let mut processes = everyone();
+        let is_wrapped = matches!(self.context.document.start, Start::Command { .. });
+        if let Some(job) = self.job.filter(|_| is_wrapped && processes.len() > 1) {
+            processes.retain(|process| process.pid != job.pid);
+        }
+        signal_all(&processes, signal);
+    }
+
+    fn apply(&self, method: &Method, default_signal: i32) {
+        match method {
+            Method::Default => signal_all(&everyone(), default_signal),
+            Method::Signal(signal) => signal_all(&everyone(), *signal),
+            Method::Command(command) => {
+                let pid = self.job.map_or(0, |job| job.pid);
+                let command = command.replace("$job_pid", &pid.to_string());
+                // The method is a child like any other: reaped by the loop, ended with the task.
+                if let Err(error) = spawn(self.context, &Errand::Method(&command)) {
+                    eprintln!("gridwright-shepherd: task {}: {command}: {error}", self.context.document.key);
+                }
+            }
+        }
+    }
+
+    fn kill_all(&self) {
+        if let Some(cgroup) = &self.context.cgroup {
+            cgroup.kill();
+        }
+        // A process that forks while the others die is found by the next walk.
+        for _ in 0..100 {
+            let left = everyone();
+            if left.is_empty() {
+                return;
+            }
+            signal_all(&left, libc::SIGKILL);
+        }
+    }
+
+    /// Kills and reaps every descendant: a subreaper without children is the proof that nothing is left.
+    fn end_remains(&mut self) -> io::Result<()> {
+        loop {
+            loop {
+                match sys::wait_any() {
+                    Wait::Ended(waited) => self.sampler.add_reaped(&waited),
+                    Wait::NoChild => return Ok(()),
+                    Wait::StillRunning => break,
+                }
+            }
+            self.kill_all();
+            self.sleep_until(sys::boot_ms() + 100)?;
+        }
+    }
+
+    fn clean(&self) {
+        let document = &self.context.document;
+        if let Some(tmpdir) = &document.tmpdir
+            && let Err(error) = tmpdir::remove(tmpdir, document.account.uid, document.account.gid)
+        {
+            eprintln!("gridwright-shepherd: task {}: {}/{}: {error}", document.key, tmpdir.base, tmpdir.name);
+        }
+        if let Some(cgroup) = &self.context.cgroup {
+            cgroup.remove();
+        }
+    }
+
+    fn finish(mut self, cause: Cause, after: Option<Failure>, usage: TaskUsage, wallclock_ms: u64) -> io::Result<()> {
+        let document = &self.context.document;
+        let result = LaunchResult {
+            key: document.key,
+            cause,
+            after,
+            executed: self.job.is_some(),
+            ordered: self.ordered,
+            limit: self.limit.take(),
+            refused_limits: std::mem::take(&mut self.refused),
+            procedures: std::mem::take(&mut self.procedures),
+            usage,
+            wallclock_ms,
+            started_boot_ms: self.job.map_or(0, |job| job.started_boot_ms),
+            ended_boot_ms: sys::boot_ms(),
+            boot_id: self.context.boot_id.clone(),
+        };
+        self.context.dir.write_result(&result)?;
+        if !document.keep_active {
+            self.context.dir.clean_active();
+        }
+        self.peers.tell_last(&Notice::Ended(Box::new(result)));
+        Ok(())
+    }
+}
+
+fn spawn(context: &Context, errand: &Errand<'_>) -> io::Result<(i32, OwnedFd)> {
+    let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+    let me = std::process::id() as i32;
+    match sys::fork()? {
+        Fork::Child => child::run(context, errand, write, me),
+        Fork::Parent(pid) => Ok((pid, read)),
+    }
+}
+
+/// Every live process of the task.
+fn everyone() -> Vec<ProcessStat> {
+    proc::descendants(std::process::id() as i32)
+}
+
+fn signal_all(processes: &[ProcessStat], signal: i32) {
+    processes.iter().for_each(|process| proc::signal(process, signal));
+}
+
+fn first_over(limits: &[(&str, Option<u64>, u64)]) -> Option<LimitHit> {
+    limits.iter().find_map(|&(name, bound, reached)| {
+        let bound = bound.filter(|&bound| reached > bound || (reached == bound && name.ends_with("cpu")))?;
+        Some(evidence::hit(name, bound, reached, Evidence::Certain))
+    })
+}
+
+fn cause_of(status: i32) -> Cause {
+    match WaitStatus::from_raw(Pid::from_raw(1), status) {
+        Ok(WaitStatus::Signaled(_, signal, core)) => Cause::Signalled { signal: signal as i32, core },
+        Ok(WaitStatus::Exited(_, code)) => Cause::Exited(code as u8),
+        // A real-time signal is no `Signal` of nix.
+        _ => Cause::Signalled { signal: status & 0x7f, core: status & 0x80 != 0 },
+    }
+}
+
+fn shell_status(cause: &Cause) -> i32 {
+    match cause {
+        Cause::Exited(code) => i32::from(*code),
+        Cause::Signalled { signal, .. } => 128 + signal,
+        Cause::FailedToStart(_) | Cause::ShepherdDied => -1,
+    }
+}
+
+fn failed_code(kind: ProcedureKind) -> u8 {
+    match kind {
+        ProcedureKind::Prolog => Failed::PROLOG,
+        ProcedureKind::PeStart => Failed::PE_START,
+        ProcedureKind::PeStop => Failed::PE_STOP,
+        ProcedureKind::Epilog => Failed::EPILOG,
+    }
+}
+
+fn procedure_failure(failed: u8, text: String) -> Failure {
+    Failure { failed, text, errno: 0, path: String::new() }
+}
+
+fn hung(why: &str) -> Failure {
+    let text = format!("the job could not be prepared: {why}");
+    Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() }
+}

@@ -1,0 +1,169 @@
+//! The task's temporary directory: made and removed under the user's uid, following no links.
+
+use crate::sys;
+use nix::dir::{Dir, Type};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use proto::launch::{Failed, Failure, TmpDir};
+use std::ffi::CStr;
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The directory's path; `None` for a name that leaves the base.
+pub fn path(tmpdir: &TmpDir) -> Option<PathBuf> {
+    let name = tmpdir.name.as_str();
+    let plain = !name.is_empty() && name != "." && name != ".." && !name.contains('/');
+    plain.then(|| Path::new(&tmpdir.base).join(name))
+}
+
+/// Makes the directory as this process's user. One that a step before made is taken, if it is the user's own.
+///
+/// # Errors
+/// [`Failed::BEFORE_JOB`] with the path.
+pub fn create(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
+    let cannot = |text: String, errno: i32| Failure {
+        failed: Failed::BEFORE_JOB,
+        text: format!("cannot make the temporary directory {}/{}: {text}", tmpdir.base, tmpdir.name),
+        errno,
+        path: tmpdir.base.clone(),
+    };
+    let path = path(tmpdir).ok_or_else(|| cannot("its name is not a plain name".into(), 0))?;
+    match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() && found.uid() == uid => Ok(()),
+            _ => Err(cannot("something that is not the user's is there".into(), libc::EEXIST)),
+        },
+        other => other.map_err(|error| cannot(error.to_string(), error.raw_os_error().unwrap_or(0))),
+    }
+}
+
+/// The depth to which directories are held open at once; deeper ones are moved up first.
+const MAX_DEPTH: usize = 64;
+
+/// Removes the directory with the file permissions of `uid`. What cannot be removed stays.
+///
+/// # Errors
+/// The first error that was not "not there".
+pub fn remove(tmpdir: &TmpDir, uid: u32, gid: u32) -> io::Result<()> {
+    let Some(path) = path(tmpdir) else { return Ok(()) };
+    let before = sys::file_uid();
+    sys::set_file_ids(uid, gid);
+    let outcome = remove_tree(&path);
+    sys::set_file_ids(before, nix::unistd::Gid::effective().as_raw());
+    outcome
+}
+
+fn remove_tree(path: &Path) -> io::Result<()> {
+    // An empty directory, the common case, costs one call.
+    match fs::remove_dir(path) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        other => return other,
+    }
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let top = nix::fcntl::open(path, flags, Mode::empty())?;
+    Sweep { top: &top, moved: 0 }.empty(&top, 0)?;
+    fs::remove_dir(path)
+}
+
+/// One removal; counts the directories moved up, each of which needs a name of its own.
+struct Sweep<'a> {
+    top: &'a OwnedFd,
+    moved: u64,
+}
+
+impl Sweep<'_> {
+    /// Empties a directory, again while deeper ones are moved into it.
+    fn empty(&mut self, folder: &OwnedFd, depth: usize) -> io::Result<()> {
+        loop {
+            let moved_before = self.moved;
+            for (name, kind) in entries(folder)? {
+                self.remove_entry(folder, &name, kind, depth)?;
+            }
+            if depth > 0 || self.moved == moved_before {
+                return Ok(());
+            }
+        }
+    }
+
+    fn remove_entry(&mut self, folder: &OwnedFd, name: &CStr, is_folder: bool, depth: usize) -> io::Result<()> {
+        if !is_folder {
+            return Ok(unlinkat(folder, name, UnlinkatFlags::NoRemoveDir)?);
+        }
+        match unlinkat(folder, name, UnlinkatFlags::RemoveDir) {
+            Err(Errno::ENOTEMPTY | Errno::EEXIST) => {}
+            other => return Ok(other?),
+        }
+        if depth >= MAX_DEPTH {
+            self.moved += 1;
+            let up = format!(".gridwright-removed-{}", self.moved);
+            return Ok(renameat(folder, name, self.top, up.as_str())?);
+        }
+        let inner = openat(
+            folder,
+            name,
+            OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC,
+            Mode::empty(),
+        )?;
+        self.empty(&inner, depth + 1)?;
+        Ok(unlinkat(folder, name, UnlinkatFlags::RemoveDir)?)
+    }
+}
+
+fn entries(folder: &OwnedFd) -> io::Result<Vec<(std::ffi::CString, bool)>> {
+    let mut listing = Dir::from_fd(folder.try_clone()?)?;
+    let mut found = Vec::new();
+    for entry in listing.iter() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_bytes() != b"." && name.to_bytes() != b".." {
+            let is_folder = match entry.file_type() {
+                Some(kind) => kind == Type::Directory,
+                None => is_directory(folder, name)?,
+            };
+            found.push((name.to_owned(), is_folder));
+        }
+    }
+    Ok(found)
+}
+
+fn is_directory(folder: &OwnedFd, name: &CStr) -> io::Result<bool> {
+    let found = fstatat(folder.as_fd(), name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    Ok(SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deep_tree_with_links_goes_and_what_the_links_name_stays() {
+        let base = std::env::temp_dir().join(format!("gridwright-tmpdir-{}", std::process::id()));
+        fs::create_dir_all(base.join("kept")).expect("made");
+        fs::write(base.join("kept/file"), "x").expect("written");
+        let mut deep = base.join("7.1.all.q");
+        fs::create_dir(&deep).expect("made");
+        std::os::unix::fs::symlink(base.join("kept"), deep.join("link")).expect("linked");
+        for _ in 0..200 {
+            deep = deep.join("d");
+            fs::create_dir(&deep).expect("made");
+        }
+        let tmpdir = TmpDir { base: base.to_string_lossy().into_owned(), name: "7.1.all.q".into() };
+        let ids = (nix::unistd::Uid::effective().as_raw(), nix::unistd::Gid::effective().as_raw());
+        remove(&tmpdir, ids.0, ids.1).expect("removed");
+        assert!(!base.join("7.1.all.q").exists() && base.join("kept/file").exists());
+        fs::remove_dir_all(&base).expect("cleaned");
+    }
+
+    #[test]
+    fn names_that_leave_the_base_are_refused() {
+        for name in ["", "..", "a/b", "."] {
+            assert!(create(&TmpDir { base: "/tmp".into(), name: name.into() }, 0).is_err(), "{name}");
+        }
+    }
+}

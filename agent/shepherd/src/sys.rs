@@ -1,0 +1,325 @@
+//! System calls that nix does not offer safely, each wrapped so that callers need no `unsafe`.
+//!
+//! Nothing here decides anything. Every wrapper turns -1 into an error with errno.
+
+use nix::errno::Errno;
+use proto::launch::{Bound, Resource};
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Milliseconds of `CLOCK_BOOTTIME`, which goes on while the machine sleeps.
+pub fn boot_ms() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the call to fill.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
+    assert_eq!(status, 0, "CLOCK_BOOTTIME exists since Linux 2.6.39");
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+/// Which side of a fork this is.
+pub enum Fork {
+    /// The new process.
+    Child,
+    /// The old process, with the pid of the new one.
+    Parent(i32),
+}
+
+/// fork(2) in a process with a single thread.
+///
+/// # Errors
+/// EAGAIN and ENOMEM.
+pub fn fork() -> io::Result<Fork> {
+    // SAFETY: launcher and shepherd have one thread, so the child may allocate and run any code.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Ok(Fork::Parent(pid)),
+    }
+}
+
+/// Ends this process at once, without destructors: the end of every forked child.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit has no preconditions.
+    unsafe { libc::_exit(code) }
+}
+
+/// What wait4(2) says about a child.
+#[derive(Clone, Copy)]
+pub struct Waited {
+    /// The child.
+    pub pid: i32,
+    /// The raw wait status.
+    pub status: i32,
+    /// What the child and all it waited for used.
+    pub rusage: libc::rusage,
+}
+
+/// The answer of [`wait_any`].
+pub enum Wait {
+    /// A child ended and was reaped.
+    Ended(Box<Waited>),
+    /// There are children, none has ended.
+    StillRunning,
+    /// There is no child at all: for a subreaper the proof that every descendant is gone.
+    NoChild,
+}
+
+/// Reaps one child that has ended, without waiting.
+pub fn wait_any() -> Wait {
+    let mut status = 0;
+    // SAFETY: rusage is plain integers, for which zero is valid.
+    let mut rusage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live values of the right type.
+    let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, &mut rusage) };
+    match pid {
+        0 => Wait::StillRunning,
+        -1 => Wait::NoChild,
+        pid => Wait::Ended(Box::new(Waited { pid, status, rusage })),
+    }
+}
+
+/// Makes orphaned descendants children of this process.
+///
+/// # Errors
+/// None is known; kernels before 3.4.
+pub fn become_subreaper() -> io::Result<()> {
+    prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
+}
+
+/// Asks for `signal` when the parent dies. Tied to the parent's thread and cleared by a change of uid.
+///
+/// # Errors
+/// None for a valid signal.
+pub fn set_parent_death_signal(signal: i32) -> io::Result<()> {
+    prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong)
+}
+
+/// Sets `no_new_privs`.
+///
+/// # Errors
+/// None is known.
+pub fn set_no_new_privs() -> io::Result<()> {
+    prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
+}
+
+fn prctl(option: i32, value: libc::c_ulong) -> io::Result<()> {
+    let zero: libc::c_ulong = 0;
+    // SAFETY: the options used here take one integer and no pointer.
+    check(unsafe { libc::prctl(option, value, zero, zero, zero) })
+}
+
+/// Marks every descriptor from `first` on as close-on-exec, in one call whatever the descriptor limit is.
+///
+/// # Errors
+/// ENOSYS and EINVAL before Linux 5.11.
+pub fn close_on_exec_from(first: RawFd) -> io::Result<()> {
+    close_range(first as u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
+}
+
+/// Closes every descriptor from 3 on except those in `keep`.
+///
+/// # Errors
+/// ENOSYS before Linux 5.9.
+pub fn close_all_except(keep: &mut [RawFd]) -> io::Result<()> {
+    keep.sort_unstable();
+    let mut first = 3u32;
+    for &fd in keep.iter().filter(|&&fd| fd >= 3) {
+        let fd = fd as u32;
+        if fd > first {
+            close_range(first, fd - 1, 0)?;
+        }
+        first = fd + 1;
+    }
+    close_range(first, u32::MAX, 0)
+}
+
+fn close_range(first: u32, last: u32, flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: callers give up the descriptors in the range: they are in a forked child that owns none of them.
+    let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Makes `fd` descriptor number `to`, open over execve.
+///
+/// # Errors
+/// Those of dup2(2).
+pub fn place(fd: RawFd, to: RawFd) -> io::Result<()> {
+    if fd == to {
+        // SAFETY: fcntl with F_SETFD takes integers.
+        return check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) });
+    }
+    // SAFETY: dup2 takes integers; the caller owns number `to`.
+    check(unsafe { libc::dup2(fd, to) })
+}
+
+/// Takes ownership of a descriptor received from the kernel.
+pub fn own(fd: RawFd) -> OwnedFd {
+    // SAFETY: called once for each number that the kernel has just given to this process.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// A new duplicate with close-on-exec at number `at_least` or above.
+///
+/// # Errors
+/// EMFILE.
+pub fn duplicate_above(fd: RawFd, at_least: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl with F_DUPFD_CLOEXEC takes integers.
+    let new = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, at_least) };
+    if new < 0 { Err(io::Error::last_os_error()) } else { Ok(own(new)) }
+}
+
+/// `setrlimit(2)` for one of our resources.
+///
+/// # Errors
+/// EPERM when the hard limit would be raised without the right to it.
+pub fn set_limit(resource: Resource, soft: Bound, hard: Bound) -> Result<(), Errno> {
+    set_raw_limit(resource_number(resource), raw_bound(soft), raw_bound(hard))
+}
+
+/// `setrlimit(2)` with the kernel's numbers.
+///
+/// # Errors
+/// EPERM and EINVAL.
+pub fn set_raw_limit(resource: u32, soft: u64, hard: u64) -> Result<(), Errno> {
+    let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+    // SAFETY: `limit` is a valid rlimit.
+    match unsafe { libc::setrlimit(resource, &limit) } {
+        0 => Ok(()),
+        _ => Err(Errno::last()),
+    }
+}
+
+/// The soft and hard limit in force; both infinite if the kernel does not know the resource.
+pub fn limit_in_force(resource: u32) -> (u64, u64) {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is a valid rlimit for the call to fill.
+    unsafe { libc::getrlimit(resource, &mut limit) };
+    (limit.rlim_cur, limit.rlim_max)
+}
+
+/// The kernel's number of a resource.
+pub fn resource_number(resource: Resource) -> u32 {
+    match resource {
+        Resource::Cpu => libc::RLIMIT_CPU,
+        Resource::FileSize => libc::RLIMIT_FSIZE,
+        Resource::Data => libc::RLIMIT_DATA,
+        Resource::Stack => libc::RLIMIT_STACK,
+        Resource::Core => libc::RLIMIT_CORE,
+        Resource::ResidentSet => libc::RLIMIT_RSS,
+        Resource::AddressSpace => libc::RLIMIT_AS,
+        Resource::OpenFiles => libc::RLIMIT_NOFILE,
+        Resource::Processes => libc::RLIMIT_NPROC,
+        Resource::LockedMemory => libc::RLIMIT_MEMLOCK,
+        Resource::FileLocks => libc::RLIMIT_LOCKS,
+    }
+}
+
+fn raw_bound(bound: Bound) -> u64 {
+    match bound {
+        Bound::Finite(value) => value,
+        Bound::Infinity => libc::RLIM_INFINITY,
+    }
+}
+
+/// Sets the uid and gid with which files are opened; capabilities over files go with uid 0.
+pub fn set_file_ids(uid: u32, gid: u32) {
+    // SAFETY: setfsgid takes an integer and cannot fail for root.
+    unsafe { libc::setfsgid(gid) };
+    // SAFETY: setfsuid likewise; it comes second because it gives up the right to the first.
+    unsafe { libc::setfsuid(uid) };
+}
+
+/// The uid with which files are opened now.
+pub fn file_uid() -> u32 {
+    // SAFETY: -1 is no uid, so the call changes nothing and returns the present value.
+    unsafe { libc::setfsuid(u32::MAX) as u32 }
+}
+
+/// A program ready for execve(2): nothing is allocated between here and there, so that an address-space limit may be in force.
+pub struct Program {
+    paths: Vec<CString>,
+    argv: Pointers,
+    envp: Pointers,
+}
+
+/// A null-terminated array of C strings and the strings it points to.
+struct Pointers {
+    _strings: Vec<CString>,
+    array: Vec<*const libc::c_char>,
+}
+
+impl Pointers {
+    fn new(strings: Vec<CString>) -> Self {
+        let array = strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+        Pointers { _strings: strings, array }
+    }
+}
+
+impl Program {
+    /// A program with the paths it may be at, in the order they are tried.
+    pub fn new(paths: Vec<CString>, argv: Vec<CString>, envp: Vec<CString>) -> Self {
+        Program { paths, argv: Pointers::new(argv), envp: Pointers::new(envp) }
+    }
+
+    /// Replaces this process. Returns only the error: that of the first path which exists, else ENOENT.
+    pub fn execute(&self) -> Errno {
+        let mut error = Errno::ENOENT;
+        for path in &self.paths {
+            match self.execute_at(path) {
+                Errno::ENOENT | Errno::ENOTDIR => {}
+                other => error = if error == Errno::ENOENT { other } else { error },
+            }
+        }
+        error
+    }
+
+    fn execute_at(&self, path: &CStr) -> Errno {
+        // SAFETY: path is a C string; both arrays end with null and point into strings owned by `self`.
+        unsafe { libc::execve(path.as_ptr(), self.argv.array.as_ptr(), self.envp.array.as_ptr()) };
+        Errno::last()
+    }
+}
+
+/// A process that cannot be mistaken for a later one with the same pid.
+pub fn open_pidfd(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes a pid and flags.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(own(fd as RawFd)) }
+}
+
+/// Sends a signal to the process behind a pidfd.
+///
+/// # Errors
+/// ESRCH when it is gone, EPERM.
+pub fn signal_pidfd(pidfd: &OwnedFd, signal: i32) -> io::Result<()> {
+    let info: *const libc::siginfo_t = std::ptr::null();
+    // SAFETY: a null siginfo is allowed and means an ordinary signal.
+    let status = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Puts a signal's disposition back to the default.
+pub fn default_signal(signal: i32) {
+    // SAFETY: SIG_DFL is a valid disposition; an error (SIGKILL, SIGSTOP) changes nothing.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Ignores SIGPIPE: writes to a closed socket fail instead.
+pub fn ignore_broken_pipes() {
+    // SAFETY: SIG_IGN is a valid disposition.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
+/// Sets this process's nice value.
+///
+/// # Errors
+/// EACCES without the right to a lower one.
+pub fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: setpriority takes integers; 0 is this process.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })
+}
+
+fn check(status: i32) -> io::Result<()> {
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,146 @@
+//! `tasks/KEY/`: what a task leaves on disk, and who holds it.
+//!
+//! Files: `launch` (the document), `exec` (durable before execve), `result` (durable, renamed into place), `lock` (held by
+//! the live shepherd), `sock` (orders), `job_scripts/NUMBER` (the user's). All paths are relative to the launcher's
+//! directory, so that sockets work whatever the length of its name is.
+
+use nix::fcntl::{Flock, FlockArg};
+use proto::id::TaskKey;
+use proto::launch::pairs::Record;
+use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+/// The directory of all tasks below the launcher's directory.
+pub const TASKS: &str = "tasks";
+
+/// The directory of one task.
+#[derive(Clone, Debug)]
+pub struct TaskDir {
+    path: PathBuf,
+}
+
+impl TaskDir {
+    /// Names the directory; nothing is made.
+    pub fn new(key: &TaskKey) -> Self {
+        TaskDir { path: PathBuf::from(TASKS).join(key.to_string()) }
+    }
+
+    /// A file in the directory.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Makes the directory: others may pass through it to the script, the agent's group may read.
+    ///
+    /// # Errors
+    /// `AlreadyExists` for a task that is known already.
+    pub fn create(&self) -> io::Result<()> {
+        DirBuilder::new().mode(0o751).create(&self.path)
+    }
+
+    /// Whether the directory exists.
+    pub fn exists(&self) -> bool {
+        self.path.is_dir()
+    }
+
+    /// Writes the launch document. Not made durable: it serves a shepherd that lives, and people.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_launch(&self, document: &LaunchDocument) -> io::Result<()> {
+        create_file(self.file("launch"))?.write_all(&document.encode())
+    }
+
+    /// The launch document, if it can be read.
+    pub fn read_launch(&self) -> Option<LaunchDocument> {
+        self.read("launch")
+    }
+
+    /// The exec record, if one is there and whole.
+    pub fn read_exec(&self) -> Option<ExecRecord> {
+        self.read("exec")
+    }
+
+    /// The result, if the task has ended.
+    pub fn read_result(&self) -> Option<LaunchResult> {
+        self.read("result")
+    }
+
+    fn read<R: Record>(&self, name: &str) -> Option<R> {
+        let mut bytes = Vec::new();
+        File::open(self.file(name)).ok()?.read_to_end(&mut bytes).ok()?;
+        R::decode(&bytes).ok()
+    }
+
+    /// Opens the file of the exec record while the process may still write here.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn create_exec(&self) -> io::Result<File> {
+        create_file(self.file("exec"))
+    }
+
+    /// Makes the result durable and visible in one step.
+    ///
+    /// The sync covers the file; the rename may be lost in a crash of the machine, and the task is then recorded as one
+    /// whose shepherd died.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_result(&self, result: &LaunchResult) -> io::Result<()> {
+        let temporary = self.file("result.new");
+        let mut file = create_file(temporary.clone())?;
+        file.write_all(&result.encode())?;
+        file.sync_data()?;
+        fs::rename(temporary, self.file("result"))
+    }
+
+    /// Takes the task's lock, which lasts as long as the process; `None` if a live shepherd holds it.
+    ///
+    /// # Errors
+    /// Those of opening the file.
+    pub fn lock(&self) -> io::Result<Option<Flock<File>>> {
+        let file = create_file(self.file("lock"))?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(Some(lock)),
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
+            Err((_, errno)) => Err(errno.into()),
+        }
+    }
+
+    /// Removes what only a running task needs.
+    pub fn clean_active(&self) {
+        for name in ["sock", "lock"] {
+            // Missing files are what is wanted; anything else is removed with the directory.
+            let _ = fs::remove_file(self.file(name));
+        }
+        let _ = fs::remove_dir_all(self.file("job_scripts"));
+    }
+
+    /// Removes the directory. The tree is root's, and remove_dir_all follows no links.
+    ///
+    /// # Errors
+    /// Those of the file system, except that nothing is there.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}
+
+fn create_file(path: PathBuf) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// The keys of all task directories.
+///
+/// # Errors
+/// Those of reading the directory.
+pub fn all_keys() -> io::Result<Vec<TaskKey>> {
+    let entries = fs::read_dir(TASKS)?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
