@@ -157,14 +157,23 @@ async fn dial(
         });
     }
     let mut reason = None;
-    while let Ok(Some(done)) = timeout_at(until, attempts.join_next()).await {
-        match done {
-            Ok(Ok(greeted)) => return Ok(greeted),
-            Ok(Err(error)) => reason = Some(error),
-            Err(error) => reason = Some(ConnectError::Broken { why: error.to_string() }),
+    while let Ok(next) = timeout_at(until, attempts.join_next()).await {
+        match next {
+            None => return Err(reason.unwrap_or_else(silence)),
+            Some(Ok(Ok(greeted))) => return Ok(greeted),
+            Some(Ok(Err(error))) => reason = telling(reason, error),
+            Some(Err(error)) => reason = telling(reason, ConnectError::Broken { why: error.to_string() }),
         }
     }
-    Err(reason.unwrap_or_else(silence))
+    Err(reason.filter(ConnectError::is_from_master).unwrap_or_else(silence))
+}
+
+/// Of two addresses' errors the one that says more: what the master says before what this machine says.
+fn telling(before: Option<ConnectError>, after: ConnectError) -> Option<ConnectError> {
+    match before {
+        Some(before) if before.is_from_master() => Some(before),
+        Some(_) | None => Some(after),
+    }
 }
 
 async fn resolve(master: &MasterAddress) -> Result<Vec<SocketAddr>, ConnectError> {

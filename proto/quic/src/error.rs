@@ -147,6 +147,21 @@ impl ConnectError {
         Diagnostic::new(code, self.to_string()).why(why).fix(fix)
     }
 
+    /// Whether something at the master's address answered, rather than this machine or nobody.
+    pub(crate) fn is_from_master(&self) -> bool {
+        match self {
+            Self::Unresolved { .. } | Self::NoAnswer { .. } | Self::Socket(_) | Self::Broken { .. } => false,
+            Self::WrongProtocol { .. }
+            | Self::ForeignMaster { .. }
+            | Self::CertificateRefused { .. }
+            | Self::Revoked { .. }
+            | Self::OutOfTime { .. }
+            | Self::ClockSkew { .. }
+            | Self::MasterOutOfTime { .. }
+            | Self::Overloaded { .. } => true,
+        }
+    }
+
     fn code_and_fix(&self) -> (Code, &'static str) {
         match self {
             Self::Unresolved { .. } => (Code::NoMaster, "give the master's full name or address"),

@@ -43,7 +43,7 @@ const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 /// What unknown peers may cost at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Handshakes at the same time (256). From the half on, peers must prove their address first (RFC 9000 section 8.1.2).
+    /// Handshakes at the same time (64); each holds some 50 kB. From the half on, peers must prove their address first (RFC 9000 section 8.1.2).
     pub handshakes: usize,
     /// Enrolments at the same time (64).
     pub joins: usize,
@@ -57,7 +57,7 @@ pub struct ServerLimits {
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { handshakes: 256, joins: 64, joins_per_address: 16, join_burst: 64, joins_per_s: 8 }
+        Self { handshakes: 64, joins: 64, joins_per_address: 16, join_burst: 64, joins_per_s: 8 }
     }
 }
 

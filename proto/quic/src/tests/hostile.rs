@@ -5,7 +5,9 @@ use crate::client::quic_config;
 use crate::tls::{ALPN_HOST, SERVER_NAME, anonymous_config, host_config};
 use crate::*;
 use proto::wire::frame::{Frame, FrameError, Kind};
+use std::io;
 use std::net::UdpSocket;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The cell still serves a host as it should.
@@ -74,6 +76,63 @@ async fn datagrams_of_garbage_are_ignored() {
         socket.send_to(&bytes, cell.server.local_addr().unwrap()).unwrap();
     }
     still_serves(&cell).await;
+}
+
+/// What is logged on this thread, which runs the whole test.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    /// Waits until something about refused peers is logged, and takes it.
+    async fn next_refusals(&self) -> Vec<String> {
+        let logged = async {
+            loop {
+                match self.refusals() {
+                    none if none.is_empty() => tokio::task::yield_now().await,
+                    lines => return lines,
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), logged).await.expect("a refusal is logged")
+    }
+
+    /// Takes the lines about refused peers.
+    fn refusals(&self) -> Vec<String> {
+        let text = String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap();
+        text.lines().filter(|line| line.contains("connection refused")).map(str::to_owned).collect()
+    }
+}
+
+#[tokio::test]
+async fn every_refusal_is_one_line_in_the_log_that_says_why() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let cell = Cell::start();
+    let fingerprint = cell.ca.certificate().fingerprint();
+    let anonymous = |protocol: &[u8]| Client::of(anonymous_config(fingerprint, protocol).unwrap());
+    let late = Client::new(&cell.host_issued_days_ago("late", 500)).unwrap();
+    for (client, why) in [
+        (anonymous(ALPN_HOST), "a certificate of this cell is required"),
+        (anonymous(b"h3"), "error 120"),
+        (late, "late: the certificate ended"),
+    ] {
+        refusal(client.connect(&cell.address()).await);
+        let logged = lines.next_refusals().await;
+        assert!(logged.len() == 1 && logged[0].contains(why) && logged[0].contains("127.0.0.1"), "{why}: {logged:?}");
+    }
 }
 
 /// What the master's receiver says about `bytes` on a stream of an admitted host that then ends it, or leaves it open.
