@@ -1,1 +1,14 @@
-//! The agent's decisions: task state machine, limits, launch documents, reports.
+//! The agent's decisions, without a clock, socket, file, thread or random order inside (DESIGN sections 1 and 7).
+//!
+//! [`Core::handle`](core::Core::handle) takes what the master, the launcher or a timer says and gives back what to do. The same
+//! code runs in the daemon, in simulated hosts and in the simulator.
+
+pub mod core;
+pub mod document;
+pub mod environment;
+pub mod outcome;
+pub mod site;
+pub mod substitute;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,364 @@
+//! The state machine of one agent: orders of the master in, requests to the launcher and reports out.
+//!
+//! Invariants: an attempt is started at most once by this agent, because the launcher answers a second launch with what became
+//! of the first; an ended attempt is told to the master until it says forget; nothing is told about tasks before the launcher has
+//! listed what it knows, because silence about a running task would mean that it is lost.
+
+use crate::document::launch_document;
+use crate::outcome::{task_result, usage};
+use crate::site::Site;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{CellId, Epoch, SubmitSeq, TaskKey};
+use proto::job::{JobSpec, Program};
+use proto::launch::{LaunchResult, Notice, Order, Request, TaskState, TaskSummary};
+use proto::usage::{Failed, TaskResult};
+use proto::wire::agent::{
+    AgentConfig, AgentMessage, MasterMessage, MasterWelcome, StartOrder, TaskReport, TaskReportState, TaskSignal,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The boot clock of the host, which the shepherds use too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Now<'a> {
+    /// Milliseconds of `CLOCK_BOOTTIME`.
+    pub boot_ms: u64,
+    /// This boot.
+    pub boot_id: &'a str,
+}
+
+/// Everything that can happen to an agent.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The master answered the hello.
+    Welcome(Box<MasterWelcome>),
+    /// The connection to the master ended.
+    MasterLost,
+    /// A message on the control stream.
+    Master(Box<MasterMessage>),
+    /// The launcher is connected.
+    LauncherConnected,
+    /// The connection to the launcher ended. Shepherds go on.
+    LauncherLost,
+    /// The launcher said something.
+    Launcher(Box<Notice>),
+}
+
+/// What the shell is to do, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send to the master, if it is connected; what must not be lost is repeated after a reconnect.
+    Send(Box<AgentMessage>),
+    /// Send to the launcher, with the script of the job if the request is a launch of one.
+    Launcher {
+        /// The request.
+        request: Box<Request>,
+        /// The script, to be passed as a sealed memory file.
+        script: Option<Arc<[u8]>>,
+    },
+    /// Behave like this from now on.
+    Configure(AgentConfig),
+    /// Send a full load report now.
+    ReportNow,
+    /// Connect to the master: the tasks of this host are known.
+    Ready,
+    /// Disconnect from the master: it belongs to an older life of the cell, or to another one.
+    Reject(Diagnostic),
+    /// End the agent.
+    Stop,
+    /// Something for the log.
+    Warn(Diagnostic),
+}
+
+/// A task of this host.
+#[derive(Clone, Debug, PartialEq)]
+enum Task {
+    /// The launcher was asked to start it and has not answered.
+    Asked(Box<StartOrder>, Arc<JobSpec>),
+    /// Its shepherd prepares it.
+    Accepted,
+    /// Its job process runs.
+    Running { started_boot_ms: u64 },
+    /// It is over.
+    Ended(Box<End>),
+}
+
+/// How a task ended.
+#[derive(Clone, Debug, PartialEq)]
+enum End {
+    /// As its shepherd wrote.
+    Result(LaunchResult),
+    /// The launcher refused it, or it could not be asked.
+    Refused(String),
+}
+
+/// The agent's decisions and what they rest on.
+#[derive(Clone, Debug)]
+pub struct Core {
+    site: Site,
+    cell: Option<CellId>,
+    epoch: Epoch,
+    config: AgentConfig,
+    connected: bool,
+    /// Whether the launcher has listed its tasks since it was connected.
+    listed: bool,
+    jobs: BTreeMap<SubmitSeq, Arc<JobSpec>>,
+    tasks: BTreeMap<TaskKey, Task>,
+}
+
+impl Core {
+    /// An agent that knows nothing of tasks yet. `epoch` is the highest that it has obeyed in earlier lives.
+    pub fn new(site: Site, epoch: Epoch) -> Self {
+        Self {
+            site,
+            cell: None,
+            epoch,
+            config: AgentConfig::default(),
+            connected: false,
+            listed: false,
+            jobs: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+        }
+    }
+
+    /// The highest epoch that was obeyed; the shell keeps it over restarts.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Every task, for the hello.
+    pub fn reports(&self, now: &Now<'_>) -> Vec<TaskReport> {
+        self.tasks.iter().map(|(key, task)| report(*key, task, now)).collect()
+    }
+
+    /// How many tasks have not ended.
+    pub fn active(&self) -> usize {
+        self.tasks.values().filter(|task| !matches!(task, Task::Ended(_))).count()
+    }
+
+    /// Takes one input in.
+    pub fn handle(&mut self, input: Input, now: &Now<'_>) -> Vec<Effect> {
+        match input {
+            Input::Welcome(welcome) => self.welcome(*welcome),
+            Input::MasterLost => {
+                self.connected = false;
+                self.jobs.clear();
+                Vec::new()
+            }
+            Input::Master(message) => self.obey(*message, now),
+            Input::LauncherConnected => vec![launcher(Request::List)],
+            Input::LauncherLost => {
+                self.listed = false;
+                Vec::new()
+            }
+            Input::Launcher(notice) => self.notice(*notice, now),
+        }
+    }
+
+    fn welcome(&mut self, welcome: MasterWelcome) -> Vec<Effect> {
+        if welcome.epoch < self.epoch {
+            let refusal = Diagnostic::new(Code::WrongCell, "the master is older than one that this agent has obeyed");
+            let why = format!("its epoch is {}, ours {}", welcome.epoch.0, self.epoch.0);
+            return vec![Effect::Reject(
+                refusal.why(why).fix("a restored master raises its epoch: use gridwright restore"),
+            )];
+        }
+        if self.cell.is_some_and(|cell| cell != welcome.cell) {
+            return vec![Effect::Reject(Diagnostic::new(Code::WrongCell, "the master belongs to another cell"))];
+        }
+        self.cell = Some(welcome.cell);
+        self.epoch = welcome.epoch;
+        self.connected = true;
+        self.config = welcome.config;
+        vec![Effect::Configure(self.config.clone())]
+    }
+
+    fn obey(&mut self, message: MasterMessage, now: &Now<'_>) -> Vec<Effect> {
+        match message {
+            MasterMessage::Describe { job, spec } => {
+                self.jobs.insert(job, spec);
+                Vec::new()
+            }
+            MasterMessage::Discard { job } => {
+                self.jobs.remove(&job);
+                Vec::new()
+            }
+            MasterMessage::Start(order) => self.start(*order, now),
+            MasterMessage::Signal { key, signal } => self.signal(key, signal, now),
+            MasterMessage::Forget { key } => self.forget(key),
+            MasterMessage::Configure(config) => {
+                self.config = config.clone();
+                vec![Effect::Configure(config)]
+            }
+            MasterMessage::ReportNow => vec![Effect::ReportNow],
+            MasterMessage::Shutdown { kill_jobs } => self.shutdown(kill_jobs),
+            MasterMessage::Refused(refusal) => vec![Effect::Warn(refusal)],
+        }
+    }
+
+    fn start(&mut self, order: StartOrder, now: &Now<'_>) -> Vec<Effect> {
+        let key = order.key;
+        if let Some(task) = self.tasks.get(&key) {
+            return vec![send(report(key, task, now))];
+        }
+        if self.newer_attempt(key) {
+            return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
+        }
+        let Some(spec) = self.jobs.get(&key.seq).cloned() else {
+            // The order overtook the description, or the master believes that we still have it.
+            return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
+        };
+        let launch = self.launch(&order, &spec);
+        self.tasks.insert(key, Task::Asked(Box::new(order), spec));
+        if self.listed { vec![launch] } else { Vec::new() }
+    }
+
+    fn launch(&self, order: &StartOrder, spec: &Arc<JobSpec>) -> Effect {
+        let document = launch_document(&self.site, &self.config, order, spec);
+        let script = match &spec.program {
+            Program::Script { content, .. } => Some(Arc::clone(content)),
+            Program::Command { .. } => None,
+        };
+        Effect::Launcher { request: Box::new(Request::Launch(Box::new(document))), script }
+    }
+
+    /// Whether a later attempt of the same task is here: an older order is refused for ever (DESIGN section 3).
+    fn newer_attempt(&self, key: TaskKey) -> bool {
+        let from = TaskKey { attempt: key.attempt.saturating_add(1), ..key };
+        let to = TaskKey { attempt: u32::MAX, ..key };
+        from.attempt > key.attempt && self.tasks.range(from..=to).next().is_some()
+    }
+
+    fn signal(&mut self, key: TaskKey, signal: TaskSignal, now: &Now<'_>) -> Vec<Effect> {
+        let order = match signal {
+            TaskSignal::Terminate => Order::Terminate,
+            TaskSignal::Suspend => Order::Suspend,
+            TaskSignal::Resume => Order::Resume,
+        };
+        match self.tasks.get(&key) {
+            None => vec![send(TaskReport { key, state: TaskReportState::Unknown })],
+            Some(task @ Task::Ended(_)) => vec![send(report(key, task, now))],
+            Some(Task::Asked(..) | Task::Accepted | Task::Running { .. }) => {
+                vec![launcher(Request::Signal { key, order })]
+            }
+        }
+    }
+
+    fn forget(&mut self, key: TaskKey) -> Vec<Effect> {
+        match self.tasks.get(&key) {
+            // What runs is never forgotten, whatever the master says.
+            Some(Task::Asked(..) | Task::Accepted | Task::Running { .. }) => Vec::new(),
+            Some(Task::Ended(_)) | None => {
+                self.tasks.remove(&key);
+                vec![launcher(Request::Forget { key })]
+            }
+        }
+    }
+
+    fn shutdown(&mut self, kill_jobs: bool) -> Vec<Effect> {
+        let active = self.tasks.iter().filter(|(_, task)| kill_jobs && !matches!(task, Task::Ended(_)));
+        let kill = |key: &TaskKey| launcher(Request::Signal { key: *key, order: Order::Terminate });
+        active.map(|(key, _)| kill(key)).chain([Effect::Stop]).collect()
+    }
+
+    fn notice(&mut self, notice: Notice, now: &Now<'_>) -> Vec<Effect> {
+        match notice {
+            Notice::Accepted { key } => self.become_task(key, Task::Accepted, now),
+            Notice::Executed { key, boot_ms, .. } => {
+                self.become_task(key, Task::Running { started_boot_ms: boot_ms }, now)
+            }
+            Notice::Ended(result) => {
+                let key = result.key;
+                self.become_task(key, Task::Ended(Box::new(End::Result(*result))), now)
+            }
+            Notice::Refused { key: Some(key), text, .. } => self.refused(key, text, now),
+            Notice::Usage { key, usage: used } => {
+                vec![Effect::Send(Box::new(AgentMessage::Usage(vec![(key, usage(&used))])))]
+            }
+            Notice::Tasks(tasks) => self.listed(tasks, now),
+            Notice::Refused { key: None, text, .. } => {
+                vec![Effect::Warn(Diagnostic::new(Code::SystemRefused, "the launcher refused a request").why(text))]
+            }
+            Notice::Forgotten { .. } | Notice::SensorStarted { .. } | Notice::SensorEnded { .. } => Vec::new(),
+        }
+    }
+
+    /// A task goes forward; what ended stays ended.
+    fn become_task(&mut self, key: TaskKey, next: Task, now: &Now<'_>) -> Vec<Effect> {
+        let rank = |task: &Task| match task {
+            Task::Asked(..) => 0,
+            Task::Accepted => 1,
+            Task::Running { .. } => 2,
+            Task::Ended(_) => 3,
+        };
+        if self.tasks.get(&key).is_some_and(|task| rank(task) >= rank(&next)) {
+            return Vec::new();
+        }
+        let message = report(key, &next, now);
+        self.tasks.insert(key, next);
+        vec![send(message)]
+    }
+
+    fn refused(&mut self, key: TaskKey, text: String, now: &Now<'_>) -> Vec<Effect> {
+        match self.tasks.get(&key) {
+            Some(Task::Asked(..)) => self.become_task(key, Task::Ended(Box::new(End::Refused(text))), now),
+            // A signal to a task that ended in between.
+            Some(Task::Accepted | Task::Running { .. } | Task::Ended(_)) | None => Vec::new(),
+        }
+    }
+
+    /// The launcher named every task directory: what it has is so; what it was asked for and has not is asked again.
+    fn listed(&mut self, summaries: Vec<TaskSummary>, now: &Now<'_>) -> Vec<Effect> {
+        let first = !self.listed;
+        self.listed = true;
+        let mut effects = Vec::new();
+        for summary in summaries {
+            let key = summary.key;
+            effects.extend(self.become_task(key, from_summary(summary), now));
+        }
+        let asked = self.tasks.iter().filter_map(|(_, task)| match task {
+            Task::Asked(order, spec) => Some((order.clone(), Arc::clone(spec))),
+            Task::Accepted | Task::Running { .. } | Task::Ended(_) => None,
+        });
+        let asked: Vec<_> = asked.collect();
+        effects.extend(asked.iter().map(|(order, spec)| self.launch(order, spec)));
+        if first {
+            effects.push(Effect::Ready);
+        }
+        effects
+    }
+}
+
+fn from_summary(summary: TaskSummary) -> Task {
+    match (summary.state, summary.result) {
+        (_, Some(result)) => Task::Ended(Box::new(End::Result(result))),
+        (TaskState::Running, None) => Task::Running { started_boot_ms: summary.started_boot_ms },
+        (TaskState::Preparing, None) => Task::Accepted,
+        (TaskState::Ended, None) => Task::Ended(Box::new(End::Refused("its result is missing on the host".to_owned()))),
+    }
+}
+
+fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
+    let state = match task {
+        Task::Asked(..) | Task::Accepted => TaskReportState::Accepted,
+        Task::Running { started_boot_ms } => {
+            TaskReportState::Running { for_ms: now.boot_ms.saturating_sub(*started_boot_ms) }
+        }
+        Task::Ended(end) => TaskReportState::Ended(Box::new(match &**end {
+            End::Result(result) => task_result(result, now.boot_ms, result.boot_id == now.boot_id),
+            End::Refused(text) => TaskResult::not_started(Failed::BEFORE_JOB, text.clone()),
+        })),
+    };
+    TaskReport { key, state }
+}
+
+fn send(report: TaskReport) -> Effect {
+    Effect::Send(Box::new(AgentMessage::Task(report)))
+}
+
+fn launcher(request: Request) -> Effect {
+    Effect::Launcher { request: Box::new(request), script: None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+use super::*;
+use crate::testing::{key, order, site, spec};
+use proto::launch::{Cause, TaskUsage};
+
+const NOW: Now<'static> = Now { boot_ms: 5000, boot_id: "boot" };
+
+/// An agent whose launcher has listed nothing and whose master has welcomed it and described job 1.
+fn ready() -> Core {
+    let mut core = Core::new(site(), Epoch(0));
+    core.handle(Input::LauncherConnected, &NOW);
+    assert_eq!(core.handle(Input::Launcher(Box::new(Notice::Tasks(vec![]))), &NOW), [Effect::Ready]);
+    core.handle(Input::Welcome(Box::new(welcome(1))), &NOW);
+    core.handle(Input::Master(Box::new(MasterMessage::Describe { job: SubmitSeq(1), spec: Arc::new(spec()) })), &NOW);
+    core
+}
+
+fn welcome(epoch: u64) -> MasterWelcome {
+    MasterWelcome {
+        version: 1,
+        software: String::new(),
+        cell: CellId(1),
+        epoch: Epoch(epoch),
+        config: AgentConfig::default(),
+        wall_ms: 0,
+    }
+}
+
+fn start(core: &mut Core, key: TaskKey) -> Vec<Effect> {
+    core.handle(Input::Master(Box::new(MasterMessage::Start(Box::new(order(key))))), &NOW)
+}
+
+fn states(effects: &[Effect]) -> Vec<&'static str> {
+    effects
+        .iter()
+        .map(|effect| match effect {
+            Effect::Send(message) => match &**message {
+                AgentMessage::Task(report) => match report.state {
+                    TaskReportState::Accepted => "accepted",
+                    TaskReportState::Running { .. } => "running",
+                    TaskReportState::Ended(_) => "ended",
+                    TaskReportState::Unknown => "unknown",
+                },
+                AgentMessage::Usage(_) => "usage",
+                AgentMessage::Sensors(_) | AgentMessage::Refused(_) => "other",
+            },
+            Effect::Launcher { request, .. } => match **request {
+                Request::Launch(_) => "launch",
+                Request::Signal { .. } => "signal",
+                Request::List => "list",
+                Request::Forget { .. } => "forget",
+                Request::StartSensor(_) | Request::StopSensor { .. } => "sensor",
+            },
+            Effect::Ready => "ready",
+            Effect::Reject(_) => "reject",
+            Effect::Configure(_) => "configure",
+            Effect::ReportNow | Effect::Stop | Effect::Warn(_) => "else",
+        })
+        .collect()
+}
+
+fn ended(key: TaskKey) -> LaunchResult {
+    LaunchResult {
+        key,
+        cause: Cause::Exited(0),
+        after: None,
+        executed: true,
+        ordered: false,
+        limit: None,
+        refused_limits: vec![],
+        procedures: vec![],
+        usage: TaskUsage::default(),
+        wallclock_ms: 1,
+        started_boot_ms: 4000,
+        ended_boot_ms: 4001,
+        boot_id: "boot".to_owned(),
+    }
+}
+
+#[test]
+fn a_task_goes_from_order_to_forget() {
+    let mut core = ready();
+    let key = key(1, 1);
+    assert_eq!(states(&start(&mut core, key)), ["launch"]);
+    let mut tell = |notice| states(&core.handle(Input::Launcher(Box::new(notice)), &NOW));
+    assert_eq!(tell(Notice::Accepted { key }), ["accepted"]);
+    assert_eq!(tell(Notice::Executed { key, pid: 9, boot_ms: 4000 }), ["running"]);
+    assert_eq!(tell(Notice::Ended(Box::new(ended(key)))), ["ended"]);
+    assert_eq!(core.reports(&NOW).len(), 1);
+    assert_eq!(states(&core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW)), ["forget"]);
+    assert!(core.reports(&NOW).is_empty());
+}
+
+#[test]
+fn a_repeated_order_is_answered_with_what_was_done() {
+    let mut core = ready();
+    let key = key(1, 1);
+    start(&mut core, key);
+    assert_eq!(states(&start(&mut core, key)), ["accepted"]);
+    core.handle(Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key))))), &NOW);
+    assert_eq!(states(&start(&mut core, key)), ["ended"]);
+}
+
+#[test]
+fn an_older_attempt_is_refused_once_a_newer_one_is_here() {
+    let mut core = ready();
+    start(&mut core, key(1, 2));
+    assert_eq!(states(&start(&mut core, key(1, 1))), ["unknown"]);
+    assert_eq!(states(&start(&mut core, key(1, 3))), ["launch"]);
+}
+
+#[test]
+fn an_order_without_its_description_is_not_invented() {
+    assert_eq!(states(&start(&mut ready(), key(2, 1))), ["unknown"]);
+}
+
+#[test]
+fn what_runs_is_not_forgotten() {
+    let mut core = ready();
+    let key = key(1, 1);
+    start(&mut core, key);
+    core.handle(Input::Launcher(Box::new(Notice::Executed { key, pid: 9, boot_ms: 4000 })), &NOW);
+    assert_eq!(core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW), []);
+    assert_eq!(core.active(), 1);
+}
+
+#[test]
+fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
+    let mut core = Core::new(site(), Epoch(0));
+    assert_eq!(states(&core.handle(Input::LauncherConnected, &NOW)), ["list"]);
+    let running =
+        TaskSummary { key: key(1, 1), state: TaskState::Running, pid: 9, started_boot_ms: 1000, result: None };
+    let over = TaskSummary {
+        key: key(2, 1),
+        state: TaskState::Ended,
+        pid: 8,
+        started_boot_ms: 1000,
+        result: Some(ended(key(2, 1))),
+    };
+    let effects = core.handle(Input::Launcher(Box::new(Notice::Tasks(vec![running, over]))), &NOW);
+    assert_eq!(states(&effects), ["running", "ended", "ready"]);
+    let reports = core.reports(&NOW);
+    assert_eq!(reports[0].state, TaskReportState::Running { for_ms: 4000 });
+    assert!(matches!(reports[1].state, TaskReportState::Ended(_)));
+}
+
+#[test]
+fn a_launch_that_the_launcher_lost_is_asked_again() {
+    let mut core = ready();
+    start(&mut core, key(1, 1));
+    core.handle(Input::LauncherLost, &NOW);
+    assert_eq!(states(&start(&mut core, key(1, 1))), ["accepted"]);
+    core.handle(Input::LauncherConnected, &NOW);
+    let effects = core.handle(Input::Launcher(Box::new(Notice::Tasks(vec![]))), &NOW);
+    assert_eq!(states(&effects), ["launch", "ready"]);
+}
+
+#[test]
+fn an_older_master_and_another_cell_are_refused() {
+    let mut core = ready();
+    core.handle(Input::Welcome(Box::new(welcome(3))), &NOW);
+    assert_eq!(states(&core.handle(Input::Welcome(Box::new(welcome(2))), &NOW)), ["reject"]);
+    let other = MasterWelcome { cell: CellId(2), ..welcome(4) };
+    assert_eq!(states(&core.handle(Input::Welcome(Box::new(other)), &NOW)), ["reject"]);
+    assert_eq!(core.epoch(), Epoch(3));
+}

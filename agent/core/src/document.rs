@@ -1,0 +1,292 @@
+//! From a start order to a launch document: what the launcher needs to run one task.
+
+use crate::environment::{Paths, environment};
+use crate::site::Site;
+use crate::substitute::substitute;
+use proto::amount::Amount;
+use proto::id::HostName;
+use proto::job::{HostPath, JobSpec, Program};
+use proto::launch::{
+    Account, Bound, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security, Start, StartMode,
+    Streams, TaskLimits, Termination, TmpDir,
+};
+use proto::limit::{LimitKind, LimitSet};
+use proto::wire::agent::{AgentConfig, StartOrder};
+
+/// Seconds after which a prolog, epilog or parallel environment procedure is ended (`SCRIPT_TIMEOUT`).
+const PROCEDURE_TIMEOUT_S: u32 = 120;
+/// Milliseconds between two samples of a task (`PDC_INTERVAL`).
+const SAMPLE_INTERVAL_MS: u32 = 1000;
+/// The file mode creation mask of jobs.
+const UMASK: u32 = 0o022;
+/// SIGUSR1 and SIGUSR2 announce suspension and end.
+const SIGUSR1: i32 = 10;
+const SIGUSR2: i32 = 12;
+
+/// The launch document of one task.
+pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
+    let texts = Texts::of(site, order, spec);
+    let tmp_name = format!("{}.{}.{}", order.number, order.key.task, texts.queue);
+    let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
+    let directory = spec.directory.clone().unwrap_or_default();
+    let streams = streams(site, order, spec, &texts);
+    let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
+    let host_file =
+        order.pe.as_ref().map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key))).unwrap_or_default();
+    let paths = Paths {
+        tmpdir: &tmpdir,
+        directory: &directory,
+        stdin: streams.stdin.as_deref().unwrap_or("/dev/null"),
+        stdout: &streams.stdout.path,
+        stderr: if streams.merge { &streams.stdout.path } else { &streams.stderr.path },
+        shell: &shell,
+        host_file: &host_file,
+    };
+    LaunchDocument {
+        key: order.key,
+        job_number: order.number.0,
+        job_name: spec.name.clone(),
+        account: account(spec),
+        start: start(order, spec, &shell),
+        environment: environment(site, config, order, spec, paths),
+        working_directory: directory.clone(),
+        tmpdir: Some(TmpDir { base: order.queue.tmpdir.clone(), name: tmp_name.clone() }),
+        umask: UMASK,
+        nice: order.queue.nice,
+        limits: process_limits(&order.limits),
+        task_limits: task_limits(&order.limits),
+        termination: termination(order, spec, &texts),
+        prolog: procedure(order.queue.prolog.as_deref(), &texts),
+        epilog: procedure(order.queue.epilog.as_deref(), &texts),
+        pe_start: None,
+        pe_stop: None,
+        security: Security::default(),
+        cgroup_parent: site.cgroup_parent.clone(),
+        keep_active: config.keep_active,
+        sample_interval_ms: SAMPLE_INTERVAL_MS,
+        streams,
+    }
+}
+
+/// Texts that stand for pseudo variables.
+struct Texts {
+    number: String,
+    task: String,
+    name: String,
+    user: String,
+    host: String,
+    queue: String,
+    pe: String,
+    slots: String,
+    root: String,
+    cell: String,
+}
+
+impl Texts {
+    fn of(site: &Site, order: &StartOrder, spec: &JobSpec) -> Self {
+        Self {
+            number: order.number.to_string(),
+            task: order.array.map_or_else(|| "undefined".to_owned(), |_| order.key.task.to_string()),
+            name: spec.name.clone(),
+            user: spec.owner.user.to_string(),
+            host: site.host.to_string(),
+            queue: order.granted.first().map(|granted| granted.instance.queue.to_string()).unwrap_or_default(),
+            pe: order.pe.as_ref().map(ToString::to_string).unwrap_or_default(),
+            slots: order.granted.iter().map(|granted| granted.slots).sum::<u32>().to_string(),
+            root: site.root.clone(),
+            cell: site.cell_name.clone(),
+        }
+    }
+
+    /// A path of `-o`, `-e` or `-i`: `$HOME` stays for the shepherd.
+    fn in_path(&self, text: &str) -> String {
+        let table = [
+            ("JOB_ID", self.number.as_str()),
+            ("JOB_NAME", &self.name),
+            ("TASK_ID", &self.task),
+            ("HOSTNAME", &self.host),
+            ("USER", &self.user),
+        ];
+        substitute(text, &table)
+    }
+
+    /// A method or procedure of a queue.
+    fn in_command(&self, text: &str) -> String {
+        let table = [
+            ("host", self.host.as_str()),
+            ("ja_task_id", &self.task),
+            ("job_owner", &self.user),
+            ("job_id", &self.number),
+            ("job_name", &self.name),
+            ("queue", &self.queue),
+            ("pe", &self.pe),
+            ("pe_slots", &self.slots),
+            ("sge_cell", &self.cell),
+            ("sge_root", &self.root),
+        ];
+        substitute(text, &table)
+    }
+}
+
+fn account(spec: &JobSpec) -> Account {
+    Account {
+        user: spec.owner.user.to_string(),
+        uid: spec.owner.uid,
+        gid: spec.owner.gid,
+        group: spec.owner.group.clone(),
+        tracking_gid: None,
+    }
+}
+
+/// The path meant for this host: one that names it, else one that names none.
+fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
+    let names =
+        |path: &&HostPath| path.host.as_ref().is_some_and(|named| named == host || named.short() == host.short());
+    let own = paths.iter().find(names).or_else(|| paths.iter().find(|path| path.host.is_none()));
+    own.map(|path| path.path.as_str())
+}
+
+fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts) -> Streams {
+    let task = order.array.map_or_else(String::new, |_| format!(".{}", order.key.task));
+    let output = |paths: &[HostPath], letter: char| OutputPath {
+        path: for_host(paths, &site.host).map(|path| texts.in_path(path)).unwrap_or_default(),
+        default_name: format!("{}.{letter}{}{task}", spec.name, order.number),
+    };
+    Streams {
+        stdin: for_host(&spec.stdin, &site.host).map(|path| texts.in_path(path)),
+        stdout: output(&spec.stdout, 'o'),
+        stderr: output(&spec.stderr, 'e'),
+        merge: spec.merge_stderr,
+    }
+}
+
+fn start(order: &StartOrder, spec: &JobSpec, shell: &str) -> Start {
+    let login = {
+        let name = shell.rsplit('/').next().unwrap_or(shell);
+        order.queue.shell_start_mode != "unix_behavior" && order.queue.login_shells.iter().any(|known| known == name)
+    };
+    let shell = shell.to_owned();
+    match &spec.program {
+        Program::Script { .. } => {
+            Start::Script { shell, login, mode: start_mode(order, spec), args: spec.args.clone() }
+        }
+        Program::Command { command } => {
+            let argv = std::iter::once(command).chain(&spec.args).cloned().collect();
+            if spec.use_shell.unwrap_or(true) { Start::Command { shell, login, argv } } else { Start::Direct { argv } }
+        }
+    }
+}
+
+/// `-S` names the shell that interprets the script, whatever the queue says about its first line.
+fn start_mode(order: &StartOrder, spec: &JobSpec) -> StartMode {
+    match order.queue.shell_start_mode.as_str() {
+        "script_from_stdin" => StartMode::ScriptFromStdin,
+        "unix_behavior" if spec.shell.is_empty() => StartMode::UnixBehavior,
+        _ => StartMode::PosixCompliant,
+    }
+}
+
+fn bound(amount: Amount) -> Bound {
+    match amount.finite().and_then(|base| u64::try_from(base).ok()) {
+        Some(value) => Bound::Finite(value),
+        None => Bound::Infinity,
+    }
+}
+
+fn finite(amount: Option<Amount>) -> Option<u64> {
+    amount.and_then(Amount::finite).and_then(|base| u64::try_from(base).ok())
+}
+
+/// Limits of each process. INFINITY where nothing was asked for is left alone: the inherited limit stays (DESIGN section 5).
+fn process_limits(limits: &LimitSet) -> Vec<ProcessLimit> {
+    limits
+        .iter()
+        .filter_map(|(kind, bounds)| {
+            let resource = resource(kind)?;
+            let hard = bounds.hard.or(bounds.soft)?;
+            let soft = bounds.soft.unwrap_or(hard);
+            (hard != Amount::INFINITY || soft != Amount::INFINITY).then(|| ProcessLimit {
+                resource,
+                soft: bound(soft.min(hard)),
+                hard: bound(hard),
+            })
+        })
+        .collect()
+}
+
+fn resource(kind: LimitKind) -> Option<Resource> {
+    match kind {
+        LimitKind::Rt => None,
+        LimitKind::Cpu => Some(Resource::Cpu),
+        LimitKind::Fsize => Some(Resource::FileSize),
+        LimitKind::Data => Some(Resource::Data),
+        LimitKind::Stack => Some(Resource::Stack),
+        LimitKind::Core => Some(Resource::Core),
+        LimitKind::Rss => Some(Resource::ResidentSet),
+        LimitKind::Vmem => Some(Resource::AddressSpace),
+        LimitKind::Descriptors => Some(Resource::OpenFiles),
+        LimitKind::MaxProc => Some(Resource::Processes),
+        LimitKind::MemoryLocked => Some(Resource::LockedMemory),
+        LimitKind::Locks => Some(Resource::FileLocks),
+    }
+}
+
+fn task_limits(limits: &LimitSet) -> TaskLimits {
+    let soft = |kind| finite(limits.get(kind).soft);
+    let hard = |kind| finite(limits.get(kind).hard);
+    TaskLimits {
+        h_rt_s: hard(LimitKind::Rt),
+        s_rt_s: soft(LimitKind::Rt),
+        h_cpu_s: hard(LimitKind::Cpu),
+        s_cpu_s: soft(LimitKind::Cpu),
+        h_vmem_bytes: hard(LimitKind::Vmem),
+        s_vmem_bytes: soft(LimitKind::Vmem),
+        h_rss_bytes: hard(LimitKind::Rss),
+        s_rss_bytes: soft(LimitKind::Rss),
+    }
+}
+
+fn termination(order: &StartOrder, spec: &JobSpec, texts: &Texts) -> Termination {
+    let method = |text: &Option<String>| method(text.as_deref(), texts);
+    Termination {
+        notify: spec.notify,
+        notify_s: order.queue.notify_s,
+        notify_kill_signal: SIGUSR2,
+        notify_suspend_signal: SIGUSR1,
+        terminate: method(&order.queue.terminate_method),
+        suspend: method(&order.queue.suspend_method),
+        resume: method(&order.queue.resume_method),
+    }
+}
+
+fn method(text: Option<&str>, texts: &Texts) -> Method {
+    match text {
+        None => Method::Default,
+        Some(command) if command.contains('/') => Method::Command(texts.in_command(command)),
+        Some(signal) => signal_number(signal).map_or(Method::Default, Method::Signal),
+    }
+}
+
+/// The number of a signal given as a number or by its name with or without `SIG`.
+fn signal_number(text: &str) -> Option<i32> {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
+        "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",
+        "WINCH", "IO", "PWR", "SYS",
+    ];
+    let number = text.parse().ok().filter(|number| (1..=64).contains(number));
+    let name = text.strip_prefix("SIG").unwrap_or(text);
+    number.or_else(|| NAMES.iter().position(|known| *known == name).and_then(|at| i32::try_from(at + 1).ok()))
+}
+
+fn procedure(text: Option<&str>, texts: &Texts) -> Option<Procedure> {
+    let text = text?;
+    let (user, command) = match text.split_once('@') {
+        Some((user, command)) if !user.contains('/') => (Some(user.to_owned()), command),
+        Some(_) | None => (None, text),
+    };
+    Some(Procedure { user, command: texts.in_command(command), timeout_s: PROCEDURE_TIMEOUT_S })
+}
+
+#[cfg(test)]
+mod tests;

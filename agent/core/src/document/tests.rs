@@ -1,0 +1,113 @@
+use super::*;
+use crate::testing::{key, order, site, spec};
+use proto::amount::Amount;
+use proto::limit::Bounds;
+use proto::request::TaskRange;
+
+fn document(order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
+    launch_document(&site(), &AgentConfig::default(), order, spec)
+}
+
+fn variable<'a>(document: &'a LaunchDocument, name: &str) -> Option<&'a str> {
+    document.environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+}
+
+#[test]
+fn the_environment_is_the_recorded_one() {
+    let made = document(&order(key(1, 1)), &spec());
+    for (name, value) in [
+        ("ARC", "lx-amd64"),
+        ("ENVIRONMENT", "BATCH"),
+        ("JOB_ID", "7"),
+        ("JOB_NAME", "job.sh"),
+        ("JOB_SCRIPT", "/cell/tasks/0000000000000001.1.1.0.1/job_scripts/7"),
+        ("NHOSTS", "1"),
+        ("NSLOTS", "1"),
+        ("PATH", "/tmp/7.1.all.q:/usr/local/bin:/bin:/usr/bin"),
+        ("QUEUE", "all.q"),
+        ("RESTARTED", "0"),
+        ("SGE_ACCOUNT", "sge"),
+        ("SGE_CELL", "default"),
+        ("SGE_O_HOME", "/home/u1"),
+        ("SGE_ROOT", "/cell"),
+        ("SGE_TASK_ID", "undefined"),
+        ("TMPDIR", "/tmp/7.1.all.q"),
+        ("TZ", "UTC"),
+    ] {
+        assert_eq!(variable(&made, name), Some(value), "{name}");
+    }
+    assert_eq!(variable(&made, "PE_HOSTFILE"), None);
+}
+
+#[test]
+fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
+    let mut given = spec();
+    let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    given.environment =
+        vec![set("PATH", "/opt/bin"), set("JOB_ID", "99"), set("TMPDIR", "/elsewhere"), set("SGE_TASK_ID", "5")];
+    let made = document(&order(key(1, 1)), &given);
+    assert_eq!(variable(&made, "PATH"), Some("/opt/bin"));
+    assert_eq!(variable(&made, "JOB_ID"), Some("7"));
+    assert_eq!(variable(&made, "TMPDIR"), Some("/tmp/7.1.all.q"));
+    assert_eq!(variable(&made, "SGE_TASK_ID"), Some("5"));
+}
+
+#[test]
+fn output_names_follow_the_job_and_task() {
+    let mut given = spec();
+    given.stdout = vec![HostPath { host: None, path: "$HOME/out.$JOB_ID.$TASK_ID".to_owned() }];
+    given.stderr = vec![
+        HostPath { host: None, path: "/all".to_owned() },
+        HostPath { host: Some(HostName::new("node1.example.org")), path: "/mine".to_owned() },
+    ];
+    let array = StartOrder { array: TaskRange::parse("1-9:2").ok(), ..order(key(1, 1)) };
+    let made = document(&array, &given).streams;
+    assert_eq!((made.stdout.path.as_str(), made.stdout.default_name.as_str()), ("$HOME/out.7.1", "job.sh.o7.1"));
+    assert_eq!(made.stderr.path, "/mine");
+    assert_eq!(document(&order(key(1, 1)), &spec()).streams.stderr.default_name, "job.sh.e7");
+}
+
+#[test]
+fn limits_reach_both_the_process_and_the_task() {
+    let mut wanted = order(key(1, 1));
+    let gib = Amount::from_base(1 << 30);
+    wanted.limits.set(LimitKind::Vmem, Bounds { soft: None, hard: Some(gib) });
+    wanted.limits.set(LimitKind::Stack, Bounds { soft: Some(Amount::INFINITY), hard: Some(Amount::INFINITY) });
+    wanted.limits.set(LimitKind::Rt, Bounds { soft: Some(Amount::from_base(5)), hard: Some(Amount::from_base(9)) });
+    let made = document(&wanted, &spec());
+    let one =
+        ProcessLimit { resource: Resource::AddressSpace, soft: Bound::Finite(1 << 30), hard: Bound::Finite(1 << 30) };
+    assert_eq!(made.limits, [one]);
+    assert_eq!(
+        (made.task_limits.h_vmem_bytes, made.task_limits.s_rt_s, made.task_limits.h_rt_s),
+        (Some(1 << 30), Some(5), Some(9))
+    );
+}
+
+#[test]
+fn what_is_started_follows_b_shell_and_s() {
+    let mut given = spec();
+    let mode = |made: LaunchDocument| match made.start {
+        Start::Script { mode, .. } => Some(mode),
+        Start::Command { .. } | Start::Direct { .. } => None,
+    };
+    assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior));
+    given.shell = vec![HostPath { host: None, path: "/bin/bash".to_owned() }];
+    assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::PosixCompliant));
+    given.program = Program::Command { command: "echo".to_owned() };
+    assert!(matches!(document(&order(key(1, 1)), &given).start, Start::Command { shell, .. } if shell == "/bin/bash"));
+    given.use_shell = Some(false);
+    assert!(matches!(document(&order(key(1, 1)), &given).start, Start::Direct { argv } if argv == ["echo", "a b"]));
+}
+
+#[test]
+fn methods_are_signals_or_commands() {
+    let texts = Texts::of(&site(), &order(key(1, 1)), &spec());
+    assert_eq!(method(Some("SIGTERM"), &texts), Method::Signal(15));
+    assert_eq!(method(Some("12"), &texts), Method::Signal(12));
+    assert_eq!(
+        method(Some("/usr/bin/stop $job_id $job_pid"), &texts),
+        Method::Command("/usr/bin/stop 7 $job_pid".to_owned())
+    );
+    assert_eq!(procedure(Some("root@/x/prolog $host"), &texts).unwrap().user.as_deref(), Some("root"));
+}

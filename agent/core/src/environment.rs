@@ -1,0 +1,101 @@
+//! The environment of a job (CATALOGUE ENV; `reference/08env`). Nothing of the daemons' own environment is in it.
+
+use crate::site::Site;
+use proto::job::{JobSpec, Program};
+use proto::wire::agent::{AgentConfig, StartOrder};
+use std::collections::BTreeMap;
+
+/// Names that a user's `-v` and `-V` cannot set: they say what the cell decided.
+const OURS: [&str; 4] = ["JOB_ID", "JOB_SCRIPT", "QUEUE", "HOSTNAME"];
+
+/// Paths of a job that its environment names.
+#[derive(Clone, Copy, Debug)]
+pub struct Paths<'a> {
+    /// `TMPDIR`.
+    pub tmpdir: &'a str,
+    /// The working directory; empty is the home directory, which the shepherd knows.
+    pub directory: &'a str,
+    /// Standard input as asked for.
+    pub stdin: &'a str,
+    /// Standard output as asked for.
+    pub stdout: &'a str,
+    /// Standard error as asked for.
+    pub stderr: &'a str,
+    /// The shell.
+    pub shell: &'a str,
+    /// The host file of a parallel job; empty for a serial one.
+    pub host_file: &'a str,
+}
+
+/// The whole environment of a task as `NAME=value`, sorted by name. `HOME`, `USER`, `LOGNAME` and `SHELL` come from the shepherd.
+pub fn environment(
+    site: &Site,
+    config: &AgentConfig,
+    order: &StartOrder,
+    spec: &JobSpec,
+    paths: Paths<'_>,
+) -> Vec<String> {
+    let mut all: BTreeMap<&str, String> = BTreeMap::new();
+    all.insert("PATH", format!("{}:/usr/local/bin:/bin:/usr/bin", paths.tmpdir));
+    if let Some(zone) = &site.time_zone {
+        all.insert("TZ", zone.clone());
+    }
+    all.extend(config.job_environment.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    facts(&mut all, site, order, spec, paths);
+    let users = spec.environment.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
+    all.extend(users.map(|(name, value)| (name.as_str(), value.clone())));
+    // TMPDIR is made for this task: a value that -V brought along would name a directory of another machine.
+    all.insert("TMPDIR", paths.tmpdir.to_owned());
+    all.insert("TMP", paths.tmpdir.to_owned());
+    all.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+}
+
+fn facts<'a>(all: &mut BTreeMap<&'a str, String>, site: &Site, order: &StartOrder, spec: &JobSpec, paths: Paths<'_>) {
+    let task = |value: Option<u32>| value.map_or_else(|| "undefined".to_owned(), |value| value.to_string());
+    let slots: u32 = order.granted.iter().map(|granted| granted.slots).sum();
+    let mut hosts: Vec<_> = order.granted.iter().map(|granted| &granted.instance.host).collect();
+    hosts.sort();
+    hosts.dedup();
+    let script = match &spec.program {
+        Program::Script { .. } => format!("{}/job_scripts/{}", site.task_directory(&order.key), order.number),
+        Program::Command { command } => command.clone(),
+    };
+    let queue = order.granted.first().map(|granted| granted.instance.queue.to_string()).unwrap_or_default();
+    for (name, value) in [
+        ("ARC", site.arch.clone()),
+        ("SGE_ARCH", site.arch.clone()),
+        ("ENVIRONMENT", "BATCH".to_owned()),
+        ("HOSTNAME", site.host.to_string()),
+        ("JOB_ID", order.number.to_string()),
+        ("JOB_NAME", spec.name.clone()),
+        ("JOB_SCRIPT", script),
+        ("NHOSTS", hosts.len().to_string()),
+        ("NQUEUES", order.granted.len().to_string()),
+        ("NSLOTS", slots.to_string()),
+        ("QUEUE", queue),
+        ("REQNAME", spec.name.clone()),
+        ("REQUEST", spec.name.clone()),
+        ("RESTARTED", order.restarted.to_string()),
+        ("SGE_ACCOUNT", spec.account.clone().unwrap_or_else(|| "sge".to_owned())),
+        ("SGE_BINARY_PATH", format!("{}/bin/{}", site.root, site.arch)),
+        ("SGE_CELL", site.cell_name.clone()),
+        ("SGE_ROOT", site.root.clone()),
+        ("GRIDWRIGHT_DIR", site.root.clone()),
+        ("SGE_CWD_PATH", paths.directory.to_owned()),
+        ("SGE_JOB_SPOOL_DIR", site.task_directory(&order.key)),
+        ("SGE_STDIN_PATH", paths.stdin.to_owned()),
+        ("SGE_STDOUT_PATH", paths.stdout.to_owned()),
+        ("SGE_STDERR_PATH", paths.stderr.to_owned()),
+        ("SGE_TASK_ID", task(order.array.map(|_| order.key.task.0))),
+        ("SGE_TASK_FIRST", task(order.array.map(|range| range.first()))),
+        ("SGE_TASK_LAST", task(order.array.map(|range| range.last()))),
+        ("SGE_TASK_STEPSIZE", task(order.array.map(|range| range.step()))),
+        ("SHELL", paths.shell.to_owned()),
+    ] {
+        all.insert(name, value);
+    }
+    if let Some(pe) = &order.pe {
+        all.insert("PE", pe.to_string());
+        all.insert("PE_HOSTFILE", paths.host_file.to_owned());
+    }
+}

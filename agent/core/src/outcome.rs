@@ -1,0 +1,189 @@
+//! From what a shepherd left behind to what the master is told.
+
+use proto::launch::{self, Cause, LaunchResult, TaskUsage};
+use proto::usage::{Evidence, Exit, Failed, LimitHit, RefusedLimit, Rusage, TaskResult, Usage};
+
+/// Exit status by which a job asks to be run again.
+const EXIT_RESCHEDULE: u8 = 99;
+/// Exit status by which a job asks to be held in error.
+const EXIT_ERROR: u8 = 100;
+/// SIGKILL, which a task without a shepherd is ended by.
+const SIGKILL: u8 = 9;
+/// `failed` of a task whose shepherd died.
+const NO_EXIT_STATUS: Failed = Failed(18);
+
+/// The result as the master is told it; `boot_ms` is the host's boot clock now, and `same_boot` whether the result is of this boot.
+pub fn task_result(result: &LaunchResult, boot_ms: u64, same_boot: bool) -> TaskResult {
+    let exit = exit(&result.cause);
+    let limit = result.limit.as_ref().map(limit_hit);
+    TaskResult {
+        exit,
+        failed: failed(result, exit),
+        reason: reason(result),
+        wallclock_ms: result.wallclock_ms,
+        ended_ago_ms: if same_boot { boot_ms.saturating_sub(result.ended_boot_ms) } else { 0 },
+        usage: usage(&result.usage),
+        rusage: rusage(&result.usage),
+        limit,
+        refused_limits: result.refused_limits.iter().map(refused_limit).collect(),
+    }
+}
+
+fn exit(cause: &Cause) -> Exit {
+    match cause {
+        Cause::Exited(code) => Exit::Code(*code),
+        Cause::Signalled { signal, core } => {
+            Exit::Signal { number: u8::try_from(*signal).unwrap_or(u8::MAX), core: *core }
+        }
+        Cause::FailedToStart(_) => Exit::NotStarted,
+        Cause::ShepherdDied => Exit::Signal { number: SIGKILL, core: false },
+    }
+}
+
+fn failed(result: &LaunchResult, exit: Exit) -> Failed {
+    if let Cause::FailedToStart(failure) = &result.cause {
+        return Failed(failure.failed);
+    }
+    if result.cause == Cause::ShepherdDied {
+        return NO_EXIT_STATUS;
+    }
+    if let Some(after) = &result.after {
+        return Failed(after.failed);
+    }
+    let by_hard_limit = result.limit.as_ref().is_some_and(|hit| {
+        hit.evidence == launch::Evidence::Certain && hit.limit.starts_with("h_") && hit.limit != "h_fsize"
+    });
+    match exit {
+        Exit::Code(EXIT_RESCHEDULE) => Failed::RESCHEDULING,
+        Exit::Code(EXIT_ERROR) => Failed::APPLICATION_ERROR,
+        _ if by_hard_limit => Failed::LIMIT_ENFORCED,
+        Exit::Signal { .. } => Failed::AFTER_JOB,
+        Exit::Code(_) | Exit::NotStarted => Failed::NO,
+    }
+}
+
+fn reason(result: &LaunchResult) -> String {
+    match (&result.cause, &result.after) {
+        (Cause::FailedToStart(failure), _) => failure.text.clone(),
+        (Cause::ShepherdDied, _) => "its shepherd died or the host restarted; what was left of it was ended".to_owned(),
+        (Cause::Exited(_) | Cause::Signalled { .. }, Some(after)) => after.text.clone(),
+        (Cause::Exited(_) | Cause::Signalled { .. }, None) => String::new(),
+    }
+}
+
+fn limit_hit(hit: &launch::LimitHit) -> LimitHit {
+    LimitHit {
+        limit: hit.limit.clone(),
+        value: hit.bound,
+        reached: hit.reached,
+        evidence: match hit.evidence {
+            launch::Evidence::Certain => Evidence::Certain,
+            launch::Evidence::Likely => Evidence::Likely,
+            launch::Evidence::Unknown => Evidence::Unknown,
+        },
+    }
+}
+
+fn refused_limit(refused: &launch::RefusedLimit) -> RefusedLimit {
+    let wanted = match refused.hard {
+        launch::Bound::Finite(value) => value,
+        launch::Bound::Infinity => u64::MAX,
+    };
+    RefusedLimit {
+        limit: format!("h_{}", resource_name(refused.resource)),
+        wanted,
+        reason: format!("errno {}", refused.errno),
+    }
+}
+
+fn resource_name(resource: launch::Resource) -> &'static str {
+    match resource {
+        launch::Resource::Cpu => "cpu",
+        launch::Resource::FileSize => "fsize",
+        launch::Resource::Data => "data",
+        launch::Resource::Stack => "stack",
+        launch::Resource::Core => "core",
+        launch::Resource::ResidentSet => "rss",
+        launch::Resource::AddressSpace => "vmem",
+        launch::Resource::OpenFiles => "descriptors",
+        launch::Resource::Processes => "maxproc",
+        launch::Resource::LockedMemory => "memorylocked",
+        launch::Resource::FileLocks => "locks",
+    }
+}
+
+/// A sample or total of a shepherd in the units of the protocol.
+pub fn usage(used: &TaskUsage) -> Usage {
+    Usage {
+        cpu_ms: used.cpu_ms,
+        mem_kib_ms: u64::try_from(used.mem_byte_ms / 1024).unwrap_or(u64::MAX),
+        io_bytes: used.io_bytes,
+        iow_ms: 0,
+        vmem_bytes: used.vmem_bytes,
+        maxvmem_bytes: used.maxvmem_bytes,
+        rss_bytes: used.rss_bytes,
+        maxrss_bytes: used.maxrss_bytes,
+    }
+}
+
+fn rusage(used: &TaskUsage) -> Rusage {
+    Rusage {
+        utime_ms: used.utime_ms,
+        stime_ms: used.stime_ms,
+        maxrss_kib: used.process_maxrss_bytes / 1024,
+        minflt: used.minflt,
+        majflt: used.majflt,
+        inblock: used.inblock,
+        oublock: used.oublock,
+        nvcsw: used.nvcsw,
+        nivcsw: used.nivcsw,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::id::{CellId, SubmitSeq, TaskId, TaskKey};
+    use proto::launch::Failure;
+
+    fn result(cause: Cause) -> LaunchResult {
+        LaunchResult {
+            key: TaskKey { cell: CellId(1), seq: SubmitSeq(1), task: TaskId(1), pe_task: 0, attempt: 1 },
+            cause,
+            after: None,
+            executed: true,
+            ordered: false,
+            limit: None,
+            refused_limits: vec![],
+            procedures: vec![],
+            usage: TaskUsage::default(),
+            wallclock_ms: 10,
+            started_boot_ms: 100,
+            ended_boot_ms: 110,
+            boot_id: String::new(),
+        }
+    }
+
+    #[test]
+    fn ends_are_told_in_the_codes_of_accounting() {
+        let hit =
+            |limit: &str, evidence| Some(launch::LimitHit { limit: limit.to_owned(), bound: 5, reached: 6, evidence });
+        let killed = || result(Cause::Signalled { signal: 9, core: false });
+        let missing = Failure { failed: 28, text: "no directory".to_owned(), errno: 2, path: String::new() };
+        for (given, status, failed) in [
+            (result(Cause::Exited(0)), 0, 0),
+            (result(Cause::Exited(3)), 3, 0),
+            (result(Cause::Exited(99)), 99, 25),
+            (result(Cause::Exited(100)), 100, 30),
+            (killed(), 137, 100),
+            (LaunchResult { limit: hit("h_rt", launch::Evidence::Certain), ..killed() }, 137, 37),
+            (LaunchResult { limit: hit("h_vmem", launch::Evidence::Likely), ..result(Cause::Exited(1)) }, 1, 0),
+            (LaunchResult { limit: hit("s_rt", launch::Evidence::Certain), ..killed() }, 137, 100),
+            (result(Cause::FailedToStart(missing)), 0, 28),
+            (result(Cause::ShepherdDied), 137, 18),
+        ] {
+            let told = task_result(&given, 150, true);
+            assert_eq!((told.exit.status(), told.failed.0, told.ended_ago_ms), (status, failed, 40), "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Pseudo variables in paths and commands (EXE-08, QUE-17).
+
+/// Replaces `$NAME` and `${NAME}` for the names in `table`; everything else stays, `$HOME` and `~` among it, which the shepherd
+/// replaces because only it asks the name service.
+pub fn substitute(text: &str, table: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (name, len) = name_of(rest);
+        match table.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => out.push_str(value),
+            None => out.push_str(&rest[..len]),
+        }
+        rest = &rest[len..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The variable's name at the start of a text that begins with `$`, and how many bytes it takes.
+fn name_of(text: &str) -> (&str, usize) {
+    let body = &text[1..];
+    if let Some(inner) = body.strip_prefix('{') {
+        return match inner.find('}') {
+            Some(end) => (&inner[..end], end + 3),
+            None => ("", 1),
+        };
+    }
+    let end = body.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(body.len());
+    (&body[..end], end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_names_are_replaced_and_others_stay() {
+        let table = [("JOB_ID", "7"), ("TASK_ID", "3")];
+        for (text, expected) in [
+            ("/x/$JOB_ID.$TASK_ID", "/x/7.3"),
+            ("${JOB_ID}a", "7a"),
+            ("$HOME/$JOB_IDX", "$HOME/$JOB_IDX"),
+            ("${JOB_ID", "${JOB_ID"),
+            ("100$", "100$"),
+            ("é$JOB_ID", "é7"),
+        ] {
+            assert_eq!(substitute(text, &table), expected);
+        }
+    }
+}
