@@ -5,4 +5,5 @@
 pub mod agent;
 pub mod client;
 pub mod frame;
+pub mod join;
 pub mod view;
