@@ -80,14 +80,14 @@ enum Task {
     /// Its job process runs.
     Running { started_boot_ms: u64 },
     /// It is over.
-    Ended(Box<End>),
+    Ended(End),
 }
 
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq)]
 enum End {
     /// As its shepherd wrote.
-    Result(LaunchResult),
+    Result(Box<LaunchResult>),
     /// The launcher refused it, or it could not be asked.
     Refused(String),
 }
@@ -269,7 +269,7 @@ impl Core {
             }
             Notice::Ended(result) => {
                 let key = result.key;
-                self.become_task(key, Task::Ended(Box::new(End::Result(*result))), now)
+                self.become_task(key, Task::Ended(End::Result(result)), now)
             }
             Notice::Refused { key: Some(key), text, .. } => self.refused(key, text, now),
             Notice::Usage { key, usage: used } => {
@@ -301,7 +301,7 @@ impl Core {
 
     fn refused(&mut self, key: TaskKey, text: String, now: &Now<'_>) -> Vec<Effect> {
         match self.tasks.get(&key) {
-            Some(Task::Asked(..)) => self.become_task(key, Task::Ended(Box::new(End::Refused(text))), now),
+            Some(Task::Asked(..)) => self.become_task(key, Task::Ended(End::Refused(text)), now),
             // A signal to a task that ended in between.
             Some(Task::Accepted | Task::Running { .. } | Task::Ended(_)) | None => Vec::new(),
         }
@@ -316,7 +316,7 @@ impl Core {
             let key = summary.key;
             effects.extend(self.become_task(key, from_summary(summary), now));
         }
-        let asked = self.tasks.iter().filter_map(|(_, task)| match task {
+        let asked = self.tasks.values().filter_map(|task| match task {
             Task::Asked(order, spec) => Some((order.clone(), Arc::clone(spec))),
             Task::Accepted | Task::Running { .. } | Task::Ended(_) => None,
         });
@@ -331,10 +331,10 @@ impl Core {
 
 fn from_summary(summary: TaskSummary) -> Task {
     match (summary.state, summary.result) {
-        (_, Some(result)) => Task::Ended(Box::new(End::Result(result))),
+        (_, Some(result)) => Task::Ended(End::Result(Box::new(result))),
         (TaskState::Running, None) => Task::Running { started_boot_ms: summary.started_boot_ms },
         (TaskState::Preparing, None) => Task::Accepted,
-        (TaskState::Ended, None) => Task::Ended(Box::new(End::Refused("its result is missing on the host".to_owned()))),
+        (TaskState::Ended, None) => Task::Ended(End::Refused("its result is missing on the host".to_owned())),
     }
 }
 
@@ -344,7 +344,7 @@ fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
         Task::Running { started_boot_ms } => {
             TaskReportState::Running { for_ms: now.boot_ms.saturating_sub(*started_boot_ms) }
         }
-        Task::Ended(end) => TaskReportState::Ended(Box::new(match &**end {
+        Task::Ended(end) => TaskReportState::Ended(Box::new(match end {
             End::Result(result) => task_result(result, now.boot_ms, result.boot_id == now.boot_id),
             End::Refused(text) => TaskResult::not_started(Failed::BEFORE_JOB, text.clone()),
         })),

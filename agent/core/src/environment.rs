@@ -50,7 +50,7 @@ pub fn environment(
     all.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-fn facts<'a>(all: &mut BTreeMap<&'a str, String>, site: &Site, order: &StartOrder, spec: &JobSpec, paths: Paths<'_>) {
+fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec: &JobSpec, paths: Paths<'_>) {
     let task = |value: Option<u32>| value.map_or_else(|| "undefined".to_owned(), |value| value.to_string());
     let slots: u32 = order.granted.iter().map(|granted| granted.slots).sum();
     let mut hosts: Vec<_> = order.granted.iter().map(|granted| &granted.instance.host).collect();
