@@ -1,7 +1,9 @@
-//! The cluster configuration: one for all hosts, and local ones that replace single entries (CATALOGUE CFG, `sge_conf(5)`).
+//! The cluster configuration: one for all hosts, and local ones that replace single entries (CATALOGUE CFG,
+//! `sge_conf(5)`).
 //!
-//! A [`ClusterConf`] is the text that an administrator wrote, checked; [`Settings`] are the typed values that hold on one
-//! host. Values that name what Gridwright does not do are read and printed here; refusing them is the master's business.
+//! A [`ClusterConf`] is the text that an administrator wrote, checked; [`Settings`] are the typed values that hold on
+//! one host. Values that name what Gridwright does not do are read and printed here; refusing them is the master's
+//! business.
 
 mod parameters;
 mod words;
@@ -39,7 +41,8 @@ enum Shown {
 
 /// Declares the entries: name, type, parser, scope, when it is shown, default.
 ///
-/// A macro, because the typed settings, the list of names and the check of a text are three lists of the same fifty entries.
+/// A macro, because the typed settings, the list of names and the check of a text are three lists of the same fifty
+/// entries.
 macro_rules! entries {
     ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $scope:ident, $shown:ident, $default:literal;)*) => {
         /// The entries of the configuration in the order of `qconf -sconf`.
@@ -207,8 +210,8 @@ pub fn scope_of(key: &str) -> Option<Scope> {
 
 /// The global configuration, or the local one of a host, as text.
 ///
-/// Every entry is one of [`KEYS`], in their order, with a value that its type takes. A global configuration has all entries that
-/// are always shown; a local one has only such as a host may have.
+/// Every entry is one of [`KEYS`], in their order, with a value that its type takes. A global configuration has all
+/// entries that are always shown; a local one has only such as a host may have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawConf", into = "RawConf")]
 pub struct ClusterConf {
@@ -258,7 +261,8 @@ impl ClusterConf {
     ///
     /// # Errors
     ///
-    /// One refusal for each entry that is unknown, has a value it cannot have, or may not stand in a local configuration.
+    /// One refusal for each entry that is unknown, has a value it cannot have, or may not stand in a local
+    /// configuration.
     pub fn from_fields(host: &HostName, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
         let mut reader = Reader::new(ObjectKind::ClusterConf, fields, KEYS, &[]);
         Settings::template().read(&mut reader);

@@ -10,9 +10,11 @@ use crate::diagnostic::Diagnostic;
 use crate::hostgroup::host_name;
 use crate::id::{AttributeName, HostName};
 use crate::object::reader::Reader;
-use crate::object::value::{Assignments, Malformed, NameList};
+use crate::object::value::{Assignments, Malformed, NameList, Weight, stored_as_text};
 use crate::object::{Fields, ObjectKind};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
 /// The attributes of an execution host in the order of `qconf -se`.
 pub const KEYS: &[&str] = &[
@@ -42,8 +44,8 @@ const REQUIRED: &[&str] = &[
     "report_variables",
 ];
 
-/// The names that `usage_scaling` may scale.
-const USAGE_NAMES: &[&str] = &["cpu", "mem", "io"];
+/// The names that `usage_scaling` may scale: usage as it is measured, and as accounting counts it.
+const USAGE_NAMES: &[&str] = &["cpu", "mem", "io", "acct_cpu", "acct_mem", "acct_io"];
 
 /// An execution host, or the pseudo host `global` with what belongs to the whole cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,49 +144,45 @@ impl ExecHost {
     }
 }
 
-/// Factors by name, `name=factor` separated by commas, each name once. `NONE` is empty: every factor is 1.
+/// Factors by name, each name once, printed with six decimals as `name=1.500000`. `NONE` is empty: every factor is 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Scaling {
-    text: Assignments,
-    factors: Vec<(AttributeName, Millionths)>,
-}
+pub struct Scaling(Vec<(AttributeName, Weight)>);
 
 impl Scaling {
-    /// The factor for a name in millionths; one million if none is set.
+    /// The factor for a name; 1 if none is set.
     pub fn factor(&self, name: &str) -> Millionths {
-        let set = self.factors.iter().find(|(scaled, _)| scaled.as_str() == name);
-        set.map_or(Millionths::ONE, |(_, factor)| *factor)
+        let set = self.0.iter().find(|(scaled, _)| scaled.as_str() == name);
+        set.map_or(Millionths::ONE, |(_, factor)| factor.0)
     }
 
     /// The names with their factors, in the order in which they were written.
-    pub fn iter(&self) -> impl Iterator<Item = &(AttributeName, Millionths)> {
-        self.factors.iter()
+    pub fn iter(&self) -> impl Iterator<Item = (&AttributeName, Millionths)> {
+        self.0.iter().map(|(name, factor)| (name, factor.0))
     }
 }
 
-impl std::str::FromStr for Scaling {
+impl FromStr for Scaling {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        let text: Assignments = text.parse()?;
-        let factor = |(name, value): &(AttributeName, String)| {
-            let factor =
-                Millionths::parse(value).map_err(|_| Malformed::new(format!("a factor such as {name}=1.5")))?;
-            Ok((name.clone(), factor))
+        let texts: Assignments = text.parse()?;
+        let factor = |(name, text): &(AttributeName, String)| match text.parse() {
+            Ok(factor) => Ok((name.clone(), factor)),
+            Err(_) => Err(Malformed::new(format!("a factor such as {name}=1.5"))),
         };
-        let factors = text.iter().map(factor).collect::<Result<_, Malformed>>()?;
-        Ok(Scaling { text, factors })
+        texts.iter().map(factor).collect::<Result<_, Malformed>>().map(Scaling)
     }
 }
 
-impl std::fmt::Display for Scaling {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.text.fmt(f)
+impl fmt::Display for Scaling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = self.0.iter().map(|(name, factor)| (name.clone(), factor.to_string())).collect();
+        Assignments(texts).fmt(f)
     }
 }
 
-crate::object::value::stored_as_text!(Scaling);
+stored_as_text!(Scaling);
 
 fn usage_scaling(text: &str) -> Result<Scaling, Malformed> {
     let scaling: Scaling = text.parse()?;

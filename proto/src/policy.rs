@@ -1,7 +1,7 @@
 //! The scheduler configuration: weights, intervals and rules of scheduling (CATALOGUE SCH, `sched_conf(5)`).
 //!
-//! Values that name what Gridwright does not do are read and printed here; refusing them is the master's business, and so
-//! is whether the attributes of the load formula exist.
+//! Values that name what Gridwright does not do are read and printed here; refusing them is the master's business, and
+//! so is whether the attributes of the load formula exist.
 
 mod formula;
 mod words;

@@ -1,7 +1,7 @@
 //! Cluster queues and the settings of their instances (CATALOGUE QUE, `queue_conf(5)`).
 //!
-//! A cluster queue is a template with a host list: each host in it gets one queue instance, and each attribute may differ
-//! from host to host. Queue states are no part of this: they belong to the instances and change with the cell.
+//! A cluster queue is a template with a host list: each host in it gets one queue instance, and each attribute may
+//! differ from host to host. Queue states are no part of this: they belong to the instances and change with the cell.
 
 mod setting;
 mod words;
@@ -13,6 +13,7 @@ pub use setting::{Ambiguity, Setting};
 pub(crate) use setting::{brackets, split_default};
 pub use words::{InitialState, QueueType, ShellStartMode};
 
+use crate::amount::Amount;
 use crate::diagnostic::Diagnostic;
 use crate::hostgroup::{HostGroupTable, HostList, HostOrGroup};
 use crate::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
@@ -85,11 +86,11 @@ macro_rules! attributes {
                 fields
             }
 
-            /// The settings of the instance on a host that is in `groups`: a setting for the host beats one for a group, which
-            /// beats the default.
+            /// The settings of the instance on a host that is in `groups`: a setting for the host beats one for a
+            /// group, which beats the default.
             ///
-            /// Where groups of the host disagree the default is taken and the attribute is among the ambiguities; while there are any,
-            /// the instance is in state `c` and takes no jobs (QUE-03).
+            /// Where groups of the host disagree the default is taken and the attribute is among the ambiguities; while
+            /// there are any, the instance is in state `c` and takes no jobs (QUE-03).
             pub fn resolve(&self, host: &HostName, groups: &BTreeSet<HostGroupName>) -> (QueueInstanceSettings, Vec<Ambiguity>) {
                 let mut ambiguities = Vec::new();
                 let settings = QueueInstanceSettings {
@@ -224,7 +225,8 @@ impl ClusterQueue {
         groups.resolve(self.hostlist.iter())
     }
 
-    /// Overrides without effect: for a host that has no instance, or for a group none of whose hosts has one (`qconf -sds`).
+    /// The overrides of `qconf -sds`, without effect: for a host that has no instance, or for a group none of whose hosts
+    /// has one.
     pub fn detached(&self, groups: &HostGroupTable) -> Vec<(&'static str, &HostOrGroup)> {
         let hosts = self.hosts(groups);
         let is_detached = |id: &HostOrGroup| match id {
@@ -239,6 +241,29 @@ impl QueueInstanceSettings {
     /// Whether the instance takes batch jobs: those with a parallel environment do in any case (QUE-09).
     pub fn is_batch(&self) -> bool {
         self.qtype.batch || self.is_parallel()
+    }
+
+    /// The limit of that name, such as `h_rt` in seconds or `s_vmem` in bytes; `None` if there is no such limit.
+    pub fn limit(&self, name: &str) -> Option<Amount> {
+        Some(match name {
+            "s_rt" => self.s_rt.amount(),
+            "h_rt" => self.h_rt.amount(),
+            "s_cpu" => self.s_cpu.amount(),
+            "h_cpu" => self.h_cpu.amount(),
+            "s_fsize" => self.s_fsize.amount(),
+            "h_fsize" => self.h_fsize.amount(),
+            "s_data" => self.s_data.amount(),
+            "h_data" => self.h_data.amount(),
+            "s_stack" => self.s_stack.amount(),
+            "h_stack" => self.h_stack.amount(),
+            "s_core" => self.s_core.amount(),
+            "h_core" => self.h_core.amount(),
+            "s_rss" => self.s_rss.amount(),
+            "h_rss" => self.h_rss.amount(),
+            "s_vmem" => self.s_vmem.amount(),
+            "h_vmem" => self.h_vmem.amount(),
+            _ => return None,
+        })
     }
 
     /// Whether the instance takes interactive jobs.

@@ -106,7 +106,8 @@ pub struct ExecdParams {
     pub use_smaps: bool,
     /// `DEMAND_LS`: load sensors are asked just before each report; true unless unset.
     pub demand_ls: bool,
-    /// `MEM_FREE=classic`: `mem_free` is the sum that 8.1.9 reports, not what the kernel says is available (DESIGN section 5).
+    /// `MEM_FREE=classic`: `mem_free` is the sum that 8.1.9 reports, not what the kernel says is available (DESIGN
+    /// section 5).
     pub mem_free_classic: bool,
 }
 
@@ -287,7 +288,8 @@ pub struct ReportingParams {
     pub reporting: bool,
     /// `flush_time`: seconds between two writes of the reporting file; 15 unless set.
     pub flush_time_s: u64,
-    /// `accounting_flush_time`: seconds between two writes of the accounting file; those of the reporting file unless set.
+    /// `accounting_flush_time`: seconds between two writes of the accounting file; those of the reporting file unless
+    /// set.
     pub accounting_flush_time_s: u64,
     /// `joblog`: the reporting file follows jobs.
     pub joblog: bool,

@@ -34,7 +34,7 @@ fn scaling_factors_default_to_one() {
     let host = host(&[("load_scaling", "load_avg=0.5,mem_free=2"), ("usage_scaling", "cpu=1.25")]).unwrap();
     assert_eq!(host.load_scaling.factor("load_avg"), Millionths(500_000));
     assert_eq!(host.load_scaling.factor("swap_free"), Millionths::ONE);
-    assert_eq!(host.to_fields().value("usage_scaling"), Some("cpu=1.25"));
+    assert_eq!(host.to_fields().value("usage_scaling"), Some("cpu=1.250000"));
 }
 
 #[test]

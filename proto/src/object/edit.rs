@@ -53,22 +53,23 @@ pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
         "complex_values" | "load_thresholds" | "suspend_thresholds" | "load_scaling" | "usage_scaling" => {
             Shape::Assignments
         }
-        "subordinate_list" => Shape::Assignments,
-        "hostlist" | "qtype" | "pe_list" | "ckpt_list" | "owner_list" | "user_lists" | "xuser_lists" | "projects"
-        | "xprojects" | "report_variables" => Shape::Names,
+        "hostlist" | "qtype" | "subordinate_list" | "pe_list" | "ckpt_list" | "owner_list" | "user_lists"
+        | "xuser_lists" | "projects" | "xprojects" | "report_variables" => Shape::Names,
         _ => Shape::Single,
     })
 }
 
 /// Changes one attribute of an object.
 ///
-/// `domain` is the part of a cluster queue to which the value applies (`queue@host`, `queue@@group`); `None` is the value for all
-/// hosts, and the only choice for other kinds. What a domain gets starts from what it has itself, not from the value for all hosts.
+/// `domain` is the part of a cluster queue to which the value applies (`queue@host`, `queue@@group`); `None` is the
+/// value for all hosts, and the only choice for other kinds. The value for a queue may also name domains itself,
+/// `[host=value]`, with or without a value for all hosts in front. What a domain gets starts from what it has itself,
+/// not from the value for all hosts.
 ///
 /// # Errors
 ///
-/// Objects of this kind do not have the attribute, it names or reports the object and is not edited, the domain is given for what is
-/// the same on all hosts, an element to delete is not there, or `Delete` is asked of what is no list.
+/// Objects of this kind do not have the attribute, it names or reports the object and is not edited, the domain is
+/// given for what is the same on all hosts, an element to delete is not there, or `Delete` is asked of what is no list.
 pub fn edit(
     kind: ObjectKind,
     fields: &Fields,
@@ -78,18 +79,33 @@ pub fn edit(
     domain: Option<&HostOrGroup>,
 ) -> Result<Edited, Diagnostic> {
     let shape = editable(kind, key, domain)?;
-    let setting = SettingText::read(kind, fields, key)?;
-    let old = setting.value(domain).unwrap_or("NONE");
-    let change = Change { key, name: name_of(kind, fields), old, given: value.trim_ascii() };
-    let (new, notes) = match (operation, shape) {
-        (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments)
-        | (Operation::Add | Operation::Modify, Shape::Single) => (change.given.to_owned(), Vec::new()),
-        (Operation::Add | Operation::Modify, Shape::Names | Shape::Assignments) => change.merged(shape),
-        (Operation::Delete, Shape::Names | Shape::Assignments) => (change.reduced(shape)?, Vec::new()),
-        (Operation::Delete, Shape::Single) => return Err(no_list(kind, key)),
+    let mut setting = SettingText::read(kind, fields, key)?;
+    let given = match domain {
+        Some(domain) => vec![(Some(domain.clone()), value.trim_ascii().to_owned())],
+        None => SettingText::of(kind, key, value.trim_ascii())?.by_domain(),
     };
+    let mut notes = Vec::new();
+    for (domain, given) in given {
+        let old = setting.value(domain.as_ref()).unwrap_or("NONE").to_owned();
+        let change = Change { kind, key, name: name_of(kind, fields), old: &old, given: &given };
+        setting = match (operation, shape, domain) {
+            (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments, domain)
+            | (Operation::Add | Operation::Modify, Shape::Single, domain) => setting.with(domain, given),
+            (Operation::Add | Operation::Modify, Shape::Names | Shape::Assignments, domain) => {
+                notes.extend(change.note());
+                setting.with(domain, change.merged(shape))
+            }
+            (Operation::Delete, Shape::Names | Shape::Assignments, domain) => {
+                setting.with(domain, change.reduced(shape)?)
+            }
+            (Operation::Delete, Shape::Single, Some(domain)) => {
+                setting.without(&domain).ok_or_else(|| change.absent(&domain))?
+            }
+            (Operation::Delete, Shape::Single, None) => return Err(no_list(kind, key)),
+        };
+    }
     let mut fields = fields.clone();
-    fields.set(key, setting.with(domain, new).print());
+    fields.set(key, setting.print());
     Ok(Edited { fields, notes })
 }
 
@@ -141,8 +157,9 @@ fn name_of(kind: ObjectKind, fields: &Fields) -> &str {
     kind.keys().first().and_then(|key| fields.value(key)).unwrap_or("")
 }
 
-/// A list, what is to be done to it, and how messages call it.
+/// A value, what is given to change it, and how messages call it.
 struct Change<'a> {
+    kind: ObjectKind,
     key: &'a str,
     name: &'a str,
     old: &'a str,
@@ -150,20 +167,21 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
+    /// What 8.1.9 says when it adds to an empty list.
+    fn note(&self) -> Option<String> {
+        is_none(self.old).then(|| format!("\"{}\" of \"{}\" is empty - Adding new element(s).", self.key, self.name))
+    }
+
     /// The old elements with the given ones in place of those of the same key, new ones at the end.
-    fn merged(&self, shape: Shape) -> (String, Vec<String>) {
+    fn merged(&self, shape: Shape) -> String {
         let mut elements = split(shape, self.old);
-        let mut notes = Vec::new();
-        if elements.is_empty() {
-            notes.push(format!("\"{}\" of \"{}\" is empty - Adding new element(s).", self.key, self.name));
-        }
         for element in split(shape, self.given) {
             match elements.iter_mut().find(|old| element_key(old) == element_key(element)) {
                 Some(old) => *old = element,
                 None => elements.push(element),
             }
         }
-        (join(shape, &elements), notes)
+        join(shape, &elements)
     }
 
     /// The old elements without those whose key is given.
@@ -173,22 +191,28 @@ impl Change<'_> {
             let count = elements.len();
             elements.retain(|old| element_key(old) != element_key(element));
             if elements.len() == count {
-                let (key, name) = (self.key, self.name);
-                return Err(Diagnostic::new(
-                    Code::UnknownObject,
-                    format!("\"{}\" does not exist in \"{key}\" of \"{name}\"", element_key(element)),
-                )
-                .at(key)
-                .why(format!("{key} is {}", self.old)));
+                return Err(self.absent(&element_key(element)));
             }
         }
         Ok(join(shape, &elements))
+    }
+
+    /// The refusal to delete what is not there.
+    fn absent(&self, element: &dyn std::fmt::Display) -> Diagnostic {
+        let Self { kind, key, name, old, given: _ } = self;
+        Diagnostic::new(Code::UnknownObject, format!("\"{element}\" does not exist in \"{key}\" of \"{name}\""))
+            .at(*key)
+            .why(format!("{key} of this {kind} is {old}"))
     }
 }
 
 fn split(shape: Shape, text: &str) -> Vec<&str> {
     if is_none(text) {
         return Vec::new();
+    }
+    if text.contains('(') {
+        // The tree of slot-wise subordination (SEMANTICS section 16) has commas inside and is one element.
+        return vec![text];
     }
     let is_between = |letter: char| letter == ',' || (shape == Shape::Names && letter.is_ascii_whitespace());
     text.split(is_between).map(str::trim_ascii).filter(|element| !element.is_empty()).collect()
@@ -216,9 +240,13 @@ struct SettingText {
 }
 
 impl SettingText {
-    /// The value of an attribute of an object. Only those of cluster queues have overrides.
+    /// The value of an attribute of an object.
     fn read(kind: ObjectKind, fields: &Fields, key: &str) -> Result<Self, Diagnostic> {
-        let text = fields.value(key).unwrap_or("NONE");
+        Self::of(kind, key, fields.value(key).unwrap_or("NONE"))
+    }
+
+    /// A value of an attribute. Only those of cluster queues have overrides.
+    fn of(kind: ObjectKind, key: &str, text: &str) -> Result<Self, Diagnostic> {
         if kind == ObjectKind::Queue && key != "hostlist" {
             return Self::parse(text).map_err(|refusal| refusal.at(key));
         }
@@ -244,13 +272,26 @@ impl SettingText {
         self.overrides.iter().find(|(id, _)| id == domain).map(|(_, value)| value.as_str())
     }
 
-    fn with(mut self, domain: Option<&HostOrGroup>, new: String) -> Self {
+    /// Each value with its domain; none for all hosts if only overrides are given.
+    fn by_domain(self) -> Vec<(Option<HostOrGroup>, String)> {
+        let default = (!self.default.is_empty() || self.overrides.is_empty()).then_some((None, self.default));
+        default.into_iter().chain(self.overrides.into_iter().map(|(id, value)| (Some(id), value))).collect()
+    }
+
+    fn with(mut self, domain: Option<HostOrGroup>, new: String) -> Self {
         let Some(domain) = domain else { return Self { default: new, ..self } };
-        match self.overrides.iter_mut().find(|(id, _)| id == domain) {
+        match self.overrides.iter_mut().find(|(id, _)| *id == domain) {
             Some((_, value)) => *value = new,
-            None => self.overrides.push((domain.clone(), new)),
+            None => self.overrides.push((domain, new)),
         }
         self
+    }
+
+    /// The same without the override of a domain; `None` if there is none.
+    fn without(mut self, domain: &HostOrGroup) -> Option<Self> {
+        let at = self.overrides.iter().position(|(id, _)| id == domain)?;
+        self.overrides.remove(at);
+        Some(self)
     }
 
     fn print(&self) -> String {

@@ -1,6 +1,7 @@
 //! "Did you mean": the nearest of the names that exist.
 
-/// The candidate with the fewest letters to change, if they are few enough for a slip: a third of the word, at least one.
+/// The candidate with the fewest letters to change, if they are few enough for a slip: a third of the word, at least
+/// one.
 ///
 /// Letter case is ignored. Of two candidates at the same distance the first wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -15,6 +15,9 @@ const RECORDED: &[(ObjectKind, &str)] = &[
     (ObjectKind::SchedulerConf, include_str!("../../tests-data/qconf/scheduler.txt")),
 ];
 
+/// Values of many elements, with commas, blanks, comment signs and backslashes where they might mislead the parser.
+const VALUE: &str = "([a-zA-Z0-9=@/$.\\[\\]#\\\\-]{1,25}[, ]{0,3}){0,15}[a-zA-Z0-9#]";
+
 fn refusals(text: &str) -> Vec<String> {
     let refusals = Fields::parse(text).expect_err("the text is refused");
     refusals.iter().map(|Diagnostic { what, place, .. }| format!("{place}: {what}")).collect()
@@ -70,10 +73,22 @@ fn host_groups_wrap_below_the_first_member() {
     assert!(text.lines().nth(2).unwrap().starts_with("         node009 node010"));
 }
 
+#[test]
+fn overrides_wrap_between_their_brackets() {
+    let overrides: String = (3..=10).map(|number| format!(",[exec-client{number:04}=12]")).collect();
+    let fields: Fields = [("slots", format!("1{overrides}"))].into_iter().collect();
+    let expected = "slots                 1,[exec-client0003=12],[exec-client0004=12], \\
+                      [exec-client0005=12],[exec-client0006=12], \\
+                      [exec-client0007=12],[exec-client0008=12], \\
+                      [exec-client0009=12],[exec-client0010=12]
+";
+    assert_eq!(fields.print(ObjectKind::Queue, Wrap::At80), expected);
+}
+
 proptest! {
     #[test]
     fn every_value_reads_back_from_what_it_prints(
-        pairs in prop::collection::btree_map("[a-z_]{1,30}", "([a-zA-Z0-9=@/$.\\[\\]#\\\\-]{1,25}[, ]{0,3}){0,15}[a-zA-Z0-9#]", 0..8),
+        pairs in prop::collection::btree_map("[a-z_]{1,30}", VALUE, 0..8),
         kind in prop::sample::select(ObjectKind::ALL),
         wrap in prop::sample::select(vec![Wrap::At80, Wrap::SingleLine]),
     ) {

@@ -147,6 +147,17 @@ fn a_queue_with_a_parallel_environment_takes_batch_jobs_in_any_case() {
 }
 
 #[test]
+fn limits_are_known_by_name_in_base_units() {
+    let queue = queue(&[("h_vmem", "2G"), ("s_rt", "1:0:0,[n1=INFINITY]")]).unwrap();
+    let (settings, _) = queue.resolve(&HostName::new("n2"), &groups(&[]));
+    let limits = KEYS.iter().filter(|key| settings.limit(key).is_some()).count();
+    assert_eq!(limits, 16);
+    assert_eq!(settings.limit("h_vmem"), Some(Amount::from_base(2 << 30)));
+    assert_eq!(settings.limit("s_rt"), Some(Amount::from_base(3600)));
+    assert_eq!(queue.resolve(&HostName::new("n1"), &groups(&[])).0.limit("s_rt"), Some(Amount::INFINITY));
+}
+
+#[test]
 fn an_instance_prints_its_own_values() {
     let queue = queue(&[("slots", "1,[n1=4]")]).unwrap();
     let name = QueueInstanceName { queue: queue.name.clone(), host: HostName::new("n1") };

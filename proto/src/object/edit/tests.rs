@@ -63,6 +63,35 @@ fn a_domain_has_its_own_value() {
 }
 
 #[test]
+fn the_value_may_name_its_domains_itself() {
+    let fields = queue(&[("slots", "1,[n1=4]"), ("subordinate_list", "b.q=1")]);
+    for (operation, key, value, expected) in [
+        (Operation::Add, "slots", "[n2=8]", "1,[n1=4],[n2=8]"),
+        (Operation::Modify, "slots", "[n1=2],[@big=6]", "1,[n1=2],[@big=6]"),
+        (Operation::Replace, "slots", "3,[n1=2]", "3,[n1=2]"),
+        (Operation::Delete, "slots", "[n1=4]", "1"),
+        (Operation::Add, "pe_list", "[@big=mpi]", "make smp mpi,[@big=mpi]"),
+        (Operation::Modify, "subordinate_list", "b.q=2 c.q=1", "b.q=2 c.q=1"),
+    ] {
+        assert_eq!(
+            edited(&fields, operation, key, value, None).as_deref(),
+            Ok(expected),
+            "{operation:?} {key} {value}"
+        );
+    }
+    let absent = edited(&fields, Operation::Delete, "slots", "[n9=1]", None);
+    assert_eq!(absent, Err("\"n9\" does not exist in \"slots\" of \"all.q\"".to_owned()));
+}
+
+#[test]
+fn brackets_in_objects_other_than_queues_are_part_of_the_value() {
+    let mut host = crate::host::ExecHost::template("n1".into()).to_fields();
+    host.set("complex_values", "a=1");
+    let edited = edit(ObjectKind::ExecHost, &host, Operation::Add, "complex_values", "rack=[7]", None).unwrap();
+    assert_eq!(edited.fields.value("complex_values"), Some("a=1,rack=[7]"));
+}
+
+#[test]
 fn an_empty_list_is_told_of_as_8_1_9_does() {
     let domain: HostOrGroup = "sim0001".parse().unwrap();
     let fields = queue(&[]);

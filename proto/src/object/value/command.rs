@@ -75,7 +75,7 @@ impl fmt::Display for AbsolutePath {
 
 stored_as_text!(AbsolutePath);
 
-/// A procedure: a path with arguments, `[user@]/path [argument…]`. `$` starts a variable that is replaced at its start.
+/// A procedure: a path with arguments, `[user@]/path [argument…]`. `$` starts a variable that is replaced at run time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Command(String);
