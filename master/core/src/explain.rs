@@ -1,0 +1,1 @@
+//! Why a job waits, in words.

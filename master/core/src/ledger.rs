@@ -1,0 +1,248 @@
+//! What placed tasks take from the consumables of the cluster, hosts and queue instances (SEMANTICS section 4.1).
+//!
+//! Every consumable is booked at every level, whether a capacity is set there or not, so that a capacity that is added later is
+//! compared with what is really in use. Capacities are deliberately not known here, and neither are load values: the ledger
+//! only tells what was booked since a value was sampled.
+
+mod booking;
+#[cfg(test)]
+mod tests;
+
+pub use booking::{Booking, Entry, PeUse};
+
+use crate::state::config::Configuration;
+use proto::amount::Amount;
+use proto::complex::Complex;
+use proto::id::{AttributeName, CellId, HostName, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use proto::job::{Granted, JobSpec};
+use proto::time::Tick;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// The implicit consumable of which each slot of a task takes one.
+pub const SLOTS: &str = "slots";
+
+/// The least key: where a search by time begins.
+const FIRST_KEY: TaskKey = TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(0), pe_task: 0, attempt: 0 };
+
+/// An object that offers resources, from the widest level to the narrowest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// The cluster as a whole.
+    Global,
+    /// An execution host.
+    Host(HostName),
+    /// A queue instance.
+    Instance(QueueInstanceName),
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Global => f.write_str("global"),
+            Level::Host(host) => host.fmt(f),
+            Level::Instance(instance) => instance.fmt(f),
+        }
+    }
+}
+
+/// What placed tasks take, by level and attribute.
+///
+/// Invariant, checked by [`Ledger::check`]: `totals`, `recent` and `pe_slots` are exactly the sums over the entries of `tasks`; no total is
+/// below zero and none of zero is kept. Only `tasks` is stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<TaskKey, Booking>", into = "BTreeMap<TaskKey, Booking>")]
+pub struct Ledger {
+    tasks: BTreeMap<TaskKey, Booking>,
+    totals: BTreeMap<Level, BTreeMap<AttributeName, Total>>,
+    recent: BTreeMap<Level, BTreeSet<(Tick, TaskKey)>>,
+    pe_slots: BTreeMap<PeName, u32>,
+}
+
+impl Ledger {
+    /// Books what a task takes from now on: its hard requests and the defaults of consumables that it does not ask for.
+    ///
+    /// `granted` lists its slots with the master first; `tick` is when it was placed. What was booked under the key is replaced.
+    pub fn book(
+        &mut self,
+        config: &Configuration,
+        spec: &JobSpec,
+        key: TaskKey,
+        granted: &[Granted],
+        pe: Option<&PeName>,
+        tick: Tick,
+    ) {
+        self.release(key);
+        let pe = pe.map(|name| PeUse {
+            name: name.clone(),
+            extra_master_slot: config.pes.get(name).is_some_and(|pe| !pe.job_is_first_task.0),
+        });
+        self.add(key, Booking::new(&config.complex, &spec.requests.hard, granted, pe, tick));
+    }
+
+    /// Gives back what a task took; false if nothing was booked for it.
+    pub fn release(&mut self, key: TaskKey) -> bool {
+        let Some(booking) = self.tasks.remove(&key) else { return false };
+        for entry in booking.entries() {
+            self.subtract(entry);
+        }
+        for level in booking.levels() {
+            let recent = self.recent.get_mut(&level).expect("every booked task is in the index of its levels");
+            recent.remove(&(booking.at(), key));
+            if recent.is_empty() {
+                self.recent.remove(&level);
+            }
+        }
+        if let Some(pe) = booking.pe() {
+            let slots = self.pe_slots.get_mut(pe).expect("every booked parallel task is counted");
+            *slots -= booking.slots_at(&Level::Global);
+            if *slots == 0 {
+                self.pe_slots.remove(pe);
+            }
+        }
+        true
+    }
+
+    /// Books every task anew after the complex changed: what is consumable, how it is charged, or a default may be different.
+    ///
+    /// A task keeps the requests with which it was placed, whatever became of its job's since.
+    pub fn rebook(&mut self, complex: &Complex) {
+        let tasks = std::mem::take(&mut self.tasks);
+        let rebooked = tasks.into_iter().map(|(key, booking)| (key, booking.rebooked(complex)));
+        *self = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
+    }
+
+    /// How much of an attribute is taken at a level; INFINITY if a task took without bound.
+    pub fn booked(&self, level: &Level, attribute: &str) -> Amount {
+        let total = self.totals.get(level).and_then(|attributes| attributes.get(attribute));
+        total.map_or(Amount::ZERO, |total| total.amount())
+    }
+
+    /// Slots that are taken at a level.
+    pub fn slots(&self, level: &Level) -> u32 {
+        let slots = self.booked(level, SLOTS).finite().and_then(|slots| u32::try_from(slots).ok());
+        slots.unwrap_or(u32::MAX)
+    }
+
+    /// Slots that tasks of a parallel environment take together.
+    pub fn pe_slots(&self, pe: &PeName) -> u32 {
+        self.pe_slots.get(pe).copied().unwrap_or(0)
+    }
+
+    /// How much of a numeric attribute tasks asked for at a level that were placed at `since` or later, consumable or not.
+    ///
+    /// A load value that was sampled at `since` does not show their use yet (DESIGN section 5).
+    pub fn requested_since(&self, level: &Level, attribute: &str, since: Tick) -> Amount {
+        let mut total = Total::default();
+        for (_, booking) in self.since(level, since) {
+            total.add(booking.asked(level, attribute));
+        }
+        total.amount()
+    }
+
+    /// The tasks for which something is booked.
+    pub fn keys(&self) -> impl Iterator<Item = TaskKey> {
+        self.tasks.keys().copied()
+    }
+
+    /// What is booked for a task.
+    pub fn booking(&self, key: TaskKey) -> Option<&Booking> {
+        self.tasks.get(&key)
+    }
+
+    /// Asserts the invariant.
+    ///
+    /// # Panics
+    /// If the totals are not the sums over the tasks: a bug, after which nothing may be booked any more.
+    pub fn check(&self) {
+        assert!(*self == Ledger::from(self.tasks.clone()), "the ledger's totals are not the sums over its tasks");
+    }
+
+    /// The tasks at a level that were placed at `since` or later, by time.
+    pub fn since(&self, level: &Level, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
+        let first = (since, FIRST_KEY);
+        let newer = self.recent.get(level).into_iter().flat_map(move |tasks| tasks.range(first..));
+        newer.map(|(at, key)| (*at, self.tasks.get(key).expect("the index names booked tasks only")))
+    }
+
+    fn add(&mut self, key: TaskKey, booking: Booking) {
+        for entry in booking.entries() {
+            let attributes = self.totals.entry(entry.level.clone()).or_default();
+            attributes.entry(entry.attribute.clone()).or_default().add(entry.amount);
+        }
+        for level in booking.levels() {
+            self.recent.entry(level).or_default().insert((booking.at(), key));
+        }
+        if let Some(pe) = booking.pe() {
+            *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);
+        }
+        self.tasks.insert(key, booking);
+    }
+
+    fn subtract(&mut self, entry: &Entry) {
+        let attributes = self.totals.get_mut(&entry.level).expect("what was booked is in the totals");
+        let total = attributes.get_mut(&entry.attribute).expect("what was booked is in the totals");
+        total.subtract(entry.amount);
+        if total.is_zero() {
+            attributes.remove(&entry.attribute);
+            if attributes.is_empty() {
+                self.totals.remove(&entry.level);
+            }
+        }
+    }
+}
+
+impl From<BTreeMap<TaskKey, Booking>> for Ledger {
+    fn from(tasks: BTreeMap<TaskKey, Booking>) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (key, booking) in tasks {
+            ledger.add(key, booking);
+        }
+        ledger
+    }
+}
+
+impl From<Ledger> for BTreeMap<TaskKey, Booking> {
+    fn from(ledger: Ledger) -> Self {
+        ledger.tasks
+    }
+}
+
+/// A sum of amounts from which each can be taken again, INFINITY included.
+///
+/// Never below zero. The finite part cannot overflow: it has 64 bits more than an amount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Total {
+    finite: i128,
+    infinite: u32,
+}
+
+impl Total {
+    fn add(&mut self, amount: Amount) {
+        match amount.finite() {
+            Some(units) => self.finite += i128::from(units),
+            None => self.infinite += 1,
+        }
+    }
+
+    fn subtract(&mut self, amount: Amount) {
+        match amount.finite() {
+            Some(units) => self.finite -= i128::from(units),
+            None => self.infinite = self.infinite.checked_sub(1).expect("what is released was booked"),
+        }
+        assert!(self.finite >= 0, "less than nothing is booked");
+    }
+
+    fn is_zero(self) -> bool {
+        self == Total::default()
+    }
+
+    fn amount(self) -> Amount {
+        match i64::try_from(self.finite) {
+            Ok(units) if self.infinite == 0 => Amount::from_base(units),
+            Ok(_) | Err(_) => Amount::INFINITY,
+        }
+    }
+}

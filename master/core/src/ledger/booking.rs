@@ -1,0 +1,214 @@
+//! What one placed task takes at each level.
+
+use super::{Level, SLOTS};
+use proto::amount::Amount;
+use proto::complex::{Complex, Consumable};
+use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};
+use proto::job::Granted;
+use proto::request::ResourceRequest;
+use proto::time::Tick;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What one task takes, with the requests that it rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booking {
+    at: Tick,
+    /// Numeric hard requests for each slot, by full name. None is negative.
+    requested: Vec<(AttributeName, Amount)>,
+    /// Its slots, the master first, each instance once.
+    granted: Vec<Granted>,
+    pe: Option<PeUse>,
+    entries: Vec<Entry>,
+}
+
+/// The parallel environment of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeUse {
+    /// The environment.
+    pub name: PeName,
+    /// Whether the master is no task of it and takes one more slot where it runs (CONS-18).
+    pub extra_master_slot: bool,
+}
+
+/// An amount that is taken at one level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Where.
+    pub level: Level,
+    /// Of what.
+    pub attribute: AttributeName,
+    /// How much: above zero, in the base unit of the attribute's type. Slots for an exclusive attribute.
+    pub amount: Amount,
+}
+
+/// How a task uses one level.
+struct Use {
+    level: Level,
+    slots: u32,
+    /// Whether the master is in it.
+    master: bool,
+    /// How often a consumable of kind HOST is charged here.
+    hosts: u32,
+}
+
+/// What a task takes of one attribute.
+struct Taken {
+    attribute: AttributeName,
+    kind: Consumable,
+    exclusive: bool,
+    /// For each slot, or in all, as the kind says.
+    amount: Amount,
+}
+
+impl Booking {
+    /// What a task with these hard requests and slots takes, the master's slot first.
+    pub fn new(
+        complex: &Complex,
+        hard: &[ResourceRequest],
+        granted: &[Granted],
+        pe: Option<PeUse>,
+        at: Tick,
+    ) -> Booking {
+        let mut granted = merged(granted);
+        if pe.as_ref().is_some_and(|pe| pe.extra_master_slot) && let Some(master) = granted.first_mut() {
+            master.slots += 1;
+        }
+        let requested = hard.iter().filter_map(|request| numeric(complex, request)).collect();
+        Booking { at, requested, granted, pe, entries: Vec::new() }.rebooked(complex)
+    }
+
+    /// The same task under another complex.
+    pub fn rebooked(mut self, complex: &Complex) -> Booking {
+        let taken = self.taken(complex);
+        self.entries.clear();
+        for place in self.uses() {
+            self.entries.extend(taken.iter().filter_map(|taken| taken.at(&place)));
+        }
+        self
+    }
+
+    /// When the task was placed.
+    pub fn at(&self) -> Tick {
+        self.at
+    }
+
+    /// The amounts by level and attribute, each pair once.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The task's slots, the master first.
+    pub fn granted(&self) -> &[Granted] {
+        &self.granted
+    }
+
+    /// Its parallel environment, if any.
+    pub fn pe(&self) -> Option<&PeName> {
+        self.pe.as_ref().map(|pe| &pe.name)
+    }
+
+    /// The levels that the task uses, widest first.
+    pub fn levels(&self) -> impl Iterator<Item = Level> {
+        self.uses().into_iter().map(|place| place.level)
+    }
+
+    /// The task's slots at a level.
+    pub fn slots_at(&self, level: &Level) -> u32 {
+        let counts = |granted: &&Granted| match level {
+            Level::Global => true,
+            Level::Host(host) => granted.instance.host == *host,
+            Level::Instance(instance) => granted.instance == *instance,
+        };
+        self.granted.iter().filter(counts).map(|granted| granted.slots).sum()
+    }
+
+    /// How much of a numeric attribute the task asked for at a level, for all of its slots there.
+    pub fn asked(&self, level: &Level, attribute: &str) -> Amount {
+        if let Some(entry) = self.entries.iter().find(|entry| entry.level == *level && entry.attribute.as_str() == attribute) {
+            return entry.amount;
+        }
+        let requested = self.requested.iter().find(|(name, _)| name.as_str() == attribute);
+        requested.map_or(Amount::ZERO, |(_, amount)| amount.times(self.slots_at(level)))
+    }
+
+    /// What is taken of each consumable: what was asked for, else the default.
+    fn taken(&self, complex: &Complex) -> Vec<Taken> {
+        let one = Taken { attribute: SLOTS.into(), kind: Consumable::Yes, exclusive: false, amount: Amount::from_base(1) };
+        let mut taken = vec![one];
+        for attribute in complex.iter().filter(|attribute| attribute.name.as_str() != SLOTS) {
+            let requested = self.requested.iter().find(|(name, _)| *name == attribute.name);
+            let amount = requested.map_or_else(|| attribute.default_amount(), |(_, amount)| *amount);
+            if attribute.consumable.is_consumable() && amount > Amount::ZERO {
+                let (kind, exclusive) = (attribute.consumable, attribute.is_exclusive());
+                taken.push(Taken { attribute: attribute.name.clone(), kind, exclusive, amount });
+            }
+        }
+        taken
+    }
+
+    /// The levels with what the task has there: global, each host, each instance.
+    fn uses(&self) -> Vec<Use> {
+        let mut hosts: BTreeMap<&HostName, u32> = BTreeMap::new();
+        for granted in &self.granted {
+            *hosts.entry(&granted.instance.host).or_default() += granted.slots;
+        }
+        let master = self.granted.first().map(|granted| &granted.instance);
+        let all = self.granted.iter().map(|granted| granted.slots).sum();
+        let count = u32::try_from(hosts.len()).expect("a task has fewer hosts than slots, which are counted in 32 bits");
+        let mut uses = vec![Use { level: Level::Global, slots: all, master: true, hosts: count }];
+        uses.extend(hosts.iter().map(|(host, slots)| Use {
+            level: Level::Host((*host).clone()),
+            slots: *slots,
+            master: master.is_some_and(|master| master.host == **host),
+            hosts: 1,
+        }));
+        uses.extend(self.granted.iter().map(|granted| Use {
+            level: Level::Instance(granted.instance.clone()),
+            slots: granted.slots,
+            master: master == Some(&granted.instance),
+            hosts: u32::from(self.is_first_on_host(&granted.instance)),
+        }));
+        uses
+    }
+
+    fn is_first_on_host(&self, instance: &QueueInstanceName) -> bool {
+        let first = self.granted.iter().find(|granted| granted.instance.host == instance.host);
+        first.is_some_and(|granted| granted.instance == *instance)
+    }
+}
+
+impl Taken {
+    fn at(&self, place: &Use) -> Option<Entry> {
+        let amount = match (self.kind, self.exclusive) {
+            (Consumable::No, _) => return None,
+            (Consumable::Job, _) if !place.master => return None,
+            // How many slots an exclusive task has is all that is shown of it: TRUE is no quantity.
+            (Consumable::Yes | Consumable::Job | Consumable::Host, true) => Amount::from_base(i64::from(place.slots)),
+            (Consumable::Yes, false) => self.amount.times(place.slots),
+            (Consumable::Job, false) => self.amount,
+            (Consumable::Host, false) => self.amount.times(place.hosts),
+        };
+        let entry = Entry { level: place.level.clone(), attribute: self.attribute.clone(), amount };
+        (amount > Amount::ZERO).then_some(entry)
+    }
+}
+
+/// The slots with each instance once, in the order of their first mention.
+fn merged(granted: &[Granted]) -> Vec<Granted> {
+    let mut once: Vec<Granted> = Vec::with_capacity(granted.len());
+    for part in granted {
+        match once.iter_mut().find(|known| known.instance == part.instance) {
+            Some(known) => known.slots += part.slots,
+            None => once.push(part.clone()),
+        }
+    }
+    once
+}
+
+/// A request of a number, by the attribute's full name. Nothing is booked for what is unknown, a text or below zero.
+fn numeric(complex: &Complex, request: &ResourceRequest) -> Option<(AttributeName, Amount)> {
+    let attribute = complex.lookup(&request.name)?;
+    let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;
+    Some((attribute.name.clone(), amount.max(Amount::ZERO)))
+}

@@ -1,0 +1,154 @@
+//! What a job asks for, with names resolved, values read, and defaults added.
+
+use super::pattern::QueuePattern;
+use proto::amount::Amount;
+use proto::complex::{Attribute, Complex, Requestable};
+use proto::id::{AttributeName, UserName};
+use proto::job::{JobSpec, PeRequest};
+use proto::request::ResourceRequest;
+use proto::restring::Expression;
+
+/// A value of an attribute, as its type has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Value {
+    /// A number in the base unit of the type.
+    Amount(Amount),
+    /// A text.
+    Text(String),
+}
+
+impl Value {
+    /// Reads what an object offers; none if a number was due and the text is none.
+    pub fn read(attribute: &Attribute, text: &str) -> Option<Value> {
+        if !attribute.r#type.is_numeric() {
+            return Some(Value::Text(text.to_owned()));
+        }
+        Amount::parse(text, attribute.r#type).ok().map(Value::Amount)
+    }
+}
+
+/// What is asked of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A number, for each slot or in all, as the attribute is charged.
+    Amount(Amount),
+    /// A text that matches.
+    Text(Expression),
+}
+
+impl Wanted {
+    fn read(attribute: &Attribute, text: &str) -> Option<Wanted> {
+        if !attribute.r#type.is_numeric() {
+            return Expression::parse(text).ok().map(Wanted::Text);
+        }
+        Amount::parse(text, attribute.r#type).ok().map(Wanted::Amount)
+    }
+
+    /// The same as a value, to be shown beside what is offered.
+    pub fn value(&self) -> Value {
+        match self {
+            Wanted::Amount(amount) => Value::Amount(*amount),
+            Wanted::Text(expression) => Value::Text(expression.as_str().to_owned()),
+        }
+    }
+}
+
+/// One thing that a job asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// What is asked for.
+    pub wanted: Wanted,
+    /// Whether the job does not say so itself: a default, or the slot that each task takes.
+    pub implied: bool,
+}
+
+/// Everything a job asks for that matters to where it may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Hard requests in the order given, then what is implied.
+    pub hard: Vec<Request>,
+    /// Soft requests.
+    pub soft: Vec<Request>,
+    /// Hard requests that the complex does not know, or whose value is no value of their type.
+    pub unknown: Vec<String>,
+    /// FORCED attributes for which the job does not ask.
+    pub not_asked: Vec<AttributeName>,
+    /// `-q`; empty is every queue.
+    pub hard_queues: Vec<QueuePattern>,
+    /// Soft `-q`.
+    pub soft_queues: Vec<QueuePattern>,
+    /// `-masterq`; empty is every queue.
+    pub master_queues: Vec<QueuePattern>,
+    /// `-pe`.
+    pub pe: Option<PeRequest>,
+    /// `-now y`.
+    pub immediate: bool,
+    /// The owner.
+    pub user: UserName,
+    /// `-P`.
+    pub project: Option<String>,
+    /// The hard requests as the job made them, `-l NONE` if it made none.
+    pub text: String,
+}
+
+impl Demand {
+    /// What a job asks for under a complex.
+    pub fn new(complex: &Complex, spec: &JobSpec) -> Demand {
+        let requests = &spec.requests;
+        let (mut hard, unknown) = resolved(complex, &requests.hard);
+        let is_asked = |attribute: &Attribute| hard.iter().any(|request| request.attribute.name == attribute.name);
+        let missing: Vec<&Attribute> = complex.iter().filter(|attribute| !is_asked(attribute)).collect();
+        let forced = missing.iter().filter(|attribute| attribute.requestable == Requestable::Forced);
+        let not_asked = forced.map(|attribute| attribute.name.clone()).collect();
+        hard.extend(missing.into_iter().filter_map(implied));
+        Demand {
+            hard,
+            soft: resolved(complex, &requests.soft).0,
+            unknown,
+            not_asked,
+            hard_queues: patterns(&requests.hard_queues),
+            soft_queues: patterns(&requests.soft_queues),
+            master_queues: patterns(&requests.master_queues),
+            pe: requests.pe.clone(),
+            immediate: spec.immediate,
+            user: spec.owner.user.clone(),
+            project: spec.project.clone(),
+            text: text(&requests.hard),
+        }
+    }
+}
+
+/// The requests that can be read, and the names of the others.
+fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request>, Vec<String>) {
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for request in requests {
+        let attribute = complex.lookup(&request.name);
+        let text = request.value.as_deref().unwrap_or("TRUE");
+        match attribute.and_then(|attribute| Some((attribute.clone(), Wanted::read(attribute, text)?))) {
+            Some((attribute, wanted)) => known.push(Request { attribute, wanted, implied: false }),
+            None => unknown.push(request.name.clone()),
+        }
+    }
+    (known, unknown)
+}
+
+/// What a job takes of an attribute for which it does not ask: the default of a consumable, one slot, or not to be alone.
+fn implied(attribute: &Attribute) -> Option<Request> {
+    let default = attribute.default_amount();
+    let counts = attribute.consumable.is_consumable() && (default > Amount::ZERO || attribute.is_exclusive());
+    counts.then(|| Request { attribute: attribute.clone(), wanted: Wanted::Amount(default), implied: true })
+}
+
+fn patterns(texts: &[String]) -> Vec<QueuePattern> {
+    texts.iter().map(|text| QueuePattern::new(text)).collect()
+}
+
+fn text(requests: &[ResourceRequest]) -> String {
+    if requests.is_empty() {
+        return "-l NONE".to_owned();
+    }
+    let texts: Vec<String> = requests.iter().map(ToString::to_string).collect();
+    format!("-l {}", texts.join(","))
+}

@@ -1,0 +1,199 @@
+//! How many slots of a job fit at a level, and why not more.
+
+use super::demand::{Demand, Request, Value, Wanted};
+use super::offer::Offer;
+use super::{Cluster, Mode};
+use crate::ledger::Level;
+use crate::sched::reason::{Reason, Shortage, What};
+use proto::amount::Amount;
+use proto::complex::{Consumable, Relop};
+use proto::id::QueueInstanceName;
+
+/// Whether the slots of a job at a level hold its master, where JOB consumables are charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The master is there, and perhaps others.
+    Master,
+    /// Only others are there.
+    Slave,
+}
+
+/// What of a job fits at a level and those above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// The most slots that fit. The same for each number up to it.
+    pub slots: u32,
+    /// Why fewer fit than were asked about; empty if so many do.
+    pub reasons: Vec<Reason>,
+    /// Which hard requests are defined at one of the levels.
+    defined: Vec<bool>,
+}
+
+impl Fit {
+    /// Before any level was looked at, everything fits.
+    pub fn anywhere(demand: &Demand) -> Fit {
+        Fit { slots: u32::MAX, reasons: Vec::new(), defined: vec![false; demand.hard.len()] }
+    }
+
+    /// Whether so many slots fit.
+    pub fn holds(&self, slots: u32) -> bool {
+        self.slots >= slots
+    }
+
+    fn nothing(mut self, level: &Level, what: What) -> Fit {
+        self.slots = 0;
+        self.reasons.push(Reason::new(level.clone(), what));
+        self
+    }
+}
+
+impl Cluster<'_> {
+    /// What fits at a level, given what fits above it. `slots` is how many are wanted: reasons tell why there are fewer.
+    ///
+    /// All that is missing at the level is told, but nothing once a level above has failed (MATCH-01).
+    pub fn fit_level(&self, above: &Fit, level: &Level, demand: &Demand, slots: u32, role: Role) -> Fit {
+        let mut fit = above.clone();
+        if !above.holds(slots) {
+            return fit;
+        }
+        if let Some(what) = self.denied(level, demand) {
+            return fit.nothing(level, what);
+        }
+        for attribute in demand.not_asked.iter().filter(|attribute| self.lists(level, attribute.as_str())) {
+            fit = fit.nothing(level, What::Forced { attribute: attribute.clone() });
+        }
+        for (index, request) in demand.hard.iter().enumerate() {
+            self.fit_request(&mut fit, index, level, request, slots, role);
+        }
+        fit
+    }
+
+    /// What fits in a queue instance, given what fits on its host and above: also queue lists, kinds of jobs, and attributes
+    /// that no level defines.
+    pub fn fit_instance(&self, above: &Fit, instance: &QueueInstanceName, demand: &Demand, slots: u32, role: Role) -> Fit {
+        let level = Level::Instance(instance.clone());
+        let fit = self.fit_level(above, &level, demand, slots, role);
+        if !fit.holds(slots) {
+            return fit;
+        }
+        if let Some(name) = demand.unknown.first() {
+            return fit.nothing(&level, What::UnknownResource { attribute: name.clone() });
+        }
+        // Load values come and go: an order does not fail because one is not reported at the moment.
+        let undefined = demand.hard.iter().zip(&fit.defined).find(|(request, defined)| !request.implied && !**defined);
+        match undefined.filter(|_| self.mode != Mode::Order).map(|(request, _)| request.attribute.name.to_string()) {
+            Some(attribute) => fit.nothing(&level, What::UnknownResource { attribute }),
+            None => fit,
+        }
+    }
+
+    fn lists(&self, level: &Level, attribute: &str) -> bool {
+        self.complex_values(level).is_some_and(|values| values.value(attribute).is_some())
+    }
+
+    fn fit_request(&self, fit: &mut Fit, index: usize, level: &Level, request: &Request, slots: u32, role: Role) {
+        if request.attribute.is_exclusive() {
+            if self.has_exclusive(level, &request.attribute) {
+                fit.defined[index] = true;
+                if let Some(what) = self.excluded(level, request, role) {
+                    fit.slots = 0;
+                    fit.reasons.push(Reason::new(level.clone(), what));
+                }
+            }
+            return;
+        }
+        for offer in self.offers(level, &request.attribute) {
+            // What no level offers without load is left to the load: an implied request asks only where a capacity is set.
+            if request.implied && offer.capacity.is_none() && !self.lists(level, request.attribute.name.as_str()) {
+                continue;
+            }
+            fit.defined[index] = true;
+            let room = room(request, &offer, role);
+            fit.slots = fit.slots.min(room);
+            if room < slots {
+                fit.reasons.extend(shortage(level, request, &offer, slots, role).map(|what| Reason::new(level.clone(), what)));
+            }
+        }
+    }
+}
+
+/// How many slots an offer serves.
+fn room(request: &Request, offer: &Offer, role: Role) -> u32 {
+    let attribute = &request.attribute;
+    let (wanted, offered) = match (&request.wanted, &offer.value) {
+        (_, None) => return u32::MAX,
+        (Wanted::Text(expression), Some(Value::Text(offered))) => {
+            let negated = attribute.relop == Relop::NotEqual;
+            return all_or_none(expression.matches(offered, attribute.r#type) != negated);
+        }
+        (Wanted::Text(_), Some(Value::Amount(_))) | (Wanted::Amount(_), Some(Value::Text(_))) => return 0,
+        (Wanted::Amount(wanted), Some(Value::Amount(offered))) => (*wanted, *offered),
+    };
+    match charge(request, offer, role) {
+        Charge::Nothing => u32::MAX,
+        Charge::Once => all_or_none(attribute.relop.holds(wanted, offered)),
+        Charge::EachSlot => times(attribute.relop, wanted, offered),
+    }
+}
+
+/// How a request counts against an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Charge {
+    Nothing,
+    Once,
+    EachSlot,
+}
+
+fn charge(request: &Request, offer: &Offer, role: Role) -> Charge {
+    match (request.attribute.consumable, offer.capacity.is_some()) {
+        (Consumable::Job, true) if role == Role::Slave => Charge::Nothing,
+        (Consumable::Job | Consumable::Host, true) => Charge::Once,
+        (Consumable::Yes | Consumable::No, true) => Charge::EachSlot,
+        (_, false) if offer.shared => Charge::EachSlot,
+        (_, false) => Charge::Once,
+    }
+}
+
+/// For how many slots a request that counts for each of them is served.
+fn times(relop: Relop, wanted: Amount, offered: Amount) -> u32 {
+    match relop {
+        Relop::Less | Relop::LessEqual => {
+            let fits = |slots: u32| relop.holds(wanted.times(slots), offered);
+            let Some((wanted, offered)) = wanted.finite().zip(offered.finite()) else { return all_or_none(fits(1)) };
+            if wanted <= 0 || !fits(1) {
+                return all_or_none(fits(1));
+            }
+            let most = u32::try_from(offered / wanted).unwrap_or(u32::MAX);
+            if fits(most) { most } else { most - 1 }
+        }
+        // More slots ask for more, which is what these compare: what holds for one holds for all.
+        Relop::Greater | Relop::GreaterEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => {
+            all_or_none(relop.holds(wanted, offered))
+        }
+    }
+}
+
+fn all_or_none(fits: bool) -> u32 {
+    if fits { u32::MAX } else { 0 }
+}
+
+/// What is missing, with the numbers; none if the offer is not known.
+fn shortage(level: &Level, request: &Request, offer: &Offer, slots: u32, role: Role) -> Option<What> {
+    let needed = match (&request.wanted, charge(request, offer, role)) {
+        (Wanted::Amount(amount), Charge::EachSlot) => Value::Amount(amount.times(slots)),
+        (wanted, _) => wanted.value(),
+    };
+    Some(What::Offers(Shortage {
+        attribute: request.attribute.name.clone(),
+        r#type: request.attribute.r#type,
+        dominance: offer.dominance(level),
+        needed,
+        free: offer.value.clone()?,
+        capacity: offer.capacity,
+    }))
+}
+
+/// Whether an offer serves one slot.
+pub(super) fn serves(request: &Request, offer: &Offer) -> bool {
+    room(request, offer, Role::Master) > 0
+}

@@ -1,0 +1,164 @@
+//! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, less what was booked since
+//! (SEMANTICS section 6, DESIGN section 5).
+
+use super::demand::Value;
+use super::Cluster;
+use crate::ledger::Level;
+use crate::observe::LoadEntry;
+use proto::amount::{Amount, Millionths};
+use proto::complex::{Attribute, Relop};
+use proto::id::{AttributeName, HostName};
+use proto::time::Tick;
+
+/// Load values that tell what a host is, not how busy it is (sge_is_static_load_value of 8.1.9): they stay known on an empty
+/// cluster, and nothing is ever subtracted from them.
+const STATIC: [&str; 11] = [
+    "arch",
+    "hostname",
+    "m_core",
+    "m_socket",
+    "m_thread",
+    "m_topology",
+    "mem_total",
+    "num_proc",
+    "swap_total",
+    "virtual_total",
+    "display_win_gui",
+];
+
+/// Hundredths in the adjustment of one slot that has just started.
+const HUNDREDTHS: u64 = 100;
+
+/// Whether a load value never changes while its host runs.
+pub fn is_static_load(name: &str) -> bool {
+    STATIC.contains(&name)
+}
+
+/// A load value at one level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// It is reported and counts.
+    Known {
+        /// What is left of it.
+        value: Value,
+        /// Whether that differs from what was reported.
+        corrected: bool,
+    },
+    /// It is reported, but what it is does not count in this mode.
+    Presumed,
+}
+
+impl Cluster<'_> {
+    /// The load value of an attribute at a level; none where it is not reported, or is no value of its type.
+    pub fn load(&self, level: &Level, attribute: &Attribute) -> Option<Load> {
+        let host = subject(level)?;
+        let entry = self.reported(&host, &attribute.name)?;
+        if !self.mode.counts_load() && !is_static_load(attribute.name.as_str()) {
+            return Some(Load::Presumed);
+        }
+        let reported = Value::read(attribute, &entry.text)?;
+        let value = match &reported {
+            Value::Text(_) => reported.clone(),
+            Value::Amount(amount) => Value::Amount(self.corrected(level, &host, attribute, *amount, entry)),
+        };
+        Some(Load::Known { corrected: value != reported, value })
+    }
+
+    /// The load value as reported, whatever the mode; none of a host of which nothing is heard.
+    fn reported(&self, host: &HostName, name: &AttributeName) -> Option<&LoadEntry> {
+        let entry = self.observations.load.get(host)?.get(name)?;
+        let unheard = self.observations.hosts.get(&entry.reporter).is_some_and(|reporter| reporter.unheard);
+        (!unheard).then_some(entry)
+    }
+
+    fn corrected(&self, level: &Level, host: &HostName, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
+        let name = attribute.name.as_str();
+        if is_static_load(name) {
+            return self.scaled(host, name, amount);
+        }
+        let scaled = self.scaled(host, name, amount);
+        let adjustment = self.adjustment(level, host, attribute);
+        match attribute.relop {
+            Relop::Greater | Relop::GreaterEqual => scaled.checked_add(adjustment).unwrap_or(Amount::INFINITY),
+            Relop::Less | Relop::LessEqual => less(less(scaled, adjustment), self.requested_since(level, name, entry)),
+            Relop::Equal | Relop::NotEqual | Relop::Exclusive => less(scaled, adjustment),
+        }
+    }
+
+    fn scaled(&self, host: &HostName, name: &str, amount: Amount) -> Amount {
+        let factor = self.config.exec_hosts.get(host).map_or(Millionths::ONE, |host| host.load_scaling.factor(name));
+        if factor == Millionths::ONE { amount } else { amount.scaled(factor) }
+    }
+
+    /// What was booked since the value was sampled and so is not in it yet.
+    fn requested_since(&self, level: &Level, name: &str, entry: &LoadEntry) -> Amount {
+        let requested = self.ledgers().map(|ledger| ledger.requested_since(level, name, entry.sampled));
+        requested.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+    }
+
+    /// What jobs that have just started are expected to add to the value (`job_load_adjustments`).
+    fn adjustment(&self, level: &Level, host: &HostName, attribute: &Attribute) -> Amount {
+        let name = attribute.name.as_str();
+        let per_slot = self.config.scheduler.job_load_adjustments.value(name);
+        let Some(per_slot) = per_slot.and_then(|text| Amount::parse(text, attribute.r#type).ok()) else {
+            return Amount::ZERO;
+        };
+        let factor = i64::try_from(self.started_hundredths(level)).unwrap_or(i64::MAX);
+        let millionths = factor.saturating_mul(Millionths::ONE.0 / HUNDREDTHS.cast_signed());
+        per_slot.scaled(Millionths(millionths / self.shares(host, name)))
+    }
+
+    /// What one slot that starts is expected to add to the value of a host, in base units; none if nothing is set.
+    pub(super) fn adjustment_of_one(&self, host: &HostName, attribute: &Attribute) -> Option<i64> {
+        let name = attribute.name.as_str();
+        let per_slot = self.config.scheduler.job_load_adjustments.value(name)?;
+        let per_slot = Amount::parse(per_slot, attribute.r#type).ok()?.finite()?;
+        Some(per_slot / self.shares(host, name))
+    }
+
+    /// Among how many processors an adjustment is shared: one unless the value is for each processor.
+    fn shares(&self, host: &HostName, name: &str) -> i64 {
+        if name.starts_with("np_") { self.processors(host) } else { 1 }
+    }
+
+    /// Slots that have just started at a level, each counting less as it gets older, in hundredths rounded down.
+    ///
+    /// At the level of the cluster each queue instance of a task counts once, whatever its slots.
+    pub fn started_hundredths(&self, level: &Level) -> u64 {
+        let decay_ms = self.config.scheduler.load_adjustment_decay_time.seconds().unwrap_or(0).saturating_mul(1000);
+        if decay_ms == 0 {
+            return 0;
+        }
+        let since = Tick(self.now.0.saturating_sub(decay_ms));
+        let mut weighted = 0u128;
+        for (at, booking) in self.ledgers().flat_map(|ledger| ledger.since(level, since)) {
+            let weight = match level {
+                Level::Global => booking.granted().len() as u128,
+                Level::Host(_) | Level::Instance(_) => u128::from(booking.slots_at(level)),
+            };
+            weighted += weight * u128::from(decay_ms.saturating_sub(self.now.since_ms(at)));
+        }
+        u64::try_from(weighted * u128::from(HUNDREDTHS) / u128::from(decay_ms)).unwrap_or(u64::MAX)
+    }
+
+    /// The processors of a host, at least one.
+    fn processors(&self, host: &HostName) -> i64 {
+        let entry = self.observations.load.get(host).and_then(|values| values.get("num_proc"));
+        let processors = entry.and_then(|entry| entry.text.trim().parse::<i64>().ok());
+        processors.unwrap_or(1).max(1)
+    }
+}
+
+/// The difference, as far down as numbers go.
+fn less(amount: Amount, other: Amount) -> Amount {
+    amount.checked_sub(other).unwrap_or(Amount::from_base(i64::MIN))
+}
+
+/// The host under whose name load values of a level are reported.
+fn subject(level: &Level) -> Option<HostName> {
+    match level {
+        Level::Global => Some(HostName::global()),
+        Level::Host(host) => Some(host.clone()),
+        Level::Instance(_) => None,
+    }
+}

@@ -1,0 +1,206 @@
+//! What one level offers of one attribute (SEMANTICS section 3.1).
+
+use super::Cluster;
+use super::demand::Value;
+use super::load::Load;
+use crate::ledger::{Level, SLOTS};
+use proto::amount::Amount;
+use proto::complex::{Attribute, Relop};
+use proto::host::ExecHost;
+use proto::id::{HostName, QueueInstanceName};
+use proto::object::value::Assignments;
+use proto::queue::QueueInstanceSettings;
+use proto::wire::view::Dominance;
+
+/// Where an offer comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A load value as reported.
+    Load,
+    /// A load value that was scaled or corrected.
+    CorrectedLoad,
+    /// What is left of a consumable.
+    Consumable,
+    /// A value that is set.
+    Fixed,
+}
+
+impl Source {
+    /// The second letter of `hl:mem_free` (MATCH-06).
+    pub fn letter(self) -> char {
+        match self {
+            Source::Load => 'l',
+            Source::CorrectedLoad => 'L',
+            Source::Consumable => 'c',
+            Source::Fixed => 'f',
+        }
+    }
+}
+
+impl Level {
+    /// The first letter of `hl:mem_free` (MATCH-06).
+    pub fn letter(&self) -> char {
+        match self {
+            Level::Global => 'g',
+            Level::Host(_) => 'h',
+            Level::Instance(_) => 'q',
+        }
+    }
+}
+
+/// What one level offers of an attribute from one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// How much there is, or what it is; none is not known and taken to be enough.
+    pub value: Option<Value>,
+    /// Whether all slots of a job share it, so that a request counts once for each slot.
+    pub shared: bool,
+    /// Where it comes from.
+    pub source: Source,
+    /// Of how much, for a consumable.
+    pub capacity: Option<Amount>,
+}
+
+impl Offer {
+    /// The two letters before a shown value.
+    pub fn dominance(&self, level: &Level) -> Dominance {
+        Dominance { level: level.letter(), source: self.source.letter() }
+    }
+
+    fn fixed(value: Value) -> Offer {
+        Offer { value: Some(value), shared: false, source: Source::Fixed, capacity: None }
+    }
+
+    fn load(load: Load, attribute: &Attribute) -> Offer {
+        let (value, source) = match load {
+            Load::Known { value, corrected: false } => (Some(value), Source::Load),
+            Load::Known { value, corrected: true } => (Some(value), Source::CorrectedLoad),
+            Load::Presumed => (None, Source::Load),
+        };
+        Offer { value, shared: is_ordered(attribute), source, capacity: None }
+    }
+}
+
+impl<'a> Cluster<'a> {
+    /// Everything that a level offers of an attribute; each offer limits by itself. Empty where the attribute is not defined.
+    ///
+    /// There is no EXCL attribute among them: those are a matter of who else is there.
+    pub fn offers(&self, level: &Level, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<'a> {
+        let (first, second) = match level {
+            Level::Global => self.host_offers(level, &HostName::global(), attribute),
+            Level::Host(host) => self.host_offers(level, host, attribute),
+            Level::Instance(instance) => self.instance_offers(level, instance, attribute),
+        };
+        [first, second].into_iter().flatten()
+    }
+
+    /// `complex_values` of a level.
+    pub fn complex_values(&self, level: &Level) -> Option<&'a Assignments> {
+        match level {
+            Level::Global => self.exec_host(&HostName::global()).map(|host| &host.complex_values),
+            Level::Host(host) => self.exec_host(host).map(|host| &host.complex_values),
+            Level::Instance(instance) => self.settings(instance).map(|settings| &settings.complex_values),
+        }
+    }
+
+    /// The settings of a queue instance; none if there is no such instance.
+    pub fn settings(&self, instance: &QueueInstanceName) -> Option<&'a QueueInstanceSettings> {
+        self.config.resolved.get(instance).map(AsRef::as_ref)
+    }
+
+    fn exec_host(&self, host: &HostName) -> Option<&'a ExecHost> {
+        self.config.exec_hosts.get(host).map(AsRef::as_ref)
+    }
+
+    fn host_offers(&self, level: &Level, host: &HostName, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
+        let text = self.exec_host(host).and_then(|host| host.complex_values.value(attribute.name.as_str()));
+        let configured = text.and_then(|text| self.configured(level, attribute, text));
+        let load = self.load(level, attribute).map(|load| Offer::load(load, attribute));
+        match (configured, load) {
+            // A configured value of the same level wins over the load where nothing is more or less restrictive (MATCH-03).
+            (Some(configured), Some(_)) if !is_ordered(attribute) => (Some(configured), None),
+            // A fixed number that restricts a load value restricts all slots together, as the load does (CPX-16).
+            (Some(configured), load @ Some(_)) => (Some(Offer { shared: true, ..configured }), load),
+            (configured, load) => (configured, load),
+        }
+    }
+
+    fn instance_offers(
+        &self,
+        level: &Level,
+        instance: &QueueInstanceName,
+        attribute: &Attribute,
+    ) -> (Option<Offer>, Option<Offer>) {
+        let Some(settings) = self.settings(instance) else { return (None, None) };
+        if attribute.name.as_str() == SLOTS {
+            return (Some(self.left(level, attribute, Amount::from_base(i64::from(settings.slots)))), None);
+        }
+        let text = settings.complex_values.value(attribute.name.as_str());
+        let configured = text.and_then(|text| self.configured(level, attribute, text));
+        (configured, queue_value(instance, settings, attribute).map(Offer::fixed))
+    }
+
+    /// A value of `complex_values`: what is left of a consumable, or the value itself.
+    fn configured(&self, level: &Level, attribute: &Attribute, text: &str) -> Option<Offer> {
+        match Value::read(attribute, text)? {
+            Value::Amount(capacity) if attribute.consumable.is_consumable() => Some(self.left(level, attribute, capacity)),
+            value @ (Value::Amount(_) | Value::Text(_)) => Some(Offer::fixed(value)),
+        }
+    }
+
+    /// What is left of a capacity; negative where more is booked than there is (CONS-13).
+    fn left(&self, level: &Level, attribute: &Attribute, capacity: Amount) -> Offer {
+        let booked = self.booked(level, attribute.name.as_str());
+        let left = capacity.checked_sub(booked).unwrap_or(Amount::from_base(i64::MIN));
+        let (value, capacity) = (Some(Value::Amount(left)), Some(capacity));
+        Offer { value, shared: true, source: Source::Consumable, capacity }
+    }
+}
+
+/// Whether more or less of an attribute means more or less of a resource. Only then does a request add up over slots: nobody
+/// with four slots on a machine of 8 processors wants 32 when asking for `num_proc=8`.
+pub fn is_ordered(attribute: &Attribute) -> bool {
+    match attribute.relop {
+        Relop::Less | Relop::LessEqual | Relop::Greater | Relop::GreaterEqual => attribute.r#type.is_numeric(),
+        Relop::Equal | Relop::NotEqual | Relop::Exclusive => false,
+    }
+}
+
+/// The attributes that every queue instance has by its settings (MATCH-11).
+fn queue_value(instance: &QueueInstanceName, settings: &QueueInstanceSettings, attribute: &Attribute) -> Option<Value> {
+    let text = |text: &str| Some(Value::Text(text.to_owned()));
+    let number = |number: i64| Some(Value::Amount(Amount::from_base(number)));
+    match attribute.name.as_str() {
+        "qname" => text(instance.queue.as_str()),
+        "hostname" => text(instance.host.as_str()),
+        "tmpdir" => text(&settings.tmpdir.to_string()),
+        "calendar" => settings.calendar.value().and_then(|calendar| text(calendar.as_str())),
+        "seq_no" => number(i64::from(settings.seq_no)),
+        "rerun" => number(i64::from(settings.rerun.0)),
+        "min_cpu_interval" => Some(Value::Amount(settings.min_cpu_interval.amount())),
+        name => limit(settings, name).map(Value::Amount),
+    }
+}
+
+/// A resource limit of a queue instance.
+fn limit(settings: &QueueInstanceSettings, name: &str) -> Option<Amount> {
+    Some(match name {
+        "s_rt" => settings.s_rt.amount(),
+        "h_rt" => settings.h_rt.amount(),
+        "s_cpu" => settings.s_cpu.amount(),
+        "h_cpu" => settings.h_cpu.amount(),
+        "s_fsize" => settings.s_fsize.amount(),
+        "h_fsize" => settings.h_fsize.amount(),
+        "s_data" => settings.s_data.amount(),
+        "h_data" => settings.h_data.amount(),
+        "s_stack" => settings.s_stack.amount(),
+        "h_stack" => settings.h_stack.amount(),
+        "s_core" => settings.s_core.amount(),
+        "h_core" => settings.h_core.amount(),
+        "s_rss" => settings.s_rss.amount(),
+        "h_rss" => settings.h_rss.amount(),
+        "s_vmem" => settings.s_vmem.amount(),
+        "h_vmem" => settings.h_vmem.amount(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,78 @@
+//! Patterns of queues in `-q` and its relatives: `cq`, `cq@host`, `cq@@group`, each part an expression (`sge_types(5)`, wc_queue).
+
+use crate::state::config::Configuration;
+use proto::amount::Type;
+use proto::hostgroup::{HostGroup, HostOrGroup};
+use proto::id::{HostGroupName, HostName, QueueInstanceName};
+use proto::restring::Expression;
+use std::collections::BTreeSet;
+
+/// A pattern of queues. A part that is no expression matches nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuePattern {
+    queue: Option<Expression>,
+    on: On,
+}
+
+/// Where the instances are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum On {
+    AnyHost,
+    Hosts(Option<Expression>),
+    Groups(Option<Expression>),
+}
+
+impl QueuePattern {
+    /// Reads a pattern. An empty queue part, as in `@host`, is any queue.
+    pub fn new(text: &str) -> QueuePattern {
+        let (queue, on) = match text.split_once('@') {
+            None => (text, On::AnyHost),
+            Some((queue, rest)) => match rest.strip_prefix('@') {
+                Some(_) => (queue, On::Groups(Expression::parse(rest).ok())),
+                None => (queue, On::Hosts(Expression::parse(rest).ok())),
+            },
+        };
+        QueuePattern { queue: Expression::parse(if queue.is_empty() { "*" } else { queue }).ok(), on }
+    }
+
+    /// Whether a queue instance is meant.
+    pub fn matches(&self, config: &Configuration, instance: &QueueInstanceName) -> bool {
+        if !matches(self.queue.as_ref(), instance.queue.as_str(), Type::String) {
+            return false;
+        }
+        match &self.on {
+            On::AnyHost => true,
+            On::Hosts(hosts) => matches(hosts.as_ref(), instance.host.as_str(), Type::Host),
+            On::Groups(groups) => {
+                let named = config.host_groups.values().filter(|group| matches(groups.as_ref(), group.name.as_str(), Type::String));
+                let mut seen = BTreeSet::new();
+                named.into_iter().any(|group| contains(config, group, &instance.host, &mut seen))
+            }
+        }
+    }
+}
+
+/// Whether a list of patterns names an instance; an empty list names every one.
+pub fn is_in_queue_list(config: &Configuration, list: &[QueuePattern], instance: &QueueInstanceName) -> bool {
+    list.is_empty() || list.iter().any(|pattern| pattern.matches(config, instance))
+}
+
+fn matches(expression: Option<&Expression>, text: &str, r#type: Type) -> bool {
+    expression.is_some_and(|expression| expression.matches(text, r#type))
+}
+
+/// Whether a host is in a group or in one of its groups. `seen` keeps each group from being searched twice.
+fn contains<'a>(
+    config: &'a Configuration,
+    group: &'a HostGroup,
+    host: &HostName,
+    seen: &mut BTreeSet<&'a HostGroupName>,
+) -> bool {
+    seen.insert(&group.name)
+        && group.members.iter().any(|member| match member {
+            HostOrGroup::Host(member) => member == host,
+            HostOrGroup::Group(name) => {
+                config.host_groups.get(name).is_some_and(|inner| contains(config, inner, host, seen))
+            }
+        })
+}

@@ -1,0 +1,113 @@
+//! Whether a queue instance takes jobs at all at the moment, whoever asks (QSEL-09, SEMANTICS section 6.3).
+
+use super::demand::Value;
+use super::{Cluster, Mode};
+use crate::ledger::Level;
+use crate::sched::reason::{Overload, What};
+use proto::complex::{Attribute, Relop};
+use proto::id::{AttributeName, QueueInstanceName};
+use proto::object::value::Assignments;
+use proto::restring::Expression;
+use proto::wire::view::Dominance;
+
+impl Cluster<'_> {
+    /// Why a queue instance takes no job now, if so: its state, its host's contact, its slots. Load is not asked.
+    ///
+    /// On an empty cluster every instance takes jobs. An order is checked without contact: the master's core knows its own.
+    pub fn out_of_service(&self, instance: &QueueInstanceName) -> Option<What> {
+        let settings = self.settings(instance)?;
+        if self.mode == Mode::EmptyCluster {
+            return None;
+        }
+        if let Some(state) = self.instances.get(instance) {
+            if state.disabled {
+                return Some(What::Disabled);
+            }
+            if state.suspended {
+                return Some(What::Suspended);
+            }
+            if !state.errors.is_empty() {
+                return Some(What::InError);
+            }
+        }
+        let host = self.observations.hosts.get(&instance.host);
+        if self.mode == Mode::Now && !host.is_some_and(|host| host.connected && !host.unheard) {
+            return Some(What::NoContact);
+        }
+        let full = self.slots_taken(&Level::Instance(instance.clone())) >= settings.slots;
+        full.then_some(What::Full { slots: settings.slots })
+    }
+
+    /// The load thresholds of a queue instance that are reached.
+    pub fn overloads(&self, instance: &QueueInstanceName) -> Vec<Overload> {
+        self.settings(instance).map_or_else(Vec::new, |settings| self.reached(instance, &settings.load_thresholds))
+    }
+
+    /// The most slots that one parallel job may take in a queue instance before its load thresholds are reached, given what jobs
+    /// are expected to add to the load (SEMANTICS section 6.4).
+    pub fn threshold_cap(&self, instance: &QueueInstanceName) -> u32 {
+        let Some(settings) = self.settings(instance).filter(|_| self.mode == Mode::Now) else { return u32::MAX };
+        let caps = settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(instance, name.as_str(), limit));
+        caps.min().unwrap_or(u32::MAX)
+    }
+
+    /// The slots that reach one threshold; none if slots do not count towards it.
+    fn slots_to(&self, instance: &QueueInstanceName, name: &str, limit: &str) -> Option<u32> {
+        let attribute = self.config.complex.lookup(name)?;
+        let per_slot = self.adjustment_of_one(&instance.host, attribute).filter(|units| *units > 0)?;
+        let (_, value) = self.resolved(&Level::Instance(instance.clone()), attribute)?;
+        let (Value::Amount(value), Some(Value::Amount(limit))) = (value, Value::read(attribute, limit)) else { return None };
+        let distance = match attribute.relop {
+            Relop::Greater | Relop::GreaterEqual => limit.checked_sub(value),
+            Relop::Less | Relop::LessEqual => value.checked_sub(limit),
+            Relop::Equal | Relop::NotEqual | Relop::Exclusive => return None,
+        };
+        let distance = u64::try_from(distance?.finite()?).unwrap_or(0);
+        u32::try_from(distance.div_ceil(per_slot.unsigned_abs())).ok()
+    }
+
+    /// The thresholds of a list that the values of a queue instance reach.
+    pub fn reached(&self, instance: &QueueInstanceName, thresholds: &Assignments) -> Vec<Overload> {
+        thresholds.iter().filter_map(|(name, limit)| self.overload(instance, name, limit)).collect()
+    }
+
+    fn overload(&self, instance: &QueueInstanceName, name: &AttributeName, limit: &str) -> Option<Overload> {
+        let Some(attribute) = self.config.complex.lookup(name.as_str()) else {
+            return Some(unknown(name, limit));
+        };
+        let Some((dominance, value)) = self.resolved(&Level::Instance(instance.clone()), attribute) else {
+            return Some(Overload { r#type: attribute.r#type, relop: attribute.relop, ..unknown(&attribute.name, limit) });
+        };
+        is_reached(attribute, &value, limit).then(|| Overload {
+            attribute: attribute.name.clone(),
+            r#type: attribute.r#type,
+            relop: attribute.relop,
+            value: Some(value),
+            dominance,
+            limit: limit.to_owned(),
+        })
+    }
+}
+
+/// A threshold whose value is not known: an alarm (THR-02).
+fn unknown(name: &AttributeName, limit: &str) -> Overload {
+    Overload {
+        attribute: name.clone(),
+        r#type: proto::amount::Type::String,
+        relop: Relop::Equal,
+        value: None,
+        dominance: Dominance { level: 'h', source: 'l' },
+        limit: limit.to_owned(),
+    }
+}
+
+/// `load relop limit` of a number; a text that does not match. A limit that cannot be read is reached.
+fn is_reached(attribute: &Attribute, value: &Value, limit: &str) -> bool {
+    match (value, Value::read(attribute, limit)) {
+        (Value::Amount(value), Some(Value::Amount(limit))) => attribute.relop.holds(*value, limit),
+        (Value::Text(value), _) => {
+            !Expression::parse(limit).is_ok_and(|expression| expression.matches(value, attribute.r#type))
+        }
+        (Value::Amount(_), Some(Value::Text(_)) | None) => true,
+    }
+}

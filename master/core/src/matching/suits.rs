@@ -1,0 +1,29 @@
+//! Whether a queue instance takes jobs of a kind: what its configuration says, whatever runs (MATCH-15).
+
+use super::Cluster;
+use super::demand::Demand;
+use super::pattern::is_in_queue_list;
+use crate::sched::reason::What;
+use proto::id::{PeName, QueueInstanceName};
+
+impl Cluster<'_> {
+    /// Why a queue instance never takes a job as it is configured, if so: queue list, kind of job, parallel environment.
+    pub fn unsuitable(&self, instance: &QueueInstanceName, demand: &Demand, pe: Option<&PeName>) -> Option<What> {
+        let settings = self.settings(instance)?;
+        if !is_in_queue_list(self.config, &demand.hard_queues, instance) {
+            return Some(What::NotInQueueList);
+        }
+        match (pe, demand.immediate) {
+            (Some(pe), _) if settings.pe_list.contains(pe) => None,
+            (Some(pe), _) => Some(What::NotInPe { pe: pe.to_string() }),
+            (None, true) if !settings.is_interactive() => Some(What::WrongType { kind: "interactive" }),
+            (None, false) if !settings.is_batch() => Some(What::WrongType { kind: "batch" }),
+            (None, true | false) => None,
+        }
+    }
+
+    /// Whether the master of a job may be in a queue instance (`-masterq`).
+    pub fn takes_master(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
+        is_in_queue_list(self.config, &demand.master_queues, instance)
+    }
+}

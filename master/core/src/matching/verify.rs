@@ -1,0 +1,155 @@
+//! Whether a job could run at all (`-w`), and whether an order may be believed (DESIGN section 6).
+
+use super::demand::Demand;
+use super::fit::{Fit, Role};
+use super::pattern::is_in_queue_list;
+use super::{Cluster, Mode, may_use_pe};
+use crate::ledger::Level;
+use crate::observe::Observations;
+use crate::sched::assign::{assign_parallel, assign_serial, fit_globally};
+use crate::sched::order::Order;
+use crate::sched::reason::{Reason, What};
+use crate::state::State;
+use proto::amount::Type;
+use proto::id::{HostName, PeName};
+use proto::job::{Granted, JobSpec};
+use proto::pe::AllocationRule;
+use proto::restring::Expression;
+use proto::time::Now;
+use std::collections::BTreeMap;
+
+/// Whether some queue instance could run a job, on an empty cluster or now. Load thresholds are not asked.
+///
+/// # Errors
+/// With the reasons of every queue instance if none could.
+pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: Mode) -> Result<(), Vec<Reason>> {
+    let cluster = Cluster::of(state, observations, mode);
+    let demand = Demand::new(&state.config.complex, spec);
+    let globally = fit_globally(&cluster, &demand);
+    let instances: Vec<_> = state.config.resolved.keys().cloned().collect();
+    if instances.is_empty() {
+        return Err(vec![Reason::new(Level::Global, What::NoInstances)]);
+    }
+    if demand.pe.is_some() {
+        return assign_parallel(&cluster, &demand, &globally, &instances).map(|_| ());
+    }
+    if !globally.holds(1) {
+        return Err(globally.reasons);
+    }
+    let mut reasons = Vec::new();
+    for instance in &instances {
+        match assign_serial(&cluster, &demand, &globally, instance) {
+            Ok(_) => return Ok(()),
+            Err(why) => reasons.extend(why),
+        }
+    }
+    Err(reasons)
+}
+
+/// Whether a start that a scheduler wants is possible as the cluster is now: access, hard requests, exclusivity, the ledger, the
+/// rules of the parallel environment. Never load, rank or soft requests, which the core does not judge.
+///
+/// Whether the task may be started at all is [`eligible`](crate::state::eligible::eligible)'s business, and whether its hosts are
+/// connected is the core's. An order that starts nothing is always possible here.
+///
+/// # Errors
+/// With everything that stands against it.
+pub fn check_start(state: &State, observations: &Observations, order: &Order, now: Now) -> Result<(), Vec<Reason>> {
+    let (seq, granted, pe) = match order {
+        Order::Start { seq, task: _, granted, pe } => (seq, granted, pe.as_ref()),
+        Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => return Ok(()),
+    };
+    let Some(job) = state.jobs.get(seq) else { return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]) };
+    let demand = Demand::new(&state.config.complex, &job.spec);
+    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order) };
+    let mut reasons = Vec::new();
+    check_shape(&cluster, &demand, granted, pe, &mut reasons);
+    if reasons.is_empty() {
+        check_instances(&cluster, &demand, granted, pe, &mut reasons);
+        check_amounts(&cluster, &demand, granted, pe, &mut reasons);
+    }
+    if reasons.is_empty() { Ok(()) } else { Err(reasons) }
+}
+
+/// The number of slots, each instance once, and what the parallel environment says about both.
+fn check_shape(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted], pe: Option<&PeName>, reasons: &mut Vec<Reason>) {
+    let slots = granted.iter().map(|granted| granted.slots).fold(0, u32::saturating_add);
+    let once: BTreeMap<_, _> = granted.iter().map(|granted| (&granted.instance, ())).collect();
+    let sound = once.len() == granted.len() && granted.iter().all(|granted| granted.slots > 0);
+    let fits = sound
+        && match (&demand.pe, pe) {
+            (None, None) => slots == 1,
+            (Some(wanted), Some(pe)) => wanted.slots.contains(slots) && keeps_pe_rules(cluster, &wanted.name, pe, granted),
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+    if !fits {
+        reasons.push(Reason::new(Level::Global, What::WrongSlots { slots }));
+    }
+}
+
+fn keeps_pe_rules(cluster: &Cluster<'_>, wanted: &str, name: &PeName, granted: &[Granted]) -> bool {
+    let Some(pe) = cluster.config.pes.get(name) else { return false };
+    let meant = Expression::parse(wanted).is_ok_and(|pattern| pattern.matches(name.as_str(), Type::String));
+    let slots: u32 = granted.iter().map(|granted| granted.slots).sum();
+    let by_host = slots_by_host(granted, 0);
+    let placed = match pe.allocation_rule {
+        AllocationRule::PeSlots => by_host.len() == 1,
+        AllocationRule::Fixed(each) => by_host.values().all(|(slots, _)| *slots == each),
+        AllocationRule::FillUp | AllocationRule::RoundRobin => true,
+    };
+    meant && may_use_pe(pe) && placed && cluster.pe_slots_taken(name).saturating_add(slots) <= pe.slots
+}
+
+/// What each queue instance says, whatever the amounts.
+fn check_instances(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted], pe: Option<&PeName>, reasons: &mut Vec<Reason>) {
+    for (index, Granted { instance, .. }) in granted.iter().enumerate() {
+        let level = Level::Instance(instance.clone());
+        if cluster.settings(instance).is_none() {
+            reasons.push(Reason::new(level, What::NoInstances));
+            continue;
+        }
+        let what = cluster.unsuitable(instance, demand, pe).or_else(|| cluster.out_of_service(instance));
+        reasons.extend(what.map(|what| Reason::new(level.clone(), what)));
+        if index == 0 && pe.is_some() && !is_in_queue_list(cluster.config, &demand.master_queues, instance) {
+            reasons.push(Reason::new(level, What::NotInMasterQueues));
+        }
+    }
+}
+
+/// What each level offers for the slots that it would give.
+fn check_amounts(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted], pe: Option<&PeName>, reasons: &mut Vec<Reason>) {
+    let pe = pe.and_then(|pe| cluster.config.pes.get(pe));
+    let extra = u32::from(pe.is_some_and(|pe| !pe.job_is_first_task.0));
+    let all = granted.iter().map(|granted| granted.slots).sum::<u32>() + extra;
+    let globally = cluster.fit_level(&Fit::anywhere(demand), &Level::Global, demand, all, Role::Master);
+    reasons.extend(globally.reasons.iter().cloned());
+    if !globally.holds(all) {
+        return;
+    }
+    for (host, (slots, role)) in slots_by_host(granted, extra) {
+        let on_host = cluster.fit_level(&globally, &Level::Host(host.clone()), demand, slots, role);
+        if !on_host.holds(slots) {
+            reasons.extend(on_host.reasons);
+            continue;
+        }
+        for (index, part) in granted.iter().enumerate().filter(|(_, part)| part.instance.host == *host) {
+            let (slots, role) = if index == 0 { (part.slots + extra, Role::Master) } else { (part.slots, Role::Slave) };
+            let fit = cluster.fit_instance(&on_host, &part.instance, demand, slots, role);
+            reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(slots)).cloned());
+        }
+    }
+}
+
+/// The slots on each host, `extra` more where the master is, and whether it is there.
+fn slots_by_host(granted: &[Granted], extra: u32) -> BTreeMap<&HostName, (u32, Role)> {
+    let mut hosts: BTreeMap<&HostName, (u32, Role)> = BTreeMap::new();
+    for (index, part) in granted.iter().enumerate() {
+        let (slots, role) = hosts.entry(&part.instance.host).or_insert((0, Role::Slave));
+        *slots += part.slots;
+        if index == 0 {
+            *slots += extra;
+            *role = Role::Master;
+        }
+    }
+    hosts
+}

@@ -1,0 +1,122 @@
+//! The phase that gives slots to a job: on one queue instance, or spread over hosts by the rule of a parallel environment
+//! (SEMANTICS section 9).
+//!
+//! Which instances are tried, and in which order, is decided before: by the filter and the ranking.
+
+mod hosts;
+mod spread;
+
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand, Fit, Role, may_use_pe};
+use crate::sched::reason::{Reason, What};
+use hosts::rooms;
+use proto::amount::Type;
+use proto::id::{PeName, QueueInstanceName};
+use proto::job::Granted;
+use proto::pe::ParallelEnvironment;
+use proto::restring::Expression;
+use spread::spread;
+
+/// Slots for one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The slots; the first entry holds the master.
+    pub granted: Vec<Granted>,
+    /// The parallel environment, if any.
+    pub pe: Option<PeName>,
+}
+
+/// What a whole job finds at the level of the cluster, for the least number of slots that it accepts.
+pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
+    let slots = demand.pe.as_ref().map_or(1, |pe| pe.slots.least());
+    cluster.fit_level(&Fit::anywhere(demand), &Level::Global, demand, slots, Role::Master)
+}
+
+/// One slot in a queue instance for a job without a parallel environment.
+///
+/// # Errors
+/// With everything that is missing at the first level that fails.
+pub fn assign_serial(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    instance: &QueueInstanceName,
+) -> Result<Assignment, Vec<Reason>> {
+    if let Some(what) = cluster.unsuitable(instance, demand, None).or_else(|| cluster.out_of_service(instance)) {
+        return Err(vec![Reason::new(Level::Instance(instance.clone()), what)]);
+    }
+    let on_host = cluster.fit_level(globally, &Level::Host(instance.host.clone()), demand, 1, Role::Master);
+    let fit = cluster.fit_instance(&on_host, instance, demand, 1, Role::Master);
+    if !fit.holds(1) {
+        return Err(fit.reasons);
+    }
+    Ok(Assignment { granted: vec![Granted { instance: instance.clone(), slots: 1 }], pe: None })
+}
+
+/// Slots for a parallel job in the environment that gives it most; among equals the first by name.
+///
+/// `order` holds the queue instances to be tried, best first.
+///
+/// # Errors
+/// With what each environment or instance is short of.
+pub fn assign_parallel(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    order: &[QueueInstanceName],
+) -> Result<Assignment, Vec<Reason>> {
+    let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
+    let mut reasons = Vec::new();
+    let mut best: Option<(u32, Assignment)> = None;
+    let mut found = false;
+    for pe in environments(cluster, &wanted.name) {
+        found = true;
+        match assign_in(cluster, demand, globally, order, pe) {
+            Ok(granted) => {
+                let slots = granted.iter().map(|granted| granted.slots).sum();
+                if best.as_ref().is_none_or(|(most, _)| slots > *most) {
+                    best = Some((slots, Assignment { granted, pe: Some(pe.name.clone()) }));
+                }
+            }
+            Err(why) => reasons.extend(why),
+        }
+    }
+    if !found {
+        reasons.push(Reason::new(Level::Global, What::NoSuchPe { pe: wanted.name.clone() }));
+    }
+    best.map(|(_, assignment)| assignment).ok_or(reasons)
+}
+
+/// The parallel environments that a name or pattern means and that the owner may use.
+pub fn environments<'a>(cluster: &Cluster<'a>, name: &str) -> impl Iterator<Item = &'a ParallelEnvironment> {
+    let pattern = Expression::parse(name).ok();
+    let all = cluster.config.pes.values().map(AsRef::as_ref);
+    all.filter(move |pe: &&ParallelEnvironment| {
+        may_use_pe(pe) && pattern.as_ref().is_some_and(|pattern| pattern.matches(pe.name.as_str(), Type::String))
+    })
+}
+
+fn assign_in(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    order: &[QueueInstanceName],
+    pe: &ParallelEnvironment,
+) -> Result<Vec<Granted>, Vec<Reason>> {
+    let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
+    if !globally.holds(wanted.slots.least()) {
+        return Err(globally.reasons.clone());
+    }
+    let left = pe.slots.saturating_sub(cluster.pe_slots_taken(&pe.name));
+    let extra = u32::from(!pe.job_is_first_task.0);
+    let most = left.min(globally.slots).saturating_sub(extra);
+    let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe);
+    match spread(pe.allocation_rule, &wanted.slots, most, &hosts) {
+        Ok(granted) => Ok(granted),
+        Err(slots) => {
+            let what = What::PeOffers { pe: pe.name.clone(), slots, needed: wanted.slots.least() };
+            reasons.push(Reason::new(Level::Global, what));
+            Err(reasons)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How many slots of a parallel job each host has room for.
+
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand, Fit, Role};
+use crate::sched::reason::Reason;
+use proto::id::{HostName, QueueInstanceName};
+use proto::pe::ParallelEnvironment;
+use std::collections::BTreeMap;
+
+/// A host with the slots that a job could have there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRoom {
+    /// Its queue instances in their order, each with the slots it could give to tasks that are not the master.
+    pub instances: Vec<(QueueInstanceName, u32)>,
+    /// The most slots on the host without the master.
+    pub slots: u32,
+    /// The instance that would take the master and the most slots on the host with it; none if it cannot be here.
+    pub master: Option<(usize, u32)>,
+}
+
+/// The hosts with room for a job, in the order of their best instances, and why others have none.
+pub fn rooms(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    order: &[QueueInstanceName],
+    pe: &ParallelEnvironment,
+) -> (Vec<HostRoom>, Vec<Reason>) {
+    let mut reasons = Vec::new();
+    let mut hosts: Vec<(HostName, Vec<QueueInstanceName>)> = Vec::new();
+    let mut places: BTreeMap<HostName, usize> = BTreeMap::new();
+    for instance in order {
+        let why = cluster.unsuitable(instance, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(instance));
+        if let Some(what) = why {
+            reasons.push(Reason::new(Level::Instance(instance.clone()), what));
+            continue;
+        }
+        let place = *places.entry(instance.host.clone()).or_insert(hosts.len());
+        if place == hosts.len() {
+            hosts.push((instance.host.clone(), Vec::new()));
+        }
+        hosts[place].1.push(instance.clone());
+    }
+    let extra = u32::from(!pe.job_is_first_task.0);
+    let rooms = hosts.iter().filter_map(|(host, instances)| {
+        let room = room(cluster, demand, globally, host, instances, extra, &mut reasons);
+        (room.slots > 0 || room.master.is_some()).then_some(room)
+    });
+    (rooms.collect(), reasons)
+}
+
+/// The room on one host. `extra` is the slot of a master that is no task of the environment.
+fn room(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    host: &HostName,
+    instances: &[QueueInstanceName],
+    extra: u32,
+    reasons: &mut Vec<Reason>,
+) -> HostRoom {
+    let level = Level::Host(host.clone());
+    let slaves = cluster.fit_level(globally, &level, demand, 1, Role::Slave);
+    let with_master = cluster.fit_level(globally, &level, demand, 1 + extra, Role::Master);
+    let fits = instances.iter().map(|instance| {
+        let fit = cluster.fit_instance(&slaves, instance, demand, 1, Role::Slave);
+        reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
+        (instance.clone(), fit.slots)
+    });
+    let fits: Vec<(QueueInstanceName, u32)> = fits.collect();
+    let sum = |master: Option<(usize, u32)>| {
+        let slots = fits.iter().enumerate().map(|(index, (_, slots))| match master {
+            Some((at, most)) if at == index => *slots.min(&most),
+            Some(_) | None => *slots,
+        });
+        slots.fold(0, u32::saturating_add)
+    };
+    let cap = instances.iter().map(|instance| cluster.threshold_cap(instance)).max().unwrap_or(0);
+    let master = instances.iter().enumerate().find_map(|(index, instance)| {
+        let fit = cluster.fit_instance(&with_master, instance, demand, 1 + extra, Role::Master);
+        let admitted = cluster.takes_master(instance, demand) && fit.holds(1 + extra);
+        admitted.then_some((index, fit.slots))
+    });
+    let master = master.map(|(index, most)| {
+        let slots = sum(Some((index, most))).min(with_master.slots).min(cap).saturating_sub(extra);
+        (index, slots)
+    });
+    HostRoom { slots: sum(None).min(slaves.slots).min(cap), instances: fits, master: master.filter(|(_, slots)| *slots > 0) }
+}

@@ -1,0 +1,163 @@
+//! Why something may not run somewhere, with the numbers. Text is made in [`crate::explain`].
+
+use crate::ledger::Level;
+use crate::matching::Value;
+use proto::amount::{Amount, Type};
+use proto::complex::Relop;
+use proto::id::{AttributeName, PeName};
+use proto::wire::view::Dominance;
+
+/// One reason, about one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The object that says no.
+    pub level: Level,
+    /// Why.
+    pub what: What,
+}
+
+/// Why an object says no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The queue instance is disabled.
+    Disabled,
+    /// The queue instance is suspended.
+    Suspended,
+    /// The queue instance is in error.
+    InError,
+    /// The agent of the host is not connected, or was not heard for too long.
+    NoContact,
+    /// All slots of the queue instance are taken.
+    Full {
+        /// How many there are.
+        slots: u32,
+    },
+    /// A load threshold of the queue instance is reached.
+    Overloaded(Overload),
+    /// The queue instance is not in the job's hard queue list.
+    NotInQueueList,
+    /// The queue instance is in the job's hard queue list, but not in its list for the master.
+    NotInMasterQueues,
+    /// The queue instance takes no jobs of this kind.
+    WrongType {
+        /// Which kind: `batch` or `interactive`.
+        kind: &'static str,
+    },
+    /// The parallel environment is not in the queue instance's list.
+    NotInPe {
+        /// The name or pattern that the job gives.
+        pe: String,
+    },
+    /// The user is not admitted.
+    NoAccess,
+    /// The job's project is not admitted.
+    NoProject,
+    /// The attribute is defined on no level of the queue instance.
+    UnknownResource {
+        /// The name.
+        attribute: String,
+    },
+    /// The object has a FORCED attribute for which the job does not ask.
+    Forced {
+        /// The name.
+        attribute: AttributeName,
+    },
+    /// The object offers too little, or something else.
+    Offers(Shortage),
+    /// Somebody has the object alone.
+    InUse {
+        /// The exclusive attribute.
+        attribute: AttributeName,
+    },
+    /// No parallel environment has the name that the job gives.
+    NoSuchPe {
+        /// The name or pattern.
+        pe: String,
+    },
+    /// The parallel environment has too few slots that the job could use.
+    PeOffers {
+        /// The environment.
+        pe: PeName,
+        /// The slots found.
+        slots: u32,
+        /// The least number that would do.
+        needed: u32,
+    },
+    /// There is no queue instance at all, or not the one that is meant.
+    NoInstances,
+    /// The job is gone.
+    NoSuchJob,
+    /// An order gives slots that the job did not ask for, or not as its parallel environment spreads them.
+    WrongSlots {
+        /// The slots it gives.
+        slots: u32,
+    },
+}
+
+/// A load threshold that is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overload {
+    /// The attribute.
+    pub attribute: AttributeName,
+    /// Its type.
+    pub r#type: Type,
+    /// The comparison under which there is an alarm.
+    pub relop: Relop,
+    /// The value; none where it is not known, which is an alarm too.
+    pub value: Option<Value>,
+    /// Where the value comes from.
+    pub dominance: Dominance,
+    /// The limit as it was set.
+    pub limit: String,
+}
+
+/// What is asked of an attribute, and what there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The attribute.
+    pub attribute: AttributeName,
+    /// Its type, which decides how numbers are printed.
+    pub r#type: Type,
+    /// Where the offer comes from.
+    pub dominance: Dominance,
+    /// What the job needs here: for all of its slots where they share.
+    pub needed: Value,
+    /// What is free.
+    pub free: Value,
+    /// What there is in all, of a consumable.
+    pub capacity: Option<Amount>,
+}
+
+impl Reason {
+    /// A reason about one object.
+    pub fn new(level: Level, what: What) -> Reason {
+        Reason { level, what }
+    }
+
+    /// Whether waiting may help: what is missing is in use, or was not heard of.
+    pub fn is_passing(&self) -> bool {
+        match &self.what {
+            What::Disabled
+            | What::Suspended
+            | What::InError
+            | What::NoContact
+            | What::Full { .. }
+            | What::Overloaded(_)
+            | What::InUse { .. }
+            | What::PeOffers { .. } => true,
+            What::Offers(shortage) => shortage.capacity.is_some(),
+            What::NotInQueueList
+            | What::NotInMasterQueues
+            | What::WrongType { .. }
+            | What::NotInPe { .. }
+            | What::NoAccess
+            | What::NoProject
+            | What::UnknownResource { .. }
+            | What::Forced { .. }
+            | What::NoSuchPe { .. }
+            | What::NoInstances
+            | What::NoSuchJob
+            | What::WrongSlots { .. } => false,
+        }
+    }
+}
