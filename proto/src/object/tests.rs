@@ -110,3 +110,25 @@ proptest! {
         let _ = Fields::parse(&lines);
     }
 }
+
+fn survives_the_wire<T: Serialize + for<'a> Deserialize<'a> + PartialEq + fmt::Debug>(object: T) {
+    let bytes = rmp_serde::to_vec_named(&object).unwrap();
+    assert_eq!(rmp_serde::from_slice::<T>(&bytes).unwrap(), object);
+}
+
+#[test]
+fn every_object_survives_the_wire() {
+    let mut fields = crate::queue::ClusterQueue::template("a.q".into()).to_fields();
+    fields.set("slots", "1,[@big=8],[n1=4]");
+    let queue = crate::queue::ClusterQueue::from_fields(&fields).unwrap();
+    survives_the_wire(queue.resolve(&"n1".into(), &std::collections::BTreeSet::new()));
+    survives_the_wire(queue);
+    survives_the_wire(fields);
+    survives_the_wire(crate::host::ExecHost::template("n1".into()));
+    survives_the_wire(crate::hostgroup::HostGroup::template("@a".into()));
+    survives_the_wire(crate::pe::ParallelEnvironment::template("smp".into()));
+    survives_the_wire(crate::policy::SchedulerConf::template());
+    survives_the_wire(crate::conf::ClusterConf::template());
+    survives_the_wire(crate::conf::Settings::template());
+    survives_the_wire(crate::conf::ExecdParams::default());
+}
