@@ -2,6 +2,10 @@
 
 mod down;
 mod env;
+mod hold;
+mod qalter;
+mod qdel;
+mod qmod;
 mod qsub;
 mod up;
 
@@ -16,7 +20,18 @@ pub type Outcome = Result<u8, Fail>;
 type Entry = (&'static str, fn(Vec<String>) -> Outcome);
 
 /// Every name that `gridwright` answers to, as a link or as its first word.
-const COMMANDS: &[Entry] = &[("up", up::run), ("down", down::run), ("env", env::run), ("qsub", qsub::run)];
+const COMMANDS: &[Entry] = &[
+    ("up", up::run),
+    ("down", down::run),
+    ("env", env::run),
+    ("qsub", qsub::run),
+    ("qdel", qdel::run),
+    ("qhold", hold::hold),
+    ("qrls", hold::release),
+    ("qalter", qalter::alter),
+    ("qresub", qalter::resubmit),
+    ("qmod", qmod::run),
+];
 
 /// Runs the command of that name; `gridwright NAME …` is `NAME …`.
 pub fn run(name: &str, mut words: Vec<String>) -> ExitCode {

@@ -1,8 +1,10 @@
 //! What `qsub`, `qalter` and `qresub` share: the options that describe a job, where they come from, and what they mean.
 
 pub mod date;
+pub mod environment;
 pub mod options;
 pub mod paths;
 pub mod request;
 pub mod script;
+pub mod selection;
 pub mod sources;

@@ -118,7 +118,8 @@ fn accepted(reply: &Reply, only_verifies: bool) -> Result<Option<&Data>, Fail> {
     Err(fail)
 }
 
-fn confirmation(
+/// The line that programs parse.
+pub fn confirmation(
     number: proto::id::JobNumber,
     name: &str,
     array: Option<proto::request::TaskRange>,

@@ -97,16 +97,12 @@ fn environment(request: &JobRequest, here: &str) -> Vec<(String, String)> {
     put(&mut environment, "SGE_O_HOST".to_owned(), host().to_string());
     put(&mut environment, "SGE_O_WORKDIR".to_owned(), here.to_owned());
     if request.export_all {
-        // Functions that bash exports are programs, not values (CLI-026). What is not UTF-8 cannot travel in a message.
-        let all =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        for (name, value) in all.filter(|(name, value)| !name.starts_with("BASH_FUNC_") && !value.starts_with("() {")) {
+        for (name, value) in crate::job::environment::exported() {
             put(&mut environment, name, value);
         }
     }
-    for (name, value) in &request.variables {
-        let value = value.clone().or_else(|| std::env::var(name).ok()).unwrap_or_default();
-        put(&mut environment, name.clone(), value);
+    for (name, value) in crate::job::environment::named(&request.variables) {
+        put(&mut environment, name, value);
     }
     environment
 }

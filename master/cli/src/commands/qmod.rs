@@ -1,0 +1,87 @@
+//! `qmod`: enables, disables, suspends, resumes, clears errors and reschedules.
+
+use crate::args::{CommandDef, Operands, OptionDef, Values, flag, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::fail::Fail;
+use crate::site::Site;
+use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::wire::client::{Command, ModifyAction};
+
+/// Option, action, help.
+const ACTIONS: [(&str, ModifyAction); 14] = [
+    ("-c", ModifyAction::ClearError),
+    ("-cj", ModifyAction::ClearJobError),
+    ("-cq", ModifyAction::ClearQueueError),
+    ("-d", ModifyAction::DisableQueue),
+    ("-e", ModifyAction::EnableQueue),
+    ("-r", ModifyAction::Reschedule),
+    ("-rj", ModifyAction::RescheduleJob),
+    ("-rq", ModifyAction::RescheduleQueue),
+    ("-s", ModifyAction::Suspend),
+    ("-sj", ModifyAction::SuspendJob),
+    ("-sq", ModifyAction::SuspendQueue),
+    ("-us", ModifyAction::Unsuspend),
+    ("-usj", ModifyAction::UnsuspendJob),
+    ("-usq", ModifyAction::UnsuspendQueue),
+];
+
+const fn list(name: &'static str, placeholder: &'static str, help: &'static str) -> OptionDef {
+    with(name, Values::AtLeast(1), placeholder, help)
+}
+
+const QMOD: CommandDef = CommandDef {
+    name: "qmod",
+    summary: "Changes the state of jobs and queues. Lists are names, patterns, NUMBER.TASKS, QUEUE@HOST.",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &[
+        list("-c", "job_wc_queue_list", "clear error state"),
+        list("-cj", "job_list", "clear job error state"),
+        list("-cq", "wc_queue_list", "clear queue error state"),
+        list("-d", "wc_queue_list", "disable"),
+        list("-e", "wc_queue_list", "enable"),
+        flag("-f", "force action"),
+        flag("-help", "print this help"),
+        list("-r", "job_wc_queue_list", "reschedule jobs (running jobs only)"),
+        list("-rj", "job_list", "reschedule jobs (running jobs only)"),
+        list("-rq", "wc_queue_list", "reschedule all jobs in a queue"),
+        list("-s", "job_wc_queue_list", "suspend"),
+        list("-sj", "job_list", "suspend jobs"),
+        list("-sq", "wc_queue_list", "suspend queues"),
+        list("-us", "job_wc_queue_list", "unsuspend"),
+        list("-usj", "job_list", "unsuspend jobs"),
+        list("-usq", "wc_queue_list", "unsuspend queues"),
+    ],
+    exit_codes: "0 done or already so; 1 something was refused; 2 wrong option",
+};
+
+/// Runs `qmod`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = QMOD.parse(words)?;
+    if parsed.has("-help") {
+        output::data(&QMOD.help());
+        return Ok(exit::OK);
+    }
+    let actions: Vec<_> = parsed.given.iter().filter(|given| given.name != "-f").collect();
+    if actions.is_empty() {
+        output::note(&QMOD.help());
+        return Ok(exit::FAILED);
+    }
+    let mut client = Client::connect(&Site::from_environment(), "qmod")?;
+    let mut code = exit::OK;
+    for given in actions {
+        let action = action(given.name)?;
+        let targets = given.values.iter().flat_map(|word| word.split(',')).filter(|part| !part.is_empty());
+        let command =
+            Command::Modify { action, targets: targets.map(str::to_owned).collect(), force: parsed.has("-f") };
+        code = code.max(output::answers(&client.change(command)?.answers));
+    }
+    Ok(code)
+}
+
+fn action(option: &str) -> Result<ModifyAction, Fail> {
+    let found = ACTIONS.iter().find(|(name, _)| *name == option).map(|(_, action)| *action);
+    found.ok_or_else(|| Diagnostic::new(Code::BadSyntax, format!("qmod: invalid option argument \"{option}\"")).into())
+}

@@ -1,0 +1,74 @@
+//! Jobs and tasks on a command line: `7`, `7.1-3`, `7 -t 1-3`, names, patterns, lists with commas (VAL-18).
+
+use crate::exit;
+use crate::fail::Fail;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::request::TaskRange;
+use proto::wire::client::{JobSelection, JobTarget};
+
+/// Joins each `-t RANGE` to the job in front of it.
+///
+/// # Errors
+/// A `-t` without a job in front of it, or without a range.
+pub fn join_task_options(words: Vec<String>) -> Result<Vec<String>, Fail> {
+    let mut joined: Vec<String> = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        if word != "-t" {
+            joined.push(word);
+            continue;
+        }
+        let range = words.next().unwrap_or_default();
+        let job = joined.last_mut().filter(|job| job.starts_with(|c: char| c.is_ascii_digit()));
+        let Some(job) = job else {
+            let what = format!("found lonely '-t {range}' option (The -t option needs a leading job name).");
+            return Err(Fail::new(
+                exit::USAGE,
+                Diagnostic::new(Code::BadSyntax, what).fix("write JOB -t RANGE or JOB.RANGE"),
+            ));
+        };
+        job.push('.');
+        job.push_str(&range);
+    }
+    Ok(joined)
+}
+
+/// The selection that words and `-u` lists name.
+///
+/// # Errors
+/// A task range that does not parse.
+pub fn selection(command: &str, words: &[String], users: Option<&str>) -> Result<JobSelection, Fail> {
+    let parts = words.iter().flat_map(|word| word.split(',')).filter(|part| !part.is_empty());
+    let targets = parts.map(|part| target(command, part)).collect::<Result<Vec<_>, _>>()?;
+    let users = users.map(super::request::list).unwrap_or_default();
+    Ok(JobSelection { targets, users, tasks: Vec::new() })
+}
+
+fn target(command: &str, text: &str) -> Result<JobTarget, Fail> {
+    let numbered =
+        text.split_once('.').filter(|(job, _)| !job.is_empty() && job.bytes().all(|byte| byte.is_ascii_digit()));
+    let Some((job, tasks)) = numbered else {
+        return Ok(JobTarget { job: text.to_owned(), tasks: Vec::new() });
+    };
+    let range =
+        TaskRange::parse(tasks).map_err(|error| Fail::bad_value(format!("{command}: {}", error.diagnostic().what)))?;
+    Ok(JobTarget { job: job.to_owned(), tasks: vec![range] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn tasks_stand_behind_a_dot_or_a_t() {
+        let joined = join_task_options(words("12.1,12.5-6 name* 7 -t 2 run.sh")).unwrap();
+        let selected = selection("qdel", &joined, None).unwrap();
+        let show: Vec<_> = selected.targets.iter().map(|target| (target.job.as_str(), target.tasks.len())).collect();
+        assert_eq!(show, [("12", 1), ("12", 1), ("name*", 0), ("7", 1), ("run.sh", 0)]);
+        assert_eq!(join_task_options(words("-t 3 180")).unwrap_err().exit, 2);
+    }
+}
