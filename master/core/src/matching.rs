@@ -82,7 +82,7 @@ pub struct Cluster<'a> {
     /// The time, for the decay of load adjustments.
     pub now: Tick,
     /// What counts.
-    mode: Mode,
+    pub mode: Mode,
 }
 
 impl<'a> Cluster<'a> {

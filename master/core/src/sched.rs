@@ -1,4 +1,90 @@
-//! The scheduler: a model of its own, kept current by events and observations, from which passes plan orders (DESIGN section 6).
+//! The scheduler: a model of its own, kept current by events and observations, on which passes plan orders (DESIGN section 6).
+//!
+//! A pass goes through its phases for one job after the other: [`order`](order_phase) says which job is next, [`filter`] which
+//! queue instances suit it, [`rank`] which of them is best, [`assign`] how many slots it gets where. Reservations are not
+//! here yet. What is planned counts as taken in the model until the core's verdict: its event, or its refusal.
+
 pub mod assign;
+pub mod category;
+mod changes;
+mod filter;
+pub mod finding;
+pub mod model;
 pub mod order;
+mod order_phase;
+mod pass;
+pub mod rank;
 pub mod reason;
+#[cfg(test)]
+mod tests;
+
+use crate::event::Record;
+use crate::observe::Observation;
+use crate::state::State;
+use finding::Finding;
+use model::Model;
+use order::Order;
+use pass::Pass;
+use proto::time::Now;
+
+/// What a part of a pass came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// What the core is asked to do.
+    pub orders: Vec<Order>,
+    /// Why jobs of the categories that were tried in vain wait. Replaces what was known of them.
+    pub reasons: Vec<Finding>,
+    /// Whether the pass is over.
+    pub finished: bool,
+}
+
+/// The scheduler named `default`.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    model: Model,
+    pass: Option<Pass>,
+}
+
+impl Scheduler {
+    /// A scheduler that begins with a state and knows nothing of the hosts yet.
+    pub fn new(state: State) -> Scheduler {
+        Scheduler { model: Model::new(state), pass: None }
+    }
+
+    /// Takes a record of the stream in.
+    pub fn apply(&mut self, record: &Record) {
+        self.model.apply(record);
+    }
+
+    /// Takes an observation in.
+    pub fn observe(&mut self, observation: &Observation) {
+        self.model.observe(observation);
+    }
+
+    /// Takes a planned start back that the core did not believe.
+    pub fn refused(&mut self, order: &Order) {
+        self.model.refused(order);
+    }
+
+    /// Begins a pass, or begins anew if one is under way.
+    pub fn begin(&mut self, now: Now) {
+        self.pass = Some(Pass::new(&mut self.model, now));
+    }
+
+    /// Goes on with the pass for about `budget` steps; a step tries one task. The stream may be applied between slices.
+    pub fn next(&mut self, budget: usize) -> Slice {
+        let Some(pass) = &mut self.pass else {
+            return Slice { orders: Vec::new(), reasons: Vec::new(), finished: true };
+        };
+        let slice = pass.next(&mut self.model, budget);
+        if slice.finished {
+            self.pass = None;
+        }
+        slice
+    }
+
+    /// The model, for priorities and tests.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+}

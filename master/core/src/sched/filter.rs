@@ -1,0 +1,202 @@
+//! The phase that knows which queue instances may suit a category, and remembers which were found not to.
+
+use super::assign::{Assignment, assign_parallel, assign_serial, environments, fit_globally};
+use super::changes::{Changes, Mark, Since};
+use super::rank::{Rank, rank};
+use super::reason::{Reason, What};
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand};
+use proto::id::{HostName, PeName, QueueInstanceName};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Queue instances by host.
+pub type Instances = BTreeMap<HostName, Vec<QueueInstanceName>>;
+
+/// Jobs that ask for the same, and where they may go.
+///
+/// Each queue instance that may suit them is either in `open`, under the rank in `ranks`, or in `closed` with what it lacked when
+/// it was last tried. What changed since `seen` is looked at before the next try.
+#[derive(Clone, Debug)]
+pub struct Category {
+    /// What each of its jobs asks for.
+    pub demand: Arc<Demand>,
+    /// How many pending jobs are in it.
+    pub jobs: usize,
+    seen: Option<Mark>,
+    open: BTreeSet<(Rank, QueueInstanceName)>,
+    ranks: BTreeMap<QueueInstanceName, Rank>,
+    closed: BTreeMap<QueueInstanceName, Vec<Reason>>,
+    /// What the cluster as a whole lacks.
+    globally: Vec<Reason>,
+    /// Whether the last try failed and nothing has changed since `seen`.
+    failed: bool,
+}
+
+impl Category {
+    /// A category of which nothing is known yet.
+    pub fn new(demand: Arc<Demand>) -> Category {
+        Category {
+            demand,
+            jobs: 0,
+            seen: None,
+            open: BTreeSet::new(),
+            ranks: BTreeMap::new(),
+            closed: BTreeMap::new(),
+            globally: Vec::new(),
+            failed: false,
+        }
+    }
+
+    /// Slots for one task of the category; none if there is no place for it now.
+    pub fn assign(&mut self, cluster: &Cluster<'_>, instances: &Instances, changes: &Changes) -> Option<Assignment> {
+        let mark = changes.mark();
+        if self.failed && self.seen == Some(mark) {
+            return None;
+        }
+        self.catch_up(cluster, instances, changes);
+        self.seen = Some(mark);
+        let globally = fit_globally(cluster, &self.demand);
+        self.globally.clone_from(&globally.reasons);
+        let found = if !globally.reasons.is_empty() {
+            None
+        } else if self.demand.pe.is_some() {
+            let order = self.ranked(cluster, instances);
+            assign_parallel(cluster, &self.demand, &globally, &order).map_err(|reasons| self.close_all(reasons)).ok()
+        } else {
+            self.first_that_fits(cluster, instances, &globally)
+        };
+        self.failed = found.is_none();
+        found
+    }
+
+    /// Why no queue instance takes a task of the category, as of the last try.
+    pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.globally.iter().chain(self.closed.values().flatten())
+    }
+
+    /// Opens again what changed since the last try.
+    fn catch_up(&mut self, cluster: &Cluster<'_>, instances: &Instances, changes: &Changes) {
+        match self.seen.map_or(Since::Everything, |mark| changes.since(mark)) {
+            Since::Everything => {
+                (self.open, self.ranks, self.closed) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+                for siblings in instances.values() {
+                    self.open_all(cluster, siblings);
+                }
+            }
+            Since::Hosts(hosts) => {
+                for siblings in hosts.iter().filter_map(|host| instances.get(host)) {
+                    self.open_all(cluster, siblings);
+                }
+            }
+        }
+    }
+
+    fn open_all(&mut self, cluster: &Cluster<'_>, siblings: &[QueueInstanceName]) {
+        for instance in siblings {
+            match self.unsuitable(cluster, instance) {
+                Some(what) => self.close(instance, vec![Reason::new(Level::Instance(instance.clone()), what)]),
+                None => self.put(instance, rank(cluster, &self.demand, instance, siblings)),
+            }
+        }
+    }
+
+    /// What the configuration alone says: of a parallel job, under each environment that the job may mean.
+    fn unsuitable(&self, cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Option<What> {
+        let Some(wanted) = &self.demand.pe else { return cluster.unsuitable(instance, &self.demand, None) };
+        let pes: Vec<&PeName> = environments(cluster, &wanted.name).map(|pe| &pe.name).collect();
+        let mut why = None;
+        for pe in pes {
+            why = Some(cluster.unsuitable(instance, &self.demand, Some(pe))?);
+        }
+        why.or_else(|| Some(What::NotInPe { pe: wanted.name.clone() }))
+    }
+
+    fn put(&mut self, instance: &QueueInstanceName, rank: Rank) {
+        self.closed.remove(instance);
+        if let Some(old) = self.ranks.insert(instance.clone(), rank) {
+            self.open.remove(&(old, instance.clone()));
+        }
+        self.open.insert((rank, instance.clone()));
+    }
+
+    fn close(&mut self, instance: &QueueInstanceName, reasons: Vec<Reason>) {
+        if let Some(rank) = self.ranks.remove(instance) {
+            self.open.remove(&(rank, instance.clone()));
+        }
+        self.closed.insert(instance.clone(), reasons);
+    }
+
+    /// The best open queue instance that takes a task; those before it that do not are closed.
+    ///
+    /// Within a pass hosts only fill up, so ranks only get worse: an instance whose rank is stale is put back where it belongs now.
+    fn first_that_fits(
+        &mut self,
+        cluster: &Cluster<'_>,
+        instances: &Instances,
+        globally: &crate::matching::Fit,
+    ) -> Option<Assignment> {
+        while let Some((stored, instance)) = self.open.first().cloned() {
+            let current = rank(cluster, &self.demand, &instance, siblings(instances, &instance));
+            if current > stored {
+                self.put(&instance, current);
+                continue;
+            }
+            match self.try_on(cluster, globally, &instance) {
+                Ok(assignment) => return Some(assignment),
+                Err(reasons) => self.close(&instance, reasons),
+            }
+        }
+        None
+    }
+
+    fn try_on(
+        &self,
+        cluster: &Cluster<'_>,
+        globally: &crate::matching::Fit,
+        instance: &QueueInstanceName,
+    ) -> Result<Assignment, Vec<Reason>> {
+        let assignment = assign_serial(cluster, &self.demand, globally, instance)?;
+        let overloads = overloaded(cluster, instance);
+        if overloads.is_empty() { Ok(assignment) } else { Err(overloads) }
+    }
+
+    /// Every open queue instance below its load thresholds, best first; the others are closed.
+    fn ranked(&mut self, cluster: &Cluster<'_>, instances: &Instances) -> Vec<QueueInstanceName> {
+        let known: Vec<QueueInstanceName> = self.ranks.keys().chain(self.closed.keys()).cloned().collect();
+        for instance in &known {
+            if self.unsuitable(cluster, instance).is_some() {
+                continue;
+            }
+            let overloads = overloaded(cluster, instance);
+            match overloads.is_empty() {
+                true => self.put(instance, rank(cluster, &self.demand, instance, siblings(instances, instance))),
+                false => self.close(instance, overloads),
+            }
+        }
+        self.open.iter().map(|(_, instance)| instance.clone()).collect()
+    }
+
+    /// Keeps why a parallel job failed: by instance where a reason is about one, else for the cluster.
+    fn close_all(&mut self, reasons: Vec<Reason>) {
+        self.globally.clear();
+        for reason in reasons {
+            match &reason.level {
+                Level::Instance(instance) => {
+                    let instance = instance.clone();
+                    self.close(&instance, vec![reason]);
+                }
+                Level::Global | Level::Host(_) => self.globally.push(reason),
+            }
+        }
+    }
+}
+
+fn overloaded(cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Vec<Reason> {
+    let level = || Level::Instance(instance.clone());
+    cluster.overloads(instance).into_iter().map(|overload| Reason::new(level(), What::Overloaded(overload))).collect()
+}
+
+fn siblings<'a>(instances: &'a Instances, instance: &QueueInstanceName) -> &'a [QueueInstanceName] {
+    instances.get(&instance.host).map_or(&[], Vec::as_slice)
+}

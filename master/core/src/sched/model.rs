@@ -1,0 +1,356 @@
+//! The scheduler's model of the cell: a state folded from the events, the observations, what is planned, and ways to find what
+//! a pass needs without walking over jobs or hosts.
+
+use super::category::CategoryKey;
+use super::changes::Changes;
+use super::filter::{Category, Instances};
+use super::order::Order;
+use super::order_phase::{self, Bucket, Queue, Urgency, resource_urgency};
+use crate::event::{Event, Record};
+use crate::ledger::Ledger;
+use crate::matching::{Cluster, Demand, Mode};
+use crate::observe::{Observation, Observations};
+use crate::sched::assign::Assignment;
+use crate::state::State;
+use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
+use crate::state::job::Job;
+use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
+use proto::job::Granted;
+use proto::time::{Now, Tick, Wall};
+use proto::wire::view::PriorityNumbers;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The least time between two looks at hosts whose load is adjusted for jobs that have just started.
+const COOLING_LOOK_MS: u64 = 5_000;
+
+/// What the scheduler knows.
+///
+/// Invariants: `queue` holds exactly the jobs that wait to be started now or run; `categories` those of the jobs in it, with how
+/// many there are; `planned` books exactly the tasks in `plans`, which the core has not judged yet.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub(super) state: State,
+    pub(super) observations: Observations,
+    pub(super) instances: Instances,
+    pub(super) queue: Queue,
+    pub(super) categories: BTreeMap<Arc<CategoryKey>, Category>,
+    pub(super) changes: Changes,
+    planned: Ledger,
+    plans: BTreeMap<(SubmitSeq, TaskId), Vec<Granted>>,
+    /// Jobs that were given up because they could not start at once.
+    given_up: BTreeSet<SubmitSeq>,
+    category_of: BTreeMap<SubmitSeq, Arc<CategoryKey>>,
+    /// Hosts on which jobs started a short while ago, with when that ends to matter.
+    cooling: BTreeMap<HostName, Tick>,
+    looked: Tick,
+    /// Jobs whose start time (`-a`) has not come.
+    waiting: BTreeSet<(Wall, SubmitSeq)>,
+    /// The latest time that is known.
+    wall: Wall,
+}
+
+impl Model {
+    /// The model of a state, before anything is observed.
+    pub fn new(state: State) -> Model {
+        let mut model = Model {
+            wall: state.now.wall,
+            waiting: BTreeSet::new(),
+            state,
+            observations: Observations::default(),
+            instances: Instances::new(),
+            queue: Queue::default(),
+            categories: BTreeMap::new(),
+            changes: Changes::default(),
+            planned: Ledger::default(),
+            plans: BTreeMap::new(),
+            given_up: BTreeSet::new(),
+            category_of: BTreeMap::new(),
+            cooling: BTreeMap::new(),
+            looked: Tick::default(),
+        };
+        model.rebuild();
+        model
+    }
+
+    /// The state as of the last record.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What was observed.
+    pub fn observations(&self) -> &Observations {
+        &self.observations
+    }
+
+    /// The priority numbers of a job: of its pending tasks, or of its running ones if it has no others.
+    pub fn priority_of(&self, seq: SubmitSeq, now: Now) -> PriorityNumbers {
+        order_phase::numbers(&self.state, &self.queue, seq, now)
+    }
+
+    /// Folds a record in.
+    pub fn apply(&mut self, record: &Record) {
+        let ended = self.granted_of(&record.event);
+        self.state.apply(record);
+        for granted in &ended {
+            self.changes.host(&granted.instance.host);
+        }
+        match &record.event {
+            Event::TaskPlaced { key, granted, .. } => {
+                self.unplan(key.seq, key.task);
+                self.warm(granted, record.now.tick);
+            }
+            Event::InstanceChanged { instance, .. } => self.changes.host(&instance.host),
+            Event::ObjectsChanged(_) => return self.rebuild(),
+            Event::JobFinished { seq } => {
+                self.given_up.remove(seq);
+            }
+            Event::CellCreated { .. }
+            | Event::EpochRaised { .. }
+            | Event::WallJumped { .. }
+            | Event::JobSubmitted { .. }
+            | Event::JobAltered { .. }
+            | Event::HoldsChanged { .. }
+            | Event::TaskStarted { .. }
+            | Event::TaskEnded { .. }
+            | Event::TasksDeleted { .. }
+            | Event::TaskDeletionRequested { .. }
+            | Event::TaskRescheduleRequested { .. }
+            | Event::TaskSuspended { .. }
+            | Event::TaskThresholdSuspended { .. }
+            | Event::ErrorCleared { .. }
+            | Event::CertificateIssued { .. }
+            | Event::HostRevoked { .. }
+            | Event::TokenCreated(_)
+            | Event::TokenUsed { .. }
+            | Event::RequestAnswered { .. } => {}
+        }
+        if let Some(seq) = job_of(&record.event) {
+            self.refile_with_successors(seq);
+        }
+    }
+
+    /// Folds an observation in.
+    pub fn observe(&mut self, observation: &Observation) {
+        self.observations.apply(observation);
+        match observation {
+            Observation::Load { host, report, .. } => {
+                self.changes.host(host);
+                for subject in report.values.keys().chain(report.withdrawn.keys()).filter(|subject| *subject != host) {
+                    self.changed(subject);
+                }
+            }
+            Observation::Contact { host, .. } | Observation::Unheard { host } => self.changes.host(host),
+            Observation::Usage(_) | Observation::Sensors { .. } => {}
+        }
+    }
+
+    /// Takes a plan back that the core refused.
+    pub fn refused(&mut self, order: &Order) {
+        match order {
+            Order::Start { seq, task, granted, .. } => {
+                self.unplan(*seq, *task);
+                for granted in granted {
+                    self.changes.host(&granted.instance.host);
+                }
+                self.refile(*seq);
+            }
+            Order::RejectImmediate { seq } => {
+                self.given_up.remove(seq);
+                self.refile(*seq);
+            }
+            Order::SuspendByThreshold { .. } => {}
+        }
+    }
+
+    /// What time has changed by itself: start times that have come, load adjustments that have decayed.
+    pub(super) fn pass_time(&mut self, now: Now) {
+        self.wall = self.wall.max(now.wall);
+        while let Some((at, seq)) = self.waiting.first().copied().filter(|(at, _)| *at <= self.wall) {
+            self.waiting.remove(&(at, seq));
+            self.refile(seq);
+        }
+        if now.tick.since_ms(self.looked) < COOLING_LOOK_MS {
+            return;
+        }
+        self.looked = now.tick;
+        for host in self.cooling.keys() {
+            self.changes.host(host);
+        }
+        self.cooling.retain(|_, until| *until > now.tick);
+    }
+
+    /// Slots for a task of a category, if there are any.
+    pub(super) fn assign(&mut self, category: &Arc<CategoryKey>, now: Now) -> Option<Assignment> {
+        let cluster = Cluster {
+            planned: Some(&self.planned),
+            now: now.tick,
+            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+        };
+        self.categories.get_mut(category)?.assign(&cluster, &self.instances, &self.changes)
+    }
+
+    /// Counts a task as placed until the core has judged its order.
+    pub(super) fn plan(&mut self, seq: SubmitSeq, task: TaskId, assignment: &Assignment, now: Now) {
+        let Some(job) = self.state.jobs.get(&seq) else { return };
+        let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
+        self.planned.book(&self.state.config, &job.spec, plan_key(seq, task), granted, pe, now.tick);
+        self.plans.insert((seq, task), granted.clone());
+        self.warm(granted, now.tick);
+        self.refile(seq);
+    }
+
+    /// Gives a job up that should have started at once.
+    pub(super) fn give_up(&mut self, seq: SubmitSeq) {
+        self.given_up.insert(seq);
+        self.refile(seq);
+    }
+
+    /// Tasks of a job that may be started now and are not planned, at most so many, rising.
+    pub(super) fn startable(&self, job: &Job, now: Now, most: usize) -> Vec<TaskId> {
+        if self.given_up.contains(&job.seq) || self.job_eligible(job, now).is_err() {
+            return Vec::new();
+        }
+        let free = eligible_tasks(&self.state, job).filter(|task| !self.plans.contains_key(&(job.seq, *task)));
+        free.take(most).collect()
+    }
+
+    /// Whether a task may still be started.
+    pub(super) fn is_startable(&self, job: &Job, task: TaskId, now: Now) -> bool {
+        !self.plans.contains_key(&(job.seq, task))
+            && self.job_eligible(job, now).is_ok()
+            && eligible(&self.state, job, task, now.wall).is_ok()
+    }
+
+    /// As [`job_eligible`], with planned tasks counted as running.
+    fn job_eligible(&self, job: &Job, now: Now) -> Result<(), Ineligible> {
+        job_eligible(&self.state, job, now.wall)?;
+        let active = job.active.saturating_add(self.plans_of(job.seq));
+        let limits = &self.state.config.settings;
+        if let Some(limit) = job.spec.task_concurrency.filter(|limit| *limit > 0 && active >= *limit) {
+            return Err(Ineligible::TaskConcurrency(limit));
+        }
+        if job.spec.array.is_some() && limits.max_aj_instances > 0 && active >= limits.max_aj_instances {
+            return Err(Ineligible::ArrayInstances(limits.max_aj_instances));
+        }
+        Ok(())
+    }
+
+    fn plans_of(&self, seq: SubmitSeq) -> u32 {
+        let range = (Bound::Included((seq, TaskId(0))), Bound::Included((seq, TaskId(u32::MAX))));
+        u32::try_from(self.plans.range(range).count()).unwrap_or(u32::MAX)
+    }
+
+    fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
+        self.planned.release(plan_key(seq, task));
+        self.plans.remove(&(seq, task));
+    }
+
+    /// The slots that an event frees.
+    fn granted_of(&self, event: &Event) -> Vec<Granted> {
+        let Event::TaskEnded { key, .. } = event else { return Vec::new() };
+        self.state.placed(*key).map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone())
+    }
+
+    fn changed(&mut self, subject: &HostName) {
+        if subject.is_global() { self.changes.everything() } else { self.changes.host(subject) }
+    }
+
+    fn warm(&mut self, granted: &[Granted], now: Tick) {
+        let decay_s = self.state.config.scheduler.load_adjustment_decay_time.seconds().unwrap_or(0);
+        let until = now.plus_ms(decay_s.saturating_mul(1000));
+        for granted in granted {
+            self.cooling.insert(granted.instance.host.clone(), until);
+        }
+    }
+
+    /// Makes everything anew that follows from the configuration.
+    fn rebuild(&mut self) {
+        self.instances = Instances::new();
+        for instance in self.state.config.resolved.keys() {
+            self.instances.entry(instance.host.clone()).or_default().push(instance.clone());
+        }
+        self.changes.everything();
+        (self.queue, self.categories, self.category_of) = (Queue::default(), BTreeMap::new(), BTreeMap::new());
+        let jobs: Vec<SubmitSeq> = self.state.jobs.keys().copied().collect();
+        jobs.into_iter().for_each(|seq| self.refile(seq));
+    }
+
+    fn refile_with_successors(&mut self, seq: SubmitSeq) {
+        self.refile(seq);
+        let successors: Vec<SubmitSeq> = self.state.index.successors(seq).collect();
+        successors.into_iter().for_each(|seq| self.refile(seq));
+    }
+
+    /// Files a job where it belongs now.
+    fn refile(&mut self, seq: SubmitSeq) {
+        self.queue.take(seq);
+        self.leave_category(seq);
+        let Some(job) = self.state.jobs.get(&seq) else { return };
+        let now = Now { wall: self.wall.max(self.state.now.wall), ..self.state.now };
+        if let Some(at) = job.spec.start_after.filter(|at| *at > now.wall) {
+            self.waiting.insert((at, seq));
+        }
+        let pending = !self.startable(job, now, 1).is_empty();
+        if !pending && job.active == 0 && self.plans_of(seq) == 0 {
+            return;
+        }
+        let demand = Demand::new(&self.state.config.complex, &job.spec);
+        let key = Arc::new(CategoryKey::new(&demand, &job.spec));
+        let urgency = Urgency { resources: resource_urgency(&self.state.config, &demand), deadline: job.spec.deadline };
+        let priority = job.spec.priority;
+        let category = if pending { self.enter_category(seq, key, demand) } else { key };
+        self.queue.file(seq, Bucket { category, urgency, priority }, pending);
+    }
+
+    fn enter_category(&mut self, seq: SubmitSeq, key: Arc<CategoryKey>, demand: Demand) -> Arc<CategoryKey> {
+        let key = self.categories.get_key_value(&key).map_or(key, |(known, _)| known.clone());
+        self.categories.entry(key.clone()).or_insert_with(|| Category::new(Arc::new(demand))).jobs += 1;
+        self.category_of.insert(seq, key.clone());
+        key
+    }
+
+    fn leave_category(&mut self, seq: SubmitSeq) {
+        let Some(key) = self.category_of.remove(&seq) else { return };
+        if let Some(category) = self.categories.get_mut(&key) {
+            category.jobs -= 1;
+            if category.jobs == 0 {
+                self.categories.remove(&key);
+            }
+        }
+    }
+}
+
+/// The key under which a planned task is booked: it has no attempt yet.
+fn plan_key(seq: SubmitSeq, task: TaskId) -> TaskKey {
+    TaskKey { cell: CellId(0), seq, task, pe_task: 0, attempt: 0 }
+}
+
+/// The job whose tasks an event may have made ready, or no longer ready, to start.
+fn job_of(event: &Event) -> Option<SubmitSeq> {
+    match event {
+        Event::JobSubmitted { seq, .. }
+        | Event::JobAltered { seq, .. }
+        | Event::HoldsChanged { seq, .. }
+        | Event::TasksDeleted { seq, .. }
+        | Event::ErrorCleared { seq, .. }
+        | Event::JobFinished { seq } => Some(*seq),
+        Event::TaskPlaced { key, .. } | Event::TaskEnded { key, .. } => Some(key.seq),
+        Event::CellCreated { .. }
+        | Event::EpochRaised { .. }
+        | Event::WallJumped { .. }
+        | Event::TaskStarted { .. }
+        | Event::TaskDeletionRequested { .. }
+        | Event::TaskRescheduleRequested { .. }
+        | Event::TaskSuspended { .. }
+        | Event::TaskThresholdSuspended { .. }
+        | Event::InstanceChanged { .. }
+        | Event::ObjectsChanged(_)
+        | Event::CertificateIssued { .. }
+        | Event::HostRevoked { .. }
+        | Event::TokenCreated(_)
+        | Event::TokenUsed { .. }
+        | Event::RequestAnswered { .. } => None,
+    }
+}

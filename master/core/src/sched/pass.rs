@@ -1,0 +1,126 @@
+//! One pass: the phases for one task after the other, best job first, until nothing more can start.
+
+use super::Slice;
+use super::category::CategoryKey;
+use super::finding::Finding;
+use super::model::Model;
+use super::order::Order;
+use super::order_phase::{Bucket, Range, priority};
+use proto::id::{SubmitSeq, TaskId};
+use proto::time::Now;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+/// How many tasks of an array are looked up at a time.
+const TASKS_AHEAD: usize = 1_000;
+
+/// A pass under way. It holds no part of the model, which goes on with the stream between slices.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    now: Now,
+    range: Option<Range>,
+    /// The best job of each bucket by its priority. An entry may be stale: it is checked when its turn comes.
+    heads: BinaryHeap<Head>,
+    /// Tasks of the jobs at work that were found ready.
+    ready: BTreeMap<SubmitSeq, VecDeque<TaskId>>,
+    /// Categories of which a job failed: the rest of their jobs would fail as well (CAT-04).
+    failed: BTreeSet<Arc<CategoryKey>>,
+}
+
+/// The first job of a bucket: the largest is next.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Head {
+    priority: i128,
+    seq: Reverse<SubmitSeq>,
+    bucket: Bucket,
+}
+
+impl Pass {
+    /// A pass over what is pending now.
+    pub fn new(model: &mut Model, now: Now) -> Pass {
+        model.pass_time(now);
+        let range = model.queue.range(&model.state, now);
+        let mut pass = Pass { now, range, heads: BinaryHeap::new(), ready: BTreeMap::new(), failed: BTreeSet::new() };
+        let buckets: Vec<Bucket> = model.queue.buckets().cloned().collect();
+        buckets.into_iter().for_each(|bucket| pass.push(model, bucket));
+        pass
+    }
+
+    /// Tries about `budget` tasks.
+    pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
+        let mut slice = Slice { orders: Vec::new(), reasons: Vec::new(), finished: false };
+        for _ in 0..budget.max(1) {
+            let Some(head) = self.heads.pop() else {
+                slice.finished = true;
+                break;
+            };
+            self.step(model, head, &mut slice);
+        }
+        slice
+    }
+
+    /// Tries the next task of the job at the head of a bucket.
+    fn step(&mut self, model: &mut Model, head: Head, slice: &mut Slice) {
+        let Head { seq: Reverse(seq), bucket, .. } = head;
+        if self.failed.contains(&bucket.category) {
+            return;
+        }
+        // The stream may have changed who is first since the head was pushed.
+        if model.queue.first(&bucket) != Some(seq) {
+            return self.push(model, bucket);
+        }
+        let Some(task) = self.next_task(model, seq) else {
+            // Nothing of the job is ready any more: a start time or a limit that no event tells of.
+            model.queue.take(seq);
+            return self.push(model, bucket);
+        };
+        match model.assign(&bucket.category, self.now) {
+            Some(assignment) => {
+                model.plan(seq, task, &assignment, self.now);
+                slice.orders.push(Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe });
+                self.push(model, bucket);
+            }
+            None => self.fail(model, &bucket, slice),
+        }
+    }
+
+    /// Nothing takes a task of the category: none of its jobs starts in this pass.
+    fn fail(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
+        self.failed.insert(bucket.category.clone());
+        let Some(category) = model.categories.get(&bucket.category) else { return };
+        slice.reasons.push(Finding::new((*bucket.category).clone(), self.now, category.reasons()));
+        if category.demand.immediate {
+            let alike = model.queue.buckets().filter(|other| other.category == bucket.category);
+            let jobs: Vec<SubmitSeq> = alike.flat_map(|bucket| model.queue.jobs(bucket)).collect();
+            for seq in jobs {
+                model.give_up(seq);
+                slice.orders.push(Order::RejectImmediate { seq });
+            }
+        }
+    }
+
+    /// The next task of a job that may be started now.
+    fn next_task(&mut self, model: &Model, seq: SubmitSeq) -> Option<TaskId> {
+        let job = model.state.jobs.get(&seq)?;
+        let ready = self.ready.entry(seq).or_default();
+        while let Some(task) = ready.pop_front() {
+            if model.is_startable(job, task, self.now) {
+                return Some(task);
+            }
+        }
+        ready.extend(model.startable(job, self.now, TASKS_AHEAD));
+        let task = ready.pop_front();
+        if task.is_none() {
+            self.ready.remove(&seq);
+        }
+        task
+    }
+
+    /// Puts the first job of a bucket among the heads.
+    fn push(&mut self, model: &Model, bucket: Bucket) {
+        let (Some(seq), Some(range)) = (model.queue.first(&bucket), self.range) else { return };
+        let priority = priority(&model.state, seq, &bucket, range, self.now);
+        self.heads.push(Head { priority, seq: Reverse(seq), bucket });
+    }
+}

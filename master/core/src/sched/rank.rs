@@ -1,0 +1,87 @@
+//! The phase that says which of several suitable queue instances is best (SEMANTICS section 8).
+
+use crate::ledger::{Level, SLOTS};
+use crate::matching::{Cluster, Demand, Value};
+use proto::amount::{Amount, Millionths};
+use proto::complex::Attribute;
+use proto::id::{HostName, QueueInstanceName};
+use proto::policy::{Operand, Operator, QueueSortMethod, Sign, Term};
+
+/// The value of a host of which the formula cannot be computed: last.
+const UNKNOWN: i64 = 9999 * Millionths::ONE.0;
+
+/// The place of a queue instance among those that suit a job; lower is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// Wishes of the job that it leaves open.
+    violations: u32,
+    /// The host's value and the sequence number, in the order of `queue_sort_method`.
+    first: i64,
+    second: i64,
+}
+
+/// The rank of a queue instance for a job. `siblings` are the queue instances of its host.
+pub fn rank(cluster: &Cluster<'_>, demand: &Demand, instance: &QueueInstanceName, siblings: &[QueueInstanceName]) -> Rank {
+    let seq_no = cluster.settings(instance).map_or(0, |settings| i64::from(settings.seq_no));
+    let value = host_value(cluster, &instance.host, siblings);
+    let (first, second) = match cluster.config.scheduler.queue_sort_method {
+        QueueSortMethod::Load => (value, seq_no),
+        QueueSortMethod::SequenceNumber => (seq_no, value),
+    };
+    Rank { violations: cluster.violations(instance, demand), first, second }
+}
+
+/// The load formula for a host, in millionths; 9999 where a value is missing.
+pub fn host_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName]) -> i64 {
+    let terms = cluster.config.scheduler.load_formula.terms();
+    let sum = terms.iter().try_fold(0i128, |sum, term| {
+        let value = term_value(cluster, host, instances, term)?;
+        Some(match term.sign {
+            Sign::Plus => sum + value,
+            Sign::Minus => sum - value,
+        })
+    });
+    sum.map_or(UNKNOWN, |sum| i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN }))
+}
+
+fn term_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName], term: &Term) -> Option<i128> {
+    let one = i128::from(Millionths::ONE.0);
+    let value = match &term.operand {
+        Operand::Number(number) => i128::from(number.0),
+        Operand::Attribute(name) => attribute_value(cluster, host, instances, name.as_str())?,
+    };
+    let Some((operator, constant)) = term.constant else { return Some(value) };
+    let constant = i128::from(constant.0);
+    let whole = (value / one, constant / one);
+    Some(match operator {
+        Operator::Times => value * constant / one,
+        Operator::Over => (value * one).checked_div(constant)?,
+        Operator::And => (whole.0 & whole.1) * one,
+        Operator::Or => (whole.0 | whole.1) * one,
+        Operator::Xor => (whole.0 ^ whole.1) * one,
+    })
+}
+
+/// What an attribute contributes, in millionths. `slots` of a host without a number of its own are those of its queue instances.
+fn attribute_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName], name: &str) -> Option<i128> {
+    let attribute = cluster.config.complex.lookup(name)?;
+    match cluster.resolved(&Level::Host(host.clone()), attribute) {
+        Some((_, Value::Amount(amount))) => Some(in_millionths(attribute, amount)),
+        Some((_, Value::Text(_))) => None,
+        None if attribute.name.as_str() == SLOTS => {
+            let free = instances.iter().filter_map(|instance| free_slots(cluster, instance));
+            Some(free.sum::<i128>() * i128::from(Millionths::ONE.0))
+        }
+        None => None,
+    }
+}
+
+fn free_slots(cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Option<i128> {
+    let slots = i128::from(cluster.settings(instance)?.slots);
+    Some(slots - i128::from(cluster.slots_taken(&Level::Instance(instance.clone()))))
+}
+
+fn in_millionths(attribute: &Attribute, amount: Amount) -> i128 {
+    let scale = i128::from(Millionths::ONE.0 / attribute.r#type.base_units_in_one());
+    i128::from(amount.finite().unwrap_or(i64::MAX)) * scale
+}
