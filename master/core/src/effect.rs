@@ -29,7 +29,9 @@ pub enum Input {
         owner: Owner,
         /// The host the user is on.
         host: HostName,
-        /// Randomness for commands that need some (job tokens); the core has none of its own.
+        /// What commands that need randomness get of the shell; the core has none of its own. For `CreateToken` it is the hash of a
+        /// token that the shell has ready: the core stores it in lower-case hex as the grant's hash and answers
+        /// [`Data::Token`](proto::wire::view::Data::Token) with the same hex, which the shell replaces by the token itself.
         entropy: [u8; 32],
         /// The command.
         command: Box<Command>,
@@ -137,7 +139,16 @@ pub enum Effect {
     Revoked(HostName),
     /// A soft value changed that clients of the stream want to know at once.
     Observed(crate::observe::Observation),
-    /// A scheduling pass is wanted now (`qconf -tsm`).
+    /// The core did not believe an order: the scheduler takes it back in its model.
+    OrderRefused {
+        /// The scheduler's algorithm.
+        scheduler: String,
+        /// The order.
+        order: Box<Order>,
+        /// Why.
+        why: Diagnostic,
+    },
+    /// A scheduling pass is wanted now (`qconf -tsm`, a start time that has come).
     TriggerScheduling,
     /// End the master.
     Shutdown,

@@ -150,6 +150,13 @@ pub enum Event {
         /// Whether it is suspended now.
         suspended: bool,
     },
+    /// A task on a host was suspended or resumed by a suspend threshold of its queue.
+    TaskThresholdSuspended {
+        /// The attempt.
+        key: TaskKey,
+        /// Whether it is suspended now.
+        suspended: bool,
+    },
     /// The error state of tasks was cleared.
     ErrorCleared {
         /// The job.

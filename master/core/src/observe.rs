@@ -4,8 +4,9 @@ use proto::id::{AttributeName, HostName, TaskKey};
 use proto::load::{LoadReport, SensorStatus};
 use proto::time::Tick;
 use proto::usage::Usage;
+use crate::event::{Event, Record};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One soft fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +47,7 @@ pub enum Observation {
 }
 
 /// Everything soft that is known, as each reader folds it for itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
     /// By execution host.
     pub hosts: BTreeMap<HostName, HostObservation>,
@@ -71,6 +72,8 @@ pub struct HostObservation {
     pub sequence: u64,
     /// Its load sensors.
     pub sensors: Vec<SensorStatus>,
+    /// Hosts, itself and `global` among them, for which it reports values.
+    pub subjects: BTreeSet<HostName>,
 }
 
 /// One load value.
@@ -82,4 +85,84 @@ pub struct LoadEntry {
     pub reporter: HostName,
     /// When it was sampled, on the master's clock: what was booked later is not in it yet.
     pub sampled: Tick,
+}
+
+impl Observations {
+    /// Folds one observation.
+    pub fn apply(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Load { host, at, report } => self.load(host, *at, report),
+            Observation::Contact { host, at, connected } => self.contact(host, *at, *connected),
+            Observation::Unheard { host } => self.unheard(host),
+            Observation::Usage(usage) => self.usage.extend(usage.iter().copied()),
+            Observation::Sensors { host, sensors } => self.host(host).sensors = sensors.clone(),
+        }
+    }
+
+    /// Forgets what events made void: the use of tasks that ended.
+    pub fn follow(&mut self, record: &Record) {
+        if let Event::TaskEnded { key, .. } = &record.event {
+            self.usage.remove(key);
+        }
+    }
+
+    /// Whether tasks can be given to a host: its agent is connected and agrees with the master on its tasks.
+    pub fn is_ready(&self, host: &HostName) -> bool {
+        self.hosts.get(host).is_some_and(|host| host.connected)
+    }
+
+    fn host(&mut self, host: &HostName) -> &mut HostObservation {
+        self.hosts.entry(host.clone()).or_default()
+    }
+
+    fn contact(&mut self, host: &HostName, at: Tick, connected: bool) {
+        let known = self.host(host);
+        known.connected = connected;
+        if connected {
+            (known.unheard, known.heard) = (false, Some(at));
+            (known.reported, known.sequence) = (None, 0);
+        }
+    }
+
+    fn unheard(&mut self, host: &HostName) {
+        self.host(host).unheard = true;
+        self.withdraw_all(host);
+    }
+
+    fn load(&mut self, host: &HostName, at: Tick, report: &LoadReport) {
+        if report.full {
+            self.withdraw_all(host);
+        }
+        let sampled = Tick(at.0.saturating_sub(report.sampled_ago_ms));
+        for (subject, names) in &report.withdrawn {
+            self.withdraw(host, subject, |name| names.contains(name));
+        }
+        for (subject, values) in &report.values {
+            let known = self.load.entry(subject.clone()).or_default();
+            for (name, text) in values {
+                known.insert(name.clone(), LoadEntry { text: text.clone(), reporter: host.clone(), sampled });
+            }
+        }
+        let known = self.host(host);
+        known.subjects.extend(report.values.keys().cloned());
+        known.unheard = false;
+        (known.heard, known.reported, known.sequence) = (Some(at), Some(at), report.sequence);
+    }
+
+    /// Takes back every value that a host reported.
+    fn withdraw_all(&mut self, reporter: &HostName) {
+        let subjects = std::mem::take(&mut self.host(reporter).subjects);
+        for subject in &subjects {
+            self.withdraw(reporter, subject, |_| true);
+        }
+    }
+
+    /// Takes back values that a host itself reported for a subject.
+    fn withdraw(&mut self, reporter: &HostName, subject: &HostName, is_meant: impl Fn(&AttributeName) -> bool) {
+        let Some(values) = self.load.get_mut(subject) else { return };
+        values.retain(|name, entry| entry.reporter != *reporter || !is_meant(name));
+        if values.is_empty() {
+            self.load.remove(subject);
+        }
+    }
 }

@@ -5,15 +5,19 @@
 //! [`Observations`](crate::observe::Observations).
 
 pub mod apply;
+pub mod check;
 pub mod config;
+pub mod eligible;
+pub mod index;
 pub mod job;
 pub mod ranges;
 
 use crate::event::{InstanceState, JoinGrant};
 use crate::ledger::Ledger;
 use config::Configuration;
-use job::{FinishedJob, Job};
-use proto::id::{CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq};
+use index::Index;
+use job::{FinishedJob, Job, Placement, Task};
+use proto::id::{CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, TaskKey};
 use proto::time::{Now, Wall};
 use proto::wire::client::Reply;
 use serde::{Deserialize, Serialize};
@@ -56,7 +60,70 @@ pub struct State {
     pub tokens: BTreeMap<String, JoinGrant>,
     /// Answers to changing requests, newest last, at most [`ANSWERS_KEPT`].
     pub answers: VecDeque<(RequestId, Arc<Reply>)>,
+    /// Ways to find things quickly: derived, kept current by `apply`, rebuilt by [`State::restored`].
+    #[serde(skip)]
+    pub index: Index,
 }
 
 /// How many answers are kept for repeats: a client repeats for 60 s, and this is more than a busy minute of changes.
 pub const ANSWERS_KEPT: usize = 100_000;
+
+impl State {
+    /// The state before the first event.
+    pub fn new() -> Self {
+        Self {
+            cell: CellId(0),
+            epoch: Epoch::default(),
+            last: EventSeq::default(),
+            now: Now::default(),
+            config: Configuration::new(),
+            instances: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            by_number: BTreeMap::new(),
+            last_submit: SubmitSeq(0),
+            last_number: JobNumber(0),
+            finished: VecDeque::new(),
+            ledger: Ledger::default(),
+            certificates: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            answers: VecDeque::new(),
+            index: Index::default(),
+        }
+    }
+
+    /// A state as it was read from a snapshot, made whole: what is derived is not stored.
+    pub fn restored(mut self) -> Self {
+        self.config.resolve();
+        self.index = Index::of(&self);
+        self
+    }
+
+    /// The job of that number, if it is not finished.
+    pub fn job(&self, number: JobNumber) -> Option<&Job> {
+        self.by_number.get(&number).map(|seq| &self.jobs[seq])
+    }
+
+    /// The task of an attempt with where it is, if that attempt is on a host now.
+    pub fn placed(&self, key: TaskKey) -> Option<(&Job, &Task, &Placement)> {
+        let job = self.jobs.get(&key.seq).filter(|_| key.cell == self.cell)?;
+        let task = job.tasks.get(&key.task)?;
+        let placement = task.place.placement().filter(|placement| placement.key == key)?;
+        Some((job, task, placement))
+    }
+
+    /// Whether anything stops a placed task: people, a threshold, or one of its queue instances.
+    pub fn is_stopped(&self, placement: &Placement) -> bool {
+        placement.suspended || placement.suspended_by_threshold || self.is_queue_stopped(placement)
+    }
+
+    /// Whether one of a placed task's queue instances is suspended.
+    pub fn is_queue_stopped(&self, placement: &Placement) -> bool {
+        placement.granted.iter().any(|granted| self.instances.get(&granted.instance).is_some_and(|state| state.suspended))
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new()
+    }
+}

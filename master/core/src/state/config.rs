@@ -1,10 +1,12 @@
 //! The configuration objects of a cell and what they resolve to.
 
+use crate::event::StoredObject;
 use proto::complex::Complex;
-use proto::conf::ClusterConf;
+use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
-use proto::hostgroup::HostGroup;
+use proto::hostgroup::{HostGroup, HostGroupTable};
 use proto::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
+use proto::object::{Fields, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::{ClusterQueue, QueueInstanceSettings};
@@ -14,7 +16,7 @@ use std::sync::Arc;
 
 /// Every configuration object that exists, by kind and name.
 ///
-/// Invariant: `resolved` is exactly what `queues`, `host_groups` and `exec_hosts` resolve to.
+/// Invariant: `resolved`, `settings` and `host_settings` are exactly what the objects resolve to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
     /// The table of resource attributes.
@@ -44,4 +46,136 @@ pub struct Configuration {
     /// Settings of every queue instance: derived, kept current by `apply`.
     #[serde(skip)]
     pub resolved: BTreeMap<QueueInstanceName, Arc<QueueInstanceSettings>>,
+    /// The global cluster configuration as typed values: derived likewise.
+    #[serde(skip, default = "shipped_settings")]
+    pub settings: Arc<Settings>,
+    /// The same for hosts with a configuration of their own.
+    #[serde(skip)]
+    pub host_settings: BTreeMap<HostName, Arc<Settings>>,
+}
+
+fn shipped_settings() -> Arc<Settings> {
+    Arc::new(Settings::template())
+}
+
+impl Configuration {
+    /// The configuration before the first event: the built-in complex, `global`, and the shipped settings.
+    pub fn new() -> Self {
+        let global = ExecHost::template(HostName::global());
+        Self {
+            complex: Arc::new(Complex::built_in()),
+            exec_hosts: BTreeMap::from([(HostName::global(), Arc::new(global))]),
+            queues: BTreeMap::new(),
+            host_groups: BTreeMap::new(),
+            pes: BTreeMap::new(),
+            cluster: Arc::new(ClusterConf::template()),
+            host_confs: BTreeMap::new(),
+            scheduler: Arc::new(SchedulerConf::template()),
+            admin_hosts: BTreeSet::new(),
+            submit_hosts: BTreeSet::new(),
+            managers: BTreeSet::new(),
+            operators: BTreeSet::new(),
+            resolved: BTreeMap::new(),
+            settings: shipped_settings(),
+            host_settings: BTreeMap::new(),
+        }
+    }
+
+    /// Makes stored objects true, and resolves the queues anew.
+    ///
+    /// # Panics
+    /// If the fields of an object do not read: they were read before they were stored.
+    pub fn store(&mut self, objects: &[StoredObject]) {
+        for StoredObject { kind, name, fields } in objects {
+            self.store_one(*kind, name, fields.as_ref());
+        }
+        self.resolve();
+    }
+
+    fn store_one(&mut self, kind: ObjectKind, name: &str, fields: Option<&Fields>) {
+        let once = || fields.expect("what exists once is never deleted");
+        match kind {
+            ObjectKind::ComplexTable => self.complex = Arc::new(complex_of(once())),
+            ObjectKind::ExecHost => put(&mut self.exec_hosts, HostName::new(name), fields, ExecHost::from_fields),
+            ObjectKind::Queue => put(&mut self.queues, name.into(), fields, ClusterQueue::from_fields),
+            ObjectKind::HostGroup => put(&mut self.host_groups, name.into(), fields, HostGroup::from_fields),
+            ObjectKind::Pe => put(&mut self.pes, name.into(), fields, ParallelEnvironment::from_fields),
+            ObjectKind::ClusterConf if name.is_empty() || name == "global" => {
+                self.cluster = Arc::new(ClusterConf::from_fields(&HostName::global(), once()).expect("stored objects read"));
+            }
+            ObjectKind::ClusterConf => {
+                let host = HostName::new(name);
+                put(&mut self.host_confs, host.clone(), fields, |fields| ClusterConf::from_fields(&host, fields));
+            }
+            ObjectKind::SchedulerConf => {
+                self.scheduler = Arc::new(SchedulerConf::from_fields(once()).expect("stored objects read"));
+            }
+            ObjectKind::AdminHosts => list(&mut self.admin_hosts, HostName::new(name), fields),
+            ObjectKind::SubmitHosts => list(&mut self.submit_hosts, HostName::new(name), fields),
+            ObjectKind::Managers => list(&mut self.managers, name.into(), fields),
+            ObjectKind::Operators => list(&mut self.operators, name.into(), fields),
+            ObjectKind::Checkpoint
+            | ObjectKind::Calendar
+            | ObjectKind::UserSet
+            | ObjectKind::Project
+            | ObjectKind::User
+            | ObjectKind::ResourceQuota
+            | ObjectKind::ShareTree => unreachable!("objects that are not supported are refused, never stored"),
+        }
+    }
+
+    /// The cluster configuration that holds on a host.
+    pub fn settings_of(&self, host: &HostName) -> &Arc<Settings> {
+        self.host_settings.get(host).unwrap_or(&self.settings)
+    }
+
+    /// Makes what is derived what the objects say.
+    pub fn resolve(&mut self) {
+        self.settings = Arc::new(Settings::effective(&self.cluster, None));
+        let effective = |local: &Arc<ClusterConf>| Arc::new(Settings::effective(&self.cluster, Some(local)));
+        self.host_settings = self.host_confs.iter().map(|(host, local)| (host.clone(), effective(local))).collect();
+        let mut groups = HostGroupTable::default();
+        self.host_groups.values().for_each(|group| groups.insert((**group).clone()));
+        self.resolved.clear();
+        for queue in self.queues.values() {
+            for host in queue.hosts(&groups).into_iter().filter(|host| self.exec_hosts.contains_key(host)) {
+                let (settings, _) = queue.resolve(&host, &groups.groups_of(&host));
+                let instance = QueueInstanceName { queue: queue.name.clone(), host };
+                self.resolved.insert(instance, Arc::new(settings));
+            }
+        }
+    }
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The table of attributes, stored as one field for each: its name, then the other columns.
+fn complex_of(fields: &Fields) -> Complex {
+    let lines: Vec<String> = fields.iter().map(|field| format!("{} {}", field.key, field.value)).collect();
+    Complex::parse(&lines.join("\n")).expect("stored objects read")
+}
+
+/// Sets an object, or removes it if it has no fields.
+fn put<K: Ord, V, E: std::fmt::Debug>(
+    map: &mut BTreeMap<K, Arc<V>>,
+    name: K,
+    fields: Option<&Fields>,
+    read: impl Fn(&Fields) -> Result<V, E>,
+) {
+    match fields {
+        Some(fields) => map.insert(name, Arc::new(read(fields).expect("stored objects read"))),
+        None => map.remove(&name),
+    };
+}
+
+/// Adds a name to a list, or removes it if it has no fields.
+fn list<K: Ord>(set: &mut BTreeSet<K>, name: K, fields: Option<&Fields>) {
+    match fields {
+        Some(_) => set.insert(name),
+        None => set.remove(&name),
+    };
 }

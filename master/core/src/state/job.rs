@@ -1,12 +1,13 @@
 //! Jobs and tasks as the master knows them.
 
 use super::ranges::TaskRanges;
-use proto::id::{JobNumber, PeName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, Holds, JobSpec};
+use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use proto::job::{Granted, HoldChange, Holds, JobSpec};
+use proto::request::TaskRange;
 use proto::time::{Tick, Wall};
 use proto::usage::Failed;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A job that is not finished.
@@ -39,7 +40,13 @@ pub struct Job {
     pub active: u32,
     /// Whether a task of it ended with exit status 100, so that what waits for it stays held (JOB-04).
     pub failed: bool,
+    /// How its tasks ended, oldest first, at most [`ENDED_KEPT`].
+    #[serde(default)]
+    pub ended: VecDeque<FinishedTask>,
 }
+
+/// How many ends of tasks a job remembers.
+pub const ENDED_KEPT: usize = 1000;
 
 /// A task with a history or a condition of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +59,9 @@ pub struct Task {
     pub attempts: u32,
     /// When it was submitted, or requeued after its last attempt: what `qstat` shows for a pending task.
     pub since: Wall,
+    /// Whether an earlier attempt ran, so that it shows `R` and gets `RESTARTED=1`.
+    #[serde(default)]
+    pub restarted: bool,
 }
 
 /// Where a task is.
@@ -90,6 +100,9 @@ pub struct Placement {
     pub suspended: bool,
     /// Whether a threshold suspended it.
     pub suspended_by_threshold: bool,
+    /// Whether anything ever suspended this attempt, so that its host is told how things stand after a reconnect.
+    #[serde(default)]
+    pub was_suspended: bool,
 }
 
 /// A job that has left, for `qstat -s z` and for late questions.
@@ -124,4 +137,113 @@ pub struct FinishedTask {
     pub granted: Vec<Granted>,
     /// When it started.
     pub started: Wall,
+}
+
+impl Job {
+    /// Whether no task is left.
+    pub fn is_empty(&self) -> bool {
+        self.untouched.is_empty() && self.tasks.is_empty()
+    }
+
+    /// Whether a task has not left yet.
+    pub fn has_task(&self, task: TaskId) -> bool {
+        self.untouched.contains(task) || self.tasks.contains_key(&task)
+    }
+
+    /// Every task that has not left, as a set.
+    pub fn present(&self) -> TaskRanges {
+        let mut present = self.untouched.clone();
+        for task in self.tasks.keys() {
+            present.insert(*task);
+        }
+        present
+    }
+
+    /// The tasks that have not left and lie in the ranges; all of them if no range is given.
+    pub fn select(&self, ranges: &[TaskRange]) -> TaskRanges {
+        let present = self.present();
+        if ranges.is_empty() { present } else { present.intersection(ranges) }
+    }
+
+    /// The tasks of a set that wait for their start.
+    pub fn pending_of(&self, mut tasks: TaskRanges) -> TaskRanges {
+        for (task, _) in self.placements() {
+            tasks.take(task);
+        }
+        tasks
+    }
+
+    /// The tasks on hosts, rising.
+    pub fn placements(&self) -> impl Iterator<Item = (TaskId, &Placement)> {
+        self.tasks.iter().filter_map(|(task, state)| Some((*task, state.place.placement()?)))
+    }
+
+    /// The task as messages name it: the job alone, or `12.3` for a task of an array.
+    pub fn task_name(&self, task: TaskId) -> String {
+        match self.spec.array {
+            Some(_) => format!("job-array task {}.{task}", self.number),
+            None => format!("job {}", self.number),
+        }
+    }
+
+    /// The holds of a task that people set.
+    pub fn holds(&self, task: TaskId) -> Holds {
+        self.tasks.get(&task).map_or(self.spec.holds, |task| task.holds)
+    }
+}
+
+impl Place {
+    /// Where the task is, if it is on a host.
+    pub fn placement(&self) -> Option<&Placement> {
+        match self {
+            Place::Pending { .. } => None,
+            Place::OnHost(placement) => Some(placement),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn placement_mut(&mut self) -> Option<&mut Placement> {
+        match self {
+            Place::Pending { .. } => None,
+            Place::OnHost(placement) => Some(placement),
+        }
+    }
+
+    /// Why a pending task is in error, if it is.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Place::Pending { error } => error.as_deref(),
+            Place::OnHost(_) => None,
+        }
+    }
+}
+
+impl Placement {
+    /// The queue instance of the master slot.
+    ///
+    /// # Panics
+    /// If no slot was granted, which no order and no event can say.
+    pub fn master(&self) -> &QueueInstanceName {
+        &self.granted.first().expect("an order without slots is refused").instance
+    }
+
+    /// The host of the master slot, which runs the task.
+    pub fn host(&self) -> &HostName {
+        &self.master().host
+    }
+
+    /// Its slots in all.
+    pub fn slots(&self) -> u32 {
+        self.granted.iter().map(|granted| granted.slots).sum()
+    }
+}
+
+/// Holds after a change.
+pub fn changed_holds(holds: Holds, change: HoldChange) -> Holds {
+    let HoldChange { set, release } = change;
+    Holds {
+        user: (holds.user || set.user) && !release.user,
+        operator: (holds.operator || set.operator) && !release.operator,
+        system: (holds.system || set.system) && !release.system,
+    }
 }

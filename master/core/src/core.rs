@@ -1,0 +1,107 @@
+//! The one function that decides: an input and the time go in, events and effects come out (DESIGN section 3).
+
+use crate::decide::agents::Agents;
+use crate::decide::{self, Turn};
+use crate::effect::{Effect, Input};
+use crate::event::{Actor, Event, Record, StoredObject};
+use crate::observe::Observations;
+use crate::state::State;
+use proto::id::{CellId, Epoch, HostName};
+use proto::time::{Now, Tick};
+use proto::wire::agent::AgentConfig;
+
+/// A wall clock that is off by more than this from the monotone one has jumped.
+const WALL_JUMP_MS: u64 = 60_000;
+
+/// What one input led to. The effects are performed once the events are durable, and not before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// What became true, already applied.
+    pub events: Vec<Record>,
+    /// What the shell is to do, in order.
+    pub effects: Vec<Effect>,
+}
+
+/// The deciding part of the master: the state, what is observed, and who is connected.
+#[derive(Debug)]
+pub struct Core {
+    pub(crate) state: State,
+    pub(crate) observations: Observations,
+    pub(crate) agents: Agents,
+    last: Option<Now>,
+}
+
+impl Core {
+    /// A core over the state of an existing cell, as it was folded from the log. No agent is connected yet.
+    pub fn new(state: State) -> Self {
+        Self { state, observations: Observations::default(), agents: Agents::default(), last: None }
+    }
+
+    /// A new cell with its first objects. `cell` is drawn at random by the shell.
+    pub fn create(cell: CellId, objects: Vec<StoredObject>, now: Now) -> (Self, Step) {
+        let mut core = Self::new(State::new());
+        let step = core.turn(now, Actor::Master, |turn| {
+            turn.record(Event::CellCreated { cell });
+            turn.record(Event::EpochRaised { epoch: Epoch(1) });
+            turn.record(Event::ObjectsChanged(objects));
+        });
+        (core, step)
+    }
+
+    /// Raises the epoch: after a restore or a take-over, before any agent is let in.
+    pub fn raise_epoch(&mut self, now: Now) -> Step {
+        let epoch = Epoch(self.state.epoch.0 + 1);
+        self.turn(now, Actor::Master, |turn| turn.record(Event::EpochRaised { epoch }))
+    }
+
+    /// Everything that is true.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Everything soft that is known.
+    pub fn observations(&self) -> &Observations {
+        &self.observations
+    }
+
+    /// How the agent of a host is to behave: for its welcome.
+    pub fn agent_config(&self, host: &HostName) -> AgentConfig {
+        decide::agents::agent_config(&self.state.config, host)
+    }
+
+    /// Decides what an input leads to. The events it returns are already applied; they must be appended in their order.
+    ///
+    /// # Panics
+    /// If an event cannot be true of the state: a bug. Nothing of the step may then become durable.
+    pub fn handle(&mut self, input: Input, now: Now) -> Step {
+        let actor = decide::actor(&self.agents, &input);
+        self.turn(now, actor, |turn| {
+            turn.notice_time();
+            decide::input(turn, input);
+            decide::timers(turn);
+        })
+    }
+
+    /// When [`Input::Tick`] is wanted at the latest; none if nothing waits for time to pass.
+    pub fn next_timer(&self) -> Option<Tick> {
+        let start = self.last.and_then(|now| {
+            let start = self.state.index.next_start(now.wall)?;
+            Some(now.tick.plus_ms(start.0.abs_diff(now.wall.0)))
+        });
+        self.agents.next_timer().into_iter().chain(start).min()
+    }
+
+    fn turn(&mut self, now: Now, actor: Actor, decide: impl FnOnce(&mut Turn<'_>)) -> Step {
+        let before = self.last.replace(now);
+        let mut turn = Turn::new(self, now, before, actor);
+        decide(&mut turn);
+        turn.finish()
+    }
+}
+
+/// Whether the wall clock did not go along with the monotone one, and what it should have shown.
+pub(crate) fn wall_jump(before: Now, now: Now) -> Option<proto::time::Wall> {
+    let passed = i64::try_from(now.tick.since_ms(before.tick)).unwrap_or(i64::MAX);
+    let expected = proto::time::Wall(before.wall.0.saturating_add(passed));
+    (expected.0.abs_diff(now.wall.0) > WALL_JUMP_MS).then_some(expected)
+}

@@ -1,0 +1,74 @@
+//! What each input leads to. Every decision of the master but scheduling is in this folder, one module for each kind of input.
+
+pub mod agents;
+pub mod alter;
+mod category;
+mod command;
+mod delete;
+mod dependency;
+mod end;
+mod limits;
+mod load;
+mod modify_jobs;
+pub mod objects;
+mod orders;
+mod reconcile;
+mod requests;
+mod resubmit;
+mod roles;
+mod select;
+mod submit;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod verify;
+
+pub use roles::Caller;
+pub(crate) use turn::Turn;
+
+use crate::effect::Input;
+use crate::event::Actor;
+use agents::Agents;
+
+/// Who is behind an input.
+pub(crate) fn actor(agents: &Agents, input: &Input) -> Actor {
+    match input {
+        Input::Command { owner, host, .. } => Actor::User { user: owner.user.clone(), host: host.clone() },
+        Input::AgentConnected { host, .. } | Input::Join { host, .. } | Input::CertificateRenewed { host, .. } => {
+            Actor::Agent(host.clone())
+        }
+        Input::AgentLost { connection }
+        | Input::AgentMessage { connection, .. }
+        | Input::LoadReport { connection, .. } => {
+            agents.host_of(*connection).map_or(Actor::Master, |host| Actor::Agent(host.clone()))
+        }
+        Input::Orders { scheduler, .. } => Actor::Scheduler(scheduler.clone()),
+        Input::Tick => Actor::Master,
+    }
+}
+
+/// Dispatches one input.
+pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
+    match input {
+        Input::Command { reply_to, id, owner, host, entropy, command } => {
+            requests::command(turn, requests::Request { reply_to, id, entropy }, Caller::new(turn.state(), owner, host), *command);
+        }
+        Input::AgentConnected { connection, host, hello } => agents::connected(turn, connection, host, *hello),
+        Input::AgentLost { connection } => agents::lost(turn, connection),
+        Input::AgentMessage { connection, message } => agents::message(turn, connection, *message),
+        Input::LoadReport { connection, report } => load::report(turn, connection, *report),
+        Input::Orders { scheduler, orders } => orders::orders(turn, &scheduler, orders),
+        Input::Join { reply_to, token_hash, host, serial, not_after } => {
+            objects::join(turn, objects::Join { reply_to, token_hash, host, serial, not_after });
+        }
+        Input::CertificateRenewed { host, serial, not_after } => objects::renewed(turn, host, serial, not_after),
+        Input::Tick => {}
+    }
+}
+
+/// Does what time has made due. Runs after every input, so that a busy core needs no ticks.
+pub(crate) fn timers(turn: &mut Turn<'_>) {
+    agents::timers(turn);
+    turn.trigger_due_starts();
+}

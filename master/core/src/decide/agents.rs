@@ -1,0 +1,196 @@
+//! The agents: who is connected, what each was told, and what is not heard for too long.
+//!
+//! All of this is volatile. After a restart of the master the agents connect again and bring their tasks with them.
+
+mod table;
+
+pub use table::Agents;
+
+use super::tasks::TaskEnd;
+use super::{Turn, end, reconcile, tasks};
+use crate::effect::{ConnectionId, Effect};
+use crate::observe::Observation;
+use crate::state::config::Configuration;
+use proto::conf::PdcInterval;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{HostName, TaskKey};
+use proto::usage::{Failed, TaskResult, Usage};
+use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION};
+use table::Deadline;
+
+/// Milliseconds in a second.
+const MS: u64 = 1000;
+
+/// How an agent is to behave, by the configuration that holds on its host.
+pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConfig {
+    let settings = config.settings_of(host);
+    let params = settings.execd();
+    let report_interval_ms = settings.load_report_time.seconds().unwrap_or(0).saturating_mul(MS);
+    AgentConfig {
+        report_interval_ms,
+        load_sensors: settings.load_sensor.0.clone(),
+        mem_free_classic: params.mem_free_classic,
+        keep_active: params.keep_active,
+        job_environment: Vec::new(),
+        usage_interval_ms: match params.pdc_interval {
+            PdcInterval::Seconds(_) | PdcInterval::PerLoadReport => report_interval_ms,
+            PdcInterval::Never => 0,
+        },
+    }
+}
+
+/// An agent said hello: it is let in, its tasks are compared with ours, and from then on its host gets starts.
+pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: HostName, hello: AgentHello) {
+    if let Err(why) = admit(turn, &host, &hello) {
+        return turn.effect(Effect::Disconnect { connection, why });
+    }
+    if let Some(old) = turn.agents_mut().remove_host(&host) {
+        let why = Diagnostic::new(Code::WrongState, format!("the agent of {host} connected again"));
+        turn.effect(Effect::Disconnect { connection: old, why });
+    }
+    let config = agent_config(&turn.state().config, &host);
+    turn.agents_mut().add(connection, host.clone(), hello.instance, config.clone());
+    turn.send(connection, MasterMessage::Configure(config));
+    heard(turn, &host);
+    reconcile::reconcile(turn, connection, &host, hello.tasks);
+    let at = turn.now.tick;
+    turn.observe(Observation::Contact { host, at, connected: true });
+}
+
+fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Diagnostic> {
+    let state = turn.state();
+    let config = &state.config;
+    if hello.host != *host {
+        let what = format!("the certificate of {host} was presented by an agent of {}", hello.host);
+        return Err(Diagnostic::new(Code::BadCertificate, what));
+    }
+    if hello.version.abs_diff(PROTOCOL_VERSION) > 1 {
+        let what = format!("the agent of {host} speaks version {}, this master version {PROTOCOL_VERSION}", hello.version);
+        return Err(Diagnostic::new(Code::BadMessage, what).fix("bring both to releases that are at most one apart"));
+    }
+    let is_known = config.exec_hosts.contains_key(host) || config.admin_hosts.contains(host) || config.submit_hosts.contains(host);
+    if host.is_global() || !is_known {
+        let what = format!("host {host} is no execution, submit or administrative host of this cell");
+        return Err(Diagnostic::new(Code::HostNotPermitted, what).fix("let it join with a new token"));
+    }
+    if hello.epoch > state.epoch {
+        let what = format!("the agent of {host} has obeyed a master of epoch {}, this one has {}", hello.epoch.0, state.epoch.0);
+        return Err(Diagnostic::new(Code::WrongCell, what).why("another master has taken over this cell"));
+    }
+    if turn.agents().instance(host).is_some_and(|instance| instance != hello.instance) {
+        let what = format!("an agent of host {host} is connected already");
+        return Err(Diagnostic::new(Code::AlreadyExists, what).fix("end the other agent that uses this host's certificate"));
+    }
+    Ok(())
+}
+
+/// A connection ended.
+pub(crate) fn lost(turn: &mut Turn<'_>, connection: ConnectionId) {
+    let Some(host) = turn.agents().host_of(connection).cloned() else { return };
+    turn.agents_mut().remove_host(&host);
+    let at = turn.now.tick;
+    turn.observe(Observation::Contact { host, at, connected: false });
+}
+
+/// A message on a control stream. One of a connection that was replaced is dropped.
+pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: AgentMessage) {
+    let Some(host) = turn.agents().host_of(connection).cloned() else { return };
+    heard(turn, &host);
+    match message {
+        AgentMessage::Task(report) => tasks::report(turn, connection, &host, report),
+        AgentMessage::Usage(usage) => observe_usage(turn, &host, usage),
+        AgentMessage::Sensors(sensors) => turn.observe(Observation::Sensors { host, sensors }),
+        AgentMessage::Refused(why) => turn.effect(Effect::Warn(why.at(format!("agent of {host}")))),
+    }
+}
+
+/// Only the use of tasks that the host runs by our order counts.
+fn observe_usage(turn: &mut Turn<'_>, host: &HostName, mut usage: Vec<(TaskKey, Usage)>) {
+    let state = turn.state();
+    usage.retain(|(key, _)| state.placed(*key).is_some_and(|(_, _, placement)| placement.host() == host));
+    if !usage.is_empty() {
+        turn.observe(Observation::Usage(usage));
+    }
+}
+
+/// Notes that a host was heard, and asks a host that had been given up for all of its load values.
+pub(super) fn heard(turn: &mut Turn<'_>, host: &HostName) {
+    let now = turn.now.tick;
+    let is_new = turn.agents_mut().hear(host, now);
+    if is_new {
+        let deadline = now.plus_ms(max_unheard_ms(turn));
+        turn.agents_mut().expect(deadline, host.clone(), Deadline::Unheard);
+        if let Some(connection) = turn.agents().connection(host) {
+            turn.send(connection, MasterMessage::ReportNow);
+        }
+    }
+}
+
+fn max_unheard_ms(turn: &Turn<'_>) -> u64 {
+    turn.state().config.settings.max_unheard.seconds().unwrap_or(u64::MAX).saturating_mul(MS)
+}
+
+/// Sends the configuration again to every agent for which it changed. For whoever changes configuration objects.
+pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
+    let hosts: Vec<(HostName, ConnectionId)> = turn.agents().connected().collect();
+    for (host, connection) in hosts {
+        let config = agent_config(&turn.state().config, &host);
+        if turn.agents_mut().set_config(&host, &config) {
+            turn.send(connection, MasterMessage::Configure(config));
+        }
+    }
+}
+
+/// Ends the connection of a host that is no longer admitted.
+pub(crate) fn disconnect(turn: &mut Turn<'_>, host: &HostName, why: Diagnostic) {
+    if let Some(connection) = turn.agents().connection(host) {
+        turn.effect(Effect::Disconnect { connection, why });
+        lost(turn, connection);
+    }
+}
+
+/// Does what is due: orders without an answer are repeated, hosts without contact are given up.
+pub(crate) fn timers(turn: &mut Turn<'_>) {
+    let now = turn.now.tick;
+    for key in turn.agents_mut().due_orders(now) {
+        tasks::send_start(turn, key);
+    }
+    while let Some((host, deadline)) = turn.agents_mut().due_deadline(now) {
+        match deadline {
+            Deadline::Unheard => check_unheard(turn, host),
+            Deadline::Reschedule => reschedule_unknown(turn, &host),
+        }
+    }
+}
+
+fn check_unheard(turn: &mut Turn<'_>, host: HostName) {
+    let Some(heard) = turn.agents().heard(&host) else { return };
+    let deadline = heard.plus_ms(max_unheard_ms(turn));
+    if deadline > turn.now.tick {
+        return turn.agents_mut().expect(deadline, host, Deadline::Unheard);
+    }
+    turn.agents_mut().give_up(&host);
+    turn.observe(Observation::Unheard { host: host.clone() });
+    let settings = turn.state().config.settings_of(&host);
+    let wait_s = settings.reschedule_unknown.seconds().unwrap_or(0);
+    if wait_s > 0 && !turn.state().config.settings.qmaster().disable_auto_rescheduling {
+        let deadline = turn.now.tick.plus_ms(wait_s.saturating_mul(MS));
+        turn.agents_mut().expect(deadline, host, Deadline::Reschedule);
+    }
+}
+
+/// `reschedule_unknown`: rerunnable tasks of a host that stayed unknown run again elsewhere.
+fn reschedule_unknown(turn: &mut Turn<'_>, host: &HostName) {
+    if turn.agents().heard(host).is_some() {
+        return;
+    }
+    let keys: Vec<TaskKey> = turn.state().index.on_host(host).collect();
+    for key in keys {
+        let Some((job, _, placement)) = turn.state().placed(key) else { continue };
+        if placement.host() == host && end::is_rerunnable(turn.state(), job, placement) {
+            let reason = format!("host {host} is unknown for longer than reschedule_unknown allows");
+            let result = TaskResult::not_started(Failed::IN_RECOGNIZING_JOB, reason);
+            tasks::end(turn, key, TaskEnd::lost(result));
+        }
+    }
+}

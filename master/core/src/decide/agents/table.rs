@@ -1,0 +1,175 @@
+//! The connection table.
+
+use crate::effect::ConnectionId;
+use proto::id::{HostName, SubmitSeq, TaskKey};
+use proto::time::Tick;
+use proto::wire::agent::AgentConfig;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long an order may stay without an answer before it is sent again. The stream loses nothing, so this is for agents that do.
+const REPEAT_MS: u64 = 30_000;
+
+/// What is to be looked at when a time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Deadline {
+    /// Whether a host was heard since.
+    Unheard,
+    /// Whether the tasks of an unknown host are to run again.
+    Reschedule,
+}
+
+/// Who is connected and what each was told.
+///
+/// Invariants: `connections` and `agents` name each other; `orders` holds exactly the orders of connected agents that wait for an
+/// answer; `describers` is `described` of all agents, turned round.
+#[derive(Debug, Default)]
+pub struct Agents {
+    agents: BTreeMap<HostName, Agent>,
+    connections: BTreeMap<ConnectionId, HostName>,
+    describers: BTreeMap<SubmitSeq, BTreeSet<HostName>>,
+    orders: BTreeSet<(Tick, TaskKey)>,
+    heard: BTreeMap<HostName, Tick>,
+    deadlines: BTreeSet<(Tick, HostName, Deadline)>,
+}
+
+/// One connected agent.
+#[derive(Debug)]
+struct Agent {
+    connection: ConnectionId,
+    instance: u128,
+    config: AgentConfig,
+    /// Jobs that it was told about, with the version.
+    described: BTreeMap<SubmitSeq, u32>,
+    /// Orders without an answer, with the time of the repeat.
+    waiting: BTreeMap<TaskKey, Tick>,
+}
+
+impl Agents {
+    /// The host behind a connection, if it is the present one of that host.
+    pub fn host_of(&self, connection: ConnectionId) -> Option<&HostName> {
+        self.connections.get(&connection)
+    }
+
+    /// The connection of a host's agent.
+    pub fn connection(&self, host: &HostName) -> Option<ConnectionId> {
+        self.agents.get(host).map(|agent| agent.connection)
+    }
+
+    /// Every connected agent, in the order of the hosts.
+    pub fn connected(&self) -> impl Iterator<Item = (HostName, ConnectionId)> + '_ {
+        self.agents.iter().map(|(host, agent)| (host.clone(), agent.connection))
+    }
+
+    /// When something is due for the first time.
+    pub(crate) fn next_timer(&self) -> Option<Tick> {
+        let order = self.orders.first().map(|(at, _)| *at);
+        let deadline = self.deadlines.first().map(|(at, _, _)| *at);
+        order.into_iter().chain(deadline).min()
+    }
+
+    pub(super) fn instance(&self, host: &HostName) -> Option<u128> {
+        self.agents.get(host).map(|agent| agent.instance)
+    }
+
+    pub(super) fn add(&mut self, connection: ConnectionId, host: HostName, instance: u128, config: AgentConfig) {
+        self.connections.insert(connection, host.clone());
+        let agent = Agent { connection, instance, config, described: BTreeMap::new(), waiting: BTreeMap::new() };
+        self.agents.insert(host, agent);
+    }
+
+    /// Takes a host's agent out and gives back its connection.
+    pub(super) fn remove_host(&mut self, host: &HostName) -> Option<ConnectionId> {
+        let agent = self.agents.remove(host)?;
+        self.connections.remove(&agent.connection);
+        for (key, at) in agent.waiting {
+            self.orders.remove(&(at, key));
+        }
+        for job in agent.described.into_keys() {
+            remove(&mut self.describers, job, host);
+        }
+        Some(agent.connection)
+    }
+
+    /// Whether the configuration of an agent is another one than it has; it counts as sent then.
+    pub(super) fn set_config(&mut self, host: &HostName, config: &AgentConfig) -> bool {
+        let Some(agent) = self.agents.get_mut(host).filter(|agent| agent.config != *config) else { return false };
+        agent.config = config.clone();
+        true
+    }
+
+    /// Whether an agent does not know this version of a job yet; it counts as described then.
+    pub(crate) fn describe(&mut self, host: &HostName, job: SubmitSeq, version: u32) -> bool {
+        let Some(agent) = self.agents.get_mut(host) else { return false };
+        self.describers.entry(job).or_default().insert(host.clone());
+        agent.described.insert(job, version) != Some(version)
+    }
+
+    /// The connections whose agents were told about a job; they count as told that it is over.
+    pub(crate) fn discard(&mut self, job: SubmitSeq) -> Vec<ConnectionId> {
+        let hosts = self.describers.remove(&job).unwrap_or_default();
+        let mut connections = Vec::with_capacity(hosts.len());
+        for host in hosts {
+            let agent = self.agents.get_mut(&host).expect("only connected agents are in the index");
+            agent.described.remove(&job);
+            connections.push(agent.connection);
+        }
+        connections
+    }
+
+    /// An order went out and waits for its answer.
+    pub(crate) fn await_answer(&mut self, host: &HostName, key: TaskKey, now: Tick) {
+        self.answered(host, key);
+        if let Some(agent) = self.agents.get_mut(host) {
+            let at = now.plus_ms(REPEAT_MS);
+            agent.waiting.insert(key, at);
+            self.orders.insert((at, key));
+        }
+    }
+
+    /// The host has answered an order, or it is void.
+    pub(crate) fn answered(&mut self, host: &HostName, key: TaskKey) {
+        if let Some(at) = self.agents.get_mut(host).and_then(|agent| agent.waiting.remove(&key)) {
+            self.orders.remove(&(at, key));
+        }
+    }
+
+    /// The orders whose repeat is due.
+    pub(super) fn due_orders(&self, now: Tick) -> Vec<TaskKey> {
+        self.orders.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect()
+    }
+
+    /// When a host was last heard; none if it was given up or never heard.
+    pub(super) fn heard(&self, host: &HostName) -> Option<Tick> {
+        self.heard.get(host).copied()
+    }
+
+    /// Notes that a host was heard; whether it had not been before.
+    pub(super) fn hear(&mut self, host: &HostName, now: Tick) -> bool {
+        self.heard.insert(host.clone(), now).is_none()
+    }
+
+    /// Forgets when a host was heard.
+    pub(super) fn give_up(&mut self, host: &HostName) {
+        self.heard.remove(host);
+    }
+
+    /// Sets a deadline.
+    pub(super) fn expect(&mut self, at: Tick, host: HostName, deadline: Deadline) {
+        self.deadlines.insert((at, host, deadline));
+    }
+
+    /// Takes out the first deadline that has come.
+    pub(super) fn due_deadline(&mut self, now: Tick) -> Option<(HostName, Deadline)> {
+        self.deadlines.first().filter(|(at, _, _)| *at <= now)?;
+        self.deadlines.pop_first().map(|(_, host, deadline)| (host, deadline))
+    }
+}
+
+fn remove(describers: &mut BTreeMap<SubmitSeq, BTreeSet<HostName>>, job: SubmitSeq, host: &HostName) {
+    if let Some(hosts) = describers.get_mut(&job) {
+        hosts.remove(host);
+        if hosts.is_empty() {
+            describers.remove(&job);
+        }
+    }
+}

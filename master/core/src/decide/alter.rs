@@ -1,0 +1,177 @@
+//! `qalter`, `qhold`, `qrls`: changes of jobs that are there already (JOB-18).
+//!
+//! What changes concerns tasks that start later: a task on a host goes on as it was started, and keeps what was booked for it.
+
+mod fields;
+mod holds;
+
+use super::select::{self, Missing, Selected};
+use super::submit::checks;
+use super::verify::{self, Verdict};
+use super::{Caller, Turn, dependency};
+use crate::event::Event;
+use crate::state::job::Job;
+use fields::Alteration;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{JobNumber, SubmitSeq};
+use proto::job::{JobChanges, JobSpec, Validation};
+use proto::wire::client::{Answer, JobSelection, Reply};
+use std::sync::Arc;
+
+/// Decides an alteration, job by job.
+pub(super) fn alter(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, changes: &JobChanges) -> Reply {
+    if let Err(refusal) = caller.must_be_on_known_host(turn.state()) {
+        return Reply::refusal(refusal);
+    }
+    let mut answers = Vec::new();
+    for selected in select::select(turn.state(), caller, jobs) {
+        let outcome = match selected {
+            Ok(selected) => alter_one(turn, caller, &selected, changes),
+            Err(missing) => Err(vec![unknown(&missing)]),
+        };
+        match outcome {
+            Ok(done) => answers.extend(done),
+            Err(refusals) => answers.extend(refusals.into_iter().map(Answer::Refused)),
+        }
+    }
+    Reply::answers(answers)
+}
+
+fn unknown(missing: &Missing) -> Diagnostic {
+    let what = match missing {
+        Missing::Number(job) | Missing::Name { name: job, .. } => format!("denied: job \"{job}\" does not exist"),
+        Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
+        Missing::Task { job, task } => format!("job \"{job}\" task \"{task}\" does not exist"),
+    };
+    Diagnostic::new(Code::UnknownJob, what)
+}
+
+/// All changes of one job, or none.
+fn alter_one(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    selected: &Selected,
+    changes: &JobChanges,
+) -> Result<Vec<Answer>, Vec<Diagnostic>> {
+    let one = |refusal| vec![refusal];
+    let job = &turn.state().jobs[&selected.seq];
+    may_alter(caller, job).map_err(one)?;
+    if !selected.tasks.is_empty() && !fields::concern_tasks_alone(changes) {
+        let what = "denied: the selected option works only on jobs and not on tasks";
+        return Err(one(Diagnostic::new(Code::BadSyntax, what).fix("name the job without its tasks")));
+    }
+    if let Some(change) = changes.holds {
+        caller.may_change_holds(change).map_err(one)?;
+    }
+    let mut answers = alter_spec(turn, caller, selected.seq, changes)?;
+    if let Some(change) = changes.holds {
+        answers.extend(holds::change(turn, selected, change));
+    }
+    Ok(answers)
+}
+
+fn may_alter(caller: &Caller, job: &Job) -> Result<(), Diagnostic> {
+    if caller.may_act_for(&job.spec.owner.user) {
+        return Ok(());
+    }
+    let what = format!("denied: \"{}\" must be at least owner of job {} to change job attributes", caller.user(), job.number);
+    Err(Diagnostic::new(Code::NotPermitted, what))
+}
+
+fn alter_spec(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    seq: SubmitSeq,
+    changes: &JobChanges,
+) -> Result<Vec<Answer>, Vec<Diagnostic>> {
+    let one = |refusal| vec![refusal];
+    let job = &turn.state().jobs[&seq];
+    let number = job.number;
+    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
+    altered.apply(caller, number, changes).map_err(one)?;
+    let Alteration { spec, texts } = altered;
+    if spec == *job.spec && changes.validation.is_none() {
+        return Ok(done(texts));
+    }
+    checks::check_spec(turn.state(), &spec)?;
+    let (spec, warnings) = match asked(turn, number, spec, changes.validation)? {
+        Asked::Only(answer) => return Ok(vec![answer]),
+        Asked::Alter(spec, warnings) => (spec, warnings),
+    };
+    let job = &turn.state().jobs[&seq];
+    let (waits_for, array_waits_for) = waits(turn, job, &spec, changes).map_err(one)?;
+    let texts = dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
+    turn.record(Event::JobAltered { seq, spec: Arc::new(*spec), waits_for, array_waits_for });
+    Ok(done(texts).into_iter().chain(warnings).collect())
+}
+
+/// What `-w` makes of an alteration.
+enum Asked {
+    Only(Answer),
+    Alter(Box<JobSpec>, Vec<Answer>),
+}
+
+/// `-w v` and `-w p` only ask; the level of the job itself does not change by asking.
+fn asked(
+    turn: &Turn<'_>,
+    number: JobNumber,
+    spec: JobSpec,
+    validation: Option<Validation>,
+) -> Result<Asked, Vec<Diagnostic>> {
+    let Some(validation) = validation else { return Ok(Asked::Alter(Box::new(spec), Vec::new())) };
+    let spec = JobSpec { validation, ..spec };
+    match verify::verify(turn, number, &spec)? {
+        Verdict::OnlyAsked(answer) => Ok(Asked::Only(answer)),
+        Verdict::GoOn(warnings) => Ok(Asked::Alter(Box::new(spec), warnings)),
+    }
+}
+
+/// What the job waits for after the alteration: as before where nothing is said about it.
+fn waits(
+    turn: &Turn<'_>,
+    job: &Job,
+    spec: &JobSpec,
+    changes: &JobChanges,
+) -> Result<(Vec<SubmitSeq>, Vec<SubmitSeq>), Diagnostic> {
+    let resolve = |names: &[String]| dependency::resolve(turn.state(), &spec.owner.user, Some(job.seq), names);
+    let plain = match &changes.predecessors {
+        Some(names) => resolve(names)?,
+        None => job.waits_for.iter().copied().collect(),
+    };
+    let array = match &changes.array_predecessors {
+        Some(names) => resolve(names)?,
+        None => job.array_waits_for.iter().copied().collect(),
+    };
+    Ok((plain, array))
+}
+
+fn dependency_texts(
+    turn: &Turn<'_>,
+    number: JobNumber,
+    changes: &JobChanges,
+    waits_for: &[SubmitSeq],
+    array_waits_for: &[SubmitSeq],
+) -> Vec<String> {
+    let text = |list: &str, seqs: &[SubmitSeq]| {
+        let numbers: Vec<String> = seqs.iter().map(|seq| turn.state().jobs[seq].number.to_string()).collect();
+        let blocking = if numbers.is_empty() { "NONE".to_owned() } else { numbers.join(",") };
+        format!("modified {list} of job {number}\n   blocking jobs: {blocking}\n   exited jobs:   NONE")
+    };
+    let plain = changes.predecessors.as_ref().map(|_| text("job id hold list", waits_for));
+    let array = changes.array_predecessors.as_ref().map(|_| text("job array hold list", array_waits_for));
+    plain.into_iter().chain(array).collect()
+}
+
+fn done(texts: Vec<String>) -> Vec<Answer> {
+    texts.into_iter().map(Answer::Done).collect()
+}
+
+/// A job's specification with changes made to it, for a copy of the job.
+///
+/// # Errors
+/// If the caller lacks the role for a change.
+pub(super) fn changed(caller: &Caller, job: &Job, changes: &JobChanges) -> Result<(JobSpec, Vec<String>), Diagnostic> {
+    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
+    altered.apply(caller, job.number, changes)?;
+    Ok((altered.spec, altered.texts))
+}

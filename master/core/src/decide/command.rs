@@ -1,0 +1,22 @@
+//! Commands, one line for each.
+
+use super::requests::Request;
+use super::{Caller, Turn, alter, delete, modify_jobs, objects, resubmit, submit};
+use proto::wire::client::{Command, Reply};
+
+/// Decides a command. None if the shell answers it, once it has done what only it can do.
+pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
+    Some(match command {
+        Command::Submit(spec) => submit::submit(turn, caller, *spec),
+        Command::Resubmit { jobs, changes } => resubmit::resubmit(turn, caller, &jobs, &changes),
+        Command::Alter { jobs, changes } => alter::alter(turn, caller, &jobs, &changes),
+        Command::Delete { jobs, force } => delete::delete(turn, caller, &jobs, force),
+        Command::Modify { action, targets, force } => modify_jobs::modify(turn, caller, action, &targets, force),
+        Command::Objects(_)
+        | Command::CreateToken { .. }
+        | Command::RevokeHost { .. }
+        | Command::SimulatedHosts { .. }
+        | Command::Shutdown { .. }
+        | Command::TriggerScheduling => return objects::decide(turn, request, caller, command),
+    })
+}

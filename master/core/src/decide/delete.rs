@@ -1,0 +1,113 @@
+//! `qdel`: pending tasks leave at once, tasks on hosts when their hosts have ended them.
+
+use super::select::{self, Missing, Selected};
+use super::tasks::{self, TaskEnd};
+use super::{Caller, Turn};
+use crate::event::Event;
+use crate::state::job::Job;
+use crate::state::ranges::TaskRanges;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{SubmitSeq, TaskKey};
+use proto::wire::agent::TaskSignal;
+use proto::wire::client::{Answer, JobSelection, Reply};
+
+/// Decides a deletion.
+pub(super) fn delete(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, force: bool) -> Reply {
+    if let Err(refusal) = caller.must_be_on_known_host(turn.state()) {
+        return Reply::refusal(refusal);
+    }
+    let mut answers = Vec::new();
+    for selected in select::select(turn.state(), caller, jobs) {
+        match selected {
+            Ok(selected) => delete_one(turn, caller, &selected, force, &mut answers),
+            Err(missing) => answers.push(Answer::Refused(unknown(&missing))),
+        }
+    }
+    Reply::answers(answers)
+}
+
+fn unknown(missing: &Missing) -> Diagnostic {
+    let what = match missing {
+        Missing::Number(number) => format!("denied: job \"{number}\" does not exist"),
+        Missing::Name { name, users } => format!("The job {name} of user(s) {users} does not exist"),
+        Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
+        Missing::Task { job, task } => format!("job \"{job}\" task \"{task}\" does not exist"),
+    };
+    Diagnostic::new(Code::UnknownJob, what)
+}
+
+fn delete_one(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected, force: bool, answers: &mut Vec<Answer>) {
+    let Some(job) = turn.state().jobs.get(&selected.seq) else { return };
+    if let Err(refusal) = may_delete(turn, caller, job, force) {
+        return answers.push(Answer::Refused(refusal));
+    }
+    let tasks = job.select(&selected.tasks);
+    let is_whole = selected.tasks.is_empty();
+    let placed: Vec<TaskKey> =
+        job.placements().filter(|(task, _)| tasks.contains(*task)).map(|(_, placement)| placement.key).collect();
+    let pending = job.pending_of(tasks);
+    for key in placed {
+        answers.push(Answer::Done(delete_placed(turn, caller, key, force)));
+    }
+    if !pending.is_empty() {
+        answers.push(Answer::Done(delete_pending(turn, caller, selected.seq, &pending, is_whole)));
+    }
+    tasks::finish_if_empty(turn, selected.seq);
+}
+
+fn may_delete(turn: &Turn<'_>, caller: &Caller, job: &Job, force: bool) -> Result<(), Diagnostic> {
+    if !caller.may_act_for(&job.spec.owner.user) {
+        let what = format!("{} - you do not have the necessary privileges to delete the job \"{}\"", caller.user(), job.number);
+        return Err(Diagnostic::new(Code::NotPermitted, what));
+    }
+    if force && !caller.is_operator() && !turn.state().config.settings.qmaster().enable_forced_qdel {
+        let what = format!("{} - you do not have the necessary privileges to force the deletion of job \"{}\"", caller.user(), job.number);
+        return Err(Diagnostic::new(Code::NotPermitted, what).fix("leave out -f, or ask an operator"));
+    }
+    Ok(())
+}
+
+fn delete_pending(turn: &mut Turn<'_>, caller: &Caller, seq: SubmitSeq, pending: &TaskRanges, is_whole: bool) -> String {
+    let job = &turn.state().jobs[&seq];
+    let (user, number) = (caller.user(), job.number);
+    let text = match (is_whole || job.spec.array.is_none(), pending.len()) {
+        (true, _) => format!("{user} has deleted job {number}"),
+        (false, 1) => format!("{user} has deleted job-array task {}", named(pending, number)),
+        (false, _) => format!("{user} has deleted job-array tasks {} of job {number}", listed(pending)),
+    };
+    turn.record(Event::TasksDeleted { seq, tasks: pending.ranges() });
+    text
+}
+
+fn named(pending: &TaskRanges, number: proto::id::JobNumber) -> String {
+    pending.first().map_or_else(String::new, |task| format!("{number}.{task}"))
+}
+
+/// `5,6,9`, as 8.1.9 lists them; long runs as ranges.
+fn listed(pending: &TaskRanges) -> String {
+    let text = |range: proto::request::TaskRange| match range.count() {
+        1 => range.first().to_string(),
+        2 => format!("{},{}", range.first(), range.last()),
+        _ => range.to_string(),
+    };
+    pending.ranges().into_iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+fn delete_placed(turn: &mut Turn<'_>, caller: &Caller, key: TaskKey, force: bool) -> String {
+    let (job, _, placement) = turn.state().placed(key).expect("it was found just now");
+    let (name, number, is_deleting) = (job.task_name(key.task), job.number, placement.deleting);
+    let user = caller.user();
+    if force {
+        tasks::signal(turn, key, TaskSignal::Terminate);
+        let reason = format!("{} forced the deletion", caller.at_host());
+        let end = TaskEnd::forced(turn, key, reason);
+        tasks::end(turn, key, end);
+        return format!("{user} forced the deletion of {name}");
+    }
+    if is_deleting {
+        return format!("job {number} is already in deletion");
+    }
+    turn.record(Event::TaskDeletionRequested { key });
+    tasks::signal(turn, key, TaskSignal::Terminate);
+    format!("{user} has registered the {name} for deletion")
+}

@@ -1,0 +1,160 @@
+//! What the end of an attempt means: for the task, for its queue, and for accounting (EXE-03 to EXE-06).
+
+use super::category;
+use crate::event::Then;
+use crate::state::State;
+use crate::state::job::{Job, Placement};
+use proto::accounting::AccountingRecord;
+use proto::time::{Now, Wall};
+use proto::usage::{Exit, Failed, TaskResult};
+
+/// The department of everybody who is in none.
+const DEFAULT_DEPARTMENT: &str = "defaultdepartment";
+
+/// What an attempt's end leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// What becomes of the task.
+    pub then: Then,
+    /// What accounting says went wrong.
+    pub failed: Failed,
+    /// Why the queue instance is to take no more jobs, if it is at fault.
+    pub queue_error: Option<String>,
+}
+
+/// Who is to blame for a start or an end that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Nobody, or the job by its own exit.
+    None,
+    /// The user: the job waits in error.
+    Job,
+    /// The host before the job ran: the queue waits in error, the job is run elsewhere.
+    Host,
+    /// The host after the job ran: the queue waits in error, the job is done.
+    HostAfterJob,
+    /// The task is to run again.
+    Rerun,
+    /// Nobody knows what became of the task.
+    Lost,
+}
+
+/// Decides about an end.
+pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> Outcome {
+    let plain = |then, failed| Outcome { then, failed, queue_error: None };
+    if placement.deleting {
+        return plain(Then::Done, result.failed);
+    }
+    if placement.rescheduling {
+        return plain(Then::Requeued, Failed::RESCHEDULING);
+    }
+    let failed = own_exit(state, result);
+    match fault(failed) {
+        Fault::None => plain(Then::Done, failed),
+        Fault::Rerun => plain(Then::Requeued, failed),
+        Fault::Job => plain(Then::Error { reason: error_reason(failed, result) }, failed),
+        Fault::Lost if is_rerunnable(state, job, placement) => plain(Then::Requeued, failed),
+        Fault::Lost => plain(Then::Done, failed),
+        Fault::Host => Outcome { then: Then::Requeued, failed, queue_error: Some(queue_error(job, placement, result)) },
+        Fault::HostAfterJob => Outcome { then: Then::Done, failed, queue_error: Some(queue_error(job, placement, result)) },
+    }
+}
+
+/// Exit status 99 and 100 have a meaning of their own unless the cell forbids it.
+fn own_exit(state: &State, result: &TaskResult) -> Failed {
+    let params = state.config.settings.qmaster();
+    match (result.failed, result.exit) {
+        (Failed::NO, Exit::Code(99)) if !params.forbid_reschedule => Failed::RESCHEDULING,
+        (Failed::NO, Exit::Code(100)) if !params.forbid_apperror => Failed::APPLICATION_ERROR,
+        (Failed::RESCHEDULING, _) if params.forbid_reschedule => Failed::NO,
+        (Failed::APPLICATION_ERROR, _) if params.forbid_apperror => Failed::NO,
+        (failed, _) => failed,
+    }
+}
+
+/// The table of `failed` codes.
+fn fault(failed: Failed) -> Fault {
+    match failed.0 {
+        0 | 37 | 100 => Fault::None,
+        24 | 25 => Fault::Rerun,
+        // 17: the user is unknown on the host. The rest: files, shell, directory, tokens, passwords, exit status 100.
+        17 | 26..=35 => Fault::Job,
+        12..=15 => Fault::HostAfterJob,
+        18 | 19 | 21 | 22 => Fault::Lost,
+        // 1 to 11 and 38 are failures of the host before the job ran; so is a code that this version does not know.
+        _ => Fault::Host,
+    }
+}
+
+fn error_reason(failed: Failed, result: &TaskResult) -> String {
+    if !result.reason.is_empty() {
+        result.reason.clone()
+    } else if failed == Failed::APPLICATION_ERROR {
+        "exit_status of job start = 100".to_owned()
+    } else {
+        failed.text().to_owned()
+    }
+}
+
+/// In the words of 8.1.9, with the reason that the host gave.
+fn queue_error(job: &Job, placement: &Placement, result: &TaskResult) -> String {
+    let queue = &placement.master().queue;
+    let what = format!("queue {queue} marked QERROR as result of job {}'s failure at host {}", job.number, placement.host());
+    if result.reason.is_empty() { what } else { format!("{what}: {}", result.reason) }
+}
+
+/// Whether the task may be run again after its host lost it: `-r`, else the queue's `rerun`.
+pub(super) fn is_rerunnable(state: &State, job: &Job, placement: &Placement) -> bool {
+    let queue = || state.config.resolved.get(placement.master()).is_some_and(|settings| settings.rerun.0);
+    job.spec.rerunnable.unwrap_or_else(queue)
+}
+
+/// What is kept for ever about an attempt.
+pub(super) fn record(
+    state: &State,
+    job: &Job,
+    placement: &Placement,
+    result: &TaskResult,
+    failed: Failed,
+    now: Now,
+) -> AccountingRecord {
+    let spec = &job.spec;
+    let (started, ended) = times(placement, result, now);
+    AccountingRecord {
+        key: placement.key,
+        queue: placement.master().queue.clone(),
+        host: placement.host().clone(),
+        group: spec.owner.group.clone(),
+        owner: spec.owner.user.clone(),
+        job_name: spec.name.clone(),
+        job_number: job.number,
+        account: spec.account.clone().unwrap_or_else(|| "sge".to_owned()),
+        priority: state.config.resolved.get(placement.master()).map_or(0, |settings| settings.priority),
+        submitted: job.submitted,
+        started,
+        ended,
+        failed,
+        reason: result.reason.clone(),
+        exit_status: result.exit.status(),
+        wallclock_ms: result.wallclock_ms,
+        rusage: result.rusage,
+        project: spec.project.clone(),
+        department: DEFAULT_DEPARTMENT.to_owned(),
+        granted_pe: placement.pe.as_ref().map(ToString::to_string),
+        slots: placement.slots(),
+        task_number: spec.array.map_or(0, |_| placement.key.task.0),
+        usage: result.usage,
+        category: category::text(spec),
+        limit: result.limit.clone(),
+    }
+}
+
+/// When the attempt started and ended by the master's clock; both 0 if it never ran.
+fn times(placement: &Placement, result: &TaskResult, now: Now) -> (Wall, Wall) {
+    if result.exit == Exit::NotStarted && placement.started.is_none() {
+        return (Wall(0), Wall(0));
+    }
+    let before = |at: Wall, ms: u64| Wall(at.0.saturating_sub_unsigned(ms));
+    let started = placement.started.unwrap_or_else(|| before(before(now.wall, result.ended_ago_ms), result.wallclock_ms));
+    (started, Wall(started.0.saturating_add_unsigned(result.wallclock_ms)))
+}

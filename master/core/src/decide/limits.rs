@@ -1,0 +1,109 @@
+//! What a host needs beside the job's specification to run a task: limits and the settings of the queue.
+
+use crate::state::State;
+use crate::state::config::Configuration;
+use crate::state::job::{Job, Placement, Task};
+use proto::id::{AttributeName, HostName, QueueInstanceName};
+use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective};
+use proto::object::value::Assignments;
+use proto::queue::QueueInstanceSettings;
+use proto::request::{Resolved, ResourceList, ResourceRequest};
+use proto::wire::agent::{QueueExecution, StartOrder};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The order that starts a task on the host of its master slot.
+pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Placement) -> StartOrder {
+    StartOrder {
+        key: placement.key,
+        number: job.number,
+        array: job.spec.array,
+        granted: placement.granted.clone(),
+        pe: placement.pe.clone(),
+        limits: limits(&state.config, &job.spec.requests.hard, placement),
+        queue: queue_execution(&state.config, placement),
+        restarted: u8::from(task.restarted),
+    }
+}
+
+/// The limits of a task on its master host.
+fn limits(config: &Configuration, hard: &[ResourceRequest], placement: &Placement) -> LimitSet {
+    let requests = resolved(config, hard);
+    let host = placement.host();
+    let here: Vec<(LimitSet, BTreeSet<AttributeName>, u32)> = placement
+        .granted
+        .iter()
+        .filter(|granted| granted.instance.host == *host)
+        .map(|granted| (queue_limits(config, &granted.instance), managed(config, &granted.instance), granted.slots))
+        .collect();
+    let grants: Vec<Grant<'_>> =
+        here.iter().map(|(queue, managed, slots)| Grant { queue, managed, slots: *slots }).collect();
+    let params = config.settings_of(host).execd_params.to_string();
+    // Parameters were checked when the configuration was set; what a later version does not read sets no limit.
+    effective(&config.complex, &requests, &grants, &LimitSet::from_execd_params(&params).unwrap_or_default())
+}
+
+/// Requests as numbers. One that lost its meaning when the complex changed is left out: it can limit nothing.
+fn resolved(config: &Configuration, hard: &[ResourceRequest]) -> Vec<Resolved> {
+    let one = |request: &ResourceRequest| ResourceList::from(vec![request.clone()]).resolve(&config.complex).ok();
+    hard.iter().filter_map(one).flatten().collect()
+}
+
+/// The limits that the settings of an instance name; INFINITY is left to [`effective`].
+fn queue_limits(config: &Configuration, instance: &QueueInstanceName) -> LimitSet {
+    let mut limits = LimitSet::default();
+    let Some(settings) = config.resolved.get(instance) else { return limits };
+    let QueueInstanceSettings { s_rt, h_rt, s_cpu, h_cpu, s_fsize, h_fsize, s_data, h_data, .. } = &**settings;
+    let QueueInstanceSettings { s_stack, h_stack, s_core, h_core, s_rss, h_rss, s_vmem, h_vmem, .. } = &**settings;
+    for (kind, soft, hard) in [
+        (LimitKind::Rt, s_rt.amount(), h_rt.amount()),
+        (LimitKind::Cpu, s_cpu.amount(), h_cpu.amount()),
+        (LimitKind::Fsize, s_fsize.amount(), h_fsize.amount()),
+        (LimitKind::Data, s_data.amount(), h_data.amount()),
+        (LimitKind::Stack, s_stack.amount(), h_stack.amount()),
+        (LimitKind::Core, s_core.amount(), h_core.amount()),
+        (LimitKind::Rss, s_rss.amount(), h_rss.amount()),
+        (LimitKind::Vmem, s_vmem.amount(), h_vmem.amount()),
+    ] {
+        limits.set_bound(kind, Bound::Soft, soft);
+        limits.set_bound(kind, Bound::Hard, hard);
+    }
+    limits
+}
+
+/// The attributes with a capacity at an instance, its host or the cluster.
+fn managed(config: &Configuration, instance: &QueueInstanceName) -> BTreeSet<AttributeName> {
+    let names = |values: &Assignments| -> Vec<AttributeName> {
+        let known = values.0.iter().filter_map(|(name, _)| config.complex.lookup(name.as_str()));
+        known.map(|attribute| attribute.name.clone()).collect()
+    };
+    let hosts = [&instance.host, &HostName::global()].map(|host| config.exec_hosts.get(host).cloned());
+    let mut managed: BTreeSet<AttributeName> =
+        hosts.iter().flatten().flat_map(|host| names(&host.complex_values)).collect();
+    managed.extend(config.resolved.get(instance).into_iter().flat_map(|settings| names(&settings.complex_values)));
+    managed
+}
+
+/// What the queue of the master slot says about running jobs, with what the cluster adds.
+fn queue_execution(config: &Configuration, placement: &Placement) -> QueueExecution {
+    let settings = config.settings_of(placement.host());
+    let Some(queue) = config.resolved.get(placement.master()).map(Arc::as_ref) else {
+        return QueueExecution { min_uid: settings.min_uid, min_gid: settings.min_gid, ..QueueExecution::default() };
+    };
+    QueueExecution {
+        tmpdir: queue.tmpdir.to_string(),
+        shell: queue.shell.to_string(),
+        shell_start_mode: queue.shell_start_mode.to_string(),
+        login_shells: settings.login_shells.0.clone(),
+        prolog: queue.prolog.value().or(settings.prolog.value()).map(ToString::to_string),
+        epilog: queue.epilog.value().or(settings.epilog.value()).map(ToString::to_string),
+        starter_method: queue.starter_method.value().map(ToString::to_string),
+        suspend_method: queue.suspend_method.value().map(ToString::to_string),
+        resume_method: queue.resume_method.value().map(ToString::to_string),
+        terminate_method: queue.terminate_method.value().map(ToString::to_string),
+        notify_s: queue.notify.seconds().and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(u32::MAX),
+        nice: queue.priority,
+        min_uid: settings.min_uid,
+        min_gid: settings.min_gid,
+    }
+}

@@ -1,0 +1,179 @@
+//! `qmod` on jobs: suspend, resume, clear an error, run again (JOB-21).
+
+use super::select::{self, Selected};
+use super::tasks::{self, TaskEnd};
+use super::{Caller, Turn, end, objects};
+use crate::event::Event;
+use crate::state::job::{Job, Place};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{SubmitSeq, TaskId, TaskKey};
+use proto::usage::{Failed, TaskResult};
+use proto::wire::agent::TaskSignal;
+use proto::wire::client::{Answer, JobSelection, ModifyAction, Reply};
+
+/// What is to be done to jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum JobAction {
+    Suspend,
+    Unsuspend,
+    ClearError,
+    Reschedule,
+}
+
+/// Which kinds of targets an action takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Jobs(JobAction),
+    Queues,
+    Both(JobAction),
+}
+
+fn scope(action: ModifyAction) -> Scope {
+    match action {
+        ModifyAction::DisableQueue
+        | ModifyAction::EnableQueue
+        | ModifyAction::SuspendQueue
+        | ModifyAction::UnsuspendQueue
+        | ModifyAction::ClearQueueError
+        | ModifyAction::RescheduleQueue => Scope::Queues,
+        ModifyAction::SuspendJob => Scope::Jobs(JobAction::Suspend),
+        ModifyAction::UnsuspendJob => Scope::Jobs(JobAction::Unsuspend),
+        ModifyAction::ClearJobError => Scope::Jobs(JobAction::ClearError),
+        ModifyAction::RescheduleJob => Scope::Jobs(JobAction::Reschedule),
+        ModifyAction::Suspend => Scope::Both(JobAction::Suspend),
+        ModifyAction::Unsuspend => Scope::Both(JobAction::Unsuspend),
+        ModifyAction::ClearError => Scope::Both(JobAction::ClearError),
+        ModifyAction::Reschedule => Scope::Both(JobAction::Reschedule),
+    }
+}
+
+/// Decides `qmod`, target by target.
+pub(super) fn modify(turn: &mut Turn<'_>, caller: &Caller, action: ModifyAction, targets: &[String], force: bool) -> Reply {
+    if let Err(refusal) = caller.must_be_on_known_host(turn.state()) {
+        return Reply::refusal(refusal);
+    }
+    let mut answers = Vec::new();
+    for target in targets {
+        let found = match scope(action) {
+            Scope::Jobs(action) => modify_jobs(turn, caller, action, target, force),
+            Scope::Queues => objects::modify_queue(turn, caller, action, target, force),
+            Scope::Both(on_jobs) => modify_jobs(turn, caller, on_jobs, target, force)
+                .or_else(|| objects::modify_queue(turn, caller, action, target, force)),
+        };
+        answers.extend(found.unwrap_or_else(|| vec![Answer::Refused(unknown(scope(action), target))]));
+    }
+    Reply::answers(answers)
+}
+
+fn unknown(scope: Scope, target: &str) -> Diagnostic {
+    match scope {
+        Scope::Queues => Diagnostic::new(Code::UnknownObject, format!("invalid queue \"{target}\"")),
+        Scope::Jobs(_) | Scope::Both(_) => Diagnostic::new(Code::UnknownJob, format!("invalid queue or job \"{target}\"")),
+    }
+}
+
+/// None if the target names no job.
+fn modify_jobs(turn: &mut Turn<'_>, caller: &Caller, action: JobAction, target: &str, force: bool) -> Option<Vec<Answer>> {
+    let selection = JobSelection { targets: vec![select::target(target)?], ..JobSelection::default() };
+    let found: Vec<Selected> = select::select(turn.state(), caller, &selection).into_iter().filter_map(Result::ok).collect();
+    let answers = found.iter().flat_map(|selected| modify_one(turn, caller, action, selected, force)).collect();
+    (!found.is_empty()).then_some(answers)
+}
+
+fn modify_one(turn: &mut Turn<'_>, caller: &Caller, action: JobAction, selected: &Selected, force: bool) -> Vec<Answer> {
+    let job = &turn.state().jobs[&selected.seq];
+    if !caller.may_act_for(&job.spec.owner.user) {
+        let what = format!("{} - you have no permission to modify job \"{}\"", caller.user(), job.number);
+        return vec![Answer::Refused(Diagnostic::new(Code::NotPermitted, what))];
+    }
+    if action == JobAction::ClearError {
+        return vec![clear_error(turn, caller, selected)];
+    }
+    let tasks = job.select(&selected.tasks);
+    let placed: Vec<TaskKey> =
+        job.placements().filter(|(task, _)| tasks.contains(*task)).map(|(_, placement)| placement.key).collect();
+    let mut answers: Vec<Answer> = placed.into_iter().map(|key| act(turn, caller, action, key, force)).collect();
+    if answers.is_empty() {
+        let number = turn.state().jobs[&selected.seq].number;
+        let task = tasks.first().unwrap_or(TaskId(1));
+        let what = format!("Modify operation can not be applied on job-array task {number}.{task} in pending/hold state");
+        answers.push(Answer::Refused(Diagnostic::new(Code::WrongState, what)));
+    }
+    answers
+}
+
+fn act(turn: &mut Turn<'_>, caller: &Caller, action: JobAction, key: TaskKey, force: bool) -> Answer {
+    match action {
+        JobAction::Suspend => suspend(turn, caller, key, true),
+        JobAction::Unsuspend => suspend(turn, caller, key, false),
+        JobAction::Reschedule => reschedule(turn, key, force),
+        JobAction::ClearError => unreachable!("errors are cleared for all tasks of a job at once"),
+    }
+}
+
+fn suspend(turn: &mut Turn<'_>, caller: &Caller, key: TaskKey, suspended: bool) -> Answer {
+    let (job, _, placement) = turn.state().placed(key).expect("it was found just now");
+    let (name, user) = (job.task_name(key.task), caller.user());
+    let word = if suspended { "suspended" } else { "unsuspended" };
+    if placement.suspended == suspended {
+        return Answer::Done(format!("{user} - {name} is already {word}"));
+    }
+    let before = tasks::is_stopped(turn, key);
+    turn.record(Event::TaskSuspended { key, suspended });
+    tasks::signal_change(turn, key, before);
+    Answer::Done(format!("{user} - {word} {name}"))
+}
+
+/// Ends a task so that it runs again: when its host has ended it, or at once by force.
+pub(super) fn reschedule(turn: &mut Turn<'_>, key: TaskKey, force: bool) -> Answer {
+    let state = turn.state();
+    let (job, _, placement) = state.placed(key).expect("it was found just now");
+    let (name, host, queue) = (job.task_name(key.task), placement.host().clone(), placement.master().queue.clone());
+    if placement.deleting {
+        let what = format!("{name} is being deleted and is not run again");
+        return Answer::Refused(Diagnostic::new(Code::WrongState, what));
+    }
+    if !force && !end::is_rerunnable(state, job, placement) {
+        let what = format!("The job {} is running in queue {queue} where jobs are not rerunable.", job.number);
+        return Answer::Refused(Diagnostic::new(Code::WrongState, what).fix("submit with -r y, or use -f"));
+    }
+    let done = Answer::Done(format!("Pushed rescheduling of {name} on host {host}"));
+    if force {
+        tasks::signal(turn, key, TaskSignal::Terminate);
+        let result = TaskResult::not_started(Failed::RESCHEDULING, "rescheduled by force");
+        tasks::end(turn, key, TaskEnd::lost(result));
+    } else if !placement.rescheduling {
+        turn.record(Event::TaskRescheduleRequested { key });
+        tasks::signal(turn, key, TaskSignal::Terminate);
+    }
+    done
+}
+
+fn clear_error(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected) -> Answer {
+    let job = &turn.state().jobs[&selected.seq];
+    let name = match (selected.tasks.as_slice(), job.spec.array) {
+        ([range], Some(_)) if range.count() == 1 => job.task_name(TaskId(range.first())),
+        (_, _) => format!("job {}", job.number),
+    };
+    let failed = in_error(job, selected);
+    if failed.is_empty() {
+        let what = format!("J{} is not in error state", &name[1..]);
+        return Answer::Refused(Diagnostic::new(Code::WrongState, what));
+    }
+    clear(turn, selected.seq, &failed);
+    Answer::Done(format!("{} cleared error state of {name}", caller.at_host()))
+}
+
+fn in_error(job: &Job, selected: &Selected) -> Vec<TaskId> {
+    let meant = |task: TaskId| selected.tasks.is_empty() || selected.tasks.iter().any(|range| range.contains(task));
+    let is_error = |place: &Place| place.error().is_some();
+    job.tasks.iter().filter(|(task, state)| meant(**task) && is_error(&state.place)).map(|(task, _)| *task).collect()
+}
+
+fn clear(turn: &mut Turn<'_>, seq: SubmitSeq, failed: &[TaskId]) {
+    let mut tasks = crate::state::ranges::TaskRanges::none(turn.state().jobs[&seq].spec.array);
+    failed.iter().for_each(|task| {
+        tasks.insert(*task);
+    });
+    turn.record(Event::ErrorCleared { seq, tasks: tasks.ranges() });
+}

@@ -1,0 +1,82 @@
+//! Orders of a scheduler: each is checked against the state before it becomes an event (EVT-01, CONS-15).
+
+use super::verify::words;
+use super::{Turn, tasks};
+use crate::effect::Effect;
+use crate::event::Event;
+use crate::matching;
+use crate::sched::order::Order;
+use crate::state::eligible::eligible;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{PeName, SubmitSeq, TaskId, TaskKey};
+use proto::job::Granted;
+
+/// Checks and executes orders in turn; one that is refused goes back to its scheduler.
+pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
+    for order in orders {
+        if let Err(why) = execute(turn, &order) {
+            turn.effect(Effect::OrderRefused { scheduler: scheduler.to_owned(), order: Box::new(order), why });
+        }
+    }
+}
+
+fn execute(turn: &mut Turn<'_>, order: &Order) -> Result<(), Diagnostic> {
+    match order {
+        Order::Start { seq, task, granted, pe } => {
+            check(turn, *seq, *task, granted, order)?;
+            place(turn, *seq, *task, granted, pe.as_ref());
+            Ok(())
+        }
+        Order::RejectImmediate { seq } => reject_immediate(turn, *seq),
+        Order::SuspendByThreshold { key, suspended } => suspend(turn, *key, *suspended),
+    }
+}
+
+/// Whether a start is right: the task may start, its hosts are there, and what it takes is free.
+fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, granted: &[Granted], order: &Order) -> Result<(), Diagnostic> {
+    let state = turn.state();
+    let job = state.jobs.get(&seq).ok_or_else(|| stale("the job is gone"))?;
+    eligible(state, job, task, turn.now.wall).map_err(|why| stale(&why.text(state)))?;
+    if granted.is_empty() || granted.iter().any(|granted| granted.slots == 0) {
+        return Err(stale("it grants no slots"));
+    }
+    if let Some(away) = granted.iter().find(|granted| !turn.observations().is_ready(&granted.instance.host)) {
+        return Err(stale(&format!("host {} is not connected", away.instance.host)));
+    }
+    matching::check_start(state, turn.observations(), order, turn.now)
+        .map_err(|reasons| stale(&reasons.iter().map(words).collect::<Vec<_>>().join("; ")))
+}
+
+fn stale(why: &str) -> Diagnostic {
+    Diagnostic::new(Code::WrongState, "the order does not fit the present state").why(why)
+}
+
+fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, granted: &[Granted], pe: Option<&PeName>) {
+    let state = turn.state();
+    let attempts = state.jobs[&seq].tasks.get(&task).map_or(0, |task| task.attempts);
+    let key = TaskKey { cell: state.cell, seq, task, pe_task: 0, attempt: attempts + 1 };
+    turn.record(Event::TaskPlaced { key, granted: granted.to_vec(), pe: pe.cloned() });
+    tasks::send_start(turn, key);
+}
+
+/// A `-now y` job that could not start leaves whole, unless a part of it has started after all (JOB-13).
+fn reject_immediate(turn: &mut Turn<'_>, seq: SubmitSeq) -> Result<(), Diagnostic> {
+    let job = turn.state().jobs.get(&seq).ok_or_else(|| stale("the job is gone"))?;
+    if !job.spec.immediate || job.active > 0 {
+        return Err(stale("the job is not immediate, or has started"));
+    }
+    let tasks = job.present().ranges();
+    turn.record(Event::TasksDeleted { seq, tasks });
+    tasks::finish_if_empty(turn, seq);
+    Ok(())
+}
+
+fn suspend(turn: &mut Turn<'_>, key: TaskKey, suspended: bool) -> Result<(), Diagnostic> {
+    let (_, _, placement) = turn.state().placed(key).ok_or_else(|| stale("the task is not on a host"))?;
+    if placement.suspended_by_threshold != suspended {
+        let before = tasks::is_stopped(turn, key);
+        turn.record(Event::TaskThresholdSuspended { key, suspended });
+        tasks::signal_change(turn, key, before);
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! Changing requests: each is decided once, and a repeat gets the first answer (DESIGN section 3).
+
+use super::{Caller, Turn, command};
+use crate::effect::{Effect, ReplyTo};
+use crate::event::Event;
+use proto::id::RequestId;
+use proto::wire::client::{Command, Reply};
+
+/// Where a request comes from and goes back to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    /// Whom to answer.
+    pub reply_to: ReplyTo,
+    /// The client's id.
+    pub id: RequestId,
+    /// Randomness for commands that need some.
+    pub entropy: [u8; 32],
+}
+
+/// Decides a command, unless it was decided before.
+///
+/// The answer is kept only where something changed: a refusal changes nothing, so that asking again asks anew.
+pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, command: Command) {
+    if let Some(reply) = turn.state().index.answer(request.id).map(|reply| (**reply).clone()) {
+        return answer(turn, request.reply_to, reply);
+    }
+    turn.set_request(request.id);
+    let Some(reply) = command::decide(turn, request, &caller, command) else { return };
+    if turn.has_events() {
+        turn.record(Event::RequestAnswered { id: request.id, reply: Box::new(reply.clone()) });
+    }
+    answer(turn, request.reply_to, reply);
+}
+
+fn answer(turn: &mut Turn<'_>, to: ReplyTo, reply: Reply) {
+    turn.effect(Effect::Reply { to, reply: Box::new(reply) });
+}

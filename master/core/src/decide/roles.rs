@@ -1,0 +1,117 @@
+//! Who a caller is and what that allows (SEC-01, SEC-02, DESIGN section 8).
+
+use crate::state::State;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{HostName, UserName};
+use proto::job::{HoldChange, Owner};
+
+/// A user behind a command, with the rights that the user and the host together have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The user.
+    pub owner: Owner,
+    /// The host that vouches for the user.
+    pub host: HostName,
+    role: Role,
+}
+
+/// What a user may do, from least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    User,
+    Operator,
+    Manager,
+}
+
+impl Caller {
+    /// A user with the rights of its role. A manager is one only on an administrative host, and root is one there.
+    pub fn new(state: &State, owner: Owner, host: HostName) -> Self {
+        let config = &state.config;
+        let role = if !config.admin_hosts.contains(&host) {
+            Role::User
+        } else if owner.uid == 0 || config.managers.contains(&owner.user) {
+            Role::Manager
+        } else if config.operators.contains(&owner.user) {
+            Role::Operator
+        } else {
+            Role::User
+        };
+        Self { owner, host, role }
+    }
+
+    /// The login name.
+    pub fn user(&self) -> &UserName {
+        &self.owner.user
+    }
+
+    /// `user@host`, as messages of 8.1.9 name who did something.
+    pub fn at_host(&self) -> String {
+        format!("{}@{}", self.owner.user, self.host)
+    }
+
+    /// Whether the caller administers the cell.
+    pub fn is_manager(&self) -> bool {
+        self.role >= Role::Manager
+    }
+
+    /// Whether the caller may act on everybody's jobs.
+    pub fn is_operator(&self) -> bool {
+        self.role >= Role::Operator
+    }
+
+    /// Whether the caller may act on jobs of this user.
+    pub fn may_act_for(&self, owner: &UserName) -> bool {
+        self.is_operator() || owner == self.user()
+    }
+
+    /// # Errors
+    /// Unless the caller is a manager.
+    pub fn must_be_manager(&self) -> Result<(), Diagnostic> {
+        if self.is_manager() {
+            return Ok(());
+        }
+        let what = format!("denied: \"{}\" must be manager for this operation", self.user());
+        Err(Diagnostic::new(Code::NotPermitted, what).fix("ask a manager; managers are believed on administrative hosts only"))
+    }
+
+    /// # Errors
+    /// Unless the host may submit jobs.
+    pub fn must_be_on_submit_host(&self, state: &State) -> Result<(), Diagnostic> {
+        if state.config.submit_hosts.contains(&self.host) {
+            return Ok(());
+        }
+        let what = format!("denied: host \"{}\" is no submit host", self.host);
+        Err(Diagnostic::new(Code::HostNotPermitted, what).fix(format!("a manager adds it: qconf -as {}", self.host)))
+    }
+
+    /// # Errors
+    /// Unless the host may submit or administer: every command on jobs needs that.
+    pub fn must_be_on_known_host(&self, state: &State) -> Result<(), Diagnostic> {
+        let config = &state.config;
+        if config.submit_hosts.contains(&self.host) || config.admin_hosts.contains(&self.host) {
+            return Ok(());
+        }
+        let what = format!("denied: host \"{}\" is neither submit nor admin host", self.host);
+        Err(Diagnostic::new(Code::HostNotPermitted, what).fix(format!("a manager adds it: qconf -as {}", self.host)))
+    }
+
+    /// Whether the caller may make a change of holds (JOB-03): the owner's hold, the operator's, the system's.
+    ///
+    /// # Errors
+    /// With the first hold that needs another role.
+    pub fn may_change_holds(&self, change: HoldChange) -> Result<(), Diagnostic> {
+        let HoldChange { set, release } = change;
+        let denied = |role: &str, hold: &str, setting: bool| {
+            let verb = if setting { "set" } else { "remove" };
+            let what = format!("denied: \"{}\" must be {role} to {verb} {hold} hold", self.user());
+            Err(Diagnostic::new(Code::NotPermitted, what))
+        };
+        if (set.system || release.system) && !self.is_manager() {
+            return denied("manager", "manager", set.system);
+        }
+        if (set.operator || release.operator) && !self.is_operator() {
+            return denied("operator", "operator", set.operator);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! Which jobs and tasks people mean: numbers, task ranges, names, patterns, users.
+
+use super::Caller;
+use crate::state::State;
+use crate::state::job::Job;
+use proto::amount::Type;
+use proto::id::{JobNumber, SubmitSeq, UserName};
+use proto::request::TaskRange;
+use proto::restring::Expression;
+use proto::wire::client::{JobSelection, JobTarget};
+
+/// One job that is meant, and which of its tasks; no range is the whole job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Selected {
+    pub seq: SubmitSeq,
+    pub tasks: Vec<TaskRange>,
+}
+
+/// What was meant and does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// A job number.
+    Number(String),
+    /// A name or pattern, among the jobs of these users.
+    Name { name: String, users: String },
+    /// These users have no jobs.
+    Users(String),
+    /// A task of a job.
+    Task { job: JobNumber, task: String },
+}
+
+/// Everything that a selection names, in its order.
+pub(super) fn select(state: &State, caller: &Caller, selection: &JobSelection) -> Vec<Result<Selected, Missing>> {
+    if selection.targets.is_empty() {
+        return jobs_of_users(state, &selection.users);
+    }
+    selection.targets.iter().flat_map(|target| select_target(state, caller, selection, target)).collect()
+}
+
+fn jobs_of_users(state: &State, users: &[String]) -> Vec<Result<Selected, Missing>> {
+    let found: Vec<_> = owners(state, users)
+        .flat_map(|user| state.index.jobs_of(user))
+        .map(|seq| Ok(Selected { seq, tasks: Vec::new() }))
+        .collect();
+    if found.is_empty() && !users.is_empty() { vec![Err(Missing::Users(users.join(",")))] } else { found }
+}
+
+fn select_target(
+    state: &State,
+    caller: &Caller,
+    selection: &JobSelection,
+    target: &JobTarget,
+) -> Vec<Result<Selected, Missing>> {
+    let tasks = if target.tasks.is_empty() { &selection.tasks } else { &target.tasks };
+    let jobs = match number(&target.job) {
+        Some(number) => match state.job(number).filter(|job| is_of(&selection.users, &job.spec.owner.user)) {
+            Some(job) => vec![job],
+            None => return vec![Err(Missing::Number(target.job.clone()))],
+        },
+        None => named(state, caller, &selection.users, &target.job),
+    };
+    if jobs.is_empty() {
+        let users = if selection.users.is_empty() { caller.user().to_string() } else { selection.users.join(",") };
+        return vec![Err(Missing::Name { name: target.job.clone(), users })];
+    }
+    jobs.into_iter().flat_map(|job| select_tasks(job, tasks)).collect()
+}
+
+/// The job with the given tasks; each range that names no task of it is missing.
+fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<Selected, Missing>> {
+    let (known, unknown): (Vec<TaskRange>, Vec<TaskRange>) =
+        tasks.iter().partition(|range| !job.select(&[**range]).is_empty());
+    let mut found = Vec::new();
+    if tasks.is_empty() || !known.is_empty() {
+        found.push(Ok(Selected { seq: job.seq, tasks: known }));
+    }
+    found.extend(unknown.into_iter().map(|range| {
+        let task = if range.count() == 1 { range.first().to_string() } else { range.to_string() };
+        Err(Missing::Task { job: job.number, task })
+    }));
+    found
+}
+
+/// Jobs by name or pattern: the caller's own unless users are given.
+fn named<'a>(state: &'a State, caller: &Caller, users: &[String], name: &str) -> Vec<&'a Job> {
+    let Ok(pattern) = Expression::parse(name) else { return Vec::new() };
+    let owners: Vec<&UserName> = if users.is_empty() {
+        state.index.owners().filter(|owner| *owner == caller.user()).collect()
+    } else {
+        owners(state, users).collect()
+    };
+    let jobs = owners.into_iter().flat_map(|owner| state.index.jobs_of(owner)).map(|seq| &state.jobs[&seq]);
+    jobs.filter(|job| pattern.matches(&job.spec.name, Type::String)).collect()
+}
+
+/// The jobs of one user whose names match, oldest first.
+pub(super) fn own_jobs_named<'a>(state: &'a State, owner: &UserName, name: &str) -> Vec<&'a Job> {
+    let Ok(pattern) = Expression::parse(name) else { return Vec::new() };
+    let jobs = state.index.jobs_of(owner).map(|seq| &state.jobs[&seq]);
+    jobs.filter(|job| pattern.matches(&job.spec.name, Type::String)).collect()
+}
+
+/// Everybody with jobs whom one of the patterns names.
+fn owners<'a>(state: &'a State, users: &'a [String]) -> impl Iterator<Item = &'a UserName> {
+    state.index.owners().filter(|owner| users.iter().any(|user| names(user, owner)))
+}
+
+fn is_of(users: &[String], owner: &UserName) -> bool {
+    users.is_empty() || users.iter().any(|user| names(user, owner))
+}
+
+fn names(pattern: &str, user: &UserName) -> bool {
+    Expression::parse(pattern).is_ok_and(|pattern| pattern.matches(user.as_str(), Type::String))
+}
+
+/// A text that is a job number.
+pub(super) fn number(text: &str) -> Option<JobNumber> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok().map(JobNumber))?
+}
+
+/// Reads `5`, `5.1-3`, `name`: a task range follows only a number.
+///
+/// None if something other than a range follows the dot of a number.
+pub(super) fn target(text: &str) -> Option<JobTarget> {
+    match text.split_once('.').filter(|(job, _)| number(job).is_some()) {
+        Some((job, tasks)) => {
+            let tasks: Option<Vec<TaskRange>> = tasks.split(',').map(|range| TaskRange::parse(range).ok()).collect();
+            Some(JobTarget { job: job.to_owned(), tasks: tasks? })
+        }
+        None => Some(JobTarget { job: text.to_owned(), tasks: Vec::new() }),
+    }
+}

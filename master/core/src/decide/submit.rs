@@ -1,0 +1,71 @@
+//! `qsub`: what is checked before a job is accepted, in the words of 8.1.9.
+
+pub(super) mod checks;
+mod names;
+
+use super::{Caller, Turn, dependency, verify};
+use crate::event::Event;
+use crate::state::State;
+use proto::diagnostic::Diagnostic;
+use proto::id::{JobNumber, SubmitSeq};
+use proto::job::JobSpec;
+use proto::wire::client::{Answer, Reply};
+use proto::wire::view::Data;
+use std::sync::Arc;
+
+/// The last job number before they start again at 1.
+const LAST_NUMBER: u32 = 9_999_999;
+
+/// Decides a submission. A job that is refused, or only to be verified, takes no number.
+pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Reply {
+    match accept(turn, caller, spec) {
+        Ok(Accepted::Verified(answers)) => Reply::answers(answers),
+        Ok(Accepted::Job { number, answers }) => {
+            let job = turn.state().job(number).expect("it was accepted just now");
+            let data = Data::Submitted { number, name: job.spec.name.clone(), array: job.spec.array };
+            Reply { answers, ..Reply::data(data) }
+        }
+        Err(refusals) => Reply::answers(refusals.into_iter().map(Answer::Refused).collect()),
+    }
+}
+
+/// What became of a submission that was not refused.
+pub(super) enum Accepted {
+    /// It was only to be verified.
+    Verified(Vec<Answer>),
+    /// It is a job now, with warnings.
+    Job { number: JobNumber, answers: Vec<Answer> },
+}
+
+/// Checks a specification and makes it a job.
+///
+/// # Errors
+/// With what stands against it.
+pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) -> Result<Accepted, Vec<Diagnostic>> {
+    let one = |refusal| vec![refusal];
+    let mut answers = names::normalise(&mut spec);
+    checks::check(turn.state(), caller, &spec)?;
+    let number = next_number(turn.state());
+    match verify::verify(turn, number, &spec)? {
+        verify::Verdict::OnlyAsked(answer) => return Ok(Accepted::Verified(vec![answer])),
+        verify::Verdict::GoOn(warnings) => answers.extend(warnings),
+    }
+    checks::check_counts(turn.state(), &spec).map_err(one)?;
+    let owner = spec.owner.user.clone();
+    let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
+    let array_waits_for = dependency::resolve(turn.state(), &owner, None, &spec.array_predecessors).map_err(one)?;
+    let seq = SubmitSeq(turn.state().last_submit.0 + 1);
+    turn.record(Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for });
+    Ok(Accepted::Job { number, answers })
+}
+
+/// The next number that no job has (JOB-01).
+fn next_number(state: &State) -> JobNumber {
+    let mut number = state.last_number.0;
+    loop {
+        number = if number >= LAST_NUMBER { 1 } else { number + 1 };
+        if !state.by_number.contains_key(&JobNumber(number)) {
+            return JobNumber(number);
+        }
+    }
+}

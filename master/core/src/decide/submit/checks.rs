@@ -1,0 +1,175 @@
+//! What a specification must keep, at its submission and after every alteration.
+
+use super::names::{check_account, check_job_name};
+use crate::decide::Caller;
+use crate::matching::QueuePattern;
+use crate::state::State;
+use crate::state::config::Configuration;
+use proto::amount::Type;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
+use proto::job::{JobSpec, PeRequest, Program, Requests};
+use proto::request::{Purpose, Resolved};
+use proto::request::{ResourceList, ResourceRequest};
+use proto::restring::Expression;
+
+/// Everything that is checked at a submission, but for the counts of jobs.
+///
+/// # Errors
+/// With what stands against it.
+pub(in crate::decide) fn check(state: &State, caller: &Caller, spec: &JobSpec) -> Result<(), Vec<Diagnostic>> {
+    let one = |refusal| vec![refusal];
+    caller.must_be_on_submit_host(state).map_err(one)?;
+    check_owner(&state.config, spec).map_err(one)?;
+    check_program(spec).map_err(one)?;
+    check_array(&state.config, spec).map_err(one)?;
+    if spec.priority > 0 && !caller.is_operator() {
+        return Err(one(rejected("positive submission priority requires operator privileges").at("-p")));
+    }
+    check_spec(state, spec)
+}
+
+/// What holds for every version of a specification.
+///
+/// # Errors
+/// With what stands against it.
+pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(), Vec<Diagnostic>> {
+    let one = |refusal| vec![refusal];
+    check_job_name(&spec.name).map_err(one)?;
+    spec.account.as_deref().map_or(Ok(()), check_account).map_err(one)?;
+    if !(-1023..=1024).contains(&spec.priority) {
+        let what = format!("invalid priority \"{}\".  Must be an integer from -1023 to 1024", spec.priority);
+        return Err(one(Diagnostic::new(Code::BadValue, what).at("-p")));
+    }
+    check_project(&state.config, spec).map_err(one)?;
+    if spec.deadline.is_some() {
+        let what = format!("the user \"{}\" is not a deadline initiation user", spec.owner.user);
+        return Err(one(rejected(&what).at("-dl")));
+    }
+    check_parallel(&state.config, &spec.requests).map_err(one)?;
+    check_queues(&state.config, &spec.requests).map_err(one)?;
+    check_resources(&state.config, &spec.requests)
+}
+
+/// `max_jobs` and `max_u_jobs`, which leave room again when jobs end: exit code 25.
+///
+/// # Errors
+/// If the cell, or the user, has as many jobs as it may have.
+pub(super) fn check_counts(state: &State, spec: &JobSpec) -> Result<(), Diagnostic> {
+    let settings = &state.config.settings;
+    let full = |count: usize, limit: u32| limit > 0 && count >= limit as usize;
+    let refusal = |what: String| Diagnostic::new(Code::JobLimit, what).fix("wait until jobs have ended");
+    if full(state.jobs.len(), settings.max_jobs) {
+        return Err(refusal(format!("job rejected: only {} jobs are allowed per cluster", settings.max_jobs)));
+    }
+    let count = state.index.job_count(&spec.owner.user);
+    if full(count, settings.max_u_jobs) {
+        let limit = settings.max_u_jobs;
+        return Err(refusal(format!("job rejected: only {limit} jobs are allowed per user (current job count: {count})")));
+    }
+    Ok(())
+}
+
+fn rejected(why: &str) -> Diagnostic {
+    Diagnostic::new(Code::JobRejected, format!("job rejected: {why}"))
+}
+
+fn check_owner(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic> {
+    let (owner, settings) = (&spec.owner, &config.settings);
+    let too_low = |kind: &str, id: u32, least: u32| {
+        let what = format!("your {kind} id {id} is lower than minimum {kind} id {least} of cluster configuration");
+        Diagnostic::new(Code::NotPermitted, format!("job rejected: {what}"))
+    };
+    // A job never runs as root, whatever the configuration says (SEC-08).
+    if owner.uid == 0 || owner.uid < settings.min_uid {
+        return Err(too_low("user", owner.uid, settings.min_uid.max(1)));
+    }
+    if owner.gid < settings.min_gid {
+        return Err(too_low("group", owner.gid, settings.min_gid));
+    }
+    Ok(())
+}
+
+fn check_program(spec: &JobSpec) -> Result<(), Diagnostic> {
+    match &spec.program {
+        Program::Script { content, .. } if content.is_empty() => Err(rejected("no script in your request")),
+        Program::Command { command } if command.is_empty() => Err(rejected("no script in your request")),
+        Program::Script { .. } | Program::Command { .. } => Ok(()),
+    }
+}
+
+fn check_array(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic> {
+    let limit = config.settings.max_aj_tasks;
+    match spec.array {
+        Some(range) if limit > 0 && range.count() > limit => {
+            Err(rejected(&format!("you tried to submit a job with more than {limit} tasks")).at("-t"))
+        }
+        None if spec.task_concurrency.is_some() => {
+            Err(Diagnostic::new(Code::JobRejected, "invalid \"task concurrency\" value in job request").at("-tc"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Projects are not supported, so none exists.
+fn check_project(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic> {
+    match &spec.project {
+        Some(project) => Err(rejected(&format!("the requested project \"{project}\" does not exist")).at("-P")),
+        None if config.settings.enforce_project.0 => Err(rejected("no project was assigned to job").at("-P")),
+        None => Ok(()),
+    }
+}
+
+fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Diagnostic> {
+    match &requests.pe {
+        Some(PeRequest { name, .. }) => {
+            let is_known = Expression::parse(name)
+                .is_ok_and(|pattern| config.pes.keys().any(|pe| pattern.matches(pe.as_str(), Type::String)));
+            let what = format!("the requested parallel environment \"{name}\" does not exist");
+            if is_known { Ok(()) } else { Err(rejected(&what).at("-pe").fix("qconf -spl lists them")) }
+        }
+        None if requests.master_queues.is_empty() => Ok(()),
+        None => Err(rejected("specification of master queue is not allowed for non-parallel jobs").at("-masterq")),
+    }
+}
+
+/// Each pattern, soft ones too, must name a queue instance (as in 8.1.9, whatever `-w` says).
+fn check_queues(config: &Configuration, requests: &Requests) -> Result<(), Diagnostic> {
+    let Requests { hard_queues, soft_queues, master_queues, .. } = requests;
+    for name in hard_queues.iter().chain(soft_queues).chain(master_queues) {
+        let pattern = QueuePattern::new(name);
+        if !config.resolved.keys().any(|instance| pattern.matches(config, instance)) {
+            let what = format!("Job was rejected because job requests unknown queue \"{name}\"");
+            return Err(Diagnostic::new(Code::JobRejected, what).fix("qconf -sql lists the queues"));
+        }
+    }
+    Ok(())
+}
+
+fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Vec<Diagnostic>> {
+    let resolve = |list: &[ResourceRequest], purpose| {
+        ResourceList::from(list.to_vec()).resolve_for(&config.complex, purpose)
+    };
+    let hard = resolve(&requests.hard, Purpose::Hard)?;
+    let soft = resolve(&requests.soft, Purpose::Soft)?;
+    hard.iter().chain(&soft).try_for_each(|request| check_host(config, request)).map_err(|refusal| vec![refusal])
+}
+
+/// A host that is named without a pattern must exist.
+fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnostic> {
+    let is_host = config.complex.lookup(request.attribute.as_str()).is_some_and(|attribute| attribute.r#type == Type::Host);
+    let plain = request.value.pattern().and_then(Expression::plain).filter(|_| is_host);
+    let Some(name) = plain.filter(|name| !is_known_host(config, name)) else { return Ok(()) };
+    let what = format!("can't resolve hostname \"{name}\"");
+    Err(Diagnostic::new(Code::UnknownObject, what).at(format!("-l {}", request.attribute)).fix("qconf -sel lists the hosts"))
+}
+
+/// By its full name, or by the part before the first dot where either side has only that.
+fn is_known_host(config: &Configuration, name: &str) -> bool {
+    let name = HostName::new(name);
+    let is_same = |host: &HostName| {
+        let one_is_short = !host.as_str().contains('.') || !name.as_str().contains('.');
+        *host == name || (one_is_short && host.short() == name.short())
+    };
+    config.exec_hosts.keys().any(is_same)
+}

@@ -1,0 +1,187 @@
+//! Tasks on hosts: orders out, reports in, from the placement to the end (EXE-17, CONS-08).
+
+use super::{Turn, end, limits, reconcile};
+use crate::effect::ConnectionId;
+use crate::event::{Event, Then};
+use proto::id::{HostName, SubmitSeq, TaskKey};
+use proto::time::Wall;
+use proto::usage::{Exit, Failed, TaskResult, Usage};
+use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
+
+/// How an attempt came to its end.
+#[derive(Clone, Debug)]
+pub(super) struct TaskEnd {
+    result: TaskResult,
+    /// What becomes of the task, where the result does not decide it.
+    then: Option<Then>,
+}
+
+impl TaskEnd {
+    /// As its host reports it.
+    pub(super) fn reported(result: TaskResult) -> Self {
+        Self { result, then: None }
+    }
+
+    /// The host is gone, and the task runs again elsewhere.
+    pub(super) fn lost(result: TaskResult) -> Self {
+        Self { result, then: Some(Then::Requeued) }
+    }
+
+    /// A deletion that does not wait for the host.
+    pub(super) fn forced(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
+        Self { result: presumed(turn, key, Failed::AFTER_JOB, reason), then: Some(Then::Done) }
+    }
+
+    /// The host has no memory of a task that ran there.
+    pub(super) fn vanished(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
+        Self { result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason), then: None }
+    }
+}
+
+/// A result made from what is known here, for want of one from the host.
+fn presumed(turn: &Turn<'_>, key: TaskKey, failed: Failed, reason: String) -> TaskResult {
+    let started = turn.state().placed(key).and_then(|(_, _, placement)| placement.started);
+    let elapsed = |from: Wall| u64::try_from(turn.now.wall.0.saturating_sub(from.0)).unwrap_or(0);
+    TaskResult {
+        exit: if started.is_some() { Exit::Signal { number: 9, core: false } } else { Exit::NotStarted },
+        wallclock_ms: started.map_or(0, elapsed),
+        usage: turn.observations().usage.get(&key).copied().unwrap_or_else(Usage::default),
+        ..TaskResult::not_started(if started.is_some() { failed } else { Failed::BEFORE_JOB }, reason)
+    }
+}
+
+/// News of a task from a host.
+pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, report: TaskReport) {
+    let TaskReport { key, state } = report;
+    turn.agents_mut().answered(host, key);
+    let is_ours = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.host() == host);
+    if !is_ours {
+        return foreign(turn, connection, key, &state);
+    }
+    match state {
+        TaskReportState::Accepted => {}
+        TaskReportState::Running { for_ms } => running(turn, key, for_ms),
+        TaskReportState::Ended(result) => {
+            end(turn, key, TaskEnd::reported(*result));
+            turn.send(connection, MasterMessage::Forget { key });
+        }
+        TaskReportState::Unknown => reconcile::missing(turn, key),
+    }
+}
+
+/// A task that the master did not give to this host, or no longer counts as its own, is ended there and forgotten.
+fn foreign(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey, state: &TaskReportState) {
+    match state {
+        TaskReportState::Accepted | TaskReportState::Running { .. } => {
+            turn.send(connection, MasterMessage::Signal { key, signal: TaskSignal::Terminate });
+        }
+        TaskReportState::Ended(_) => turn.send(connection, MasterMessage::Forget { key }),
+        TaskReportState::Unknown => {}
+    }
+}
+
+fn running(turn: &mut Turn<'_>, key: TaskKey, for_ms: u64) {
+    let is_news = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.started.is_none());
+    if is_news {
+        let at = Wall(turn.now.wall.0.saturating_sub_unsigned(for_ms));
+        turn.record(Event::TaskStarted { key, at });
+    }
+}
+
+/// Ends an attempt: accounting, the task's further way, its queue, and the job if this was its last task.
+pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
+    let now = turn.now;
+    let state = turn.state();
+    let Some((job, _, placement)) = state.placed(key) else { return };
+    let outcome = end::outcome(state, job, placement, &task_end.result);
+    let (host, instance) = (placement.host().clone(), placement.master().clone());
+    let record = Box::new(end::record(state, job, placement, &task_end.result, outcome.failed, now));
+    let mut instance_state = state.instances.get(&instance).cloned().unwrap_or_default();
+    let is_configured = state.config.resolved.contains_key(&instance);
+    let then = task_end.then.unwrap_or(outcome.then);
+    turn.agents_mut().answered(&host, key);
+    turn.record(Event::TaskEnded { key, record: Some(record), then });
+    if let Some(error) = outcome.queue_error.filter(|_| is_configured) {
+        instance_state.errors.push(error);
+        turn.record(Event::InstanceChanged { instance, state: instance_state });
+    }
+    finish_if_empty(turn, key.seq);
+}
+
+/// Takes back a placement that never reached its host.
+pub(super) fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
+    let Some((_, _, placement)) = turn.state().placed(key) else { return };
+    let then = if placement.deleting { Then::Done } else { Then::Requeued };
+    let host = placement.host().clone();
+    turn.agents_mut().answered(&host, key);
+    turn.record(Event::TaskEnded { key, record: None, then });
+    finish_if_empty(turn, key.seq);
+}
+
+/// Says that a job is finished if no task is left, and lets the agents drop its description.
+pub(super) fn finish_if_empty(turn: &mut Turn<'_>, seq: SubmitSeq) {
+    if turn.state().jobs.get(&seq).is_none_or(|job| !job.is_empty()) {
+        return;
+    }
+    turn.record(Event::JobFinished { seq });
+    for connection in turn.agents_mut().discard(seq) {
+        turn.send(connection, MasterMessage::Discard { job: seq });
+    }
+}
+
+/// Sends the start of a placed task to its host, with the job's description where the host has not got it on this connection.
+///
+/// Does nothing while the host is away: after its connect it is asked what it knows.
+pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
+    let state = turn.state();
+    let Some((job, task, placement)) = state.placed(key) else { return };
+    let host = placement.host().clone();
+    let Some(connection) = turn.agents().connection(&host) else { return };
+    let (spec, version) = (job.spec.clone(), job.version);
+    let order = Box::new(limits::start_order(state, job, task, placement));
+    if turn.agents_mut().describe(&host, key.seq, version) {
+        turn.send(connection, MasterMessage::Describe { job: key.seq, spec });
+    }
+    turn.send(connection, MasterMessage::Start(order));
+    let now = turn.now.tick;
+    turn.agents_mut().await_answer(&host, key, now);
+}
+
+/// Sends a signal to a placed task, if its host is connected.
+pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
+    let Some((_, _, placement)) = turn.state().placed(key) else { return };
+    if let Some(connection) = turn.agents().connection(placement.host()) {
+        turn.send(connection, MasterMessage::Signal { key, signal });
+    }
+}
+
+/// Says again what is to be done to a task that its host knows: it may have been away when it was said first.
+pub(super) fn remind(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey) {
+    let state = turn.state();
+    let Some((_, _, placement)) = state.placed(key) else { return };
+    let signal = if placement.deleting || placement.rescheduling {
+        TaskSignal::Terminate
+    } else if state.is_stopped(placement) {
+        TaskSignal::Suspend
+    } else if placement.was_suspended {
+        TaskSignal::Resume
+    } else {
+        return;
+    };
+    turn.send(connection, MasterMessage::Signal { key, signal });
+}
+
+/// Whether a placed task is stopped for any reason; none if it is not placed.
+pub(super) fn is_stopped(turn: &Turn<'_>, key: TaskKey) -> Option<bool> {
+    let state = turn.state();
+    state.placed(key).map(|(_, _, placement)| state.is_stopped(placement))
+}
+
+/// Tells the host of a task if an event stopped it or let it go on. `before` is [`is_stopped`] before the event.
+pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bool>) {
+    match (before, is_stopped(turn, key)) {
+        (Some(false), Some(true)) => signal(turn, key, TaskSignal::Suspend),
+        (Some(true), Some(false)) => signal(turn, key, TaskSignal::Resume),
+        (Some(_) | None, Some(_) | None) => {}
+    }
+}

@@ -1,0 +1,1 @@
+//! Decisions, tested as a small language.

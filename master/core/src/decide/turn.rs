@@ -1,0 +1,109 @@
+//! One input being decided: what it reads, and what it has led to so far.
+
+use crate::core::{Core, Step, wall_jump};
+use crate::decide::agents::Agents;
+use crate::effect::{ConnectionId, Effect};
+use crate::event::{Actor, Event, Record};
+use crate::observe::{Observation, Observations};
+use crate::state::State;
+use proto::id::{EventSeq, RequestId};
+use proto::time::Now;
+use proto::wire::agent::MasterMessage;
+
+/// The path of one input through the core.
+///
+/// An event is applied at once, so that what is decided later in the same turn rests on it.
+pub(crate) struct Turn<'a> {
+    core: &'a mut Core,
+    /// When the input came.
+    pub now: Now,
+    before: Option<Now>,
+    actor: Actor,
+    request: Option<RequestId>,
+    step: Step,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(core: &'a mut Core, now: Now, before: Option<Now>, actor: Actor) -> Self {
+        Self { core, now, before, actor, request: None, step: Step::default() }
+    }
+
+    /// Everything that is true, the events of this turn included.
+    pub fn state(&self) -> &State {
+        &self.core.state
+    }
+
+    /// Everything soft that is known.
+    pub fn observations(&self) -> &Observations {
+        &self.core.observations
+    }
+
+    /// Who is connected.
+    pub fn agents(&self) -> &Agents {
+        &self.core.agents
+    }
+
+    /// Who is connected, to be changed.
+    pub fn agents_mut(&mut self) -> &mut Agents {
+        &mut self.core.agents
+    }
+
+    /// Makes an event true.
+    pub fn record(&mut self, event: Event) {
+        let record = Record {
+            seq: EventSeq(self.core.state.last.0 + 1),
+            now: self.now,
+            actor: self.actor.clone(),
+            request: self.request,
+            event,
+        };
+        self.core.state.apply(&record);
+        self.core.observations.follow(&record);
+        self.step.events.push(record);
+    }
+
+    /// Folds an observation and tells the clients of the stream.
+    pub fn observe(&mut self, observation: Observation) {
+        self.core.observations.apply(&observation);
+        self.step.effects.push(Effect::Observed(observation));
+    }
+
+    /// Wants something done once the events so far are durable.
+    pub fn effect(&mut self, effect: Effect) {
+        self.step.effects.push(effect);
+    }
+
+    /// Wants a message sent to an agent.
+    pub fn send(&mut self, connection: ConnectionId, message: MasterMessage) {
+        self.effect(Effect::Send { connection, message: Box::new(message) });
+    }
+
+    /// Whether anything became true in this turn.
+    pub fn has_events(&self) -> bool {
+        !self.step.events.is_empty()
+    }
+
+    /// Names the request behind the events that follow.
+    pub fn set_request(&mut self, request: RequestId) {
+        self.request = Some(request);
+    }
+
+    /// Notes a jump of the wall clock.
+    pub fn notice_time(&mut self) {
+        if let Some(expected) = self.before.and_then(|before| wall_jump(before, self.now)) {
+            self.record(Event::WallJumped { expected });
+        }
+    }
+
+    /// Wants a scheduling pass if the start time of a job has come since the last input.
+    pub fn trigger_due_starts(&mut self) {
+        let Some(before) = self.before else { return };
+        if self.state().index.next_start(before.wall).is_some_and(|at| at <= self.now.wall) {
+            self.effect(Effect::TriggerScheduling);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Step {
+        self.step
+    }
+}

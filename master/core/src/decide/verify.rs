@@ -1,0 +1,57 @@
+//! `-w`: whether any queue instance could run a job.
+
+use super::{Turn, category};
+use crate::matching::{self, Mode};
+use crate::sched::reason::Reason;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::JobNumber;
+use proto::job::{JobSpec, Validation};
+use proto::wire::client::Answer;
+
+/// What follows from `-w`.
+pub(super) enum Verdict {
+    /// The user only asked; this is the answer.
+    OnlyAsked(Answer),
+    /// The job may go on, with these warnings.
+    GoOn(Vec<Answer>),
+}
+
+/// Does what `-w` says. `number` is the one that the job would get.
+///
+/// # Errors
+/// If the job is to be refused, or the user only asked and no queue instance suits.
+pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Result<Verdict, Vec<Diagnostic>> {
+    let mode = match spec.validation {
+        Validation::None => return Ok(Verdict::GoOn(Vec::new())),
+        Validation::Warn | Validation::Refuse | Validation::Verify => Mode::EmptyCluster,
+        Validation::Poke => Mode::Now,
+    };
+    let outcome = matching::verify(turn.state(), turn.observations(), spec, mode);
+    let reasons = outcome.as_ref().err().map(|reasons| {
+        let category = category::text(spec);
+        let job = if category.is_empty() { format!("Job {number}") } else { format!("Job {number} ({category})") };
+        reasons.iter().map(|reason| format!("{job} {}", words(reason))).collect::<Vec<_>>().join("\n")
+    });
+    match (spec.validation, reasons) {
+        (Validation::Verify | Validation::Poke, None) => {
+            Ok(Verdict::OnlyAsked(Answer::Done("verification: found suitable queue(s)".to_owned())))
+        }
+        (Validation::None | Validation::Warn | Validation::Refuse, None) => Ok(Verdict::GoOn(Vec::new())),
+        (Validation::Verify | Validation::Poke, Some(reasons)) => {
+            Err(vec![not_suitable(format!("{reasons}\nverification: no suitable queues"))])
+        }
+        (Validation::Refuse, Some(reasons)) => Err(vec![not_suitable("error: no suitable queues".to_owned()).why(reasons)]),
+        (Validation::None | Validation::Warn, Some(reasons)) => {
+            Ok(Verdict::GoOn(vec![Answer::Warning(not_suitable("warning: no suitable queues".to_owned()).why(reasons))]))
+        }
+    }
+}
+
+/// A reason in the words of 8.1.9, without the job in front.
+pub(super) fn words(reason: &Reason) -> String {
+    format!("{reason:?}")
+}
+
+fn not_suitable(what: String) -> Diagnostic {
+    Diagnostic::new(Code::NotSuitable, what)
+}

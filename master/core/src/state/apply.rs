@@ -1,0 +1,108 @@
+//! The fold of events: what each makes of the state, and nothing else.
+//!
+//! Applying decides nothing and asks nothing: what an event says is true. An event that cannot be true of the state it meets is
+//! a bug, and an assertion stops it before it is durable (DESIGN section 3).
+
+mod jobs;
+mod tasks;
+
+use super::{ANSWERS_KEPT, State};
+use crate::event::{Event, InstanceState, JoinGrant, Record, StoredObject};
+use proto::id::{EventSeq, HostName, QueueInstanceName, RequestId};
+use proto::object::ObjectKind;
+use proto::time::Wall;
+use proto::wire::client::Reply;
+use std::sync::Arc;
+
+impl State {
+    /// Makes one record true.
+    ///
+    /// # Panics
+    /// If it is not the next record, or cannot be true of this state: a bug, and the state must not be used any more.
+    pub fn apply(&mut self, record: &Record) {
+        assert_eq!(record.seq, EventSeq(self.last.0 + 1), "events are applied in order and without gaps");
+        self.last = record.seq;
+        self.now = record.now;
+        self.apply_event(&record.event);
+    }
+
+    fn apply_event(&mut self, event: &Event) {
+        match event {
+            Event::CellCreated { cell } => {
+                assert_eq!(self.last, EventSeq(1), "a cell is created by its first event");
+                self.cell = *cell;
+            }
+            Event::EpochRaised { epoch } => {
+                assert!(*epoch > self.epoch, "an epoch is only raised");
+                self.epoch = *epoch;
+            }
+            Event::WallJumped { expected: _ } => {}
+            Event::JobSubmitted { .. }
+            | Event::JobAltered { .. }
+            | Event::HoldsChanged { .. }
+            | Event::TasksDeleted { .. }
+            | Event::ErrorCleared { .. }
+            | Event::JobFinished { .. } => self.apply_to_job(event),
+            Event::TaskPlaced { .. }
+            | Event::TaskStarted { .. }
+            | Event::TaskEnded { .. }
+            | Event::TaskDeletionRequested { .. }
+            | Event::TaskRescheduleRequested { .. }
+            | Event::TaskSuspended { .. }
+            | Event::TaskThresholdSuspended { .. } => self.apply_to_task(event),
+            Event::InstanceChanged { instance, state } => self.set_instance(instance, state),
+            Event::ObjectsChanged(objects) => self.store(objects),
+            Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),
+            Event::HostRevoked { host } => {
+                self.certificates.remove(host);
+            }
+            Event::TokenCreated(grant) => {
+                self.tokens.insert(grant.hash.clone(), grant.clone());
+            }
+            Event::TokenUsed { hash, host: _ } => self.use_token(hash),
+            Event::RequestAnswered { id, reply } => self.answer(*id, reply),
+        }
+    }
+
+    /// Only instances that differ from the default are kept.
+    fn set_instance(&mut self, instance: &QueueInstanceName, state: &InstanceState) {
+        if *state == InstanceState::default() {
+            self.instances.remove(instance);
+        } else {
+            self.instances.insert(instance.clone(), state.clone());
+        }
+    }
+
+    fn store(&mut self, objects: &[StoredObject]) {
+        self.config.store(objects);
+        if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
+            self.ledger.rebook(&self.config.complex);
+        }
+        let resolved = &self.config.resolved;
+        self.instances.retain(|instance, _| resolved.contains_key(instance));
+    }
+
+    fn admit(&mut self, host: &HostName, serial: &str, not_after: Wall) {
+        self.certificates.entry(host.clone()).or_default().insert(serial.to_owned(), not_after);
+    }
+
+    fn use_token(&mut self, hash: &str) {
+        let grant: &mut JoinGrant = self.tokens.get_mut(hash).expect("only a known token is used");
+        grant.uses_left = grant.uses_left.checked_sub(1).expect("a used-up token is refused");
+        if grant.uses_left == 0 {
+            self.tokens.remove(hash);
+        }
+    }
+
+    fn answer(&mut self, id: RequestId, reply: &Reply) {
+        let reply = Arc::new(reply.clone());
+        assert!(self.index.answer(id).is_none(), "a request is answered once");
+        self.answers.push_back((id, reply.clone()));
+        self.index.add_answer(id, reply);
+        if self.answers.len() > ANSWERS_KEPT
+            && let Some((oldest, _)) = self.answers.pop_front()
+        {
+            self.index.remove_answer(oldest);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What events make of jobs as a whole and of their pending tasks.
+
+use super::super::State;
+use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Place, Task, changed_holds};
+use super::super::ranges::TaskRanges;
+use crate::event::Event;
+use proto::id::{JobNumber, SubmitSeq, TaskId};
+use proto::job::{HoldChange, JobSpec};
+use proto::request::TaskRange;
+use proto::time::Wall;
+use proto::usage::Failed;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+impl State {
+    /// # Panics
+    /// If the event is about something else, or cannot be true.
+    pub(super) fn apply_to_job(&mut self, event: &Event) {
+        match event {
+            Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for } => {
+                self.add_job(*seq, *number, spec, (waits_for, array_waits_for));
+            }
+            Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
+                self.alter_job(*seq, spec, (waits_for, array_waits_for));
+            }
+            Event::HoldsChanged { seq, tasks, change } => self.change_holds(*seq, tasks, *change),
+            Event::TasksDeleted { seq, tasks } => self.delete_tasks(*seq, tasks),
+            Event::ErrorCleared { seq, tasks } => self.clear_errors(*seq, tasks),
+            Event::JobFinished { seq } => self.finish_job(*seq),
+            other => unreachable!("not an event of a job: {other:?}"),
+        }
+    }
+
+    /// The job an event is about.
+    pub(super) fn job_mut(&mut self, seq: SubmitSeq) -> &mut Job {
+        self.jobs.get_mut(&seq).expect("an event names a job that is not finished")
+    }
+
+    fn existing(&self, jobs: &[SubmitSeq]) -> BTreeSet<SubmitSeq> {
+        jobs.iter().copied().filter(|seq| self.jobs.contains_key(seq)).collect()
+    }
+
+    fn add_job(&mut self, seq: SubmitSeq, number: JobNumber, spec: &Arc<JobSpec>, waits: (&[SubmitSeq], &[SubmitSeq])) {
+        assert!(seq > self.last_submit, "submissions are counted upwards");
+        assert!(self.by_number.insert(number, seq).is_none(), "a job number names one job at a time");
+        let job = Job {
+            seq,
+            number,
+            spec: spec.clone(),
+            version: 0,
+            submitted: self.now.wall,
+            submitted_tick: self.now.tick,
+            waits_for: self.existing(waits.0),
+            array_waits_for: self.existing(waits.1),
+            untouched: TaskRanges::all(spec.array),
+            tasks: BTreeMap::new(),
+            active: 0,
+            failed: false,
+            ended: VecDeque::new(),
+        };
+        (self.last_submit, self.last_number) = (seq, number);
+        self.index.add_job(&job);
+        self.jobs.insert(seq, job);
+    }
+
+    fn alter_job(&mut self, seq: SubmitSeq, spec: &Arc<JobSpec>, waits: (&[SubmitSeq], &[SubmitSeq])) {
+        let (waits_for, array_waits_for) = (self.existing(waits.0), self.existing(waits.1));
+        let mut job = self.jobs.remove(&seq).expect("an event names a job that is not finished");
+        assert!(job.spec.owner == spec.owner && job.spec.array == spec.array, "owner and tasks of a job stay as they are");
+        self.index.remove_job(&job);
+        job.spec = spec.clone();
+        job.version += 1;
+        (job.waits_for, job.array_waits_for) = (waits_for, array_waits_for);
+        self.index.add_job(&job);
+        self.jobs.insert(seq, job);
+    }
+
+    /// Where all untouched tasks are meant they stay one range; else those that are meant get a condition of their own.
+    fn change_holds(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
+        let job = self.job_mut(seq);
+        let meant = job.untouched.intersection(tasks);
+        let holds = changed_holds(job.spec.holds, change);
+        for (task, state) in &mut job.tasks {
+            if tasks.iter().any(|range| range.contains(*task)) {
+                state.holds = changed_holds(state.holds, change);
+            }
+        }
+        if meant.len() == job.untouched.len() {
+            Arc::make_mut(&mut job.spec).holds = holds;
+            return;
+        }
+        let fresh = Task { holds, ..job.fresh_task() };
+        job.untouched.take_ranges(&meant.ranges());
+        job.tasks.extend(meant.iter().map(|task| (task, fresh.clone())));
+    }
+
+    fn delete_tasks(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
+        let job = self.job_mut(seq);
+        let untouched = job.untouched.intersection(tasks);
+        job.untouched.take_ranges(tasks);
+        let own: Vec<TaskId> = job.tasks_in(tasks).collect();
+        for task in &own {
+            let state = job.tasks.remove(task).expect("it was found just now");
+            assert!(state.place.placement().is_none(), "only pending tasks are deleted at once");
+        }
+        let skipped = (untouched.len() as usize).saturating_sub(ENDED_KEPT);
+        untouched.iter().skip(skipped).chain(own).for_each(|task| job.remember(deleted(task)));
+    }
+
+    fn clear_errors(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
+        let job = self.job_mut(seq);
+        job.failed = false;
+        for (task, state) in &mut job.tasks {
+            if let Place::Pending { error } = &mut state.place
+                && tasks.iter().any(|range| range.contains(*task))
+            {
+                *error = None;
+            }
+        }
+    }
+
+    /// Takes a job out, lets go what waited for it unless it failed, and remembers it for a while.
+    fn finish_job(&mut self, seq: SubmitSeq) {
+        let job = self.jobs.remove(&seq).expect("an event names a job that is not finished");
+        assert!(job.is_empty(), "a job is finished when its last task has left");
+        self.index.remove_job(&job);
+        self.by_number.remove(&job.number);
+        if !job.failed {
+            self.release_successors(seq);
+        }
+        let Job { number, spec, submitted, ended, .. } = job;
+        let tasks = ended.into();
+        self.finished.push_back(FinishedJob { seq, number, spec, submitted, ended: self.now.wall, tasks });
+        let kept = self.config.settings.finished_jobs as usize;
+        while self.finished.len() > kept {
+            self.finished.pop_front();
+        }
+    }
+
+    fn release_successors(&mut self, seq: SubmitSeq) {
+        let successors: Vec<SubmitSeq> = self.index.successors(seq).collect();
+        for successor in successors {
+            let mut job = self.jobs.remove(&successor).expect("the index names jobs that exist");
+            self.index.remove_job(&job);
+            job.waits_for.remove(&seq);
+            job.array_waits_for.remove(&seq);
+            self.index.add_job(&job);
+            self.jobs.insert(successor, job);
+        }
+    }
+}
+
+impl Job {
+    /// A task that gets a condition of its own for the first time.
+    pub(super) fn fresh_task(&self) -> Task {
+        Task {
+            place: Place::Pending { error: None },
+            holds: self.spec.holds,
+            attempts: 0,
+            since: self.submitted,
+            restarted: false,
+        }
+    }
+
+    /// The tasks with a condition of their own that lie in the ranges.
+    pub(super) fn tasks_in<'a>(&'a self, ranges: &'a [TaskRange]) -> impl Iterator<Item = TaskId> + 'a {
+        self.tasks.keys().copied().filter(|task| ranges.iter().any(|range| range.contains(*task)))
+    }
+
+    /// Keeps how a task ended, and forgets the oldest beyond [`ENDED_KEPT`].
+    pub(super) fn remember(&mut self, task: FinishedTask) {
+        self.ended.push_back(task);
+        if self.ended.len() > ENDED_KEPT {
+            self.ended.pop_front();
+        }
+    }
+}
+
+fn deleted(task: TaskId) -> FinishedTask {
+    FinishedTask { task, exit_status: 0, failed: Failed::NO, deleted: true, granted: Vec::new(), started: Wall(0) }
+}

@@ -1,0 +1,121 @@
+//! What events make of tasks that are given to hosts.
+
+use super::super::State;
+use super::super::job::{FinishedTask, Job, Place, Placement};
+use crate::event::{Event, Then};
+use proto::accounting::AccountingRecord;
+use proto::id::{PeName, TaskKey};
+use proto::job::Granted;
+use proto::time::Wall;
+use proto::usage::Failed;
+
+/// The exit status that keeps successors held (JOB-04).
+const APPLICATION_ERROR: u32 = 100;
+
+impl State {
+    /// # Panics
+    /// If the event is about something else, or cannot be true.
+    pub(super) fn apply_to_task(&mut self, event: &Event) {
+        match event {
+            Event::TaskPlaced { key, granted, pe } => self.place_task(*key, granted, pe.as_ref()),
+            Event::TaskStarted { key, at } => {
+                let placement = self.placement_mut(*key);
+                assert!(placement.started.is_none(), "an attempt starts once");
+                placement.started = Some(*at);
+            }
+            Event::TaskEnded { key, record, then } => self.end_task(*key, record.as_deref(), then),
+            Event::TaskDeletionRequested { key } => self.placement_mut(*key).deleting = true,
+            Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
+            Event::TaskSuspended { key, suspended } => {
+                let placement = self.placement_mut(*key);
+                placement.suspended = *suspended;
+                placement.was_suspended |= *suspended;
+            }
+            Event::TaskThresholdSuspended { key, suspended } => {
+                let placement = self.placement_mut(*key);
+                placement.suspended_by_threshold = *suspended;
+                placement.was_suspended |= *suspended;
+            }
+            other => unreachable!("not an event of a task: {other:?}"),
+        }
+    }
+
+    /// The attempt an event is about.
+    fn placement_mut(&mut self, key: TaskKey) -> &mut Placement {
+        let task = self.job_mut(key.seq).tasks.get_mut(&key.task).expect("an event names a task that is on a host");
+        let placement = task.place.placement_mut().expect("an event names a task that is on a host");
+        assert_eq!(placement.key, key, "an event names the present attempt");
+        placement
+    }
+
+    fn place_task(&mut self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>) {
+        assert!(key.cell == self.cell && !granted.is_empty(), "a task is placed in its cell on at least one slot");
+        let now = self.now;
+        let job = self.jobs.get_mut(&key.seq).expect("an event names a job that is not finished");
+        let fresh = job.untouched.take(key.task);
+        let mut task = if fresh { job.fresh_task() } else { job.tasks.remove(&key.task).expect("a placed task exists") };
+        assert_eq!(task.place, Place::Pending { error: None }, "only a pending task without error is placed");
+        task.attempts += 1;
+        assert_eq!(task.attempts, key.attempt, "attempts are counted");
+        let placement = Placement {
+            key,
+            granted: granted.to_vec(),
+            pe: pe.cloned(),
+            placed: now.wall,
+            placed_tick: now.tick,
+            started: None,
+            deleting: false,
+            rescheduling: false,
+            suspended: false,
+            suspended_by_threshold: false,
+            was_suspended: false,
+        };
+        self.index.add_placement(&placement);
+        self.ledger.book(&self.config, &job.spec, key, granted, pe, now.tick);
+        task.place = Place::OnHost(placement);
+        job.active += 1;
+        job.tasks.insert(key.task, task);
+    }
+
+    fn end_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, then: &Then) {
+        let placement = self.placement_mut(key).clone();
+        assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
+        self.index.remove_placement(&placement);
+        assert!(self.ledger.release(key), "a placed task is booked");
+        let now = self.now.wall;
+        let job = self.job_mut(key.seq);
+        job.active -= 1;
+        job.failed |= record.is_some_and(|record| record.exit_status == APPLICATION_ERROR);
+        if *then == Then::Done {
+            job.tasks.remove(&key.task);
+            job.remember(finished(placement, record));
+        } else {
+            job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
+        }
+    }
+}
+
+impl Job {
+    fn wait_again(&mut self, key: TaskKey, ran: bool, now: Wall, then: &Then) {
+        let task = self.tasks.get_mut(&key.task).expect("it was on a host just now");
+        let error = match then {
+            Then::Done | Then::Requeued => None,
+            Then::Error { reason } => Some(reason.clone()),
+        };
+        task.restarted |= ran && error.is_none();
+        task.since = now;
+        task.place = Place::Pending { error };
+    }
+}
+
+fn finished(placement: Placement, record: Option<&AccountingRecord>) -> FinishedTask {
+    let Placement { key, granted, started, .. } = placement;
+    FinishedTask {
+        task: key.task,
+        exit_status: record.map_or(0, |record| record.exit_status),
+        failed: record.map_or(Failed::NO, |record| record.failed),
+        deleted: started.is_none() && record.is_none_or(|record| record.started == Wall(0)),
+        granted,
+        started: record.map(|record| record.started).or(started).unwrap_or(Wall(0)),
+    }
+}

@@ -1,0 +1,41 @@
+//! The invariants of a state, asserted.
+
+use super::State;
+use super::index::Index;
+use super::job::Job;
+use proto::id::TaskKey;
+use std::collections::BTreeSet;
+
+impl State {
+    /// Asserts every invariant. It walks over everything: for tests, for `gridwright-master check`, and after a restore.
+    ///
+    /// A job without tasks is allowed only between the end of its last task and its `JobFinished`, which one input brings
+    /// together: call it between inputs.
+    ///
+    /// # Panics
+    /// If an invariant does not hold.
+    pub fn check(&self) {
+        assert_eq!(self.by_number.len(), self.jobs.len(), "every job has one number");
+        for (seq, job) in &self.jobs {
+            assert_eq!(self.by_number.get(&job.number), Some(seq), "the number of job {} leads to it", job.number);
+            assert!(!job.is_empty(), "job {} has no task left", job.number);
+            self.check_job(job);
+        }
+        let placed: BTreeSet<TaskKey> =
+            self.jobs.values().flat_map(Job::placements).map(|(_, placement)| placement.key).collect();
+        assert!(self.ledger.keys().eq(placed), "exactly the placed tasks are booked");
+        self.ledger.check();
+        assert_eq!(self.index, Index::of(self), "the index is what follows from the state");
+    }
+
+    fn check_job(&self, job: &Job) {
+        assert_eq!(job.active as usize, job.placements().count(), "the active tasks of job {} are counted", job.number);
+        for (id, task) in &job.tasks {
+            assert!(!job.untouched.contains(*id), "task {} is in one place", job.task_name(*id));
+            let attempt = task.place.placement().map_or(task.attempts, |placement| placement.key.attempt);
+            assert_eq!(attempt, task.attempts, "the attempts of {} are counted", job.task_name(*id));
+        }
+        let waits = job.waits_for.union(&job.array_waits_for);
+        assert!(waits.into_iter().all(|seq| *seq < self.last_submit), "job {} waits for earlier jobs", job.number);
+    }
+}

@@ -1,0 +1,146 @@
+//! Whether a pending task may be started at all, before any resource is looked at (SCH-06).
+//!
+//! One pure function for the scheduler, which skips what is not eligible, and for the check of its orders, so that they never
+//! disagree. Access, requests and capacities are deliberately not asked here: see [`crate::matching`].
+
+use super::State;
+use super::job::{Job, Place};
+use proto::id::{JobNumber, SubmitSeq, TaskId};
+use proto::request::TaskRange;
+use proto::time::Wall;
+use std::fmt;
+
+/// Why a task may not be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ineligible {
+    /// It left, or it is on a host already.
+    NotPending,
+    /// A person holds it.
+    Held,
+    /// It is in error.
+    Error,
+    /// It waits for these jobs, or for tasks of them (`-hold_jid`, `-hold_jid_ad`).
+    WaitsFor(Vec<SubmitSeq>),
+    /// Its start time has not come (`-a`).
+    StartTime(Wall),
+    /// As many tasks of the job as `-tc` allows are on hosts.
+    TaskConcurrency(u32),
+    /// As many tasks of the job as `max_aj_instances` allows are on hosts.
+    ArrayInstances(u32),
+}
+
+impl Ineligible {
+    /// The reason in words, with the numbers of the jobs that are waited for.
+    pub fn text(&self, state: &State) -> String {
+        match self {
+            Ineligible::WaitsFor(jobs) => {
+                let numbers: Vec<String> = jobs.iter().filter_map(|seq| Some(number_of(state, *seq)?.to_string())).collect();
+                format!("it waits for job {}", numbers.join(", "))
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+fn number_of(state: &State, seq: SubmitSeq) -> Option<JobNumber> {
+    let running = state.jobs.get(&seq).map(|job| job.number);
+    running.or_else(|| state.finished.iter().find(|job| job.seq == seq).map(|job| job.number))
+}
+
+impl fmt::Display for Ineligible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ineligible::NotPending => f.write_str("it is not pending"),
+            Ineligible::Held => f.write_str("it is held"),
+            Ineligible::Error => f.write_str("it is in error"),
+            Ineligible::WaitsFor(jobs) => write!(f, "it waits for {} other jobs", jobs.len()),
+            Ineligible::StartTime(_) => f.write_str("its start time has not come"),
+            Ineligible::TaskConcurrency(limit) => write!(f, "{limit} of its tasks run, as many as -tc allows"),
+            Ineligible::ArrayInstances(limit) => write!(f, "{limit} of its tasks run, as many as max_aj_instances allows"),
+        }
+    }
+}
+
+/// Whether a task of a job may be started now.
+///
+/// # Errors
+/// With the first reason why not.
+pub fn eligible(state: &State, job: &Job, task: TaskId, now: Wall) -> Result<(), Ineligible> {
+    task_eligible(job, task)?;
+    job_eligible(state, job, now)?;
+    array_dependency(state, job, task)
+}
+
+/// Whether any task of a job may be started now: what all of its tasks share.
+///
+/// # Errors
+/// With the first reason why not.
+pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), Ineligible> {
+    if !job.waits_for.is_empty() {
+        return Err(Ineligible::WaitsFor(job.waits_for.iter().copied().collect()));
+    }
+    if let Some(at) = job.spec.start_after.filter(|at| *at > now) {
+        return Err(Ineligible::StartTime(at));
+    }
+    if let Some(limit) = job.spec.task_concurrency.filter(|limit| *limit > 0 && job.active >= *limit) {
+        return Err(Ineligible::TaskConcurrency(limit));
+    }
+    let instances = state.config.settings.max_aj_instances;
+    if job.spec.array.is_some() && instances > 0 && job.active >= instances {
+        return Err(Ineligible::ArrayInstances(instances));
+    }
+    Ok(())
+}
+
+/// The tasks of a job that may be started now, rising, without the limits on how many run at a time.
+///
+/// Lazy: the first tasks of a large array are found without looking at the rest, unless array dependencies hold them.
+pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job) -> impl Iterator<Item = TaskId> + 'a {
+    let fresh = job.untouched.iter().take_while(|_| !job.spec.holds.any());
+    let known = job.tasks.keys().copied().filter(|task| task_eligible(job, *task).is_ok());
+    merged(fresh, known).filter(move |task| array_dependency(state, job, *task).is_ok())
+}
+
+/// Two rising sequences as one.
+fn merged(left: impl Iterator<Item = TaskId>, right: impl Iterator<Item = TaskId>) -> impl Iterator<Item = TaskId> {
+    let (mut left, mut right) = (left.peekable(), right.peekable());
+    std::iter::from_fn(move || match (left.peek(), right.peek()) {
+        (Some(a), Some(b)) if a > b => right.next(),
+        (Some(_), Some(_) | None) => left.next(),
+        (None, Some(_) | None) => right.next(),
+    })
+}
+
+/// What the task itself says.
+fn task_eligible(job: &Job, task: TaskId) -> Result<(), Ineligible> {
+    let holds = match job.tasks.get(&task) {
+        None if job.untouched.contains(task) => job.spec.holds,
+        None => return Err(Ineligible::NotPending),
+        Some(state) => match &state.place {
+            Place::OnHost(_) => return Err(Ineligible::NotPending),
+            Place::Pending { error: Some(_) } => return Err(Ineligible::Error),
+            Place::Pending { error: None } => state.holds,
+        },
+    };
+    if holds.any() { Err(Ineligible::Held) } else { Ok(()) }
+}
+
+/// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its own (JOB-05).
+fn array_dependency(state: &State, job: &Job, task: TaskId) -> Result<(), Ineligible> {
+    let waits = |other: &SubmitSeq| state.jobs.get(other).is_some_and(|other| blocks(other, job, task));
+    let blocking: Vec<SubmitSeq> = job.array_waits_for.iter().copied().filter(waits).collect();
+    if blocking.is_empty() { Ok(()) } else { Err(Ineligible::WaitsFor(blocking)) }
+}
+
+fn blocks(other: &Job, job: &Job, task: TaskId) -> bool {
+    let (Some(theirs), Some(ours)) = (other.spec.array, job.spec.array) else { return !other.is_empty() };
+    counterparts(theirs, ours, task).any(|task| other.has_task(task))
+}
+
+/// The tasks of `theirs` that cover part of what `task` of `ours` covers: itself up to the next step.
+fn counterparts(theirs: TaskRange, ours: TaskRange, task: TaskId) -> impl Iterator<Item = TaskId> {
+    let low = task.0.saturating_sub(theirs.step() - 1).max(theirs.first());
+    let high = (task.0 + (ours.step() - 1)).min(theirs.last());
+    let offset = (low - theirs.first()).next_multiple_of(theirs.step());
+    (theirs.first() + offset..=high).step_by(theirs.step() as usize).map(TaskId)
+}

@@ -1,0 +1,122 @@
+//! Ways to find things in a [`State`] without walking over it. Everything here follows from the rest of the state.
+
+use super::State;
+use super::job::{Job, Placement};
+use proto::id::{HostName, RequestId, SubmitSeq, TaskKey, UserName};
+use proto::time::Wall;
+use proto::wire::client::Reply;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Derived ways into a state; empty sets are not kept, so that equal states have equal indexes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Index {
+    by_owner: BTreeMap<UserName, BTreeSet<SubmitSeq>>,
+    on_host: BTreeMap<HostName, BTreeSet<TaskKey>>,
+    successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
+    start_times: BTreeSet<(Wall, SubmitSeq)>,
+    answers: BTreeMap<RequestId, Arc<Reply>>,
+}
+
+impl Index {
+    /// The index of a state, made anew.
+    pub fn of(state: &State) -> Self {
+        let mut index = Self::default();
+        for job in state.jobs.values() {
+            index.add_job(job);
+            job.placements().for_each(|(_, placement)| index.add_placement(placement));
+        }
+        for (id, reply) in &state.answers {
+            index.answers.insert(*id, reply.clone());
+        }
+        index
+    }
+
+    /// The jobs of a user, oldest first.
+    pub fn jobs_of<'a>(&'a self, user: &UserName) -> impl Iterator<Item = SubmitSeq> + use<'a> {
+        self.by_owner.get(user).into_iter().flatten().copied()
+    }
+
+    /// How many jobs a user has.
+    pub fn job_count(&self, user: &UserName) -> usize {
+        self.by_owner.get(user).map_or(0, BTreeSet::len)
+    }
+
+    /// Everybody who has jobs.
+    pub fn owners(&self) -> impl Iterator<Item = &UserName> {
+        self.by_owner.keys()
+    }
+
+    /// The attempts that have slots on a host, oldest job first.
+    pub fn on_host<'a>(&'a self, host: &HostName) -> impl Iterator<Item = TaskKey> + use<'a> {
+        self.on_host.get(host).into_iter().flatten().copied()
+    }
+
+    /// The jobs that wait for a job or for tasks of it.
+    pub fn successors(&self, job: SubmitSeq) -> impl Iterator<Item = SubmitSeq> + '_ {
+        self.successors.get(&job).into_iter().flatten().copied()
+    }
+
+    /// The first start time (`-a`) after `now`.
+    pub fn next_start(&self, now: Wall) -> Option<Wall> {
+        self.start_times.range((Wall(now.0.saturating_add(1)), SubmitSeq(0))..).next().map(|(at, _)| *at)
+    }
+
+    /// The jobs with this start time, oldest first.
+    pub fn starting_at(&self, at: Wall) -> impl Iterator<Item = SubmitSeq> + '_ {
+        self.start_times.range((at, SubmitSeq(0))..=(at, SubmitSeq(u64::MAX))).map(|(_, seq)| *seq)
+    }
+
+    /// The answer that a request got.
+    pub fn answer(&self, id: RequestId) -> Option<&Arc<Reply>> {
+        self.answers.get(&id)
+    }
+
+    pub(super) fn add_job(&mut self, job: &Job) {
+        self.by_owner.entry(job.spec.owner.user.clone()).or_default().insert(job.seq);
+        for predecessor in job.waits_for.union(&job.array_waits_for) {
+            self.successors.entry(*predecessor).or_default().insert(job.seq);
+        }
+        self.start_times.extend(job.spec.start_after.map(|at| (at, job.seq)));
+    }
+
+    pub(super) fn remove_job(&mut self, job: &Job) {
+        remove(&mut self.by_owner, &job.spec.owner.user, &job.seq);
+        for predecessor in job.waits_for.union(&job.array_waits_for) {
+            remove(&mut self.successors, predecessor, &job.seq);
+        }
+        if let Some(at) = job.spec.start_after {
+            self.start_times.remove(&(at, job.seq));
+        }
+    }
+
+    pub(super) fn add_placement(&mut self, placement: &Placement) {
+        for granted in &placement.granted {
+            self.on_host.entry(granted.instance.host.clone()).or_default().insert(placement.key);
+        }
+    }
+
+    pub(super) fn remove_placement(&mut self, placement: &Placement) {
+        for granted in &placement.granted {
+            remove(&mut self.on_host, &granted.instance.host, &placement.key);
+        }
+    }
+
+    pub(super) fn add_answer(&mut self, id: RequestId, reply: Arc<Reply>) {
+        self.answers.insert(id, reply);
+    }
+
+    pub(super) fn remove_answer(&mut self, id: RequestId) {
+        self.answers.remove(&id);
+    }
+}
+
+/// Takes a value out of the set of a key, and the set with its last value.
+fn remove<K: Ord, V: Ord>(sets: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(value);
+        if set.is_empty() {
+            sets.remove(key);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Sets of tasks of one array job, kept as runs: a million pending tasks cost one entry.
+//!
+//! All tasks of a job lie on one lattice (`-t first-last:step`), so a set holds the lattice and runs of places on it. That
+//! makes equal sets equal values, and a step costs nothing.
+
+#[cfg(test)]
+mod tests;
+
+use proto::id::TaskId;
+use proto::request::TaskRange;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A set of tasks on the lattice of one job.
+///
+/// Invariants: runs are not empty, neither overlap nor touch, lie on the lattice; `count` is their sum. Every operation on one
+/// task takes time logarithmic in the number of runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct TaskRanges {
+    first: u32,
+    step: u32,
+    places: u32,
+    runs: BTreeMap<u32, u32>,
+    count: u32,
+}
+
+impl TaskRanges {
+    /// All tasks of a job; none for a job that is no array, whose one task is 1.
+    pub fn all(array: Option<TaskRange>) -> Self {
+        let mut set = Self::none(array);
+        set.runs.insert(0, set.places - 1);
+        set.count = set.places;
+        set
+    }
+
+    /// No task of a job.
+    pub fn none(array: Option<TaskRange>) -> Self {
+        let (first, step, places) = array.map_or((1, 1, 1), |range| (range.first(), range.step(), range.count()));
+        Self { first, step, places, runs: BTreeMap::new(), count: 0 }
+    }
+
+    /// How many tasks are in the set.
+    pub fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether no task is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The lowest task in the set.
+    pub fn first(&self) -> Option<TaskId> {
+        self.runs.first_key_value().map(|(from, _)| self.task(*from))
+    }
+
+    /// Whether the task is in the set.
+    pub fn contains(&self, task: TaskId) -> bool {
+        self.place(task).is_some_and(|place| self.run_of(place).is_some())
+    }
+
+    /// Every task in the set, rising.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = TaskId> + '_ {
+        self.runs.iter().flat_map(|(from, to)| *from..=*to).map(|place| self.task(place))
+    }
+
+    /// The set as ranges, rising: what events, rows and messages carry.
+    pub fn ranges(&self) -> Vec<TaskRange> {
+        self.runs.iter().map(|(from, to)| self.range(*from, *to)).collect()
+    }
+
+    /// Adds a task; false if it was there.
+    ///
+    /// # Panics
+    /// If the task is not on the lattice of the job.
+    pub fn insert(&mut self, task: TaskId) -> bool {
+        let place = self.place(task).expect("only tasks of the job are put into its sets");
+        if self.run_of(place).is_some() {
+            return false;
+        }
+        let before = place.checked_sub(1).and_then(|left| self.run_of(left));
+        let after = self.runs.get(&(place + 1)).copied();
+        let from = before.map_or(place, |(from, _)| from);
+        if after.is_some() {
+            self.runs.remove(&(place + 1));
+        }
+        self.runs.insert(from, after.unwrap_or(place));
+        self.count += 1;
+        true
+    }
+
+    /// Takes a task out; false if it was not there.
+    pub fn take(&mut self, task: TaskId) -> bool {
+        match self.place(task) {
+            Some(place) => self.cut(place, place) == 1,
+            None => false,
+        }
+    }
+
+    /// Takes every task of the ranges out and says how many were there. Time follows the runs, not the tasks, where steps agree.
+    pub fn take_ranges(&mut self, ranges: &[TaskRange]) -> u32 {
+        let taken = self.intersection(ranges);
+        for (from, to) in &taken.runs {
+            self.cut(*from, *to);
+        }
+        taken.count
+    }
+
+    /// The tasks that are both in the set and in one of the ranges.
+    pub fn intersection(&self, ranges: &[TaskRange]) -> TaskRanges {
+        let mut both = Self { runs: BTreeMap::new(), count: 0, ..*self };
+        for range in ranges {
+            if self.step.is_multiple_of(range.step()) && (range.step() == 1 || range.contains(TaskId(self.first))) {
+                self.meet_run(*range, &mut both);
+            } else {
+                self.iter().filter(|task| range.contains(*task)).for_each(|task| {
+                    both.insert(task);
+                });
+            }
+        }
+        both
+    }
+
+    /// Adds what the set shares with a range that holds every place between its ends.
+    fn meet_run(&self, range: TaskRange, both: &mut TaskRanges) {
+        let Some((low, high)) = self.places_between(range.first(), range.last()) else { return };
+        let start = self.run_of(low).map_or(low, |(from, _)| from);
+        for (from, to) in self.runs.range(start..=high) {
+            let (from, to) = ((*from).max(low), (*to).min(high));
+            if from <= to {
+                both.fill(from, to);
+            }
+        }
+    }
+
+    /// The lattice places whose tasks lie between two numbers.
+    fn places_between(&self, first: u32, last: u32) -> Option<(u32, u32)> {
+        let low = first.saturating_sub(self.first).div_ceil(self.step);
+        let high = (last.checked_sub(self.first)? / self.step).min(self.places - 1);
+        (low <= high).then_some((low, high))
+    }
+
+    /// Adds a run of places.
+    fn fill(&mut self, from: u32, to: u32) {
+        self.cut(from, to);
+        let left = from.checked_sub(1).and_then(|left| self.run_of(left)).map_or(from, |(start, _)| start);
+        let right = self.runs.remove(&(to + 1)).unwrap_or(to);
+        self.runs.insert(left, right);
+        self.count += to - from + 1;
+    }
+
+    /// Removes a run of places and says how many of them were in the set.
+    fn cut(&mut self, from: u32, to: u32) -> u32 {
+        let start = self.run_of(from).map_or(from, |(start, _)| start);
+        let hit: Vec<(u32, u32)> = self.runs.range(start..=to).map(|(a, b)| (*a, *b)).collect();
+        let mut removed = 0;
+        for (a, b) in hit {
+            self.runs.remove(&a);
+            if a < from {
+                self.runs.insert(a, from - 1);
+            }
+            if to < b {
+                self.runs.insert(to + 1, b);
+            }
+            removed += b.min(to) - a.max(from) + 1;
+        }
+        self.count -= removed;
+        removed
+    }
+
+    /// The run that holds a place.
+    fn run_of(&self, place: u32) -> Option<(u32, u32)> {
+        let (from, to) = self.runs.range(..=place).next_back()?;
+        (place <= *to).then_some((*from, *to))
+    }
+
+    fn place(&self, task: TaskId) -> Option<u32> {
+        let distance = task.0.checked_sub(self.first)?;
+        (distance.is_multiple_of(self.step) && distance / self.step < self.places).then(|| distance / self.step)
+    }
+
+    fn task(&self, place: u32) -> TaskId {
+        TaskId(self.first + place * self.step)
+    }
+
+    fn range(&self, from: u32, to: u32) -> TaskRange {
+        let step = if from == to { 1 } else { self.step };
+        TaskRange::new(self.task(from).0, self.task(to).0, step).expect("the lattice came from a valid range")
+    }
+}
+
+/// The form in which a set is stored: the lattice, then the runs.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    lattice: TaskRange,
+    runs: Vec<(u32, u32)>,
+}
+
+impl From<TaskRanges> for Stored {
+    fn from(set: TaskRanges) -> Stored {
+        let last = set.first + (set.places - 1) * set.step;
+        let lattice = TaskRange::new(set.first, last, set.step).expect("the lattice came from a valid range");
+        Stored { lattice, runs: set.runs.into_iter().collect() }
+    }
+}
+
+impl TryFrom<Stored> for TaskRanges {
+    type Error = BadRuns;
+
+    fn try_from(stored: Stored) -> Result<TaskRanges, BadRuns> {
+        let mut set = TaskRanges::none(Some(stored.lattice));
+        for (from, to) in stored.runs {
+            let apart = set.runs.last_key_value().is_none_or(|(_, last)| *last < from.saturating_sub(1));
+            if from > to || to >= set.places || !apart {
+                return Err(BadRuns);
+            }
+            set.fill(from, to);
+        }
+        Ok(set)
+    }
+}
+
+/// Stored runs that overlap, touch or leave the job's range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("runs of tasks overlap or leave the range of their job")]
+pub struct BadRuns;
