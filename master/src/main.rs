@@ -1,3 +1,127 @@
-//! The master daemon of a cell.
+//! The master daemon of a cell: a tokio shell around the deciding core (DESIGN sections 1 to 3).
+//!
+//! [`run`] puts the parts together. The core thread is in [`driver`], the readers in [`query`] and [`scheduler`], what faces the
+//! outside in [`server`], what is kept in [`store`]. Which file of the state directory holds what is in [`layout`].
 
-fn main() {}
+mod accounting_file;
+mod args;
+mod check;
+mod clock;
+mod config;
+mod connections;
+mod driver;
+mod init;
+mod issuer;
+mod layout;
+mod lock;
+mod notify;
+mod pending;
+mod query;
+mod replay;
+mod run;
+mod scheduler;
+mod server;
+mod store;
+#[cfg(test)]
+mod testing;
+mod tickets;
+
+use args::{Action, RunOptions};
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+/// The command line is wrong.
+const EXIT_USAGE: u8 = 2;
+
+/// Another master runs in the directory.
+const EXIT_RUNNING: u8 = 3;
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args_os().skip(1)) {
+        Ok(action) => act(action),
+        Err(message) => {
+            eprintln!("gridwright-master: {message}\n  fix: see gridwright-master --help");
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}
+
+fn act(action: Action) -> ExitCode {
+    match action {
+        Action::Help => print!("{}", args::HELP),
+        Action::Version => println!("gridwright-master {}", env!("CARGO_PKG_VERSION")),
+        Action::Init(plan) => match init::init(&plan) {
+            Ok(cell) => println!("cell {:016x} created in {}", cell.0, plan.dir.display()),
+            Err(error) => return fail(&error),
+        },
+        Action::Check { dir } => match check::check(&dir) {
+            Ok(report) => print!("{report}"),
+            Err(error) => return fail(&error),
+        },
+        Action::Run(options) => return run_master(&options),
+    }
+    ExitCode::SUCCESS
+}
+
+fn run_master(options: &RunOptions) -> ExitCode {
+    if options.daemon {
+        // Fails only for who leads a session already.
+        let _ = nix::unistd::setsid();
+    }
+    if let Err(error) = start_log(options) {
+        eprintln!("gridwright-master: cannot open the log: {error}");
+        return ExitCode::FAILURE;
+    }
+    abort_on_panic();
+    match run::run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{}", error_chain(&error));
+            match error {
+                run::RunError::Lock(lock::LockError::Held { .. }) => ExitCode::from(EXIT_RUNNING),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+/// Log lines go to standard error, or to the cell's directory.
+fn start_log(options: &RunOptions) -> std::io::Result<()> {
+    let filter = EnvFilter::try_from_env("GRIDWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_target(false);
+    if options.log_file {
+        let path = options.dir.join("log/master.log");
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+        log.with_writer(std::sync::Mutex::new(file)).init();
+    } else {
+        log.with_writer(std::io::stderr).init();
+    }
+    Ok(())
+}
+
+/// A bug in one thread ends the process before anything wrong is durable: the log and the agents bring everything back.
+fn abort_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        tracing::error!("{info}");
+        report(info);
+        std::process::abort();
+    }));
+}
+
+fn fail(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("gridwright-master: {}", error_chain(error));
+    ExitCode::FAILURE
+}
+
+/// An error with its causes, in one line.
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,187 @@
+//! The command line of `gridwright-master`.
+
+use crate::init::{self, DEFAULT_PORT, OwnerUids, Plan};
+use lexopt::prelude::*;
+use proto::id::{HostName, UserName};
+use std::path::PathBuf;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+gridwright-master: the master of a Gridwright cell
+
+usage: gridwright-master init --dir DIR [--port PORT] [--slots N] [--host NAME] [--owner-uids MASTER,AGENT,SENSOR]
+       gridwright-master run --dir DIR [--daemon] [--log-file]
+       gridwright-master check --dir DIR
+
+init    makes a new cell in DIR
+run     runs the master; SIGTERM ends it
+check   replays the log of DIR, which may be a copy, and says what it found; changes nothing
+
+  --dir DIR        state directory of the cell
+  --port PORT      UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444)
+  --slots N        slots of all.q on each host (default: processors of this machine)
+  --host NAME      name of this host (default: as hostname says, up to the first dot)
+  --owner-uids M,A,S  give the files of a new cell to these user ids (root only)
+  --daemon         be the leader of a session of its own
+  --log-file       log to DIR/log/master.log instead of standard error
+
+environment: GRIDWRIGHT_LOG sets the level: error, warn, info (default), debug, trace
+exit codes: 0 done; 1 it failed, the message says why; 2 wrong command line; 3 a master is running already
+";
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Print the help.
+    Help,
+    /// Print the version.
+    Version,
+    /// Make a cell.
+    Init(Plan),
+    /// Run the master.
+    Run(RunOptions),
+    /// Replay the log.
+    Check {
+        /// The state directory.
+        dir: PathBuf,
+    },
+}
+
+/// How the master is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// The state directory.
+    pub dir: PathBuf,
+    /// Whether to lead a session of its own.
+    pub daemon: bool,
+    /// Whether to log to the cell's directory.
+    pub log_file: bool,
+}
+
+/// The options of all subcommands, as far as they were given.
+#[derive(Default)]
+struct Given {
+    dir: Option<PathBuf>,
+    port: Option<u16>,
+    slots: Option<u32>,
+    host: Option<HostName>,
+    owners: Option<OwnerUids>,
+    daemon: bool,
+    log_file: bool,
+}
+
+/// Reads the command line.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Action, String> {
+    let mut parser = lexopt::Parser::from_args(args);
+    let subcommand = match parser.next().map_err(text)? {
+        Some(Value(word)) => word.string().map_err(text)?,
+        Some(Long("help") | Short('h')) | None => return Ok(Action::Help),
+        Some(Long("version") | Short('V')) => return Ok(Action::Version),
+        Some(other) => return Err(other.unexpected().to_string()),
+    };
+    let allowed: &[&str] = match subcommand.as_str() {
+        "init" => &["dir", "port", "slots", "host", "owner-uids"],
+        "run" => &["dir", "daemon", "log-file"],
+        "check" => &["dir"],
+        other => return Err(format!("no subcommand {other:?}: init, run or check")),
+    };
+    let Some(given) = options(&mut parser, allowed)? else { return Ok(Action::Help) };
+    let dir = given.dir.clone().ok_or("--dir DIR is missing")?;
+    let dir = std::path::absolute(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    Ok(match subcommand.as_str() {
+        "init" => Action::Init(plan(given, dir)?),
+        "run" => Action::Run(RunOptions { dir, daemon: given.daemon, log_file: given.log_file }),
+        _ => Action::Check { dir },
+    })
+}
+
+fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Given>, String> {
+    let mut given = Given::default();
+    while let Some(option) = parser.next().map_err(text)? {
+        let name = match &option {
+            Long("help") | Short('h') => return Ok(None),
+            Long(name) if allowed.contains(name) => (*name).to_owned(),
+            Long(_) | Short(_) | Value(_) => return Err(option.unexpected().to_string()),
+        };
+        match name.as_str() {
+            "dir" => given.dir = Some(parser.value().map_err(text)?.into()),
+            "port" => given.port = Some(parser.value().and_then(|value| value.parse()).map_err(text)?),
+            "slots" => given.slots = Some(parser.value().and_then(|value| value.parse()).map_err(text)?),
+            "host" => {
+                let name = parser.value().and_then(|value| value.string()).map_err(text)?;
+                given.host = Some(proto::hostgroup::host_name(&name).map_err(|_| format!("{name:?} is not a host name"))?);
+            }
+            "owner-uids" => given.owners = Some(parser.value().and_then(|value| value.string()).map_err(text)?.parse()?),
+            "daemon" => given.daemon = true,
+            _ => given.log_file = true,
+        }
+    }
+    Ok(Some(given))
+}
+
+fn plan(given: Given, dir: PathBuf) -> Result<Plan, String> {
+    Ok(Plan {
+        dir,
+        port: given.port.map_or_else(port_of_environment, Ok)?,
+        slots: given.slots.unwrap_or_else(init::processors),
+        host: given.host.unwrap_or_else(init::this_host),
+        user: this_user(),
+        owners: given.owners,
+    })
+}
+
+fn port_of_environment() -> Result<u16, String> {
+    match std::env::var("SGE_QMASTER_PORT") {
+        Ok(port) if !port.is_empty() => port.parse().map_err(|_| format!("SGE_QMASTER_PORT is {port:?}, no port")),
+        Ok(_) | Err(_) => Ok(DEFAULT_PORT),
+    }
+}
+
+fn this_user() -> UserName {
+    let uid = nix::unistd::getuid();
+    let user = nix::unistd::User::from_uid(uid).ok().flatten();
+    UserName::from(user.map_or_else(|| uid.to_string(), |user| user.name))
+}
+
+fn text(error: lexopt::Error) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str) -> Result<Action, String> {
+        parse(line.split_whitespace().map(Into::into))
+    }
+
+    #[test]
+    fn subcommands_and_options_are_read() {
+        let run = RunOptions { dir: "/d".into(), daemon: true, log_file: false };
+        assert_eq!(check("run --dir /d --daemon"), Ok(Action::Run(run)));
+        assert_eq!(check("check --dir=/d"), Ok(Action::Check { dir: "/d".into() }));
+        assert_eq!(check("--help"), Ok(Action::Help));
+        let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1 --owner-uids 1,2,3") else {
+            panic!("init is read")
+        };
+        assert_eq!((plan.port, plan.slots, plan.host.as_str()), (7000, 3, "node1"));
+        assert_eq!(plan.owners, Some(OwnerUids { master: 1, agent: 2, sensor: 3 }));
+    }
+
+    #[test]
+    fn wrong_command_lines_are_refused() {
+        for (line, expected) in [
+            ("fly", "no subcommand \"fly\""),
+            ("run", "--dir DIR is missing"),
+            ("run --dir /d --slots 3", "invalid option '--slots'"),
+            ("init --dir /d --port 70000", "cannot parse argument"),
+            ("init --dir /d --owner-uids 1,2", "\"1,2\" is not MASTER,AGENT,SENSOR"),
+        ] {
+            let message = check(line).unwrap_err();
+            assert!(message.starts_with(expected), "{line}: {message}");
+        }
+    }
+}

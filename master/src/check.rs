@@ -1,0 +1,41 @@
+//! `gridwright-master check`: replays a log, best a copy of one, before a new version is trusted with it.
+
+use crate::layout::Layout;
+use crate::replay::{Replayed, replay, replay_all};
+use crate::store::{Store, StoreError};
+use std::path::Path;
+
+/// Replays the log twice, from the newest snapshot and from the first event, and says what was found.
+///
+/// # Errors
+/// An event that this version cannot read: see [`StoreError`].
+pub fn check(dir: &Path) -> Result<String, StoreError> {
+    let store = Store::open_to_read(&Layout::new(dir).database())?;
+    let Replayed { state, snapshot, events, passed_over } = replay(&store)?;
+    let mut report = String::new();
+    for line in &passed_over {
+        report.push_str(&format!("passed over: {line}\n"));
+    }
+    report.push_str(&format!(
+        "cell {:016x}: {} events replayed behind the snapshot after event {}, the last is event {}\n",
+        state.cell.0, events, snapshot.0, state.last.0
+    ));
+    if snapshot.0 > 0 {
+        match replay_all(&store) {
+            Ok(whole) if whole.state == state => report.push_str("the whole log gives the same state\n"),
+            Ok(_) => report.push_str("WARNING: the whole log gives another state than the snapshot; report this\n"),
+            Err(StoreError::Gap { expected: 1, found }) => {
+                report.push_str(&format!("the log begins with event {found}: what came before was trimmed\n"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let tasks: u64 = state.jobs.values().map(|job| u64::from(job.untouched.len()) + job.tasks.len() as u64).sum();
+    report.push_str(&format!(
+        "{} jobs with {tasks} tasks, {} queue instances, {} hosts with certificates\n",
+        state.jobs.len(),
+        state.config.resolved.len(),
+        state.certificates.len()
+    ));
+    Ok(report)
+}

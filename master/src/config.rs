@@ -1,0 +1,231 @@
+//! `etc/cell.toml` and `etc/master.toml`: one table of keys that reads the files, refuses what it does not know, and
+//! writes their documentation.
+
+mod keys;
+#[cfg(test)]
+mod tests;
+
+pub use keys::{AGENT_KEYS, CELL_KEYS, Key, MASTER_KEYS};
+
+use keys::Form;
+use proto::id::{CellId, HostName};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+/// A configuration file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is missing or unreadable.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A line is not TOML, names no key, or has a value that the key cannot have.
+    #[error("{}:{line}: {what}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it, and what would be right.
+        what: String,
+    },
+    /// A key without a default is not in the file.
+    #[error("{}: the key {key} is missing", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: &'static str,
+    },
+}
+
+/// What all daemons of the cell agree on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellConfig {
+    /// The cell.
+    pub cell: CellId,
+    /// The master's host.
+    pub master_host: HostName,
+    /// The master's UDP port.
+    pub port: u16,
+}
+
+/// Settings of the master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MasterConfig {
+    /// The address that the master listens on.
+    pub listen: String,
+    /// Events after which a snapshot is written.
+    pub snapshot_events: u64,
+    /// Whether events older than the last but one snapshot are removed.
+    pub trim_log: bool,
+    /// Inputs that may wait for the core.
+    pub input_queue: usize,
+    /// Questions that may wait for the query thread.
+    pub query_queue: usize,
+    /// Messages that may wait for one agent.
+    pub agent_queue: usize,
+    /// Connections on the Unix socket.
+    pub clients: usize,
+    /// Requests of one client that may be under way.
+    pub client_requests: usize,
+    /// The largest request of a client in bytes.
+    pub client_frame_bytes: usize,
+    /// QUIC connections.
+    pub agents: usize,
+    /// Days for which a host's certificate is valid.
+    pub certificate_days: i64,
+}
+
+impl CellConfig {
+    /// Reads `etc/cell.toml`.
+    ///
+    /// # Errors
+    /// As [`ConfigError`].
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let values = Values::read(path, CELL_KEYS)?;
+        let cell = values.text("cell");
+        let number = u64::from_str_radix(&cell, 16);
+        Ok(Self {
+            cell: CellId(number.map_err(|_| values.refused("cell", "16 hexadecimal digits"))?),
+            master_host: HostName::new(&values.text("master_host")),
+            port: values.number("port")?,
+        })
+    }
+}
+
+impl MasterConfig {
+    /// Reads `etc/master.toml`.
+    ///
+    /// # Errors
+    /// As [`ConfigError`].
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let values = Values::read(path, MASTER_KEYS)?;
+        Ok(Self {
+            listen: values.text("listen"),
+            snapshot_events: values.number("snapshot_events")?,
+            trim_log: values.text("trim_log") == "true",
+            input_queue: values.number("input_queue")?,
+            query_queue: values.number("query_queue")?,
+            agent_queue: values.number("agent_queue")?,
+            clients: values.number("clients")?,
+            client_requests: values.number("client_requests")?,
+            client_frame_bytes: values.number("client_frame_bytes")?,
+            agents: values.number("agents")?,
+            certificate_days: values.number("certificate_days")?,
+        })
+    }
+}
+
+/// The text of a configuration file: every key with its meaning; those in `set` with that value, the others as a comment
+/// that shows the default.
+pub fn document(title: &str, keys: &[Key], set: &[(&str, String)]) -> String {
+    let mut text = format!("# {title}\n# A key that is not in this list is refused. A line that begins with # shows a default.\n");
+    for key in keys {
+        text.push('\n');
+        for line in key.doc.lines() {
+            text.push_str(&format!("# {line}\n"));
+        }
+        let value = set.iter().find(|(name, _)| *name == key.name).map(|(_, value)| value.as_str());
+        let shown = key.form.written(value.or(key.default).unwrap_or_default());
+        let comment = if value.is_some() { "" } else { "#" };
+        text.push_str(&format!("{comment}{} = {shown}\n", key.name));
+    }
+    text
+}
+
+/// The values of a file, defaults filled in; each as its text.
+struct Values<'a> {
+    path: &'a Path,
+    values: BTreeMap<&'static str, (String, usize)>,
+}
+
+impl<'a> Values<'a> {
+    fn read(path: &'a Path, keys: &[Key]) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+        let mut values = Self { path, values: BTreeMap::new() };
+        let table = DeTable::parse(&text).map_err(|error| {
+            let line = line_of(&text, error.span().map_or(0, |span| span.start));
+            ConfigError::Refused { path: path.to_owned(), line, what: error.message().to_owned() }
+        })?;
+        for (name, value) in table.get_ref() {
+            let line = line_of(&text, name.span().start);
+            values.take(keys, name.get_ref(), value.get_ref(), line)?;
+        }
+        values.fill_in(keys)?;
+        Ok(values)
+    }
+
+    /// Takes one line of the file.
+    fn take(&mut self, keys: &[Key], name: &str, value: &DeValue<'_>, line: usize) -> Result<(), ConfigError> {
+        let refuse = |what: String| ConfigError::Refused { path: self.path.to_owned(), line, what };
+        let Some(key) = keys.iter().find(|key| key.name == name) else {
+            let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+            return Err(refuse(format!("unknown key {name}; the keys of this file are {}", known.join(", "))));
+        };
+        let text = key.form.read(value).map_err(|expected| refuse(format!("{name} must be {expected}")))?;
+        self.values.insert(key.name, (text, line));
+        Ok(())
+    }
+
+    fn fill_in(&mut self, keys: &[Key]) -> Result<(), ConfigError> {
+        for key in keys {
+            if !self.values.contains_key(key.name) {
+                let missing = ConfigError::Missing { path: self.path.to_owned(), key: key.name };
+                let default = key.default.ok_or(missing)?;
+                self.values.insert(key.name, (default.to_owned(), 0));
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.values[name].0.clone()
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, ConfigError> {
+        self.text(name).parse().map_err(|_| self.refused(name, "a smaller number"))
+    }
+
+    fn refused(&self, name: &str, expected: &str) -> ConfigError {
+        let line = self.values[name].1;
+        ConfigError::Refused { path: self.path.to_owned(), line, what: format!("{name} must be {expected}") }
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|&&byte| byte == b'\n').count() + 1
+}
+
+impl Form {
+    /// The value as text.
+    fn read(&self, value: &DeValue<'_>) -> Result<String, String> {
+        match (self, value) {
+            (Form::Text, DeValue::String(text)) => Ok(text.to_string()),
+            (Form::Text, _) => Err("a text in quotes".to_owned()),
+            (Form::Flag, DeValue::Boolean(flag)) => Ok(flag.to_string()),
+            (Form::Flag, _) => Err("true or false".to_owned()),
+            (Form::Count { min, max }, DeValue::Integer(number)) => {
+                let number = i64::from_str_radix(number.as_str(), number.radix()).ok();
+                let inside = number.filter(|number| (*min..=*max).contains(number));
+                inside.map(|number| number.to_string()).ok_or_else(|| format!("a number from {min} to {max}"))
+            }
+            (Form::Count { min, max }, _) => Err(format!("a number from {min} to {max}")),
+        }
+    }
+
+    /// A value as it is written in a file.
+    fn written(&self, text: &str) -> String {
+        match self {
+            Form::Text => toml::Value::String(text.to_owned()).to_string(),
+            Form::Flag | Form::Count { .. } => text.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The agents that are connected, as the driver reaches them, and the certificates that are admitted.
+
+use master_core::effect::ConnectionId;
+use master_core::event::{Event, Record};
+use master_core::state::State;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
+use proto::wire::agent::{MasterMessage, MasterWelcome};
+use quic::{PeerIdentity, Serial, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use tokio::sync::mpsc;
+
+/// What goes to an agent.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// The answer to its hello.
+    Welcome(Box<MasterWelcome>),
+    /// A message of the control stream.
+    Message(Box<MasterMessage>),
+    /// The end of the connection, with the reason.
+    Close(Diagnostic),
+}
+
+/// One connected agent.
+#[derive(Debug)]
+struct Agent {
+    host: HostName,
+    outgoing: mpsc::Sender<Outgoing>,
+    /// Taken and dropped to end the connection of an agent that does not take its messages.
+    overrun: tokio::sync::oneshot::Sender<Diagnostic>,
+}
+
+/// Every connected agent.
+#[derive(Debug, Default)]
+pub struct Connections {
+    agents: Mutex<BTreeMap<ConnectionId, Agent>>,
+}
+
+/// The receiving ends of one agent's messages.
+pub struct Outbox {
+    /// What to send, in order.
+    pub outgoing: mpsc::Receiver<Outgoing>,
+    /// Resolves when the agent has fallen too far behind.
+    pub overrun: tokio::sync::oneshot::Receiver<Diagnostic>,
+}
+
+impl Connections {
+    /// Enters a connection; at most `limit` messages wait for it.
+    pub fn enter(&self, connection: ConnectionId, host: HostName, limit: usize) -> Outbox {
+        let (sender, receiver) = mpsc::channel(limit);
+        let (overrun, overrun_receiver) = tokio::sync::oneshot::channel();
+        self.agents().insert(connection, Agent { host, outgoing: sender, overrun });
+        Outbox { outgoing: receiver, overrun: overrun_receiver }
+    }
+
+    /// Removes a connection that has ended.
+    pub fn leave(&self, connection: ConnectionId) {
+        self.agents().remove(&connection);
+    }
+
+    /// Passes something on. An agent whose queue is full is cut off: it reconnects, and both sides compare their tasks.
+    pub fn send(&self, connection: ConnectionId, outgoing: Outgoing) {
+        let mut agents = self.agents();
+        let Some(agent) = agents.get(&connection) else { return };
+        let full = matches!(agent.outgoing.try_send(outgoing), Err(mpsc::error::TrySendError::Full(_)));
+        if full && let Some(agent) = agents.remove(&connection) {
+            let why = format!("{} messages wait for it", agent.outgoing.max_capacity());
+            let overload = Diagnostic::new(Code::Overloaded, format!("agent {} does not take its messages", agent.host))
+                .why(why)
+                .fix("it connects again by itself; agent_queue of etc/master.toml is the limit");
+            let _ = agent.overrun.send(overload);
+        }
+    }
+
+    /// Ends every connection of a host.
+    pub fn close_host(&self, host: &HostName, why: &Diagnostic) {
+        let of_host = |(connection, agent): (&ConnectionId, &Agent)| (agent.host == *host).then_some(*connection);
+        let connections: Vec<ConnectionId> = self.agents().iter().filter_map(of_host).collect();
+        for connection in connections {
+            self.send(connection, Outgoing::Close(why.clone()));
+        }
+    }
+
+    fn agents(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Agent>> {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The serials that the state admits, where the handshake can look them up without asking the core.
+#[derive(Debug, Default)]
+pub struct Admitted {
+    serials: RwLock<BTreeMap<HostName, BTreeSet<String>>>,
+}
+
+impl Admitted {
+    /// What a state admits.
+    pub fn of(state: &State) -> Self {
+        let serials = |(host, certificates): (&HostName, &BTreeMap<String, _>)| {
+            (host.clone(), certificates.keys().cloned().collect())
+        };
+        Self { serials: RwLock::new(state.certificates.iter().map(serials).collect()) }
+    }
+
+    /// Follows the events; returns the serials that are no longer admitted.
+    pub fn apply(&self, records: &[Record]) -> Vec<Serial> {
+        let mut revoked = Vec::new();
+        for record in records {
+            if let Event::CertificateIssued { host, serial, .. } = &record.event {
+                self.write().entry(host.clone()).or_default().insert(serial.clone());
+            } else if let Event::HostRevoked { host } = &record.event {
+                let serials = self.write().remove(host).unwrap_or_default();
+                revoked.extend(serials.iter().filter_map(|serial| serial.parse::<Serial>().ok()));
+            }
+        }
+        revoked
+    }
+
+    /// Whether a certificate is admitted now.
+    pub fn judge(&self, peer: &PeerIdentity) -> Verdict {
+        let serials = self.serials.read().unwrap_or_else(PoisonError::into_inner);
+        let known = serials.get(&peer.host).is_some_and(|serials| serials.contains(&peer.serial.to_string()));
+        if known {
+            Verdict::Admit
+        } else {
+            Verdict::Refuse { why: format!("the certificate {} of {} was revoked or never issued", peer.serial, peer.host) }
+        }
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<HostName, BTreeSet<String>>> {
+        self.serials.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

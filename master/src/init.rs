@@ -1,0 +1,198 @@
+//! `gridwright-master init`: makes a new cell in a directory.
+//!
+//! A cell comes to be in one step that can be repeated: until `etc/cell.toml` is there, which is written last, a directory holds no
+//! cell and what a broken attempt left is overwritten. The master's database is complete before that.
+
+mod identity;
+mod objects;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use crate::clock::wall_now;
+use crate::config::{self, AGENT_KEYS, CELL_KEYS, MASTER_KEYS};
+use crate::layout::Layout;
+use crate::store::{Store, StoreError};
+use identity::Identity;
+use master_core::core::{Core, Step};
+use master_core::event::{Actor, Event, Record};
+use proto::id::{CellId, EventSeq, HostName, UserName};
+use proto::time::{Now, Tick, Wall};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The UDP port of the master unless `SGE_QMASTER_PORT` or `--port` says otherwise.
+pub const DEFAULT_PORT: u16 = 6444;
+
+/// What the new cell is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The state directory.
+    pub dir: PathBuf,
+    /// The master's UDP port.
+    pub port: u16,
+    /// Slots of `all.q` on each host.
+    pub slots: u32,
+    /// This host's name.
+    pub host: HostName,
+    /// The user who makes the cell and manages it, beside root.
+    pub user: UserName,
+    /// Under whom the daemons run, where that is not the user who makes the cell.
+    pub owners: Option<OwnerUids>,
+}
+
+/// The users of the daemons. Each one's group has the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerUids {
+    /// The master.
+    pub master: u32,
+    /// The agent.
+    pub agent: u32,
+    /// The load sensors.
+    pub sensor: u32,
+}
+
+impl std::fmt::Display for OwnerUids {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{},{},{}", self.master, self.agent, self.sensor)
+    }
+}
+
+impl std::str::FromStr for OwnerUids {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let uids: Result<Vec<u32>, _> = text.split(',').map(|uid| uid.trim().parse()).collect();
+        match uids.as_deref() {
+            Ok(&[master, agent, sensor]) => Ok(Self { master, agent, sensor }),
+            Ok(_) | Err(_) => Err(format!("{text:?} is not MASTER,AGENT,SENSOR, three user ids")),
+        }
+    }
+}
+
+/// A cell cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// The directory holds one already.
+    #[error("{} holds a cell already", path.display())]
+    Exists {
+        /// Its file.
+        path: PathBuf,
+    },
+    /// A file cannot be made.
+    #[error("cannot write {}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: io::Error,
+    },
+    /// A key or certificate cannot be made.
+    #[error("cannot make the keys of the cell")]
+    Identity(#[from] quic::IdentityError),
+    /// The system gives no random numbers.
+    #[error("the system gave no random numbers")]
+    NoRandomness,
+    /// The database cannot be made.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes the cell.
+///
+/// # Errors
+/// As [`InitError`]. What was written by then is overwritten by the next attempt.
+pub fn init(plan: &Plan) -> Result<CellId, InitError> {
+    let layout = Layout::new(&plan.dir);
+    let marker = layout.etc("cell.toml");
+    if marker.exists() {
+        return Err(InitError::Exists { path: marker });
+    }
+    let (cell, now) = (CellId(random_number()?), wall_now());
+    tree::make_directories(&layout, plan.owners)?;
+    let identity = Identity::create(cell, &plan.host, now)?;
+    identity.write(&layout, plan.owners)?;
+    make_database(&layout, plan, cell, &identity, now)?;
+    tree::write_classic_files(&layout, plan)?;
+    write_configuration(&layout, plan)?;
+    tree::give_to_owners(&layout, plan.owners)?;
+    let set = [
+        ("cell", format!("{:016x}", cell.0)),
+        ("master_host", plan.host.to_string()),
+        ("port", plan.port.to_string()),
+        ("owner_uids", plan.owners.map_or(String::new(), |owners| owners.to_string())),
+    ];
+    tree::write(&marker, &config::document("What all daemons of this cell agree on.", CELL_KEYS, &set), 0o644)?;
+    Ok(cell)
+}
+
+/// The database with the first events of the cell.
+fn make_database(layout: &Layout, plan: &Plan, cell: CellId, identity: &Identity, now: Wall) -> Result<(), InitError> {
+    let path = layout.database();
+    for leftover in ["state.db", "state.db-wal", "state.db-shm"] {
+        let path = layout.master(leftover);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(InitError::Unwritable { path, source }),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let mut store = Store::create(&path)?;
+    store.append(&first_events(plan, cell, identity, now))?;
+    drop(store);
+    tree::set_mode(&path, 0o600)
+}
+
+/// What the core says of a new cell, and the certificate of its first host.
+fn first_events(plan: &Plan, cell: CellId, identity: &Identity, now: Wall) -> Vec<Record> {
+    let now = Now { tick: Tick(0), wall: now };
+    let (core, Step { mut events, effects: _ }) = Core::create(cell, objects::first_objects(plan), now);
+    events.push(Record {
+        seq: EventSeq(core.state().last.0 + 1),
+        now,
+        actor: Actor::Master,
+        request: None,
+        event: Event::CertificateIssued {
+            host: plan.host.clone(),
+            serial: identity.agent_serial.to_string(),
+            not_after: identity.agent_not_after,
+        },
+    });
+    events
+}
+
+fn write_configuration(layout: &Layout, plan: &Plan) -> Result<(), InitError> {
+    let master = config::document("Settings of the master.", MASTER_KEYS, &[]);
+    tree::write(&layout.etc("master.toml"), &master, 0o644)?;
+    let set = [
+        ("host", plan.host.to_string()),
+        ("master_host", plan.host.to_string()),
+        ("port", plan.port.to_string()),
+    ];
+    let agent = config::document("Settings of this machine's agent.", AGENT_KEYS, &set);
+    tree::write(&layout.etc("agent.toml"), &agent, 0o644)
+}
+
+fn random_number() -> Result<u64, InitError> {
+    let mut bytes = [0; 8];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| InitError::NoRandomness)?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// The name of this machine as `hostname` says it, in the canonical form: the part before the first dot, in lower case.
+pub fn this_host() -> HostName {
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let host = HostName::new(name.split('.').next().unwrap_or_default());
+    if host.as_str().is_empty() { HostName::new("localhost") } else { host }
+}
+
+/// How many processors this process may use.
+pub fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+}
+
+fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> InitError {
+    let path = path.to_owned();
+    move |source| InitError::Unwritable { path, source }
+}

@@ -1,0 +1,188 @@
+//! The directories of a new cell, and the files that site scripts expect below `SGE_ROOT`.
+
+use super::{InitError, OwnerUids, Plan, unwritable};
+use crate::layout::{CELL_NAME, Layout, arch};
+use nix::unistd::{Gid, Uid};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+
+/// The names that the one program answers to.
+const COMMANDS: &[&str] = &[
+    "qsub", "qstat", "qconf", "qhost", "qdel", "qalter", "qhold", "qrls", "qmod", "qacct", "qselect", "qquota", "qrsub",
+    "qrdel", "qrstat", "qresub", "qping", "qrsh", "qlogin", "gridwright",
+];
+
+/// Makes every directory, with the rights that its content needs.
+pub(super) fn make_directories(layout: &Layout, owners: Option<OwnerUids>) -> Result<(), InitError> {
+    let arch = arch();
+    let private = owners.is_none();
+    for (name, mode) in [
+        (String::new(), 0o755),
+        ("etc".to_owned(), 0o755),
+        ("master".to_owned(), 0o700),
+        ("agent".to_owned(), 0o700),
+        ("tasks".to_owned(), 0o755),
+        // Master and agent make sockets here: the directory is the master's, its group the agent's.
+        ("run".to_owned(), if private { 0o755 } else { 0o775 }),
+        ("log".to_owned(), if private { 0o755 } else { 0o775 }),
+        ("bin".to_owned(), 0o755),
+        (format!("bin/{arch}"), 0o755),
+        (CELL_NAME.to_owned(), 0o755),
+        (format!("{CELL_NAME}/common"), 0o755),
+        ("util".to_owned(), 0o755),
+        ("utilbin".to_owned(), 0o755),
+        (format!("utilbin/{arch}"), 0o755),
+    ] {
+        make_directory(&layout.dir().join(name), mode)?;
+    }
+    Ok(())
+}
+
+fn make_directory(path: &Path, mode: u32) -> Result<(), InitError> {
+    DirBuilder::new().recursive(true).mode(mode).create(path).map_err(unwritable(path))?;
+    set_mode(path, mode)
+}
+
+/// Sets the rights of a file, whatever the process's umask is.
+pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), InitError> {
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(unwritable(path))
+}
+
+/// Writes a file that is never seen with other rights than these.
+pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), InitError> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(path)
+        .map_err(unwritable(path))?;
+    file.set_permissions(Permissions::from_mode(mode)).map_err(unwritable(path))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(unwritable(path))
+}
+
+/// Gives a file to a user and group; nothing where none is named.
+pub(super) fn give(path: &Path, uid: Option<u32>, gid: Option<u32>) -> Result<(), InitError> {
+    if uid.is_none() && gid.is_none() {
+        return Ok(());
+    }
+    nix::unistd::chown(path, uid.map(Uid::from_raw), gid.map(Gid::from_raw))
+        .map_err(|errno| unwritable(path)(errno.into()))
+}
+
+/// Gives directories and the database to the daemons that use them.
+pub(super) fn give_to_owners(layout: &Layout, owners: Option<OwnerUids>) -> Result<(), InitError> {
+    let Some(OwnerUids { master, agent, sensor: _ }) = owners else { return Ok(()) };
+    give(&layout.dir().join("master"), Some(master), Some(master))?;
+    give(&layout.database(), Some(master), Some(master))?;
+    for leftover in ["state.db-wal", "state.db-shm"] {
+        let path = layout.master(leftover);
+        if path.exists() {
+            give(&path, Some(master), Some(master))?;
+        }
+    }
+    give(&layout.dir().join("agent"), Some(agent), Some(agent))?;
+    // Root's, with the agent's group to read: the launcher alone writes there.
+    give(&layout.dir().join("tasks"), None, Some(agent))?;
+    for shared in ["run", "log"] {
+        give(&layout.dir().join(shared), Some(master), Some(agent))?;
+    }
+    give(&layout.common("accounting"), Some(master), Some(master))
+}
+
+/// The files and links that scripts written for Grid Engine look for.
+pub(super) fn write_classic_files(layout: &Layout, plan: &Plan) -> Result<(), InitError> {
+    let arch = arch();
+    let dir = layout.dir();
+    write(&layout.common("settings.sh"), &settings_sh(dir, plan.port), 0o644)?;
+    write(&layout.common("settings.csh"), &settings_csh(dir, plan.port), 0o644)?;
+    write(&layout.common("bootstrap"), &bootstrap(plan), 0o644)?;
+    write(&layout.common("act_qmaster"), &format!("{}\n", plan.host), 0o644)?;
+    write(&layout.common("accounting"), "", 0o644)?;
+    write(&dir.join("util/arch"), &format!("#!/bin/sh\necho {arch}\n"), 0o755)?;
+    write(&dir.join("utilbin").join(arch).join("gethostname"), GETHOSTNAME, 0o755)?;
+    link_commands(&dir.join("bin").join(arch))
+}
+
+/// Links the q* names to the program that lies beside this one.
+fn link_commands(bin: &Path) -> Result<(), InitError> {
+    let own = std::env::current_exe().map_err(unwritable(bin))?;
+    let program = own.with_file_name("gridwright");
+    for command in COMMANDS {
+        let link = bin.join(command);
+        match fs::remove_file(&link) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(&link)(source)),
+            Ok(()) | Err(_) => {}
+        }
+        symlink(&program, &link).map_err(unwritable(&link))?;
+    }
+    Ok(())
+}
+
+const GETHOSTNAME: &str = "\
+#!/bin/sh
+# Prints the name of this host as the cell knows it; -name and -aname print it alone.
+name=$(hostname | tr '[:upper:]' '[:lower:]')
+name=${name%%.*}
+case \"$1\" in
+-name|-aname) echo \"$name\" ;;
+*) echo \"Hostname: $name\" ;;
+esac
+";
+
+fn settings_sh(dir: &Path, port: u16) -> String {
+    let dir = quoted(dir, false);
+    format!(
+        "SGE_ROOT={dir}; export SGE_ROOT\n\
+         GRIDWRIGHT_DIR=\"$SGE_ROOT\"; export GRIDWRIGHT_DIR\n\
+         SGE_CELL={CELL_NAME}; export SGE_CELL\n\
+         SGE_CLUSTER_NAME=gridwright; export SGE_CLUSTER_NAME\n\
+         SGE_QMASTER_PORT={port}; export SGE_QMASTER_PORT\n\
+         SGE_ARCH=$(\"$SGE_ROOT/util/arch\"); export SGE_ARCH\n\
+         PATH=\"$SGE_ROOT/bin/$SGE_ARCH:$PATH\"; export PATH\n"
+    )
+}
+
+fn settings_csh(dir: &Path, port: u16) -> String {
+    let dir = quoted(dir, true);
+    format!(
+        "setenv SGE_ROOT {dir}\n\
+         setenv GRIDWRIGHT_DIR \"$SGE_ROOT\"\n\
+         setenv SGE_CELL {CELL_NAME}\n\
+         setenv SGE_CLUSTER_NAME gridwright\n\
+         setenv SGE_QMASTER_PORT {port}\n\
+         setenv SGE_ARCH `\"$SGE_ROOT\"/util/arch`\n\
+         setenv PATH \"$SGE_ROOT/bin/$SGE_ARCH\":\"$PATH\"\n"
+    )
+}
+
+/// A path as one word of a shell; csh expands `!` even inside quotes.
+fn quoted(path: &Path, csh: bool) -> String {
+    let text = path.to_string_lossy().replace('\'', r"'\''");
+    if csh { format!("'{}'", text.replace('!', r"\!")) } else { format!("'{text}'") }
+}
+
+/// bootstrap(5), for tools that read it: what is fixed in Gridwright is said as it is.
+fn bootstrap(plan: &Plan) -> String {
+    let Plan { user, .. } = plan;
+    [
+        ("admin_user", user.as_str()),
+        ("default_domain", "none"),
+        ("ignore_fqdn", "true"),
+        ("spooling_method", "gridwright"),
+        ("spooling_lib", "none"),
+        ("spooling_params", "none"),
+        ("binary_path", "bin"),
+        ("qmaster_spool_dir", "master"),
+        ("security_mode", "gridwright"),
+        ("listener_threads", "2"),
+        ("worker_threads", "1"),
+        ("scheduler_threads", "1"),
+        ("jvm_threads", "0"),
+    ]
+    .iter()
+    .map(|(key, value)| format!("{key:<24}{value}\n"))
+    .collect()
+}

@@ -1,0 +1,142 @@
+//! The CA at work: certificates for hosts that join or renew, and for simulated hosts.
+
+use crate::clock::wall_now;
+use crate::driver::DriverInput;
+use crate::layout::Layout;
+use master_core::effect::{Input, ReplyTo};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
+use proto::time::Wall;
+use proto::wire::client::Reply;
+use proto::wire::view::{Data, IssuedCertificate};
+use quic::{ClusterCa, Credentials, HostKey, IdentityError, PeerIdentity};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+const DAY_S: i64 = 86_400;
+
+/// The cluster CA with what it needs to issue.
+#[derive(Debug)]
+pub struct Issuer {
+    ca: Arc<ClusterCa>,
+    validity_s: i64,
+    inputs: mpsc::Sender<DriverInput>,
+}
+
+/// A certificate that was issued, with what the core has to know of it.
+#[derive(Debug)]
+pub struct Issued {
+    /// The certificate in PEM.
+    pub certificate: String,
+    /// Its serial, in lower-case hex.
+    pub serial: String,
+    /// The end of its validity.
+    pub not_after: Wall,
+}
+
+/// The keys of the cell cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// A file is missing or unreadable.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("the keys in {} cannot be used", path.display())]
+    Unusable {
+        /// Their directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: IdentityError,
+    },
+}
+
+/// Reads the CA of the cell.
+///
+/// # Errors
+/// As [`KeyError`].
+pub fn read_ca(layout: &Layout) -> Result<ClusterCa, KeyError> {
+    let unusable = |source| KeyError::Unusable { path: layout.master(""), source };
+    ClusterCa::from_pem(&read(layout.master("ca.crt"))?, &read(layout.master("ca.key"))?).map_err(unusable)
+}
+
+/// Reads what the master serves with; makes a new certificate in time before the old one ends, with the same key.
+///
+/// # Errors
+/// As [`KeyError`].
+pub fn master_credentials(layout: &Layout, ca: &ClusterCa) -> Result<Credentials, KeyError> {
+    let unusable = |source| KeyError::Unusable { path: layout.master(""), source };
+    let (mut certificate, key) = (read(layout.master("master.crt"))?, read(layout.master("master.key"))?);
+    let identity = PeerIdentity::from_pem(&certificate).map_err(unusable)?;
+    if identity.needs_renewal(wall_now()) {
+        let renew = || {
+            let csr = HostKey::from_pem(&key)?.csr_pem()?;
+            ca.sign_master_csr(&csr, &identity.host, wall_now(), quic::DEFAULT_VALIDITY_S)
+        };
+        certificate = renew().map_err(unusable)?;
+        let path = layout.master("master.crt");
+        // It is signed anew at each start until the file can be written.
+        if let Err(error) = std::fs::write(&path, &certificate) {
+            tracing::warn!("cannot keep the renewed certificate in {}: {error}", path.display());
+        }
+    }
+    Credentials::from_pem(&certificate, &key, &ca.certificate().to_pem()).map_err(unusable)
+}
+
+fn read(path: PathBuf) -> Result<String, KeyError> {
+    std::fs::read_to_string(&path).map_err(|source| KeyError::Unreadable { path, source })
+}
+
+impl Issuer {
+    /// An issuer of certificates that are valid for `days`.
+    pub fn new(ca: Arc<ClusterCa>, days: i64, inputs: mpsc::Sender<DriverInput>) -> Self {
+        Self { ca, validity_s: days * DAY_S, inputs }
+    }
+
+    /// The CA.
+    pub fn ca(&self) -> &ClusterCa {
+        &self.ca
+    }
+
+    /// Signs the request of a host. It is admitted only once the core has said so.
+    ///
+    /// # Errors
+    /// As [`ClusterCa::sign_csr`].
+    pub fn sign(&self, csr: &str, host: &HostName) -> Result<Issued, IdentityError> {
+        let certificate = self.ca.sign_csr(csr, host, wall_now(), self.validity_s)?;
+        let PeerIdentity { serial, not_after, .. } = PeerIdentity::from_pem(&certificate)?;
+        Ok(Issued { certificate, serial: serial.to_string(), not_after })
+    }
+
+    /// Issues certificates for simulated hosts beside the driver, has the core admit them, and answers.
+    pub fn issue_simulated(self: &Arc<Self>, to: ReplyTo, hosts: Vec<HostName>, runtime: &Handle) {
+        let issuer = self.clone();
+        runtime.spawn_blocking(move || {
+            let reply = issuer.simulated(hosts).unwrap_or_else(|error| {
+                Reply::refusal(Diagnostic::new(Code::SystemRefused, "cannot issue certificates").why(error.to_string()))
+            });
+            // A closed queue is the end of the master: the command hears that its connection broke.
+            let _ = issuer.inputs.blocking_send(DriverInput::Deliver(to, Box::new(reply)));
+        });
+    }
+
+    fn simulated(&self, hosts: Vec<HostName>) -> Result<Reply, IdentityError> {
+        let mut certificates = Vec::with_capacity(hosts.len());
+        for host in hosts {
+            let key = HostKey::generate()?;
+            let Issued { certificate, serial, not_after } = self.sign(&key.csr_pem()?, &host)?;
+            let input = Input::CertificateRenewed { host: host.clone(), serial, not_after };
+            let _ = self.inputs.blocking_send(DriverInput::Core(input));
+            certificates.push(IssuedCertificate { host, certificate, key: key.to_pem() });
+        }
+        Ok(Reply::data(Data::Certificates(certificates)))
+    }
+}

@@ -1,0 +1,91 @@
+//! The state directory of a cell: which file is where (DESIGN section 9).
+//!
+//! ```text
+//! DIR/etc/cell.toml          what all daemons of the cell agree on; readable by everybody
+//! DIR/etc/master.toml        settings of the master, every key with its meaning
+//! DIR/etc/agent.toml         settings of this machine's agent
+//! DIR/master/state.db        event log, snapshots, accounting records (SQLite; -wal and -shm beside it)
+//! DIR/master/ca.crt ca.key   the cluster CA; whoever reads the key can admit hosts
+//! DIR/master/master.crt .key what the master serves with
+//! DIR/master/tickets.key     keys of TLS session tickets
+//! DIR/agent/host.crt .key    certificate and key of this machine's agent
+//! DIR/agent/ca.crt           the CA that the agent trusts
+//! DIR/tasks/                 one directory a task, made by the launcher
+//! DIR/run/master.lock        held while the master lives
+//! DIR/run/master.pid         its process id, for people
+//! DIR/run/master.sock        commands talk to the master here
+//! DIR/run/master.ready       exists while the master answers
+//! DIR/log/master.log         its log, where asked for
+//! DIR/bin/ARCH/              links of the q* names to the gridwright program
+//! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting
+//! DIR/util/arch              prints ARCH
+//! DIR/utilbin/ARCH/gethostname   prints the host's name
+//! ```
+//!
+//! Keys are readable by their owner only, directories that hold them too.
+
+use std::path::{Path, PathBuf};
+
+/// The name of the one cell below a state directory, as `SGE_CELL` has it.
+pub const CELL_NAME: &str = "default";
+
+/// The paths below a state directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    dir: PathBuf,
+}
+
+impl Layout {
+    /// The layout below `dir`.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// The state directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// `etc/NAME`.
+    pub fn etc(&self, name: &str) -> PathBuf {
+        self.dir.join("etc").join(name)
+    }
+
+    /// `master/NAME`.
+    pub fn master(&self, name: &str) -> PathBuf {
+        self.dir.join("master").join(name)
+    }
+
+    /// `agent/NAME`.
+    pub fn agent(&self, name: &str) -> PathBuf {
+        self.dir.join("agent").join(name)
+    }
+
+    /// `run/NAME`.
+    pub fn run(&self, name: &str) -> PathBuf {
+        self.dir.join("run").join(name)
+    }
+
+    /// `default/common/NAME`.
+    pub fn common(&self, name: &str) -> PathBuf {
+        self.dir.join(CELL_NAME).join("common").join(name)
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.master("state.db")
+    }
+}
+
+/// The name of this machine's kind in Grid Engine's words, such as `lx-amd64`.
+pub fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "lx-amd64",
+        "x86" => "lx-x86",
+        "aarch64" => "lx-arm64",
+        "riscv64" => "lx-riscv64",
+        "powerpc64" => "lx-ppc64le",
+        "s390x" => "lx-s390x",
+        other => other,
+    }
+}

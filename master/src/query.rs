@@ -1,0 +1,226 @@
+//! The query thread: a state of its own, folded from durable events and observations, that answers questions, gives replies to
+//! changes once it has reached them, keeps the classic accounting file and writes snapshots (DESIGN section 3).
+//!
+//! Readers never block the writer: what the driver sends has its own queue, served first; questions wait in another one. What a
+//! question is answered with is in the module of its name; nothing here decides anything.
+
+mod accounting;
+mod conditions;
+mod hosts;
+mod jobs;
+mod model;
+mod objects;
+mod queues;
+mod select;
+mod status;
+#[cfg(test)]
+mod tests;
+mod waiters;
+
+pub use model::{Model, Statics};
+
+use crate::accounting_file::AccountingFile;
+use crate::pending::Pending;
+use crate::scheduler::SchedulingInfo;
+use crate::store::{Snapshot, Store};
+use master_core::effect::ReplyTo;
+use master_core::event::Record;
+use master_core::observe::Observation;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::wire::client::{Query, Reply};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+use waiters::Waiters;
+
+/// What the driver has for the query thread, in order.
+#[derive(Debug)]
+pub enum QueryInput {
+    /// Events that are durable.
+    Events(Arc<[Record]>),
+    /// A soft fact.
+    Observed(Observation),
+    /// An answer to a change, to be given now that the events before it are known here.
+    Deliver(ReplyTo, Box<Reply>),
+    /// Reasons and priorities of a scheduling pass.
+    Scheduling(Box<SchedulingInfo>),
+    /// The end: a last snapshot.
+    Stop,
+}
+
+/// A question, and where the parts of its answer go.
+#[derive(Debug)]
+pub struct Question {
+    /// What is asked.
+    pub query: Query,
+    /// Takes the answer, part by part.
+    pub answer: Answer,
+}
+
+/// Where an answer goes.
+pub type Answer = oneshot::Sender<Vec<Reply>>;
+
+/// When the query thread writes things that are not asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Upkeep {
+    /// Events between two snapshots.
+    pub snapshot_events: u64,
+    /// Whether a snapshot removes the log before the one that precedes it.
+    pub trim_log: bool,
+}
+
+/// How long the accounting file may be ahead of what is noted of it; what a crash makes us compare again.
+const FILE_SYNC: Duration = Duration::from_secs(5);
+
+/// The most inputs that are folded between two questions.
+const BATCH: usize = 1_024;
+
+/// The thread's things.
+pub struct QueryThread {
+    model: Model,
+    store: Store,
+    file: AccountingFile,
+    replies: Arc<Pending<Reply>>,
+    waiters: Waiters,
+    upkeep: Upkeep,
+    last_snapshot: u64,
+    sync_at: Option<Instant>,
+}
+
+/// What woke the thread.
+enum Wake {
+    Inputs,
+    Question(Box<Question>),
+    Sync,
+}
+
+impl QueryThread {
+    /// A query thread over `model`, which is the state that the core starts with.
+    pub fn new(model: Model, store: Store, file: AccountingFile, replies: Arc<Pending<Reply>>, upkeep: Upkeep) -> Self {
+        let last_snapshot = model.state.last.0;
+        Self { model, store, file, replies, waiters: Waiters::default(), upkeep, last_snapshot, sync_at: None }
+    }
+
+    /// Works until it is told to stop.
+    pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, mut questions: mpsc::Receiver<Question>, runtime: &Handle) {
+        let mut waiting = Vec::with_capacity(BATCH);
+        loop {
+            let sync_at = self.sync_at;
+            let wake = runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
+                    Some(question) = questions.recv() => Wake::Question(Box::new(question)),
+                    () = sleep_until(sync_at.unwrap_or_else(Instant::now)), if sync_at.is_some() => Wake::Sync,
+                }
+            });
+            match wake {
+                Wake::Inputs if waiting.is_empty() => break,
+                Wake::Inputs => {
+                    if waiting.drain(..).any(|input| self.take(input)) {
+                        break;
+                    }
+                }
+                Wake::Question(question) => self.answer(*question),
+                Wake::Sync => self.sync_file(),
+            }
+        }
+        self.snapshot();
+        self.sync_file();
+    }
+
+    /// Takes one input; true at the end.
+    fn take(&mut self, input: QueryInput) -> bool {
+        match input {
+            QueryInput::Events(records) => self.fold(&records),
+            QueryInput::Observed(observation) => self.model.observe(&observation),
+            QueryInput::Deliver(to, reply) => self.replies.answer(to, *reply),
+            QueryInput::Scheduling(info) => self.model.scheduling.merge(*info),
+            QueryInput::Stop => return true,
+        }
+        false
+    }
+
+    /// Accounting records are in the file before their jobs leave `qstat` (DESIGN section 9).
+    fn fold(&mut self, records: &[Record]) {
+        if self.file.append(records) {
+            self.sync_at.get_or_insert_with(|| Instant::now() + FILE_SYNC);
+        }
+        for record in records {
+            self.model.apply(record);
+            self.waiters.notice(record, &self.model, &self.store);
+        }
+        if self.model.state.last.0 >= self.last_snapshot + self.upkeep.snapshot_events {
+            self.snapshot();
+        }
+    }
+
+    fn answer(&mut self, question: Question) {
+        let Question { query, answer } = question;
+        match query {
+            Query::Wait { job } => self.waiters.wait(job, answer, &self.model, &self.store),
+            Query::WaitPlaced { job } => self.waiters.wait_placed(job, answer, &self.model, &self.store),
+            query => {
+                // Whoever asked may have gone.
+                let _ = answer.send(respond(&self.model, query));
+            }
+        }
+    }
+
+    fn snapshot(&mut self) {
+        self.last_snapshot = self.model.state.last.0;
+        let snapshot = Snapshot::of(&self.model.state);
+        match self.store.keep_snapshot(&snapshot, self.upkeep.trim_log) {
+            Ok(()) => tracing::debug!("snapshot after event {}: {} bytes", snapshot.seq.0, snapshot.bytes()),
+            // A start without it takes longer: nothing is lost.
+            Err(error) => tracing::warn!("{}", crate::error_chain(&error)),
+        }
+    }
+
+    fn sync_file(&mut self) {
+        self.sync_at = None;
+        if let Err(error) = self.file.sync(&self.store) {
+            tracing::warn!("{}", crate::error_chain(&error));
+        }
+    }
+}
+
+/// The answer to a question that can be answered at once, in parts of bearable size.
+fn respond(model: &Model, query: Query) -> Vec<Reply> {
+    match query {
+        Query::Jobs(filter) => jobs::rows(model, &filter),
+        Query::JobDetails { targets } => jobs::details(model, &targets),
+        Query::Queues(filter) => vec![queues::views(model, &filter)],
+        Query::Hosts(filter) => vec![hosts::views(model, &filter)],
+        Query::Object { kind, name } => vec![objects::object(model, kind, &name)],
+        Query::Template { kind, name } => vec![objects::template(kind, &name)],
+        Query::Names { kind } => vec![objects::names(model, kind)],
+        Query::HostGroupTree { name } => vec![objects::host_group_tree(model, &name)],
+        Query::Explain { job } => vec![jobs::explain(model, job)],
+        Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
+        Query::Status => vec![status::status(model)],
+        // These two are asked elsewhere: accounting of the database, waiting of the waiters.
+        Query::Accounting(_) | Query::Wait { .. } | Query::WaitPlaced { .. } => {
+            vec![Reply::refusal(Diagnostic::new(Code::BadMessage, "this question is not for the query thread"))]
+        }
+    }
+}
+
+pub use accounting::accounting;
+pub(crate) use objects::complex_fields;
+
+/// Splits rows into replies of at most `size` rows each, the last one without `more`.
+fn parts<T>(rows: Vec<T>, size: usize, make: impl Fn(Vec<T>) -> Reply) -> Vec<Reply> {
+    let mut replies = Vec::new();
+    let mut rows = rows.into_iter();
+    loop {
+        let part: Vec<T> = rows.by_ref().take(size).collect();
+        let more = rows.len() > 0;
+        replies.push(Reply { more, ..make(part) });
+        if !more {
+            return replies;
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One job as `qstat` shows it.
+
+use crate::query::Model;
+use crate::query::conditions;
+use master_core::state::eligible;
+use master_core::state::job::{FinishedJob, FinishedTask, Job, Place, Task};
+use proto::id::{JobNumber, SubmitSeq, TaskId};
+use proto::job::{Condition, Holds, JobSpec};
+use proto::request::TaskRange;
+use proto::time::Wall;
+use proto::usage::Usage;
+use proto::wire::view::{JobRow, PendingTasks, TaskRow};
+
+/// `defaultdepartment`: the department of whoever is in no other one.
+const DEFAULT_DEPARTMENT: &str = "defaultdepartment";
+
+/// `-A` of a job that names none.
+const DEFAULT_ACCOUNT: &str = "sge";
+
+/// A job that has tasks left, with all of them.
+pub(super) fn present(model: &Model, job: &Job) -> JobRow {
+    let mut row = common(job.seq, job.number, &job.spec, job.submitted);
+    let number = |seq: &SubmitSeq| model.state.jobs.get(seq).map(|job| job.number);
+    row.waits_for = job.waits_for.iter().chain(&job.array_waits_for).filter_map(number).collect();
+    row.priority = model.scheduling.priority(job.seq);
+    row.pending = pending(model, job);
+    row.tasks = job.tasks.iter().filter_map(|(id, task)| placed(model, job, *id, task)).collect();
+    row
+}
+
+/// A job that has left, with the tasks that are still known.
+pub(super) fn finished(job: &FinishedJob) -> JobRow {
+    let mut row = common(job.seq, job.number, &job.spec, job.submitted);
+    row.tasks = job.tasks.iter().map(finished_task).collect();
+    row
+}
+
+fn common(seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) -> JobRow {
+    JobRow {
+        seq,
+        number,
+        name: spec.name.clone(),
+        owner: spec.owner.user.clone(),
+        group: spec.owner.group.clone(),
+        project: spec.project.clone(),
+        department: DEFAULT_DEPARTMENT.to_owned(),
+        account: spec.account.clone().unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned()),
+        posix_priority: spec.priority,
+        job_share: spec.job_share,
+        override_tickets: spec.override_tickets,
+        submitted,
+        deadline: spec.deadline,
+        array: spec.array,
+        task_concurrency: spec.task_concurrency,
+        requests: spec.requests.clone(),
+        slots: spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least()),
+        predecessors: spec.predecessors.clone(),
+        waits_for: Vec::new(),
+        array_predecessors: spec.array_predecessors.clone(),
+        priority: Default::default(),
+        pending: Vec::new(),
+        tasks: Vec::new(),
+    }
+}
+
+/// What is the same for the tasks of one group.
+#[derive(PartialEq)]
+struct Alike {
+    condition: Condition,
+    holds: Holds,
+    error: Option<String>,
+    since: Wall,
+}
+
+/// Pending tasks, neighbours in one condition together. The untouched of an array are one group unless they wait for tasks of
+/// another array, where each may differ.
+fn pending(model: &Model, job: &Job) -> Vec<PendingTasks> {
+    let is_blocked = is_concurrency_blocked(model, job);
+    let mut groups: Vec<(Alike, Vec<TaskRange>)> = Vec::new();
+    let mut add = |alike: Alike, ranges: Vec<TaskRange>| match groups.iter_mut().find(|(known, _)| *known == alike) {
+        Some((_, known)) => known.extend(ranges),
+        None => groups.push((alike, ranges)),
+    };
+    if job.array_waits_for.is_empty() {
+        if let Some(first) = job.untouched.first() {
+            add(alike(model, job, first), job.untouched.ranges());
+        }
+    } else {
+        for task in job.untouched.iter() {
+            add(alike(model, job, task), single(task));
+        }
+    }
+    for (task, _) in job.tasks.iter().filter(|(_, task)| matches!(task.place, Place::Pending { .. })) {
+        add(alike(model, job, *task), single(*task));
+    }
+    groups.into_iter().map(|(alike, tasks)| group(alike, tasks, is_blocked)).collect()
+}
+
+fn group(alike: Alike, tasks: Vec<TaskRange>, concurrency_blocked: bool) -> PendingTasks {
+    let Alike { condition, holds, error, since } = alike;
+    PendingTasks { tasks, condition, holds, error, since, concurrency_blocked }
+}
+
+fn alike(model: &Model, job: &Job, task: TaskId) -> Alike {
+    let own = job.tasks.get(&task);
+    Alike {
+        condition: conditions::pending(&model.state, job, task),
+        holds: own.map_or(job.spec.holds, |task| task.holds),
+        error: own.and_then(|task| task.place.error()).map(str::to_owned),
+        since: own.map_or(job.submitted, |task| task.since),
+    }
+}
+
+fn single(task: TaskId) -> Vec<TaskRange> {
+    TaskRange::new(task.0, task.0, 1).into_iter().collect()
+}
+
+fn is_concurrency_blocked(model: &Model, job: &Job) -> bool {
+    use eligible::Ineligible;
+    let wall = model.statics.clock.now().wall;
+    matches!(
+        eligible::job_eligible(&model.state, job, wall),
+        Err(Ineligible::TaskConcurrency(_) | Ineligible::ArrayInstances(_))
+    )
+}
+
+fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> {
+    let placement = task.place.placement()?;
+    Some(TaskRow {
+        task: id,
+        condition: conditions::placed(&model.state, task, placement),
+        granted: placement.granted.clone(),
+        pe: placement.pe.as_ref().map(ToString::to_string),
+        started: placement.started.unwrap_or(placement.placed),
+        usage: model.observations.usage.get(&placement.key).copied().unwrap_or_default(),
+        priority: model.scheduling.priority(job.seq),
+        exit_status: None,
+        failed: None,
+    })
+}
+
+fn finished_task(task: &FinishedTask) -> TaskRow {
+    TaskRow {
+        task: task.task,
+        condition: conditions::finished(task),
+        granted: task.granted.clone(),
+        pe: None,
+        started: task.started,
+        usage: Usage::default(),
+        priority: Default::default(),
+        exit_status: Some(task.exit_status),
+        failed: Some(task.failed),
+    }
+}

@@ -1,0 +1,53 @@
+//! What the query thread knows.
+
+use crate::clock::Clock;
+use crate::scheduler::SchedulingInfo;
+use master_core::event::Record;
+use master_core::observe::{Observation, Observations};
+use master_core::state::State;
+
+/// The state with everything soft beside it.
+pub struct Model {
+    /// The fold of the events.
+    pub state: State,
+    /// Load, contact, usage.
+    pub observations: Observations,
+    /// Priorities, reasons, counters of the scheduler.
+    pub scheduling: SchedulingInfo,
+    /// What does not change while the master runs.
+    pub statics: Statics,
+    /// Accepted load reports since the start.
+    pub load_reports: u64,
+}
+
+/// What does not change while the master runs.
+#[derive(Clone, Debug)]
+pub struct Statics {
+    /// The master's host.
+    pub host: String,
+    /// Its UDP port.
+    pub port: u16,
+    /// The clock of the cell.
+    pub clock: Clock,
+}
+
+impl Model {
+    /// A model that starts with `state` and knows nothing soft yet.
+    pub fn new(state: State, statics: Statics) -> Self {
+        let (observations, scheduling) = (Observations::default(), SchedulingInfo::default());
+        Self { state, observations, scheduling, statics, load_reports: 0 }
+    }
+
+    /// Folds an event.
+    pub fn apply(&mut self, record: &Record) {
+        self.state.apply(record);
+        self.observations.follow(record);
+        self.scheduling.follow(record);
+    }
+
+    /// Folds an observation.
+    pub fn observe(&mut self, observation: &Observation) {
+        self.load_reports += u64::from(matches!(observation, Observation::Load { .. }));
+        self.observations.apply(observation);
+    }
+}

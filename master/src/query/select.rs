@@ -1,0 +1,34 @@
+//! Names and patterns of questions: jobs, users, hosts, parallel environments.
+
+use proto::amount::Type;
+use proto::id::JobNumber;
+use proto::restring::Expression;
+
+/// A list of names and patterns, any of which may match. An empty list matches everything.
+pub(super) struct Patterns(Vec<Expression>);
+
+impl Patterns {
+    /// The patterns of a filter. What is no pattern matches nothing, as a name that nobody has.
+    pub(super) fn new(texts: &[String]) -> Self {
+        let parse = |text: &String| Expression::parse(text).or_else(|_| Expression::parse("NONE"));
+        Self(texts.iter().filter_map(|text| parse(text).ok()).collect())
+    }
+
+    /// Whether a name matches.
+    pub(super) fn admit(&self, name: &str) -> bool {
+        self.0.is_empty() || self.any(name)
+    }
+
+    /// Whether a name matches one of the patterns there are.
+    pub(super) fn any(&self, name: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.matches(name, Type::String))
+    }
+}
+
+/// Whether a job is meant by a number, a name or a pattern of names.
+pub(super) fn names_job(target: &str, number: JobNumber, name: &str) -> bool {
+    match target.parse::<u32>() {
+        Ok(meant) => meant == number.0,
+        Err(_) => Expression::parse(target).is_ok_and(|pattern| pattern.matches(name, Type::String)),
+    }
+}

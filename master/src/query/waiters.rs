@@ -1,0 +1,133 @@
+//! Those who wait for a job: `qsub -sync y` until it has left, `qsub -now y` until it is placed or given up.
+
+use super::{Answer, Model};
+use crate::store::Store;
+use master_core::event::{Event, Record};
+use master_core::state::job::{FinishedJob, FinishedTask};
+use proto::accounting::AccountingRecord;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{EventSeq, JobNumber, SubmitSeq, TaskId};
+use proto::wire::client::Reply;
+use proto::wire::view::{Data, EndedTask};
+use std::collections::BTreeMap;
+
+/// The open answers, by job.
+#[derive(Default)]
+pub(super) struct Waiters {
+    ended: BTreeMap<SubmitSeq, Vec<Answer>>,
+    placed: BTreeMap<SubmitSeq, Vec<Answer>>,
+}
+
+/// Where a job is.
+enum Found {
+    Present(SubmitSeq),
+    Finished(SubmitSeq),
+    Unknown,
+}
+
+impl Waiters {
+    /// Answers when every task of the job has left, which may be now.
+    pub(super) fn wait(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
+        match find(model, job) {
+            Found::Present(seq) => self.ended.entry(seq).or_default().push(answer),
+            Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
+            Found::Unknown => give(answer, unknown(job)),
+        }
+    }
+
+    /// Answers when a task of the job is on a host, or the job has been given up.
+    pub(super) fn wait_placed(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
+        match find(model, job) {
+            Found::Present(seq) if model.state.jobs[&seq].active > 0 => give(answer, Reply::data(Data::Ended(Vec::new()))),
+            Found::Present(seq) => self.placed.entry(seq).or_default().push(answer),
+            Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
+            Found::Unknown => give(answer, unknown(job)),
+        }
+    }
+
+    /// Answers those who waited for this event, which the model has folded already.
+    pub(super) fn notice(&mut self, record: &Record, model: &Model, store: &Store) {
+        if let Event::TaskPlaced { key, .. } = &record.event {
+            for answer in self.placed.remove(&key.seq).into_iter().flatten() {
+                give(answer, Reply::data(Data::Ended(Vec::new())));
+            }
+        } else if let Event::JobFinished { seq } = &record.event {
+            let waiting = [self.ended.remove(seq), self.placed.remove(seq)];
+            let waiting: Vec<Answer> = waiting.into_iter().flatten().flatten().collect();
+            if waiting.is_empty() {
+                return;
+            }
+            let number = finished(model, *seq).map_or(JobNumber(0), |job| job.number);
+            let reply = ended(model, store, *seq, number);
+            waiting.into_iter().for_each(|answer| give(answer, reply.clone()));
+        }
+    }
+}
+
+fn give(answer: Answer, reply: Reply) {
+    // Whoever waited may have gone.
+    let _ = answer.send(vec![reply]);
+}
+
+fn find(model: &Model, number: JobNumber) -> Found {
+    if let Some(seq) = model.state.by_number.get(&number) {
+        return Found::Present(*seq);
+    }
+    let finished = model.state.finished.iter().rev().find(|job| job.number == number);
+    finished.map_or(Found::Unknown, |job| Found::Finished(job.seq))
+}
+
+fn finished(model: &Model, seq: SubmitSeq) -> Option<&FinishedJob> {
+    model.state.finished.iter().rev().find(|job| job.seq == seq)
+}
+
+fn unknown(job: JobNumber) -> Reply {
+    Reply::refusal(Diagnostic::new(Code::UnknownJob, format!("job {job} does not exist")))
+}
+
+/// How the tasks of a finished job ended. The finished list holds the last of them, the accounting records all that ran.
+fn ended(model: &Model, store: &Store, seq: SubmitSeq, number: JobNumber) -> Reply {
+    let mut tasks: BTreeMap<TaskId, EndedTask> = BTreeMap::new();
+    let listed = finished(model, seq);
+    let is_complete = listed.is_some_and(|job| job.tasks.len() as u64 >= task_count(job));
+    if !is_complete {
+        let collect = |row: crate::store::AccountingRow| {
+            if row.record.key.seq == seq {
+                tasks.insert(row.record.key.task, of_record(&row.record));
+            }
+            true
+        };
+        if let Err(error) = store.accounting(EventSeq(0), Some(number.0), collect) {
+            tracing::warn!("{}", crate::error_chain(&error));
+        }
+    }
+    for task in listed.into_iter().flat_map(|job| &job.tasks) {
+        tasks.insert(task.task, of_finished(task));
+    }
+    Reply::data(Data::Ended(tasks.into_values().collect()))
+}
+
+fn task_count(job: &FinishedJob) -> u64 {
+    job.spec.array.map_or(1, |array| u64::from(array.count()))
+}
+
+fn of_record(record: &AccountingRecord) -> EndedTask {
+    let AccountingRecord { key, exit_status, failed, .. } = record;
+    EndedTask { task: key.task, exit_status: *exit_status, signal: signal(*exit_status), failed: *failed, deleted: false }
+}
+
+fn of_finished(task: &FinishedTask) -> EndedTask {
+    let FinishedTask { task, exit_status, failed, deleted, granted: _, started: _ } = task;
+    EndedTask {
+        task: *task,
+        exit_status: *exit_status,
+        signal: signal(*exit_status),
+        failed: *failed,
+        deleted: *deleted,
+    }
+}
+
+/// The signal in an exit status above 128, as accounting(5) writes it.
+fn signal(exit_status: u32) -> Option<u8> {
+    exit_status.checked_sub(128).filter(|signal| *signal > 0).and_then(|signal| u8::try_from(signal).ok())
+}

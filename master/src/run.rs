@@ -1,0 +1,297 @@
+//! `gridwright-master run`: everything put together, and taken apart again at the end.
+
+use crate::accounting_file::{AccountingError, AccountingFile};
+use crate::args::RunOptions;
+use crate::clock::Clock;
+use crate::config::{CellConfig, ConfigError, MasterConfig};
+use crate::connections::{Admitted, Connections};
+use crate::driver::{Driver, DriverInput, Outlets};
+use crate::issuer::{self, Issuer, KeyError};
+use crate::layout::Layout;
+use crate::lock::{LockError, MasterLock};
+use crate::notify;
+use crate::query::{Model, QueryInput, QueryThread, Question, Statics, Upkeep};
+use crate::replay::{Replayed, replay};
+use crate::scheduler::SchedulerThread;
+use crate::server::{Desk, agents, unix};
+use crate::store::{Store, StoreError};
+use crate::tickets::Tickets;
+use master_core::core::Core;
+use master_core::state::State;
+use quic::{BindError, ClusterCa, Credentials, Server, ServerLimits};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread::JoinHandle;
+use tokio::runtime::{Handle, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+/// Inputs of the query thread that may wait; beyond them the core waits for its readers.
+const EVENT_QUEUE: usize = 16_384;
+
+/// The master cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A configuration file is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Another master runs, or the lock cannot be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The accounting file cannot be kept.
+    #[error(transparent)]
+    Accounting(#[from] AccountingError),
+    /// The keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
+    /// `listen` of `etc/master.toml` is no address.
+    #[error("listen of etc/master.toml is {0:?}, no address")]
+    Listen(String),
+    /// The UDP port cannot be opened.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The database is another cell's than `etc/cell.toml` says.
+    #[error("{} belongs to another cell than etc/cell.toml says", path.display())]
+    OtherCell {
+        /// The database.
+        path: PathBuf,
+    },
+    /// A thread, a socket or a file cannot be had.
+    #[error("cannot {action}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
+    move |source| RunError::System { action, source }
+}
+
+/// Runs the master until SIGTERM, SIGINT, or `qconf -km`.
+///
+/// # Errors
+/// As [`RunError`]: before it is ready, or when an event cannot be made durable.
+pub fn run(options: &RunOptions) -> Result<(), RunError> {
+    let layout = Layout::new(&options.dir);
+    let cell = CellConfig::read(&layout.etc("cell.toml"))?;
+    let config = MasterConfig::read(&layout.etc("master.toml"))?;
+    // Held to the end: by it the others know that this master lives.
+    let _lock = MasterLock::take(&layout)?;
+    let store = Store::open(&layout.database())?;
+    let state = restore(&store, &cell, &layout)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("master-io")
+        .build()
+        .map_err(system("start the threads"))?;
+    let master = Master::start(&runtime, &layout, &cell, config, store, state)?;
+    let outcome = runtime.block_on(master.serve(&layout));
+    // Tasks that are left belong to connections that are closed.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn restore(store: &Store, cell: &CellConfig, layout: &Layout) -> Result<State, RunError> {
+    let Replayed { state, snapshot, events, passed_over } = replay(store)?;
+    for line in &passed_over {
+        tracing::warn!("{line}");
+    }
+    if state.cell != cell.cell {
+        return Err(RunError::OtherCell { path: layout.database() });
+    }
+    tracing::info!("{events} events replayed behind the snapshot after event {}", snapshot.0);
+    Ok(state)
+}
+
+/// The running parts.
+struct Master {
+    desk: Arc<Desk>,
+    server: Arc<Server>,
+    tickets: Tickets,
+    revocations: mpsc::UnboundedReceiver<quic::Serial>,
+    threads: Threads,
+}
+
+/// The three threads that are no tokio's.
+struct Threads {
+    driver: JoinHandle<Result<(), StoreError>>,
+    driver_ended: oneshot::Receiver<()>,
+    query: JoinHandle<()>,
+    scheduler: JoinHandle<()>,
+}
+
+/// The receiving ends of the queues between the threads.
+struct Queues {
+    inputs: mpsc::Receiver<DriverInput>,
+    to_query: mpsc::Sender<QueryInput>,
+    from_driver: mpsc::Receiver<QueryInput>,
+    questions: mpsc::Receiver<Question>,
+}
+
+impl Master {
+    fn start(
+        runtime: &Runtime,
+        layout: &Layout,
+        cell: &CellConfig,
+        config: MasterConfig,
+        store: Store,
+        state: State,
+    ) -> Result<Self, RunError> {
+        let ca = issuer::read_ca(layout)?;
+        let credentials = issuer::master_credentials(layout, &ca)?;
+        let tickets = Tickets::read(layout)?;
+        let admitted = Arc::new(Admitted::of(&state));
+        let server = bind(runtime, cell, &config, &credentials, &tickets, &admitted)?;
+        let (desk, queues) = open_desk(layout, cell, config, ca);
+        let (revoked, revocations) = mpsc::unbounded_channel();
+        let threads = Threads::start(runtime.handle(), layout, &desk, queues, Start { store, state, admitted, revoked })?;
+        Ok(Self { desk, server: Arc::new(server), tickets, revocations, threads })
+    }
+
+    /// Serves until a signal or the core ends the master, then ends everything in order.
+    async fn serve(self, layout: &Layout) -> Result<(), RunError> {
+        let Self { desk, server, tickets, revocations, threads } = self;
+        let socket = unix::listen(layout).map_err(system("listen on run/master.sock"))?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(system("wait for signals"))?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(system("wait for signals"))?;
+        let doors = [
+            tokio::spawn(unix::accept(socket, desk.clone())),
+            tokio::spawn(agents::accept(server.clone(), desk.clone())),
+            tokio::spawn(revoke(server.clone(), revocations)),
+            tokio::spawn(tickets.rotate()),
+        ];
+        let address = server.local_addr().map_err(system("use the UDP socket"))?;
+        notify::ready(layout).map_err(system("write run/master.ready"))?;
+        tracing::info!("master of cell {:016x} on {} serves udp {address}", desk.cell.0, desk.host);
+        let Threads { driver, mut driver_ended, query, scheduler } = threads;
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: the master ends"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: the master ends"),
+            _ = &mut driver_ended => {}
+        }
+        notify::stopping(layout);
+        doors.iter().for_each(|door| door.abort());
+        // The driver may have ended by itself: then nobody takes this, and nobody has to.
+        let _ = desk.inputs.send(DriverInput::Stop).await;
+        let outcome = tokio::task::spawn_blocking(move || {
+            let outcome = driver.join();
+            let rest = [query.join(), scheduler.join()];
+            (outcome, rest)
+        });
+        let ended = outcome.await.map_err(|error| RunError::System { action: "end the threads", source: error.into() })?;
+        server.shutdown().await;
+        let (Ok(stored), _) = ended else { return Err(system("go on: a thread panicked")(io::ErrorKind::Other.into())) };
+        Ok(stored?)
+    }
+}
+
+fn bind(
+    runtime: &Runtime,
+    cell: &CellConfig,
+    config: &MasterConfig,
+    credentials: &Credentials,
+    tickets: &Tickets,
+    admitted: &Arc<Admitted>,
+) -> Result<Server, RunError> {
+    let listen: IpAddr = config.listen.parse().map_err(|_| RunError::Listen(config.listen.clone()))?;
+    let judge = admitted.clone();
+    let admission: quic::Admission = Arc::new(move |peer| judge.judge(peer));
+    let _inside = runtime.enter();
+    let address = SocketAddr::new(listen, cell.port);
+    Ok(Server::bind(address, credentials, tickets.keys(), ServerLimits::default(), admission)?)
+}
+
+/// The desk, and the other ends of its queues.
+fn open_desk(layout: &Layout, cell: &CellConfig, config: MasterConfig, ca: ClusterCa) -> (Arc<Desk>, Queues) {
+    let (inputs, input_receiver) = mpsc::channel(config.input_queue);
+    let (questions, question_receiver) = mpsc::channel(config.query_queue);
+    let (to_query, from_driver) = mpsc::channel(EVENT_QUEUE);
+    let desk = Desk {
+        inputs: inputs.clone(),
+        questions,
+        replies: Arc::default(),
+        joins: Arc::default(),
+        connections: Arc::default(),
+        issuer: Arc::new(Issuer::new(Arc::new(ca), config.certificate_days, inputs)),
+        database: layout.database(),
+        cell: cell.cell,
+        host: cell.master_host.clone(),
+        port: cell.port,
+        last_connection: AtomicU64::new(0),
+        config,
+    };
+    (Arc::new(desk), Queues { inputs: input_receiver, to_query, from_driver, questions: question_receiver })
+}
+
+/// What the threads begin with.
+struct Start {
+    store: Store,
+    state: State,
+    admitted: Arc<Admitted>,
+    revoked: mpsc::UnboundedSender<quic::Serial>,
+}
+
+impl Threads {
+    fn start(runtime: &Handle, layout: &Layout, desk: &Arc<Desk>, queues: Queues, start: Start) -> Result<Self, RunError> {
+        let Queues { inputs, to_query, from_driver, questions } = queues;
+        let Start { store, state, admitted, revoked } = start;
+        let clock = Clock::continue_from(state.now);
+        let query = query_thread(layout, desk, Model::new(state.clone(), statics(desk, clock)))?;
+        let on = runtime.clone();
+        let query = spawn("master-query", move || query.run(from_driver, questions, &on))?;
+        let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
+        let scheduler = SchedulerThread::new(state.clone(), clock, desk.inputs.clone(), to_query.clone());
+        let on = runtime.clone();
+        let scheduler = spawn("master-sched", move || scheduler.run(scheduler_inputs, &on))?;
+        let outlets = Outlets {
+            query: to_query,
+            scheduler: to_scheduler,
+            joins: desk.joins.clone(),
+            connections: desk.connections.clone(),
+            admitted,
+            issuer: desk.issuer.clone(),
+            revoked,
+        };
+        let driver = Driver::new(Core::new(state), store, clock, inputs, outlets, runtime.clone());
+        let (ended, driver_ended) = oneshot::channel::<()>();
+        let driver = spawn("master-core", move || {
+            // Dropped when the thread ends, however that comes about.
+            let _ended = ended;
+            driver.run()
+        })?;
+        Ok(Self { driver, driver_ended, query, scheduler })
+    }
+}
+
+fn statics(desk: &Desk, clock: Clock) -> Statics {
+    Statics { host: desk.host.to_string(), port: desk.port, clock }
+}
+
+fn query_thread(layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {
+    let store = Store::open(&layout.database())?;
+    let file = AccountingFile::open(&layout.common("accounting"), &store)?;
+    let upkeep = Upkeep { snapshot_events: desk.config.snapshot_events, trim_log: desk.config.trim_log };
+    Ok(QueryThread::new(model, store, file, desk.replies.clone(), upkeep))
+}
+
+fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, RunError> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(system("start a thread"))
+}
+
+/// Closes what is open with revoked certificates. The admission knows of the revocation before the serial comes here.
+async fn revoke(server: Arc<Server>, mut revocations: mpsc::UnboundedReceiver<quic::Serial>) {
+    while let Some(serial) = revocations.recv().await {
+        let closed = server.revoke(serial);
+        tracing::info!("certificate {serial} is revoked, {closed} connections closed");
+    }
+}

@@ -1,0 +1,81 @@
+//! What faces the outside: the Unix socket of commands and the QUIC port of agents.
+//!
+//! Bytes become typed inputs here, and a bad frame is refused here (DESIGN section 3). Who somebody is comes from the kernel or
+//! from a certificate; what somebody may do is the core's to say.
+
+pub mod agents;
+mod join;
+mod session;
+pub mod unix;
+
+use crate::config::MasterConfig;
+use crate::connections::Connections;
+use crate::driver::DriverInput;
+use crate::issuer::Issuer;
+use crate::pending::Pending;
+use crate::query::Question;
+use master_core::effect::{ConnectionId, Input};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{CellId, HostName};
+use proto::wire::client::Reply;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::mpsc;
+
+/// What every conversation with the outside needs.
+pub struct Desk {
+    /// To the core thread.
+    pub inputs: mpsc::Sender<DriverInput>,
+    /// To the query thread.
+    pub questions: mpsc::Sender<Question>,
+    /// Answers to changes.
+    pub replies: Arc<Pending<Reply>>,
+    /// Answers to enrolments.
+    pub joins: Arc<Pending<Result<(), Diagnostic>>>,
+    /// Connected agents.
+    pub connections: Arc<Connections>,
+    /// The CA.
+    pub issuer: Arc<Issuer>,
+    /// Limits.
+    pub config: MasterConfig,
+    /// The database, for accounting records.
+    pub database: PathBuf,
+    /// The cell.
+    pub cell: CellId,
+    /// The master's host.
+    pub host: HostName,
+    /// Its UDP port.
+    pub port: u16,
+    /// The last number given to a connection.
+    pub last_connection: AtomicU64,
+}
+
+/// The core thread is gone: the master ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended;
+
+impl Desk {
+    /// A number for a new connection, never given before.
+    fn new_connection(&self) -> ConnectionId {
+        ConnectionId(self.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Hands an input to the core; waits while its queue is full.
+    async fn input(&self, input: Input) -> Result<(), Ended> {
+        self.inputs.send(DriverInput::Core(input)).await.map_err(|_| Ended)
+    }
+
+    /// Waits until everything that was handed in before is durable.
+    async fn until_durable(&self) -> Result<(), Ended> {
+        let (to, answer) = self.replies.expect();
+        self.inputs.send(DriverInput::Deliver(to, Box::default())).await.map_err(|_| Ended)?;
+        answer.await.map(drop).map_err(|_| Ended)
+    }
+}
+
+/// A refusal because a limit is reached, with the key that sets it.
+fn overloaded(what: String, key: &str) -> Diagnostic {
+    let fix = format!("try again in a moment; {key} of etc/master.toml is the limit");
+    Diagnostic::new(Code::Overloaded, what).fix(fix)
+}

@@ -1,0 +1,133 @@
+//! The Unix socket of commands. The kernel says who is at the other end (SO_PEERCRED), the name service what that user is called.
+
+use super::session::{self, Caller};
+use super::{Desk, overloaded};
+use crate::layout::Layout;
+use nix::unistd::{Gid, Group, Uid, User};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::UserName;
+use proto::job::Owner;
+use proto::wire::frame::Kind;
+use quic::{FrameLimits, FrameReceiver, FrameSender};
+use std::ffi::CString;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener as StdListener;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// How long the name service may take to say what a user is called.
+const LOOKUP_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The longest path that fits into a socket's address with room to spare (108 bytes, unix(7)).
+const ADDRESS_MAX: usize = 100;
+
+/// Listens on `run/master.sock`. The caller holds the lock, so that a socket that is there is nobody's.
+///
+/// # Errors
+/// The system's.
+pub fn listen(layout: &Layout) -> io::Result<UnixListener> {
+    let path = layout.run("master.sock");
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let listener = if path.as_os_str().len() < ADDRESS_MAX {
+        StdListener::bind(&path)?
+    } else {
+        // A longer path is reached through a descriptor of its directory.
+        let directory = File::open(layout.run(""))?;
+        StdListener::bind(format!("/proc/self/fd/{}/master.sock", directory.as_raw_fd()))?
+    };
+    // Everybody may ask; what may be changed depends on who asks.
+    fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
+}
+
+/// Serves commands until the task is dropped.
+pub async fn accept(listener: UnixListener, desk: Arc<Desk>) {
+    let slots = Arc::new(Semaphore::new(desk.config.clients));
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Too many open files, mostly: those who are connected must go first.
+                tracing::warn!("cannot accept a command: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let desk = desk.clone();
+        match slots.clone().try_acquire_owned() {
+            Ok(slot) => drop(tokio::spawn(async move {
+                serve(stream, desk).await;
+                drop(slot);
+            })),
+            Err(_) => {
+                let what = format!("{} commands are connected already", desk.config.clients);
+                drop(tokio::spawn(refuse(stream, overloaded(what, "clients"))));
+            }
+        }
+    }
+}
+
+async fn serve(stream: UnixStream, desk: Arc<Desk>) {
+    let owner = match peer(&stream).await {
+        Ok(owner) => owner,
+        Err(refusal) => return refuse(stream, refusal).await,
+    };
+    let caller = Caller { owner, host: desk.host.clone() };
+    let requests = FrameLimits { frame_bytes: desk.config.client_frame_bytes, ..FrameLimits::REQUEST };
+    let (read, write) = stream.into_split();
+    session::serve(desk, caller, FrameReceiver::new(read, requests), FrameSender::new(write, FrameLimits::REPLY)).await;
+}
+
+async fn refuse(stream: UnixStream, refusal: Diagnostic) {
+    tracing::info!("{refusal}");
+    let mut sender = FrameSender::new(stream, FrameLimits::REPLY);
+    // Whoever does not read it does not want to know.
+    let _ = sender.send(Kind::Refusal, 0, &refusal).await;
+}
+
+/// Who is at the other end.
+async fn peer(stream: &UnixStream) -> Result<Owner, Diagnostic> {
+    let refuse = |why: String| Diagnostic::new(Code::SystemRefused, "cannot tell who is asking").why(why);
+    let credentials = stream.peer_cred().map_err(|error| refuse(error.to_string()))?;
+    let (uid, gid) = (credentials.uid(), credentials.gid());
+    // The name service may be a directory far away: it must not stop the threads that serve others.
+    let lookup = tokio::task::spawn_blocking(move || owner(uid, gid));
+    match timeout(LOOKUP_DEADLINE, lookup).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Err(refuse(error.to_string())),
+        Err(_) => Err(refuse(format!("the name service does not answer for {} s", LOOKUP_DEADLINE.as_secs()))),
+    }
+}
+
+fn owner(uid: u32, gid: u32) -> Result<Owner, Diagnostic> {
+    let unknown = |why: String| {
+        Diagnostic::new(Code::UnknownUser, format!("user id {uid} has no name on this host"))
+            .why(why)
+            .fix("check the name service: getent passwd")
+    };
+    let user = User::from_uid(Uid::from_raw(uid)).map_err(|errno| unknown(errno.to_string()))?;
+    let user = user.ok_or_else(|| unknown(String::new()))?;
+    let name_of = |gid: Gid| Group::from_gid(gid).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name);
+    let gid = Gid::from_raw(gid);
+    let groups = CString::new(user.name.as_str())
+        .ok()
+        .and_then(|name| nix::unistd::getgrouplist(&name, gid).ok())
+        .unwrap_or_default();
+    Ok(Owner {
+        user: UserName::from(user.name),
+        uid,
+        gid: gid.as_raw(),
+        group: name_of(gid),
+        groups: groups.into_iter().filter(|other| *other != gid).map(name_of).collect(),
+    })
+}

@@ -1,0 +1,238 @@
+//! The database of a cell: event log, snapshots, accounting records (DESIGN sections 3 and 9).
+//!
+//! One thread writes the log: [`Store::append`] is one transaction for a whole batch, durable when it returns, and the
+//! accounting records of the batch are in it. Snapshots are written by the query thread through a [`Store`] of its own;
+//! SQLite lets one write at a time. What an event means is deliberately not known here.
+
+mod accounting;
+mod codec;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+pub use accounting::{AccountingCursor, AccountingRow};
+pub use codec::EVENT_VERSION;
+pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
+
+use codec::Stored;
+use master_core::event::Record;
+use proto::id::EventSeq;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The layout of the tables; a database of another one is refused.
+const SCHEMA_VERSION: i32 = 1;
+
+/// `gwst` in the header of the file: what `file(1)` and we know the database by.
+const APPLICATION_ID: i32 = 0x6777_7374;
+
+/// How long a writer waits for the other one.
+const BUSY: Duration = Duration::from_secs(30);
+
+const TABLES: &str = "
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY, tick INTEGER NOT NULL, wall INTEGER NOT NULL, kind TEXT NOT NULL,
+        version INTEGER NOT NULL, actor BLOB NOT NULL, request BLOB, body BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE snapshots (
+        seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, wall INTEGER NOT NULL, body BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE accounting (
+        seq INTEGER PRIMARY KEY, job_number INTEGER NOT NULL, job_name TEXT NOT NULL, owner TEXT NOT NULL,
+        started INTEGER NOT NULL, body BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX accounting_job ON accounting (job_number);
+    CREATE TABLE accounting_file (
+        one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, bytes INTEGER NOT NULL, inode INTEGER NOT NULL
+    ) STRICT;
+";
+
+/// The database cannot be read or written, or holds what this version does not understand.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite refused, or the file system behind it.
+    #[error("cannot {action} {}", path.display())]
+    Database {
+        /// What was tried.
+        action: &'static str,
+        /// The database.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The file is a database of something else, or of a version that this one does not know.
+    #[error("{} is not a database of this version of Gridwright: {why}", path.display())]
+    Foreign {
+        /// The database.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// An event that this version does not know.
+    #[error("event {seq} is of kind {kind} version {version}, which this version of Gridwright does not know; start the version that wrote it, or restore a backup")]
+    UnknownEvent {
+        /// Its place in the log.
+        seq: u64,
+        /// Its kind.
+        kind: String,
+        /// The version of its form.
+        version: i64,
+    },
+    /// An event whose bytes are damaged.
+    #[error("event {seq} ({kind}) is damaged: {why}; restore a backup, whose log replays up to the event before it")]
+    Damaged {
+        /// Its place in the log.
+        seq: u64,
+        /// Its kind.
+        kind: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Events are missing.
+    #[error("event {expected} is missing from the log, the next one there is {found}; restore a backup")]
+    Gap {
+        /// The event that should come.
+        expected: u64,
+        /// The one that came.
+        found: u64,
+    },
+}
+
+/// An open database.
+pub struct Store {
+    db: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Makes the database of a new cell.
+    ///
+    /// # Errors
+    /// `Database`, also if there is one already.
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        store.prepare()?;
+        store.run("create tables in", |db| {
+            db.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"))
+        })?;
+        Ok(store)
+    }
+
+    /// Opens the database of a cell to read and write.
+    ///
+    /// # Errors
+    /// `Database` if it is missing or unreadable, `Foreign` if it is something else.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        store.require_ours()?;
+        store.prepare()?;
+        Ok(store)
+    }
+
+    /// Opens it to read alone, beside those who write.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        store.require_ours()?;
+        Ok(store)
+    }
+
+    /// Appends events and the accounting records among them, all or none; they are durable when this returns.
+    ///
+    /// # Errors
+    /// `Database`: the disk is full or gone, and nothing was appended.
+    pub fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        let result = append(&mut self.db, records);
+        result.map_err(|source| self.failed("append to", source))
+    }
+
+    /// Gives every event behind `after` to `each`, in order. The first event that is to be read must be `after + 1`.
+    ///
+    /// # Errors
+    /// `UnknownEvent`, `Damaged`, `Gap`; `Database` if the file cannot be read.
+    pub fn replay(&self, after: EventSeq, mut each: impl FnMut(Record)) -> Result<(), StoreError> {
+        let failed = |source| self.failed("read events from", source);
+        let sql = "SELECT seq, tick, wall, kind, version, actor, request, body FROM events WHERE seq > ?1 ORDER BY seq";
+        let mut statement = self.db.prepare(sql).map_err(failed)?;
+        let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
+        let mut expected = after.0 + 1;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let stored = Stored::from_row(row).map_err(failed)?;
+            if stored.seq != expected {
+                return Err(StoreError::Gap { expected, found: stored.seq });
+            }
+            expected += 1;
+            each(stored.decode()?);
+        }
+        Ok(())
+    }
+
+    /// The last event of the log; 0 if there is none.
+    ///
+    /// # Errors
+    /// `Database`.
+    pub fn last_seq(&self) -> Result<EventSeq, StoreError> {
+        let last: i64 = self.run("read", |db| {
+            db.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| row.get(0))
+        })?;
+        Ok(EventSeq(last.unsigned_abs()))
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(path, flags)
+            .and_then(|db| db.busy_timeout(BUSY).map(|()| db))
+            .map_err(|source| StoreError::Database { action: "open", path: path.to_owned(), source })?;
+        Ok(Self { db, path: path.to_owned() })
+    }
+
+    /// Write-ahead log, and a sync of it at the end of each transaction: what is committed survives a power cut.
+    fn prepare(&self) -> Result<(), StoreError> {
+        self.run("prepare", |db| {
+            db.pragma_update(None, "journal_mode", "WAL")?;
+            db.pragma_update(None, "synchronous", "FULL")
+        })
+    }
+
+    fn require_ours(&self) -> Result<(), StoreError> {
+        let pragma = |name| self.run("read", |db| db.pragma_query_value(None, name, |row| row.get::<_, i32>(0)));
+        let foreign = |why| Err(StoreError::Foreign { path: self.path.clone(), why });
+        if pragma("application_id")? != APPLICATION_ID {
+            return foreign("its header is another program's".to_owned());
+        }
+        match pragma("user_version")? {
+            SCHEMA_VERSION => Ok(()),
+            other => foreign(format!("its tables are of version {other}, ours of version {SCHEMA_VERSION}")),
+        }
+    }
+
+    fn run<T>(&self, action: &'static str, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        work(&self.db).map_err(|source| self.failed(action, source))
+    }
+
+    fn failed(&self, action: &'static str, source: rusqlite::Error) -> StoreError {
+        StoreError::Database { action, path: self.path.clone(), source }
+    }
+}
+
+fn append(db: &mut Connection, records: &[Record]) -> rusqlite::Result<()> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    {
+        let mut event = transaction.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+        for record in records {
+            let Stored { seq, tick, wall, kind, version, actor, request, body } = Stored::encode(record);
+            event.execute(params![signed(seq), signed(tick), wall, kind, version, actor, request, body])?;
+            accounting::insert(&transaction, record)?;
+        }
+    }
+    transaction.commit()
+}
+
+/// SQLite's integers are signed; ours count from 0 and never come near the difference.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).expect("sequence numbers and ticks stay below 2^63: a million a second would take 292,000 years")
+}
