@@ -1,1 +1,13 @@
-//! Why a job waits, in words.
+//! Why a job waits, in words: for `qstat -j`, `-w` and `gridwright explain`.
+//!
+//! Text is made here and nowhere else; the numbers come from the scheduler's findings and from the state. Nothing is decided here.
+
+mod advice;
+mod info;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use advice::explain;
+pub use info::scheduling_info;
+pub use words::{sentence, sentence_of_overload};

@@ -92,7 +92,12 @@ impl Model {
     /// Folds a record in.
     pub fn apply(&mut self, record: &Record) {
         let ended = self.granted_of(&record.event);
+        let job = job_of(&record.event);
+        // A job that is finished no longer knows who waited for it.
+        let mut touched: Vec<SubmitSeq> = job.into_iter().flat_map(|seq| self.state.index.successors(seq)).collect();
+        touched.extend(job);
         self.state.apply(record);
+        self.observations.follow(record);
         for granted in &ended {
             self.changes.host(&granted.instance.host);
         }
@@ -126,9 +131,7 @@ impl Model {
             | Event::TokenUsed { .. }
             | Event::RequestAnswered { .. } => {}
         }
-        if let Some(seq) = job_of(&record.event) {
-            self.refile_with_successors(seq);
-        }
+        touched.into_iter().for_each(|seq| self.refile(seq));
     }
 
     /// Folds an observation in.
@@ -275,12 +278,6 @@ impl Model {
         (self.queue, self.categories, self.category_of) = (Queue::default(), BTreeMap::new(), BTreeMap::new());
         let jobs: Vec<SubmitSeq> = self.state.jobs.keys().copied().collect();
         jobs.into_iter().for_each(|seq| self.refile(seq));
-    }
-
-    fn refile_with_successors(&mut self, seq: SubmitSeq) {
-        self.refile(seq);
-        let successors: Vec<SubmitSeq> = self.state.index.successors(seq).collect();
-        successors.into_iter().for_each(|seq| self.refile(seq));
     }
 
     /// Files a job where it belongs now.

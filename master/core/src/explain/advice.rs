@@ -1,0 +1,213 @@
+//! `gridwright explain`: the reasons with their numbers, nearest miss first, and what would help where that is sure.
+
+use super::words::sentence;
+use crate::ledger::Level;
+use crate::matching::{Demand, Value, message_text};
+use crate::observe::Observations;
+use crate::sched::category::CategoryKey;
+use crate::sched::finding::{Findings, Group};
+use crate::sched::reason::{Reason, Shortage, What};
+use crate::state::State;
+use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible};
+use crate::state::job::Job;
+use proto::id::SubmitSeq;
+use proto::time::Now;
+use proto::wire::view::{Explanation, WaitReason};
+
+/// Examples that are named with a reason.
+const EXAMPLES_SHOWN: usize = 5;
+
+/// Why a job waits. An empty explanation of a job that is gone.
+pub fn explain(
+    state: &State,
+    observations: &Observations,
+    findings: &Findings,
+    seq: SubmitSeq,
+    now: Now,
+) -> Explanation {
+    let Some(job) = state.jobs.get(&seq) else { return Explanation::default() };
+    let known = Explanation { job: job.number.0, ..Explanation::default() };
+    if let Some((summary, reason)) = ineligible(state, job, now) {
+        return Explanation { summary, reasons: vec![reason], ..known };
+    }
+    if eligible_tasks(state, job).next().is_none() {
+        return Explanation { summary: "All of its tasks have been given to hosts.".to_owned(), ..known };
+    }
+    let demand = Demand::new(&state.config.complex, &job.spec);
+    let Some(finding) = findings.of(&CategoryKey::new(&demand, &job.spec)) else {
+        let summary = match observations.hosts.values().any(|host| host.connected) {
+            true => "The scheduler has not found it a place yet, and has not tried in vain: it is behind jobs of higher priority.",
+            false => "No execution host is connected.",
+        };
+        return Explanation { summary: summary.to_owned(), ..known };
+    };
+    let mut groups: Vec<&Group> = finding.groups.iter().collect();
+    groups.sort_by_key(|group| nearness(&group.examples[0]));
+    let reasons: Vec<WaitReason> = groups.iter().map(|group| wait_reason(group, &demand.text)).collect();
+    let passing = finding.groups.iter().flat_map(|group| &group.examples).any(Reason::is_passing);
+    let summary = match passing {
+        true => "No queue instance can take it now; what it needs may become free.",
+        false => "No queue instance can take it as the cluster is configured; waiting alone will not help.",
+    };
+    let age_ms = Some(now.tick.since_ms(finding.at.tick));
+    Explanation { summary: summary.to_owned(), reasons, age_ms, ..known }
+}
+
+/// What keeps a pending job from being looked at.
+fn ineligible(state: &State, job: &Job, now: Now) -> Option<(String, WaitReason)> {
+    let error = job.tasks.values().find_map(|task| task.place.error());
+    if let Some(error) = error.filter(|_| eligible_tasks(state, job).next().is_none()) {
+        let reason = plain("Job is in error state".to_owned(), Some("clear it with qmod -cj once the cause is gone".to_owned()));
+        return Some((format!("It is in error: {error}"), reason));
+    }
+    let why = match job_eligible(state, job, now.wall) {
+        Err(why) => why,
+        Ok(()) if job.spec.holds.any() && eligible_tasks(state, job).next().is_none() => Ineligible::Held,
+        Ok(()) => return None,
+    };
+    let hint = match &why {
+        Ineligible::Held => Some("release it with qrls".to_owned()),
+        Ineligible::TaskConcurrency(_) => Some("more of its tasks may run with qalter -tc".to_owned()),
+        Ineligible::NotPending
+        | Ineligible::Error
+        | Ineligible::WaitsFor(_)
+        | Ineligible::StartTime(_)
+        | Ineligible::ArrayInstances(_) => None,
+    };
+    let text = why.text(state);
+    Some((format!("It may not start yet: {text}."), plain(text, hint)))
+}
+
+fn plain(text: String, hint: Option<String>) -> WaitReason {
+    WaitReason {
+        text,
+        attribute: None,
+        level: "job".to_owned(),
+        needed: None,
+        free: None,
+        capacity: None,
+        count: 1,
+        examples: Vec::new(),
+        hint,
+    }
+}
+
+/// What passes by itself comes first, then what is closest to being enough, in thousandths missing; what nobody changes is last.
+fn nearness(reason: &Reason) -> (u32, u64) {
+    match &reason.what {
+        What::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
+        What::PeOffers { slots, needed, .. } => (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed))),
+        What::Full { .. } | What::InUse { .. } => (0, 1000),
+        What::Overloaded(_) => (1, 0),
+        What::NoContact | What::Suspended | What::InError | What::Disabled => (2, 0),
+        What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
+        What::NotInPe { .. } | What::NotInMasterQueues | What::NoAccess | What::NoProject => (4, 0),
+        What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
+        What::NotInQueueList => (5, 0),
+    }
+}
+
+fn missing(shortage: &Shortage) -> u64 {
+    let (Value::Amount(needed), Value::Amount(free)) = (&shortage.needed, &shortage.free) else { return 1000 };
+    let (Some(needed), Some(free)) = (needed.finite(), free.finite()) else { return 1000 };
+    thousandths(needed.abs_diff(free), needed.unsigned_abs())
+}
+
+fn thousandths(part: u64, whole: u64) -> u64 {
+    let quotient = u128::from(part) * 1000 / u128::from(whole.max(1));
+    u64::try_from(quotient).unwrap_or(u64::MAX)
+}
+
+fn wait_reason(group: &Group, asked: &str) -> WaitReason {
+    let reason = group.examples.iter().min_by_key(|reason| nearness(reason)).unwrap_or(&group.examples[0]);
+    let named = group.examples.iter().take(EXAMPLES_SHOWN).map(|reason| reason.level.to_string());
+    let (attribute, needed, free, capacity) = numbers(reason);
+    WaitReason {
+        text: sentence(reason, asked),
+        attribute,
+        level: level_word(reason).to_owned(),
+        needed,
+        free,
+        capacity,
+        count: group.count,
+        examples: named.collect(),
+        hint: hint(reason),
+    }
+}
+
+fn level_word(reason: &Reason) -> &'static str {
+    match (&reason.what, &reason.level) {
+        (What::PeOffers { .. } | What::NoSuchPe { .. }, _) => "pe",
+        (_, Level::Global) => "global",
+        (_, Level::Host(_)) => "host",
+        (_, Level::Instance(_)) => "queue",
+    }
+}
+
+/// The attribute, what is needed, what is free, what there is in all.
+fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
+    match &reason.what {
+        What::Offers(Shortage { attribute, r#type, needed, free, capacity, .. }) => {
+            let capacity = capacity.map(|capacity| message_text(&Value::Amount(capacity), *r#type));
+            let (needed, free) = (message_text(needed, *r#type), message_text(free, *r#type));
+            (Some(attribute.to_string()), Some(needed), Some(free), capacity)
+        }
+        What::Overloaded(overload) => {
+            let value = overload.value.as_ref().map(|value| message_text(value, overload.r#type));
+            (Some(overload.attribute.to_string()), Some(overload.limit.clone()), value, None)
+        }
+        What::Full { slots } => (Some("slots".to_owned()), Some("1".to_owned()), Some("0".to_owned()), Some(slots.to_string())),
+        What::PeOffers { slots, needed, .. } => (Some("slots".to_owned()), Some(needed.to_string()), Some(slots.to_string()), None),
+        What::UnknownResource { attribute } => (Some(attribute.clone()), None, None, None),
+        What::Forced { attribute } | What::InUse { attribute } => (Some(attribute.to_string()), None, None, None),
+        What::Disabled
+        | What::Suspended
+        | What::InError
+        | What::NoContact
+        | What::NotInQueueList
+        | What::NotInMasterQueues
+        | What::WrongType { .. }
+        | What::NotInPe { .. }
+        | What::NoAccess
+        | What::NoProject
+        | What::NoSuchPe { .. }
+        | What::NoInstances
+        | What::NoSuchJob
+        | What::WrongSlots { .. } => (None, None, None, None),
+    }
+}
+
+/// What would help, where that is sure.
+fn hint(reason: &Reason) -> Option<String> {
+    let Reason { level, what } = reason;
+    match what {
+        What::Disabled => Some(format!("an operator enables it with qmod -e {level}")),
+        What::Suspended => Some(format!("an operator resumes it with qmod -usq {level}")),
+        What::InError => Some(format!("qstat -f -explain E says why; an operator clears it with qmod -cq {level}")),
+        What::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
+        What::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
+        What::UnknownResource { attribute } => Some(format!("no host, queue or sensor there has {attribute}: qhost -F {attribute}")),
+        What::Offers(shortage) => too_much(shortage),
+        What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
+        What::Full { .. }
+        | What::Overloaded(_)
+        | What::NotInQueueList
+        | What::NotInMasterQueues
+        | What::WrongType { .. }
+        | What::NotInPe { .. }
+        | What::NoAccess
+        | What::NoProject
+        | What::InUse { .. }
+        | What::PeOffers { .. }
+        | What::NoInstances
+        | What::NoSuchJob
+        | What::WrongSlots { .. } => None,
+    }
+}
+
+/// A request above the whole capacity is never met.
+fn too_much(shortage: &Shortage) -> Option<String> {
+    let (Value::Amount(needed), Some(capacity)) = (&shortage.needed, shortage.capacity) else { return None };
+    let capacity_text = message_text(&Value::Amount(capacity), shortage.r#type);
+    (*needed > capacity).then(|| format!("there is never more than {capacity_text}: ask for less"))
+}

@@ -1,0 +1,126 @@
+//! The lines of `scheduling info` in `qstat -j`: what is out of service, then what the job itself lacks.
+
+use super::words::sentence;
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand, Mode};
+use crate::observe::Observations;
+use crate::sched::category::CategoryKey;
+use crate::sched::finding::Findings;
+use crate::sched::reason::{Reason, What};
+use crate::state::State;
+use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible};
+use crate::state::job::Job;
+use proto::id::SubmitSeq;
+use proto::time::Now;
+
+/// Lines about queue instances; a large cluster has more than anybody reads.
+const LINES_MAX: usize = 100;
+
+/// The lines for a job, in the words of 8.1.9.
+pub fn scheduling_info(
+    state: &State,
+    observations: &Observations,
+    findings: &Findings,
+    seq: SubmitSeq,
+    now: Now,
+) -> Vec<String> {
+    let Some(job) = state.jobs.get(&seq) else { return Vec::new() };
+    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Now) };
+    let mut lines = about_cluster(&cluster);
+    lines.extend(about_job(state, job, now));
+    let demand = Demand::new(&state.config.complex, &job.spec);
+    if let Some(finding) = findings.of(&CategoryKey::new(&demand, &job.spec)).filter(|_| is_pending(job)) {
+        let reasons = finding.groups.iter().flat_map(|group| &group.examples);
+        lines.extend(reasons.filter(|reason| !is_about_cluster(reason)).map(|reason| sentence(reason, &demand.text)));
+    }
+    lines
+}
+
+/// Whether a reason holds for whoever asks.
+fn is_about_cluster(reason: &Reason) -> bool {
+    match reason.what {
+        What::Disabled
+        | What::Suspended
+        | What::InError
+        | What::NoContact
+        | What::Full { .. }
+        | What::Overloaded(_) => true,
+        What::NotInQueueList
+        | What::NotInMasterQueues
+        | What::WrongType { .. }
+        | What::NotInPe { .. }
+        | What::NoAccess
+        | What::NoProject
+        | What::UnknownResource { .. }
+        | What::Forced { .. }
+        | What::Offers(_)
+        | What::InUse { .. }
+        | What::NoSuchPe { .. }
+        | What::PeOffers { .. }
+        | What::NoInstances
+        | What::NoSuchJob
+        | What::WrongSlots { .. } => false,
+    }
+}
+
+/// The queue instances that take no jobs now.
+fn about_cluster(cluster: &Cluster<'_>) -> Vec<String> {
+    let (mut lines, mut all) = (Vec::new(), true);
+    for instance in cluster.config.resolved.keys() {
+        let overload = || cluster.overloads(instance).into_iter().next().map(What::Overloaded);
+        match cluster.out_of_service(instance).or_else(overload) {
+            Some(what) if lines.len() < LINES_MAX => {
+                lines.push(Reason::new(Level::Instance(instance.clone()), what).to_string());
+            }
+            Some(_) => {}
+            None => all = false,
+        }
+    }
+    if all {
+        lines.push("All queues dropped because of overload or full".to_owned());
+    }
+    lines
+}
+
+fn is_pending(job: &Job) -> bool {
+    !job.untouched.is_empty() || job.tasks.values().any(|task| task.place.placement().is_none())
+}
+
+/// What keeps the job itself from being looked at.
+fn about_job(state: &State, job: &Job, now: Now) -> Vec<String> {
+    let mut lines = Vec::new();
+    if job.tasks.values().any(|task| task.place.error().is_some()) {
+        lines.push("Job is in error state".to_owned());
+    }
+    match job_eligible(state, job, now.wall) {
+        Ok(()) if is_pending(job) && eligible_tasks(state, job).next().is_none() && lines.is_empty() => {
+            lines.push(held(job));
+        }
+        Ok(()) => {}
+        Err(why) if is_pending(job) => lines.extend(not_eligible(&why)),
+        Err(_) => {}
+    }
+    lines
+}
+
+fn held(job: &Job) -> String {
+    let text = if job.array_waits_for.is_empty() {
+        "Job dropped because of hold state"
+    } else {
+        "Job dropped because of job dependencies"
+    };
+    text.to_owned()
+}
+
+fn not_eligible(why: &Ineligible) -> Option<String> {
+    Some(match why {
+        Ineligible::NotPending => return None,
+        Ineligible::Held => "Job dropped because of hold state".to_owned(),
+        Ineligible::Error => "Job is in error state".to_owned(),
+        Ineligible::WaitsFor(_) => "Job dropped because of job dependencies".to_owned(),
+        Ineligible::StartTime(_) => "Job can not run because execution time not reached".to_owned(),
+        // 8.1.9 names max_aj_instances here too, which is wrong.
+        Ineligible::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),
+        Ineligible::ArrayInstances(_) => "not all array tasks may be started due to 'max_aj_instances'".to_owned(),
+    })
+}

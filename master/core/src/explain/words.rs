@@ -1,0 +1,116 @@
+//! Reasons in the words of 8.1.9, where it has any.
+
+use crate::ledger::Level;
+use crate::matching::message_text;
+use crate::sched::reason::{Overload, Reason, Shortage, What};
+use proto::complex::Relop;
+use std::fmt;
+
+/// A reason as the scheduler's messages have it. `asked` is the job's list of requests, such as `-l lic=3`, or `-l NONE`; it
+/// stands in front where the requests are the cause.
+pub fn sentence(reason: &Reason, asked: &str) -> String {
+    match &reason.what {
+        What::Offers(_) | What::InUse { .. } | What::UnknownResource { .. } => format!("({asked}) {reason}"),
+        What::Disabled
+        | What::Suspended
+        | What::InError
+        | What::NoContact
+        | What::Full { .. }
+        | What::Overloaded(_)
+        | What::NotInQueueList
+        | What::NotInMasterQueues
+        | What::WrongType { .. }
+        | What::NotInPe { .. }
+        | What::NoAccess
+        | What::NoProject
+        | What::Forced { .. }
+        | What::NoSuchPe { .. }
+        | What::PeOffers { .. }
+        | What::NoInstances
+        | What::NoSuchJob
+        | What::WrongSlots { .. } => reason.to_string(),
+    }
+}
+
+impl fmt::Display for Reason {
+    /// The reason without the job's requests in front.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = &self.level;
+        match &self.what {
+            What::Disabled => write!(f, "queue instance \"{level}\" dropped because it is disabled"),
+            What::Suspended | What::InError | What::NoContact => {
+                write!(f, "queue instance \"{level}\" dropped because it is temporarily not available")
+            }
+            What::Full { .. } => write!(f, "queue instance \"{level}\" dropped because it is full"),
+            What::Overloaded(overload) => {
+                let why = sentence_of_overload(overload);
+                write!(f, "queue instance \"{level}\" dropped because it is overloaded: {why}")
+            }
+            What::NotInQueueList => {
+                write!(f, "cannot run in queue \"{level}\" because it is not contained in its hard queue list (-q)")
+            }
+            What::NotInMasterQueues => {
+                write!(f, "cannot run in queue \"{level}\" because it is not contained in its master queue list (-masterq)")
+            }
+            What::WrongType { kind } => write!(f, "cannot run in queue \"{level}\" because it does not take {kind} jobs"),
+            What::NotInPe { pe } => {
+                write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in pe list")
+            }
+            What::NoAccess => write!(f, "has no permission for {}", place(level)),
+            What::NoProject => write!(f, "has no permission for {} because of its project", place(level)),
+            What::UnknownResource { attribute } => {
+                write!(f, "cannot run in queue \"{level}\" because job requests unknown resource ({attribute})")
+            }
+            What::Forced { attribute } => {
+                write!(f, "does not request 'forced' resource \"{attribute}\" of {}", place(level))
+            }
+            What::Offers(shortage) => write!(f, "cannot run {} because it offers only {}", preposition(level), offer(shortage)),
+            What::InUse { attribute } => {
+                let place = preposition(level);
+                write!(f, "cannot run {place} because for default request exclusive resource ({attribute}) is already in use")
+            }
+            What::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
+            What::PeOffers { pe, slots, .. } => write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots"),
+            What::NoInstances => f.write_str("cannot run because there is no such queue instance"),
+            What::NoSuchJob => f.write_str("the job is gone"),
+            What::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
+        }
+    }
+}
+
+/// `np_load_avg=1.900000 (no load adjustment) >= 1.75`.
+pub fn sentence_of_overload(overload: &Overload) -> String {
+    let Overload { attribute, r#type, relop, value, dominance, limit } = overload;
+    match value {
+        None => format!("no complex attribute for threshold {attribute}"),
+        Some(value) => {
+            let adjusted = if dominance.source == 'L' { "with load adjustment or scaling" } else { "no load adjustment" };
+            let relop = if r#type.is_numeric() { relop.as_str() } else { Relop::NotEqual.as_str() };
+            format!("{attribute}={} ({adjusted}) {relop} {limit}", message_text(value, *r#type))
+        }
+    }
+}
+
+/// `gc:lic=1.000000`.
+fn offer(shortage: &Shortage) -> String {
+    let Shortage { attribute, r#type, dominance, free, .. } = shortage;
+    format!("{}{}:{attribute}={}", dominance.level, dominance.source, message_text(free, *r#type))
+}
+
+/// `globally`, `at host "node1"`, `in queue "all.q@node1"`.
+fn preposition(level: &Level) -> String {
+    match level {
+        Level::Global => "globally".to_owned(),
+        Level::Host(host) => format!("at host \"{host}\""),
+        Level::Instance(instance) => format!("in queue \"{instance}\""),
+    }
+}
+
+/// `the cluster`, `host node1`, `queue instance all.q@node1`.
+fn place(level: &Level) -> String {
+    match level {
+        Level::Global => "the cluster".to_owned(),
+        Level::Host(host) => format!("host {host}"),
+        Level::Instance(instance) => format!("queue instance {instance}"),
+    }
+}
