@@ -1,0 +1,82 @@
+//! What happens when launcher or shepherd die.
+
+use super::cell::{Cell, is_alive, until};
+use gridwright_shepherd::proc;
+use proto::launch::{Cause, Notice, Order};
+
+#[test]
+fn a_new_launcher_finds_the_tasks_of_a_killed_one() {
+    let mut cell = Cell::start();
+    let document = cell.shell("echo $$ > running; until [ -e go ]; do sleep 0.05; done; exit 6");
+    let key = cell.launch(document);
+    let pid = cell.executed(key);
+    cell.read_when_there("running");
+    cell.restart_launcher();
+    assert!(is_alive(pid));
+    assert_eq!(cell.found(key), pid);
+    std::fs::write(cell.work.join("go"), "").unwrap();
+    assert_eq!(cell.ended(key).cause, Cause::Exited(6));
+}
+
+#[test]
+fn a_task_that_ended_without_a_launcher_is_listed_with_its_result() {
+    let mut cell = Cell::start();
+    let document = cell.shell("echo up > up; sleep 0.3; exit 9");
+    let key = cell.launch(document);
+    cell.read_when_there("up");
+    cell.launcher.kill().unwrap();
+    cell.launcher.wait().unwrap();
+    until("the result", || std::fs::metadata(cell.dir.join(format!("tasks/{key}/result"))).ok());
+    cell.restart_launcher();
+    let tasks = cell.list();
+    assert_eq!(tasks[0].result.as_ref().map(|result| result.cause.clone()), Some(Cause::Exited(9)));
+}
+
+#[test]
+fn an_order_reaches_a_task_through_a_new_launcher() {
+    let mut cell = Cell::start();
+    let document = cell.shell("sleep 1000");
+    let key = cell.launch(document);
+    cell.executed(key);
+    cell.restart_launcher();
+    cell.found(key);
+    cell.order(key, Order::Kill);
+    assert!(cell.ended(key).ordered);
+}
+
+#[test]
+fn a_task_whose_shepherd_is_killed_is_ended_whole_and_recorded_once() {
+    let mut cell = Cell::start();
+    let document = cell.shell("setsid sleep 1000 & echo $! > escaped; wait; sleep 1000");
+    let key = cell.launch(document);
+    let main = cell.executed(key);
+    let escaped: i32 = cell.read_when_there("escaped").parse().unwrap();
+    let shepherd = proc::stat(main).unwrap().parent;
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(shepherd), nix::sys::signal::Signal::SIGKILL).unwrap();
+    let result = cell.ended(key);
+    assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true));
+    assert!(!is_alive(main) && !is_alive(escaped));
+    cell.list();
+    let ends = cell.heard.iter().filter(|notice| matches!(notice, Notice::Ended(_))).count();
+    assert_eq!(ends, 1);
+}
+
+#[test]
+fn a_task_whose_shepherd_and_launcher_are_killed_is_ended_by_the_next_launcher() {
+    let mut cell = Cell::start();
+    let document = cell.shell("setsid sleep 1000 & echo $! > escaped; wait; sleep 1000");
+    let key = cell.launch(document);
+    let main = cell.executed(key);
+    let escaped: i32 = cell.read_when_there("escaped").parse().unwrap();
+    let shepherd = nix::unistd::Pid::from_raw(proc::stat(main).unwrap().parent);
+    cell.launcher.kill().unwrap();
+    cell.launcher.wait().unwrap();
+    nix::sys::signal::kill(shepherd, nix::sys::signal::Signal::SIGKILL).unwrap();
+    until("the end of the main process", || (!is_alive(main)).then_some(()));
+    cell.restart_launcher();
+    until("the record", || {
+        let result = cell.list().pop()?.result?;
+        (result.cause == Cause::ShepherdDied).then_some(())
+    });
+    assert!(!is_alive(escaped));
+}

@@ -1,0 +1,165 @@
+//! Limits, orders and the evidence for what ended a task.
+
+use super::cell::{Cell, direct, is_alive, limit, until};
+use proto::launch::{Bound, Cause, Evidence, LimitHit, Order, ProcessLimit, Resource};
+
+const MIB: u64 = 1 << 20;
+
+fn named(hit: &Option<LimitHit>) -> Option<(&str, Evidence)> {
+    hit.as_ref().map(|hit| (hit.limit.as_str(), hit.evidence))
+}
+
+/// A program that holds `mib` MiB of touched memory and sleeps.
+fn holder(mib: u64) -> String {
+    format!("perl -e 'my $x = \"x\" x ({mib} << 20); sleep 60'")
+}
+
+#[test]
+fn a_file_over_h_fsize_is_certain() {
+    let mut cell = Cell::start();
+    let mut document = cell.document(direct(&["dd", "if=/dev/zero", "of=big", "bs=64k", "count=100"]));
+    document.limits = vec![limit(Resource::FileSize, MIB)];
+    let result = cell.run_document(document);
+    assert_eq!(result.cause, Cause::Signalled { signal: libc::SIGXFSZ, core: false });
+    assert_eq!(named(&result.limit), Some(("h_fsize", Evidence::Certain)));
+}
+
+#[test]
+fn processes_that_together_exceed_h_vmem_are_ended_for_certain() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell(&format!("{} & {} & wait", holder(60), holder(60)));
+    document.task_limits.h_vmem_bytes = Some(100 * MIB);
+    let result = cell.run_document(document);
+    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_vmem", Evidence::Certain)));
+    assert!(result.limit.unwrap().reached > 100 * MIB && result.usage.maxvmem_bytes > 100 * MIB);
+}
+
+#[test]
+fn processes_that_together_exceed_h_rss_are_ended_for_certain() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell(&format!("{} & {} & wait", holder(60), holder(60)));
+    document.task_limits.h_rss_bytes = Some(100 * MIB);
+    let result = cell.run_document(document);
+    assert_eq!(named(&result.limit), Some(("h_rss", Evidence::Certain)));
+}
+
+#[test]
+fn an_allocation_that_fails_near_the_address_space_limit_is_likely() {
+    let mut cell = Cell::start();
+    // The program sees its own limit, stays near it for two samples and fails.
+    let program = "perl -e 'my @x; for (1..95) { push @x, \"x\" x (1 << 20) } select(undef, undef, undef, 1); exit 55'";
+    let mut document = cell.shell(program);
+    document.limits = vec![limit(Resource::AddressSpace, 112 * MIB)];
+    let result = cell.run_document(document);
+    assert_eq!(named(&result.limit), Some(("h_vmem", Evidence::Likely)), "{result:?}");
+}
+
+#[test]
+fn a_job_that_fails_for_another_reason_is_not_blamed_on_its_limits() {
+    let mut cell = Cell::start();
+    for command in ["sleep 0.5; exit 7", "exit 1", "kill -SEGV $$", "kill -9 $$"] {
+        let mut document = cell.shell(command);
+        document.limits = vec![
+            limit(Resource::AddressSpace, 1 << 30),
+            limit(Resource::FileSize, 1 << 30),
+            limit(Resource::Cpu, 100),
+        ];
+        document.task_limits.h_vmem_bytes = Some(1 << 30);
+        document.task_limits.h_rt_s = Some(1000);
+        let result = cell.run_document(document);
+        assert_eq!(result.limit, None, "{command}");
+    }
+}
+
+#[test]
+fn h_rt_announces_and_then_kills() {
+    let mut cell = Cell::start();
+    let mut document = cell.document(direct(&["sh", "-c", "trap 'echo told' USR2; while :; do sleep 0.1; done"]));
+    document.task_limits.h_rt_s = Some(1);
+    document.termination.notify = true;
+    let result = cell.run_document(document);
+    assert_eq!(cell.output(&result, 'o'), "told\n");
+    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_rt", Evidence::Certain)));
+    assert!(result.wallclock_ms >= 2000, "{}", result.wallclock_ms);
+}
+
+#[test]
+fn s_rt_tells_the_program_behind_the_shell_and_kills_after_the_grace() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("bash -c 'trap \"echo told; exit 4\" USR1; while :; do sleep 0.1; done'; exit $?");
+    document.task_limits.s_rt_s = Some(1);
+    let result = cell.run_document(document);
+    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(4), "told\n"));
+    assert_eq!(named(&result.limit), Some(("s_rt", Evidence::Certain)));
+    let mut document = cell.document(direct(&["sh", "-c", "trap '' USR1; while :; do sleep 0.1; done"]));
+    document.task_limits.s_rt_s = Some(1);
+    assert_eq!(cell.run_document(document).cause, Cause::Signalled { signal: 9, core: false });
+}
+
+#[test]
+fn cpu_limits_hold_for_a_process_and_for_all_together() {
+    let mut cell = Cell::start();
+    let mut document = cell.document(direct(&["sh", "-c", "while :; do :; done"]));
+    document.limits = vec![limit(Resource::Cpu, 1)];
+    let result = cell.run_document(document);
+    assert_eq!(named(&result.limit), Some(("h_cpu", Evidence::Certain)), "{result:?}");
+    let mut document = cell.shell("sh -c 'while :; do :; done' & sh -c 'while :; do :; done' & wait");
+    document.task_limits.h_cpu_s = Some(1);
+    let result = cell.run_document(document);
+    assert_eq!(named(&result.limit), Some(("h_cpu", Evidence::Certain)), "{result:?}");
+    assert!(result.usage.cpu_ms >= 1000);
+}
+
+#[test]
+fn a_soft_cpu_limit_sends_sigxcpu() {
+    let mut cell = Cell::start();
+    let mut document = cell.document(direct(&["sh", "-c", "while :; do :; done"]));
+    document.task_limits.s_cpu_s = Some(1);
+    let result = cell.run_document(document);
+    assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGXCPU, .. }));
+    assert_eq!(named(&result.limit), Some(("s_cpu", Evidence::Certain)));
+}
+
+#[test]
+fn a_limit_that_cannot_be_set_is_reported_and_the_job_runs() {
+    let mut cell = Cell::start();
+    let hard = gridwright_shepherd::sys::limit_in_force(libc::RLIMIT_NOFILE).1;
+    let mut document = cell.shell("ulimit -n");
+    // More than any kernel allows, so refused for root too.
+    let wanted = Bound::Finite(hard.max(1 << 40) + 1);
+    document.limits = vec![ProcessLimit { resource: Resource::OpenFiles, soft: wanted, hard: wanted }];
+    let result = cell.run_document(document);
+    assert_eq!(result.cause, Cause::Exited(0));
+    assert_eq!(result.refused_limits.len(), 1);
+    assert_eq!(result.refused_limits[0].errno, libc::EPERM);
+}
+
+#[test]
+fn processes_that_leave_session_and_parent_are_ended_with_the_job() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 0.3");
+    document.account.tracking_gid = nix::unistd::Uid::effective().is_root().then_some(64_999);
+    let key = cell.launch(document);
+    let pid: i32 = cell.read_when_there("escaped").parse().unwrap();
+    assert_eq!(cell.ended(key).cause, Cause::Exited(0));
+    assert!(!is_alive(pid));
+}
+
+#[test]
+fn orders_suspend_resume_and_end_the_whole_task() {
+    let mut cell = Cell::start();
+    let document = cell.shell("sleep 1000 & echo $! > child; wait");
+    let key = cell.launch(document);
+    let child: i32 = cell.read_when_there("child").parse().unwrap();
+    let state = |wanted: u8| move || gridwright_shepherd::proc::stat(child).filter(|stat| stat.state == wanted);
+    cell.order(key, Order::Suspend);
+    until("the stopped child", state(b'T'));
+    cell.order(key, Order::Resume);
+    until("the running child", state(b'S'));
+    cell.order(key, Order::Terminate);
+    let result = cell.ended(key);
+    assert!(result.ordered && !is_alive(child));
+    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+}

@@ -1,0 +1,13 @@
+//! The real launcher, driven over its socket as an agent drives it.
+//!
+//! As root, tasks run as an account made for the tests; otherwise in the single-user form.
+
+#![allow(clippy::unwrap_used)]
+
+mod account;
+mod cell;
+mod deaths;
+mod limits;
+mod rights;
+mod speed;
+mod starts;

@@ -1,0 +1,234 @@
+//! How tasks start: scripts, shells, files, directories, users, procedures.
+
+use super::cell::{Cell, direct, failed, tmpdir};
+use proto::launch::{Cause, Failed, Notice, OutputPath, Procedure, Request, SensorSpec, StartMode};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+
+#[test]
+fn exit_codes_and_signals_are_reported_as_they_are() {
+    let mut cell = Cell::start();
+    for code in [0, 3, 99, 100, 255] {
+        let result = cell.run(&format!("exit {code}"));
+        assert_eq!((result.cause, result.executed, result.limit), (Cause::Exited(code), true, None));
+    }
+    let result = cell.run("kill -9 $$");
+    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(result.limit, None);
+}
+
+#[test]
+fn scripts_start_as_their_mode_says() {
+    let mut cell = Cell::start();
+    let cases = [
+        (StartMode::UnixBehavior, "#!/bin/bash -l\nshopt -q login_shell && echo \"login $BASH $1\"\n", "login /bin/bash a b\n"),
+        (StartMode::UnixBehavior, "echo \"plain ${BASH:-no} $1\"\n", "plain no a b\n"),
+        (StartMode::PosixCompliant, "#!/bin/bash\necho \"posix ${BASH:-no} $1\"\n", "posix no a b\n"),
+        (StartMode::ScriptFromStdin, "echo \"stdin $1\"\n", "stdin a b\n"),
+    ];
+    for (mode, script, expected) in cases {
+        let document = cell.script_document(mode, "/bin/sh", &["a b"]);
+        let result = cell.run_script(document, script);
+        assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), expected), "{script}");
+    }
+}
+
+#[test]
+fn a_script_knows_its_spooled_name_and_nobody_else_can_read_it() {
+    let mut cell = Cell::start();
+    let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
+    let result = cell.run_script(document, "echo $0; stat -c %a $0\n");
+    let output = cell.output(&result, 'o');
+    assert!(output.ends_with(&format!("job_scripts/{}\n500\n", result.key.seq.0)), "{output}");
+}
+
+#[test]
+fn a_windows_line_end_in_the_first_line_is_named() {
+    let mut cell = Cell::start();
+    let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
+    let result = cell.run_script(document, "#!/bin/bash\r\necho\r\n");
+    let (code, text) = failed(&result);
+    assert!(code == Failed::NO_SHELL && text.contains("CR LF") && !result.executed, "{text}");
+}
+
+#[test]
+fn output_is_appended_and_a_directory_gets_the_default_name() {
+    let mut cell = Cell::start();
+    fs::write(cell.work.join("log"), "old\n").unwrap();
+    nix::unistd::chown(&cell.work.join("log"), Some(cell.account.uid.into()), None).unwrap();
+    let mut document = cell.shell("echo new; echo bad >&2");
+    document.streams.stdout.path = "log".into();
+    document.streams.merge = true;
+    cell.run_document(document);
+    assert_eq!(fs::read_to_string(cell.work.join("log")).unwrap(), "old\nnew\nbad\n");
+    let mut document = cell.shell("echo here");
+    document.streams.stdout = OutputPath { path: cell.work.to_string_lossy().into_owned(), default_name: "named".into() };
+    cell.run_document(document);
+    assert_eq!(fs::read_to_string(cell.work.join("named")).unwrap(), "here\n");
+}
+
+#[test]
+fn the_users_own_mistakes_have_the_codes_of_grid_engine() {
+    let mut cell = Cell::start();
+    let mut no_folder = cell.shell("true");
+    no_folder.working_directory = "/nonexistent/folder".into();
+    let mut no_output = cell.shell("true");
+    no_output.streams.stdout.path = "/nonexistent/file".into();
+    let mut no_input = cell.shell("true");
+    no_input.streams.stdin = Some("missing".into());
+    let mut no_shell = cell.shell("true");
+    no_shell.start = proto::launch::Start::Command { shell: "/bin/nosuch".into(), login: false, argv: vec![] };
+    let no_program = cell.document(direct(&["nosuchprogram"]));
+    let cases = [
+        (no_folder, Failed::NO_CWD),
+        (no_output, Failed::OPEN_FILE),
+        (no_input, Failed::OPEN_FILE),
+        (no_shell, Failed::NO_SHELL),
+        (no_program, Failed::NO_SHELL),
+    ];
+    for (document, code) in cases {
+        let result = cell.run_document(document);
+        assert_eq!((failed(&result).0, result.executed), (code, false), "{result:?}");
+    }
+}
+
+#[test]
+fn unknown_users_and_disagreeing_numbers_are_refused_with_both_numbers() {
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start();
+    let mut document = cell.shell("true");
+    document.account.user = "no-such-user".into();
+    let result = cell.run_document(document);
+    assert!(failed(&result).1.contains("unknown on this host"));
+    let mut document = cell.shell("true");
+    document.account.uid += 1;
+    let (theirs, ours) = (document.account.uid, cell.account.uid);
+    let result = cell.run_document(document);
+    let (code, text) = failed(&result);
+    assert!(text.contains(&theirs.to_string()) && text.contains(&ours.to_string()), "{text}");
+    assert_eq!(code, Failed::NO_USER);
+    let mut document = cell.shell("true");
+    document.account.uid = 0;
+    let key = cell.launch(document);
+    assert!(cell.refused(key).contains("min_uid"));
+}
+
+#[test]
+fn the_environment_is_the_documents_and_what_the_host_knows() {
+    let mut cell = Cell::start();
+    let document = cell.document(direct(&["env"]));
+    let result = cell.run_document(document);
+    let output = cell.output(&result, 'o');
+    let mut names: Vec<&str> = output.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["GRIDWRIGHT_TASK_KEY", "HOME", "JOB_ID", "LOGNAME", "PATH", "SHELL", "USER"]);
+}
+
+#[test]
+fn a_temporary_directory_lives_as_long_as_the_task() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("mkdir -p scratch/7.1.all.q/deep/er && echo x > scratch/7.1.all.q/deep/file");
+    let base = cell.work.join("scratch");
+    fs::create_dir(&base).unwrap();
+    nix::unistd::chown(&base, Some(cell.account.uid.into()), None).unwrap();
+    document.tmpdir = tmpdir(&base.to_string_lossy(), "7.1.all.q");
+    let result = cell.run_document(document);
+    assert_eq!(result.cause, Cause::Exited(0));
+    assert!(base.exists() && !base.join("7.1.all.q").exists());
+}
+
+#[test]
+fn procedures_follow_their_exit_code_rules() {
+    let mut cell = Cell::start();
+    let procedure = |command: &str| Some(Procedure { user: None, command: command.into(), timeout_s: 30 });
+    let mut document = cell.shell("echo job");
+    document.prolog = procedure("/bin/echo prolog");
+    document.epilog = procedure("/bin/echo epilog");
+    let result = cell.run_document(document);
+    assert_eq!(cell.output(&result, 'o'), "prolog\njob\nepilog\n");
+    for (script, code) in [("exit1", 8), ("exit99", 25), ("exit100", 30)] {
+        let path = cell.work.join(script);
+        fs::write(&path, format!("#!/bin/sh\nexit {}\n", script.trim_start_matches("exit"))).unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut document = cell.shell("echo job");
+        document.prolog = procedure(&path.to_string_lossy());
+        document.epilog = procedure("/bin/echo epilog");
+        let result = cell.run_document(document);
+        assert_eq!((failed(&result).0, cell.output(&result, 'o').as_str()), (code, "epilog\n"));
+    }
+    let mut document = cell.shell("exit 5");
+    document.epilog = procedure("/bin/false");
+    let result = cell.run_document(document);
+    assert_eq!((&result.cause, result.after.map(|failure| failure.failed)), (&Cause::Exited(5), Some(Failed::EPILOG)));
+}
+
+#[test]
+fn root_runs_only_what_the_hosts_own_file_lists() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("true");
+    document.prolog = Some(Procedure { user: Some("root".into()), command: "/bin/true".into(), timeout_s: 5 });
+    let key = cell.launch(document);
+    if nix::unistd::Uid::effective().is_root() {
+        assert!(cell.refused(key).contains("etc/root-commands"));
+    } else {
+        cell.ended(key);
+    }
+}
+
+#[test]
+fn a_repeated_launch_is_answered_with_what_it_did() {
+    let mut cell = Cell::start();
+    let document = cell.shell("echo once >> count");
+    let key = cell.launch(document.clone());
+    let first = cell.ended(key);
+    cell.heard.clear();
+    cell.launch(document);
+    assert_eq!(cell.ended(key), first);
+    assert_eq!(cell.read_when_there("count"), "once");
+    cell.send(&Request::Forget { key });
+    cell.hear(|notice| matches!(notice, Notice::Forgotten { .. }).then_some(()));
+    assert_eq!(cell.list(), []);
+}
+
+#[test]
+fn a_state_directory_with_a_long_name_works() {
+    let deep = std::env::temp_dir().join(format!("gridwright-{}", std::process::id())).join("d".repeat(120));
+    let mut cell = Cell::start_in(deep.clone());
+    assert_eq!(cell.run("true").cause, Cause::Exited(0));
+    drop(cell);
+    fs::remove_dir(deep.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_sensor_talks_over_the_descriptors_it_was_given() {
+    let mut cell = Cell::start();
+    let path = cell.dir.join("sensor");
+    fs::write(&path, "read line; echo \"begin $ONLY\"; env | wc -l >&2; id -un >&2\n").unwrap();
+    let (input, mut to_sensor) = std::io::pipe().unwrap();
+    let (mut from_sensor, output) = std::io::pipe().unwrap();
+    let (mut errors, error) = std::io::pipe().unwrap();
+    let spec = SensorSpec {
+        id: 7,
+        path: path.to_string_lossy().into_owned(),
+        args: vec![],
+        user: cell.account.name.clone(),
+        environment: vec!["ONLY=this".into(), "PATH=/bin:/usr/bin".into()],
+    };
+    let fds = [input.as_raw_fd(), output.as_raw_fd(), error.as_raw_fd()];
+    cell.send_with(&Request::StartSensor(spec), &fds);
+    drop((input, output, error));
+    to_sensor.write_all(b"\n").unwrap();
+    let (mut said, mut complained) = (String::new(), String::new());
+    from_sensor.read_to_string(&mut said).unwrap();
+    errors.read_to_string(&mut complained).unwrap();
+    assert_eq!(said, "begin this\n");
+    assert!(complained.ends_with(&format!("{}\n", cell.account.name)), "{complained}");
+    let status = cell.hear(|notice| match notice {
+        Notice::SensorEnded { id: 7, status, .. } => Some(*status),
+        _ => None,
+    });
+    assert_eq!(status, 0);
+}
