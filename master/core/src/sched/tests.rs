@@ -1,0 +1,8 @@
+//! What passes do, told in a small language: see [`lab`].
+
+pub mod lab;
+mod laws;
+mod placement;
+mod priority;
+
+use lab::check;

@@ -1,0 +1,320 @@
+//! A cell in a few lines of text, for tests: objects, jobs, passes and what is expected of them.
+//!
+//! ```text
+//! complex lic lic INT <= YES YES 0 0      one more attribute
+//! global lic=5                             complex_values of the cluster
+//! host a lic=4 | mem_free=8G               complex_values, then load values; the host connects
+//! load a mem_free=4G                       a new load report
+//! queue all.q a,b slots=4 seq_no=10        a cluster queue on hosts, with attributes
+//! group @g a b                             a host group
+//! pe mpi 100 $round_robin                  a parallel environment, in the pe_list of every queue by default
+//! conf queue_sort_method seqno             the scheduler configuration
+//! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -h -soft -l x=1
+//! pass                                     a whole pass; its orders become events
+//! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / alter 1 …
+//! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
+//! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
+//! ```
+
+use crate::event::{Actor, Event, InstanceState, Record, StoredObject, Then};
+use crate::explain::scheduling_info;
+use crate::matching::check_start;
+use crate::observe::Observation;
+use crate::sched::Scheduler;
+use crate::sched::finding::Findings;
+use crate::sched::order::Order;
+use crate::state::State;
+use proto::complex::Complex;
+use proto::host::ExecHost;
+use proto::hostgroup::HostGroup;
+use proto::id::{CellId, EventSeq, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use proto::job::{HoldChange, Holds, JobSpec, PeRequest};
+use proto::load::LoadReport;
+use proto::object::{Fields, ObjectKind};
+use proto::pe::ParallelEnvironment;
+use proto::policy::SchedulerConf;
+use proto::queue::ClusterQueue;
+use proto::request::{ResourceList, SlotRange, TaskRange};
+use proto::time::{Now, Tick, Wall};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Runs a script and compares what it expects.
+pub fn check(script: &str) {
+    let mut lab = Lab::new();
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        lab.line(line);
+        lab.state().check();
+    }
+    assert!(lab.placed.is_empty(), "placed and not expected: {:?}\n{script}", lab.placed);
+}
+
+/// A cell under test.
+pub struct Lab {
+    pub scheduler: Scheduler,
+    pub findings: Findings,
+    pub now: Now,
+    sequences: BTreeMap<HostName, u64>,
+    /// What was placed and not yet expected.
+    pub placed: Vec<String>,
+    /// Slots in a slice: small, so that passes go over several.
+    budget: usize,
+}
+
+impl Lab {
+    pub fn new() -> Lab {
+        let mut lab = Lab {
+            scheduler: Scheduler::new(State::new()),
+            findings: Findings::default(),
+            now: Now { tick: Tick(1_000_000_000), wall: Wall(1_800_000_000_000) },
+            sequences: BTreeMap::new(),
+            placed: Vec::new(),
+            budget: 3,
+        };
+        lab.event(Event::CellCreated { cell: CellId(1) });
+        lab
+    }
+
+    pub fn state(&self) -> &State {
+        self.scheduler.model().state()
+    }
+
+    pub fn event(&mut self, event: Event) {
+        let seq = EventSeq(self.state().last.0 + 1);
+        self.scheduler.apply(&Record { seq, now: self.now, actor: Actor::Master, request: None, event });
+    }
+
+    pub fn line(&mut self, line: &str) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        match word {
+            "complex" => self.complex(rest),
+            "global" => self.exec_host("global", rest),
+            "host" => self.host(&words),
+            "load" => self.load(words[0], &words[1..]),
+            "queue" => self.queue(&words),
+            "group" => self.group(words[0], &words[1..]),
+            "pe" => self.pe(&words),
+            "conf" => self.conf(words[0], &words[1..].join(" ")),
+            "job" => self.job(&words),
+            "pass" => self.pass(),
+            "end" => self.end(words[0]),
+            "release" => self.release(words[0]),
+            "disable" => self.instance(words[0], true),
+            "enable" => self.instance(words[0], false),
+            "lose" => self.contact(words[0], false),
+            "find" => self.contact(words[0], true),
+            "wait" => self.wait(words[0].parse().unwrap()),
+            "=" => assert_eq!(if self.placed.is_empty() { "nothing".to_owned() } else { self.placed.remove(0) }, rest),
+            "?" => self.expect_info(words[0], rest.split_once(' ').unwrap().1),
+            other => panic!("unknown word {other}"),
+        }
+    }
+
+    fn object(&mut self, kind: ObjectKind, name: &str, fields: Fields) {
+        self.event(Event::ObjectsChanged(vec![StoredObject { kind, name: name.to_owned(), fields: Some(fields) }]));
+    }
+
+    fn complex(&mut self, line: &str) {
+        let text = format!("{}\n{line}\n", self.state().config.complex);
+        let complex = Complex::parse(&text).unwrap();
+        let mut fields = Fields::new();
+        for line in complex.to_string().lines().filter(|line| !line.starts_with('#')) {
+            let (name, rest) = line.split_once(' ').unwrap();
+            fields.set(name, rest.trim());
+        }
+        self.object(ObjectKind::ComplexTable, "", fields);
+    }
+
+    fn exec_host(&mut self, name: &str, complex_values: &str) {
+        let mut host = ExecHost::template(HostName::new(name));
+        host.complex_values = if complex_values.is_empty() { "NONE" } else { complex_values }.parse().unwrap();
+        self.object(ObjectKind::ExecHost, name, host.to_fields());
+    }
+
+    fn host(&mut self, words: &[&str]) {
+        let bar = words.iter().position(|word| *word == "|").unwrap_or(words.len());
+        self.exec_host(words[0], &words[1..bar].join(","));
+        self.contact(words[0], true);
+        let mut values = vec!["np_load_avg=0", "num_proc=4"];
+        values.extend(words.iter().skip(bar + 1));
+        self.load(words[0], &values);
+    }
+
+    pub fn contact(&mut self, host: &str, connected: bool) {
+        self.scheduler.observe(&Observation::Contact { host: host.into(), at: self.now.tick, connected });
+    }
+
+    /// A host named `global` stands for a sensor on the first host.
+    fn load(&mut self, host: &str, values: &[&str]) {
+        let sequence = self.sequences.entry(host.into()).or_default();
+        *sequence += 1;
+        let pairs = values.iter().map(|pair| pair.split_once('=').unwrap());
+        let values = pairs.map(|(name, value)| (name.into(), value.to_owned())).collect();
+        let values = BTreeMap::from([(host.into(), values)]);
+        let report = LoadReport { sequence: *sequence, values, ..LoadReport::default() };
+        let at = self.now.tick;
+        self.scheduler.observe(&Observation::Load { host: host.into(), at, report: Box::new(report) });
+    }
+
+    fn queue(&mut self, words: &[&str]) {
+        let mut queue = ClusterQueue::template(words[0].into());
+        queue.hostlist = words[1].parse().unwrap();
+        let mut fields = queue.to_fields();
+        for (name, value) in words[2..].iter().map(|pair| pair.split_once('=').unwrap()) {
+            fields.set(name, value);
+        }
+        self.object(ObjectKind::Queue, words[0], fields);
+    }
+
+    fn group(&mut self, name: &str, members: &[&str]) {
+        let members = members.join(" ").parse().unwrap();
+        self.object(ObjectKind::HostGroup, name, HostGroup { name: name.into(), members }.to_fields());
+    }
+
+    fn pe(&mut self, words: &[&str]) {
+        let mut fields = ParallelEnvironment::template(words[0].into()).to_fields();
+        fields.set("slots", words[1]);
+        fields.set("allocation_rule", words[2]);
+        for (name, value) in words[3..].iter().map(|pair| pair.split_once('=').unwrap()) {
+            fields.set(name, value);
+        }
+        self.object(ObjectKind::Pe, words[0], fields);
+    }
+
+    fn conf(&mut self, name: &str, value: &str) {
+        let conf: &SchedulerConf = &self.state().config.scheduler;
+        let mut fields = conf.to_fields();
+        fields.set(name, value);
+        self.object(ObjectKind::SchedulerConf, "", fields);
+    }
+
+    pub fn job(&mut self, words: &[&str]) {
+        let number: u32 = words[0].parse().unwrap();
+        let mut waits_for = Vec::new();
+        let spec = spec(&words[1..], &mut waits_for);
+        let (seq, number) = (SubmitSeq(u64::from(number)), JobNumber(number));
+        let spec = Arc::new(spec);
+        self.event(Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for: Vec::new() });
+    }
+
+    /// A whole pass. Every order must pass the core's own check before it becomes true.
+    pub fn pass(&mut self) {
+        self.scheduler.begin(self.now);
+        loop {
+            let slice = self.scheduler.next(self.budget);
+            self.findings.extend(slice.reasons);
+            for order in &slice.orders {
+                self.execute(order);
+            }
+            if slice.finished {
+                break;
+            }
+        }
+    }
+
+    fn execute(&mut self, order: &Order) {
+        match order {
+            Order::Start { seq, task, granted, pe } => {
+                let state = self.state();
+                assert_eq!(check_start(state, self.scheduler.model().observations(), order, self.now), Ok(()), "{order:?}");
+                let job = &state.jobs[seq];
+                let attempt = job.tasks.get(task).map_or(0, |task| task.attempts) + 1;
+                let name = if job.spec.array.is_some() { format!("{}.{task}", seq.0) } else { seq.0.to_string() };
+                let places: Vec<String> = granted.iter().map(place_text).collect();
+                self.placed.push(format!("{name} {}", places.join(" ")));
+                let key = TaskKey { cell: CellId(1), seq: *seq, task: *task, pe_task: 0, attempt };
+                self.event(Event::TaskPlaced { key, granted: granted.clone(), pe: pe.clone() });
+            }
+            Order::RejectImmediate { seq } => {
+                self.placed.push(format!("{} rejected", seq.0));
+                let tasks = self.state().jobs[seq].present().ranges();
+                self.event(Event::TasksDeleted { seq: *seq, tasks });
+                self.event(Event::JobFinished { seq: *seq });
+            }
+            Order::SuspendByThreshold { .. } => panic!("nothing suspends by threshold yet"),
+        }
+    }
+
+    pub fn end(&mut self, name: &str) {
+        let (seq, task) = name.split_once('.').unwrap_or((name, "1"));
+        let (seq, task) = (SubmitSeq(seq.parse().unwrap()), TaskId(task.parse().unwrap()));
+        let key = self.state().jobs[&seq].tasks[&task].place.placement().unwrap().key;
+        self.event(Event::TaskEnded { key, record: None, then: Then::Done });
+        if self.state().jobs[&seq].is_empty() {
+            self.event(Event::JobFinished { seq });
+        }
+    }
+
+    fn release(&mut self, name: &str) {
+        let seq = SubmitSeq(name.parse().unwrap());
+        let all = Holds { user: true, operator: true, system: true };
+        let tasks = self.state().jobs[&seq].present().ranges();
+        let change = HoldChange { set: Holds::default(), release: all };
+        self.event(Event::HoldsChanged { seq, tasks, change });
+    }
+
+    fn instance(&mut self, name: &str, disabled: bool) {
+        let (queue, host) = name.split_once('@').unwrap();
+        let instance = QueueInstanceName { queue: queue.into(), host: host.into() };
+        self.event(Event::InstanceChanged { instance, state: InstanceState { disabled, ..InstanceState::default() } });
+    }
+
+    pub fn wait(&mut self, seconds: u64) {
+        self.now.tick = self.now.tick.plus_ms(seconds * 1000);
+        self.now.wall = Wall(self.now.wall.0 + i64::try_from(seconds * 1000).unwrap());
+    }
+
+    fn expect_info(&self, job: &str, line: &str) {
+        let seq = SubmitSeq(job.parse().unwrap());
+        let observations = self.scheduler.model().observations();
+        let lines = scheduling_info(self.state(), observations, &self.findings, seq, self.now);
+        assert!(lines.iter().any(|known| known == line), "no line {line:?} among {lines:#?}");
+    }
+}
+
+fn place_text(granted: &proto::job::Granted) -> String {
+    match granted.slots {
+        1 => granted.instance.to_string(),
+        slots => format!("{}:{slots}", granted.instance),
+    }
+}
+
+/// The specification of a job of that user who asks for nothing.
+pub fn plain_spec() -> JobSpec {
+    let text = r#"{"name": "sleep", "program": {"command": {"command": "sleep"}}, "submit_host": "a",
+        "owner": {"user": "u1", "uid": 2001, "gid": 2001, "group": "u1"}}"#;
+    serde_json::from_str(text).unwrap()
+}
+
+/// The specification that options of `qsub` make.
+pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
+    let mut spec = plain_spec();
+    let (mut words, mut soft) = (words.iter(), false);
+    while let Some(option) = words.next() {
+        let mut value = || *words.next().unwrap();
+        let requests = &mut spec.requests;
+        match *option {
+            "-soft" => soft = true,
+            "-l" if soft => requests.soft.extend(Vec::from(ResourceList::parse(value()).unwrap())),
+            "-l" => requests.hard.extend(Vec::from(ResourceList::parse(value()).unwrap())),
+            "-q" if soft => requests.soft_queues.extend(value().split(',').map(str::to_owned)),
+            "-q" => requests.hard_queues.extend(value().split(',').map(str::to_owned)),
+            "-masterq" => requests.master_queues.extend(value().split(',').map(str::to_owned)),
+            "-pe" => {
+                let name = value().to_owned();
+                requests.pe = Some(PeRequest { name, slots: SlotRange::parse(value()).unwrap() });
+            }
+            "-p" => spec.priority = value().parse().unwrap(),
+            "-t" => spec.array = Some(TaskRange::parse(value()).unwrap()),
+            "-tc" => spec.task_concurrency = Some(value().parse().unwrap()),
+            "-now" => spec.immediate = true,
+            "-h" => spec.holds.user = true,
+            "-after" => spec.start_after = Some(Wall(1_800_000_000_000 + 1000 * value().parse::<i64>().unwrap())),
+            "-dl" => spec.deadline = Some(Wall(1_800_000_000_000 + 1000 * value().parse::<i64>().unwrap())),
+            "-hold_jid" => waits_for.push(SubmitSeq(value().parse().unwrap())),
+            other => panic!("unknown option {other}"),
+        }
+    }
+    spec
+}

@@ -1,0 +1,1 @@
+//! What holds for every cluster and every job.

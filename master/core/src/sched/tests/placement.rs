@@ -1,0 +1,499 @@
+//! Where jobs go, and what is said about those that go nowhere.
+
+use super::check;
+
+#[test]
+fn every_level_that_defines_a_consumable_must_have_enough() {
+    // reference/09sched/01: global 5, a 4, b 1, each queue instance 3.
+    check(
+        "complex lic lic INT <= YES YES 0 0
+         global lic=5
+         host a lic=4
+         host b lic=1
+         host c
+         queue all.q a,b,c slots=4 complex_values=lic=3
+         conf job_load_adjustments NONE
+         job 1 -l lic=1
+         job 2 -l lic=1
+         job 3 -l lic=1
+         job 4 -l lic=1
+         job 5 -l lic=1
+         job 6 -l lic=1
+         job 7
+         job 8 -l lic=2
+         job 9 -l lic=6
+         pass
+         = 1 all.q@a
+         = 2 all.q@a
+         = 3 all.q@a
+         = 4 all.q@b
+         = 5 all.q@c
+         = 7 all.q@a
+         = nothing
+         ? 6 (-l lic=1) cannot run globally because it offers only gc:lic=0.000000
+         ? 8 (-l lic=2) cannot run globally because it offers only gc:lic=0.000000
+         end 2
+         pass
+         = 6 all.q@a",
+    );
+}
+
+#[test]
+fn a_full_cluster_says_so() {
+    check(
+        "host a
+         queue all.q a slots=1
+         job 1
+         job 2
+         pass
+         = 1 all.q@a
+         ? 2 queue instance \"all.q@a\" dropped because it is full
+         ? 2 All queues dropped because of overload or full
+         end 1
+         pass
+         = 2 all.q@a",
+    );
+}
+
+#[test]
+fn only_connected_and_enabled_instances_take_jobs() {
+    check(
+        "host a
+         host b
+         queue all.q a,b slots=2
+         disable all.q@a
+         lose b
+         job 1
+         pass
+         = nothing
+         ? 1 queue instance \"all.q@a\" dropped because it is disabled
+         ? 1 queue instance \"all.q@b\" dropped because it is temporarily not available
+         find b
+         pass
+         = 1 all.q@b
+         job 2
+         enable all.q@a
+         pass
+         = 2 all.q@a",
+    );
+}
+
+#[test]
+fn a_default_request_counts_and_zero_opts_out() {
+    // reference/09sched/03.
+    check(
+        "complex def def INT <= YES YES 2 0
+         host a def=5
+         host b
+         queue all.q a,b slots=4
+         job 1 -q all.q@a
+         job 2 -q all.q@a
+         job 3 -q all.q@a
+         job 4 -l def=0 -q all.q@a
+         job 5 -l def=1 -q all.q@a
+         job 6 -q all.q@b
+         pass
+         = 1 all.q@a
+         = 2 all.q@a
+         = 4 all.q@a
+         = 5 all.q@a
+         = 6 all.q@b",
+    );
+}
+
+#[test]
+fn forced_resources_must_be_asked_for() {
+    // reference/09sched/04.
+    check(
+        "complex forc forc BOOL == FORCED NO 0 0
+         complex forci forci INT <= FORCED YES 0 0
+         host a
+         host b forci=3
+         queue all.q a,b slots=4 complex_values=NONE,[a=forc=TRUE]
+         job 1
+         job 2 -l forc=TRUE
+         job 3 -l forc=FALSE -q *@a
+         job 4 -l forci=1
+         pass
+         = 2 all.q@a
+         = 4 all.q@b
+         = nothing
+         ? 1 does not request 'forced' resource \"forci\" of host b
+         ? 1 does not request 'forced' resource \"forc\" of queue instance all.q@a
+         ? 3 (-l forc=FALSE) cannot run in queue \"all.q@a\" because it offers only qf:forc=true
+         ? 3 cannot run in queue \"all.q@b\" because it is not contained in its hard queue list (-q)",
+    );
+}
+
+#[test]
+fn load_that_was_promised_is_not_promised_again() {
+    // DESIGN section 5: what was booked after the sample is subtracted until a later one.
+    check(
+        "host a | mem_free=22G
+         queue all.q a slots=10
+         job 1 -l mem_free=15G
+         job 2 -l mem_free=15G
+         pass
+         = 1 all.q@a
+         = nothing
+         ? 2 (-l mem_free=15G) cannot run at host \"a\" because it offers only hL:mem_free=7.000G
+         wait 40
+         load a mem_free=20G
+         pass
+         = 2 all.q@a",
+    );
+}
+
+#[test]
+fn a_consumable_with_a_load_value_offers_the_lesser() {
+    // reference/09sched/02: capacity 10G below the load, capacity 500G above it.
+    check(
+        "complex gas gas MEMORY <= YES YES 1G 0
+         host a gas=10G | gas=22G
+         host b gas=500G | gas=22G
+         queue all.q a,b slots=4
+         job 1 -l gas=4G -q *@a
+         job 2 -l gas=4G -q *@a
+         job 3 -l gas=4G -q *@a
+         job 4 -q *@a
+         job 5 -l gas=30G -q *@b
+         pass
+         = 1 all.q@a
+         = 2 all.q@a
+         = 4 all.q@a
+         ? 3 (-l gas=4G) cannot run at host \"a\" because it offers only hc:gas=2.000G
+         ? 5 (-l gas=30G) cannot run at host \"b\" because it offers only hl:gas=22.000G",
+    );
+}
+
+#[test]
+fn jobs_charge_once_what_is_per_job() {
+    // reference/09sched/05: YES for each slot, JOB only where the master is.
+    check(
+        "complex cy cy INT <= YES YES 0 0
+         complex cj cj INT <= YES JOB 0 0
+         host a cy=10 cj=10
+         host b cy=10 cj=10
+         pe smp 100 $pe_slots
+         pe mpi 100 $fill_up
+         queue all.q a,b slots=4
+         job 1 -pe smp 3 -l cy=3,cj=10
+         pass
+         = 1 all.q@a:3
+         job 2 -pe smp 4 -l cy=3
+         job 3 -pe smp 2 -l cj=11
+         pass
+         = nothing
+         ? 2 cannot run in PE \"smp\" because it only offers 3 slots
+         ? 3 cannot run in PE \"smp\" because it only offers 0 slots
+         job 4 -pe mpi 5 -l cj=1
+         pass
+         = 4 all.q@b:4 all.q@a",
+    );
+}
+
+#[test]
+fn allocation_rules_spread_as_they_say() {
+    // SEMANTICS section 9: free slots 6/4/4.
+    check(
+        "host a | np_load_avg=0.1
+         host b | np_load_avg=0.2
+         host c | np_load_avg=0.3
+         pe fill 100 $fill_up
+         pe robin 100 $round_robin
+         pe one 100 $pe_slots
+         pe two 100 2
+         pe five 100 5
+         conf job_load_adjustments NONE
+         queue all.q a,b,c slots=4,[a=6] pe_list=fill,robin,one,two,five
+         job 1 -pe fill 10
+         pass
+         = 1 all.q@a:6 all.q@b:4
+         end 1
+         job 2 -pe robin 10
+         pass
+         = 2 all.q@a:4 all.q@b:3 all.q@c:3
+         end 2
+         job 3 -pe one 10
+         job 4 -pe two 10
+         job 5 -pe five 10
+         pass
+         = nothing
+         ? 3 cannot run in PE \"one\" because it only offers 6 slots
+         job 6 -pe two 4-10
+         pass
+         = 6 all.q@a:2 all.q@b:2 all.q@c:2",
+    );
+}
+
+#[test]
+fn ranges_get_as_many_slots_as_there_are() {
+    check(
+        "host a
+         host b
+         pe mpi 5 $fill_up
+         queue all.q a,b slots=4
+         job 1 -pe mpi 2-
+         pass
+         = 1 all.q@a:4 all.q@b
+         job 2 -pe mpi 4,8,16
+         pass
+         = nothing
+         ? 2 cannot run in PE \"mpi\" because it only offers 0 slots",
+    );
+}
+
+#[test]
+fn whoever_asks_for_a_host_alone_has_it_alone() {
+    // reference/09sched/06.
+    check(
+        "complex exclusive excl BOOL EXCL YES YES 0 1000
+         host a exclusive=true
+         host b exclusive=true
+         queue all.q a,b slots=4
+         job 1
+         job 2 -l excl=true
+         job 3 -l excl=true
+         job 4
+         pass
+         = 2 all.q@a
+         = 3 all.q@b
+         = nothing
+         ? 1 (-l NONE) cannot run at host \"a\" because for default request exclusive resource (exclusive) is already in use
+         end 2
+         pass
+         = 1 all.q@a
+         = 4 all.q@a
+         job 5 -l excl
+         pass
+         = nothing
+         ? 5 (-l excl) cannot run at host \"a\" because it offers only hc:exclusive=false",
+    );
+}
+
+#[test]
+fn arrays_start_one_task_at_a_time_within_their_limits() {
+    check(
+        "host a
+         queue all.q a slots=10
+         job 1 -t 1-5:2 -tc 2
+         pass
+         = 1.1 all.q@a
+         = 1.3 all.q@a
+         = nothing
+         ? 1 not all array tasks may be started due to '-tc'
+         end 1.1
+         pass
+         = 1.5 all.q@a",
+    );
+}
+
+#[test]
+fn holds_dependencies_and_start_times_keep_jobs_waiting() {
+    check(
+        "host a
+         queue all.q a slots=10
+         job 1 -h
+         job 2 -hold_jid 1
+         job 3 -after 60
+         pass
+         = nothing
+         ? 1 Job dropped because of hold state
+         ? 2 Job dropped because of job dependencies
+         ? 3 Job can not run because execution time not reached
+         release 1
+         pass
+         = 1 all.q@a
+         end 1
+         wait 61
+         pass
+         = 2 all.q@a
+         = 3 all.q@a",
+    );
+}
+
+#[test]
+fn an_immediate_job_starts_at_once_or_is_given_up() {
+    check(
+        "host a
+         queue all.q a slots=1
+         job 1 -now
+         job 2 -now
+         pass
+         = 1 all.q@a
+         = 2 rejected",
+    );
+}
+
+#[test]
+fn instances_are_ordered_by_load_then_sequence_number() {
+    // SEMANTICS section 8: hosts a(0.20) b(0.20) c(0.10); fast seq 0 on a,b; slow seq 10 on a,b,c.
+    let cluster = "host a | np_load_avg=0.20
+         host b | np_load_avg=0.20
+         host c | np_load_avg=0.10
+         queue fast a,b slots=1
+         queue slow a,b,c slots=1 seq_no=10
+         conf job_load_adjustments NONE
+         job 1 -t 1-5:1
+         ";
+    let load = "pass
+         = 1.1 slow@c
+         = 1.2 fast@a
+         = 1.3 fast@b
+         = 1.4 slow@a
+         = 1.5 slow@b";
+    let seqno = "conf queue_sort_method seqno
+         pass
+         = 1.1 fast@a
+         = 1.2 fast@b
+         = 1.3 slow@c
+         = 1.4 slow@a
+         = 1.5 slow@b";
+    check(&format!("{cluster}{load}"));
+    check(&format!("{cluster}{seqno}"));
+}
+
+#[test]
+fn load_adjustments_spread_jobs_over_equal_hosts() {
+    check(
+        "host a
+         host b
+         queue all.q a,b slots=4
+         job 1 -t 1-4:1
+         pass
+         = 1.1 all.q@a
+         = 1.2 all.q@b
+         = 1.3 all.q@a
+         = 1.4 all.q@b",
+    );
+}
+
+#[test]
+fn a_load_formula_of_slots_packs_and_of_minus_slots_spreads() {
+    let cluster = "host a
+         host b
+         queue all.q a,b slots=4,[b=3]
+         conf job_load_adjustments NONE
+         job 1 -t 1-3:1
+         ";
+    check(&format!(
+        "{cluster}conf load_formula slots
+         pass
+         = 1.1 all.q@b
+         = 1.2 all.q@b
+         = 1.3 all.q@b"
+    ));
+    check(&format!(
+        "{cluster}conf load_formula -slots
+         pass
+         = 1.1 all.q@a
+         = 1.2 all.q@a
+         = 1.3 all.q@b"
+    ));
+}
+
+#[test]
+fn soft_requests_choose_among_what_the_hard_ones_leave() {
+    check(
+        "complex fast fast BOOL == YES NO 0 0
+         host a
+         host b fast=TRUE
+         queue all.q a,b slots=2
+         conf job_load_adjustments NONE
+         job 1 -soft -l fast=TRUE
+         job 2 -soft -l fast=TRUE
+         job 3 -soft -l fast=TRUE
+         job 4 -soft -q *@b
+         pass
+         = 1 all.q@b
+         = 2 all.q@b
+         = 3 all.q@a
+         = 4 all.q@a",
+    );
+}
+
+#[test]
+fn load_thresholds_close_an_instance() {
+    // reference/09sched/14.
+    check(
+        "host a | np_load_avg=12.302979
+         queue all.q a slots=4 load_thresholds=np_load_avg=1.75
+         job 1
+         pass
+         = nothing
+         ? 1 queue instance \"all.q@a\" dropped because it is overloaded: np_load_avg=12.302979 (no load adjustment) >= 1.75
+         ? 1 All queues dropped because of overload or full
+         load a np_load_avg=0.5
+         pass
+         = 1 all.q@a",
+    );
+}
+
+#[test]
+fn load_adjustments_reach_thresholds_and_decay() {
+    // 4 processors: each slot that starts adds 0.5/4.
+    check(
+        "host a | np_load_avg=0.00
+         queue all.q a slots=40 load_thresholds=np_load_avg=0.3
+         job 1 -t 1-9:1
+         pass
+         = 1.1 all.q@a
+         = 1.2 all.q@a
+         = 1.3 all.q@a
+         = nothing
+         wait 300
+         pass
+         = 1.4 all.q@a
+         = 1.5 all.q@a",
+    );
+}
+
+#[test]
+fn queue_patterns_name_queues_hosts_and_groups() {
+    check(
+        "host a
+         host b
+         group @g b
+         queue long.q a,b slots=9
+         queue all.q a,b slots=9
+         conf job_load_adjustments NONE
+         job 1 -q long.q@@g
+         job 2 -q x*|none
+         job 3 -q l*@b
+         job 4 -q all.q@b,none.q
+         pass
+         = 1 long.q@b
+         = 3 long.q@b
+         = 4 all.q@b",
+    );
+}
+
+#[test]
+fn the_slot_of_a_master_that_is_no_task_is_booked_too() {
+    check(
+        "host a
+         pe loose 100 $pe_slots job_is_first_task=FALSE
+         queue all.q a slots=4 pe_list=loose
+         job 1 -pe loose 4
+         job 2 -pe loose 3
+         job 3
+         pass
+         = 2 all.q@a:3
+         = nothing
+         ? 3 queue instance \"all.q@a\" dropped because it is full",
+    );
+}
+
+#[test]
+fn a_master_queue_takes_the_master() {
+    check(
+        "host a | np_load_avg=0.1
+         host b | np_load_avg=0.2
+         pe mpi 100 $fill_up
+         queue all.q a slots=4
+         queue big.q b slots=4
+         job 1 -pe mpi 5 -masterq big.q
+         pass
+         = 1 big.q@b all.q@a:4",
+    );
+}
