@@ -18,6 +18,8 @@ const LAST_NUMBER: u32 = 9_999_999;
 
 /// Decides a submission. A job that is refused, or only to be verified, takes no number.
 pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Reply {
+    // Who submits and from where is what the socket says, whatever the client wrote.
+    let spec = JobSpec { owner: caller.owner.clone(), submit_host: caller.host.clone(), ..spec };
     match accept(turn, caller, spec) {
         Ok(Accepted::Verified(answers)) => Reply::answers(answers),
         Ok(Accepted::Job { number, answers }) => {

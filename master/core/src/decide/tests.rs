@@ -1,1 +1,10 @@
-//! Decisions, tested as a small language.
+//! Decisions, tested as a small language: a cell, what people and hosts do, what is true and said afterwards.
+
+mod cell;
+mod changes;
+mod hosts;
+mod life;
+mod replay;
+mod submission;
+
+use cell::{Cell, array, job};

@@ -36,6 +36,6 @@ impl State {
             assert_eq!(attempt, task.attempts, "the attempts of {} are counted", job.task_name(*id));
         }
         let waits = job.waits_for.union(&job.array_waits_for);
-        assert!(waits.into_iter().all(|seq| *seq < self.last_submit), "job {} waits for earlier jobs", job.number);
+        assert!(waits.into_iter().all(|seq| *seq != job.seq), "job {} does not wait for itself", job.number);
     }
 }

@@ -1,0 +1,350 @@
+//! The language: a cell with the queue `all.q` (four slots on each of `h1` and `h2`) and people who use it.
+
+use crate::core::{Core, Step};
+use crate::effect::{ConnectionId, Effect, Input, ReplyTo};
+use crate::event::{Event, Record, StoredObject};
+use crate::sched::order::Order;
+use crate::state::State;
+use crate::state::job::{Job, Placement, Task};
+use proto::conf::ClusterConf;
+use proto::host::ExecHost;
+use proto::id::{CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
+use proto::job::{Granted, JobSpec, Owner, Program};
+use proto::object::{Fields, ObjectKind};
+use proto::queue::ClusterQueue;
+use proto::request::{ResourceList, TaskRange};
+use proto::time::{Now, Tick, Wall};
+use proto::usage::{Exit, Failed, TaskResult};
+use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState};
+use proto::wire::client::{Answer, Command, JobSelection, JobTarget, ModifyAction, Reply};
+use proto::wire::view::Data;
+use std::sync::Arc;
+
+/// A cell under test, with everything that was logged and the effects of the last input.
+pub(super) struct Cell {
+    pub core: Core,
+    pub now: Now,
+    pub log: Vec<Record>,
+    pub effects: Vec<Effect>,
+    requests: u128,
+    connections: u64,
+}
+
+/// A job `sleep` of `u1` as a script.
+pub(super) fn job() -> JobSpec {
+    JobSpec {
+        name: "sleep".to_owned(),
+        program: Program::Script { path: "sleep.sh".to_owned(), content: Arc::from(&b"sleep 1\n"[..]) },
+        args: Vec::new(),
+        owner: owner("u1"),
+        submit_host: "sub".into(),
+        submit_directory: String::new(),
+        directory: None,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        stdin: Vec::new(),
+        merge_stderr: false,
+        shell: Vec::new(),
+        use_shell: None,
+        environment: Vec::new(),
+        account: None,
+        project: None,
+        priority: 0,
+        job_share: 0,
+        override_tickets: 0,
+        requests: Default::default(),
+        array: None,
+        task_concurrency: None,
+        holds: Default::default(),
+        predecessors: Vec::new(),
+        array_predecessors: Vec::new(),
+        start_after: None,
+        deadline: None,
+        rerunnable: None,
+        reserve: false,
+        immediate: false,
+        notify: false,
+        mail: Default::default(),
+        mail_to: Vec::new(),
+        context: Vec::new(),
+        validation: Default::default(),
+    }
+}
+
+/// The same job as an array.
+pub(super) fn array(range: &str) -> JobSpec {
+    JobSpec { array: Some(TaskRange::parse(range).unwrap()), ..job() }
+}
+
+/// `-l` of a job.
+pub(super) fn resources(text: &str) -> Vec<proto::request::ResourceRequest> {
+    ResourceList::parse(text).unwrap().into()
+}
+
+pub(super) fn owner(user: &str) -> Owner {
+    let uid = if user == "root" { 0 } else { 2000 + u32::from(user.as_bytes()[user.len() - 1]) };
+    Owner { user: user.into(), uid, gid: if uid == 0 { 0 } else { 2000 }, group: "users".to_owned(), groups: Vec::new() }
+}
+
+fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
+    StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
+}
+
+fn objects() -> Vec<StoredObject> {
+    let mut queue = ClusterQueue::template("all.q".into()).to_fields();
+    queue.set("hostlist", "h1 h2");
+    queue.set("slots", "4");
+    let mut objects = vec![object(ObjectKind::Queue, "all.q", queue)];
+    for host in ["h1", "h2"] {
+        let fields = ExecHost::template(host.into()).to_fields();
+        objects.push(object(ObjectKind::ExecHost, host, fields));
+    }
+    let lists = [
+        (ObjectKind::SubmitHosts, "sub"),
+        (ObjectKind::AdminHosts, "adm"),
+        (ObjectKind::AdminHosts, "sub"),
+        (ObjectKind::Managers, "boss"),
+        (ObjectKind::Operators, "op"),
+    ];
+    objects.extend(lists.map(|(kind, name)| object(kind, name, Fields::new())));
+    objects
+}
+
+impl Cell {
+    /// The cell, no host connected.
+    pub fn new() -> Self {
+        let now = Now { tick: Tick(1_000), wall: Wall::from_seconds(1_800_000_000) };
+        let (core, step) = Core::create(CellId(7), objects(), now);
+        let mut cell = Self { core, now, log: Vec::new(), effects: Vec::new(), requests: 0, connections: 0 };
+        cell.took(step);
+        cell
+    }
+
+    /// The cell with both hosts connected.
+    pub fn ready() -> Self {
+        let mut cell = Self::new();
+        cell.connect("h1");
+        cell.connect("h2");
+        cell
+    }
+
+    fn took(&mut self, step: Step) {
+        self.log.extend(step.events);
+        self.effects = step.effects;
+        self.core.state().check();
+    }
+
+    /// Replays the log into a state of its own and compares.
+    pub fn assert_replay_is_live(&self) {
+        let mut replayed = State::new();
+        self.log.iter().for_each(|record| replayed.apply(record));
+        assert!(replayed == *self.core.state(), "replay differs from the live state");
+    }
+
+    pub fn input(&mut self, input: Input) {
+        let step = self.core.handle(input, self.now);
+        self.took(step);
+    }
+
+    /// Lets time pass on both clocks.
+    pub fn pass(&mut self, ms: u64) {
+        self.now.tick = self.now.tick.plus_ms(ms);
+        self.now.wall = Wall(self.now.wall.0.saturating_add_unsigned(ms));
+        self.input(Input::Tick);
+    }
+
+    pub fn set_cluster(&mut self, changes: &[(&str, &str)]) {
+        let mut fields = ClusterConf::template().to_fields();
+        changes.iter().for_each(|(key, value)| fields.set(key, *value));
+        self.store(vec![object(ObjectKind::ClusterConf, "global", fields)]);
+    }
+
+    /// Sets attributes of `all.q`.
+    pub fn set_queue(&mut self, changes: &[(&str, &str)]) {
+        let mut fields = self.core.state().config.queues["all.q"].to_fields();
+        changes.iter().for_each(|(key, value)| fields.set(key, *value));
+        self.store(vec![object(ObjectKind::Queue, "all.q", fields)]);
+    }
+
+    pub fn store(&mut self, objects: Vec<StoredObject>) {
+        let record = Record {
+            seq: proto::id::EventSeq(self.core.state.last.0 + 1),
+            now: self.now,
+            actor: crate::event::Actor::Master,
+            request: None,
+            event: Event::ObjectsChanged(objects),
+        };
+        self.core.state.apply(&record);
+        self.log.push(record);
+    }
+
+    /// A command with a new request id, from the host `sub`.
+    pub fn command(&mut self, user: &str, command: Command) -> Reply {
+        self.requests += 1;
+        self.command_as(RequestId(self.requests), user, "sub", command)
+    }
+
+    pub fn command_as(&mut self, id: RequestId, user: &str, host: &str, command: Command) -> Reply {
+        self.input(Input::Command {
+            reply_to: ReplyTo(1),
+            id,
+            owner: owner(user),
+            host: host.into(),
+            entropy: [0; 32],
+            command: Box::new(command),
+        });
+        let replies = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Reply { reply, .. } => Some((**reply).clone()),
+            _ => None,
+        });
+        replies.last().expect("a command is answered")
+    }
+
+    /// `qsub`; the number, or the first refusal.
+    pub fn try_submit(&mut self, spec: JobSpec) -> Result<u32, String> {
+        let user = spec.owner.user.to_string();
+        let reply = self.command(&user, Command::Submit(Box::new(spec)));
+        match reply.data {
+            Some(Data::Submitted { number, .. }) => Ok(number.0),
+            _ => Err(texts(&reply).join("|")),
+        }
+    }
+
+    pub fn submit(&mut self, spec: JobSpec) -> u32 {
+        self.try_submit(spec).expect("the job is accepted")
+    }
+
+    pub fn qdel(&mut self, user: &str, targets: &[&str]) -> Vec<String> {
+        texts(&self.command(user, Command::Delete { jobs: selection(targets), force: false }))
+    }
+
+    pub fn qdel_force(&mut self, user: &str, targets: &[&str]) -> Vec<String> {
+        texts(&self.command(user, Command::Delete { jobs: selection(targets), force: true }))
+    }
+
+    pub fn qmod(&mut self, user: &str, action: ModifyAction, target: &str) -> Vec<String> {
+        let targets = vec![target.to_owned()];
+        texts(&self.command(user, Command::Modify { action, targets, force: false }))
+    }
+
+    /// An agent says hello and knows no task.
+    pub fn connect(&mut self, host: &str) -> ConnectionId {
+        self.connect_with(host, 1, Vec::new())
+    }
+
+    pub fn connect_with(&mut self, host: &str, instance: u128, tasks: Vec<TaskReport>) -> ConnectionId {
+        self.connections += 1;
+        let connection = ConnectionId(self.connections);
+        let hello = AgentHello {
+            version: PROTOCOL_VERSION,
+            software: "test".to_owned(),
+            host: host.into(),
+            instance,
+            epoch: Epoch(1),
+            tasks,
+            wall_ms: self.now.wall.0,
+        };
+        self.input(Input::AgentConnected { connection, host: host.into(), hello: Box::new(hello) });
+        connection
+    }
+
+    pub fn disconnect(&mut self, host: &str) {
+        let connection = self.connection(host);
+        self.input(Input::AgentLost { connection });
+    }
+
+    pub fn connection(&self, host: &str) -> ConnectionId {
+        self.core.agents.connection(&HostName::new(host)).expect("the host is connected")
+    }
+
+    /// A scheduler wants a task started with one slot on a host; why not, if it is refused.
+    pub fn order(&mut self, number: u32, task: u32, host: &str) -> Result<TaskKey, String> {
+        let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+        let seq = self.job(number).seq;
+        let order =
+            Order::Start { seq, task: TaskId(task), granted: vec![Granted { instance, slots: 1 }], pe: None::<PeName> };
+        self.input(Input::Orders { scheduler: "default".to_owned(), orders: vec![order] });
+        let refused = self.effects.iter().find_map(|effect| match effect {
+            Effect::OrderRefused { why, .. } => Some(why.why.clone()),
+            _ => None,
+        });
+        match refused {
+            Some(why) => Err(why),
+            None => Ok(self.placement(number, task).key),
+        }
+    }
+
+    /// Orders a start and lets the host confirm it.
+    pub fn run(&mut self, number: u32, task: u32, host: &str) -> TaskKey {
+        let key = self.order(number, task, host).expect("the order is right");
+        self.report(key, host, TaskReportState::Running { for_ms: 0 });
+        key
+    }
+
+    pub fn report(&mut self, key: TaskKey, host: &str, state: TaskReportState) {
+        let connection = self.connection(host);
+        let message = Box::new(AgentMessage::Task(TaskReport { key, state }));
+        self.input(Input::AgentMessage { connection, message });
+    }
+
+    /// The host says that the job process called exit.
+    pub fn exit(&mut self, key: TaskKey, host: &str, code: u8) {
+        self.end(key, host, result(Exit::Code(code), Failed::NO, ""));
+    }
+
+    pub fn end(&mut self, key: TaskKey, host: &str, result: TaskResult) {
+        self.report(key, host, TaskReportState::Ended(Box::new(result)));
+    }
+
+    pub fn exists(&self, number: u32) -> bool {
+        self.core.state().job(JobNumber(number)).is_some()
+    }
+
+    pub fn job(&self, number: u32) -> &Job {
+        self.core.state().job(JobNumber(number)).expect("the job exists")
+    }
+
+    pub fn task(&self, number: u32, task: u32) -> &Task {
+        &self.job(number).tasks[&TaskId(task)]
+    }
+
+    pub fn placement(&self, number: u32, task: u32) -> &Placement {
+        self.task(number, task).place.placement().expect("the task is on a host")
+    }
+
+    /// What the last input sent to agents.
+    pub fn sent(&self) -> Vec<&MasterMessage> {
+        let messages = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Send { message, .. } => Some(&**message),
+            _ => None,
+        });
+        messages.collect()
+    }
+
+    pub fn records(&self) -> Vec<&proto::accounting::AccountingRecord> {
+        let records = self.log.iter().filter_map(|record| match &record.event {
+            Event::TaskEnded { record, .. } => record.as_deref(),
+            _ => None,
+        });
+        records.collect()
+    }
+}
+
+pub(super) fn result(exit: Exit, failed: Failed, reason: &str) -> TaskResult {
+    TaskResult { exit, wallclock_ms: 1500, ..TaskResult::not_started(failed, reason) }
+}
+
+/// Targets as the commands read them.
+pub(super) fn selection(targets: &[&str]) -> JobSelection {
+    let target = |text: &&str| crate::decide::select::target(text).unwrap_or(JobTarget::default());
+    JobSelection { targets: targets.iter().map(target).collect(), ..JobSelection::default() }
+}
+
+/// The lines of an answer.
+pub(super) fn texts(reply: &Reply) -> Vec<String> {
+    let text = |answer: &Answer| match answer {
+        Answer::Done(text) => text.clone(),
+        Answer::Warning(diagnostic) | Answer::Refused(diagnostic) => diagnostic.what.clone(),
+    };
+    reply.answers.iter().map(text).collect()
+}

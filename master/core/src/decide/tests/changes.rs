@@ -1,0 +1,188 @@
+use super::cell::{owner, resources, selection, texts};
+use super::*;
+use proto::id::TaskId;
+use proto::job::{HoldChange, Holds, JobChanges, JobSpec, PeRequest};
+use proto::request::TaskRange;
+use proto::time::Wall;
+use proto::wire::client::{Command, JobSelection};
+
+fn alter(cell: &mut Cell, user: &str, target: &str, changes: JobChanges) -> Vec<String> {
+    texts(&cell.command(user, Command::Alter { jobs: selection(&[target]), changes: Box::new(changes) }))
+}
+
+const USER: Holds = Holds { user: true, operator: false, system: false };
+const OPERATOR: Holds = Holds { user: false, operator: true, system: false };
+const SYSTEM: Holds = Holds { user: false, operator: false, system: true };
+const NONE: Holds = Holds { user: false, operator: false, system: false };
+
+fn hold(set: Holds) -> JobChanges {
+    JobChanges { holds: Some(HoldChange { set, release: NONE }), ..JobChanges::default() }
+}
+
+fn release(release: Holds) -> JobChanges {
+    JobChanges { holds: Some(HoldChange { set: NONE, release }), ..JobChanges::default() }
+}
+
+#[test]
+fn every_change_is_named_in_the_words_of_8_1_9() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    let none = JobChanges::default;
+    let cases = [
+        (JobChanges { name: Some("newname".into()), ..none() }, "modified job name of job 1"),
+        (JobChanges { hard: Some(resources("h_rt=100")), ..none() }, "modified hard resource list of job 1"),
+        (
+            JobChanges { hard: Some(resources("h_rt=5")), soft: Some(resources("mem_free=1G")), ..none() },
+            "modified hard resource list of job 1|modified soft resource list of job 1",
+        ),
+        (JobChanges { hard: Some(resources("h_rt=abc")), ..none() }, "attribute \"h_rt\" is not a time value"),
+        (JobChanges { hard: Some(resources("nosuch=1")), ..none() }, "unknown resource \"nosuch\""),
+        (JobChanges { priority: Some(-50), ..none() }, "u1@sub sets scheduling priority of job 1 to -50"),
+        (JobChanges { priority: Some(50), ..none() }, "denied: \"u1\" must be operator to increase job priority"),
+        (JobChanges { override_tickets: Some(5), ..none() }, "denied: \"u1\" must be operator to change amount of override tickets"),
+        (JobChanges { job_share: Some(50), ..none() }, "u1@sub sets job share of job 1 to 50"),
+        (JobChanges { hard_queues: Some(vec!["all.q".into()]), ..none() }, "modified hard queue list of job 1"),
+        (
+            JobChanges { hard_queues: Some(vec!["nosuch.q".into()]), ..none() },
+            "Job was rejected because job requests unknown queue \"nosuch.q\"",
+        ),
+        (JobChanges { start_after: Some(Wall(9_000_000_000_000)), ..none() }, "modified start time of job 1"),
+        (
+            JobChanges { stdout: Some(Vec::new()), stderr: Some(Vec::new()), merge_stderr: Some(true), ..none() },
+            "modified stderr path list of job 1|modified output merge behaviour of job 1|modified stdout path list of job 1",
+        ),
+        (JobChanges { environment: Some(vec![("X".into(), "1".into())]), ..none() }, "modified environment of job 1"),
+        (JobChanges { reserve: Some(true), ..none() }, "modified reservation behaviour of job 1"),
+        (JobChanges { task_concurrency: Some(3), ..none() }, "modified task concurrency of job 1"),
+        (JobChanges { shell: Some(Vec::new()), ..none() }, "modified shell list of job 1"),
+        (none(), ""),
+    ];
+    for (changes, expected) in cases {
+        assert_eq!(alter(&mut cell, "u1", "1", changes).join("|"), expected);
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_refused_change_leaves_the_job_as_it_was() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    let before = cell.job(1).clone();
+    let pe = PeRequest { name: "nosuch".into(), slots: proto::request::SlotRange::parse("2").unwrap() };
+    let changes = JobChanges { name: Some("x".into()), pe: Some(pe), ..JobChanges::default() };
+    let said = alter(&mut cell, "u1", "1", changes);
+    assert_eq!(said, ["job rejected: the requested parallel environment \"nosuch\" does not exist"]);
+    assert_eq!(*cell.job(1), before);
+}
+
+#[test]
+fn jobs_that_do_not_exist_are_named() {
+    let mut cell = Cell::ready();
+    cell.submit(array("1-3"));
+    let change = || JobChanges { name: Some("x".into()), ..JobChanges::default() };
+    assert_eq!(alter(&mut cell, "u1", "99999", change()), ["denied: job \"99999\" does not exist"]);
+    assert_eq!(alter(&mut cell, "u1", "nosuchjob", change()), ["denied: job \"nosuchjob\" does not exist"]);
+    assert_eq!(alter(&mut cell, "u1", "1.2", change()), ["denied: the selected option works only on jobs and not on tasks"]);
+    assert_eq!(cell.qdel("root", &["99999"]), ["denied: job \"99999\" does not exist"]);
+    assert_eq!(cell.qdel("root", &["h*"]), ["The job h* of user(s) root does not exist"]);
+    assert_eq!(cell.qdel("root", &["1.999"]), ["job \"1\" task \"999\" does not exist"]);
+    let users = |users: &str| JobSelection { users: vec![users.into()], ..JobSelection::default() };
+    let reply = cell.command("root", Command::Delete { jobs: users("nosuchuser"), force: false });
+    assert_eq!(texts(&reply), ["There is no job registered for the following users: nosuchuser"]);
+    let reply = cell.command("root", Command::Delete { jobs: users("u1"), force: false });
+    assert_eq!(texts(&reply), ["root has deleted job 1"]);
+    assert_eq!(cell.qmod("u1", proto::wire::client::ModifyAction::SuspendJob, "foo"), ["invalid queue or job \"foo\""]);
+}
+
+#[test]
+fn holds_need_the_role_they_are_named_after() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    assert_eq!(alter(&mut cell, "u1", "1", hold(USER)), ["modified hold of job 1"]);
+    assert_eq!(alter(&mut cell, "u1", "1", hold(USER)), Vec::<String>::new(), "nothing changes");
+    assert_eq!(alter(&mut cell, "u1", "1", hold(OPERATOR)), ["denied: \"u1\" must be operator to set operator hold"]);
+    assert_eq!(alter(&mut cell, "op", "1", hold(SYSTEM)), ["denied: \"op\" must be manager to set manager hold"]);
+    assert_eq!(alter(&mut cell, "boss", "1", hold(SYSTEM)), ["modified hold of job 1"]);
+    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job 1"]);
+    assert_eq!(cell.order(1, 1, "h1"), Err("it is held".into()));
+    assert_eq!(alter(&mut cell, "boss", "1", release(SYSTEM)), ["modified hold of job 1"]);
+    cell.order(1, 1, "h1").unwrap();
+}
+
+#[test]
+fn single_tasks_are_held_and_released() {
+    let mut cell = Cell::ready();
+    cell.submit(array("1-4"));
+    let said = alter(&mut cell, "u1", "1.1-2", hold(USER));
+    assert_eq!(said, ["modified hold of job-array task 1.1", "modified hold of job-array task 1.2"]);
+    assert!(cell.order(1, 2, "h1").is_err());
+    cell.order(1, 3, "h1").unwrap();
+    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job 1"]);
+    cell.order(1, 2, "h1").unwrap();
+    let free: Vec<TaskId> = crate::state::eligible::eligible_tasks(cell.core.state(), cell.job(1)).collect();
+    assert_eq!(free, [TaskId(1), TaskId(4)]);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_million_tasks_are_held_as_one() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("max_aj_tasks", "0")]);
+    cell.submit(array("1-1000000"));
+    assert_eq!(alter(&mut cell, "u1", "1", hold(USER)), ["modified hold of job 1"]);
+    assert!(cell.job(1).tasks.is_empty() && cell.job(1).spec.holds.user);
+    assert_eq!(cell.qdel("u1", &["1.1-999999"]), ["u1 has deleted job-array tasks 1-999999:1 of job 1"]);
+    assert_eq!(cell.job(1).untouched.ranges(), [TaskRange::parse("1000000").unwrap()]);
+    assert_eq!(cell.job(1).ended.len(), 1000);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn tasks_are_deleted_as_they_are_named() {
+    let mut cell = Cell::ready();
+    cell.submit(array("1-9"));
+    cell.run(1, 1, "h1");
+    let said = cell.qdel("root", &["1.1", "1.5-6", "1.8"]);
+    let expected = [
+        "root has registered the job-array task 1.1 for deletion",
+        "root has deleted job-array tasks 5,6 of job 1",
+        "root has deleted job-array task 1.8",
+    ];
+    assert_eq!(said, expected);
+    let said = cell.qdel("root", &["1"]);
+    assert_eq!(said, ["job 1 is already in deletion", "root has deleted job 1"]);
+    assert!(cell.exists(1), "until the host has ended its task");
+}
+
+#[test]
+fn new_predecessors_are_resolved_anew_and_never_the_job_itself() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    cell.submit(job());
+    let after = |names: &[&str]| JobChanges {
+        predecessors: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..JobChanges::default()
+    };
+    let said = alter(&mut cell, "u1", "2", after(&["sleep"]));
+    assert_eq!(said, ["modified job id hold list of job 2\n   blocking jobs: 1\n   exited jobs:   NONE"]);
+    let said = alter(&mut cell, "u1", "1", after(&["2"]));
+    assert_eq!(said, ["denied: the job would wait for itself"]);
+    let said = alter(&mut cell, "u1", "2", after(&["777"]));
+    assert_eq!(said, ["modified job id hold list of job 2\n   blocking jobs: NONE\n   exited jobs:   NONE"]);
+    cell.order(2, 1, "h1").unwrap();
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_copy_is_a_job_of_its_own() {
+    let mut cell = Cell::ready();
+    cell.submit(JobSpec { holds: USER, ..job() });
+    let reply = cell.command("u1", Command::Resubmit { jobs: selection(&["1"]), changes: Box::new(hold(USER)) });
+    assert_eq!(texts(&reply), ["modified hold of job 1", "Your job 2 (\"sleep\") has been submitted"]);
+    let reply = cell.command("op", Command::Resubmit { jobs: selection(&["1"]), changes: Box::default() });
+    assert_eq!(texts(&reply), ["Your job 3 (\"sleep\") has been submitted"]);
+    assert_eq!(cell.job(3).spec.owner, owner("u1"));
+    assert!(!cell.job(3).spec.holds.any() && cell.job(2).spec.holds.user);
+    let reply = cell.command("u1", Command::Resubmit { jobs: selection(&["99999"]), changes: Box::default() });
+    assert_eq!(texts(&reply), ["job \"99999\" does not exist"]);
+}

@@ -1,0 +1,249 @@
+use super::cell::result;
+use super::*;
+use crate::effect::{ConnectionId, Effect, Input};
+use crate::observe::Observation;
+use crate::state::job::Place;
+use proto::id::{AttributeName, HostName};
+use proto::job::JobSpec;
+use proto::load::LoadReport;
+use proto::usage::{Exit, Failed, Usage};
+use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState, TaskSignal};
+use proto::wire::client::ModifyAction;
+
+fn is_ready(cell: &Cell, host: &str) -> bool {
+    cell.core.observations().is_ready(&host.into())
+}
+
+fn refused(cell: &Cell) -> Option<String> {
+    cell.effects.iter().find_map(|effect| match effect {
+        Effect::Disconnect { why, .. } => Some(why.what.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_host_gets_starts_from_its_connect_to_its_loss() {
+    let mut cell = Cell::new();
+    assert!(!is_ready(&cell, "h1"));
+    cell.connect("h1");
+    assert!(is_ready(&cell, "h1"));
+    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Observed(Observation::Contact { connected: true, .. }))));
+    cell.disconnect("h1");
+    assert!(!is_ready(&cell, "h1"));
+}
+
+#[test]
+fn a_second_agent_under_one_name_is_refused_and_a_reconnect_is_not() {
+    let mut cell = Cell::new();
+    let first = cell.connect_with("h1", 1, Vec::new());
+    cell.connect_with("h1", 2, Vec::new());
+    assert_eq!(refused(&cell), Some("an agent of host h1 is connected already".into()));
+    assert_eq!(cell.connection("h1"), first);
+    let again = cell.connect_with("h1", 1, Vec::new());
+    assert_eq!(cell.connection("h1"), again);
+    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Disconnect { connection, .. } if *connection == first)));
+    cell.input(Input::AgentLost { connection: first });
+    assert!(is_ready(&cell, "h1"), "the end of the old connection is no news");
+}
+
+#[test]
+fn strangers_are_refused() {
+    let mut cell = Cell::new();
+    cell.connect("h9");
+    assert_eq!(refused(&cell), Some("host h9 is no execution, submit or administrative host of this cell".into()));
+}
+
+#[test]
+fn a_task_the_host_forgot_is_lost_and_run_again_if_it_may() {
+    for (rerunnable, waits) in [(false, false), (true, true)] {
+        let mut cell = Cell::ready();
+        let number = cell.submit(JobSpec { rerunnable: Some(rerunnable), ..job() });
+        cell.run(number, 1, "h1");
+        cell.disconnect("h1");
+        cell.pass(10_000);
+        cell.connect("h1");
+        assert_eq!(cell.exists(number), waits);
+        let record = cell.records()[0];
+        assert_eq!((record.failed, record.wallclock_ms), (Failed::IN_RECOGNIZING_JOB, 10_000));
+        cell.assert_replay_is_live();
+    }
+}
+
+#[test]
+fn an_order_that_never_arrived_is_sent_again() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.order(number, 1, "h1").unwrap();
+    cell.disconnect("h1");
+    cell.connect("h1");
+    let sent = cell.sent();
+    assert!(matches!(sent[1..], [MasterMessage::ReportNow | MasterMessage::Describe { .. }, ..]), "{sent:?}");
+    assert!(sent.iter().any(|message| matches!(message, MasterMessage::Start(order) if order.key == key)));
+    assert_eq!(cell.records().len(), 0);
+}
+
+#[test]
+fn a_task_that_goes_on_over_a_reconnect_is_left_alone() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    cell.disconnect("h1");
+    let events = cell.log.len();
+    cell.connect_with("h1", 1, vec![TaskReport { key, state: TaskReportState::Running { for_ms: 5 } }]);
+    assert_eq!(cell.log.len(), events);
+    assert!(cell.sent().iter().all(|message| !matches!(message, MasterMessage::Signal { .. })));
+}
+
+#[test]
+fn a_task_that_ended_while_the_host_was_away_is_accounted_on_its_return() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    cell.disconnect("h1");
+    let ended = TaskReportState::Ended(Box::new(result(Exit::Code(0), Failed::NO, "")));
+    cell.connect_with("h1", 1, vec![TaskReport { key, state: ended }]);
+    assert!(!cell.exists(number));
+    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Forget { .. })));
+}
+
+#[test]
+fn what_was_asked_for_while_the_host_was_away_is_said_on_its_return() {
+    let mut cell = Cell::ready();
+    let (first, second) = (cell.submit(job()), cell.submit(job()));
+    let keys = [cell.run(first, 1, "h1"), cell.run(second, 1, "h1")];
+    cell.qmod("u1", ModifyAction::SuspendJob, "2");
+    cell.disconnect("h1");
+    cell.qdel("u1", &["1"]);
+    cell.qmod("u1", ModifyAction::UnsuspendJob, "2");
+    let running = |key| TaskReport { key, state: TaskReportState::Running { for_ms: 5 } };
+    cell.connect_with("h1", 1, keys.map(running).to_vec());
+    let signals: Vec<TaskSignal> = cell
+        .sent()
+        .into_iter()
+        .filter_map(|message| match message {
+            MasterMessage::Signal { signal, .. } => Some(*signal),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(signals, [TaskSignal::Terminate, TaskSignal::Resume]);
+}
+
+#[test]
+fn a_deleted_task_that_never_reached_its_host_leaves_without_a_record() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    cell.order(number, 1, "h1").unwrap();
+    cell.disconnect("h1");
+    cell.qdel("u1", &["1"]);
+    cell.connect("h1");
+    assert!(!cell.exists(number));
+    assert!(cell.records().is_empty());
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_order_without_an_answer_is_repeated() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.order(number, 1, "h1").unwrap();
+    assert!(cell.core.next_timer().is_some());
+    cell.pass(31_000);
+    assert!(matches!(cell.sent()[..], [MasterMessage::Start(_)]), "{:?}", cell.sent());
+    cell.report(key, "h1", TaskReportState::Accepted);
+    cell.pass(31_000);
+    assert!(cell.sent().is_empty());
+}
+
+#[test]
+fn another_hosts_word_for_a_task_does_not_count() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    cell.exit(key, "h2", 0);
+    assert!(cell.exists(number));
+    assert!(matches!(cell.sent()[..], [MasterMessage::Forget { .. }]));
+}
+
+#[test]
+fn a_host_that_is_not_heard_loses_its_values_and_its_rerunnable_tasks() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("reschedule_unknown", "0:1:0")]);
+    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let key = cell.run(number, 1, "h1");
+    load(&mut cell, "h1", 1, true, &[("h1", "load_avg", "0.5")]);
+    cell.disconnect("h1");
+    cell.pass(300_000);
+    assert!(cell.effects.contains(&Effect::Observed(Observation::Unheard { host: "h1".into() })));
+    assert!(cell.core.observations().load.get("h1").is_none());
+    cell.pass(60_000);
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    cell.connect_with("h1", 1, vec![TaskReport { key, state: TaskReportState::Running { for_ms: 5 } }]);
+    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. })));
+    cell.assert_replay_is_live();
+}
+
+fn load(cell: &mut Cell, host: &str, sequence: u64, full: bool, values: &[(&str, &str, &str)]) {
+    let mut report = LoadReport { sequence, full, ..LoadReport::default() };
+    for (subject, name, text) in values {
+        report.values.entry(HostName::new(subject)).or_default().insert((*name).into(), (*text).to_owned());
+    }
+    send(cell, host, report);
+}
+
+fn send(cell: &mut Cell, host: &str, report: LoadReport) {
+    let connection = cell.connection(host);
+    cell.input(Input::LoadReport { connection, report: Box::new(report) });
+}
+
+fn value(cell: &Cell, subject: &str, name: &str) -> Option<String> {
+    cell.core.observations().load.get(subject)?.get(name).map(|entry| entry.text.clone())
+}
+
+#[test]
+fn load_reports_are_believed_in_order_and_withdrawn_by_who_made_them() {
+    let mut cell = Cell::ready();
+    load(&mut cell, "h1", 2, false, &[("h1", "load_avg", "0.1")]);
+    assert_eq!(value(&cell, "h1", "load_avg"), None, "the first report of a connection is full");
+    load(&mut cell, "h1", 3, true, &[("h1", "load_avg", "0.5"), ("global", "lic", "4"), ("h9", "load_avg", "9")]);
+    load(&mut cell, "h1", 2, true, &[("h1", "load_avg", "0.2")]);
+    assert_eq!(value(&cell, "h1", "load_avg").as_deref(), Some("0.5"));
+    assert_eq!(value(&cell, "h9", "load_avg"), None, "h9 is no host of the cell");
+    let take_back = |sequence| LoadReport {
+        sequence,
+        full: sequence == 1,
+        withdrawn: [(HostName::global(), vec![AttributeName::from("lic")])].into(),
+        ..LoadReport::default()
+    };
+    send(&mut cell, "h2", take_back(1));
+    assert_eq!(value(&cell, "global", "lic").as_deref(), Some("4"), "h2 did not report it");
+    send(&mut cell, "h1", take_back(4));
+    assert_eq!(value(&cell, "global", "lic"), None);
+    load(&mut cell, "h1", 5, true, &[("h1", "cpu", "1")]);
+    assert_eq!(value(&cell, "h1", "load_avg"), None, "a full report replaces everything");
+}
+
+#[test]
+fn use_of_running_tasks_is_observed_until_they_end() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    let connection = cell.connection("h1");
+    let usage = Usage { cpu_ms: 5, ..Usage::default() };
+    let message = Box::new(AgentMessage::Usage(vec![(key, usage)]));
+    cell.input(Input::AgentMessage { connection, message });
+    assert_eq!(cell.core.observations().usage[&key], usage);
+    cell.exit(key, "h1", 0);
+    assert!(cell.core.observations().usage.is_empty());
+}
+
+#[test]
+fn news_over_a_connection_that_was_replaced_is_dropped() {
+    let mut cell = Cell::new();
+    let old = cell.connect("h1");
+    cell.connect("h1");
+    let report = LoadReport { sequence: 1, full: true, ..LoadReport::default() };
+    cell.input(Input::LoadReport { connection: old, report: Box::new(report) });
+    assert!(cell.effects.is_empty());
+    cell.input(Input::AgentLost { connection: ConnectionId(99) });
+    assert!(cell.effects.is_empty());
+}

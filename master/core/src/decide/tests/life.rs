@@ -1,0 +1,316 @@
+use super::cell::{owner, resources, result, selection, texts};
+use super::*;
+use crate::event::Event;
+use crate::state::job::Place;
+use proto::id::TaskId;
+use proto::job::{JobChanges, JobSpec, Requests};
+use proto::time::Wall;
+use proto::usage::{Exit, Failed};
+use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
+use proto::wire::client::{Command, ModifyAction};
+
+#[test]
+fn a_job_runs_ends_and_is_accounted_before_it_is_forgotten() {
+    let mut cell = Cell::ready();
+    let requests = Requests { hard: resources("h_vmem=1G"), hard_queues: vec!["all.q".into()], ..Requests::default() };
+    let number = cell.submit(JobSpec { requests, ..job() });
+    let key = cell.order(number, 1, "h1").unwrap();
+    assert!(matches!(cell.sent()[..], [MasterMessage::Describe { .. }, MasterMessage::Start(_)]));
+    cell.report(key, "h1", TaskReportState::Accepted);
+    assert!(cell.placement(number, 1).started.is_none());
+    cell.report(key, "h1", TaskReportState::Running { for_ms: 200 });
+    assert_eq!(cell.placement(number, 1).started, Some(Wall(cell.now.wall.0 - 200)));
+    cell.exit(key, "h1", 3);
+    assert!(matches!(cell.sent()[..], [MasterMessage::Discard { .. }, MasterMessage::Forget { .. }]));
+    assert!(!cell.exists(number));
+    let record = cell.records()[0];
+    assert_eq!((record.exit_status, record.failed, record.wallclock_ms), (3, Failed::NO, 1500));
+    assert_eq!(record.category, "-l h_vmem=1G -q all.q");
+    assert_eq!((record.slots, record.task_number, record.account.as_str()), (1, 0, "sge"));
+    assert_eq!(cell.core.state().finished[0].tasks[0].exit_status, 3);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_start_carries_limits_and_the_queue() {
+    let mut cell = Cell::ready();
+    cell.set_queue(&[("h_rt", "1:0:0"), ("notify", "0:0:9")]);
+    let requests = Requests { hard: resources("h_vmem=1G"), ..Requests::default() };
+    let number = cell.submit(JobSpec { requests, ..job() });
+    cell.order(number, 1, "h1").unwrap();
+    let messages = cell.sent();
+    let MasterMessage::Start(start) = messages[1] else { panic!("a start") };
+    let limits: Vec<String> = start.limits.iter().map(|(kind, bounds)| format!("{kind:?} {:?}", bounds.hard)).collect();
+    assert_eq!(limits, ["Rt Some(3600)", "Vmem Some(1073741824)"]);
+    assert_eq!((start.queue.notify_s, start.queue.shell.as_str(), start.queue.min_uid), (9, "/bin/sh", 1000));
+}
+
+#[test]
+fn a_job_is_described_once_for_each_connection_and_version() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(array("1-4"));
+    cell.order(number, 1, "h1").unwrap();
+    cell.order(number, 2, "h1").unwrap();
+    assert!(matches!(cell.sent()[..], [MasterMessage::Start(_)]));
+    cell.order(number, 3, "h2").unwrap();
+    assert_eq!(cell.sent().len(), 2);
+    let changes = JobChanges { name: Some("other".into()), ..JobChanges::default() };
+    cell.command("u1", Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) });
+    cell.order(number, 4, "h1").unwrap();
+    assert!(matches!(cell.sent()[..], [MasterMessage::Describe { .. }, MasterMessage::Start(_)]));
+}
+
+#[test]
+fn what_became_of_a_task_follows_from_how_it_ended() {
+    let exit = |code| result(Exit::Code(code), Failed::NO, "");
+    let cases = [
+        (exit(0), None, Failed::NO, false),
+        (exit(99), Some(None), Failed::RESCHEDULING, false),
+        (exit(100), Some(Some("exit_status of job start = 100")), Failed::APPLICATION_ERROR, false),
+        (result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""), None, Failed::AFTER_JOB, false),
+        (result(Exit::Signal { number: 9, core: false }, Failed::LIMIT_ENFORCED, ""), None, Failed::LIMIT_ENFORCED, false),
+        (result(Exit::NotStarted, Failed::OPENING_FILES, "no file"), Some(Some("no file")), Failed::OPENING_FILES, false),
+        (result(Exit::NotStarted, Failed::SEARCHING_SHELL, "sh"), Some(Some("sh")), Failed::SEARCHING_SHELL, false),
+        (result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "wd"), Some(Some("wd")), Failed::CHANGING_DIRECTORY, false),
+        (result(Exit::NotStarted, Failed(17), "no user"), Some(Some("no user")), Failed(17), false),
+        (result(Exit::NotStarted, Failed::IN_PROLOG, ""), Some(None), Failed::IN_PROLOG, true),
+        (exit(0).with(Failed::IN_EPILOG), None, Failed::IN_EPILOG, true),
+    ];
+    for (end, waits, failed, queue_in_error) in cases {
+        let mut cell = Cell::ready();
+        let number = cell.submit(job());
+        let key = if end.exit == Exit::NotStarted { cell.order(number, 1, "h1").unwrap() } else { cell.run(number, 1, "h1") };
+        cell.end(key, "h1", end.clone());
+        assert_eq!(cell.exists(number), waits.is_some(), "{end:?}");
+        if let Some(error) = waits {
+            assert_eq!(cell.task(number, 1).place, Place::Pending { error: error.map(str::to_owned) }, "{end:?}");
+        }
+        assert_eq!(cell.records()[0].failed, failed, "{end:?}");
+        let errors: Vec<_> = cell.core.state().instances.values().flat_map(|state| state.errors.clone()).collect();
+        assert_eq!(!errors.is_empty(), queue_in_error, "{end:?}");
+        assert!(errors.iter().all(|text| text == "queue all.q marked QERROR as result of job 1's failure at host h1"));
+        cell.assert_replay_is_live();
+    }
+}
+
+trait With {
+    fn with(self, failed: Failed) -> Self;
+}
+
+impl With for proto::usage::TaskResult {
+    fn with(mut self, failed: Failed) -> Self {
+        self.failed = failed;
+        self
+    }
+}
+
+#[test]
+fn forbidden_exit_states_are_plain_exits() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "FORBID_RESCHEDULE=true,FORBID_APPERROR=true")]);
+    for code in [99, 100] {
+        let number = cell.submit(job());
+        let key = cell.run(number, 1, "h1");
+        cell.exit(key, "h1", code);
+        assert!(!cell.exists(number));
+    }
+}
+
+#[test]
+fn a_rescheduled_task_shows_that_it_ran_before() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    cell.exit(key, "h1", 99);
+    assert!(cell.task(number, 1).restarted);
+    let again = cell.order(number, 1, "h2").unwrap();
+    assert_eq!(again.attempt, 2);
+    let messages = cell.sent();
+    assert!(matches!(messages[..], [_, MasterMessage::Start(start)] if start.restarted == 1));
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn orders_are_checked_against_holds_limits_and_slots() {
+    let mut cell = Cell::ready();
+    let held = cell.submit(JobSpec { holds: proto::job::Holds { user: true, ..Default::default() }, ..job() });
+    assert_eq!(cell.order(held, 1, "h1"), Err("it is held".into()));
+    let few = cell.submit(JobSpec { task_concurrency: Some(1), ..array("1-3") });
+    cell.order(few, 1, "h1").unwrap();
+    assert_eq!(cell.order(few, 1, "h1"), Err("it is not pending".into()));
+    assert_eq!(cell.order(few, 2, "h1"), Err("1 of its tasks run, as many as -tc allows".into()));
+    let later = cell.submit(JobSpec { start_after: Some(Wall(cell.now.wall.0 + 5_000)), ..job() });
+    assert_eq!(cell.order(later, 1, "h1"), Err("its start time has not come".into()));
+    let next = cell.submit(JobSpec { predecessors: vec![few.to_string()], ..job() });
+    assert_eq!(cell.order(next, 1, "h1"), Err(format!("it waits for job {few}")));
+    cell.set_cluster(&[("max_aj_instances", "1")]);
+    let other = cell.submit(array("1-3"));
+    cell.order(other, 1, "h1").unwrap();
+    assert!(cell.order(other, 2, "h1").unwrap_err().contains("max_aj_instances"));
+    cell.set_cluster(&[]);
+    cell.order(other, 2, "h1").unwrap();
+    cell.order(other, 3, "h1").unwrap();
+    let fifth = cell.submit(job());
+    assert!(cell.order(fifth, 1, "h1").is_err(), "four slots are four slots");
+    cell.disconnect("h2");
+    assert_eq!(cell.order(fifth, 1, "h2"), Err("host h2 is not connected".into()));
+}
+
+#[test]
+fn a_start_time_triggers_a_pass_when_it_comes() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(JobSpec { start_after: Some(Wall(cell.now.wall.0 + 5_000)), ..job() });
+    let due = cell.core.next_timer().expect("a timer");
+    assert!(due.0 - cell.now.tick.0 <= 5_000);
+    cell.pass(4_999);
+    assert!(cell.effects.is_empty());
+    cell.pass(1);
+    assert_eq!(cell.effects, [crate::effect::Effect::TriggerScheduling]);
+    cell.order(number, 1, "h1").unwrap();
+}
+
+#[test]
+fn successors_wait_until_the_whole_job_has_left_and_for_ever_if_it_failed() {
+    let mut cell = Cell::ready();
+    let first = cell.submit(array("1-2"));
+    let second = cell.submit(JobSpec { predecessors: vec!["sle*".into()], name: "next".into(), ..job() });
+    let key = cell.run(first, 1, "h1");
+    cell.exit(key, "h1", 0);
+    assert!(cell.order(second, 1, "h1").is_err());
+    let key = cell.run(first, 2, "h1");
+    cell.exit(key, "h1", 0);
+    let key = cell.run(second, 1, "h1");
+    let third = cell.submit(JobSpec { predecessors: vec![second.to_string()], ..job() });
+    cell.exit(key, "h1", 100);
+    assert_eq!(cell.qdel("u1", &["2"]), ["u1 has deleted job 2"]);
+    assert!(!cell.exists(second));
+    assert!(cell.order(third, 1, "h1").is_err(), "what waits for a job that ended with 100 stays held");
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn tasks_of_an_array_wait_for_their_counterparts() {
+    let mut cell = Cell::ready();
+    let first = cell.submit(array("1-6"));
+    let same = cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "same".into(), ..array("1-6") });
+    let coarse = cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "coarse".into(), ..array("1-6:3") });
+    let key = cell.run(first, 2, "h1");
+    cell.exit(key, "h1", 0);
+    assert!(cell.order(same, 1, "h1").is_err());
+    cell.order(same, 2, "h1").unwrap();
+    assert!(cell.order(coarse, 1, "h1").is_err(), "1 of the coarse job stands for 1 to 3");
+    for task in [1, 3] {
+        let key = cell.run(first, task, "h1");
+        cell.exit(key, "h1", 0);
+    }
+    cell.order(coarse, 1, "h1").unwrap();
+    assert!(cell.order(coarse, 4, "h1").is_err());
+}
+
+#[test]
+fn a_deleted_task_ends_when_its_host_has_ended_it() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    assert_eq!(cell.qdel("u1", &["1"]), ["u1 has registered the job 1 for deletion"]);
+    assert!(matches!(cell.sent()[..], [MasterMessage::Signal { signal: TaskSignal::Terminate, .. }]));
+    assert_eq!(cell.qdel("u1", &["1"]), ["job 1 is already in deletion"]);
+    cell.end(key, "h1", result(Exit::Code(99), Failed::NO, ""));
+    assert!(!cell.exists(number), "a deleted job does not run again");
+}
+
+#[test]
+fn a_forced_deletion_does_not_wait() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    cell.disconnect("h1");
+    let denied = cell.qdel_force("u1", &["1"]);
+    assert!(denied[0].contains("force the deletion"), "{denied:?}");
+    assert_eq!(cell.qdel_force("op", &["1"]), ["op forced the deletion of job 1"]);
+    assert!(!cell.exists(number));
+    assert_eq!(cell.records()[0].failed, Failed::AFTER_JOB);
+    cell.connect_with("h1", 1, vec![proto::wire::agent::TaskReport { key, state: TaskReportState::Running { for_ms: 1 } }]);
+    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. })));
+    cell.exit(key, "h1", 0);
+    assert!(matches!(cell.sent()[..], [MasterMessage::Forget { .. }]));
+    assert_eq!(cell.records().len(), 1, "an attempt is accounted once");
+}
+
+#[test]
+fn suspension_and_continuation_reach_the_host_once() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    cell.run(number, 1, "h1");
+    assert_eq!(cell.qmod("u1", ModifyAction::SuspendJob, "1"), ["u1 - suspended job 1"]);
+    assert!(matches!(cell.sent()[..], [MasterMessage::Signal { signal: TaskSignal::Suspend, .. }]));
+    assert_eq!(cell.qmod("u1", ModifyAction::SuspendJob, "1"), ["u1 - job 1 is already suspended"]);
+    assert!(cell.sent().is_empty());
+    assert_eq!(cell.qmod("u1", ModifyAction::Unsuspend, "1"), ["u1 - unsuspended job 1"]);
+    assert!(matches!(cell.sent()[..], [MasterMessage::Signal { signal: TaskSignal::Resume, .. }]));
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_job_that_is_rescheduled_runs_again_only_if_it_may() {
+    let mut cell = Cell::ready();
+    let fixed = cell.submit(job());
+    cell.run(fixed, 1, "h1");
+    let denied = cell.qmod("u1", ModifyAction::RescheduleJob, "1");
+    assert_eq!(denied, ["The job 1 is running in queue all.q where jobs are not rerunable."]);
+    let free = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let key = cell.run(free, 1, "h1");
+    assert_eq!(cell.qmod("u1", ModifyAction::RescheduleJob, "2"), ["Pushed rescheduling of job 2 on host h1"]);
+    cell.end(key, "h1", result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""));
+    assert_eq!(cell.task(free, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.records()[0].failed, Failed::RESCHEDULING);
+}
+
+#[test]
+fn an_error_is_cleared_task_by_task() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(array("1-3"));
+    for task in [1, 2] {
+        let key = cell.order(number, task, "h1").unwrap();
+        cell.end(key, "h1", result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"));
+    }
+    assert_eq!(cell.order(number, 1, "h1"), Err("it is in error".into()));
+    cell.order(number, 3, "h1").unwrap();
+    let cleared = cell.qmod("op", ModifyAction::ClearJobError, "1.1");
+    assert_eq!(cleared, ["op@sub cleared error state of job-array task 1.1"]);
+    assert_eq!(cell.qmod("u1", ModifyAction::ClearJobError, "1"), ["u1@sub cleared error state of job 1"]);
+    assert_eq!(cell.qmod("u1", ModifyAction::ClearError, "1"), ["Job 1 is not in error state"]);
+    cell.order(number, 1, "h1").unwrap();
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_immediate_job_that_found_no_place_leaves() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(JobSpec { immediate: true, ..array("1-2") });
+    let seq = cell.job(number).seq;
+    let orders = vec![crate::sched::order::Order::RejectImmediate { seq }];
+    cell.input(crate::effect::Input::Orders { scheduler: "default".into(), orders });
+    assert!(!cell.exists(number));
+    assert!(cell.core.state().finished[0].tasks.iter().all(|task| task.deleted));
+    assert!(matches!(cell.log.last().unwrap().event, Event::JobFinished { .. }));
+}
+
+#[test]
+fn people_without_rights_change_nothing() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    cell.run(number, 1, "h1");
+    let events = cell.log.len();
+    assert_eq!(cell.qmod("u2", ModifyAction::SuspendJob, "1"), ["u2 - you have no permission to modify job \"1\""]);
+    let denied = cell.qdel("u2", &["1"]);
+    assert_eq!(denied, ["u2 - you do not have the necessary privileges to delete the job \"1\""]);
+    let changes = Box::new(JobChanges { name: Some("x".into()), ..JobChanges::default() });
+    let reply = cell.command("u2", Command::Alter { jobs: selection(&["1"]), changes: changes.clone() });
+    assert_eq!(texts(&reply), ["denied: \"u2\" must be at least owner of job 1 to change job attributes"]);
+    let reply = cell.command("u2", Command::Resubmit { jobs: selection(&["1"]), changes });
+    assert_eq!(texts(&reply), ["job rejected: u2@sub is not allowed to resubmit jobs of user u1"]);
+    assert_eq!(cell.log.len(), events);
+    assert_eq!(cell.job(number).spec.owner, owner("u1"));
+    assert_eq!(cell.placement(number, 1).key.task, TaskId(1));
+}

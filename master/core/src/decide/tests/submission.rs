@@ -1,0 +1,165 @@
+use super::cell::{owner, resources, texts};
+use super::*;
+use crate::event::Event;
+use proto::diagnostic::Code;
+use proto::id::{JobNumber, RequestId};
+use proto::job::{JobSpec, PeRequest, Program, Requests, Validation};
+use proto::request::SlotRange;
+use proto::time::Wall;
+use proto::wire::client::{Answer, Command};
+use std::sync::Arc;
+
+fn hard(text: &str) -> JobSpec {
+    JobSpec { requests: Requests { hard: resources(text), ..Requests::default() }, ..job() }
+}
+
+#[test]
+fn a_job_is_accepted_and_counted() {
+    let mut cell = Cell::ready();
+    assert_eq!(cell.submit(job()), 1);
+    assert_eq!(cell.submit(array("1-10:2")), 2);
+    assert_eq!(cell.job(2).untouched.len(), 5);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn refusals_use_the_words_of_8_1_9() {
+    let queue = |name: &str| Requests { hard_queues: vec![name.to_owned()], ..Requests::default() };
+    let soft = |name: &str| Requests { soft_queues: vec![name.to_owned()], ..Requests::default() };
+    let pe = PeRequest { name: "nosuchpe".to_owned(), slots: SlotRange::parse("2").unwrap() };
+    let script = Program::Script { path: "empty.sh".to_owned(), content: Arc::from(&b""[..]) };
+    let cases = [
+        (hard("nosuchres=1"), "unknown resource \"nosuchres\""),
+        (hard("h_vmem=abc"), "attribute \"h_vmem\" is not a memory value"),
+        (hard("h_vmem="), "denied: missing value for resource \"h_vmem\""),
+        (hard("np_load_avg=1"), "resource \"np_load_avg\" configured as non requestable"),
+        (hard("slots=2"), "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
+        (hard("h=nosuchhost"), "can't resolve hostname \"nosuchhost\""),
+        (JobSpec { requests: queue("nosuch.q"), ..job() }, "Job was rejected because job requests unknown queue \"nosuch.q\""),
+        (JobSpec { requests: soft("nosuch.q"), ..job() }, "Job was rejected because job requests unknown queue \"nosuch.q\""),
+        (
+            JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }, ..job() },
+            "job rejected: the requested parallel environment \"nosuchpe\" does not exist",
+        ),
+        (
+            JobSpec { requests: Requests { master_queues: vec!["all.q".into()], ..Requests::default() }, ..job() },
+            "job rejected: specification of master queue is not allowed for non-parallel jobs",
+        ),
+        (JobSpec { priority: 1, ..job() }, "job rejected: positive submission priority requires operator privileges"),
+        (JobSpec { project: Some("x".into()), ..job() }, "job rejected: the requested project \"x\" does not exist"),
+        (array("1-75001"), "job rejected: you tried to submit a job with more than 75000 tasks"),
+        (JobSpec { task_concurrency: Some(2), ..job() }, "invalid \"task concurrency\" value in job request"),
+        (JobSpec { deadline: Some(Wall(1)), ..job() }, "job rejected: the user \"u1\" is not a deadline initiation user"),
+        (JobSpec { name: "9abc".into(), ..job() }, "denied: \"9abc\" is not a valid object name (cannot start with a digit)"),
+        (JobSpec { name: "bad:name".into(), ..job() }, "Colon (':') not allowed in objectname"),
+        (JobSpec { name: "bad*name".into(), ..job() }, "Asterisk ('*') not allowed in objectname"),
+        (JobSpec { name: "NONE".into(), ..job() }, "Keyword (\"NONE\") not allowed as objectname"),
+        (JobSpec { name: "all".into(), ..job() }, "Keyword (\"ALL\") not allowed as objectname"),
+        (JobSpec { name: String::new(), ..job() }, "job rejected cause there is no job_name in the request"),
+        (JobSpec { account: Some("bad:acct".into()), ..job() }, "Colon (':') not allowed in objectname"),
+        (JobSpec { program: script, ..job() }, "job rejected: no script in your request"),
+        (
+            JobSpec { owner: owner("root"), ..job() },
+            "job rejected: your user id 0 is lower than minimum user id 1000 of cluster configuration",
+        ),
+    ];
+    let mut cell = Cell::ready();
+    for (spec, text) in cases {
+        assert_eq!(cell.try_submit(spec), Err(text.to_owned()));
+    }
+    assert_eq!(cell.submit(job()), 1, "a rejected job takes no number");
+}
+
+#[test]
+fn what_8_1_9_accepts_is_accepted() {
+    let mut cell = Cell::ready();
+    let requests = Requests { hard_queues: vec!["a*.q".into(), "all.q@h1".into()], ..Requests::default() };
+    for spec in [
+        hard("h_vmem=1.5G,h_rt=90"),
+        hard("h=h1"),
+        hard("h=h*"),
+        hard("arch=lx*|sol*"),
+        JobSpec { requests, ..job() },
+        JobSpec { project: Some(String::new()), ..job() },
+        JobSpec { priority: -1023, ..job() },
+        JobSpec { predecessors: vec!["99999".into(), "nosuch".into(), "wild*".into()], ..job() },
+    ] {
+        assert!(cell.try_submit(spec).is_ok());
+    }
+    assert!(cell.job(8).waits_for.is_empty(), "what does not exist is not waited for");
+}
+
+#[test]
+fn only_submit_hosts_submit() {
+    let mut cell = Cell::ready();
+    let reply = cell.command_as(RequestId(99), "u1", "adm", Command::Submit(Box::new(job())));
+    assert_eq!(texts(&reply), ["denied: host \"adm\" is no submit host"]);
+    let reply = cell.command_as(RequestId(98), "u1", "else", Command::Submit(Box::new(job())));
+    assert_eq!(texts(&reply), ["denied: host \"else\" is no submit host"]);
+}
+
+#[test]
+fn a_user_is_the_one_the_socket_names() {
+    let mut cell = Cell::ready();
+    let spec = JobSpec { owner: owner("u2"), submit_host: "h1".into(), ..job() };
+    cell.command("u1", Command::Submit(Box::new(spec)));
+    assert_eq!(cell.job(1).spec.owner, owner("u1"));
+    assert_eq!(cell.job(1).spec.submit_host.as_str(), "sub");
+}
+
+#[test]
+fn full_cells_and_users_with_many_jobs_get_exit_code_25() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("max_u_jobs", "2"), ("max_jobs", "3")]);
+    cell.submit(job());
+    cell.submit(job());
+    let reply = cell.command("u1", Command::Submit(Box::new(job())));
+    assert_eq!(texts(&reply), ["job rejected: only 2 jobs are allowed per user (current job count: 2)"]);
+    let Answer::Refused(refusal) = &reply.answers[0] else { panic!("refused") };
+    assert_eq!((refusal.code, refusal.code.exit_code()), (Code::JobLimit, 25));
+    cell.submit(JobSpec { owner: owner("u2"), ..job() });
+    let text = cell.try_submit(JobSpec { owner: owner("u2"), ..job() });
+    assert_eq!(text, Err("job rejected: only 3 jobs are allowed per cluster".to_owned()));
+    cell.qdel("u1", &["1"]);
+    assert!(cell.try_submit(job()).is_ok());
+}
+
+#[test]
+fn a_verified_job_is_not_submitted() {
+    let mut cell = Cell::ready();
+    let reply = cell.command("u1", Command::Submit(Box::new(JobSpec { validation: Validation::Verify, ..job() })));
+    assert_eq!(texts(&reply), ["verification: found suitable queue(s)"]);
+    let spec = JobSpec { validation: Validation::Verify, ..hard("num_proc=99,h=h1") };
+    let reply = cell.command("u1", Command::Submit(Box::new(spec)));
+    assert!(texts(&reply)[0].ends_with("verification: no suitable queues"), "{:?}", texts(&reply));
+    assert_eq!(cell.submit(job()), 1);
+}
+
+#[test]
+fn a_repeated_request_gets_the_first_answer() {
+    let mut cell = Cell::ready();
+    let command = || Command::Submit(Box::new(job()));
+    let first = cell.command_as(RequestId(500), "u1", "sub", command());
+    let events = cell.log.len();
+    let second = cell.command_as(RequestId(500), "u1", "sub", command());
+    assert_eq!(first, second);
+    assert_eq!(cell.log.len(), events, "nothing happens twice");
+    assert!(cell.log.iter().filter(|record| record.request == Some(RequestId(500))).count() >= 2);
+    assert!(matches!(cell.log.last().unwrap().event, Event::RequestAnswered { .. }));
+}
+
+#[test]
+fn numbers_roll_over_and_skip_those_in_use() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    cell.core.state.last_number = JobNumber(9_999_998);
+    assert_eq!(cell.submit(job()), 9_999_999);
+    assert_eq!(cell.submit(job()), 2);
+}
+
+#[test]
+fn long_names_are_cut_to_a_hundred_characters() {
+    let mut cell = Cell::ready();
+    cell.submit(JobSpec { name: "ä".repeat(120), ..job() });
+    assert_eq!(cell.job(1).spec.name.chars().count(), 100);
+}
