@@ -14,8 +14,8 @@ pub struct Facts<'a> {
     pub cause: &'a Cause,
     /// What the task used.
     pub usage: &'a TaskUsage,
-    /// CPU seconds of the main process and what it waited for.
-    pub main_cpu_s: u64,
+    /// CPU milliseconds of the main process and what it waited for.
+    pub main_cpu_ms: u64,
     /// The largest values of one process.
     pub peaks: Peaks,
     /// A soft limit of the whole task at which SIGXCPU was sent.
@@ -43,8 +43,8 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
 
 fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     match signal {
-        libc::SIGXCPU => facts.soft.cloned().or_else(|| cpu(facts, "s_cpu", |limit| limit.soft, 0)),
-        libc::SIGKILL => cpu(facts, "h_cpu", |limit| limit.hard, 1),
+        libc::SIGXCPU => facts.soft.cloned().or_else(|| cpu(facts, "s_cpu", |limit| limit.soft, false)),
+        libc::SIGKILL => cpu(facts, "h_cpu", |limit| limit.hard, true),
         libc::SIGXFSZ => {
             let limit = find(facts, Resource::FileSize)?;
             let name = if limit.soft == limit.hard { "h_fsize" } else { "s_fsize" };
@@ -55,15 +55,18 @@ fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     }
 }
 
-/// A CPU limit of each process. With `slack_s` 0 the kernel's own signal is the proof; SIGKILL has other causes too, so the
-/// time must have been used.
-fn cpu(facts: &Facts<'_>, name: &str, bound: fn(&ProcessLimit) -> Bound, slack_s: u64) -> Option<LimitHit> {
+/// The kernel's clock of a CPU limit and the one of rusage differ by ticks.
+const CPU_SLACK_MS: u64 = 100;
+
+/// A CPU limit of each process. SIGXCPU is the kernel's own word; SIGKILL has other causes too, so the time must have been
+/// used.
+fn cpu(facts: &Facts<'_>, name: &str, bound: fn(&ProcessLimit) -> Bound, needs_proof: bool) -> Option<LimitHit> {
     let limit = find(facts, Resource::Cpu)?;
     let bound = finite(bound(limit))?;
-    let used = facts.main_cpu_s;
-    let proven = slack_s == 0 || used + slack_s > bound && used > 0;
+    let used_ms = facts.main_cpu_ms + CPU_SLACK_MS;
+    let proven = !needs_proof || used_ms >= bound.saturating_mul(1000);
     let name = if limit.soft == limit.hard { "h_cpu" } else { name };
-    proven.then(|| hit(name, bound, used, Evidence::Certain))
+    proven.then(|| hit(name, bound, used_ms / 1000, Evidence::Certain))
 }
 
 /// Limits at which an allocation fails: likely, when the peak came within a tenth of the bound.

@@ -141,7 +141,7 @@ impl<'a> Supervisor<'a> {
                 document: &self.context.document,
                 cause: &cause,
                 usage: &usage,
-                main_cpu_s: cpu_us / 1_000_000,
+                main_cpu_ms: cpu_us / 1000,
                 peaks: self.sampler.peaks(),
                 soft: self.soft_hit.as_ref(),
                 oom_kills,

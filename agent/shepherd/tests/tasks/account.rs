@@ -34,7 +34,8 @@ impl Account {
         let users = open("gridwright-test-account.users");
         hold_shared(&users);
         if User::from_name(NAME).unwrap().is_none() {
-            let made = Command::new("useradd").args(["--no-log-init", "--create-home", "--shell", "/bin/bash", NAME]).status();
+            let made =
+                Command::new("useradd").args(["--no-log-init", "--create-home", "--shell", "/bin/bash", NAME]).status();
             assert!(made.unwrap().success(), "useradd");
         }
         Self::of(&User::from_name(NAME).unwrap().unwrap(), Some(users))

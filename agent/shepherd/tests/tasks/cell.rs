@@ -29,6 +29,7 @@ pub struct Cell {
     buffer: Vec<u8>,
     pub heard: Vec<Notice>,
     next: u64,
+    id: u64,
 }
 
 /// Waits for something observable.
@@ -45,10 +46,13 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 impl Cell {
     pub fn start() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("gridwright-shepherd-test-{}-{count}", std::process::id());
+        let name = format!("gridwright-shepherd-test-{:x}", Self::new_id());
         Self::start_in(std::env::temp_dir().join(name))
+    }
+
+    fn new_id() -> u64 {
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        u64::from(std::process::id()) << 16 | COUNT.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn start_in(dir: PathBuf) -> Self {
@@ -59,7 +63,17 @@ impl Cell {
         chown(&work, Some(account.uid), Some(account.gid)).unwrap();
         let launcher = Self::spawn(&dir);
         let stream = Self::connect(&dir);
-        Cell { dir, work, account, launcher, stream, buffer: Vec::new(), heard: Vec::new(), next: 1 }
+        Cell {
+            dir,
+            work,
+            account,
+            launcher,
+            stream,
+            buffer: Vec::new(),
+            heard: Vec::new(),
+            next: 1,
+            id: Self::new_id(),
+        }
     }
 
     fn spawn(dir: &PathBuf) -> Child {
@@ -93,7 +107,8 @@ impl Cell {
     pub fn new_key(&mut self) -> TaskKey {
         let seq = SubmitSeq(self.next);
         self.next += 1;
-        TaskKey { cell: CellId(0xce11), seq, task: TaskId(1), pe_task: 0, attempt: 1 }
+        // Each cell has an id of its own: tasks of another cell are not mistaken for its own.
+        TaskKey { cell: CellId(self.id), seq, task: TaskId(1), pe_task: 0, attempt: 1 }
     }
 
     /// A document that sets nothing beyond what a trivial job needs.
@@ -271,7 +286,9 @@ impl Cell {
 
     /// Waits for a file that a job writes and gives its text, without the line end.
     pub fn read_when_there(&self, name: &str) -> String {
-        until(name, || fs::read_to_string(self.work.join(name)).ok().filter(|text| text.ends_with('\n'))).trim().to_owned()
+        until(name, || fs::read_to_string(self.work.join(name)).ok().filter(|text| text.ends_with('\n')))
+            .trim()
+            .to_owned()
     }
 }
 

@@ -60,11 +60,8 @@ fn a_job_that_fails_for_another_reason_is_not_blamed_on_its_limits() {
     let mut cell = Cell::start();
     for command in ["sleep 0.5; exit 7", "exit 1", "kill -SEGV $$", "kill -9 $$"] {
         let mut document = cell.shell(command);
-        document.limits = vec![
-            limit(Resource::AddressSpace, 1 << 30),
-            limit(Resource::FileSize, 1 << 30),
-            limit(Resource::Cpu, 100),
-        ];
+        document.limits =
+            vec![limit(Resource::AddressSpace, 1 << 30), limit(Resource::FileSize, 1 << 30), limit(Resource::Cpu, 100)];
         document.task_limits.h_vmem_bytes = Some(1 << 30);
         document.task_limits.h_rt_s = Some(1000);
         let result = cell.run_document(document);

@@ -6,7 +6,19 @@ use std::process::Command;
 
 /// The lines of `/proc/self/status` that tell what a process may do.
 fn rights(text: &str) -> Vec<String> {
-    let names = ["Uid:", "Gid:", "Seccomp:", "NoNewPrivs:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "SigIgn:", "SigBlk:"];
+    let names = [
+        "Uid:",
+        "Gid:",
+        "Seccomp:",
+        "NoNewPrivs:",
+        "CapInh:",
+        "CapPrm:",
+        "CapEff:",
+        "CapBnd:",
+        "CapAmb:",
+        "SigIgn:",
+        "SigBlk:",
+    ];
     text.lines().filter(|line| names.iter().any(|name| line.starts_with(name))).map(str::to_owned).collect()
 }
 

@@ -22,7 +22,11 @@ fn exit_codes_and_signals_are_reported_as_they_are() {
 fn scripts_start_as_their_mode_says() {
     let mut cell = Cell::start();
     let cases = [
-        (StartMode::UnixBehavior, "#!/bin/bash -l\nshopt -q login_shell && echo \"login $BASH $1\"\n", "login /bin/bash a b\n"),
+        (
+            StartMode::UnixBehavior,
+            "#!/bin/bash -l\nshopt -q login_shell && echo \"login $BASH $1\"\n",
+            "login /bin/bash a b\n",
+        ),
         (StartMode::UnixBehavior, "echo \"plain ${BASH:-no} $1\"\n", "plain no a b\n"),
         (StartMode::PosixCompliant, "#!/bin/bash\necho \"posix ${BASH:-no} $1\"\n", "posix no a b\n"),
         (StartMode::ScriptFromStdin, "echo \"stdin $1\"\n", "stdin a b\n"),
@@ -63,7 +67,8 @@ fn output_is_appended_and_a_directory_gets_the_default_name() {
     cell.run_document(document);
     assert_eq!(fs::read_to_string(cell.work.join("log")).unwrap(), "old\nnew\nbad\n");
     let mut document = cell.shell("echo here");
-    document.streams.stdout = OutputPath { path: cell.work.to_string_lossy().into_owned(), default_name: "named".into() };
+    document.streams.stdout =
+        OutputPath { path: cell.work.to_string_lossy().into_owned(), default_name: "named".into() };
     cell.run_document(document);
     assert_eq!(fs::read_to_string(cell.work.join("named")).unwrap(), "here\n");
 }
