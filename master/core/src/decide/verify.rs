@@ -1,7 +1,8 @@
 //! `-w`: whether any queue instance could run a job.
 
-use super::{Turn, category};
-use crate::matching::{self, Mode};
+use super::Turn;
+use crate::explain::sentence;
+use crate::matching::{self, Demand, Mode};
 use crate::sched::reason::Reason;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
@@ -27,10 +28,10 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
         Validation::Poke => Mode::Now,
     };
     let outcome = matching::verify(turn.state(), turn.observations(), spec, mode);
+    let asked = Demand::new(&turn.state().config.complex, spec).text;
     let reasons = outcome.as_ref().err().map(|reasons| {
-        let category = category::text(spec);
-        let job = if category.is_empty() { format!("Job {number}") } else { format!("Job {number} ({category})") };
-        reasons.iter().map(|reason| format!("{job} {}", words(reason))).collect::<Vec<_>>().join("\n")
+        let lines = reasons.iter().map(|reason| format!("Job {number} {}", sentence(reason, &asked)));
+        lines.collect::<Vec<_>>().join("\n")
     });
     match (spec.validation, reasons) {
         (Validation::Verify | Validation::Poke, None) => {
@@ -47,9 +48,9 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
     }
 }
 
-/// A reason in the words of 8.1.9, without the job in front.
+/// A reason in the words of 8.1.9, without the job and its requests in front.
 pub(super) fn words(reason: &Reason) -> String {
-    format!("{reason:?}")
+    reason.to_string()
 }
 
 fn not_suitable(what: String) -> Diagnostic {
