@@ -1,1 +1,300 @@
-//! House rules that the compiler does not check.
+//! House rules that the compiler does not check: the import table and top level of DESIGN, the size limits of STYLE, what the
+//! pure cores may not touch, and where `unsafe` may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+const MAX_FUNCTION_LINES: usize = 70;
+const MAX_FILE_LINES: usize = 700;
+
+/// What each package may import of ours, and of the libraries that the table restricts.
+const IMPORTS: [(&str, &[&str], &[&str]); 9] = [
+    ("proto", &[], &[]),
+    ("proto/quic", &["proto"], &["tokio", "quinn", "rustls"]),
+    ("sensors", &["proto"], &["procfs", "sysinfo"]),
+    ("agent/core", &["proto"], &[]),
+    ("master/core", &["proto"], &[]),
+    ("agent/shepherd", &["proto"], &["nix", "caps", "libc"]),
+    ("agent", &["agent_core", "sensors", "proto", "quic"], &["tokio", "nix", "procfs"]),
+    ("master", &["master_core", "proto", "quic"], &["tokio", "nix", "rusqlite"]),
+    ("master/cli", &["proto", "quic"], &["tokio", "nix"]),
+];
+
+const OURS: [&str; 6] = ["proto", "quic", "sensors", "agent_core", "master_core", "shepherd"];
+
+const RESTRICTED: [&str; 9] = ["tokio", "quinn", "rustls", "nix", "caps", "libc", "procfs", "sysinfo", "rusqlite"];
+
+/// The packages of the design card and where the table places them.
+const CARD: [(&str, &str); 8] = [
+    ("sysinfo", "sensors"),
+    ("procfs", "sensors"),
+    ("nix", "agent"),
+    ("tokio", "master"),
+    ("quinn", "proto/quic"),
+    ("rustls", "proto/quic"),
+    ("serde", "proto"),
+    ("caps", "agent/shepherd"),
+];
+
+const FOLDERS: [&str; 6] = ["agent", "master", "proto", "sensors", "systemd", "tests"];
+const FILES: [&str; 8] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// Every Rust source below the folders of the workspace.
+fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = FOLDERS.iter().map(|folder| root().join(folder)).collect();
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                if path.file_name().is_none_or(|name| name != "target") {
+                    open.push(path);
+                }
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().display().to_string()
+}
+
+fn assert_none(rule: &str, offences: &[String]) {
+    assert!(offences.is_empty(), "{rule}:\n  {}", offences.join("\n  "));
+}
+
+/// Whether a path is a test: below `tests`, or a `tests.rs`, or a helper of tests.
+fn is_test(path: &Path) -> bool {
+    let path = shown(path);
+    path.split('/').any(|part| part == "tests" || part == "testing.rs" || part == "tests.rs" || part == "testing")
+}
+
+/// The named dependencies of one table of a manifest.
+fn dependencies(package: &str, table: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    manifest.get(table).and_then(toml::Value::as_table).map(|table| table.keys().cloned().collect()).unwrap_or_default()
+}
+
+#[test]
+fn the_top_level_holds_what_the_design_names() {
+    let mut offences = Vec::new();
+    for entry in std::fs::read_dir(root()).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let known = FOLDERS.contains(&name.as_str()) || FILES.contains(&name.as_str()) || name.starts_with('.');
+        if !known && name != "target" {
+            offences.push(name);
+        }
+    }
+    assert_none("at the top level beside what DESIGN section 2 names", &offences);
+    let missing: Vec<String> =
+        FILES.iter().filter(|file| !root().join(file).exists()).map(|file| (*file).to_owned()).collect();
+    assert_none("missing at the top level", &missing);
+}
+
+#[test]
+fn packages_import_what_the_table_allows() {
+    let mut offences = Vec::new();
+    for (package, ours, restricted) in IMPORTS {
+        for name in dependencies(package, "dependencies") {
+            let foreign = OURS.contains(&name.as_str()) && !ours.contains(&name.as_str());
+            let reserved = RESTRICTED.contains(&name.as_str()) && !restricted.contains(&name.as_str());
+            if foreign || reserved {
+                offences.push(format!("{package} imports {name}"));
+            }
+        }
+    }
+    assert_none("imports that DESIGN section 2 does not allow", &offences);
+}
+
+#[test]
+fn the_shepherd_depends_on_its_complete_list_and_nothing_else() {
+    let allowed: BTreeSet<String> = ["proto", "nix", "caps", "libc"].map(str::to_owned).into();
+    let offences: Vec<String> = dependencies("agent/shepherd", "dependencies").difference(&allowed).cloned().collect();
+    assert_none("the root part depends on", &offences);
+}
+
+#[test]
+fn each_package_of_the_design_card_is_used_where_the_table_places_it() {
+    let mut offences = Vec::new();
+    for (package, place) in CARD {
+        let used = sources().iter().any(|path| {
+            shown(path).starts_with(&format!("{place}/src/"))
+                && std::fs::read_to_string(path).unwrap().contains(&format!("{package}::"))
+        });
+        if !used || !dependencies(place, "dependencies").contains(package) {
+            offences.push(format!("{package} in {place}"));
+        }
+    }
+    assert_none("packages of the design card that are not used where they belong", &offences);
+}
+
+/// Collects functions that are too long.
+struct Lengths<'a> {
+    path: &'a Path,
+    offences: Vec<String>,
+}
+
+impl Lengths<'_> {
+    fn measure(&mut self, name: &syn::Ident, block: proc_macro2::Span) {
+        let lines = block.end().line - block.start().line + 1;
+        if lines > MAX_FUNCTION_LINES {
+            self.offences.push(format!("{}: {name} has {lines} lines", shown(self.path)));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Lengths<'_> {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.measure(&item.sig.ident, item.span());
+        visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.measure(&item.sig.ident, item.span());
+        visit::visit_impl_item_fn(self, item);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        self.measure(&item.sig.ident, item.span());
+        visit::visit_trait_item_fn(self, item);
+    }
+}
+
+#[test]
+fn no_function_passes_seventy_lines_and_no_file_seven_hundred() {
+    let mut offences = Vec::new();
+    for path in sources() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = text.lines().count();
+        if lines > MAX_FILE_LINES {
+            offences.push(format!("{} has {lines} lines", shown(&path)));
+        }
+        let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", shown(&path)));
+        let mut lengths = Lengths { path: &path, offences: Vec::new() };
+        lengths.visit_file(&file);
+        offences.extend(lengths.offences);
+    }
+    assert_none("too long", &offences);
+}
+
+#[test]
+fn unsafe_code_is_in_the_shepherd_alone() {
+    let mut offences = Vec::new();
+    for (package, _, _) in IMPORTS.iter().filter(|(package, _, _)| *package != "agent/shepherd") {
+        let text = std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
+        if !text.contains("[lints]\nworkspace = true") {
+            offences
+                .push(format!("{package}/Cargo.toml does not take the workspace's lints, which forbid unsafe code"));
+        }
+    }
+    assert_none("unsafe code could be in", &offences);
+}
+
+/// What must not appear in the pure cores, and why.
+const BANNED_IN_CORES: [(&str, &str); 9] = [
+    ("std::fs", "a core has no files"),
+    ("std::net", "a core has no sockets"),
+    ("std::env", "a core has no environment"),
+    ("std::thread", "a core has no threads"),
+    ("std::process", "a core has no processes"),
+    ("SystemTime", "a core is told the time"),
+    ("Instant", "a core is told the time"),
+    ("HashMap", "its order is random: replay must equal live"),
+    ("HashSet", "its order is random: replay must equal live"),
+];
+
+/// Collects what the pure cores must not name.
+struct Bans {
+    found: BTreeMap<String, &'static str>,
+}
+
+impl<'ast> Visit<'ast> for Bans {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.judge(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_use_tree(&mut self, tree: &'ast syn::UseTree) {
+        self.judge(flatten(tree));
+        visit::visit_use_tree(self, tree);
+    }
+}
+
+impl Bans {
+    fn judge(&mut self, segments: Vec<String>) {
+        let text = segments.join("::");
+        for (banned, why) in BANNED_IN_CORES {
+            if text.starts_with(banned) || segments.iter().any(|segment| segment == banned) {
+                self.found.insert(text.clone(), why);
+            }
+        }
+    }
+}
+
+fn flatten(tree: &syn::UseTree) -> Vec<String> {
+    match tree {
+        syn::UseTree::Path(path) => [path.ident.to_string()].into_iter().chain(flatten(&path.tree)).collect(),
+        syn::UseTree::Name(name) => vec![name.ident.to_string()],
+        syn::UseTree::Rename(rename) => vec![rename.ident.to_string()],
+        syn::UseTree::Glob(_) | syn::UseTree::Group(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn the_cores_touch_neither_clock_nor_world() {
+    let mut offences = Vec::new();
+    let in_core =
+        |path: &PathBuf| ["agent/core/src", "master/core/src"].iter().any(|core| shown(path).starts_with(core));
+    for path in sources().into_iter().filter(in_core).filter(|path| !is_test(path)) {
+        let file = syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let mut bans = Bans { found: BTreeMap::new() };
+        bans.visit_file(&file);
+        offences.extend(bans.found.into_iter().map(|(name, why)| format!("{}: {name} ({why})", shown(&path))));
+    }
+    assert_none("in a pure core", &offences);
+}
+
+#[test]
+fn every_module_says_its_duty() {
+    let silent = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        !is_test(path) && !text.trim_start().starts_with("//!")
+    };
+    let offences: Vec<String> = sources().into_iter().filter(silent).map(|path| shown(&path)).collect();
+    assert_none("files that do not begin with what they are for", &offences);
+}
+
+#[test]
+fn no_test_is_ignored_without_a_reason_and_no_stub_is_left() {
+    let mut offences = Vec::new();
+    for path in sources().into_iter().filter(|path| !shown(path).ends_with("tests/tidy.rs")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (index, line) in text.lines().enumerate() {
+            let bare = line.trim();
+            if bare == "#[ignore]" || bare.contains("todo!(") || bare.contains("unimplemented!(") {
+                offences.push(format!("{}:{}: {bare}", shown(&path), index + 1));
+            }
+        }
+    }
+    assert_none("left undone", &offences);
+}
