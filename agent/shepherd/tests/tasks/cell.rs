@@ -76,7 +76,7 @@ impl Cell {
         }
     }
 
-    fn spawn(dir: &PathBuf) -> Child {
+    fn spawn(dir: &std::path::Path) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gridwright-shepherd"));
         command.arg("launch").arg("--dir").arg(dir);
         if !nix::unistd::Uid::effective().is_root() {
@@ -85,7 +85,7 @@ impl Cell {
         command.spawn().unwrap()
     }
 
-    fn connect(dir: &PathBuf) -> UnixStream {
+    fn connect(dir: &std::path::Path) -> UnixStream {
         // The name may be longer than a socket's name may be.
         let folder = File::open(dir.join("run").parent().unwrap()).unwrap();
         let name = format!("/proc/self/fd/{}/run/launcher.sock", folder.as_raw_fd());
