@@ -73,7 +73,10 @@ impl AccountingFile {
             Err(source) => {
                 self.is_behind = true;
                 let error = AccountingError::File { path: self.path.clone(), source };
-                tracing::error!("{}; the database has the records, the next start writes them", crate::error_chain(&error));
+                tracing::error!(
+                    "{}; the database has the records, the next start writes them",
+                    crate::error_chain(&error)
+                );
             }
         }
         true

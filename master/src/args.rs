@@ -112,9 +112,12 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Given
             "slots" => given.slots = Some(parser.value().and_then(|value| value.parse()).map_err(text)?),
             "host" => {
                 let name = parser.value().and_then(|value| value.string()).map_err(text)?;
-                given.host = Some(proto::hostgroup::host_name(&name).map_err(|_| format!("{name:?} is not a host name"))?);
+                given.host =
+                    Some(proto::hostgroup::host_name(&name).map_err(|_| format!("{name:?} is not a host name"))?);
             }
-            "owner-uids" => given.owners = Some(parser.value().and_then(|value| value.string()).map_err(text)?.parse()?),
+            "owner-uids" => {
+                given.owners = Some(parser.value().and_then(|value| value.string()).map_err(text)?.parse()?)
+            }
             "daemon" => given.daemon = true,
             _ => given.log_file = true,
         }
@@ -164,7 +167,8 @@ mod tests {
         assert_eq!(check("run --dir /d --daemon"), Ok(Action::Run(run)));
         assert_eq!(check("check --dir=/d"), Ok(Action::Check { dir: "/d".into() }));
         assert_eq!(check("--help"), Ok(Action::Help));
-        let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1 --owner-uids 1,2,3") else {
+        let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1 --owner-uids 1,2,3")
+        else {
             panic!("init is read")
         };
         assert_eq!((plan.port, plan.slots, plan.host.as_str()), (7000, 3, "node1"));

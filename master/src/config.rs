@@ -126,7 +126,8 @@ impl MasterConfig {
 /// The text of a configuration file: every key with its meaning; those in `set` with that value, the others as a comment
 /// that shows the default.
 pub fn document(title: &str, keys: &[Key], set: &[(&str, String)]) -> String {
-    let mut text = format!("# {title}\n# A key that is not in this list is refused. A line that begins with # shows a default.\n");
+    let mut text =
+        format!("# {title}\n# A key that is not in this list is refused. A line that begins with # shows a default.\n");
     for key in keys {
         text.push('\n');
         for line in key.doc.lines() {

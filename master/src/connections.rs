@@ -66,9 +66,10 @@ impl Connections {
         let full = matches!(agent.outgoing.try_send(outgoing), Err(mpsc::error::TrySendError::Full(_)));
         if full && let Some(agent) = agents.remove(&connection) {
             let why = format!("{} messages wait for it", agent.outgoing.max_capacity());
-            let overload = Diagnostic::new(Code::Overloaded, format!("agent {} does not take its messages", agent.host))
-                .why(why)
-                .fix("it connects again by itself; agent_queue of etc/master.toml is the limit");
+            let overload =
+                Diagnostic::new(Code::Overloaded, format!("agent {} does not take its messages", agent.host))
+                    .why(why)
+                    .fix("it connects again by itself; agent_queue of etc/master.toml is the limit");
             let _ = agent.overrun.send(overload);
         }
     }
@@ -123,7 +124,9 @@ impl Admitted {
         if known {
             Verdict::Admit
         } else {
-            Verdict::Refuse { why: format!("the certificate {} of {} was revoked or never issued", peer.serial, peer.host) }
+            Verdict::Refuse {
+                why: format!("the certificate {} of {} was revoked or never issued", peer.serial, peer.host),
+            }
         }
     }
 

@@ -18,6 +18,7 @@ use master_core::core::{Core, Step};
 use master_core::event::{Actor, Event, Record};
 use proto::id::{CellId, EventSeq, HostName, UserName};
 use proto::time::{Now, Tick, Wall};
+use quic::Serial;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -134,42 +135,45 @@ fn make_database(layout: &Layout, plan: &Plan, cell: CellId, identity: &Identity
     for leftover in ["state.db", "state.db-wal", "state.db-shm"] {
         let path = layout.master(leftover);
         match std::fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(InitError::Unwritable { path, source }),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(InitError::Unwritable { path, source });
+            }
             Ok(()) | Err(_) => {}
         }
     }
     let mut store = Store::create(&path)?;
-    store.append(&first_events(plan, cell, identity, now))?;
+    let certificate = (identity.agent_serial, identity.agent_not_after);
+    store.append(&first_events(plan, cell, certificate, now))?;
     drop(store);
     tree::set_mode(&path, 0o600)
 }
 
 /// What the core says of a new cell, and the certificate of its first host.
-fn first_events(plan: &Plan, cell: CellId, identity: &Identity, now: Wall) -> Vec<Record> {
+fn first_events(plan: &Plan, cell: CellId, certificate: (Serial, Wall), now: Wall) -> Vec<Record> {
     let now = Now { tick: Tick(0), wall: now };
     let (core, Step { mut events, effects: _ }) = Core::create(cell, objects::first_objects(plan), now);
+    let (serial, not_after) = certificate;
     events.push(Record {
         seq: EventSeq(core.state().last.0 + 1),
         now,
         actor: Actor::Master,
         request: None,
-        event: Event::CertificateIssued {
-            host: plan.host.clone(),
-            serial: identity.agent_serial.to_string(),
-            not_after: identity.agent_not_after,
-        },
+        event: Event::CertificateIssued { host: plan.host.clone(), serial: serial.to_string(), not_after },
     });
     events
+}
+
+#[cfg(test)]
+pub(crate) fn first_events_of(plan: &Plan, cell: CellId, now: Wall) -> Vec<Record> {
+    let serial = "000000000000000000000000000000ab".parse().expect("32 digits are a serial");
+    first_events(plan, cell, (serial, Wall(now.0 + 1)), now)
 }
 
 fn write_configuration(layout: &Layout, plan: &Plan) -> Result<(), InitError> {
     let master = config::document("Settings of the master.", MASTER_KEYS, &[]);
     tree::write(&layout.etc("master.toml"), &master, 0o644)?;
-    let set = [
-        ("host", plan.host.to_string()),
-        ("master_host", plan.host.to_string()),
-        ("port", plan.port.to_string()),
-    ];
+    let set =
+        [("host", plan.host.to_string()), ("master_host", plan.host.to_string()), ("port", plan.port.to_string())];
     let agent = config::document("Settings of this machine's agent.", AGENT_KEYS, &set);
     tree::write(&layout.etc("agent.toml"), &agent, 0o644)
 }

@@ -47,7 +47,8 @@ impl MasterLock {
             let path = path.clone();
             move |source| LockError::Unwritable { path, source }
         };
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unwritable(&path))?;
+        let file =
+            OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unwritable(&path))?;
         let pid_file = layout.run("master.pid");
         let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
             nix::errno::Errno::EWOULDBLOCK => {

@@ -21,7 +21,7 @@ pub use model::{Model, Statics};
 
 use crate::accounting_file::AccountingFile;
 use crate::pending::Pending;
-use crate::scheduler::SchedulingInfo;
+use crate::scheduler::Update;
 use crate::store::{Snapshot, Store};
 use master_core::effect::ReplyTo;
 use master_core::event::Record;
@@ -45,7 +45,7 @@ pub enum QueryInput {
     /// An answer to a change, to be given now that the events before it are known here.
     Deliver(ReplyTo, Box<Reply>),
     /// Reasons and priorities of a scheduling pass.
-    Scheduling(Box<SchedulingInfo>),
+    Scheduling(Box<Update>),
     /// The end: a last snapshot.
     Stop,
 }
@@ -104,7 +104,12 @@ impl QueryThread {
     }
 
     /// Works until it is told to stop.
-    pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, mut questions: mpsc::Receiver<Question>, runtime: &Handle) {
+    pub fn run(
+        mut self,
+        mut inputs: mpsc::Receiver<QueryInput>,
+        mut questions: mpsc::Receiver<Question>,
+        runtime: &Handle,
+    ) {
         let mut waiting = Vec::with_capacity(BATCH);
         loop {
             let sync_at = self.sync_at;
@@ -137,7 +142,7 @@ impl QueryThread {
             QueryInput::Events(records) => self.fold(&records),
             QueryInput::Observed(observation) => self.model.observe(&observation),
             QueryInput::Deliver(to, reply) => self.replies.answer(to, *reply),
-            QueryInput::Scheduling(info) => self.model.scheduling.merge(*info),
+            QueryInput::Scheduling(update) => self.model.scheduling.take(*update),
             QueryInput::Stop => return true,
         }
         false
@@ -198,7 +203,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::Template { kind, name } => vec![objects::template(kind, &name)],
         Query::Names { kind } => vec![objects::names(model, kind)],
         Query::HostGroupTree { name } => vec![objects::host_group_tree(model, &name)],
-        Query::Explain { job } => vec![jobs::explain(model, job)],
+        Query::Explain { job } => vec![jobs::explanation(model, job)],
         Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
         Query::Status => vec![status::status(model)],
         // These two are asked elsewhere: accounting of the database, waiting of the waiters.

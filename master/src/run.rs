@@ -4,7 +4,7 @@ use crate::accounting_file::{AccountingError, AccountingFile};
 use crate::args::RunOptions;
 use crate::clock::Clock;
 use crate::config::{CellConfig, ConfigError, MasterConfig};
-use crate::connections::{Admitted, Connections};
+use crate::connections::Admitted;
 use crate::driver::{Driver, DriverInput, Outlets};
 use crate::issuer::{self, Issuer, KeyError};
 use crate::layout::Layout;
@@ -154,7 +154,8 @@ impl Master {
         let server = bind(runtime, cell, &config, &credentials, &tickets, &admitted)?;
         let (desk, queues) = open_desk(layout, cell, config, ca);
         let (revoked, revocations) = mpsc::unbounded_channel();
-        let threads = Threads::start(runtime.handle(), layout, &desk, queues, Start { store, state, admitted, revoked })?;
+        let threads =
+            Threads::start(runtime.handle(), layout, &desk, queues, Start { store, state, admitted, revoked })?;
         Ok(Self { desk, server: Arc::new(server), tickets, revocations, threads })
     }
 
@@ -188,9 +189,12 @@ impl Master {
             let rest = [query.join(), scheduler.join()];
             (outcome, rest)
         });
-        let ended = outcome.await.map_err(|error| RunError::System { action: "end the threads", source: error.into() })?;
+        let ended =
+            outcome.await.map_err(|error| RunError::System { action: "end the threads", source: error.into() })?;
         server.shutdown().await;
-        let (Ok(stored), _) = ended else { return Err(system("go on: a thread panicked")(io::ErrorKind::Other.into())) };
+        let (Ok(stored), _) = ended else {
+            return Err(system("go on: a thread panicked")(io::ErrorKind::Other.into()));
+        };
         Ok(stored?)
     }
 }
@@ -242,7 +246,13 @@ struct Start {
 }
 
 impl Threads {
-    fn start(runtime: &Handle, layout: &Layout, desk: &Arc<Desk>, queues: Queues, start: Start) -> Result<Self, RunError> {
+    fn start(
+        runtime: &Handle,
+        layout: &Layout,
+        desk: &Arc<Desk>,
+        queues: Queues,
+        start: Start,
+    ) -> Result<Self, RunError> {
         let Queues { inputs, to_query, from_driver, questions } = queues;
         let Start { store, state, admitted, revoked } = start;
         let clock = Clock::continue_from(state.now);

@@ -3,16 +3,40 @@
 //! It folds events and observations, plans a pass in slices, and hands orders to the core, which checks them. Priorities and reasons
 //! go to the query thread as soft state. Triggers that come while a pass runs are merged into one pass after it.
 
+mod info;
+
+pub use info::{SchedulingInfo, Update};
+
+use crate::clock::Clock;
+use crate::driver::DriverInput;
+use crate::query::QueryInput;
+use master_core::effect::Input;
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::order::Order;
+use master_core::sched::{Scheduler, Slice};
 use master_core::state::State;
-use master_core::state::job::Job;
 use proto::diagnostic::Diagnostic;
-use proto::id::SubmitSeq;
-use proto::wire::view::{Explanation, PriorityNumbers};
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+/// The name under which `algorithm` of the scheduler configuration knows this scheduler.
+const ALGORITHM: &str = "default";
+
+/// Tasks that one slice of a pass tries: about a millisecond. The stream is applied between slices.
+const BUDGET: usize = 1_000;
+
+/// The longest time from a trigger to its pass while nothing else is planned.
+const DEBOUNCE_MAX: Duration = Duration::from_millis(10);
+
+/// The most inputs that are taken at once.
+const BATCH: usize = 1_024;
+
+/// What part of the time may go into priority numbers for those who look: one in so many.
+const PRIORITIES_SHARE: u32 = 20;
 
 /// What the driver has for the scheduler thread, in order.
 #[derive(Debug)]
@@ -34,70 +58,185 @@ pub enum SchedulerInput {
     Stop,
 }
 
-/// What the query thread is told of the scheduler's work.
-#[derive(Clone, Debug, Default)]
-pub struct SchedulingInfo {
-    /// Passes since the start.
-    pub passes: u64,
-    /// Priority numbers of pending jobs.
-    pub priorities: BTreeMap<SubmitSeq, PriorityNumbers>,
-}
-
-impl SchedulingInfo {
-    /// Takes what a later pass found.
-    pub fn merge(&mut self, later: SchedulingInfo) {
-        let SchedulingInfo { passes, priorities } = later;
-        self.passes = passes;
-        self.priorities.extend(priorities);
-    }
-
-    /// Forgets jobs that have left.
-    pub fn follow(&mut self, record: &Record) {
-        if let Event::JobFinished { seq } = &record.event {
-            self.priorities.remove(seq);
-        }
-    }
-
-    /// The priority numbers of a job.
-    pub fn priority(&self, job: SubmitSeq) -> PriorityNumbers {
-        self.priorities.get(&job).copied().unwrap_or_default()
-    }
-
-    /// `scheduling info` of `qstat -j`.
-    pub fn lines(&self, _state: &State, _job: SubmitSeq) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Why a job waits.
-    pub fn explanation(&self, _state: &State, job: &Job) -> Explanation {
-        Explanation { job: job.number.0, ..Explanation::default() }
-    }
-}
-
 /// The thread's things.
 pub struct SchedulerThread {
-    state: State,
+    scheduler: Scheduler,
+    clock: Clock,
+    orders: mpsc::Sender<DriverInput>,
+    query: mpsc::Sender<QueryInput>,
+    is_wanted: bool,
+    is_ending: bool,
+    /// When the next pass may begin: a pass is followed by a pause as long as itself, at most [`DEBOUNCE_MAX`].
+    not_before: Instant,
+    /// When the next pass begins at the latest (`schedule_interval`).
+    at_latest: Instant,
+    /// When priority numbers may be made again.
+    priorities_after: Instant,
+    /// What the query thread has not been told yet.
+    update: Update,
 }
 
 impl SchedulerThread {
     /// A scheduler over the state that the core starts with.
-    pub fn new(
-        state: State,
-        _clock: crate::clock::Clock,
-        _inputs: tokio::sync::mpsc::Sender<crate::driver::DriverInput>,
-        _query: tokio::sync::mpsc::Sender<crate::query::QueryInput>,
-    ) -> Self {
-        Self { state }
+    pub fn new(state: State, clock: Clock, orders: mpsc::Sender<DriverInput>, query: mpsc::Sender<QueryInput>) -> Self {
+        let now = Instant::now();
+        Self {
+            scheduler: Scheduler::new(state),
+            clock,
+            orders,
+            query,
+            is_wanted: true,
+            is_ending: false,
+            not_before: now,
+            at_latest: now,
+            priorities_after: now,
+            update: Update::default(),
+        }
     }
 
     /// Works until it is told to stop.
-    pub fn run(mut self, mut inputs: tokio::sync::mpsc::UnboundedReceiver<SchedulerInput>, _runtime: &tokio::runtime::Handle) {
-        while let Some(input) = inputs.blocking_recv() {
-            match input {
-                SchedulerInput::Events(records) => records.iter().for_each(|record| self.state.apply(record)),
-                SchedulerInput::Observed(_) | SchedulerInput::Refused { .. } | SchedulerInput::Trigger => {}
-                SchedulerInput::Stop => return,
+    pub fn run(mut self, mut inputs: mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
+        let mut waiting = Vec::with_capacity(BATCH);
+        while !self.is_ending {
+            let due = if self.is_wanted { self.not_before } else { self.at_latest };
+            runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    count = inputs.recv_many(&mut waiting, BATCH) => self.is_ending |= count == 0,
+                    () = sleep_until(due) => self.is_wanted = true,
+                }
+            });
+            waiting.drain(..).for_each(|input| self.take(input));
+            if self.is_wanted && !self.is_ending && inputs.is_empty() && Instant::now() >= self.not_before {
+                self.pass(&mut inputs, runtime);
             }
         }
+    }
+
+    fn take(&mut self, input: SchedulerInput) {
+        match input {
+            SchedulerInput::Events(records) => {
+                for record in records.iter() {
+                    self.scheduler.apply(record);
+                    self.is_wanted |= is_trigger(&record.event);
+                }
+            }
+            SchedulerInput::Observed(observation) => {
+                self.scheduler.observe(&observation);
+                self.is_wanted |= match observation {
+                    Observation::Load { .. } | Observation::Contact { .. } | Observation::Unheard { .. } => true,
+                    Observation::Usage(_) | Observation::Sensors { .. } => false,
+                };
+            }
+            SchedulerInput::Refused { order, why } => {
+                tracing::debug!("order {order:?} was refused: {why}");
+                self.scheduler.refused(&order);
+                self.is_wanted = true;
+            }
+            SchedulerInput::Trigger => {
+                self.is_wanted = true;
+                self.not_before = Instant::now();
+            }
+            SchedulerInput::Stop => self.is_ending = true,
+        }
+    }
+
+    /// One pass, slice by slice, with the stream in between.
+    fn pass(&mut self, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
+        let began = Instant::now();
+        self.is_wanted = false;
+        self.scheduler.begin(self.clock.now());
+        loop {
+            let Slice { orders, reasons, finished } = self.scheduler.next(BUDGET);
+            self.update.findings.extend(reasons);
+            if !orders.is_empty() {
+                self.give(orders, inputs, runtime);
+            }
+            while let Ok(input) = inputs.try_recv() {
+                self.take(input);
+            }
+            if finished || self.is_ending {
+                break;
+            }
+        }
+        let ended = Instant::now();
+        self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
+        self.at_latest = ended + self.interval();
+        self.update.passes += 1;
+        self.tell(ended);
+    }
+
+    /// `schedule_interval`, at least a second.
+    fn interval(&self) -> Duration {
+        let conf = &self.scheduler.model().state().config.scheduler;
+        Duration::from_secs(conf.schedule_interval.seconds().unwrap_or(1).max(1))
+    }
+
+    /// Hands orders to the core. While its queue is full the stream is taken, so that the two never wait for each other.
+    fn give(&mut self, orders: Vec<Order>, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
+        let input = DriverInput::Core(Input::Orders { scheduler: ALGORITHM.to_owned(), orders });
+        let sender = self.orders.clone();
+        runtime.block_on(async {
+            loop {
+                tokio::select! {
+                    biased;
+                    permit = sender.reserve() => {
+                        match permit {
+                            Ok(permit) => permit.send(input),
+                            Err(_) => self.is_ending = true,
+                        }
+                        return;
+                    }
+                    next = inputs.recv() => match next {
+                        Some(next) => self.take(next),
+                        None => return self.is_ending = true,
+                    },
+                }
+            }
+        });
+    }
+
+    /// Tells the query thread what it has room for; the rest goes with the next pass.
+    fn tell(&mut self, now: Instant) {
+        if now >= self.priorities_after {
+            self.update.priorities = Some(info::priorities(&self.scheduler, self.clock.now()));
+            self.priorities_after = Instant::now() + now.elapsed() * PRIORITIES_SHARE;
+        }
+        // A full queue is behind by thousands of events: what is told now would come late anyway.
+        if let Ok(permit) = self.query.try_reserve() {
+            let passes = self.update.passes;
+            let update = std::mem::take(&mut self.update);
+            self.update.passes = passes;
+            permit.send(QueryInput::Scheduling(Box::new(update)));
+        }
+    }
+}
+
+/// Whether an event may make something startable, or changes the order.
+fn is_trigger(event: &Event) -> bool {
+    match event {
+        Event::JobSubmitted { .. }
+        | Event::JobAltered { .. }
+        | Event::HoldsChanged { .. }
+        | Event::TaskEnded { .. }
+        | Event::TasksDeleted { .. }
+        | Event::TaskSuspended { .. }
+        | Event::TaskThresholdSuspended { .. }
+        | Event::ErrorCleared { .. }
+        | Event::JobFinished { .. }
+        | Event::InstanceChanged { .. }
+        | Event::ObjectsChanged(_)
+        | Event::WallJumped { .. } => true,
+        Event::CellCreated { .. }
+        | Event::EpochRaised { .. }
+        | Event::TaskPlaced { .. }
+        | Event::TaskStarted { .. }
+        | Event::TaskDeletionRequested { .. }
+        | Event::TaskRescheduleRequested { .. }
+        | Event::CertificateIssued { .. }
+        | Event::HostRevoked { .. }
+        | Event::TokenCreated(_)
+        | Event::TokenUsed { .. }
+        | Event::RequestAnswered { .. } => false,
     }
 }

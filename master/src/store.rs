@@ -11,8 +11,7 @@ mod snapshot;
 mod tests;
 
 pub use accounting::{AccountingCursor, AccountingRow};
-pub use codec::EVENT_VERSION;
-pub use snapshot::{SNAPSHOT_VERSION, Snapshot};
+pub use snapshot::Snapshot;
 
 use codec::Stored;
 use master_core::event::Record;
@@ -71,7 +70,9 @@ pub enum StoreError {
         why: String,
     },
     /// An event that this version does not know.
-    #[error("event {seq} is of kind {kind} version {version}, which this version of Gridwright does not know; start the version that wrote it, or restore a backup")]
+    #[error(
+        "event {seq} is of kind {kind} version {version}, which this version of Gridwright does not know; start the version that wrote it, or restore a backup"
+    )]
     UnknownEvent {
         /// Its place in the log.
         seq: u64,
@@ -171,17 +172,6 @@ impl Store {
         Ok(())
     }
 
-    /// The last event of the log; 0 if there is none.
-    ///
-    /// # Errors
-    /// `Database`.
-    pub fn last_seq(&self) -> Result<EventSeq, StoreError> {
-        let last: i64 = self.run("read", |db| {
-            db.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| row.get(0))
-        })?;
-        Ok(EventSeq(last.unsigned_abs()))
-    }
-
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags)
@@ -210,7 +200,11 @@ impl Store {
         }
     }
 
-    fn run<T>(&self, action: &'static str, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    fn run<T>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         work(&self.db).map_err(|source| self.failed(action, source))
     }
 
@@ -234,5 +228,6 @@ fn append(db: &mut Connection, records: &[Record]) -> rusqlite::Result<()> {
 
 /// SQLite's integers are signed; ours count from 0 and never come near the difference.
 fn signed(number: u64) -> i64 {
-    i64::try_from(number).expect("sequence numbers and ticks stay below 2^63: a million a second would take 292,000 years")
+    i64::try_from(number)
+        .expect("sequence numbers and ticks stay below 2^63: a million a second would take 292,000 years")
 }

@@ -1,6 +1,16 @@
 //! What the tests of this package share.
 
+use crate::init::Plan;
+use master_core::event::{Actor, Event, Record, Then};
+use proto::accounting::AccountingRecord;
+use proto::id::{
+    CellId, EventSeq, HostName, JobNumber, QueueInstanceName, QueueName, SubmitSeq, TaskId, TaskKey, UserName,
+};
+use proto::job::{Granted, JobSpec};
+use proto::time::{Now, Tick, Wall};
+use proto::usage::{Failed, Rusage, Usage};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory of a test's own, removed with it.
@@ -26,4 +36,96 @@ impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The events of a new cell, then of `jobs` jobs that each run to their end: what a live core and an agent make together.
+pub fn cell_events(jobs: u64) -> Vec<Record> {
+    let plan = Plan {
+        dir: "/nowhere".into(),
+        port: 1,
+        slots: 2,
+        host: HostName::new("node1"),
+        user: UserName::from("alice"),
+        owners: None,
+    };
+    let mut events = crate::init::first_events_of(&plan, CellId(1), Wall(1_800_000_000_000));
+    for job in 1..=jobs {
+        for event in life_of(job) {
+            let seq = EventSeq(events.len() as u64 + 1);
+            let now = Now { tick: Tick(seq.0 * 10), wall: Wall(1_800_000_000_000 + seq.0.cast_signed() * 10) };
+            events.push(Record { seq, now, actor: Actor::Master, request: None, event });
+        }
+    }
+    events
+}
+
+fn life_of(job: u64) -> [Event; 5] {
+    let seq = SubmitSeq(job);
+    let key = key(job, 1);
+    let spec = JobSpec { name: format!("job{job}"), ..spec() };
+    [
+        Event::JobSubmitted {
+            seq,
+            number: JobNumber(u32::try_from(job).unwrap()),
+            spec: Arc::new(spec),
+            waits_for: Vec::new(),
+            array_waits_for: Vec::new(),
+        },
+        Event::TaskPlaced { key, granted: granted(), pe: None },
+        Event::TaskStarted { key, at: Wall(1_800_000_000_000) },
+        ended_task(0, job, 1).event,
+        Event::JobFinished { seq },
+    ]
+}
+
+/// The end of a task, as the event of that number.
+pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
+    let record = AccountingRecord {
+        key: key(job, task),
+        queue: QueueName::from("all.q"),
+        host: HostName::new("node1"),
+        group: "users".to_owned(),
+        owner: UserName::from("alice"),
+        job_name: format!("job{job}"),
+        job_number: JobNumber(u32::try_from(job).unwrap()),
+        account: "sge".to_owned(),
+        priority: 0,
+        submitted: Wall(1_800_000_000_000),
+        started: Wall(1_800_000_001_000),
+        ended: Wall(1_800_000_002_000),
+        failed: Failed::NO,
+        reason: String::new(),
+        exit_status: 0,
+        wallclock_ms: 1_000,
+        rusage: Rusage::default(),
+        project: None,
+        department: "defaultdepartment".to_owned(),
+        granted_pe: None,
+        slots: 1,
+        task_number: 0,
+        usage: Usage::default(),
+        category: String::new(),
+        limit: None,
+    };
+    let event = Event::TaskEnded { key: key(job, task), record: Some(Box::new(record)), then: Then::Done };
+    let now = Now { tick: Tick(0), wall: Wall(0) };
+    Record { seq: EventSeq(seq), now, actor: Actor::Master, request: None, event }
+}
+
+fn key(job: u64, task: u32) -> TaskKey {
+    TaskKey { cell: CellId(1), seq: SubmitSeq(job), task: TaskId(task), pe_task: 0, attempt: 1 }
+}
+
+fn granted() -> Vec<Granted> {
+    let instance = QueueInstanceName { queue: QueueName::from("all.q"), host: HostName::new("node1") };
+    vec![Granted { instance, slots: 1 }]
+}
+
+/// A job that runs `true`.
+pub fn spec() -> JobSpec {
+    let text = r#"{
+        "name": "job", "program": {"command": {"command": "/bin/true"}}, "submit_host": "node1",
+        "owner": {"user": "alice", "uid": 1000, "gid": 1000, "group": "users"}
+    }"#;
+    serde_json::from_str(text).unwrap()
 }

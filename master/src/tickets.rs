@@ -29,7 +29,9 @@ impl Tickets {
         let stored = std::fs::read_to_string(&path).ok().and_then(|text| TicketKeys::import(text.trim()).ok());
         let keys = match stored {
             Some(keys) => keys,
-            None => TicketKeys::generate(wall_now()).map_err(|source| KeyError::Unusable { path: path.clone(), source })?,
+            None => {
+                TicketKeys::generate(wall_now()).map_err(|source| KeyError::Unusable { path: path.clone(), source })?
+            }
         };
         Ok(Self { keys, path })
     }

@@ -1,1 +1,72 @@
+use super::*;
+use crate::testing::{TempDir, cell_events};
 
+/// A database with the records of `jobs` jobs, and the lines that the file should have.
+fn database(dir: &TempDir, jobs: u64) -> (Store, Vec<Record>, String) {
+    let events = cell_events(jobs);
+    let mut store = Store::create(&dir.path().join("state.db")).unwrap();
+    store.append(&events).unwrap();
+    let (lines, _) = lines_of(&events);
+    (store, events, lines)
+}
+
+#[test]
+fn records_are_appended_as_they_come() {
+    let dir = TempDir::new("accounting");
+    let path = dir.path().join("accounting");
+    let store = Store::create(&dir.path().join("state.db")).unwrap();
+    let mut file = AccountingFile::open(&path, &store).unwrap();
+    let events = cell_events(3);
+    assert!(file.append(&events));
+    assert!(!file.append(&events[..4]), "the events of a new cell have no record");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), lines_of(&events).0);
+}
+
+#[test]
+fn after_a_crash_no_line_is_lost_and_none_is_there_twice() {
+    // How much of the three lines had reached the disk, in bytes; whether the last note was taken after the first line.
+    let whole = database(&TempDir::new("accounting"), 3).2;
+    let first_line = whole.find('\n').unwrap() + 1;
+    for is_noted in [false, true] {
+        for written in [0, 1, first_line, first_line + 7, 2 * first_line, whole.len() - 1, whole.len()] {
+            if is_noted && written < first_line {
+                continue;
+            }
+            let dir = TempDir::new("accounting");
+            let path = dir.path().join("accounting");
+            let (store, events, lines) = database(&dir, 3);
+            std::fs::write(&path, &lines[..written]).unwrap();
+            if is_noted {
+                let inode = std::fs::metadata(&path).unwrap().ino();
+                let seq = events.iter().find(|record| matches!(record.event, Event::TaskEnded { .. })).unwrap().seq;
+                store.keep_accounting_cursor(AccountingCursor { seq, bytes: first_line as u64, inode }).unwrap();
+            }
+            AccountingFile::open(&path, &store).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), lines, "{written} bytes, noted: {is_noted}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_moved_away_is_begun_anew() {
+    let dir = TempDir::new("accounting");
+    let path = dir.path().join("accounting");
+    let (store, events, lines) = database(&dir, 2);
+    let mut file = AccountingFile::open(&path, &store).unwrap();
+    std::fs::rename(&path, dir.path().join("accounting.1")).unwrap();
+    assert!(file.append(&events));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), lines);
+    file.sync(&store).unwrap();
+    AccountingFile::open(&path, &store).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), lines);
+}
+
+#[test]
+fn lines_of_other_programs_stay() {
+    let dir = TempDir::new("accounting");
+    let path = dir.path().join("accounting");
+    let (store, _, lines) = database(&dir, 1);
+    std::fs::write(&path, "# kept by hand\n").unwrap();
+    AccountingFile::open(&path, &store).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("# kept by hand\n{lines}"));
+}

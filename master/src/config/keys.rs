@@ -48,13 +48,27 @@ pub const CELL_KEYS: &[Key] = &[
         default: Some("6444"),
         doc: "The UDP port of the master.",
     },
-    text("owner_uids", Some(""), "The user ids of master, agent and sensors, separated by commas, where root started the cell\nand no users of these names exist; empty: everything runs as the user who created the cell."),
+    text(
+        "owner_uids",
+        Some(""),
+        "The user ids of master, agent and sensors, separated by commas, where root started the cell\nand no users of these names exist; empty: everything runs as the user who created the cell.",
+    ),
 ];
 
 /// `etc/master.toml`.
 pub const MASTER_KEYS: &[Key] = &[
-    text("listen", Some("::"), "The address to listen on; :: is every address of the machine, also those of version 4."),
-    count("snapshot_events", 1_000, 100_000_000, "100000", "A snapshot is written after this many events. Fewer make a start after a crash faster and cost writes."),
+    text(
+        "listen",
+        Some("::"),
+        "The address to listen on; :: is every address of the machine, also those of version 4.",
+    ),
+    count(
+        "snapshot_events",
+        1_000,
+        100_000_000,
+        "100000",
+        "A snapshot is written after this many events. Fewer make a start after a crash faster and cost writes.",
+    ),
     Key {
         name: "trim_log",
         form: Form::Flag,
@@ -62,13 +76,49 @@ pub const MASTER_KEYS: &[Key] = &[
         doc: "Whether events older than the last but one snapshot are removed from the log. Without them the database\nstays small, but a version that cannot read the snapshots cannot rebuild the cell.",
     },
     count("input_queue", 64, 1_000_000, "4096", "Inputs that may wait for the core before senders have to."),
-    count("query_queue", 16, 1_000_000, "1024", "Questions that may wait for their answer before the next is refused as overload."),
-    count("agent_queue", 16, 1_000_000, "4096", "Messages that may wait for one agent; an agent that does not take them is disconnected and comes back."),
-    count("clients", 8, 100_000, "2000", "Commands that may be connected to the Unix socket at a time. Each costs two descriptors and about 10 KiB."),
-    count("client_requests", 1, 10_000, "64", "Requests of one command that may be under way; the next is read when one is answered."),
-    count("client_frame_bytes", 65_536, 536_870_912, "16777216", "The longest request in bytes: it bounds a job script with its environment."),
+    count(
+        "query_queue",
+        16,
+        1_000_000,
+        "1024",
+        "Questions that may wait for their answer before the next is refused as overload.",
+    ),
+    count(
+        "agent_queue",
+        16,
+        1_000_000,
+        "4096",
+        "Messages that may wait for one agent; an agent that does not take them is disconnected and comes back.",
+    ),
+    count(
+        "clients",
+        8,
+        100_000,
+        "2000",
+        "Commands that may be connected to the Unix socket at a time. Each costs two descriptors and about 10 KiB.",
+    ),
+    count(
+        "client_requests",
+        1,
+        10_000,
+        "64",
+        "Requests of one command that may be under way; the next is read when one is answered.",
+    ),
+    count(
+        "client_frame_bytes",
+        65_536,
+        536_870_912,
+        "16777216",
+        "The longest request in bytes: it bounds a job script with its environment.",
+    ),
     count("agents", 8, 1_000_000, "20000", "QUIC connections at a time. Each costs about 50 KiB."),
-    count("certificate_days", 1, 3_650, "365", "Days for which a host's certificate is valid. Agents renew in the last third, and up to 90 days late."),
+    count(
+        "certificate_days",
+        1,
+        3_650,
+        "365",
+        "Days for which a host's certificate is valid. Agents renew in the last third, and up to 90 days late.",
+    ),
 ];
 
 /// `etc/agent.toml`: read by the agent, written here for this machine.

@@ -1,1 +1,76 @@
+use super::*;
+use crate::config::{CellConfig, MasterConfig};
+use crate::replay::replay;
+use crate::testing::TempDir;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
+fn made(dir: &TempDir) -> (Layout, CellId) {
+    let plan = Plan {
+        dir: dir.path().join("it's a cell!"),
+        port: 7_000,
+        slots: 3,
+        host: HostName::new("node1"),
+        user: UserName::from("alice"),
+        owners: None,
+    };
+    let cell = init(&plan).unwrap();
+    assert!(matches!(init(&plan), Err(InitError::Exists { .. })));
+    (Layout::new(plan.dir), cell)
+}
+
+#[test]
+fn a_new_cell_has_its_objects_and_its_first_host() {
+    let dir = TempDir::new("init");
+    let (layout, cell) = made(&dir);
+    let state = replay(&Store::open(&layout.database()).unwrap()).unwrap().state;
+    assert_eq!(state.cell, cell);
+    let config = &state.config;
+    let (instance, settings) = config.resolved.first_key_value().unwrap();
+    assert_eq!((instance.to_string().as_str(), settings.slots), ("all.q@node1", 3));
+    assert!(settings.load_thresholds.is_empty() && config.scheduler.job_load_adjustments.is_empty());
+    assert_eq!(config.pes.keys().map(|pe| pe.as_str()).collect::<Vec<_>>(), ["make", "mpi", "smp"]);
+    assert_eq!(config.managers.iter().map(|user| user.as_str()).collect::<Vec<_>>(), ["alice", "root"]);
+    let lists = [&config.admin_hosts, &config.submit_hosts].map(|hosts| hosts.contains("node1"));
+    assert_eq!((lists, config.exec_hosts.len()), ([true, true], 2));
+    assert_eq!(state.certificates["node1"].len(), 1);
+}
+
+#[test]
+fn keys_are_for_their_owner_alone() {
+    let dir = TempDir::new("init");
+    let (layout, _) = made(&dir);
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for name in ["ca.key", "master.key", "tickets.key", "state.db"] {
+        assert_eq!(mode(layout.master(name)), 0o600, "{name}");
+    }
+    assert_eq!(
+        (mode(layout.agent("host.key")), mode(layout.master("")), mode(layout.agent(""))),
+        (0o600, 0o700, 0o700)
+    );
+}
+
+#[test]
+fn the_written_configuration_reads_back() {
+    let dir = TempDir::new("init");
+    let (layout, cell) = made(&dir);
+    let read = CellConfig::read(&layout.etc("cell.toml")).unwrap();
+    assert_eq!((read.cell, read.port, read.master_host.as_str()), (cell, 7_000, "node1"));
+    MasterConfig::read(&layout.etc("master.toml")).unwrap();
+}
+
+#[test]
+fn site_scripts_find_what_they_look_for() {
+    let dir = TempDir::new("init");
+    let (layout, _) = made(&dir);
+    let script = ". \"$1/default/common/settings.sh\" && echo \"$SGE_ROOT|$SGE_CELL|$SGE_QMASTER_PORT|$SGE_ARCH\" && command -v qsub";
+    let output = Command::new("sh").args(["-c", script, "sh"]).arg(layout.dir()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (root, arch) = (layout.dir().display(), crate::layout::arch());
+    // The link leads to a program that a test build need not have.
+    assert_eq!(text.lines().next(), Some(format!("{root}|default|7000|{arch}").as_str()));
+    assert_eq!(std::fs::read_to_string(layout.common("act_qmaster")).unwrap(), "node1\n");
+    assert!(layout.dir().join("bin").join(arch).join("qstat").is_symlink());
+    let bootstrap = std::fs::read_to_string(layout.common("bootstrap")).unwrap();
+    assert!(bootstrap.starts_with("admin_user              alice\n"), "{bootstrap}");
+}

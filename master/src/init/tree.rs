@@ -10,8 +10,26 @@ use std::path::Path;
 
 /// The names that the one program answers to.
 const COMMANDS: &[&str] = &[
-    "qsub", "qstat", "qconf", "qhost", "qdel", "qalter", "qhold", "qrls", "qmod", "qacct", "qselect", "qquota", "qrsub",
-    "qrdel", "qrstat", "qresub", "qping", "qrsh", "qlogin", "gridwright",
+    "qsub",
+    "qstat",
+    "qconf",
+    "qhost",
+    "qdel",
+    "qalter",
+    "qhold",
+    "qrls",
+    "qmod",
+    "qacct",
+    "qselect",
+    "qquota",
+    "qrsub",
+    "qrdel",
+    "qrstat",
+    "qresub",
+    "qping",
+    "qrsh",
+    "qlogin",
+    "gridwright",
 ];
 
 /// Makes every directory, with the rights that its content needs.
@@ -52,13 +70,8 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), InitError> {
 
 /// Writes a file that is never seen with other rights than these.
 pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), InitError> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(path)
-        .map_err(unwritable(path))?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path).map_err(unwritable(path))?;
     file.set_permissions(Permissions::from_mode(mode)).map_err(unwritable(path))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(unwritable(path))
 }

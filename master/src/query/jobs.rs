@@ -4,7 +4,7 @@ mod detail;
 mod filter;
 mod row;
 
-pub(super) use detail::{details, explain};
+pub(super) use detail::{details, explanation};
 
 use super::{Model, parts};
 use filter::Chosen;

@@ -67,7 +67,8 @@ fn squeezed(text: &str) -> String {
 fn exec_host(model: &Model, name: &HostName) -> Option<Fields> {
     let host = model.state.config.exec_hosts.get(name)?;
     let load = model.observations.load.get(name);
-    let values: Vec<String> = load.into_iter().flatten().map(|(name, entry)| format!("{name}={}", entry.text)).collect();
+    let values: Vec<String> =
+        load.into_iter().flatten().map(|(name, entry)| format!("{name}={}", entry.text)).collect();
     let shown: Assignments = values.join(",").parse().unwrap_or_default();
     let processors = load.and_then(|values| values.get("num_proc")).and_then(|entry| entry.text.parse().ok());
     Some(host.shown(&shown, processors.unwrap_or(0)))

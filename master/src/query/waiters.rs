@@ -38,7 +38,9 @@ impl Waiters {
     /// Answers when a task of the job is on a host, or the job has been given up.
     pub(super) fn wait_placed(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
         match find(model, job) {
-            Found::Present(seq) if model.state.jobs[&seq].active > 0 => give(answer, Reply::data(Data::Ended(Vec::new()))),
+            Found::Present(seq) if model.state.jobs[&seq].active > 0 => {
+                give(answer, Reply::data(Data::Ended(Vec::new())))
+            }
             Found::Present(seq) => self.placed.entry(seq).or_default().push(answer),
             Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
             Found::Unknown => give(answer, unknown(job)),
@@ -113,7 +115,13 @@ fn task_count(job: &FinishedJob) -> u64 {
 
 fn of_record(record: &AccountingRecord) -> EndedTask {
     let AccountingRecord { key, exit_status, failed, .. } = record;
-    EndedTask { task: key.task, exit_status: *exit_status, signal: signal(*exit_status), failed: *failed, deleted: false }
+    EndedTask {
+        task: key.task,
+        exit_status: *exit_status,
+        signal: signal(*exit_status),
+        failed: *failed,
+        deleted: false,
+    }
 }
 
 fn of_finished(task: &FinishedTask) -> EndedTask {

@@ -63,7 +63,11 @@ async fn hello(connection: &Connection) -> Result<(AgentHello, StreamSender, Str
     let (sender, mut receiver) = connection.accept_bi(FrameLimits::CONTROL).await.map_err(broken)?;
     let frame = receiver.recv().await.map_err(broken)?.ok_or("it went without a hello")?;
     let hello = frame.message().map_err(|error| error.to_string());
-    if frame.kind == Kind::Hello { Ok((hello?, sender, receiver)) } else { Err("its first frame is no hello".to_owned()) }
+    if frame.kind == Kind::Hello {
+        Ok((hello?, sender, receiver))
+    } else {
+        Err("its first frame is no hello".to_owned())
+    }
 }
 
 /// One connection from its hello to its end.

@@ -125,7 +125,8 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
     let fingerprint = desk.issuer.ca().certificate().fingerprint();
     let token = JoinToken::generate(desk.cell, fingerprint).map_err(|error| refuse(error.to_string()))?;
     let hash = HEXLOWER.decode(token.hash().to_string().as_bytes()).ok();
-    let hash = hash.and_then(|hash| hash.try_into().ok()).ok_or_else(|| refuse("its hash is not 32 bytes".to_owned()))?;
+    let hash =
+        hash.and_then(|hash| hash.try_into().ok()).ok_or_else(|| refuse("its hash is not 32 bytes".to_owned()))?;
     Ok((token, hash))
 }
 

@@ -11,7 +11,7 @@ use proto::wire::frame::encode;
 use rusqlite::Row;
 
 /// The version of the forms that this release writes.
-pub const EVENT_VERSION: i64 = 1;
+const EVENT_VERSION: i64 = 1;
 
 /// One row of the log.
 pub(super) struct Stored {

@@ -8,7 +8,7 @@ use proto::wire::frame::encode;
 use rusqlite::{OptionalExtension, params};
 
 /// The version of the state's form. A snapshot of another one is passed over.
-pub const SNAPSHOT_VERSION: i64 = 1;
+const SNAPSHOT_VERSION: i64 = 1;
 
 /// How many snapshots are kept: if the newest cannot be read, the one before it and the log behind it can.
 const KEPT: i64 = 2;
@@ -71,7 +71,9 @@ impl Store {
         let mut passed_over = Vec::new();
         for (seq, version) in self.snapshot_versions()? {
             if version != SNAPSHOT_VERSION {
-                passed_over.push(format!("the snapshot after event {seq} is of version {version}, ours is {SNAPSHOT_VERSION}"));
+                passed_over.push(format!(
+                    "the snapshot after event {seq} is of version {version}, ours is {SNAPSHOT_VERSION}"
+                ));
                 continue;
             }
             match self.snapshot(seq)?.state() {

@@ -2,12 +2,13 @@
 
 use super::{PART, row};
 use crate::query::{Model, parts, select};
+use master_core::explain;
 use master_core::state::job::Job;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::job::{JobSpec, Program};
 use proto::wire::client::{Answer, Reply};
-use proto::wire::view::{Data, Explanation, JobDetail};
+use proto::wire::view::{Data, JobDetail};
 use std::sync::Arc;
 
 /// The answer to [`proto::wire::client::Query::JobDetails`].
@@ -31,7 +32,7 @@ fn refuse(target: &str) -> Answer {
 }
 
 fn detail(model: &Model, job: &Job) -> JobDetail {
-    let state = &model.state;
+    let (state, findings) = (&model.state, &model.scheduling.findings);
     let number = |seq| state.jobs.get(&seq).map(|job| job.number);
     let errors = job.tasks.iter().filter_map(|(id, task)| Some((*id, task.place.error()?.to_owned())));
     JobDetail {
@@ -40,7 +41,13 @@ fn detail(model: &Model, job: &Job) -> JobDetail {
         script_bytes: script_bytes(&job.spec),
         successors: state.index.successors(job.seq).filter_map(number).collect(),
         errors: errors.collect(),
-        scheduling_info: model.scheduling.lines(&model.state, job.seq),
+        scheduling_info: explain::scheduling_info(
+            state,
+            &model.observations,
+            findings,
+            job.seq,
+            model.statics.clock.now(),
+        ),
     }
 }
 
@@ -63,10 +70,11 @@ fn without_script(spec: &Arc<JobSpec>) -> Arc<JobSpec> {
 }
 
 /// The answer to [`proto::wire::client::Query::Explain`].
-pub(crate) fn explain(model: &Model, number: JobNumber) -> Reply {
+pub(crate) fn explanation(model: &Model, number: JobNumber) -> Reply {
     let Some(job) = model.state.job(number) else {
         return Reply::refusal(Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist")));
     };
-    let explanation: Explanation = model.scheduling.explanation(&model.state, job);
+    let now = model.statics.clock.now();
+    let explanation = explain::explain(&model.state, &model.observations, &model.scheduling.findings, job.seq, now);
     Reply::data(Data::Explanation(Box::new(explanation)))
 }

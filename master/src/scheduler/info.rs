@@ -1,0 +1,60 @@
+//! What the query thread is told of the scheduler's work, and how it keeps it.
+
+use master_core::event::{Event, Record};
+use master_core::sched::Scheduler;
+use master_core::sched::finding::{Finding, Findings};
+use proto::id::SubmitSeq;
+use proto::time::Now;
+use proto::wire::view::PriorityNumbers;
+use std::collections::BTreeMap;
+
+/// News of one or more passes.
+#[derive(Debug, Default)]
+pub struct Update {
+    /// Passes since the start.
+    pub passes: u64,
+    /// Priority numbers of all jobs, where they were made again.
+    pub priorities: Option<BTreeMap<SubmitSeq, PriorityNumbers>>,
+    /// Why categories of jobs wait.
+    pub findings: Vec<Finding>,
+}
+
+/// What the query thread knows of the scheduler's work.
+#[derive(Debug, Default)]
+pub struct SchedulingInfo {
+    /// Passes since the start.
+    pub passes: u64,
+    /// Why categories of jobs wait.
+    pub findings: Findings,
+    priorities: BTreeMap<SubmitSeq, PriorityNumbers>,
+}
+
+impl SchedulingInfo {
+    /// Takes news in.
+    pub fn take(&mut self, update: Update) {
+        let Update { passes, priorities, findings } = update;
+        self.passes = passes;
+        self.findings.extend(findings);
+        if let Some(priorities) = priorities {
+            self.priorities = priorities;
+        }
+    }
+
+    /// Forgets jobs that have left.
+    pub fn follow(&mut self, record: &Record) {
+        if let Event::JobFinished { seq } = &record.event {
+            self.priorities.remove(seq);
+        }
+    }
+
+    /// The priority numbers of a job; zeros before its first pass.
+    pub fn priority(&self, job: SubmitSeq) -> PriorityNumbers {
+        self.priorities.get(&job).copied().unwrap_or_default()
+    }
+}
+
+/// The numbers of all jobs.
+pub(super) fn priorities(scheduler: &Scheduler, now: Now) -> BTreeMap<SubmitSeq, PriorityNumbers> {
+    let model = scheduler.model();
+    model.state().jobs.keys().map(|seq| (*seq, model.priority_of(*seq, now))).collect()
+}

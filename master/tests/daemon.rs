@@ -1,0 +1,119 @@
+//! The daemon as a process: commands over its Unix socket, an agent over QUIC, ends of every kind.
+
+#[path = "daemon/cell.rs"]
+mod cell;
+
+use cell::{Agent, Cell};
+use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState};
+use proto::wire::client::{AccountingFilter, Command, JobFilter, Query};
+use proto::wire::view::Data;
+
+/// Runs every task that is ordered, at once and with success, until `count` of them were forgotten.
+async fn run_tasks(agent: &mut Agent, count: usize) {
+    let mut forgotten = 0;
+    while forgotten < count {
+        match agent.message().await {
+            MasterMessage::Start(order) => {
+                for state in [
+                    TaskReportState::Accepted,
+                    TaskReportState::Running { for_ms: 0 },
+                    TaskReportState::Ended(Box::new(cell::success())),
+                ] {
+                    agent.say(AgentMessage::Task(TaskReport { key: order.key, state })).await;
+                }
+            }
+            MasterMessage::Forget { .. } => forgotten += 1,
+            MasterMessage::Describe { .. }
+            | MasterMessage::Discard { .. }
+            | MasterMessage::Configure(_)
+            | MasterMessage::ReportNow => {}
+            other @ (MasterMessage::Signal { .. } | MasterMessage::Shutdown { .. } | MasterMessage::Refused(_)) => {
+                panic!("not expected: {other:?}")
+            }
+        }
+    }
+}
+
+#[test]
+fn a_master_answers_says_that_it_is_ready_and_ends_at_sigterm() {
+    let cell = Cell::new();
+    let status = cell.status();
+    assert_eq!((status.hosts, status.hosts_connected, status.pending), (1, 0, 0));
+    assert!(cell.path("run/master.ready").exists());
+    assert!(cell.second_master().contains("is running already"));
+    cell.terminate();
+    assert!(!cell.path("run/master.ready").exists());
+    assert!(cell.check().contains("the whole log gives the same state"), "{}", cell.check());
+}
+
+#[test]
+fn a_long_state_directory_has_a_socket_too() {
+    let cell = Cell::in_directory(&"long-".repeat(30));
+    assert_eq!(cell.status().hosts, 1);
+}
+
+#[test]
+fn an_array_goes_from_submission_to_accounting() {
+    let cell = Cell::new();
+    let number = cell::runtime().block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        agent.report_load().await;
+        let number = agent.submit(cell::job("array", Some("1-20"))).await;
+        run_tasks(&mut agent, 20).await;
+        number
+    });
+    let ended = cell.query(Query::Wait { job: number });
+    assert!(matches!(ended.data, Some(Data::Ended(ref tasks)) if tasks.len() == 20), "{ended:?}");
+    let jobs = cell.query(Query::Jobs(JobFilter::default()));
+    assert_eq!(jobs.data, Some(Data::Jobs(Vec::new())));
+    let filter = AccountingFilter { jobs: vec![number.to_string()], ..AccountingFilter::default() };
+    let Some(Data::Accounting(records)) = cell.query(Query::Accounting(filter)).data else { panic!("no records") };
+    assert_eq!(records.len(), 20);
+    assert_eq!(cell.accounting_lines(), 20);
+}
+
+#[test]
+fn a_kill_between_loses_no_job_and_doubles_no_accounting_line() {
+    let mut cell = Cell::new();
+    let runtime = cell::runtime();
+    let first = runtime.block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        agent.report_load().await;
+        let number = agent.submit(cell::job("first", None)).await;
+        run_tasks(&mut agent, 1).await;
+        number
+    });
+    cell.kill_and_restart();
+    let second = runtime.block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        let second = agent.submit(cell::job("second", None)).await;
+        agent.report_load().await;
+        run_tasks(&mut agent, 1).await;
+        second
+    });
+    assert!(second > first);
+    cell.kill_and_restart();
+    assert_eq!(cell.accounting_lines(), 2);
+    assert_eq!(cell.status().pending, 0);
+}
+
+#[test]
+fn a_repeated_request_gets_the_first_answer_also_from_the_next_master() {
+    let mut cell = Cell::new();
+    let runtime = cell::runtime();
+    let submit = || Command::Submit(Box::new(cell::job("once", None)));
+    let first = runtime.block_on(async { Agent::connect(&cell).await.change(7, submit()).await });
+    let again = runtime.block_on(async { Agent::connect(&cell).await.change(7, submit()).await });
+    cell.kill_and_restart();
+    let later = runtime.block_on(async { Agent::connect(&cell).await.change(7, submit()).await });
+    assert_eq!((&first, &first), (&again, &later));
+    let status = cell.status();
+    assert_eq!(status.pending + status.running, 1);
+}
+
+#[test]
+fn a_bad_request_is_refused_and_the_next_one_served() {
+    let cell = Cell::new();
+    let refusal = cell.send_garbage_then_status();
+    assert_eq!(refusal.code, proto::diagnostic::Code::BadMessage);
+}
