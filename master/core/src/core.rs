@@ -77,6 +77,9 @@ impl Core {
         let actor = decide::actor(&self.agents, &input);
         self.turn(now, actor, |turn| {
             turn.notice_time();
+            if turn.is_first() {
+                decide::agents::expect_hosts(turn);
+            }
             decide::input(turn, input);
             decide::timers(turn);
         })

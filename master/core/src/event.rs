@@ -4,7 +4,9 @@
 //! array is one event. Every field that a later version adds has a default.
 
 use proto::accounting::AccountingRecord;
-use proto::id::{CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, SubmitSeq, TaskKey, UserName};
+use proto::id::{
+    CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, SubmitSeq, TaskKey, UserName,
+};
 use proto::job::{Granted, HoldChange, JobSpec};
 use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;

@@ -1,10 +1,10 @@
 //! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart (DESIGN section 3).
 
+use crate::event::{Event, Record};
 use proto::id::{AttributeName, HostName, TaskKey};
 use proto::load::{LoadReport, SensorStatus};
 use proto::time::Tick;
 use proto::usage::Usage;
-use crate::event::{Event, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -118,7 +118,10 @@ impl State {
 
     /// Whether one of a placed task's queue instances is suspended.
     pub fn is_queue_stopped(&self, placement: &Placement) -> bool {
-        placement.granted.iter().any(|granted| self.instances.get(&granted.instance).is_some_and(|state| state.suspended))
+        placement
+            .granted
+            .iter()
+            .any(|granted| self.instances.get(&granted.instance).is_some_and(|state| state.suspended))
     }
 }
 

@@ -49,9 +49,9 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
         turn.effect(Effect::Disconnect { connection: old, why });
     }
     let config = agent_config(&turn.state().config, &host);
+    heard(turn, &host);
     turn.agents_mut().add(connection, host.clone(), hello.instance, config.clone());
     turn.send(connection, MasterMessage::Configure(config));
-    heard(turn, &host);
     reconcile::reconcile(turn, connection, &host, hello.tasks);
     let at = turn.now.tick;
     turn.observe(Observation::Contact { host, at, connected: true });
@@ -65,21 +65,28 @@ fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Dia
         return Err(Diagnostic::new(Code::BadCertificate, what));
     }
     if hello.version.abs_diff(PROTOCOL_VERSION) > 1 {
-        let what = format!("the agent of {host} speaks version {}, this master version {PROTOCOL_VERSION}", hello.version);
+        let what =
+            format!("the agent of {host} speaks version {}, this master version {PROTOCOL_VERSION}", hello.version);
         return Err(Diagnostic::new(Code::BadMessage, what).fix("bring both to releases that are at most one apart"));
     }
-    let is_known = config.exec_hosts.contains_key(host) || config.admin_hosts.contains(host) || config.submit_hosts.contains(host);
+    let is_known =
+        config.exec_hosts.contains_key(host) || config.admin_hosts.contains(host) || config.submit_hosts.contains(host);
     if host.is_global() || !is_known {
         let what = format!("host {host} is no execution, submit or administrative host of this cell");
         return Err(Diagnostic::new(Code::HostNotPermitted, what).fix("let it join with a new token"));
     }
     if hello.epoch > state.epoch {
-        let what = format!("the agent of {host} has obeyed a master of epoch {}, this one has {}", hello.epoch.0, state.epoch.0);
+        let what = format!(
+            "the agent of {host} has obeyed a master of epoch {}, this one has {}",
+            hello.epoch.0, state.epoch.0
+        );
         return Err(Diagnostic::new(Code::WrongCell, what).why("another master has taken over this cell"));
     }
     if turn.agents().instance(host).is_some_and(|instance| instance != hello.instance) {
         let what = format!("an agent of host {host} is connected already");
-        return Err(Diagnostic::new(Code::AlreadyExists, what).fix("end the other agent that uses this host's certificate"));
+        return Err(
+            Diagnostic::new(Code::AlreadyExists, what).fix("end the other agent that uses this host's certificate")
+        );
     }
     Ok(())
 }
@@ -111,6 +118,12 @@ fn observe_usage(turn: &mut Turn<'_>, host: &HostName, mut usage: Vec<(TaskKey, 
     if !usage.is_empty() {
         turn.observe(Observation::Usage(usage));
     }
+}
+
+/// After a restart: hosts with tasks count as heard just now, so that they are given up if they do not come back.
+pub(crate) fn expect_hosts(turn: &mut Turn<'_>) {
+    let hosts: Vec<HostName> = turn.state().index.hosts().cloned().collect();
+    hosts.iter().for_each(|host| heard(turn, host));
 }
 
 /// Notes that a host was heard, and asks a host that had been given up for all of its load values.

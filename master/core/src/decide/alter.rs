@@ -74,7 +74,8 @@ fn may_alter(caller: &Caller, job: &Job) -> Result<(), Diagnostic> {
     if caller.may_act_for(&job.spec.owner.user) {
         return Ok(());
     }
-    let what = format!("denied: \"{}\" must be at least owner of job {} to change job attributes", caller.user(), job.number);
+    let what =
+        format!("denied: \"{}\" must be at least owner of job {} to change job attributes", caller.user(), job.number);
     Err(Diagnostic::new(Code::NotPermitted, what))
 }
 
@@ -100,7 +101,8 @@ fn alter_spec(
     };
     let job = &turn.state().jobs[&seq];
     let (waits_for, array_waits_for) = waits(turn, job, &spec, changes).map_err(one)?;
-    let texts = dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
+    let texts =
+        dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
     turn.record(Event::JobAltered { seq, spec: Arc::new(*spec), waits_for, array_waits_for });
     Ok(done(texts).into_iter().chain(warnings).collect())
 }

@@ -57,17 +57,31 @@ fn delete_one(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected, force: 
 
 fn may_delete(turn: &Turn<'_>, caller: &Caller, job: &Job, force: bool) -> Result<(), Diagnostic> {
     if !caller.may_act_for(&job.spec.owner.user) {
-        let what = format!("{} - you do not have the necessary privileges to delete the job \"{}\"", caller.user(), job.number);
+        let what = format!(
+            "{} - you do not have the necessary privileges to delete the job \"{}\"",
+            caller.user(),
+            job.number
+        );
         return Err(Diagnostic::new(Code::NotPermitted, what));
     }
     if force && !caller.is_operator() && !turn.state().config.settings.qmaster().enable_forced_qdel {
-        let what = format!("{} - you do not have the necessary privileges to force the deletion of job \"{}\"", caller.user(), job.number);
+        let what = format!(
+            "{} - you do not have the necessary privileges to force the deletion of job \"{}\"",
+            caller.user(),
+            job.number
+        );
         return Err(Diagnostic::new(Code::NotPermitted, what).fix("leave out -f, or ask an operator"));
     }
     Ok(())
 }
 
-fn delete_pending(turn: &mut Turn<'_>, caller: &Caller, seq: SubmitSeq, pending: &TaskRanges, is_whole: bool) -> String {
+fn delete_pending(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    seq: SubmitSeq,
+    pending: &TaskRanges,
+    is_whole: bool,
+) -> String {
     let job = &turn.state().jobs[&seq];
     let (user, number) = (caller.user(), job.number);
     let text = match (is_whole || job.spec.array.is_none(), pending.len()) {

@@ -56,7 +56,9 @@ pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &
         Fault::Lost if is_rerunnable(state, job, placement) => plain(Then::Requeued, failed),
         Fault::Lost => plain(Then::Done, failed),
         Fault::Host => Outcome { then: Then::Requeued, failed, queue_error: Some(queue_error(job, placement, result)) },
-        Fault::HostAfterJob => Outcome { then: Then::Done, failed, queue_error: Some(queue_error(job, placement, result)) },
+        Fault::HostAfterJob => {
+            Outcome { then: Then::Done, failed, queue_error: Some(queue_error(job, placement, result)) }
+        }
     }
 }
 
@@ -99,7 +101,8 @@ fn error_reason(failed: Failed, result: &TaskResult) -> String {
 /// In the words of 8.1.9, with the reason that the host gave.
 fn queue_error(job: &Job, placement: &Placement, result: &TaskResult) -> String {
     let queue = &placement.master().queue;
-    let what = format!("queue {queue} marked QERROR as result of job {}'s failure at host {}", job.number, placement.host());
+    let what =
+        format!("queue {queue} marked QERROR as result of job {}'s failure at host {}", job.number, placement.host());
     if result.reason.is_empty() { what } else { format!("{what}: {}", result.reason) }
 }
 
@@ -155,6 +158,7 @@ fn times(placement: &Placement, result: &TaskResult, now: Now) -> (Wall, Wall) {
         return (Wall(0), Wall(0));
     }
     let before = |at: Wall, ms: u64| Wall(at.0.saturating_sub_unsigned(ms));
-    let started = placement.started.unwrap_or_else(|| before(before(now.wall, result.ended_ago_ms), result.wallclock_ms));
+    let started =
+        placement.started.unwrap_or_else(|| before(before(now.wall, result.ended_ago_ms), result.wallclock_ms));
     (started, Wall(started.0.saturating_add_unsigned(result.wallclock_ms)))
 }

@@ -14,11 +14,21 @@ use proto::wire::client::{Answer, JobSelection, ModifyAction, Reply};
 /// What is to be done to jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobAction {
+    ToPlaced(TaskAction),
+    ClearError,
+}
+
+/// What is to be done to tasks on hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TaskAction {
     Suspend,
     Unsuspend,
-    ClearError,
     Reschedule,
 }
+
+const SUSPEND: JobAction = JobAction::ToPlaced(TaskAction::Suspend);
+const UNSUSPEND: JobAction = JobAction::ToPlaced(TaskAction::Unsuspend);
+const RESCHEDULE: JobAction = JobAction::ToPlaced(TaskAction::Reschedule);
 
 /// Which kinds of targets an action takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +46,25 @@ fn scope(action: ModifyAction) -> Scope {
         | ModifyAction::UnsuspendQueue
         | ModifyAction::ClearQueueError
         | ModifyAction::RescheduleQueue => Scope::Queues,
-        ModifyAction::SuspendJob => Scope::Jobs(JobAction::Suspend),
-        ModifyAction::UnsuspendJob => Scope::Jobs(JobAction::Unsuspend),
+        ModifyAction::SuspendJob => Scope::Jobs(SUSPEND),
+        ModifyAction::UnsuspendJob => Scope::Jobs(UNSUSPEND),
         ModifyAction::ClearJobError => Scope::Jobs(JobAction::ClearError),
-        ModifyAction::RescheduleJob => Scope::Jobs(JobAction::Reschedule),
-        ModifyAction::Suspend => Scope::Both(JobAction::Suspend),
-        ModifyAction::Unsuspend => Scope::Both(JobAction::Unsuspend),
+        ModifyAction::RescheduleJob => Scope::Jobs(RESCHEDULE),
+        ModifyAction::Suspend => Scope::Both(SUSPEND),
+        ModifyAction::Unsuspend => Scope::Both(UNSUSPEND),
         ModifyAction::ClearError => Scope::Both(JobAction::ClearError),
-        ModifyAction::Reschedule => Scope::Both(JobAction::Reschedule),
+        ModifyAction::Reschedule => Scope::Both(RESCHEDULE),
     }
 }
 
 /// Decides `qmod`, target by target.
-pub(super) fn modify(turn: &mut Turn<'_>, caller: &Caller, action: ModifyAction, targets: &[String], force: bool) -> Reply {
+pub(super) fn modify(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    action: ModifyAction,
+    targets: &[String],
+    force: bool,
+) -> Reply {
     if let Err(refusal) = caller.must_be_on_known_host(turn.state()) {
         return Reply::refusal(refusal);
     }
@@ -68,47 +84,68 @@ pub(super) fn modify(turn: &mut Turn<'_>, caller: &Caller, action: ModifyAction,
 fn unknown(scope: Scope, target: &str) -> Diagnostic {
     match scope {
         Scope::Queues => Diagnostic::new(Code::UnknownObject, format!("invalid queue \"{target}\"")),
-        Scope::Jobs(_) | Scope::Both(_) => Diagnostic::new(Code::UnknownJob, format!("invalid queue or job \"{target}\"")),
+        Scope::Jobs(_) | Scope::Both(_) => {
+            Diagnostic::new(Code::UnknownJob, format!("invalid queue or job \"{target}\""))
+        }
     }
 }
 
 /// None if the target names no job.
-fn modify_jobs(turn: &mut Turn<'_>, caller: &Caller, action: JobAction, target: &str, force: bool) -> Option<Vec<Answer>> {
+fn modify_jobs(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    action: JobAction,
+    target: &str,
+    force: bool,
+) -> Option<Vec<Answer>> {
     let selection = JobSelection { targets: vec![select::target(target)?], ..JobSelection::default() };
-    let found: Vec<Selected> = select::select(turn.state(), caller, &selection).into_iter().filter_map(Result::ok).collect();
+    let found: Vec<Selected> =
+        select::select(turn.state(), caller, &selection).into_iter().filter_map(Result::ok).collect();
     let answers = found.iter().flat_map(|selected| modify_one(turn, caller, action, selected, force)).collect();
     (!found.is_empty()).then_some(answers)
 }
 
-fn modify_one(turn: &mut Turn<'_>, caller: &Caller, action: JobAction, selected: &Selected, force: bool) -> Vec<Answer> {
+fn modify_one(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    action: JobAction,
+    selected: &Selected,
+    force: bool,
+) -> Vec<Answer> {
     let job = &turn.state().jobs[&selected.seq];
     if !caller.may_act_for(&job.spec.owner.user) {
         let what = format!("{} - you have no permission to modify job \"{}\"", caller.user(), job.number);
         return vec![Answer::Refused(Diagnostic::new(Code::NotPermitted, what))];
     }
-    if action == JobAction::ClearError {
-        return vec![clear_error(turn, caller, selected)];
+    match action {
+        JobAction::ClearError => vec![clear_error(turn, caller, selected)],
+        JobAction::ToPlaced(action) => modify_placed(turn, caller, action, selected, force),
     }
-    let tasks = job.select(&selected.tasks);
-    let placed: Vec<TaskKey> =
-        job.placements().filter(|(task, _)| tasks.contains(*task)).map(|(_, placement)| placement.key).collect();
-    let mut answers: Vec<Answer> = placed.into_iter().map(|key| act(turn, caller, action, key, force)).collect();
-    if answers.is_empty() {
-        let number = turn.state().jobs[&selected.seq].number;
-        let task = tasks.first().unwrap_or(TaskId(1));
-        let what = format!("Modify operation can not be applied on job-array task {number}.{task} in pending/hold state");
-        answers.push(Answer::Refused(Diagnostic::new(Code::WrongState, what)));
-    }
-    answers
 }
 
-fn act(turn: &mut Turn<'_>, caller: &Caller, action: JobAction, key: TaskKey, force: bool) -> Answer {
-    match action {
-        JobAction::Suspend => suspend(turn, caller, key, true),
-        JobAction::Unsuspend => suspend(turn, caller, key, false),
-        JobAction::Reschedule => reschedule(turn, key, force),
-        JobAction::ClearError => unreachable!("errors are cleared for all tasks of a job at once"),
+fn modify_placed(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    action: TaskAction,
+    selected: &Selected,
+    force: bool,
+) -> Vec<Answer> {
+    let job = &turn.state().jobs[&selected.seq];
+    let (number, tasks) = (job.number, job.select(&selected.tasks));
+    let placed: Vec<TaskKey> =
+        job.placements().filter(|(task, _)| tasks.contains(*task)).map(|(_, placement)| placement.key).collect();
+    if placed.is_empty() {
+        let task = tasks.first().unwrap_or(TaskId(1));
+        let what =
+            format!("Modify operation can not be applied on job-array task {number}.{task} in pending/hold state");
+        return vec![Answer::Refused(Diagnostic::new(Code::WrongState, what))];
     }
+    let act = |key| match action {
+        TaskAction::Suspend => suspend(turn, caller, key, true),
+        TaskAction::Unsuspend => suspend(turn, caller, key, false),
+        TaskAction::Reschedule => reschedule(turn, key, force),
+    };
+    placed.into_iter().map(act).collect()
 }
 
 fn suspend(turn: &mut Turn<'_>, caller: &Caller, key: TaskKey, suspended: bool) -> Answer {

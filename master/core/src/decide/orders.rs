@@ -1,6 +1,5 @@
 //! Orders of a scheduler: each is checked against the state before it becomes an event (EVT-01, CONS-15).
 
-use super::verify::words;
 use super::{Turn, tasks};
 use crate::effect::Effect;
 use crate::event::Event;
@@ -44,7 +43,7 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, granted: &[Granted], ord
         return Err(stale(&format!("host {} is not connected", away.instance.host)));
     }
     matching::check_start(state, turn.observations(), order, turn.now)
-        .map_err(|reasons| stale(&reasons.iter().map(words).collect::<Vec<_>>().join("; ")))
+        .map_err(|reasons| stale(&reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))
 }
 
 fn stale(why: &str) -> Diagnostic {

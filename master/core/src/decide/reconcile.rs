@@ -1,7 +1,7 @@
 //! After a connect: what the agent says it has against what the master gave it (DESIGN section 3, EXE-18).
 
-use super::tasks::{self, TaskEnd};
 use super::Turn;
+use super::tasks::{self, TaskEnd};
 use crate::effect::ConnectionId;
 use proto::id::{HostName, TaskKey};
 use proto::wire::agent::TaskReport;

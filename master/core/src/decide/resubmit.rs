@@ -34,7 +34,12 @@ fn unknown(missing: &Missing) -> Diagnostic {
     Diagnostic::new(Code::UnknownJob, what)
 }
 
-fn copy(turn: &mut Turn<'_>, caller: &Caller, seq: SubmitSeq, changes: &JobChanges) -> Result<Vec<Answer>, Vec<Diagnostic>> {
+fn copy(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    seq: SubmitSeq,
+    changes: &JobChanges,
+) -> Result<Vec<Answer>, Vec<Diagnostic>> {
     let job = &turn.state().jobs[&seq];
     let owner = &job.spec.owner.user;
     if !caller.may_act_for(owner) {

@@ -71,7 +71,8 @@ impl Caller {
             return Ok(());
         }
         let what = format!("denied: \"{}\" must be manager for this operation", self.user());
-        Err(Diagnostic::new(Code::NotPermitted, what).fix("ask a manager; managers are believed on administrative hosts only"))
+        Err(Diagnostic::new(Code::NotPermitted, what)
+            .fix("ask a manager; managers are believed on administrative hosts only"))
     }
 
     /// # Errors

@@ -88,6 +88,11 @@ impl<'a> Turn<'a> {
         self.request = Some(request);
     }
 
+    /// Whether this is the first input since the core was made.
+    pub fn is_first(&self) -> bool {
+        self.before.is_none()
+    }
+
     /// Notes a jump of the wall clock.
     pub fn notice_time(&mut self) {
         if let Some(expected) = self.before.and_then(|before| wall_jump(before, self.now)) {

@@ -9,6 +9,9 @@ use proto::id::JobNumber;
 use proto::job::{JobSpec, Validation};
 use proto::wire::client::Answer;
 
+/// The most lines that tell why a job fits nowhere.
+const LINES_MAX: usize = 100;
+
 /// What follows from `-w`.
 pub(super) enum Verdict {
     /// The user only asked; this is the answer.
@@ -29,10 +32,7 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
     };
     let outcome = matching::verify(turn.state(), turn.observations(), spec, mode);
     let asked = Demand::new(&turn.state().config.complex, spec).text;
-    let reasons = outcome.as_ref().err().map(|reasons| {
-        let lines = reasons.iter().map(|reason| format!("Job {number} {}", sentence(reason, &asked)));
-        lines.collect::<Vec<_>>().join("\n")
-    });
+    let reasons = outcome.err().map(|reasons| said(turn, number, spec, &reasons));
     match (spec.validation, reasons) {
         (Validation::Verify | Validation::Poke, None) => {
             Ok(Verdict::OnlyAsked(Answer::Done("verification: found suitable queue(s)".to_owned())))
@@ -41,16 +41,20 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
         (Validation::Verify | Validation::Poke, Some(reasons)) => {
             Err(vec![not_suitable(format!("{reasons}\nverification: no suitable queues"))])
         }
-        (Validation::Refuse, Some(reasons)) => Err(vec![not_suitable("error: no suitable queues".to_owned()).why(reasons)]),
-        (Validation::None | Validation::Warn, Some(reasons)) => {
-            Ok(Verdict::GoOn(vec![Answer::Warning(not_suitable("warning: no suitable queues".to_owned()).why(reasons))]))
+        (Validation::Refuse, Some(reasons)) => {
+            Err(vec![not_suitable("error: no suitable queues".to_owned()).why(reasons)])
         }
+        (Validation::None | Validation::Warn, Some(reasons)) => Ok(Verdict::GoOn(vec![Answer::Warning(
+            not_suitable("warning: no suitable queues".to_owned()).why(reasons),
+        )])),
     }
 }
 
-/// A reason in the words of 8.1.9, without the job and its requests in front.
-pub(super) fn words(reason: &Reason) -> String {
-    reason.to_string()
+/// The reasons, a line for each; a large cluster has more of them than anybody reads.
+fn said(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec, reasons: &[Reason]) -> String {
+    let asked = Demand::new(&turn.state().config.complex, spec).text;
+    let lines = reasons.iter().take(LINES_MAX).map(|reason| format!("Job {number} {}", sentence(reason, &asked)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn not_suitable(what: String) -> Diagnostic {

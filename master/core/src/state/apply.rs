@@ -37,19 +37,23 @@ impl State {
                 self.epoch = *epoch;
             }
             Event::WallJumped { expected: _ } => {}
-            Event::JobSubmitted { .. }
-            | Event::JobAltered { .. }
-            | Event::HoldsChanged { .. }
-            | Event::TasksDeleted { .. }
-            | Event::ErrorCleared { .. }
-            | Event::JobFinished { .. } => self.apply_to_job(event),
-            Event::TaskPlaced { .. }
-            | Event::TaskStarted { .. }
-            | Event::TaskEnded { .. }
-            | Event::TaskDeletionRequested { .. }
-            | Event::TaskRescheduleRequested { .. }
-            | Event::TaskSuspended { .. }
-            | Event::TaskThresholdSuspended { .. } => self.apply_to_task(event),
+            Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for } => {
+                self.add_job(*seq, *number, spec, (waits_for, array_waits_for));
+            }
+            Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
+                self.alter_job(*seq, spec, (waits_for, array_waits_for));
+            }
+            Event::HoldsChanged { seq, tasks, change } => self.change_holds(*seq, tasks, *change),
+            Event::TasksDeleted { seq, tasks } => self.delete_tasks(*seq, tasks),
+            Event::ErrorCleared { seq, tasks } => self.clear_errors(*seq, tasks),
+            Event::JobFinished { seq } => self.finish_job(*seq),
+            Event::TaskPlaced { key, granted, pe } => self.place_task(*key, granted, pe.as_ref()),
+            Event::TaskStarted { key, at } => self.start_task(*key, *at),
+            Event::TaskEnded { key, record, then } => self.end_task(*key, record.as_deref(), then),
+            Event::TaskDeletionRequested { key } => self.placement_mut(*key).deleting = true,
+            Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
+            Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
+            Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
             Event::InstanceChanged { instance, state } => self.set_instance(instance, state),
             Event::ObjectsChanged(objects) => self.store(objects),
             Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),

@@ -101,7 +101,8 @@ impl Configuration {
             ObjectKind::HostGroup => put(&mut self.host_groups, name.into(), fields, HostGroup::from_fields),
             ObjectKind::Pe => put(&mut self.pes, name.into(), fields, ParallelEnvironment::from_fields),
             ObjectKind::ClusterConf if name.is_empty() || name == "global" => {
-                self.cluster = Arc::new(ClusterConf::from_fields(&HostName::global(), once()).expect("stored objects read"));
+                self.cluster =
+                    Arc::new(ClusterConf::from_fields(&HostName::global(), once()).expect("stored objects read"));
             }
             ObjectKind::ClusterConf => {
                 let host = HostName::new(name);
@@ -136,10 +137,17 @@ impl Configuration {
         self.host_settings = self.host_confs.iter().map(|(host, local)| (host.clone(), effective(local))).collect();
         let mut groups = HostGroupTable::default();
         self.host_groups.values().for_each(|group| groups.insert((**group).clone()));
+        let mut groups_of: BTreeMap<HostName, BTreeSet<HostGroupName>> = BTreeMap::new();
+        for group in self.host_groups.keys() {
+            for host in groups.hosts_of(group) {
+                groups_of.entry(host).or_default().insert(group.clone());
+            }
+        }
+        let none = BTreeSet::new();
         self.resolved.clear();
         for queue in self.queues.values() {
             for host in queue.hosts(&groups).into_iter().filter(|host| self.exec_hosts.contains_key(host)) {
-                let (settings, _) = queue.resolve(&host, &groups.groups_of(&host));
+                let (settings, _) = queue.resolve(&host, groups_of.get(&host).unwrap_or(&none));
                 let instance = QueueInstanceName { queue: queue.name.clone(), host };
                 self.resolved.insert(instance, Arc::new(settings));
             }

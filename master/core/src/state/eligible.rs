@@ -34,7 +34,8 @@ impl Ineligible {
     pub fn text(&self, state: &State) -> String {
         match self {
             Ineligible::WaitsFor(jobs) => {
-                let numbers: Vec<String> = jobs.iter().filter_map(|seq| Some(number_of(state, *seq)?.to_string())).collect();
+                let numbers: Vec<String> =
+                    jobs.iter().filter_map(|seq| Some(number_of(state, *seq)?.to_string())).collect();
                 format!("it waits for job {}", numbers.join(", "))
             }
             other => other.to_string(),
@@ -56,7 +57,9 @@ impl fmt::Display for Ineligible {
             Ineligible::WaitsFor(jobs) => write!(f, "it waits for {} other jobs", jobs.len()),
             Ineligible::StartTime(_) => f.write_str("its start time has not come"),
             Ineligible::TaskConcurrency(limit) => write!(f, "{limit} of its tasks run, as many as -tc allows"),
-            Ineligible::ArrayInstances(limit) => write!(f, "{limit} of its tasks run, as many as max_aj_instances allows"),
+            Ineligible::ArrayInstances(limit) => {
+                write!(f, "{limit} of its tasks run, as many as max_aj_instances allows")
+            }
         }
     }
 }

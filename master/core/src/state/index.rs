@@ -52,6 +52,11 @@ impl Index {
         self.on_host.get(host).into_iter().flatten().copied()
     }
 
+    /// The hosts that have tasks.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
+        self.on_host.keys()
+    }
+
     /// The jobs that wait for a job or for tasks of it.
     pub fn successors(&self, job: SubmitSeq) -> impl Iterator<Item = SubmitSeq> + '_ {
         self.successors.get(&job).into_iter().flatten().copied()

@@ -37,7 +37,13 @@ impl Alteration {
         Ok(())
     }
 
-    fn set<T: Clone>(&mut self, number: JobNumber, what: &str, new: &Option<T>, field: impl FnOnce(&mut JobSpec) -> &mut T) {
+    fn set<T: Clone>(
+        &mut self,
+        number: JobNumber,
+        what: &str,
+        new: &Option<T>,
+        field: impl FnOnce(&mut JobSpec) -> &mut T,
+    ) {
         if let Some(new) = new {
             *field(&mut self.spec) = new.clone();
             self.texts.push(format!("modified {what} of job {number}"));
@@ -66,9 +72,8 @@ impl Alteration {
 
     fn numbers(&mut self, caller: &Caller, number: JobNumber, changes: &JobChanges) -> Result<(), Diagnostic> {
         let (user, at_host) = (caller.user(), caller.at_host());
-        let must_be_operator = |what: &str| {
-            Diagnostic::new(Code::NotPermitted, format!("denied: \"{user}\" must be operator to {what}"))
-        };
+        let must_be_operator =
+            |what: &str| Diagnostic::new(Code::NotPermitted, format!("denied: \"{user}\" must be operator to {what}"));
         if let Some(priority) = changes.priority {
             if priority > self.spec.priority && !caller.is_operator() {
                 return Err(must_be_operator("increase job priority").at("-p"));
@@ -132,7 +137,9 @@ impl Alteration {
         self.set(number, "job arguments", &changes.args, |spec| &mut spec.args);
         self.set_some(number, "account string", &changes.account, |spec| &mut spec.account);
         let project = changes.project.clone();
-        self.set(number, "project", &project.map(|name| Some(name).filter(|name| !name.is_empty())), |spec| &mut spec.project);
+        self.set(number, "project", &project.map(|name| Some(name).filter(|name| !name.is_empty())), |spec| {
+            &mut spec.project
+        });
         self.set_some(number, "start time", &changes.start_after, |spec| &mut spec.start_after);
         self.set_some(number, "deadline initiation time", &changes.deadline, |spec| &mut spec.deadline);
         self.set_some(number, "restart behaviour", &changes.rerunnable, |spec| &mut spec.rerunnable);

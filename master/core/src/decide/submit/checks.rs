@@ -41,6 +41,10 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
         let what = format!("invalid priority \"{}\".  Must be an integer from -1023 to 1024", spec.priority);
         return Err(one(Diagnostic::new(Code::BadValue, what).at("-p")));
     }
+    if spec.array.is_none() && spec.task_concurrency.is_some() {
+        let refusal = Diagnostic::new(Code::JobRejected, "invalid \"task concurrency\" value in job request");
+        return Err(one(refusal.at("-tc").fix("only array jobs (-t) have tasks that could run at once")));
+    }
     check_project(&state.config, spec).map_err(one)?;
     if spec.deadline.is_some() {
         let what = format!("the user \"{}\" is not a deadline initiation user", spec.owner.user);
@@ -65,7 +69,9 @@ pub(super) fn check_counts(state: &State, spec: &JobSpec) -> Result<(), Diagnost
     let count = state.index.job_count(&spec.owner.user);
     if full(count, settings.max_u_jobs) {
         let limit = settings.max_u_jobs;
-        return Err(refusal(format!("job rejected: only {limit} jobs are allowed per user (current job count: {count})")));
+        return Err(refusal(format!(
+            "job rejected: only {limit} jobs are allowed per user (current job count: {count})"
+        )));
     }
     Ok(())
 }
@@ -103,9 +109,6 @@ fn check_array(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic>
     match spec.array {
         Some(range) if limit > 0 && range.count() > limit => {
             Err(rejected(&format!("you tried to submit a job with more than {limit} tasks")).at("-t"))
-        }
-        None if spec.task_concurrency.is_some() => {
-            Err(Diagnostic::new(Code::JobRejected, "invalid \"task concurrency\" value in job request").at("-tc"))
         }
         Some(_) | None => Ok(()),
     }
@@ -147,9 +150,8 @@ fn check_queues(config: &Configuration, requests: &Requests) -> Result<(), Diagn
 }
 
 fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Vec<Diagnostic>> {
-    let resolve = |list: &[ResourceRequest], purpose| {
-        ResourceList::from(list.to_vec()).resolve_for(&config.complex, purpose)
-    };
+    let resolve =
+        |list: &[ResourceRequest], purpose| ResourceList::from(list.to_vec()).resolve_for(&config.complex, purpose);
     let hard = resolve(&requests.hard, Purpose::Hard)?;
     let soft = resolve(&requests.soft, Purpose::Soft)?;
     hard.iter().chain(&soft).try_for_each(|request| check_host(config, request)).map_err(|refusal| vec![refusal])
@@ -157,11 +159,14 @@ fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Ve
 
 /// A host that is named without a pattern must exist.
 fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnostic> {
-    let is_host = config.complex.lookup(request.attribute.as_str()).is_some_and(|attribute| attribute.r#type == Type::Host);
+    let is_host =
+        config.complex.lookup(request.attribute.as_str()).is_some_and(|attribute| attribute.r#type == Type::Host);
     let plain = request.value.pattern().and_then(Expression::plain).filter(|_| is_host);
     let Some(name) = plain.filter(|name| !is_known_host(config, name)) else { return Ok(()) };
     let what = format!("can't resolve hostname \"{name}\"");
-    Err(Diagnostic::new(Code::UnknownObject, what).at(format!("-l {}", request.attribute)).fix("qconf -sel lists the hosts"))
+    Err(Diagnostic::new(Code::UnknownObject, what)
+        .at(format!("-l {}", request.attribute))
+        .fix("qconf -sel lists the hosts"))
 }
 
 /// By its full name, or by the part before the first dot where either side has only that.

@@ -38,7 +38,9 @@ pub(super) fn normalise(spec: &mut JobSpec) -> Vec<Answer> {
 /// If the text cannot be the name of a job.
 pub(in crate::decide) fn check_job_name(name: &str) -> Result<(), Diagnostic> {
     if name.is_empty() {
-        return Err(Diagnostic::new(Code::JobRejected, "job rejected cause there is no job_name in the request").at("-N"));
+        return Err(
+            Diagnostic::new(Code::JobRejected, "job rejected cause there is no job_name in the request").at("-N")
+        );
     }
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         let what = format!("denied: \"{name}\" is not a valid object name (cannot start with a digit)");

@@ -16,7 +16,7 @@ use proto::request::{ResourceList, TaskRange};
 use proto::time::{Now, Tick, Wall};
 use proto::usage::{Exit, Failed, TaskResult};
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState};
-use proto::wire::client::{Answer, Command, JobSelection, JobTarget, ModifyAction, Reply};
+use proto::wire::client::{Answer, Command, JobSelection, ModifyAction, Reply};
 use proto::wire::view::Data;
 use std::sync::Arc;
 
@@ -83,7 +83,13 @@ pub(super) fn resources(text: &str) -> Vec<proto::request::ResourceRequest> {
 
 pub(super) fn owner(user: &str) -> Owner {
     let uid = if user == "root" { 0 } else { 2000 + u32::from(user.as_bytes()[user.len() - 1]) };
-    Owner { user: user.into(), uid, gid: if uid == 0 { 0 } else { 2000 }, group: "users".to_owned(), groups: Vec::new() }
+    Owner {
+        user: user.into(),
+        uid,
+        gid: if uid == 0 { 0 } else { 2000 },
+        group: "users".to_owned(),
+        groups: Vec::new(),
+    }
 }
 
 fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
@@ -193,21 +199,16 @@ impl Cell {
             entropy: [0; 32],
             command: Box::new(command),
         });
-        let replies = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Reply { reply, .. } => Some((**reply).clone()),
-            _ => None,
-        });
-        replies.last().expect("a command is answered")
+        let reply =
+            |effect: &Effect| if let Effect::Reply { reply, .. } = effect { Some((**reply).clone()) } else { None };
+        self.effects.iter().find_map(reply).expect("a command is answered")
     }
 
     /// `qsub`; the number, or the first refusal.
     pub fn try_submit(&mut self, spec: JobSpec) -> Result<u32, String> {
         let user = spec.owner.user.to_string();
         let reply = self.command(&user, Command::Submit(Box::new(spec)));
-        match reply.data {
-            Some(Data::Submitted { number, .. }) => Ok(number.0),
-            _ => Err(texts(&reply).join("|")),
-        }
+        if let Some(Data::Submitted { number, .. }) = reply.data { Ok(number.0) } else { Err(texts(&reply).join("|")) }
     }
 
     pub fn submit(&mut self, spec: JobSpec) -> u32 {
@@ -264,11 +265,9 @@ impl Cell {
         let order =
             Order::Start { seq, task: TaskId(task), granted: vec![Granted { instance, slots: 1 }], pe: None::<PeName> };
         self.input(Input::Orders { scheduler: "default".to_owned(), orders: vec![order] });
-        let refused = self.effects.iter().find_map(|effect| match effect {
-            Effect::OrderRefused { why, .. } => Some(why.why.clone()),
-            _ => None,
-        });
-        match refused {
+        let refusal =
+            |effect: &Effect| if let Effect::OrderRefused { why, .. } = effect { Some(why.why.clone()) } else { None };
+        match self.effects.iter().find_map(refusal) {
             Some(why) => Err(why),
             None => Ok(self.placement(number, task).key),
         }
@@ -314,19 +313,17 @@ impl Cell {
 
     /// What the last input sent to agents.
     pub fn sent(&self) -> Vec<&MasterMessage> {
-        let messages = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Send { message, .. } => Some(&**message),
-            _ => None,
-        });
-        messages.collect()
+        fn message(effect: &Effect) -> Option<&MasterMessage> {
+            if let Effect::Send { message, .. } = effect { Some(message) } else { None }
+        }
+        self.effects.iter().filter_map(message).collect()
     }
 
     pub fn records(&self) -> Vec<&proto::accounting::AccountingRecord> {
-        let records = self.log.iter().filter_map(|record| match &record.event {
-            Event::TaskEnded { record, .. } => record.as_deref(),
-            _ => None,
-        });
-        records.collect()
+        fn ended(record: &Record) -> Option<&proto::accounting::AccountingRecord> {
+            if let Event::TaskEnded { record, .. } = &record.event { record.as_deref() } else { None }
+        }
+        self.log.iter().filter_map(ended).collect()
     }
 }
 
@@ -336,7 +333,7 @@ pub(super) fn result(exit: Exit, failed: Failed, reason: &str) -> TaskResult {
 
 /// Targets as the commands read them.
 pub(super) fn selection(targets: &[&str]) -> JobSelection {
-    let target = |text: &&str| crate::decide::select::target(text).unwrap_or(JobTarget::default());
+    let target = |text: &&str| crate::decide::select::target(text).unwrap_or_default();
     JobSelection { targets: targets.iter().map(target).collect(), ..JobSelection::default() }
 }
 

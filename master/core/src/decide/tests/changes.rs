@@ -39,7 +39,10 @@ fn every_change_is_named_in_the_words_of_8_1_9() {
         (JobChanges { hard: Some(resources("nosuch=1")), ..none() }, "unknown resource \"nosuch\""),
         (JobChanges { priority: Some(-50), ..none() }, "u1@sub sets scheduling priority of job 1 to -50"),
         (JobChanges { priority: Some(50), ..none() }, "denied: \"u1\" must be operator to increase job priority"),
-        (JobChanges { override_tickets: Some(5), ..none() }, "denied: \"u1\" must be operator to change amount of override tickets"),
+        (
+            JobChanges { override_tickets: Some(5), ..none() },
+            "denied: \"u1\" must be operator to change amount of override tickets",
+        ),
         (JobChanges { job_share: Some(50), ..none() }, "u1@sub sets job share of job 1 to 50"),
         (JobChanges { hard_queues: Some(vec!["all.q".into()]), ..none() }, "modified hard queue list of job 1"),
         (
@@ -53,13 +56,16 @@ fn every_change_is_named_in_the_words_of_8_1_9() {
         ),
         (JobChanges { environment: Some(vec![("X".into(), "1".into())]), ..none() }, "modified environment of job 1"),
         (JobChanges { reserve: Some(true), ..none() }, "modified reservation behaviour of job 1"),
-        (JobChanges { task_concurrency: Some(3), ..none() }, "modified task concurrency of job 1"),
+        (JobChanges { task_concurrency: Some(3), ..none() }, "invalid \"task concurrency\" value in job request"),
         (JobChanges { shell: Some(Vec::new()), ..none() }, "modified shell list of job 1"),
         (none(), ""),
     ];
     for (changes, expected) in cases {
         assert_eq!(alter(&mut cell, "u1", "1", changes).join("|"), expected);
     }
+    cell.submit(array("1-3"));
+    let limit = JobChanges { task_concurrency: Some(3), ..none() };
+    assert_eq!(alter(&mut cell, "u1", "2", limit), ["modified task concurrency of job 2"]);
     cell.assert_replay_is_live();
 }
 
@@ -82,7 +88,10 @@ fn jobs_that_do_not_exist_are_named() {
     let change = || JobChanges { name: Some("x".into()), ..JobChanges::default() };
     assert_eq!(alter(&mut cell, "u1", "99999", change()), ["denied: job \"99999\" does not exist"]);
     assert_eq!(alter(&mut cell, "u1", "nosuchjob", change()), ["denied: job \"nosuchjob\" does not exist"]);
-    assert_eq!(alter(&mut cell, "u1", "1.2", change()), ["denied: the selected option works only on jobs and not on tasks"]);
+    assert_eq!(
+        alter(&mut cell, "u1", "1.2", change()),
+        ["denied: the selected option works only on jobs and not on tasks"]
+    );
     assert_eq!(cell.qdel("root", &["99999"]), ["denied: job \"99999\" does not exist"]);
     assert_eq!(cell.qdel("root", &["h*"]), ["The job h* of user(s) root does not exist"]);
     assert_eq!(cell.qdel("root", &["1.999"]), ["job \"1\" task \"999\" does not exist"]);

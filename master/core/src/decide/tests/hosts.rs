@@ -15,10 +15,8 @@ fn is_ready(cell: &Cell, host: &str) -> bool {
 }
 
 fn refused(cell: &Cell) -> Option<String> {
-    cell.effects.iter().find_map(|effect| match effect {
-        Effect::Disconnect { why, .. } => Some(why.what.clone()),
-        _ => None,
-    })
+    let why = |effect: &Effect| if let Effect::Disconnect { why, .. } = effect { Some(why.what.clone()) } else { None };
+    cell.effects.iter().find_map(why)
 }
 
 #[test]
@@ -27,7 +25,11 @@ fn a_host_gets_starts_from_its_connect_to_its_loss() {
     assert!(!is_ready(&cell, "h1"));
     cell.connect("h1");
     assert!(is_ready(&cell, "h1"));
-    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Observed(Observation::Contact { connected: true, .. }))));
+    assert!(
+        cell.effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Observed(Observation::Contact { connected: true, .. })))
+    );
     cell.disconnect("h1");
     assert!(!is_ready(&cell, "h1"));
 }
@@ -41,7 +43,11 @@ fn a_second_agent_under_one_name_is_refused_and_a_reconnect_is_not() {
     assert_eq!(cell.connection("h1"), first);
     let again = cell.connect_with("h1", 1, Vec::new());
     assert_eq!(cell.connection("h1"), again);
-    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Disconnect { connection, .. } if *connection == first)));
+    assert!(
+        cell.effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Disconnect { connection, .. } if *connection == first))
+    );
     cell.input(Input::AgentLost { connection: first });
     assert!(is_ready(&cell, "h1"), "the end of the old connection is no news");
 }
@@ -77,7 +83,7 @@ fn an_order_that_never_arrived_is_sent_again() {
     cell.disconnect("h1");
     cell.connect("h1");
     let sent = cell.sent();
-    assert!(matches!(sent[1..], [MasterMessage::ReportNow | MasterMessage::Describe { .. }, ..]), "{sent:?}");
+    assert!(matches!(sent[..], [MasterMessage::Configure(_), MasterMessage::Describe { .. }, _]), "{sent:?}");
     assert!(sent.iter().any(|message| matches!(message, MasterMessage::Start(order) if order.key == key)));
     assert_eq!(cell.records().len(), 0);
 }
@@ -117,14 +123,9 @@ fn what_was_asked_for_while_the_host_was_away_is_said_on_its_return() {
     cell.qmod("u1", ModifyAction::UnsuspendJob, "2");
     let running = |key| TaskReport { key, state: TaskReportState::Running { for_ms: 5 } };
     cell.connect_with("h1", 1, keys.map(running).to_vec());
-    let signals: Vec<TaskSignal> = cell
-        .sent()
-        .into_iter()
-        .filter_map(|message| match message {
-            MasterMessage::Signal { signal, .. } => Some(*signal),
-            _ => None,
-        })
-        .collect();
+    let signal =
+        |message: &MasterMessage| if let MasterMessage::Signal { signal, .. } = message { Some(*signal) } else { None };
+    let signals: Vec<TaskSignal> = cell.sent().into_iter().filter_map(signal).collect();
     assert_eq!(signals, [TaskSignal::Terminate, TaskSignal::Resume]);
 }
 
@@ -174,11 +175,15 @@ fn a_host_that_is_not_heard_loses_its_values_and_its_rerunnable_tasks() {
     cell.disconnect("h1");
     cell.pass(300_000);
     assert!(cell.effects.contains(&Effect::Observed(Observation::Unheard { host: "h1".into() })));
-    assert!(cell.core.observations().load.get("h1").is_none());
+    assert!(!cell.core.observations().load.contains_key("h1"));
     cell.pass(60_000);
     assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
     cell.connect_with("h1", 1, vec![TaskReport { key, state: TaskReportState::Running { for_ms: 5 } }]);
-    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. })));
+    assert!(
+        cell.sent()
+            .iter()
+            .any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. }))
+    );
     cell.assert_replay_is_live();
 }
 
@@ -246,4 +251,30 @@ fn news_over_a_connection_that_was_replaced_is_dropped() {
     assert!(cell.effects.is_empty());
     cell.input(Input::AgentLost { connection: ConnectionId(99) });
     assert!(cell.effects.is_empty());
+}
+
+#[test]
+fn a_restarted_master_gives_up_hosts_that_do_not_come_back() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("reschedule_unknown", "0:1:0")]);
+    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    cell.run(number, 1, "h1");
+    cell.core = crate::core::Core::new(cell.core.state().clone());
+    cell.pass(1);
+    assert!(cell.core.next_timer().is_some());
+    cell.pass(300_000);
+    cell.pass(60_000);
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+}
+
+#[test]
+fn a_jump_of_the_wall_clock_is_an_event() {
+    let mut cell = Cell::ready();
+    let expected = proto::time::Wall(cell.now.wall.0 + 1_000);
+    cell.now.wall = proto::time::Wall(cell.now.wall.0 - 3_600_000);
+    cell.pass(1_000);
+    assert_eq!(cell.log.last().map(|record| record.event.clone()), Some(crate::event::Event::WallJumped { expected }));
+    let events = cell.log.len();
+    cell.pass(59_000);
+    assert_eq!(cell.log.len(), events);
 }

@@ -68,10 +68,25 @@ fn what_became_of_a_task_follows_from_how_it_ended() {
         (exit(99), Some(None), Failed::RESCHEDULING, false),
         (exit(100), Some(Some("exit_status of job start = 100")), Failed::APPLICATION_ERROR, false),
         (result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""), None, Failed::AFTER_JOB, false),
-        (result(Exit::Signal { number: 9, core: false }, Failed::LIMIT_ENFORCED, ""), None, Failed::LIMIT_ENFORCED, false),
-        (result(Exit::NotStarted, Failed::OPENING_FILES, "no file"), Some(Some("no file")), Failed::OPENING_FILES, false),
+        (
+            result(Exit::Signal { number: 9, core: false }, Failed::LIMIT_ENFORCED, ""),
+            None,
+            Failed::LIMIT_ENFORCED,
+            false,
+        ),
+        (
+            result(Exit::NotStarted, Failed::OPENING_FILES, "no file"),
+            Some(Some("no file")),
+            Failed::OPENING_FILES,
+            false,
+        ),
         (result(Exit::NotStarted, Failed::SEARCHING_SHELL, "sh"), Some(Some("sh")), Failed::SEARCHING_SHELL, false),
-        (result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "wd"), Some(Some("wd")), Failed::CHANGING_DIRECTORY, false),
+        (
+            result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "wd"),
+            Some(Some("wd")),
+            Failed::CHANGING_DIRECTORY,
+            false,
+        ),
         (result(Exit::NotStarted, Failed(17), "no user"), Some(Some("no user")), Failed(17), false),
         (result(Exit::NotStarted, Failed::IN_PROLOG, ""), Some(None), Failed::IN_PROLOG, true),
         (exit(0).with(Failed::IN_EPILOG), None, Failed::IN_EPILOG, true),
@@ -79,7 +94,8 @@ fn what_became_of_a_task_follows_from_how_it_ended() {
     for (end, waits, failed, queue_in_error) in cases {
         let mut cell = Cell::ready();
         let number = cell.submit(job());
-        let key = if end.exit == Exit::NotStarted { cell.order(number, 1, "h1").unwrap() } else { cell.run(number, 1, "h1") };
+        let key =
+            if end.exit == Exit::NotStarted { cell.order(number, 1, "h1").unwrap() } else { cell.run(number, 1, "h1") };
         cell.end(key, "h1", end.clone());
         assert_eq!(cell.exists(number), waits.is_some(), "{end:?}");
         if let Some(error) = waits {
@@ -192,8 +208,10 @@ fn successors_wait_until_the_whole_job_has_left_and_for_ever_if_it_failed() {
 fn tasks_of_an_array_wait_for_their_counterparts() {
     let mut cell = Cell::ready();
     let first = cell.submit(array("1-6"));
-    let same = cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "same".into(), ..array("1-6") });
-    let coarse = cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "coarse".into(), ..array("1-6:3") });
+    let same =
+        cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "same".into(), ..array("1-6") });
+    let coarse =
+        cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "coarse".into(), ..array("1-6:3") });
     let key = cell.run(first, 2, "h1");
     cell.exit(key, "h1", 0);
     assert!(cell.order(same, 1, "h1").is_err());
@@ -230,8 +248,16 @@ fn a_forced_deletion_does_not_wait() {
     assert_eq!(cell.qdel_force("op", &["1"]), ["op forced the deletion of job 1"]);
     assert!(!cell.exists(number));
     assert_eq!(cell.records()[0].failed, Failed::AFTER_JOB);
-    cell.connect_with("h1", 1, vec![proto::wire::agent::TaskReport { key, state: TaskReportState::Running { for_ms: 1 } }]);
-    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. })));
+    cell.connect_with(
+        "h1",
+        1,
+        vec![proto::wire::agent::TaskReport { key, state: TaskReportState::Running { for_ms: 1 } }],
+    );
+    assert!(
+        cell.sent()
+            .iter()
+            .any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. }))
+    );
     cell.exit(key, "h1", 0);
     assert!(matches!(cell.sent()[..], [MasterMessage::Forget { .. }]));
     assert_eq!(cell.records().len(), 1, "an attempt is accounted once");

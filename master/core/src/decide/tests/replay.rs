@@ -59,7 +59,8 @@ fn host(index: u32) -> &'static str {
 
 fn placed(cell: &Cell, index: u32) -> Option<(TaskKey, String)> {
     let jobs = cell.core.state().jobs.values();
-    let placements: Vec<_> = jobs.flat_map(|job| job.placements()).map(|(_, place)| (place.key, place.host().to_string())).collect();
+    let placements: Vec<_> =
+        jobs.flat_map(|job| job.placements()).map(|(_, place)| (place.key, place.host().to_string())).collect();
     let found = placements.get(index as usize % placements.len().max(1))?.clone();
     cell.core.agents.connection(&HostName::new(&found.1)).map(|_| found)
 }
@@ -79,11 +80,16 @@ fn perform(cell: &mut Cell, act: &Act) {
         Act::Force { job } => drop(cell.qdel_force("op", &[&target(job, 0)])),
         Act::Hold { job, task, set } => {
             let user = Holds { user: true, ..Holds::default() };
-            let change = if set { HoldChange { set: user, ..HoldChange::default() } } else { HoldChange { release: user, ..HoldChange::default() } };
+            let change = if set {
+                HoldChange { set: user, ..HoldChange::default() }
+            } else {
+                HoldChange { release: user, ..HoldChange::default() }
+            };
             alter(cell, &target(job, task), JobChanges { holds: Some(change), ..JobChanges::default() });
         }
         Act::Alter { job, after } => {
-            let changes = JobChanges { predecessors: Some(vec![after.to_string()]), priority: Some(-1), ..JobChanges::default() };
+            let changes =
+                JobChanges { predecessors: Some(vec![after.to_string()]), priority: Some(-1), ..JobChanges::default() };
             alter(cell, &target(job, 0), changes);
         }
         Act::Place { job, task, host: index } if cell.exists(job) => drop(cell.order(job, task, host(index))),

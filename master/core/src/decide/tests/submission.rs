@@ -35,8 +35,14 @@ fn refusals_use_the_words_of_8_1_9() {
         (hard("np_load_avg=1"), "resource \"np_load_avg\" configured as non requestable"),
         (hard("slots=2"), "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
         (hard("h=nosuchhost"), "can't resolve hostname \"nosuchhost\""),
-        (JobSpec { requests: queue("nosuch.q"), ..job() }, "Job was rejected because job requests unknown queue \"nosuch.q\""),
-        (JobSpec { requests: soft("nosuch.q"), ..job() }, "Job was rejected because job requests unknown queue \"nosuch.q\""),
+        (
+            JobSpec { requests: queue("nosuch.q"), ..job() },
+            "Job was rejected because job requests unknown queue \"nosuch.q\"",
+        ),
+        (
+            JobSpec { requests: soft("nosuch.q"), ..job() },
+            "Job was rejected because job requests unknown queue \"nosuch.q\"",
+        ),
         (
             JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }, ..job() },
             "job rejected: the requested parallel environment \"nosuchpe\" does not exist",
@@ -49,8 +55,14 @@ fn refusals_use_the_words_of_8_1_9() {
         (JobSpec { project: Some("x".into()), ..job() }, "job rejected: the requested project \"x\" does not exist"),
         (array("1-75001"), "job rejected: you tried to submit a job with more than 75000 tasks"),
         (JobSpec { task_concurrency: Some(2), ..job() }, "invalid \"task concurrency\" value in job request"),
-        (JobSpec { deadline: Some(Wall(1)), ..job() }, "job rejected: the user \"u1\" is not a deadline initiation user"),
-        (JobSpec { name: "9abc".into(), ..job() }, "denied: \"9abc\" is not a valid object name (cannot start with a digit)"),
+        (
+            JobSpec { deadline: Some(Wall(1)), ..job() },
+            "job rejected: the user \"u1\" is not a deadline initiation user",
+        ),
+        (
+            JobSpec { name: "9abc".into(), ..job() },
+            "denied: \"9abc\" is not a valid object name (cannot start with a digit)",
+        ),
         (JobSpec { name: "bad:name".into(), ..job() }, "Colon (':') not allowed in objectname"),
         (JobSpec { name: "bad*name".into(), ..job() }, "Asterisk ('*') not allowed in objectname"),
         (JobSpec { name: "NONE".into(), ..job() }, "Keyword (\"NONE\") not allowed as objectname"),
@@ -131,7 +143,8 @@ fn a_verified_job_is_not_submitted() {
     assert_eq!(texts(&reply), ["verification: found suitable queue(s)"]);
     let spec = JobSpec { validation: Validation::Verify, ..hard("num_proc=99,h=h1") };
     let reply = cell.command("u1", Command::Submit(Box::new(spec)));
-    assert!(texts(&reply)[0].ends_with("verification: no suitable queues"), "{:?}", texts(&reply));
+    let said = texts(&reply).join("\n");
+    assert!(said.starts_with("Job 1 ") && said.ends_with("\nverification: no suitable queues"), "{said}");
     assert_eq!(cell.submit(job()), 1);
 }
 

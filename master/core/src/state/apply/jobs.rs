@@ -3,7 +3,6 @@
 use super::super::State;
 use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Place, Task, changed_holds};
 use super::super::ranges::TaskRanges;
-use crate::event::Event;
 use proto::id::{JobNumber, SubmitSeq, TaskId};
 use proto::job::{HoldChange, JobSpec};
 use proto::request::TaskRange;
@@ -13,24 +12,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 impl State {
-    /// # Panics
-    /// If the event is about something else, or cannot be true.
-    pub(super) fn apply_to_job(&mut self, event: &Event) {
-        match event {
-            Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for } => {
-                self.add_job(*seq, *number, spec, (waits_for, array_waits_for));
-            }
-            Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
-                self.alter_job(*seq, spec, (waits_for, array_waits_for));
-            }
-            Event::HoldsChanged { seq, tasks, change } => self.change_holds(*seq, tasks, *change),
-            Event::TasksDeleted { seq, tasks } => self.delete_tasks(*seq, tasks),
-            Event::ErrorCleared { seq, tasks } => self.clear_errors(*seq, tasks),
-            Event::JobFinished { seq } => self.finish_job(*seq),
-            other => unreachable!("not an event of a job: {other:?}"),
-        }
-    }
-
     /// The job an event is about.
     pub(super) fn job_mut(&mut self, seq: SubmitSeq) -> &mut Job {
         self.jobs.get_mut(&seq).expect("an event names a job that is not finished")
@@ -40,7 +21,13 @@ impl State {
         jobs.iter().copied().filter(|seq| self.jobs.contains_key(seq)).collect()
     }
 
-    fn add_job(&mut self, seq: SubmitSeq, number: JobNumber, spec: &Arc<JobSpec>, waits: (&[SubmitSeq], &[SubmitSeq])) {
+    pub(super) fn add_job(
+        &mut self,
+        seq: SubmitSeq,
+        number: JobNumber,
+        spec: &Arc<JobSpec>,
+        waits: (&[SubmitSeq], &[SubmitSeq]),
+    ) {
         assert!(seq > self.last_submit, "submissions are counted upwards");
         assert!(self.by_number.insert(number, seq).is_none(), "a job number names one job at a time");
         let job = Job {
@@ -63,10 +50,13 @@ impl State {
         self.jobs.insert(seq, job);
     }
 
-    fn alter_job(&mut self, seq: SubmitSeq, spec: &Arc<JobSpec>, waits: (&[SubmitSeq], &[SubmitSeq])) {
+    pub(super) fn alter_job(&mut self, seq: SubmitSeq, spec: &Arc<JobSpec>, waits: (&[SubmitSeq], &[SubmitSeq])) {
         let (waits_for, array_waits_for) = (self.existing(waits.0), self.existing(waits.1));
         let mut job = self.jobs.remove(&seq).expect("an event names a job that is not finished");
-        assert!(job.spec.owner == spec.owner && job.spec.array == spec.array, "owner and tasks of a job stay as they are");
+        assert!(
+            job.spec.owner == spec.owner && job.spec.array == spec.array,
+            "owner and tasks of a job stay as they are"
+        );
         self.index.remove_job(&job);
         job.spec = spec.clone();
         job.version += 1;
@@ -76,7 +66,7 @@ impl State {
     }
 
     /// Where all untouched tasks are meant they stay one range; else those that are meant get a condition of their own.
-    fn change_holds(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
+    pub(super) fn change_holds(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
         let job = self.job_mut(seq);
         let meant = job.untouched.intersection(tasks);
         let holds = changed_holds(job.spec.holds, change);
@@ -94,7 +84,7 @@ impl State {
         job.tasks.extend(meant.iter().map(|task| (task, fresh.clone())));
     }
 
-    fn delete_tasks(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
+    pub(super) fn delete_tasks(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
         let job = self.job_mut(seq);
         let untouched = job.untouched.intersection(tasks);
         job.untouched.take_ranges(tasks);
@@ -107,7 +97,7 @@ impl State {
         untouched.iter().skip(skipped).chain(own).for_each(|task| job.remember(deleted(task)));
     }
 
-    fn clear_errors(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
+    pub(super) fn clear_errors(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
         let job = self.job_mut(seq);
         job.failed = false;
         for (task, state) in &mut job.tasks {
@@ -120,7 +110,7 @@ impl State {
     }
 
     /// Takes a job out, lets go what waited for it unless it failed, and remembers it for a while.
-    fn finish_job(&mut self, seq: SubmitSeq) {
+    pub(super) fn finish_job(&mut self, seq: SubmitSeq) {
         let job = self.jobs.remove(&seq).expect("an event names a job that is not finished");
         assert!(job.is_empty(), "a job is finished when its last task has left");
         self.index.remove_job(&job);

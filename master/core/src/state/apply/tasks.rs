@@ -2,7 +2,7 @@
 
 use super::super::State;
 use super::super::job::{FinishedTask, Job, Place, Placement};
-use crate::event::{Event, Then};
+use crate::event::Then;
 use proto::accounting::AccountingRecord;
 use proto::id::{PeName, TaskKey};
 use proto::job::Granted;
@@ -13,47 +13,21 @@ use proto::usage::Failed;
 const APPLICATION_ERROR: u32 = 100;
 
 impl State {
-    /// # Panics
-    /// If the event is about something else, or cannot be true.
-    pub(super) fn apply_to_task(&mut self, event: &Event) {
-        match event {
-            Event::TaskPlaced { key, granted, pe } => self.place_task(*key, granted, pe.as_ref()),
-            Event::TaskStarted { key, at } => {
-                let placement = self.placement_mut(*key);
-                assert!(placement.started.is_none(), "an attempt starts once");
-                placement.started = Some(*at);
-            }
-            Event::TaskEnded { key, record, then } => self.end_task(*key, record.as_deref(), then),
-            Event::TaskDeletionRequested { key } => self.placement_mut(*key).deleting = true,
-            Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
-            Event::TaskSuspended { key, suspended } => {
-                let placement = self.placement_mut(*key);
-                placement.suspended = *suspended;
-                placement.was_suspended |= *suspended;
-            }
-            Event::TaskThresholdSuspended { key, suspended } => {
-                let placement = self.placement_mut(*key);
-                placement.suspended_by_threshold = *suspended;
-                placement.was_suspended |= *suspended;
-            }
-            other => unreachable!("not an event of a task: {other:?}"),
-        }
-    }
-
     /// The attempt an event is about.
-    fn placement_mut(&mut self, key: TaskKey) -> &mut Placement {
+    pub(super) fn placement_mut(&mut self, key: TaskKey) -> &mut Placement {
         let task = self.job_mut(key.seq).tasks.get_mut(&key.task).expect("an event names a task that is on a host");
         let placement = task.place.placement_mut().expect("an event names a task that is on a host");
         assert_eq!(placement.key, key, "an event names the present attempt");
         placement
     }
 
-    fn place_task(&mut self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>) {
+    pub(super) fn place_task(&mut self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>) {
         assert!(key.cell == self.cell && !granted.is_empty(), "a task is placed in its cell on at least one slot");
         let now = self.now;
         let job = self.jobs.get_mut(&key.seq).expect("an event names a job that is not finished");
         let fresh = job.untouched.take(key.task);
-        let mut task = if fresh { job.fresh_task() } else { job.tasks.remove(&key.task).expect("a placed task exists") };
+        let mut task =
+            if fresh { job.fresh_task() } else { job.tasks.remove(&key.task).expect("a placed task exists") };
         assert_eq!(task.place, Place::Pending { error: None }, "only a pending task without error is placed");
         task.attempts += 1;
         assert_eq!(task.attempts, key.attempt, "attempts are counted");
@@ -77,7 +51,25 @@ impl State {
         job.tasks.insert(key.task, task);
     }
 
-    fn end_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, then: &Then) {
+    pub(super) fn start_task(&mut self, key: TaskKey, at: Wall) {
+        let placement = self.placement_mut(key);
+        assert!(placement.started.is_none(), "an attempt starts once");
+        placement.started = Some(at);
+    }
+
+    pub(super) fn suspend_task(&mut self, key: TaskKey, suspended: bool) {
+        let placement = self.placement_mut(key);
+        placement.suspended = suspended;
+        placement.was_suspended |= suspended;
+    }
+
+    pub(super) fn suspend_task_by_threshold(&mut self, key: TaskKey, suspended: bool) {
+        let placement = self.placement_mut(key);
+        placement.suspended_by_threshold = suspended;
+        placement.was_suspended |= suspended;
+    }
+
+    pub(super) fn end_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, then: &Then) {
         let placement = self.placement_mut(key).clone();
         assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
         self.index.remove_placement(&placement);
