@@ -16,7 +16,7 @@ mod pass;
 pub mod rank;
 pub mod reason;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::event::Record;
 use crate::observe::Observation;

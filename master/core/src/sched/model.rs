@@ -25,6 +25,10 @@ use std::sync::Arc;
 /// The least time between two looks at hosts whose load is adjusted for jobs that have just started.
 const COOLING_LOOK_MS: u64 = 5_000;
 
+/// How long a job is left alone after the core refused an order for it: model and core disagree about something that no event
+/// has told yet, and the same order would be refused again.
+const REFUSED_PAUSE_MS: u64 = 1_000;
+
 /// What the scheduler knows.
 ///
 /// Invariants: `queue` holds exactly the jobs that wait to be started now or run; `categories` those of the jobs in it, with how
@@ -41,6 +45,8 @@ pub struct Model {
     plans: BTreeMap<(SubmitSeq, TaskId), Vec<Granted>>,
     /// Jobs that were given up because they could not start at once.
     given_up: BTreeSet<SubmitSeq>,
+    /// Jobs for which an order was refused, with the end of their pause.
+    paused: BTreeMap<SubmitSeq, Tick>,
     category_of: BTreeMap<SubmitSeq, Arc<CategoryKey>>,
     /// Hosts on which jobs started a short while ago, with when that ends to matter.
     cooling: BTreeMap<HostName, Tick>,
@@ -48,14 +54,14 @@ pub struct Model {
     /// Jobs whose start time (`-a`) has not come.
     waiting: BTreeSet<(Wall, SubmitSeq)>,
     /// The latest time that is known.
-    wall: Wall,
+    time: Now,
 }
 
 impl Model {
     /// The model of a state, before anything is observed.
     pub fn new(state: State) -> Model {
         let mut model = Model {
-            wall: state.now.wall,
+            time: state.now,
             waiting: BTreeSet::new(),
             state,
             observations: Observations::default(),
@@ -66,6 +72,7 @@ impl Model {
             planned: Ledger::default(),
             plans: BTreeMap::new(),
             given_up: BTreeSet::new(),
+            paused: BTreeMap::new(),
             category_of: BTreeMap::new(),
             cooling: BTreeMap::new(),
             looked: Tick::default(),
@@ -86,7 +93,14 @@ impl Model {
 
     /// The priority numbers of a job: of its pending tasks, or of its running ones if it has no others.
     pub fn priority_of(&self, seq: SubmitSeq, now: Now) -> PriorityNumbers {
-        order_phase::numbers(&self.state, &self.queue, seq, now)
+        order_phase::numbers(&self.state, &self.queue, seq, self.queue.range(&self.state, now), now)
+    }
+
+    /// The priority numbers of every job: what [`Model::priority_of`] says, at less cost for all of them together.
+    pub fn priorities(&self, now: Now) -> BTreeMap<SubmitSeq, PriorityNumbers> {
+        let range = self.queue.range(&self.state, now);
+        let numbers = |seq: &SubmitSeq| (*seq, order_phase::numbers(&self.state, &self.queue, *seq, range, now));
+        self.state.jobs.keys().map(numbers).collect()
     }
 
     /// Folds a record in.
@@ -97,6 +111,7 @@ impl Model {
         let mut touched: Vec<SubmitSeq> = job.into_iter().flat_map(|seq| self.state.index.successors(seq)).collect();
         touched.extend(job);
         self.state.apply(record);
+        self.time = if record.now.tick > self.time.tick { record.now } else { self.time };
         self.observations.follow(record);
         for granted in &ended {
             self.changes.host(&granted.instance.host);
@@ -149,11 +164,12 @@ impl Model {
         }
     }
 
-    /// Takes a plan back that the core refused.
+    /// Takes a plan back that the core refused. The job is not looked at for a moment.
     pub fn refused(&mut self, order: &Order) {
         match order {
             Order::Start { seq, task, granted, .. } => {
                 self.unplan(*seq, *task);
+                self.paused.insert(*seq, self.time.tick.plus_ms(REFUSED_PAUSE_MS));
                 for granted in granted {
                     self.changes.host(&granted.instance.host);
                 }
@@ -169,9 +185,14 @@ impl Model {
 
     /// What time has changed by itself: start times that have come, load adjustments that have decayed.
     pub(super) fn pass_time(&mut self, now: Now) {
-        self.wall = self.wall.max(now.wall);
-        while let Some((at, seq)) = self.waiting.first().copied().filter(|(at, _)| *at <= self.wall) {
+        self.time = now;
+        while let Some((at, seq)) = self.waiting.first().copied().filter(|(at, _)| *at <= now.wall) {
             self.waiting.remove(&(at, seq));
+            self.refile(seq);
+        }
+        let over: Vec<SubmitSeq> = self.paused.iter().filter(|(_, end)| **end <= now.tick).map(|(seq, _)| *seq).collect();
+        for seq in over {
+            self.paused.remove(&seq);
             self.refile(seq);
         }
         if now.tick.since_ms(self.looked) < COOLING_LOOK_MS {
@@ -212,7 +233,8 @@ impl Model {
 
     /// Tasks of a job that may be started now and are not planned, at most so many, rising.
     pub(super) fn startable(&self, job: &Job, now: Now, most: usize) -> Vec<TaskId> {
-        if self.given_up.contains(&job.seq) || self.job_eligible(job, now).is_err() {
+        let apart = self.given_up.contains(&job.seq) || self.paused.contains_key(&job.seq);
+        if apart || self.job_eligible(job, now).is_err() {
             return Vec::new();
         }
         let free = eligible_tasks(&self.state, job).filter(|task| !self.plans.contains_key(&(job.seq, *task)));
@@ -285,7 +307,7 @@ impl Model {
         self.queue.take(seq);
         self.leave_category(seq);
         let Some(job) = self.state.jobs.get(&seq) else { return };
-        let now = Now { wall: self.wall.max(self.state.now.wall), ..self.state.now };
+        let now = self.time;
         if let Some(at) = job.spec.start_after.filter(|at| *at > now.wall) {
             self.waiting.insert((at, seq));
         }

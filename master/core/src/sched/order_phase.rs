@@ -182,10 +182,10 @@ fn normalised(urgency: i128, range: Range) -> i128 {
 }
 
 /// The numbers that `qstat -ext`, `-urg` and `-pri` show for a job. Of one that is held or waits only `npprior` counts.
-pub fn numbers(state: &State, queue: &Queue, seq: SubmitSeq, now: Now) -> PriorityNumbers {
+pub fn numbers(state: &State, queue: &Queue, seq: SubmitSeq, range: Option<Range>, now: Now) -> PriorityNumbers {
     let Some(job) = state.jobs.get(&seq) else { return PriorityNumbers::default() };
     let npprior = shown(posix_part(job.spec.priority));
-    let (Some(filed), Some(range)) = (queue.filed.get(&seq), queue.range(state, now)) else {
+    let (Some(filed), Some(range)) = (queue.filed.get(&seq), range) else {
         return PriorityNumbers { npprior, ..PriorityNumbers::default() };
     };
     let parts = parts(state, seq, filed.bucket.urgency, now);

@@ -1,1 +1,155 @@
-//! The numbers of SEMANTICS section 1.
+//! The numbers of SEMANTICS section 1, and of reference/09sched/09.
+
+use super::lab::Lab;
+use proto::id::SubmitSeq;
+use proto::wire::view::PriorityNumbers;
+
+fn lab(script: &str) -> Lab {
+    let mut lab = Lab::new();
+    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    lab
+}
+
+fn numbers(lab: &Lab, job: u64) -> PriorityNumbers {
+    lab.scheduler.model().priority_of(SubmitSeq(job), lab.now)
+}
+
+/// A number as `qstat` prints it.
+fn five(millionths: i64) -> String {
+    format!("{:.5}", millionths as f64 / 1e6)
+}
+
+#[test]
+fn jobs_that_are_alike_have_the_priority_of_an_untuned_cluster() {
+    let lab = lab("host a
+        queue all.q a slots=0
+        job 1
+        job 2");
+    for job in [1, 2] {
+        let numbers = numbers(&lab, job);
+        assert_eq!(five(numbers.prior), "0.55500");
+        assert_eq!((numbers.npprior, numbers.nurg, numbers.ntckts), (500_000, 500_000, 500_000));
+        assert_eq!(numbers.urg, 1_000_000_000);
+    }
+}
+
+#[test]
+fn the_example_of_waiting_licences_and_a_running_job() {
+    // A waits 100 s, B asks for 4 slots with a licence each and waits 10 s, R runs and was submitted 3600 s ago.
+    let mut lab = lab("complex license license INT <= YES YES 0 500
+        host a license=9
+        pe mpi 100 $fill_up
+        queue all.q a slots=1
+        conf weight_waiting_time 0.278
+        job 3
+        pass
+        wait 3500
+        job 4
+        wait 90
+        job 5 -pe mpi 4 -l license=1
+        wait 10");
+    lab.placed.clear();
+    for (job, urg, nurg, prior) in [
+        (4, 1_027_800_000, "0.00000", "0.50500"),
+        (5, 6_002_780_000, "1.00000", "0.60500"),
+        (3, 2_000_800_000, "0.19558", "0.52456"),
+    ] {
+        let numbers = numbers(&lab, job);
+        assert_eq!(numbers.urg, urg, "{job}");
+        assert_eq!(five(numbers.nurg), nurg, "{job}");
+        assert_eq!(five(numbers.prior), prior, "{job}");
+    }
+}
+
+#[test]
+fn posix_priorities_are_on_a_fixed_scale() {
+    let lab = lab("host a
+        queue all.q a slots=0
+        job 1 -p -1023
+        job 2 -p -100
+        job 3 -p 0
+        job 4 -p 100
+        job 5 -p 1024");
+    for (job, npprior) in [(1, "0.00049"), (2, "0.45117"), (3, "0.50000"), (4, "0.54883"), (5, "1.00000")] {
+        assert_eq!(five(numbers(&lab, job).npprior), npprior);
+    }
+    assert_eq!(five(numbers(&lab, 2).prior), "0.50617");
+}
+
+#[test]
+fn the_numbers_that_8_1_9_printed() {
+    // reference/09sched/09: weights 0.5, 0.5, 0 and a deadline 77 s and 3557 s away.
+    let lab = lab("complex lic lic INT <= YES YES 0 50
+        complex cj cj INT <= YES JOB 0 7
+        complex bv bv BOOL == YES NO 0 33
+        complex rs rs RESTRING == YES NO NONE 11
+        host a
+        pe smp 999 $pe_slots
+        pe mpi 999 $round_robin
+        queue all.q a slots=0
+        conf weight_urgency 0.5
+        conf weight_ticket 0.5
+        conf weight_priority 0
+        job 130
+        job 136 -l lic=2
+        job 137 -pe smp 4
+        job 138 -pe smp 4-8
+        job 139 -pe mpi 2-6 -l lic=3,cj=5
+        job 140 -l bv=TRUE,rs=abc
+        job 141 -dl 3557
+        job 142 -dl 77");
+    for (job, prior, nurg, urg) in [
+        (142, "0.75000", "1.00000", 47753),
+        (137, "0.28208", "0.06417", 4000),
+        (138, "0.28208", "0.06417", 4000),
+        (139, "0.26465", "0.02930", 2370),
+        (141, "0.26082", "0.02165", 2012),
+        (136, "0.25107", "0.00214", 1100),
+        (140, "0.25047", "0.00094", 1044),
+        (130, "0.25000", "0.00000", 1000),
+    ] {
+        let numbers = numbers(&lab, job);
+        assert_eq!((five(numbers.prior), five(numbers.nurg)), (prior.to_owned(), nurg.to_owned()), "{job}");
+        assert_eq!(numbers.urg / 1_000_000, urg, "{job}");
+    }
+}
+
+#[test]
+fn a_range_of_slots_counts_as_its_environment_says() {
+    // reference/09sched/09c: -pe 4-8.
+    for (urgency_slots, urg) in [("min", 4000), ("max", 8000), ("avg", 6000), ("5", 5000)] {
+        let lab = lab(&format!(
+            "host a
+             pe mpi 999 $fill_up urgency_slots={urgency_slots}
+             queue all.q a slots=0
+             job 1 -pe mpi 4-8"
+        ));
+        assert_eq!(numbers(&lab, 1).urg, urg * 1_000_000, "{urgency_slots}");
+    }
+}
+
+#[test]
+fn a_job_that_may_not_start_has_only_its_posix_priority() {
+    let lab = lab("host a
+        queue all.q a slots=0
+        job 1 -h -p -100
+        job 2");
+    let held = numbers(&lab, 1);
+    assert_eq!(held, PriorityNumbers { npprior: 451_172, ..PriorityNumbers::default() });
+}
+
+#[test]
+fn more_urgent_jobs_and_higher_priorities_start_first() {
+    super::check(
+        "host a
+         pe smp 100 $pe_slots
+         queue all.q a slots=4
+         job 1 -p -10
+         job 2
+         job 3 -pe smp 2
+         pass
+         = 3 all.q@a:2
+         = 2 all.q@a
+         = 1 all.q@a",
+    );
+}
