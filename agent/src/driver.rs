@@ -1,0 +1,248 @@
+//! Owns the core in one task: everything that happens becomes an input, and the effects are handed to whom they concern.
+//!
+//! A message for the master goes into the outbox of the present connection. There is no other place for it: what must not be
+//! lost is in the core, and the next hello repeats it. An outbox that is full, or a master that is rejected, ends the connection
+//! by dropping the outbox.
+
+use crate::clock;
+use crate::launcher_link::{Attached, LauncherQueue, ToLauncher};
+use agent_core::core::{Core, Effect, Input, Now};
+use proto::id::{Epoch, HostName, TaskKey};
+use proto::launch::Notice;
+use proto::usage::Usage;
+use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, MasterMessage, MasterWelcome, PROTOCOL_VERSION};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+
+/// Inputs that wait for the core; whoever brings more waits.
+pub const INPUT_QUEUE: usize = 1024;
+
+/// Messages that wait for the master on one connection; more end it, and the next hello says everything.
+const OUTBOX: usize = 4096;
+
+/// What happens to an agent.
+#[derive(Debug)]
+pub enum DriverInput {
+    /// A connection to the master is there: what is the hello, and where do messages for it come from?
+    Open(oneshot::Sender<Opening>),
+    /// The master answered the hello.
+    Welcome(Box<MasterWelcome>),
+    /// A message of the master.
+    Master(Box<MasterMessage>),
+    /// The connection to the master ended.
+    MasterLost,
+    /// The launcher is connected.
+    LauncherConnected,
+    /// The launcher is gone.
+    LauncherLost,
+    /// The launcher says something about tasks.
+    Launcher(Box<Notice>),
+    /// Something for the master that may be lost.
+    Soft(Box<AgentMessage>),
+}
+
+/// What a new connection begins with. Messages that come into being after the hello was made are in the outbox.
+#[derive(Debug)]
+pub struct Opening {
+    /// The hello.
+    pub hello: AgentHello,
+    /// What to send after the welcome. Its end means: disconnect.
+    pub outbox: mpsc::Receiver<AgentMessage>,
+}
+
+/// Whom effects concern.
+pub struct Ports {
+    /// The launcher, real or pretended.
+    pub launcher: LauncherQueue,
+    /// The configuration in force.
+    pub config: watch::Sender<AgentConfig>,
+    /// Woken for a full load report.
+    pub report_now: Arc<Notify>,
+    /// True once the tasks of this host are known.
+    pub ready: watch::Sender<bool>,
+    /// True once the master wants the agent to end.
+    pub stop: watch::Sender<bool>,
+    /// Where the highest epoch that was obeyed is kept; none for simulated hosts.
+    pub epoch_file: Option<PathBuf>,
+}
+
+/// The core and what it works through.
+pub struct Driver {
+    core: Core,
+    host: HostName,
+    instance: u128,
+    boot_id: String,
+    ports: Ports,
+    outbox: Option<mpsc::Sender<AgentMessage>>,
+    usage: BTreeMap<TaskKey, Usage>,
+    usage_interval: Duration,
+    usage_due: Instant,
+}
+
+impl Driver {
+    /// A driver of `core` on `host`; `instance` is drawn at random at each start.
+    pub fn new(core: Core, host: HostName, instance: u128, ports: Ports) -> Self {
+        Self {
+            core,
+            host,
+            instance,
+            boot_id: clock::boot_id(),
+            ports,
+            outbox: None,
+            usage: BTreeMap::new(),
+            usage_interval: Duration::ZERO,
+            usage_due: Instant::now(),
+        }
+    }
+
+    /// Works until nobody is left who brings inputs, or the master ends the agent.
+    pub async fn run(mut self, mut inputs: mpsc::Receiver<DriverInput>) {
+        loop {
+            let input = tokio::select! {
+                input = inputs.recv() => input,
+                () = sleep_until(self.usage_due), if !self.usage.is_empty() => {
+                    self.send_usage();
+                    continue;
+                }
+            };
+            let Some(input) = input else { return };
+            if self.take(input).is_break() {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, input: DriverInput) -> ControlFlow<()> {
+        let input = match input {
+            DriverInput::Open(reply) => {
+                // A link that is gone by now opens anew.
+                let _ = reply.send(self.open());
+                return ControlFlow::Continue(());
+            }
+            DriverInput::Soft(message) => {
+                self.send_soft(*message);
+                return ControlFlow::Continue(());
+            }
+            DriverInput::MasterLost => {
+                self.outbox = None;
+                Input::MasterLost
+            }
+            DriverInput::Welcome(welcome) => Input::Welcome(welcome),
+            DriverInput::Master(message) => Input::Master(message),
+            DriverInput::LauncherConnected => Input::LauncherConnected,
+            DriverInput::LauncherLost => Input::LauncherLost,
+            DriverInput::Launcher(notice) => Input::Launcher(notice),
+        };
+        let epoch = self.core.epoch();
+        let boot_id = std::mem::take(&mut self.boot_id);
+        let effects = self.core.handle(input, &Now { boot_ms: clock::boot_ms(), boot_id: &boot_id });
+        self.boot_id = boot_id;
+        if self.core.epoch() != epoch {
+            self.keep_epoch();
+        }
+        effects.into_iter().try_for_each(|effect| self.perform(effect))
+    }
+
+    fn open(&mut self) -> Opening {
+        let (sender, outbox) = mpsc::channel(OUTBOX);
+        self.outbox = Some(sender);
+        let now = Now { boot_ms: clock::boot_ms(), boot_id: &self.boot_id };
+        let hello = AgentHello {
+            version: PROTOCOL_VERSION,
+            software: env!("CARGO_PKG_VERSION").to_owned(),
+            host: self.host.clone(),
+            instance: self.instance,
+            epoch: self.core.epoch(),
+            tasks: self.core.reports(&now),
+            wall_ms: clock::wall().0,
+        };
+        Opening { hello, outbox }
+    }
+
+    fn perform(&mut self, effect: Effect) -> ControlFlow<()> {
+        match effect {
+            Effect::Send(message) => match *message {
+                AgentMessage::Usage(usage) => self.collect_usage(usage),
+                AgentMessage::Task(_) | AgentMessage::Sensors(_) | AgentMessage::Refused(_) => self.send(*message),
+            },
+            Effect::Launcher { request, script } => {
+                let attached = script.map_or(Attached::Nothing, Attached::Script);
+                self.ports.launcher.push(ToLauncher { request: *request, attached });
+            }
+            Effect::Configure(config) => {
+                self.usage_interval = Duration::from_millis(config.usage_interval_ms);
+                self.ports.config.send_replace(config);
+            }
+            Effect::ReportNow => self.ports.report_now.notify_one(),
+            Effect::Ready => drop(self.ports.ready.send_replace(true)),
+            Effect::Reject(refusal) => {
+                tracing::error!("the master is rejected: {refusal}");
+                self.outbox = None;
+            }
+            Effect::Stop => {
+                tracing::info!("the master ends this agent");
+                self.ports.stop.send_replace(true);
+                return ControlFlow::Break(());
+            }
+            Effect::Warn(diagnostic) => tracing::warn!("{diagnostic}"),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn send(&mut self, message: AgentMessage) {
+        if let Some(Err(mpsc::error::TrySendError::Full(_))) = self.outbox.as_ref().map(|box_| box_.try_send(message)) {
+            tracing::warn!("the master does not take {OUTBOX} messages: connecting anew");
+            self.outbox = None;
+        }
+    }
+
+    /// A message that may be lost leaves the room to those that may not.
+    fn send_soft(&mut self, message: AgentMessage) {
+        if let Some(outbox) = self.outbox.as_ref().filter(|outbox| outbox.capacity() > OUTBOX / 2) {
+            // Full or closed: the next one replaces it.
+            let _ = outbox.try_send(message);
+        }
+    }
+
+    /// Of each task the latest use counts.
+    fn collect_usage(&mut self, usage: Vec<(TaskKey, Usage)>) {
+        if self.usage_interval.is_zero() || self.outbox.is_none() {
+            return;
+        }
+        if self.usage.is_empty() {
+            self.usage_due = self.usage_due.max(Instant::now());
+        }
+        self.usage.extend(usage);
+    }
+
+    fn send_usage(&mut self) {
+        self.usage_due = Instant::now() + self.usage_interval;
+        let usage = std::mem::take(&mut self.usage).into_iter().collect();
+        self.send_soft(AgentMessage::Usage(usage));
+    }
+
+    fn keep_epoch(&self) {
+        let Some(path) = &self.ports.epoch_file else { return };
+        // An epoch that could not be kept is learned again from the next welcome.
+        if let Err(error) = write_epoch(path, self.core.epoch()) {
+            tracing::error!("cannot write {}: {error}", path.display());
+        }
+    }
+}
+
+fn write_epoch(path: &PathBuf, epoch: Epoch) -> std::io::Result<()> {
+    let draft = path.with_extension("new");
+    std::fs::write(&draft, format!("{}\n", epoch.0))?;
+    std::fs::File::open(&draft)?.sync_all()?;
+    std::fs::rename(draft, path)
+}
+
+/// The highest epoch that an earlier life of this agent has obeyed; 0 if there was none.
+pub fn read_epoch(path: &std::path::Path) -> Epoch {
+    Epoch(std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0))
+}

@@ -1,0 +1,249 @@
+//! The Unix socket to the launcher: requests out with their descriptors, notices in. It connects again when the launcher dies.
+//!
+//! While there is no launcher, requests are dropped: after its list the core asks again for what it still wants, and a sensor is
+//! told that it was not started.
+
+mod socket;
+
+use crate::driver::DriverInput;
+use crate::layout::Layout;
+use proto::launch::{FRAME_PREFIX_BYTES, Notice, Request, frame, unframe};
+use socket::send_message;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::sleep;
+
+/// Requests that wait for the launcher; more end the connection, and the core asks again after the next list.
+const REQUEST_QUEUE: usize = 4096;
+
+/// The pause before the first and between later attempts to reach the launcher. Both are short: the socket is on this machine.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Bytes that one read asks for.
+const READ_BYTES: usize = 64 << 10;
+
+/// A request with the descriptors that belong to it.
+#[derive(Debug)]
+pub struct ToLauncher {
+    /// The request.
+    pub request: Request,
+    /// What goes along.
+    pub attached: Attached,
+}
+
+/// What goes along with a request.
+#[derive(Debug)]
+pub enum Attached {
+    /// Nothing.
+    Nothing,
+    /// The script of a job, which is passed as a sealed memory file.
+    Script(Arc<[u8]>),
+    /// Standard input, output and error of a sensor.
+    Streams([OwnedFd; 3]),
+}
+
+/// Where requests for the launcher go.
+#[derive(Clone, Debug)]
+pub struct LauncherQueue {
+    requests: mpsc::Sender<ToLauncher>,
+    /// Woken to give up a launcher that does not read.
+    reset: Arc<Notify>,
+}
+
+/// The other end of a [`LauncherQueue`].
+#[derive(Debug)]
+pub struct LauncherRequests {
+    /// In the order in which they were made.
+    pub requests: mpsc::Receiver<ToLauncher>,
+    reset: Arc<Notify>,
+}
+
+/// A queue of requests.
+pub fn queue() -> (LauncherQueue, LauncherRequests) {
+    let (sender, requests) = mpsc::channel(REQUEST_QUEUE);
+    let reset = Arc::new(Notify::new());
+    (LauncherQueue { requests: sender, reset: reset.clone() }, LauncherRequests { requests, reset })
+}
+
+impl LauncherQueue {
+    /// Adds a request, never waiting.
+    pub fn push(&self, request: ToLauncher) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.requests.try_send(request) {
+            self.reset.notify_one();
+        }
+    }
+}
+
+/// What the sensors have to know of the launcher.
+#[derive(Debug)]
+pub enum SensorNotice {
+    /// A sensor runs.
+    Started {
+        /// The sensor.
+        id: u64,
+        /// Its process.
+        pid: i32,
+    },
+    /// A sensor's process ended.
+    Ended {
+        /// The sensor.
+        id: u64,
+        /// Its process.
+        pid: i32,
+        /// Its exit code, or 128 + signal.
+        status: i32,
+    },
+    /// A sensor was not started.
+    Refused {
+        /// The sensor.
+        id: u64,
+        /// Why.
+        text: String,
+    },
+    /// The launcher is gone, and its sensors with it.
+    Lost,
+}
+
+/// The link and whom it talks to.
+pub struct LauncherLink {
+    /// The state directory.
+    pub layout: Layout,
+    /// What to send.
+    pub queue: LauncherRequests,
+    /// What concerns tasks.
+    pub driver: mpsc::Sender<DriverInput>,
+    /// What concerns sensors.
+    pub sensors: mpsc::Sender<SensorNotice>,
+}
+
+impl LauncherLink {
+    /// Works until nobody makes requests or nobody listens any more.
+    pub async fn run(mut self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.connect().await {
+                Ok(stream) => {
+                    pause = FIRST_PAUSE;
+                    let Some(end) = self.converse(&stream).await else { return };
+                    tracing::warn!("the launcher is gone: {end}");
+                }
+                Err(error) if pause == LAST_PAUSE => tracing::debug!("no launcher yet: {error}"),
+                Err(error) => {
+                    pause = (pause * 2).min(LAST_PAUSE);
+                    if pause == LAST_PAUSE {
+                        let path = self.layout.run("launcher.sock");
+                        tracing::warn!("no launcher answers at {}: {error}; trying on", path.display());
+                    }
+                }
+            }
+            if !self.wait(pause).await {
+                return;
+            }
+        }
+    }
+
+    async fn connect(&self) -> io::Result<UnixStream> {
+        let path = self.layout.socket("launcher.sock")?;
+        UnixStream::connect(&path).await
+    }
+
+    /// Drops requests for a while; false once nobody makes any.
+    async fn wait(&mut self, pause: Duration) -> bool {
+        let wake = sleep(pause);
+        tokio::pin!(wake);
+        loop {
+            let request = tokio::select! {
+                () = &mut wake => return true,
+                request = self.queue.requests.recv() => request,
+            };
+            let Some(ToLauncher { request, attached: _ }) = request else { return false };
+            if let Request::StartSensor(spec) = request {
+                let text = "the launcher is not running".to_owned();
+                if self.sensors.send(SensorNotice::Refused { id: spec.id, text }).await.is_err() {
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// One connection; none once there is nothing more to do for anybody.
+    async fn converse(&mut self, stream: &UnixStream) -> Option<String> {
+        self.driver.send(DriverInput::LauncherConnected).await.ok()?;
+        let Self { queue, driver, sensors, layout: _ } = self;
+        let end = tokio::select! {
+            end = write(stream, &mut queue.requests) => end?,
+            end = read(stream, driver, sensors) => end?,
+            () = queue.reset.notified() => format!("it does not take {REQUEST_QUEUE} requests"),
+        };
+        self.sensors.send(SensorNotice::Lost).await.ok()?;
+        self.driver.send(DriverInput::LauncherLost).await.ok()?;
+        Some(end)
+    }
+}
+
+async fn write(stream: &UnixStream, requests: &mut mpsc::Receiver<ToLauncher>) -> Option<String> {
+    loop {
+        let ToLauncher { request, attached } = requests.recv().await?;
+        if let Err(error) = send_message(stream, &frame(&request), attached).await {
+            return Some(error.to_string());
+        }
+    }
+}
+
+async fn read(
+    stream: &UnixStream,
+    driver: &mpsc::Sender<DriverInput>,
+    sensors: &mpsc::Sender<SensorNotice>,
+) -> Option<String> {
+    let mut buffer = Vec::with_capacity(FRAME_PREFIX_BYTES);
+    loop {
+        match unframe::<Notice>(&buffer) {
+            Ok(Some((notice, taken))) => {
+                buffer.drain(..taken);
+                deliver(notice, driver, sensors).await?;
+            }
+            Ok(None) => match fill(stream, &mut buffer).await {
+                Ok(0) => return Some("it closed the connection".to_owned()),
+                Ok(_) => {}
+                Err(error) => return Some(error.to_string()),
+            },
+            Err(error) => return Some(error.to_string()),
+        }
+    }
+}
+
+async fn fill(stream: &UnixStream, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    loop {
+        stream.readable().await?;
+        buffer.reserve(READ_BYTES);
+        match stream.try_read_buf(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            result => return result,
+        }
+    }
+}
+
+async fn deliver(
+    notice: Notice,
+    driver: &mpsc::Sender<DriverInput>,
+    sensors: &mpsc::Sender<SensorNotice>,
+) -> Option<()> {
+    let for_sensor = match notice {
+        Notice::SensorStarted { id, pid } => SensorNotice::Started { id, pid },
+        Notice::SensorEnded { id, pid, status } => SensorNotice::Ended { id, pid, status },
+        Notice::Refused { sensor: Some(id), key: _, text } => SensorNotice::Refused { id, text },
+        notice @ (Notice::Accepted { .. }
+        | Notice::Refused { sensor: None, .. }
+        | Notice::Executed { .. }
+        | Notice::Usage { .. }
+        | Notice::Ended(_)
+        | Notice::Tasks(_)
+        | Notice::Forgotten { .. }) => return driver.send(DriverInput::Launcher(Box::new(notice))).await.ok(),
+    };
+    sensors.send(for_sensor).await.ok()
+}

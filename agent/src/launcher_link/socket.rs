@@ -1,0 +1,45 @@
+//! Sending a message with descriptors on a Unix stream socket (unix(7), SCM_RIGHTS), and sealed memory files.
+
+use super::Attached;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+/// Sends a whole message; the descriptors ride with its first byte.
+pub(super) async fn send_message(stream: &UnixStream, bytes: &[u8], attached: Attached) -> io::Result<()> {
+    let descriptors: Vec<OwnedFd> = match attached {
+        Attached::Nothing => Vec::new(),
+        Attached::Script(content) => vec![sealed(&content)?],
+        Attached::Streams(streams) => streams.into(),
+    };
+    let raw: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
+    let mut sent = 0;
+    while sent < bytes.len() {
+        let rights = if sent == 0 { raw.as_slice() } else { &[] };
+        let send = || send_part(stream.as_raw_fd(), &bytes[sent..], rights);
+        sent += stream.async_io(Interest::WRITABLE, send).await?;
+    }
+    Ok(())
+}
+
+fn send_part(socket: RawFd, bytes: &[u8], rights: &[RawFd]) -> io::Result<usize> {
+    let rights = [ControlMessage::ScmRights(rights)];
+    let control: &[ControlMessage<'_>] =
+        if matches!(&rights[0], ControlMessage::ScmRights([])) { &[] } else { &rights };
+    let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+    Ok(sendmsg::<()>(socket, &[IoSlice::new(bytes)], control, flags, None)?)
+}
+
+/// A memory file that nobody can change any more: the launcher runs what the agent checked.
+fn sealed(content: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create("script", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?);
+    file.write_all(content)?;
+    let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_SEAL;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
+    Ok(file.into())
+}

@@ -1,0 +1,187 @@
+//! Load reports: full after each connection and when the master asks, then only what changed, with withdrawn values named.
+
+mod ledger;
+
+use crate::driver::DriverInput;
+use crate::link::Online;
+use crate::sensors::SensorAnswers;
+use ::sensors::collector::{self, Collector, Values};
+use ::sensors::memory::MemFree;
+use ::sensors::report::merge;
+use ledger::Ledger;
+use proto::id::HostName;
+use proto::load::SensorStatus;
+use proto::wire::agent::{AgentConfig, AgentMessage};
+use proto::wire::frame::Kind;
+use quic::{Connection, StreamError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+/// The interval where the master names none: the default of `load_report_time`.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(40);
+
+/// Where a host's own values come from.
+pub enum Source {
+    /// This machine, asked for each report.
+    Machine(MachineValues),
+    /// Values that many simulated hosts share.
+    Shared(watch::Receiver<Arc<Values>>),
+}
+
+/// Values of this machine.
+#[derive(Default)]
+pub struct MachineValues {
+    collector: Option<(MemFree, Collector)>,
+    /// Sources that have failed, so that each failure is logged once.
+    failed: BTreeSet<&'static str>,
+}
+
+/// Reports the load of one host.
+pub struct Reporter {
+    /// The host.
+    pub host: HostName,
+    /// Its own values.
+    pub source: Source,
+    /// Its load sensors; none for simulated hosts.
+    pub sensors: Option<SensorAnswers>,
+    /// The connection to report on.
+    pub online: Online,
+    /// The interval, and how memory is counted.
+    pub config: watch::Receiver<AgentConfig>,
+    /// Woken when the master wants a full report.
+    pub report_now: Arc<Notify>,
+    /// Takes the health of sensors to the master.
+    pub driver: mpsc::Sender<DriverInput>,
+}
+
+/// Why the next report is due.
+enum Due {
+    Interval,
+    Asked,
+    NewConnection,
+    Never,
+}
+
+impl Reporter {
+    /// Reports until the link or the driver is gone.
+    pub async fn run(mut self) {
+        loop {
+            let connection = match self.online.wait_for(Option::is_some).await {
+                Ok(online) => online.clone(),
+                Err(_) => return,
+            };
+            let Some(connection) = connection else { continue };
+            if self.serve(&connection).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Reports on one connection; an error once there is nobody to report for.
+    async fn serve(&mut self, connection: &Connection) -> Result<(), ()> {
+        let mut ledger = Ledger::new(self.host.clone());
+        loop {
+            let begin = Instant::now();
+            if let Err(error) = self.report(connection, &mut ledger).await {
+                tracing::debug!("a load report was not sent: {error}");
+                return self.online.changed().await.map_err(drop);
+            }
+            match self.until_due(begin).await {
+                Due::Interval => {}
+                Due::Asked => ledger = ledger.for_full_report(),
+                Due::NewConnection => return Ok(()),
+                Due::Never => return Err(()),
+            }
+        }
+    }
+
+    /// Waits for the next report after one that was begun at `last`; a changed interval counts at once.
+    async fn until_due(&mut self, last: Instant) -> Due {
+        loop {
+            let next = last + interval(&self.config.borrow_and_update());
+            let changed = tokio::select! {
+                () = sleep_until(next) => return Due::Interval,
+                () = self.report_now.notified() => return Due::Asked,
+                changed = self.online.changed() => {
+                    return if changed.is_ok() { Due::NewConnection } else { Due::Never };
+                }
+                changed = self.config.changed() => changed,
+            };
+            if changed.is_err() {
+                return Due::Never;
+            }
+        }
+    }
+
+    async fn report(&mut self, connection: &Connection, ledger: &mut Ledger) -> Result<(), StreamError> {
+        let answers = match &self.sensors {
+            Some(sensors) => sensors.ask().await,
+            None => Vec::new(),
+        };
+        let sampled = Instant::now();
+        let own = self.own_values().await;
+        let blocks = answers.iter().filter_map(|answer| answer.values.as_ref());
+        let all = merge(&own, blocks.map(|block| block.values()));
+        let mut report = ledger.next(&all);
+        report.sampled_ago_ms = u64::try_from(sampled.elapsed().as_millis()).unwrap_or(u64::MAX);
+        connection.send_report(Kind::Load, report.sequence, &report).await?;
+        ledger.sent();
+        self.tell_health(answers.into_iter().map(|answer| answer.status).collect()).await;
+        Ok(())
+    }
+
+    async fn own_values(&mut self) -> Arc<Values> {
+        let mem_free = match self.config.borrow().mem_free_classic {
+            true => MemFree::Classic,
+            false => MemFree::Available,
+        };
+        match &mut self.source {
+            Source::Machine(machine) => Arc::new(machine.sample(mem_free).await),
+            Source::Shared(values) => values.borrow().clone(),
+        }
+    }
+
+    async fn tell_health(&mut self, statuses: Vec<SensorStatus>) {
+        if self.sensors.is_some() {
+            // The driver is gone only when the agent ends.
+            let _ = self.driver.send(DriverInput::Soft(Box::new(AgentMessage::Sensors(statuses)))).await;
+        }
+    }
+}
+
+impl MachineValues {
+    /// Asks the sources, which may take a moment, outside the tasks of the runtime.
+    pub async fn sample(&mut self, mem_free: MemFree) -> Values {
+        let collector = match self.collector.take() {
+            Some((kind, collector)) if kind == mem_free => collector,
+            Some(_) | None => Collector::new(collector::Settings { mem_free, ..collector::Settings::default() }),
+        };
+        let asked = tokio::task::spawn_blocking(move || {
+            let mut collector = collector;
+            let sample = collector.sample();
+            (collector, sample)
+        });
+        let Ok((collector, sample)) = asked.await else {
+            tracing::error!("the collector of load values failed");
+            return Values::new();
+        };
+        self.collector = Some((mem_free, collector));
+        for (source, error) in sample.failures() {
+            if self.failed.insert(source) {
+                tracing::warn!("load values of {source}: {error}");
+            }
+        }
+        sample.values
+    }
+}
+
+/// The interval between two reports.
+fn interval(config: &AgentConfig) -> Duration {
+    match config.report_interval_ms {
+        0 => DEFAULT_INTERVAL,
+        ms => Duration::from_millis(ms),
+    }
+}

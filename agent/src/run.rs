@@ -1,0 +1,209 @@
+//! `gridwright-agent run`: the agent of this host. Puts the parts together and takes them apart.
+
+use crate::config::{self, Config};
+use crate::driver::{Driver, INPUT_QUEUE, Ports, read_epoch};
+use crate::launcher_link::{self, LauncherLink, LauncherQueue, SensorNotice};
+use crate::layout::{CELL_NAME, DaemonLock, Layout};
+use crate::link::Link;
+use crate::reports::{MachineValues, Reporter, Source};
+use crate::sensors::{SensorSite, Sensors};
+use crate::{Failure, identity, notify, sensors, users};
+use agent_core::core::Core;
+use agent_core::site::Site;
+use proto::wire::agent::AgentConfig;
+use quic::Client;
+use std::future::Future;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
+
+/// The account that load sensors run under where nothing says otherwise.
+const SENSOR_USER: &str = "gridwright-sensor";
+
+/// News of sensors that wait for their tasks.
+const SENSOR_NOTICES: usize = 256;
+
+/// How the agent is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The state directory.
+    pub dir: PathBuf,
+    /// Under whom load sensors run: `NAME` or `UID:GID`.
+    pub sensor_user: Option<String>,
+}
+
+/// Runs the agent until a signal or the master ends it.
+///
+/// # Errors
+/// What keeps it from starting.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let layout = Layout::new(&options.dir).map_err(Failure::new)?;
+    let _lock = DaemonLock::take(&layout, "agent").map_err(Failure::new)?;
+    let config = config::read(&layout.etc("agent.toml")).map_err(Failure::new)?;
+    let credentials = identity::read(&layout).map_err(Failure::new)?;
+    let client = Client::new(&credentials).map_err(Failure::new)?;
+    let host = credentials.identity().host.clone();
+    if host != config.host {
+        tracing::warn!("etc/agent.toml names this host {}, its certificate {host}, which counts", config.host);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
+    let agent = Agent { layout, config: Config { host, ..config }, client, options: options.clone() };
+    let outcome = runtime.block_on(agent.run());
+    // A name service or file system that hangs must not keep the agent from ending.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// What the parts are made of.
+struct Agent {
+    layout: Layout,
+    config: Config,
+    client: Client,
+    options: Options,
+}
+
+/// The channels between the parts.
+struct Wires {
+    driver: mpsc::Sender<crate::driver::DriverInput>,
+    launcher: LauncherQueue,
+    config: watch::Receiver<AgentConfig>,
+    report_now: Arc<Notify>,
+    online: watch::Sender<Option<quic::Connection>>,
+    ready: watch::Receiver<bool>,
+    stop: watch::Sender<bool>,
+    hurry: Arc<Notify>,
+}
+
+impl Agent {
+    async fn run(self) -> Result<(), Failure> {
+        let listener = self.listen().map_err(Failure::new)?;
+        let (inputs, driver_inputs) = mpsc::channel(INPUT_QUEUE);
+        let (launcher, launcher_requests) = launcher_link::queue();
+        let (config_sender, config) = watch::channel(AgentConfig::default());
+        let (ready_sender, ready) = watch::channel(false);
+        let wires = Wires {
+            driver: inputs,
+            launcher,
+            config,
+            report_now: Arc::default(),
+            online: watch::channel(None).0,
+            ready,
+            stop: watch::channel(false).0,
+            hurry: Arc::default(),
+        };
+        let ports = Ports {
+            launcher: wires.launcher.clone(),
+            config: config_sender,
+            report_now: wires.report_now.clone(),
+            ready: ready_sender,
+            stop: wires.stop.clone(),
+            epoch_file: Some(self.layout.agent("epoch")),
+        };
+        let epoch = read_epoch(&self.layout.agent("epoch"));
+        let driver = Driver::new(Core::new(self.site(), epoch), self.config.host.clone(), crate::random(), ports);
+        tokio::spawn(driver.run(driver_inputs));
+        let (notices, sensor_notices) = mpsc::channel(SENSOR_NOTICES);
+        let (layout, driver) = (self.layout.clone(), wires.driver.clone());
+        tokio::spawn(LauncherLink { layout, queue: launcher_requests, driver, sensors: notices }.run());
+        tokio::spawn(users::serve(listener, wires.online.subscribe(), wires.hurry.clone()));
+        notify::tell_manager("READY=1");
+        tracing::info!("agent {} of {} starts", env!("CARGO_PKG_VERSION"), self.config.host);
+        let last_words = self.work(&wires, sensor_notices);
+        tokio::select! {
+            () = last_words => {}
+            () = end_on_signal(wires.stop.clone()) => {}
+        }
+        // The socket of users is in the way of nothing; the next agent makes it anew.
+        let _ = std::fs::remove_file(self.layout.run("agent.sock"));
+        Ok(())
+    }
+
+    /// The parts that end in order when the agent ends: sensors leave, the master hears of it.
+    fn work(&self, wires: &Wires, notices: mpsc::Receiver<SensorNotice>) -> impl Future<Output = ()> + use<> {
+        let (sensors, answers, asks) = Sensors::new(self.sensor_site(), wires.launcher.clone());
+        let reporter = Reporter {
+            host: self.config.host.clone(),
+            source: Source::Machine(MachineValues::default()),
+            sensors: Some(answers),
+            online: wires.online.subscribe(),
+            config: wires.config.clone(),
+            report_now: wires.report_now.clone(),
+            driver: wires.driver.clone(),
+        };
+        let link = Link {
+            host: self.config.host.clone(),
+            master: self.config.master.clone(),
+            client: self.client.clone(),
+            layout: Some(self.layout.clone()),
+            driver: wires.driver.clone(),
+            online: wires.online.clone(),
+            ready: wires.ready.clone(),
+            stop: wires.stop.subscribe(),
+            hurry: wires.hurry.clone(),
+            handshakes: Arc::new(Semaphore::new(1)),
+        };
+        let sensors = sensors.run(wires.config.clone(), notices, asks, wires.stop.subscribe());
+        tokio::spawn(reporter.run());
+        let (link, sensors) = (tokio::spawn(link.run()), tokio::spawn(sensors));
+        async move {
+            // A part that panicked has logged why; the others end as they should.
+            let _ = tokio::join!(link, sensors);
+        }
+    }
+
+    fn listen(&self) -> std::io::Result<UnixListener> {
+        let path = self.layout.socket("agent.sock")?;
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        // Who a client is, the kernel says; everybody may ask.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
+        Ok(listener)
+    }
+
+    fn site(&self) -> Site {
+        Site {
+            host: self.config.host.clone(),
+            root: self.layout.root(),
+            cell_name: CELL_NAME.to_owned(),
+            arch: ::sensors::collector::arch().to_owned(),
+            processors: crate::processors(),
+            time_zone: std::env::var("TZ").ok().filter(|zone| !zone.is_empty()),
+            cgroup_parent: self.config.cgroup_parent.clone(),
+        }
+    }
+
+    fn sensor_site(&self) -> SensorSite {
+        let Config { host, sensor_user, sensors, .. } = &self.config;
+        let user = self.options.sensor_user.clone().or_else(|| sensor_user.clone());
+        SensorSite {
+            names: sensors::self_names(host),
+            environment: sensors::environment(&self.layout.root(), host),
+            user: user.unwrap_or_else(|| SENSOR_USER.to_owned()),
+            settings: sensors.clone(),
+        }
+    }
+}
+
+/// Ends the agent at SIGTERM or SIGINT; a second signal ends it at once.
+pub async fn end_on_signal(stop: watch::Sender<bool>) {
+    let streams = signal(SignalKind::terminate()).and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
+    let Ok((mut term, mut int)) = streams else {
+        tracing::error!("signals cannot be received; SIGKILL ends the agent, and nothing is lost by it");
+        return std::future::pending().await;
+    };
+    for _ in 0..2 {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        tracing::info!("the agent ends; jobs go on");
+        notify::tell_manager("STOPPING=1");
+        stop.send_replace(true);
+    }
+}
