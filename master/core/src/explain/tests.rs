@@ -1,1 +1,62 @@
-//! Tests of the words.
+//! What `gridwright explain` says.
+
+use super::explain;
+use crate::sched::tests::lab::Lab;
+use proto::id::SubmitSeq;
+use proto::wire::view::Explanation;
+
+fn explained(script: &str, job: u64) -> Explanation {
+    let mut lab = Lab::new();
+    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    explain(lab.state(), lab.scheduler.model().observations(), &lab.findings, SubmitSeq(job), lab.now)
+}
+
+#[test]
+fn the_nearest_miss_comes_first_with_its_numbers() {
+    let explanation = explained(
+        "complex mem mem MEMORY <= YES YES 0 0
+         host a mem=8G
+         host b mem=16G
+         host c
+         queue all.q a,b,c slots=4
+         job 1 -l mem=10G
+         pass
+         job 2 -l mem=9G
+         pass
+         wait 3",
+        2,
+    );
+    let first = &explanation.reasons[0];
+    assert_eq!(first.text, "(-l mem=9G) cannot run at host \"a\" because it offers only hc:mem=8.000G");
+    assert_eq!((first.level.as_str(), first.count), ("host", 2));
+    assert_eq!(first.examples, ["a", "b"]);
+    assert_eq!(first.needed.as_deref(), Some("9.000G"));
+    assert_eq!(first.free.as_deref(), Some("8.000G"));
+    assert_eq!(first.capacity.as_deref(), Some("8.000G"));
+    assert_eq!(first.hint.as_deref(), Some("there is never more than 8.000G: ask for less"));
+    assert_eq!(explanation.reasons[1].text, "(-l mem=9G) cannot run in queue \"all.q@c\" because job requests unknown resource (mem)");
+    assert_eq!(explanation.age_ms, Some(3000));
+    assert_eq!(explanation.summary, "No queue instance can take it now; what it needs may become free.");
+}
+
+#[test]
+fn a_job_that_is_held_is_told_so() {
+    let explanation = explained("host a\nqueue all.q a slots=4\njob 1 -h\npass", 1);
+    assert_eq!(explanation.summary, "It may not start yet: it is held.");
+    assert_eq!(explanation.reasons[0].hint.as_deref(), Some("release it with qrls"));
+}
+
+#[test]
+fn a_request_that_nothing_can_meet_is_told_so() {
+    let explanation = explained("host a\nqueue all.q a slots=4\njob 1 -l num_proc=99\npass", 1);
+    assert_eq!(
+        explanation.summary,
+        "No queue instance can take it as the cluster is configured; waiting alone will not help."
+    );
+}
+
+#[test]
+fn a_cell_without_hosts_says_that() {
+    let explanation = explained("queue all.q a slots=4\njob 1", 1);
+    assert_eq!(explanation.summary, "No execution host is connected.");
+}

@@ -79,12 +79,19 @@ impl Cluster<'_> {
         if let Some(name) = demand.unknown.first() {
             return fit.nothing(&level, What::UnknownResource { attribute: name.clone() });
         }
-        // Load values come and go: an order does not fail because one is not reported at the moment.
-        let undefined = demand.hard.iter().zip(&fit.defined).find(|(request, defined)| !request.implied && !**defined);
-        match undefined.filter(|_| self.mode != Mode::Order).map(|(request, _)| request.attribute.name.to_string()) {
+        let undefined = demand.hard.iter().zip(&fit.defined).find(|(request, defined)| {
+            !request.implied && !**defined && !self.may_be_load(request.attribute.name.as_str())
+        });
+        match undefined.map(|(request, _)| request.attribute.name.to_string()) {
             Some(attribute) => fit.nothing(&level, What::UnknownResource { attribute }),
             None => fit,
         }
+    }
+
+    /// Whether an attribute that is not defined may be one that is reported: load values come and go, and an order does not
+    /// fail because a host did not report one at the moment.
+    fn may_be_load(&self, attribute: &str) -> bool {
+        self.mode == Mode::Order && self.observations.load.values().any(|values| values.contains_key(attribute))
     }
 
     fn lists(&self, level: &Level, attribute: &str) -> bool {

@@ -1,1 +1,320 @@
-//! Tests of the matcher.
+//! The worked numbers of SEMANTICS sections 3 and 4, and what 8.1.9 showed (reference/09sched).
+
+use super::*;
+use crate::sched::order::Order;
+use crate::sched::tests::lab::{Lab, spec};
+use proto::id::{HostName, SubmitSeq, TaskId};
+use proto::job::Granted;
+use proto::wire::view::{ResourceValue, ResourceView};
+
+fn lab(script: &str) -> Lab {
+    let mut lab = Lab::new();
+    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    lab
+}
+
+/// The hosts on which an instance of `all.q` serves one slot of a request.
+fn suitable(lab: &Lab, request: &str, mode: Mode) -> String {
+    let spec = spec(&["-l", request], &mut Vec::new());
+    let model = lab.scheduler.model();
+    let cluster = Cluster::of(lab.state(), model.observations(), mode);
+    let demand = Demand::new(&lab.state().config.complex, &spec);
+    let globally = crate::sched::assign::fit_globally(&cluster, &demand);
+    let fits = |instance: &&QueueInstanceName| {
+        globally.holds(1) && crate::sched::assign::assign_serial(&cluster, &demand, &globally, instance).is_ok()
+    };
+    let hosts: Vec<&str> = lab.state().config.resolved.keys().filter(fits).map(|instance| instance.host.as_str()).collect();
+    hosts.join(" ")
+}
+
+/// What `-w` would say of a job.
+fn verdict(lab: &Lab, options: &str, mode: Mode) -> Vec<String> {
+    let words: Vec<&str> = options.split_whitespace().collect();
+    let spec = spec(&words, &mut Vec::new());
+    let asked = Demand::new(&lab.state().config.complex, &spec).text;
+    let reasons = verify(lab.state(), lab.scheduler.model().observations(), &spec, mode).err().unwrap_or_default();
+    reasons.iter().map(|reason| crate::explain::sentence(reason, &asked)).collect()
+}
+
+/// `hc:lic=4.000000` and the like, as `qhost -F` prints them.
+fn shown(views: &[ResourceView]) -> Vec<String> {
+    let text = |view: &ResourceView| {
+        let value = match &view.value {
+            ResourceValue::Amount(amount) => amount.qhost_text(view.r#type),
+            ResourceValue::Text(text) => text.clone(),
+        };
+        format!("{}{}:{}={value}", view.dominance.level, view.dominance.source, view.name)
+    };
+    views.iter().map(text).collect()
+}
+
+fn of_instance(lab: &Lab, host: &str, attribute: &str) -> String {
+    let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+    let observations = lab.scheduler.model().observations();
+    shown(&resources_of_instance(lab.state(), observations, &instance, &[attribute.into()])).join(" ")
+}
+
+fn of_host(lab: &Lab, host: &str, attribute: &str) -> String {
+    let observations = lab.scheduler.model().observations();
+    shown(&resources_of_host(lab.state(), observations, &HostName::new(host), &[attribute.into()])).join(" ")
+}
+
+#[test]
+fn requests_compare_with_what_a_level_offers() {
+    // The seed's examples: mem_free 2G of 4G; a configured value and a load value restrict each other; == takes the configured.
+    let lab = lab("complex busy busy DOUBLE >= YES NO 0 0
+        host a | mem_free=4G busy=0.3
+        host b mem_free=1G | mem_free=4G
+        host c mem_free=1G | mem_free=0.9G
+        host d arch=lx | arch=sol
+        queue all.q a,b,c,d slots=9");
+    for (request, hosts) in [
+        ("mem_free=2G", "a"),
+        ("mem_free=1G", "a b"),
+        ("mem_free=0.9G", "a b c"),
+        ("busy=1.0", "a"),
+        ("busy=0.2", ""),
+        ("arch=lx", "d"),
+        ("arch=sol", ""),
+    ] {
+        assert_eq!(suitable(&lab, request, Mode::Now), hosts, "{request}");
+    }
+}
+
+#[test]
+fn relational_operators_and_types_as_8_1_9_has_them() {
+    // reference/09sched/08: a has 5, b has 6, c and d nothing.
+    let lab = lab("complex iv iv INT <= YES NO 0 0
+        complex ige ige INT >= YES NO 0 0
+        complex ieq ieq INT == YES NO 0 0
+        complex ilt ilt INT < YES NO 0 0
+        complex igt igt INT > YES NO 0 0
+        complex ine ine INT != YES NO 0 0
+        complex dv dv DOUBLE == YES NO 0 0
+        complex tv tv TIME == YES NO 0 0
+        complex bv bv BOOL == YES NO 0 0
+        host a iv=5,ige=5,ieq=5,ilt=5,igt=5,ine=5,dv=1.5,tv=3600,bv=TRUE
+        host b iv=6,ige=6,ieq=6,ilt=6,igt=6,ine=6,bv=FALSE
+        host c
+        host d
+        queue all.q a,b,c,d slots=4");
+    for (request, hosts) in [
+        ("iv=4", "a b"),
+        ("iv=6", "b"),
+        ("iv=7", ""),
+        ("ige=4", ""),
+        ("ige=5", "a"),
+        ("ige=6", "a b"),
+        ("ieq=5", "a"),
+        ("ilt=5", "b"),
+        ("igt=6", "a"),
+        ("ine=5", "b"),
+        ("iv=1K", ""),
+        ("iv=-1", "a b"),
+        ("iv=INFINITY", ""),
+        ("ige=INFINITY", "a b"),
+        ("dv=1.50", "a"),
+        ("dv=1.500001", ""),
+        ("tv=1:0:0", "a"),
+        ("tv=0:60:0", "a"),
+        ("bv=TRUE", "a"),
+        ("bv=0", "b"),
+        ("bv", "a"),
+        ("h=a", "a"),
+        ("h=[ab]", "a b"),
+        ("h=!a", "b c d"),
+        ("hostname=A", "a"),
+        ("q=a*", "a b c d"),
+        ("q=!all.q", ""),
+        ("seq_no=0", "a b c d"),
+        ("h_rt=infinity", "a b c d"),
+        ("tmpdir=/tmp", "a b c d"),
+        ("calendar=x", ""),
+        ("num_proc=4", "a b c d"),
+    ] {
+        assert_eq!(suitable(&lab, request, Mode::EmptyCluster), hosts, "{request}");
+    }
+    assert_eq!(
+        verdict(&lab, "-l iv=7", Mode::EmptyCluster),
+        [
+            "(-l iv=7) cannot run at host \"a\" because it offers only hf:iv=5.000000",
+            "(-l iv=7) cannot run at host \"b\" because it offers only hf:iv=6.000000",
+            "(-l iv=7) cannot run in queue \"all.q@c\" because job requests unknown resource (iv)",
+            "(-l iv=7) cannot run in queue \"all.q@d\" because job requests unknown resource (iv)",
+        ]
+    );
+}
+
+#[test]
+fn texts_match_as_expressions_and_inverted_under_not_equal() {
+    // reference/09sched/07: abc, abd, xyz, a.c.
+    let lab = lab("complex rs rs RESTRING == YES NO NONE 0
+        complex cs cs CSTRING == YES NO NONE 0
+        complex rsn rsn RESTRING != YES NO NONE 0
+        host a rs=abc,cs=abc,rsn=abc
+        host b rs=abd,cs=abd,rsn=abd
+        host c rs=xyz,cs=xyz
+        host d rs=a.c,cs=ABC
+        queue all.q a,b,c,d slots=4");
+    for (request, hosts) in [
+        ("rs=abc|xyz", "a c"),
+        ("cs=abc|xyz", "a c d"),
+        ("rsn=abc|xyz", "b"),
+        ("rs=!abc", "b c d"),
+        ("rs=a*&!abc", "b d"),
+        ("rs=abc|abd&xyz", "a"),
+        ("rs=nomatch*", ""),
+        ("rs=ab[!c]", ""),
+        ("rs=ab[^c]", "b"),
+    ] {
+        assert_eq!(suitable(&lab, request, Mode::EmptyCluster), hosts, "{request}");
+    }
+}
+
+#[test]
+fn numeric_load_is_shared_by_all_slots_and_a_queue_limit_is_not() {
+    // SEMANTICS section 3.2: 8G of load serve two slots of 3G; a limit of 4G serves any number.
+    let lab = lab("host a | mem_free=8G
+        pe smp 99 $pe_slots
+        queue all.q a slots=9 h_vmem=4G");
+    assert_eq!(verdict(&lab, "-pe smp 2 -l mem_free=3G", Mode::Now), Vec::<String>::new());
+    let refused = verdict(&lab, "-pe smp 4 -l mem_free=3G", Mode::Now);
+    assert_eq!(refused, ["cannot run in PE \"smp\" because it only offers 2 slots"]);
+    assert_eq!(verdict(&lab, "-pe smp 9 -l h_vmem=3G", Mode::Now), Vec::<String>::new());
+    assert_eq!(
+        verdict(&lab, "-l h_vmem=5G", Mode::Now),
+        ["(-l h_vmem=5G) cannot run in queue \"all.q@a\" because it offers only qf:h_vmem=4.000G"]
+    );
+}
+
+#[test]
+fn a_consumable_with_load_offers_the_lesser_of_both() {
+    // SEMANTICS section 4.2: capacity 1024M, booked 400M.
+    for (load, left) in [("300M", "hl:mem=300.000M"), ("900M", "hc:mem=624.000M")] {
+        let lab = lab(&format!(
+            "complex mem mem MEMORY <= YES YES 0 0
+             host a mem=1024M
+             queue all.q a slots=9
+             job 1 -l mem=400M
+             pass
+             wait 1
+             load a mem={load}"
+        ));
+        assert_eq!(of_host(&lab, "a", "mem"), left);
+    }
+}
+
+#[test]
+fn the_most_restrictive_level_is_shown() {
+    // reference/09sched/01 and SEMANTICS section 3.4.
+    let mut lab = lab("complex lic lic INT <= YES YES 0 0
+        global lic=5
+        host a lic=4
+        host b lic=1
+        host c
+        queue all.q a,b,c slots=4 complex_values=lic=3");
+    for (host, text) in [("a", "qc:lic=3.000000"), ("b", "hc:lic=1.000000"), ("c", "qc:lic=3.000000")] {
+        assert_eq!(of_instance(&lab, host, "lic"), text);
+    }
+    for (host, text) in [("global", "gc:lic=5.000000"), ("a", "hc:lic=4.000000"), ("c", "gc:lic=5.000000")] {
+        assert_eq!(of_host(&lab, host, "lic"), text);
+    }
+    lab.line("job 1 -t 1-5:1 -l lic=1");
+    lab.line("pass");
+    assert_eq!(of_instance(&lab, "a", "lic"), "gc:lic=0.000000");
+    assert_eq!(of_host(&lab, "c", "slots"), "");
+    assert_eq!(of_instance(&lab, "b", "slots"), "qc:slots=3.000000");
+    assert_eq!(of_instance(&lab, "b", "hostname"), "qf:hostname=b");
+    lab.line("global lic=2");
+    assert_eq!(of_host(&lab, "global", "lic"), "gc:lic=-3.000000");
+}
+
+#[test]
+fn scaled_and_adjusted_loads_say_so() {
+    // SEMANTICS section 6.2: 2 slots, 150 s ago, 8 processors, 0.40 reported, 0.50 for each slot.
+    let mut lab = lab("host a | num_proc=8 np_load_avg=0.40
+        pe smp 99 $pe_slots
+        queue all.q a slots=9
+        job 1 -pe smp 2
+        pass");
+    assert_eq!(of_host(&lab, "a", "np_load_avg"), "hL:np_load_avg=0.525000");
+    // The state's own clock is that of its last event.
+    lab.wait(150);
+    lab.line("job 2 -h");
+    assert_eq!(of_host(&lab, "a", "np_load_avg"), "hL:np_load_avg=0.483125");
+    lab.wait(600);
+    lab.line("job 3 -h");
+    assert_eq!(of_host(&lab, "a", "np_load_avg"), "hl:np_load_avg=0.400000");
+}
+
+#[test]
+fn an_empty_cluster_has_no_bookings_and_only_static_load() {
+    let lab = lab("complex lic lic INT <= YES YES 0 0
+        global lic=5
+        host a | mem_free=1G
+        queue all.q a slots=1
+        job 1 -l lic=5
+        pass");
+    assert_eq!(verdict(&lab, "-l lic=1", Mode::EmptyCluster), Vec::<String>::new());
+    assert_eq!(
+        verdict(&lab, "-l lic=1", Mode::Now),
+        ["(-l lic=1) cannot run globally because it offers only gc:lic=0.000000"]
+    );
+    assert_eq!(
+        verdict(&lab, "-l lic=6", Mode::EmptyCluster),
+        ["(-l lic=6) cannot run globally because it offers only gc:lic=5.000000"]
+    );
+    // 8.1.9 calls load values that change unknown here; a host that reports one can be expected to have some.
+    assert_eq!(verdict(&lab, "-l mem_free=2G", Mode::EmptyCluster), Vec::<String>::new());
+    assert_eq!(
+        verdict(&lab, "-l num_proc=3", Mode::EmptyCluster),
+        ["(-l num_proc=3) cannot run at host \"a\" because it offers only hl:num_proc=4.000000"]
+    );
+    assert_eq!(
+        verdict(&lab, "-l cpu=0", Mode::EmptyCluster),
+        ["(-l cpu=0) cannot run in queue \"all.q@a\" because job requests unknown resource (cpu)"]
+    );
+}
+
+#[test]
+fn orders_are_checked_without_load_and_with_everything_else() {
+    let mut lab = lab("complex lic lic INT <= YES YES 0 0
+        host a lic=2 | mem_free=1G
+        host b
+        pe two 8 2
+        queue all.q a,b slots=4 pe_list=two
+        job 1 -l lic=1,mem_free=9G
+        job 2 -pe two 4
+        job 3 -q *@b");
+    let check = |lab: &Lab, job: u64, parts: &[(&str, u32)], pe: Option<&str>| {
+        let instance = |host: &str| QueueInstanceName { queue: "all.q".into(), host: host.into() };
+        let granted = parts.iter().map(|(host, slots)| Granted { instance: instance(host), slots: *slots }).collect();
+        let order = Order::Start { seq: SubmitSeq(job), task: TaskId(1), granted, pe: pe.map(Into::into) };
+        check_start(lab.state(), lab.scheduler.model().observations(), &order, lab.now).is_ok()
+    };
+    assert!(check(&lab, 1, &[("a", 1)], None), "load is not asked");
+    assert!(!check(&lab, 1, &[("b", 1)], None), "no licence there");
+    assert!(!check(&lab, 1, &[("a", 2)], None), "a serial job has one slot");
+    assert!(!check(&lab, 1, &[("x", 1)], None), "no such instance");
+    assert!(check(&lab, 2, &[("a", 2), ("b", 2)], Some("two")));
+    assert!(!check(&lab, 2, &[("a", 3), ("b", 1)], Some("two")), "not as the rule spreads");
+    assert!(!check(&lab, 2, &[("a", 2), ("a", 2)], Some("two")), "an instance twice");
+    assert!(!check(&lab, 2, &[("a", 2), ("b", 2)], None), "without its environment");
+    assert!(check(&lab, 3, &[("b", 1)], None));
+    assert!(!check(&lab, 3, &[("a", 1)], None), "not in its queue list");
+    lab.line("disable all.q@b");
+    assert!(!check(&lab, 3, &[("b", 1)], None));
+}
+
+#[test]
+fn exclusive_attributes_show_one_less_the_slots_in_use() {
+    // reference/09sched/06b: a parallel job of four slots leaves -3.
+    let mut lab = lab("complex exclusive excl BOOL EXCL YES YES 0 1000
+        host a exclusive=true
+        pe smp 9 $pe_slots
+        queue all.q a slots=4");
+    assert_eq!(of_host(&lab, "a", "exclusive"), "hc:exclusive=1.000000");
+    lab.line("job 1 -l excl -pe smp 4");
+    lab.line("pass");
+    assert_eq!(of_host(&lab, "a", "exclusive"), "hc:exclusive=-3.000000");
+}

@@ -57,8 +57,8 @@ pub struct Lab {
     sequences: BTreeMap<HostName, u64>,
     /// What was placed and not yet expected.
     pub placed: Vec<String>,
-    /// Slots in a slice: small, so that passes go over several.
-    budget: usize,
+    /// Steps in a slice: few, so that passes go over several.
+    pub budget: usize,
 }
 
 impl Lab {
