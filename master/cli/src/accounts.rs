@@ -54,7 +54,19 @@ impl Recorded {
             "# Uids of the daemons, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
         );
         std::fs::write(&path, text).map_err(|error| refuse(error.to_string()))?;
+        chosen.admit_sensors(dir).map_err(|error| refuse(error.to_string()))?;
         Ok(chosen)
+    }
+
+    /// Tells the launcher that sensors may run under their uid, whatever the minimum uid of jobs is.
+    fn admit_sensors(self, dir: &Path) -> std::io::Result<()> {
+        let path = dir.join("etc/launcher.conf");
+        if path.exists() {
+            return Ok(());
+        }
+        let settings =
+            "# min_uid N, min_gid N, deny_user NAME, sensor_user NAME|UID: one a line, root's alone to change.\n";
+        std::fs::write(path, format!("{settings}sensor_user {}\n", self.sensor))
     }
 
     fn choose() -> Result<Self, String> {

@@ -1,12 +1,21 @@
 //! One module a command, and the table of names.
 
+mod ask;
+mod demo;
 mod down;
 mod env;
+mod explain;
 mod hold;
+mod join;
 mod qalter;
 mod qdel;
+mod qhost;
 mod qmod;
+mod qselect;
+mod qstat;
 mod qsub;
+mod sensor;
+mod token;
 mod up;
 
 use crate::fail::Fail;
@@ -24,6 +33,12 @@ const COMMANDS: &[Entry] = &[
     ("up", up::run),
     ("down", down::run),
     ("env", env::run),
+    ("join", join::run),
+    ("demo", demo::run),
+    ("explain", explain::run),
+    ("sensor", sensor::run),
+    ("token", token::create),
+    ("host", token::host),
     ("qsub", qsub::run),
     ("qdel", qdel::run),
     ("qhold", hold::hold),
@@ -31,6 +46,9 @@ const COMMANDS: &[Entry] = &[
     ("qalter", qalter::alter),
     ("qresub", qalter::resubmit),
     ("qmod", qmod::run),
+    ("qhost", qhost::run),
+    ("qselect", qselect::run),
+    ("qstat", qstat::run),
 ];
 
 /// Runs the command of that name; `gridwright NAME …` is `NAME …`.

@@ -39,7 +39,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let dir = up::directory(&parsed)?;
-    if !dir.join("etc/cell.toml").exists() {
+    if !up::is_cell(&dir) {
         let refusal = Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(dir.display().to_string());
         return Err(refusal.fix("name its state directory with --dir").into());
     }

@@ -124,8 +124,7 @@ impl Cell {
     }
 
     fn create_if_new(&mut self, parsed: &Parsed) -> Result<(), Fail> {
-        let is_root = nix::unistd::getuid().is_root();
-        if !self.dir.join("etc/cell.toml").exists() {
+        if !is_cell(&self.dir) {
             let mut command = Command::new(daemons::program("gridwright-master")?);
             command.arg("init").arg("--dir").arg(&self.dir);
             if let Some(slots) = parsed.value("--slots") {
@@ -138,7 +137,12 @@ impl Cell {
                 "new cell: no load thresholds and no load adjustments are set; set them with qconf -mq and qconf -msconf",
             );
         }
-        if is_root {
+        self.settle_accounts()
+    }
+
+    /// Root gives the daemons accounts of their own.
+    fn settle_accounts(&mut self) -> Result<(), Fail> {
+        if nix::unistd::getuid().is_root() {
             let recorded = Recorded::of(&self.dir)?;
             recorded.hand_over(&self.dir)?;
             self.accounts = Some(recorded);
@@ -148,8 +152,7 @@ impl Cell {
 
     /// Starts what does not live.
     fn start(&mut self) -> Result<(), Fail> {
-        let daemons = [Daemon::Master, Daemon::Launcher, Daemon::Agent];
-        for daemon in daemons {
+        for daemon in self.daemons() {
             if !daemon.is_alive(&self.dir) {
                 self.spawn(daemon)?;
             }
@@ -161,11 +164,20 @@ impl Cell {
         Ok(())
     }
 
+    /// The daemons of this machine: a host that joined has no master.
+    fn daemons(&self) -> Vec<Daemon> {
+        let mut daemons = vec![Daemon::Launcher, Daemon::Agent];
+        if self.dir.join("etc/master.toml").exists() {
+            daemons.insert(0, Daemon::Master);
+        }
+        daemons
+    }
+
     fn spawn(&mut self, daemon: Daemon) -> Result<(), Fail> {
         let dir = self.dir.display().to_string();
         let accounts = self.accounts.map(Recorded::daemons);
         let agent_uid = accounts.map(|accounts| accounts.agent.to_string());
-        let sensor = self.accounts.map(|recorded| format!("{0}:{0}", recorded.sensor()));
+        let sensor = self.accounts.map(|recorded| recorded.sensor().to_string());
         let (program, mut args) = match daemon {
             Daemon::Master => ("gridwright-master", vec!["run", "--dir", &dir, "--daemon"]),
             Daemon::Launcher => ("gridwright-shepherd", vec!["launch", "--dir", &dir]),
@@ -261,6 +273,23 @@ impl Cell {
             std::thread::sleep(POLL * 10);
         }
     }
+}
+
+/// Whether a directory holds a cell, or the part of one that a joined host has.
+pub fn is_cell(dir: &Path) -> bool {
+    dir.join("etc/cell.toml").exists() || dir.join("etc/agent.toml").exists()
+}
+
+/// Starts the daemons of a directory that is a cell already and waits for the first load report.
+///
+/// # Errors
+/// If a daemon does not start or no report comes.
+pub fn start_existing(dir: &Path) -> Result<CellStatus, Fail> {
+    let mut cell =
+        Cell { dir: dir.to_owned(), accounts: None, simulated: 0, sim_args: Vec::new(), children: Vec::new() };
+    cell.settle_accounts()?;
+    cell.start()?;
+    cell.wait_until_reporting()
 }
 
 /// The state of the cell, if its master answers.

@@ -1,0 +1,76 @@
+//! `gridwright explain`: why a job waits.
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::fail::Fail;
+use crate::site::Site;
+use crate::{exit, output};
+use proto::id::JobNumber;
+use proto::wire::client::Query;
+use proto::wire::view::{Data, Explanation, WaitReason};
+use std::fmt::Write as _;
+
+const EXPLAIN: CommandDef = CommandDef {
+    name: "gridwright explain",
+    summary: "Says why a job waits: per attribute and level what is needed, free and there in all, nearest miss first.",
+    operand_placeholder: "JOB",
+    operands: Operands::Anywhere,
+    options: &[
+        with("-fmt", Values::One, "text|json", "how to print (default: text)"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 explained; 1 no such job; 2 wrong option; 7 not a job number",
+};
+
+/// Runs `gridwright explain`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = EXPLAIN.parse(words)?;
+    if parsed.has("-help") || parsed.has("--help") {
+        output::data(&EXPLAIN.help());
+        return Ok(exit::OK);
+    }
+    let job = parsed.operands.first().map(String::as_str).unwrap_or_default();
+    let number =
+        job.parse().map_err(|_| Fail::bad_value(format!("gridwright explain: \"{job}\" is not a job number")))?;
+    let reply = Client::connect(&Site::from_environment(), "gridwright explain")?
+        .query(Query::Explain { job: JobNumber(number) })?;
+    if let Some(Data::Explanation(explanation)) = &reply.data {
+        let json = parsed.value("-fmt") == Some("json");
+        output::data(&if json { in_json(explanation) } else { in_text(explanation) });
+    }
+    Ok(output::answers(&reply.answers))
+}
+
+fn in_json(explanation: &Explanation) -> String {
+    format!("{}\n", serde_json::json!({ "version": 1, "explanation": explanation }))
+}
+
+fn in_text(explanation: &Explanation) -> String {
+    let mut text = format!("job {}: {}\n", explanation.job, explanation.summary);
+    for reason in &explanation.reasons {
+        text.push_str(&reason_text(reason));
+    }
+    if let Some(age) = explanation.age_ms {
+        let _ = writeln!(text, "as of the scheduling pass {}.{:03} s ago", age / 1000, age % 1000);
+    }
+    text
+}
+
+fn reason_text(reason: &WaitReason) -> String {
+    let mut text = format!("  {}\n", reason.text);
+    let numbers = [("needed", &reason.needed), ("free", &reason.free), ("of", &reason.capacity)];
+    let known: Vec<String> =
+        numbers.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?))).collect();
+    if !known.is_empty() {
+        let _ = writeln!(text, "    {}: {}", reason.attribute.as_deref().unwrap_or(&reason.level), known.join(", "));
+    }
+    if reason.count > 1 {
+        let _ = writeln!(text, "    so for {} of this kind, such as {}", reason.count, reason.examples.join(", "));
+    }
+    if let Some(hint) = &reason.hint {
+        let _ = writeln!(text, "    hint: {hint}");
+    }
+    text
+}

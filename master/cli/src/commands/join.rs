@@ -1,0 +1,50 @@
+//! `gridwright join`: makes this machine a host of a cell.
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::commands::{Outcome, up};
+use crate::fail::Fail;
+use crate::{daemons, exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+use std::process::Command;
+
+const JOIN: CommandDef = CommandDef {
+    name: "gridwright join",
+    summary: "Enrols this machine in a cell with a token (made by gridwright token) and starts its launcher and agent.",
+    operand_placeholder: "MASTER[:PORT] TOKEN",
+    operands: Operands::Anywhere,
+    options: &[
+        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        with("--host", Values::One, "NAME", "the name of this host (default: hostname)"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 joined, and the first load report is in; 1 refused, the message says how to fix it; 2 wrong option",
+};
+
+/// Runs `gridwright join`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = JOIN.parse(words)?;
+    if parsed.has("-help") || parsed.has("--help") {
+        output::data(&JOIN.help());
+        return Ok(exit::OK);
+    }
+    let [master, token] = parsed.operands.as_slice() else {
+        let refusal = Diagnostic::new(Code::BadSyntax, "gridwright join: write gridwright join MASTER[:PORT] TOKEN");
+        return Err(Fail::new(exit::USAGE, refusal.fix("make a token on the master: gridwright token")));
+    };
+    let dir = up::directory(&parsed)?;
+    let mut command = Command::new(daemons::program("gridwright-agent")?);
+    command.args(["join", master, token]).arg("--dir").arg(&dir);
+    if let Some(host) = parsed.value("--host") {
+        command.args(["--host", host]);
+    }
+    let status = command.status().map_err(|error| {
+        Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
+    })?;
+    if !status.success() {
+        return Ok(exit::FAILED);
+    }
+    let status = up::start_existing(&dir)?;
+    output::data(&format!("joined: {} of {} hosts report to {}\n", status.hosts_reporting, status.hosts, status.host));
+    Ok(exit::OK)
+}

@@ -1,0 +1,156 @@
+//! `qconf`: shows and changes the configuration of the cell.
+//!
+//! Every option is a row of [`options`]: how it is written, and the [`Verb`] behind it. Texts are read and checked here, with
+//! file and line, and again by the master, which alone decides.
+
+mod attribute;
+mod cell;
+mod change;
+mod draft;
+mod options;
+mod search;
+mod session;
+mod show;
+mod text;
+
+#[cfg(test)]
+mod fake_master;
+#[cfg(test)]
+mod tests;
+
+use crate::args::{Given, Parsed};
+use crate::commands::Outcome;
+use crate::fail::Fail;
+use crate::{exit, output};
+use options::{QCONF, Verb, verb};
+use proto::diagnostic::{Code, Diagnostic};
+use session::{Format, Session};
+
+/// Runs `qconf`: its options in the order given. The exit code is that of the last one that failed.
+pub fn run(words: Vec<String>) -> Outcome {
+    if words.is_empty() {
+        output::note(&QCONF.help());
+        return Ok(exit::FAILED);
+    }
+    let parsed = QCONF.parse(words).map_err(in_the_words_of_8_1_9)?;
+    if parsed.has("-help") {
+        output::data(&QCONF.help());
+        return Ok(exit::OK);
+    }
+    perform(&mut Session::from_environment(format(&parsed)?)?, &parsed)
+}
+
+fn perform(session: &mut Session, parsed: &Parsed) -> Outcome {
+    let mut code = exit::OK;
+    for given in &parsed.given {
+        code = or_earlier(one(session, given)?, code);
+    }
+    Ok(code)
+}
+
+/// A refusal ends the option, not the command; without the master nothing can follow.
+fn one(session: &mut Session, given: &Given) -> Outcome {
+    match perform_one(session, given) {
+        Err(fail) if !is_fatal(&fail) => Ok(printed(&fail)),
+        outcome => outcome,
+    }
+}
+
+fn perform_one(session: &mut Session, given: &Given) -> Outcome {
+    let values = given.values.as_slice();
+    match verb(given.name) {
+        Verb::List { kind, nothing } => show::list(session, kind, nothing),
+        Verb::Show(kind) => show::objects(session, kind, values),
+        Verb::GroupTree => show::group_tree(session, values),
+        Verb::GroupHosts => show::group_hosts(session, values),
+        Verb::Detached => search::detached(session),
+        Verb::Search => search::objects(session, values),
+        Verb::Absent { text, code } => Ok(absent(text, code, values)),
+        Verb::Add(kind) => change::add(session, kind, values),
+        Verb::Modify(kind) => change::modify(session, kind, values),
+        Verb::AddFile(kind) => change::from_files(session, kind, change::Target::New, values),
+        Verb::ModifyFile(kind) => change::from_files(session, kind, change::Target::Existing, values),
+        Verb::AddNames(kind) => change::add_names(session, kind, values),
+        Verb::Delete(kind) => change::delete(session, kind, values),
+        Verb::Clean => change::clean(session, values),
+        Verb::Attribute(edit) => attribute::from_words(session, edit, values),
+        Verb::AttributeFile(edit) => attribute::from_file(session, edit, values),
+        Verb::Purge => attribute::purge(session, values),
+        Verb::SchedulerHost => cell::scheduler_host(session),
+        Verb::EventClients => cell::event_clients(session),
+        Verb::TriggerScheduling => cell::trigger_scheduling(session),
+        Verb::ShutdownMaster => cell::shutdown_master(session),
+        Verb::ShutdownAgents { kill_jobs } => cell::shutdown_agents(session, kill_jobs, values),
+        Verb::Setting => Ok(exit::OK),
+    }
+}
+
+/// What is said of objects of a kind of which there are none: each name in place of `{}`.
+fn absent(text: &str, code: u8, values: &[String]) -> u8 {
+    match values {
+        [] => output::note(text),
+        _ if !text.contains("{}") => output::note(text),
+        _ => elements(values).for_each(|name| output::note(&text.replace("{}", name))),
+    }
+    code
+}
+
+/// The elements of words that are lists separated by commas.
+fn elements(values: &[String]) -> impl Iterator<Item = &str> {
+    values.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|element| !element.is_empty())
+}
+
+/// Does something for each name. A refusal of one is printed and the others follow, so that each gets its line.
+fn for_each<'a>(names: impl Iterator<Item = &'a str>, mut act: impl FnMut(&'a str) -> Outcome) -> Outcome {
+    let mut code = exit::OK;
+    for name in names {
+        let outcome = match act(name) {
+            Err(fail) if !is_fatal(&fail) => printed(&fail),
+            Err(fail) => return Err(fail),
+            Ok(code) => code,
+        };
+        code = or_earlier(outcome, code);
+    }
+    Ok(code)
+}
+
+fn or_earlier(code: u8, earlier: u8) -> u8 {
+    if code == exit::OK { earlier } else { code }
+}
+
+/// Whether nothing else can be asked after this.
+fn is_fatal(fail: &Fail) -> bool {
+    matches!(fail.diagnostic.code, Code::NoMaster | Code::OutcomeUnknown)
+}
+
+fn printed(fail: &Fail) -> u8 {
+    output::diagnostic(&fail.diagnostic);
+    exit_code(fail.exit)
+}
+
+/// `qconf` knows one exit code for refusals; that a change's outcome is unknown has its own in every command.
+fn exit_code(code: u8) -> u8 {
+    if code == exit::OK || code == Code::OutcomeUnknown.exit_code() { code } else { exit::FAILED }
+}
+
+/// `-fmt`.
+fn format(parsed: &Parsed) -> Result<Format, Fail> {
+    match parsed.value("-fmt") {
+        None | Some("text") => Ok(Format::Text),
+        Some("json") => Ok(Format::Json),
+        Some(other) => {
+            let refusal = Diagnostic::new(Code::BadSyntax, format!("error: unknown format \"{other}\""));
+            Err(Fail::new(exit::FAILED, refusal.fix("write -fmt json or -fmt text")))
+        }
+    }
+}
+
+/// A command line that is wrong, as `qconf` of 8.1.9 says it.
+fn in_the_words_of_8_1_9(refusal: Diagnostic) -> Fail {
+    let said = refusal.what.strip_prefix("qconf: ").unwrap_or(&refusal.what);
+    let said = match said.strip_suffix(" option must have argument") {
+        Some(option) => format!("no option argument provided to \"{option}\""),
+        None => said.to_owned(),
+    };
+    Fail::new(exit::FAILED, Diagnostic { what: format!("error: {said}\nUsage: qconf -help"), ..refusal })
+}

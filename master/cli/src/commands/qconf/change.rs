@@ -1,0 +1,187 @@
+//! `-a… -m… -d… -A… -M…`: whole objects, from an editor, from files, by name.
+
+use super::draft::Draft;
+use super::session::Session;
+use super::{elements, for_each, text};
+use crate::commands::Outcome;
+use crate::fail::Fail;
+use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::object::{Fields, ObjectKind};
+use proto::wire::client::ObjectAction;
+use std::path::Path;
+
+/// What a text becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// `-a`, `-A`: a new object.
+    New,
+    /// `-m`, `-M`: it takes the place of the object of its name.
+    Existing,
+}
+
+impl Target {
+    fn action(self, fields: Fields) -> ObjectAction {
+        match self {
+            Target::New => ObjectAction::Add(fields),
+            Target::Existing => ObjectAction::Replace(fields),
+        }
+    }
+}
+
+/// `-a…`: opens a new object in the editor.
+pub fn add(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
+    if kind == ObjectKind::ClusterConf {
+        return for_each(elements(values), |host| edited(session, kind, host, Fields::new(), Target::New));
+    }
+    let given = values.first().map_or("", String::as_str);
+    let fields = match (kind, given) {
+        (ObjectKind::ExecHost, template) if !template.is_empty() => {
+            let mut fields = session.object(kind, template)?;
+            fields.set("hostname", "template");
+            fields
+        }
+        (kind, name) => session.template(kind, name)?,
+    };
+    edited(session, kind, "", fields, Target::New)
+}
+
+/// `-m…`: opens objects in the editor, one after the other.
+pub fn modify(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
+    let mut names: Vec<&str> = elements(values).collect();
+    if names.is_empty() {
+        names.push(if kind == ObjectKind::ClusterConf { "global" } else { "" });
+    }
+    for_each(names.into_iter(), |name| {
+        let fields = session.object(kind, name)?;
+        edited(session, kind, name, fields, Target::Existing)
+    })
+}
+
+/// Lets people edit an object and sends what they made of it. A text that is refused stays where they find it.
+fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, target: Target) -> Outcome {
+    let shown = text::draft(kind, &before, session.wrap);
+    let mut draft = Draft::new(&std::env::temp_dir(), &shown)?;
+    let Some(new) = draft.edit(&session.editor)? else {
+        return Ok(not_saved(kind, name, target));
+    };
+    let fields = match text::parse(kind, name, &new) {
+        Ok(fields) => fields,
+        Err(refusals) => {
+            refuse(kind, &draft.place(), &refusals);
+            return Ok(kept(draft));
+        }
+    };
+    if target == Target::Existing && fields == text::without_reported(kind, &before) {
+        output::note(&text::unchanged(kind, name));
+        return Ok(exit::OK);
+    }
+    if let Some(refusal) = renamed(kind, name, &fields) {
+        refuse(kind, &draft.place(), &[refusal]);
+        return Ok(kept(draft));
+    }
+    let name = if name.is_empty() { text::name_in(kind, &fields).to_owned() } else { name.to_owned() };
+    match session.change(kind, &name, target.action(fields)) {
+        Ok(exit::OK) => Ok(exit::OK),
+        Ok(_) => Ok(kept(draft)),
+        Err(fail) => {
+            kept(draft);
+            Err(fail)
+        }
+    }
+}
+
+/// An object that was to be added and was not saved is not there: that is a failure. One that was there is unchanged.
+fn not_saved(kind: ObjectKind, name: &str, target: Target) -> u8 {
+    match target {
+        Target::Existing => {
+            output::note(&text::unchanged(kind, name));
+            exit::OK
+        }
+        Target::New => {
+            output::note(&format!("{kind} has not been added: its text was not saved"));
+            exit::FAILED
+        }
+    }
+}
+
+fn kept(draft: Draft) -> u8 {
+    output::note(&format!("  the text is kept in {}", draft.keep()));
+    exit::FAILED
+}
+
+/// The refusal of a text that gives an object another name; `name` is empty for an object that has none yet.
+fn renamed(kind: ObjectKind, name: &str, fields: &Fields) -> Option<Diagnostic> {
+    let new = text::name_in(kind, fields);
+    let is_same = if kind == ObjectKind::ExecHost { new.eq_ignore_ascii_case(name) } else { new == name };
+    if new.is_empty() || name.is_empty() || is_same {
+        return None;
+    }
+    let what = format!("denied: the name of a {kind} cannot be changed from \"{name}\" to \"{new}\"");
+    Some(Diagnostic::new(Code::Immutable, what).fix("add an object of the new name and delete the old one"))
+}
+
+/// `-A…`, `-M…`: objects from files.
+pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, values: &[String]) -> Outcome {
+    for_each(elements(values), |path| from_file(session, kind, into, path))
+}
+
+fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str) -> Outcome {
+    let given = name_of_file(kind, path);
+    let fields = match text::parse(kind, given, &read(path)?) {
+        Ok(fields) => fields,
+        Err(refusals) => {
+            refuse(kind, path, &refusals);
+            return Ok(exit::FAILED);
+        }
+    };
+    if kind == ObjectKind::ComplexTable && session.object(kind, "")? == fields {
+        output::note(&text::unchanged(kind, ""));
+        return Ok(exit::OK);
+    }
+    let name = if given.is_empty() { text::name_in(kind, &fields).to_owned() } else { given.to_owned() };
+    session.change(kind, &name, target.action(fields))
+}
+
+/// Configurations bear the name of their file; other objects have theirs inside.
+fn name_of_file(kind: ObjectKind, path: &str) -> &str {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str());
+    name.filter(|_| kind == ObjectKind::ClusterConf).unwrap_or_default()
+}
+
+/// Reads a file that was named on the command line.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read(path: &str) -> Result<String, Fail> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let refusal = Diagnostic::new(Code::SystemRefused, format!("error: cannot read file \"{path}\""));
+        refusal.why(error.to_string()).fix("name a text file that you may read").into()
+    })
+}
+
+/// Prints all that is wrong with a text, each with the file and the line.
+pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
+    for refusal in refusals {
+        let place = if refusal.place.is_empty() { path.to_owned() } else { format!("{path}, {}", refusal.place) };
+        output::diagnostic(&refusal.clone().at(place));
+    }
+    if let Some(last) = text::not_correct(kind, path, refusals) {
+        output::note(&last);
+    }
+}
+
+/// `-ah -as -am -ao`: names, each with a line of its own.
+pub fn add_names(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
+    for_each(elements(values), |name| session.change(kind, name, ObjectAction::Add(Fields::new())))
+}
+
+/// `-d…`: objects and names, each with a line of its own.
+pub fn delete(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
+    for_each(elements(values), |name| session.change(kind, name, ObjectAction::Delete))
+}
+
+/// `-cq`.
+pub fn clean(session: &mut Session, values: &[String]) -> Outcome {
+    for_each(elements(values), |name| session.change(ObjectKind::Queue, name, ObjectAction::Clean))
+}

@@ -1,0 +1,298 @@
+//! Every option of `qconf`, and what is behind it.
+
+use crate::args::Values::{AtLeast, One};
+use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
+use crate::exit;
+use proto::object::ObjectKind;
+use proto::wire::client::AttributeEdit;
+
+/// What an option does.
+#[derive(Clone, Copy, Debug)]
+pub enum Verb {
+    /// Shows the names of all objects of a kind, or says on stderr that there are none.
+    List {
+        /// The kind.
+        kind: ObjectKind,
+        /// What is said.
+        nothing: &'static str,
+    },
+    /// Shows objects by name.
+    Show(ObjectKind),
+    /// `-shgrp_tree`
+    GroupTree,
+    /// `-shgrp_resolved`
+    GroupHosts,
+    /// `-sds`
+    Detached,
+    /// `-sobjl`
+    Search,
+    /// Asks for objects of a kind of which there are none yet.
+    Absent {
+        /// What is said, the name in place of `{}`.
+        text: &'static str,
+        /// The exit code.
+        code: u8,
+    },
+    /// Opens a new object in the editor.
+    Add(ObjectKind),
+    /// Opens an object in the editor.
+    Modify(ObjectKind),
+    /// Adds objects from files.
+    AddFile(ObjectKind),
+    /// Changes objects to what files say.
+    ModifyFile(ObjectKind),
+    /// Adds names to a list.
+    AddNames(ObjectKind),
+    /// Deletes objects, or names of a list.
+    Delete(ObjectKind),
+    /// `-cq`
+    Clean,
+    /// Edits one attribute of objects.
+    Attribute(AttributeEdit),
+    /// Edits attributes of objects as a file says.
+    AttributeFile(AttributeEdit),
+    /// `-purge`
+    Purge,
+    /// `-sss`
+    SchedulerHost,
+    /// `-secl`
+    EventClients,
+    /// `-tsm`
+    TriggerScheduling,
+    /// `-km`
+    ShutdownMaster,
+    /// `-ke`, `-kej`
+    ShutdownAgents {
+        /// Whether jobs end first.
+        kill_jobs: bool,
+    },
+    /// Changes how the other options work, and does nothing in its turn.
+    Setting,
+}
+
+/// An option and what it does.
+struct Row(OptionDef, Verb);
+
+/// An option that the parser refuses.
+const fn never(option: OptionDef, instead: &'static str) -> Row {
+    Row(unsupported(option, instead), Verb::Setting)
+}
+
+const LATER: &str = "objects of this kind are planned";
+const OF_JOBS: &str = "8.1.9 lists it in the help of qconf by mistake; it is an option of qsub";
+const SCHEDULER: &str = "the scheduler is a part of the master and lives as long: qconf -km, gridwright down";
+const NO_CLIENTS: &str = "the scheduler is the only reader of events and ends with the master";
+
+/// The command line of `qconf`.
+pub const QCONF: CommandDef = CommandDef {
+    name: "qconf",
+    summary: "Shows and changes the configuration of the cell. Lists are separated by commas; editing options open $EDITOR (vi).",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &OPTIONS,
+    exit_codes: "0 done or shown; 1 something was refused, or there is none; 75 the outcome of a change is unknown",
+};
+
+/// What the option of that name does.
+///
+/// # Panics
+/// If there is no such option: the parser has refused it.
+pub fn verb(name: &str) -> Verb {
+    let row = ROWS.iter().find(|Row(option, _)| option.name == name);
+    row.expect("the parser knows the options of this very table").1
+}
+
+/// The options without their verbs, for the parser.
+const OPTIONS: [OptionDef; ROWS.len()] = {
+    let mut options = [ROWS[0].0; ROWS.len()];
+    let mut at = 0;
+    while at < ROWS.len() {
+        options[at] = ROWS[at].0;
+        at += 1;
+    }
+    options
+};
+
+/// In the order of `-help` of 8.1.9.
+const ROWS: &[Row] = &[
+    Row(with("-aattr", AtLeast(4), "obj_nm attr_nm val obj_id_list", "add to a list attribute of an object"), Verb::Attribute(AttributeEdit::Add)),
+    Row(with("-Aattr", AtLeast(3), "obj_nm fname obj_id_list", "add to a list attribute of an object"), Verb::AttributeFile(AttributeEdit::Add)),
+    never(with("-acal", One, "calendar_name", "add a new calendar"), LATER),
+    never(with("-Acal", One, "fname", "add a new calendar from file"), LATER),
+    never(with("-ackpt", One, "ckpt_name", "add a checkpointing interface definition"), LATER),
+    never(with("-Ackpt", One, "fname", "add a checkpointing interface definition from file"), LATER),
+    Row(with("-aconf", One, "host_list", "add configurations"), Verb::Add(ObjectKind::ClusterConf)),
+    Row(with("-Aconf", One, "file_list", "add configurations from file_list"), Verb::AddFile(ObjectKind::ClusterConf)),
+    Row(with("-ae", AtLeast(0), "[exec_server_template]", "add an exec host using a template"), Verb::Add(ObjectKind::ExecHost)),
+    Row(with("-Ae", One, "fname", "add an exec host from file"), Verb::AddFile(ObjectKind::ExecHost)),
+    Row(with("-ah", One, "hostname_list", "add an administrative host"), Verb::AddNames(ObjectKind::AdminHosts)),
+    Row(with("-ahgrp", One, "group", "add new host group entry"), Verb::Add(ObjectKind::HostGroup)),
+    Row(with("-Ahgrp", One, "file", "add new host group entry from file"), Verb::AddFile(ObjectKind::HostGroup)),
+    never(with("-arqs", AtLeast(0), "[rqs_list]", "add resource quota set(s)"), LATER),
+    never(with("-Arqs", One, "fname", "add resource quota set(s) from file"), LATER),
+    Row(with("-am", One, "user_list", "add user to manager list"), Verb::AddNames(ObjectKind::Managers)),
+    Row(with("-ao", One, "user_list", "add user to operator list"), Verb::AddNames(ObjectKind::Operators)),
+    Row(with("-ap", One, "pe-name", "add a new parallel environment"), Verb::Add(ObjectKind::Pe)),
+    never(flag("-aprj", "add project"), LATER),
+    never(with("-Aprj", One, "fname", "add project from file"), LATER),
+    Row(with("-aq", AtLeast(0), "[queue_name]", "add a new cluster queue"), Verb::Add(ObjectKind::Queue)),
+    Row(with("-Aq", One, "fname", "add a queue from file"), Verb::AddFile(ObjectKind::Queue)),
+    never(with("-ar", One, "ar_id", "bind job to advance reservation"), OF_JOBS),
+    Row(with("-as", One, "hostname_list", "add a submit host"), Verb::AddNames(ObjectKind::SubmitHosts)),
+    never(with("-astnode", One, "node_shares_list", "add sharetree node(s)"), LATER),
+    never(flag("-astree", "create/modify the sharetree"), LATER),
+    never(with("-Astree", One, "fname", "create/modify the sharetree from file"), LATER),
+    never(with("-au", AtLeast(2), "user_list listname_list", "add user(s) to userset list(s)"), LATER),
+    never(with("-Au", One, "fname", "add userset from file"), LATER),
+    never(flag("-auser", "add user"), LATER),
+    never(with("-Auser", One, "fname", "add user from file"), LATER),
+    never(with("-ckpt", One, "ckpt-name", "request checkpoint method"), OF_JOBS),
+    never(flag("-clear", "skip previous definitions for job"), OF_JOBS),
+    never(with("-clearusage", AtLeast(0), "[user_list]", "clear sharetree usage for user_list or all users/projects"), LATER),
+    Row(with("-cq", One, "wc_queue_list", "clean queue"), Verb::Clean),
+    Row(with("-dattr", AtLeast(4), "obj_nm attr_nm val obj_id_list", "delete from a list attribute of an object"), Verb::Attribute(AttributeEdit::Delete)),
+    Row(with("-Dattr", AtLeast(3), "obj_nm fname obj_id_list", "delete from a list attribute of an object"), Verb::AttributeFile(AttributeEdit::Delete)),
+    never(with("-dcal", One, "calendar_name", "delete calendar"), LATER),
+    never(with("-dckpt", One, "ckpt_name", "delete checkpointing interface definition"), LATER),
+    Row(with("-dconf", One, "host_list", "delete local configurations"), Verb::Delete(ObjectKind::ClusterConf)),
+    Row(with("-de", One, "host_list", "delete exec host"), Verb::Delete(ObjectKind::ExecHost)),
+    never(with("-display", One, "display", "set DISPLAY variable inside interactive job (not available for qrsh without command)"), OF_JOBS),
+    Row(with("-dh", One, "host_list", "delete administrative host"), Verb::Delete(ObjectKind::AdminHosts)),
+    Row(with("-dhgrp", One, "group", "delete host group entry"), Verb::Delete(ObjectKind::HostGroup)),
+    never(with("-dl", One, "date_time", "request a deadline initiation time"), OF_JOBS),
+    never(with("-drqs", One, "rqs_list", "delete resource quota set(s)"), LATER),
+    Row(with("-dm", One, "user_list", "delete user from manager list"), Verb::Delete(ObjectKind::Managers)),
+    Row(with("-do", One, "user_list", "delete user from operator list"), Verb::Delete(ObjectKind::Operators)),
+    Row(with("-dp", One, "pe-name", "delete parallel environment"), Verb::Delete(ObjectKind::Pe)),
+    never(with("-dprj", One, "project_list", "delete project"), LATER),
+    Row(with("-dq", One, "wc_queue_list", "delete queue"), Verb::Delete(ObjectKind::Queue)),
+    Row(with("-ds", One, "host_list", "delete submit host"), Verb::Delete(ObjectKind::SubmitHosts)),
+    never(with("-dstnode", One, "node_list", "delete sharetree node(s)"), LATER),
+    never(flag("-dstree", "delete the sharetree"), LATER),
+    never(with("-du", AtLeast(2), "user_list listname_list", "delete user(s) from userset list(s)"), LATER),
+    never(with("-dul", One, "listname_list", "delete userset list(s) completely"), LATER),
+    never(with("-duser", One, "user_list", "delete user(s)"), LATER),
+    Row(flag("-help", "print this help"), Verb::Setting),
+    Row(with("-ke", One, "host_list", "shut down the agents of these hosts (or all); their jobs go on"), Verb::ShutdownAgents { kill_jobs: false }),
+    Row(with("-kej", One, "host_list", "the same, and end their jobs first"), Verb::ShutdownAgents { kill_jobs: true }),
+    Row(flag("-km", "shut down the master"), Verb::ShutdownMaster),
+    never(flag("-ks", "shut down the scheduler"), SCHEDULER),
+    never(with("-kec", One, "evid_list", "kill event client"), NO_CLIENTS),
+    never(with("-at", One, "thread_name", "start qmaster thread"), SCHEDULER),
+    never(with("-kt", One, "thread_name", "kill qmaster thread"), SCHEDULER),
+    Row(with("-Mattr", AtLeast(3), "obj_nm fname obj_id_list", "modify an attribute (or element in a sublist) of an object"), Verb::AttributeFile(AttributeEdit::Modify)),
+    Row(flag("-mc", "modify complex attributes"), Verb::Modify(ObjectKind::ComplexTable)),
+    Row(with("-Mc", One, "fname", "modify complex attributes from file"), Verb::ModifyFile(ObjectKind::ComplexTable)),
+    never(with("-mcal", One, "calendar_name", "modify calendar"), LATER),
+    never(with("-Mcal", One, "fname", "modify calendar from file"), LATER),
+    never(with("-mckpt", One, "ckpt_name", "modify a checkpointing interface definition"), LATER),
+    never(with("-Mckpt", One, "fname", "modify a checkpointing interface definition from file"), LATER),
+    Row(with("-mconf", AtLeast(0), "[host_list|global]", "modify configurations"), Verb::Modify(ObjectKind::ClusterConf)),
+    Row(with("-Mconf", One, "file_list", "modify configurations from file_list"), Verb::ModifyFile(ObjectKind::ClusterConf)),
+    Row(with("-me", One, "server", "modify exec server"), Verb::Modify(ObjectKind::ExecHost)),
+    Row(with("-Me", One, "fname", "modify exec server from file"), Verb::ModifyFile(ObjectKind::ExecHost)),
+    Row(with("-mhgrp", One, "group", "modify host group entry"), Verb::Modify(ObjectKind::HostGroup)),
+    Row(with("-Mhgrp", One, "file", "modify host group entry from file"), Verb::ModifyFile(ObjectKind::HostGroup)),
+    never(with("-mrqs", AtLeast(0), "[rqs_list]", "modify resource quota set(s)"), LATER),
+    never(with("-Mrqs", One, "fname [rqs_list]", "modify resource quota set(s) from file"), LATER),
+    Row(with("-mp", One, "pe-name", "modify a parallel environment"), Verb::Modify(ObjectKind::Pe)),
+    Row(with("-Mp", One, "fname", "modify a parallel environment from file"), Verb::ModifyFile(ObjectKind::Pe)),
+    never(with("-mprj", One, "project", "modify a project"), LATER),
+    never(with("-Mprj", One, "fname", "modify project from file"), LATER),
+    Row(with("-mq", One, "queue", "modify a queue"), Verb::Modify(ObjectKind::Queue)),
+    Row(with("-Mq", One, "fname", "modify a queue from file"), Verb::ModifyFile(ObjectKind::Queue)),
+    Row(flag("-msconf", "modify scheduler configuration"), Verb::Modify(ObjectKind::SchedulerConf)),
+    Row(with("-Msconf", One, "fname", "modify scheduler configuration from file"), Verb::ModifyFile(ObjectKind::SchedulerConf)),
+    never(with("-mstnode", One, "node_shares_list", "modify sharetree node(s)"), LATER),
+    never(flag("-mstree", "modify/create the sharetree"), LATER),
+    never(with("-Mstree", One, "fname", "modify/create the sharetree from file"), LATER),
+    never(with("-mu", One, "listname_list", "modify the given userset list"), LATER),
+    never(with("-Mu", One, "fname", "modify userset from file"), LATER),
+    never(with("-muser", One, "user", "modify a user"), LATER),
+    never(with("-Muser", One, "fname", "modify a user from file"), LATER),
+    Row(with("-purge", AtLeast(3), "obj_nm3 attr_nm objectname", "deletes attribute from object_instance"), Verb::Purge),
+    never(with("-R", One, "y[es]|n[o]", "reservation desired"), OF_JOBS),
+    Row(with("-rattr", AtLeast(4), "obj_nm attr_nm val obj_id_list", "replace a list attribute of an object"), Verb::Attribute(AttributeEdit::Replace)),
+    Row(with("-Rattr", AtLeast(3), "obj_nm fname obj_id_list", "replace a list attribute of an object"), Verb::AttributeFile(AttributeEdit::Replace)),
+    Row(with("-rsstnode", One, "node_list", "show sharetree node(s) and its children"), Verb::Absent { text: "No sharetree", code: exit::OK }),
+    Row(flag("-sc", "show complex attributes"), Verb::Show(ObjectKind::ComplexTable)),
+    Row(with("-scal", One, "calendar_name", "show given calendar"), Verb::Absent { text: "{} is not a calendar", code: exit::FAILED }),
+    Row(flag("-scall", "show a list of all calendar names"), Verb::Absent { text: "no calendar defined", code: exit::FAILED }),
+    Row(with("-sckpt", One, "ckpt_name", "show checkpointing interface definition"), Verb::Absent { text: "{} is not a checkpointing interface definition", code: exit::FAILED }),
+    Row(flag("-sckptl", "show all checkpointing interface definitions"), Verb::Absent { text: "no ckpt interface definition defined", code: exit::FAILED }),
+    Row(with("-sconf", AtLeast(0), "[host_list|global]", "show configurations"), Verb::Show(ObjectKind::ClusterConf)),
+    Row(flag("-sconfl", "show a list of all local configurations"), Verb::List { kind: ObjectKind::ClusterConf, nothing: "no config defined" }),
+    Row(flag("-sds", "show detached settings"), Verb::Detached),
+    Row(with("-se", One, "server", "show given exec server"), Verb::Show(ObjectKind::ExecHost)),
+    Row(flag("-secl", "show event client list"), Verb::EventClients),
+    Row(flag("-sel", "show a list of all exec servers"), Verb::List { kind: ObjectKind::ExecHost, nothing: "no execution host defined" }),
+    Row(flag("-sh", "show a list of all administrative hosts"), Verb::List { kind: ObjectKind::AdminHosts, nothing: "no administrative host defined" }),
+    Row(with("-shgrp", One, "group", "show host group"), Verb::Show(ObjectKind::HostGroup)),
+    Row(with("-shgrp_tree", One, "group", "show host group and used hostgroups as tree"), Verb::GroupTree),
+    Row(with("-shgrp_resolved", One, "group", "show host group with resolved hostlist"), Verb::GroupHosts),
+    Row(flag("-shgrpl", "show host group list"), Verb::List { kind: ObjectKind::HostGroup, nothing: "no host group list defined" }),
+    Row(flag("-sm", "show a list of all managers"), Verb::List { kind: ObjectKind::Managers, nothing: "no manager defined" }),
+    Row(flag("-so", "show a list of all operators"), Verb::List { kind: ObjectKind::Operators, nothing: "no operator defined" }),
+    Row(with("-sobjl", AtLeast(3), "obj_nm2 attr_nm val", "show objects which match the given value"), Verb::Search),
+    Row(with("-sp", One, "pe-name", "show a parallel environment"), Verb::Show(ObjectKind::Pe)),
+    Row(flag("-spl", "show all parallel environments"), Verb::List { kind: ObjectKind::Pe, nothing: "no parallel environment defined" }),
+    Row(with("-sprj", One, "project", "show a project"), Verb::Absent { text: "{} is not known as a project", code: exit::FAILED }),
+    Row(flag("-sprjl", "show a list of all projects"), Verb::Absent { text: "no project list defined", code: exit::FAILED }),
+    Row(with("-sq", AtLeast(0), "[wc_queue_list]", "show the given queue"), Verb::Show(ObjectKind::Queue)),
+    Row(flag("-sql", "show a list of all queues"), Verb::List { kind: ObjectKind::Queue, nothing: "no cqueue list defined" }),
+    Row(with("-srqs", AtLeast(0), "[rqs_list]", "show resource quota set(s)"), Verb::Absent { text: "No resource quota set found", code: exit::FAILED }),
+    Row(flag("-srqsl", "show resource quota set list"), Verb::Absent { text: "no resource quota set list defined", code: exit::FAILED }),
+    Row(flag("-ss", "show a list of all submit hosts"), Verb::List { kind: ObjectKind::SubmitHosts, nothing: "no submit host defined" }),
+    Row(flag("-ssconf", "show scheduler configuration"), Verb::Show(ObjectKind::SchedulerConf)),
+    Row(flag("-sss", "show the host of the scheduler"), Verb::SchedulerHost),
+    Row(with("-sstnode", One, "node_list", "show sharetree node(s)"), Verb::Absent { text: "No sharetree", code: exit::OK }),
+    Row(flag("-sst", "show a formatted sharetree"), Verb::Absent { text: "No sharetree", code: exit::OK }),
+    Row(flag("-sstree", "show the sharetree"), Verb::Absent { text: "no sharetree element", code: exit::FAILED }),
+    Row(with("-su", One, "listname_list", "show the given userset list"), Verb::Absent { text: "denied: access list \"{}\" does not exist", code: exit::FAILED }),
+    Row(flag("-sul", "show a list of all userset lists"), Verb::Absent { text: "no userset list defined", code: exit::FAILED }),
+    Row(with("-suser", One, "user_list", "show user(s)"), Verb::Absent { text: "{} is not known as a user", code: exit::FAILED }),
+    Row(flag("-suserl", "show a list of all users"), Verb::Absent { text: "no user list defined", code: exit::FAILED }),
+    never(with("-tc", One, "max_running_tasks", "throttle the number of concurrent tasks"), OF_JOBS),
+    Row(flag("-tsm", "trigger scheduler monitoring"), Verb::TriggerScheduling),
+    never(flag("-verbose", "verbose information output"), OF_JOBS),
+    never(with("-w", One, "e|w|n|v|p", "verify mode (error|warning|none|just verify|poke) for jobs"), OF_JOBS),
+    Row(with("-fmt", One, "json|text", "how the -s options print (default: text)"), Verb::Setting),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Support;
+    use std::collections::BTreeSet;
+
+    /// The options that `qconf -help` of 8.1.9 lists, in its order.
+    const LISTED: &str = "\
+        -aattr -Aattr -acal -Acal -Ackpt -aconf -Aconf -ae -Ae -ah -ahgrp -Ahgrp -arqs -Arqs -am -ao -ap -aprj \
+        -Aprj -aq -Aq -ar -as -astree -Astree -au -Au -auser -Auser -ckpt -clear -clearusage -cq -dattr -Dattr \
+        -dcal -dckpt -dconf -de -display -dh -dhgrp -dl -drqs -dm -do -dp -dprj -dq -ds -dstnode -dstree -du \
+        -duser -help -ke -kej -km -ks -kec -kt -Mattr -mc -Mc -mcal -Mcal -mckpt -Mckpt -mconf -Mconf -me -Me \
+        -mhgrp -Mhgrp -mrqs -Mrqs -mp -Mp -mprj -Mprj -mq -Mq -msconf -Msconf -mstnode -mstree -Mstree -mu -Mu \
+        -muser -Muser -purge -R -rattr -Rattr -rsstnode -sc -scal -scall -sckpt -sckptl -sconf -sconfl -sds -se \
+        -secl -sel -sh -shgrp -shgrp_tree -shgrp_resolved -shgrpl -sm -so -sobjl -sp -spl -sprj -sprjl -sq -sql \
+        -srqsl -ss -ssconf -sstnode -sst -sstree -su -sul -suser -suserl -tc -tsm -verbose -w";
+
+    #[test]
+    fn every_option_that_8_1_9_lists_is_in_the_table_once() {
+        let names: Vec<&str> = ROWS.iter().map(|Row(option, _)| option.name).collect();
+        let unique: BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(unique.len(), names.len());
+        let missing: Vec<&str> = LISTED.split_whitespace().filter(|option| !unique.contains(option)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn the_help_marks_what_is_not_supported_and_begins_with_product_and_version() {
+        let help = QCONF.help();
+        assert!(help.starts_with("Gridwright "));
+        for Row(option, _) in ROWS {
+            let head = format!("[{}", option.name);
+            let line = help.lines().find(|line| line.trim_start().split([' ', ']']).next() == Some(&head)).unwrap();
+            assert_eq!(line.ends_with("(not supported yet)"), option.support != Support::Yes, "{line}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What all of `qconf` shares: the connection, how to print, which editor; and questions whose answer is of one kind.
+
+use super::exit_code;
+use crate::client::Client;
+use crate::fail::Fail;
+use crate::output;
+use crate::site::Site;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::object::{Fields, ObjectKind, Wrap};
+use proto::wire::client::{Answer, Command, ObjectAction, ObjectChange, Query, Reply};
+use proto::wire::view::Data;
+
+/// How data is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// As 8.1.9 does.
+    Text,
+    /// `-fmt json`.
+    Json,
+}
+
+/// One run of `qconf`.
+pub struct Session {
+    client: Client,
+    /// How data is printed.
+    pub format: Format,
+    /// Whether long values are wrapped: not under `SGE_SINGLE_LINE`.
+    pub wrap: Wrap,
+    /// A command of the shell that edits the file behind it.
+    pub editor: String,
+}
+
+impl Session {
+    /// Connects to the cell of this shell.
+    ///
+    /// # Errors
+    /// `NoMaster` if no daemon answers.
+    pub fn from_environment(format: Format) -> Result<Self, Fail> {
+        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let wrap = if set("SGE_SINGLE_LINE").is_some() { Wrap::SingleLine } else { Wrap::At80 };
+        let editor = set("EDITOR").unwrap_or_else(|| "vi".to_owned());
+        let client = Client::connect(&Site::from_environment(), "qconf")?;
+        Ok(Self::new(client, format, wrap, editor))
+    }
+
+    /// A session over a connection that is there.
+    pub fn new(client: Client, format: Format, wrap: Wrap, editor: String) -> Self {
+        Self { client, format, wrap, editor }
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// What the master refuses: that there is none of that name.
+    pub fn object(&mut self, kind: ObjectKind, name: &str) -> Result<Fields, Fail> {
+        let Data::Object(fields) = self.ask(Query::Object { kind, name: name.to_owned() })? else { return Err(unexpected()) };
+        Ok(fields)
+    }
+
+    /// A new object of that name with nothing set.
+    ///
+    /// # Errors
+    /// What the master refuses.
+    pub fn template(&mut self, kind: ObjectKind, name: &str) -> Result<Fields, Fail> {
+        let Data::Object(fields) = self.ask(Query::Template { kind, name: name.to_owned() })? else { return Err(unexpected()) };
+        Ok(fields)
+    }
+
+    /// The names of all objects of a kind, in order.
+    ///
+    /// # Errors
+    /// What the master refuses.
+    pub fn names(&mut self, kind: ObjectKind) -> Result<Vec<String>, Fail> {
+        let Data::Names(names) = self.ask(Query::Names { kind })? else { return Err(unexpected()) };
+        Ok(names)
+    }
+
+    /// Asks for data.
+    ///
+    /// # Errors
+    /// What the master refuses.
+    pub fn ask(&mut self, query: Query) -> Result<Data, Fail> {
+        let Reply { more: _, answers, data } = self.client.query(query)?;
+        let refused = answers.into_iter().find_map(|answer| match answer {
+            Answer::Refused(refusal) => Some(refusal),
+            Answer::Done(_) | Answer::Warning(_) => None,
+        });
+        match (refused, data) {
+            (Some(refusal), _) => Err(refusal.into()),
+            (None, Some(data)) => Ok(data),
+            (None, None) => Err(unexpected()),
+        }
+    }
+
+    /// Changes one object and prints what the master says. Returns the exit code.
+    ///
+    /// # Errors
+    /// If the master cannot be reached, or the outcome is unknown.
+    pub fn change(&mut self, kind: ObjectKind, name: &str, action: ObjectAction) -> Result<u8, Fail> {
+        self.change_all(vec![ObjectChange { kind, name: name.to_owned(), action }])
+    }
+
+    /// Makes changes, all of them or none, and prints what the master says. Returns the exit code.
+    ///
+    /// # Errors
+    /// If the master cannot be reached, or the outcome is unknown.
+    pub fn change_all(&mut self, changes: Vec<ObjectChange>) -> Result<u8, Fail> {
+        let on_stderr = changes.iter().any(|change| is_reported_on_stderr(change.kind));
+        let answers = self.client.change(Command::Objects(changes))?.answers;
+        Ok(print_answers(&answers, on_stderr))
+    }
+
+    /// Commands the cell itself; what was done is told on stderr, as in 8.1.9. Returns the exit code.
+    ///
+    /// # Errors
+    /// If the master cannot be reached, or the outcome is unknown.
+    pub fn command(&mut self, command: Command) -> Result<u8, Fail> {
+        Ok(print_answers(&self.client.change(command)?.answers, true))
+    }
+}
+
+/// 8.1.9 tells on stderr what it did to what exists once in a cell, and on stdout what it did to all else.
+fn is_reported_on_stderr(kind: ObjectKind) -> bool {
+    matches!(kind, ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf)
+}
+
+fn print_answers(answers: &[Answer], on_stderr: bool) -> u8 {
+    if !on_stderr {
+        return exit_code(output::answers(answers));
+    }
+    let mut code = crate::exit::OK;
+    for answer in answers {
+        match answer {
+            Answer::Done(text) => output::note(text),
+            Answer::Warning(warning) => output::diagnostic(warning),
+            Answer::Refused(refusal) => {
+                output::diagnostic(refusal);
+                code = exit_code(refusal.code.exit_code());
+            }
+        }
+    }
+    code
+}
+
+/// The refusal of an answer that does not fit the question.
+pub fn unexpected() -> Fail {
+    Diagnostic::new(Code::BadMessage, "error: the master's answer does not fit the question")
+        .fix("use commands and daemons of the same release")
+        .into()
+}

@@ -1,0 +1,123 @@
+//! `qhost`: hosts with their load, resources, queues and jobs, in the layouts that programs parse (CLIENTS.md).
+
+mod columns;
+#[cfg(test)]
+mod tests;
+mod text;
+mod xml;
+
+use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::commands::ask::{self, Format};
+use crate::commands::qstat::with_letters;
+use crate::fail::Fail;
+use crate::output::json;
+use crate::output::time::Clock;
+use crate::site::Site;
+use crate::{exit, output};
+use proto::wire::client::{HostFilter, JobFilter, Query, QueueFilter};
+use proto::wire::view::{HostView, JobRow, QueueView};
+
+const QHOST: CommandDef = CommandDef {
+    name: "qhost",
+    summary: "Shows hosts with their load.",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &[
+        with("-F", Values::Optional, "[resource_attribute]", "show (selected) resources"),
+        with("-h", Values::One, "hostlist", "display only selected hosts"),
+        flag("-help", "print this help"),
+        flag("-j", "display jobs hosted by host"),
+        with("-l", Values::One, "attr=val,...", "request the given resources"),
+        flag("-ncb", "suppress host topology based information"),
+        flag("-cb", "view host topology based information (the default)"),
+        flag("-q", "display queues hosted by host"),
+        with("-u", Values::One, "user[,user,...]", "show only jobs for user"),
+        flag("-xml", "display the information in XML format"),
+        with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
+    ],
+    exit_codes: "0 printed; 1 refused, or a host of -h does not exist; 2 wrong option",
+};
+
+/// What is shown beside the host's own line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// `-q`.
+    pub queues: bool,
+    /// `-j`.
+    pub jobs: bool,
+    /// Whether sockets, cores and threads have columns; `-ncb` leaves them out.
+    pub topology: bool,
+    /// Whether `-F` named attributes.
+    pub named_resources: bool,
+}
+
+/// Everything that is shown.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// In display order.
+    pub hosts: Vec<HostView>,
+    /// In display order, of all hosts.
+    pub queues: Vec<QueueView>,
+    /// Jobs of all hosts.
+    pub jobs: Vec<JobRow>,
+}
+
+/// Runs `qhost`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = QHOST.parse(words)?;
+    if parsed.has("-help") {
+        output::data(&QHOST.help());
+        return Ok(exit::OK);
+    }
+    let format = Format::of(&parsed)?;
+    let filter = HostFilter {
+        hosts: ask::list(&parsed, "-h"),
+        resources: ask::resources(&parsed)?,
+        attributes: ask::optional_list(&parsed, "-F"),
+    };
+    let parts = Parts {
+        queues: parsed.has("-q"),
+        jobs: parsed.has("-j"),
+        topology: !parsed.has("-ncb"),
+        named_resources: filter.attributes.as_ref().is_some_and(|names| !names.is_empty()),
+    };
+    let mut client = Client::connect(&Site::from_environment(), "qhost")?;
+    let shown = ask_all(&mut client, &parsed, filter, parts)?;
+    let clock = Clock::local();
+    output::data(&match format {
+        Format::Text => text::render(&shown, parts, &clock),
+        Format::Xml => xml::render(&shown, parts),
+        Format::Json => as_json(&shown, parts),
+    });
+    Ok(exit::OK)
+}
+
+fn ask_all(client: &mut Client, parsed: &Parsed, filter: HostFilter, parts: Parts) -> Result<Shown, Fail> {
+    let selects = !filter.resources.is_empty();
+    let mut hosts = ask::hosts(client, Query::Hosts(filter))?;
+    // A request is asked of hosts: the cluster as a whole is none.
+    hosts.retain(|view| !(selects && view.host.is_global()));
+    let queues = match parts.queues {
+        true => ask::queues(client, QueueFilter::default())?,
+        false => Vec::new(),
+    };
+    let of_users = JobFilter { users: ask::list(parsed, "-u"), ..JobFilter::default() };
+    let jobs = match parts.jobs {
+        true => ask::jobs(client, Query::Jobs(of_users))?,
+        false => Vec::new(),
+    };
+    Ok(Shown { hosts, queues, jobs })
+}
+
+fn as_json(shown: &Shown, parts: Parts) -> String {
+    let mut document = json::Document::new().with("hosts", &shown.hosts);
+    if parts.queues {
+        document = document.with("queues", &shown.queues);
+    }
+    if parts.jobs {
+        document = document.with("jobs", &with_letters(&shown.jobs));
+    }
+    document.finish()
+}

@@ -1,0 +1,81 @@
+//! `qhost -xml`. Its layout, its apostrophes and the apostrophes inside priorities are those of 8.1.9.
+
+use super::columns::Columns;
+use super::{Parts, Shown};
+use crate::commands::qstat::{Shown as Line, at_host};
+use crate::output::value::{self, Form, millionths};
+use crate::output::xml::escape;
+use proto::wire::view::{HostView, QueueView};
+use std::fmt::Write as _;
+
+/// The document.
+pub fn render(shown: &Shown, parts: Parts) -> String {
+    let mut text = String::from(
+        "<?xml version='1.0'?>\n<qhost xmlns:xsd=\"http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qhost/qhost.xsd\">\n",
+    );
+    for host in &shown.hosts {
+        let _ = writeln!(text, " <host name='{}'>", escape(host.host.as_str()));
+        values(&mut text, host, parts);
+        let jobs = at_host(&shown.jobs, &host.host);
+        if parts.queues {
+            for queue in shown.queues.iter().filter(|queue| queue.host == host.host) {
+                queue_element(&mut text, queue);
+                let here = jobs.iter().filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue));
+                here.for_each(|job| job_element(&mut text, job));
+            }
+        } else {
+            jobs.iter().for_each(|job| job_element(&mut text, job));
+        }
+        text.push_str(" </host>\n");
+    }
+    text.push_str("</qhost>\n");
+    text
+}
+
+fn values(text: &mut String, host: &HostView, parts: Parts) {
+    for (name, value) in Columns::of(host).named() {
+        if parts.topology || !matches!(*name, "m_socket" | "m_core" | "m_thread") {
+            let _ = writeln!(text, "   <hostvalue name='{name}'>{}</hostvalue>", escape(value));
+        }
+    }
+    for resource in &host.resources {
+        let (name, dominance) = (escape(resource.name.as_str()), value::dominance(resource));
+        let shown = escape(&value::resource(resource, Form::Qhost));
+        let _ = writeln!(text, "   <resourcevalue name='{name}' dominance='{dominance}'>{shown}</resourcevalue>");
+    }
+}
+
+fn queue_element(text: &mut String, queue: &QueueView) {
+    let name = escape(queue.queue.as_str());
+    let _ = writeln!(text, " <queue name='{name}'>");
+    for (key, value) in [
+        ("qtype_string", escape(&queue.kinds)),
+        ("slots_used", queue.used.to_string()),
+        ("slots", queue.total.to_string()),
+        ("slots_resv", queue.reserved.to_string()),
+        ("state_string", escape(&queue.states)),
+    ] {
+        let _ = writeln!(text, "   <queuevalue qname='{name}' name='{key}'>{value}</queuevalue>");
+    }
+    text.push_str(" </queue>\n");
+}
+
+fn job_element(text: &mut String, line: &Line<'_>) {
+    let job = line.job;
+    let queue = line.instance.map(ToString::to_string).unwrap_or_default();
+    let mut body = vec![
+        ("priority", format!("'{}'", millionths(line.priority.prior, 6))),
+        ("qinstance_name", escape(&queue)),
+        ("job_name", escape(&job.name)),
+        ("job_owner", escape(job.owner.as_str())),
+        ("job_state", line.letters.clone()),
+        ("start_time", line.moment.seconds().to_string()),
+        ("pe_master", line.role.text().to_owned()),
+    ];
+    body.extend(line.tasks.clone().map(|tasks| ("taskid", tasks)));
+    let _ = writeln!(text, " <job name='{}'>", job.number);
+    for (key, value) in body {
+        let _ = writeln!(text, "   <jobvalue jobid='{}' name='{key}'>{value}</jobvalue>", job.number);
+    }
+    text.push_str(" </job>\n");
+}

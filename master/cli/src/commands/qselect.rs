@@ -1,0 +1,51 @@
+//! `qselect`: names of queue instances, for `qmod`, `qconf -mattr` and the like.
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::commands::ask::{self, Format};
+use crate::output::json;
+use crate::site::Site;
+use crate::{exit, output};
+use proto::wire::view::QueueView;
+
+const QSELECT: CommandDef = CommandDef {
+    name: "qselect",
+    summary: "Prints the names of queue instances, one a line.",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &[
+        flag("-help", "print this help"),
+        with("-l", Values::One, "resource_list", "request the given resources"),
+        with("-pe", Values::One, "pe_list", "only queues with one of these parallel environments"),
+        with("-q", Values::One, "wc_queue_list", "only these queues"),
+        with("-qs", Values::One, "{a|c|d|o|s|u|A|C|D|E|S}", "only queues in the given state(s)"),
+        with("-U", Values::One, "user_list", "only queues where these users have access"),
+        with("-fmt", Values::One, "text|json", "how to write the answer"),
+    ],
+    exit_codes: "0 printed; 1 nothing matches, or refused; 2 wrong option",
+};
+
+/// Runs `qselect`. Without a match it ends with 1 and says nothing, as scripts expect.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = QSELECT.parse(words)?;
+    if parsed.has("-help") {
+        output::data(&QSELECT.help());
+        return Ok(exit::OK);
+    }
+    let format = Format::of(&parsed)?;
+    let filter = ask::queue_filter(&parsed)?;
+    let mut client = Client::connect(&Site::from_environment(), "qselect")?;
+    ask::check_pes(&mut client, &filter.pes)?;
+    let views = ask::queues(&mut client, filter)?;
+    output::data(&render(&views, format));
+    Ok(if views.is_empty() { exit::FAILED } else { exit::OK })
+}
+
+fn render(views: &[QueueView], format: Format) -> String {
+    let names: Vec<String> = views.iter().map(|view| format!("{}@{}", view.queue, view.host)).collect();
+    match format {
+        Format::Json => json::Document::new().with("queue_instances", &names).finish(),
+        Format::Text | Format::Xml => names.iter().map(|name| format!("{name}\n")).collect(),
+    }
+}

@@ -1,0 +1,196 @@
+//! `qstat`: jobs and queues, in the layouts that programs parse (CLIENTS.md).
+//!
+//! Options become questions ([`options`]), answers become lines ([`shown`]), lines become text, XML or JSON. Every renderer is a
+//! function of the views, so that the layouts are tested without a daemon.
+
+mod columns;
+mod detail;
+mod detail_xml;
+mod full;
+mod list;
+mod options;
+mod reasons;
+mod requests;
+mod shown;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod xml;
+
+pub use shown::{Role, Shown, at_host, with_letters};
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::client::Client;
+use crate::commands::ask::{self, Format};
+use crate::commands::{Outcome, ask::unexpected};
+use crate::fail::Fail;
+use crate::output::json;
+use crate::output::time::{self, Clock};
+use crate::site::Site;
+use crate::{exit, output};
+use options::{Options, View};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::wire::client::{Answer, Query, QueueFilter};
+use proto::wire::view::{Data, JobRow, QueueView};
+
+const QSTAT: CommandDef = CommandDef {
+    name: "qstat",
+    summary: "Shows jobs and queues; without -u the caller's own jobs.",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &[
+        flag("-ext", "view additional attributes"),
+        with("-explain", Values::One, "a|c|A|E", "reason for queue a(larm), c(onfiguration), suspend A(larm), E(rror)"),
+        flag("-f", "full output"),
+        with("-F", Values::Optional, "[resource_attributes]", "full output and (selected) resources of queues"),
+        with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
+        with("-g", Values::One, "{c|d|t}", "c: cluster queue summary, d: every array task, t: every slot"),
+        flag("-help", "print this help"),
+        with("-j", Values::Optional, "[job_identifier_list]", "everything about jobs, and why they wait"),
+        with("-l", Values::One, "resource_list", "request the given resources"),
+        flag("-ne", "hide empty queues"),
+        flag("-ncb", "suppress binding"),
+        flag("-cb", "view binding (the default)"),
+        with("-pe", Values::One, "pe_list", "only queues with one of these parallel environments"),
+        with("-q", Values::One, "wc_queue_list", "only these queues"),
+        with("-qs", Values::One, "{a|c|d|o|s|u|A|C|D|E|S}", "only queues in the given state(s)"),
+        flag("-r", "show requested resources of jobs"),
+        with("-s", Values::One, "{p|r|s|z|h[uosdja]|a}", "only pending, running, suspended, finished or held jobs"),
+        flag("-t", "show task information (implies -g t)"),
+        with("-u", Values::One, "user_list", "jobs of these users, '*' for all"),
+        with("-U", Values::One, "user_list", "only queues where these users have access"),
+        flag("-urg", "display job urgency information"),
+        flag("-pri", "display job priority information"),
+        flag("-xml", "display the information in XML format"),
+    ],
+    exit_codes: "0 printed, also when nothing matches; 1 refused, or a job of -j does not exist; 2 wrong option",
+};
+
+/// Runs `qstat`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = QSTAT.parse(words)?;
+    if parsed.has("-help") {
+        output::data(&QSTAT.help());
+        return Ok(exit::OK);
+    }
+    let options = Options::of(&parsed, &ask::login_name())?;
+    let mut client = Client::connect(&Site::from_environment(), "qstat")?;
+    ask::check_pes(&mut client, &options.queues.pes)?;
+    match &options.view {
+        View::Details(targets) => details(&mut client, &options, targets),
+        View::Reasons => every_reason(&mut client, &options),
+        View::Summary => cluster_queues(&mut client, &options),
+        View::List => jobs(&mut client, &options),
+        View::Full => jobs_by_queue(&mut client, &options),
+    }
+}
+
+/// Jobs alone. Where queues are selected, tasks elsewhere are left out.
+fn jobs(client: &mut Client, options: &Options) -> Outcome {
+    let mut rows = job_rows(client, options)?;
+    if options.selects_queues() {
+        let queues = selected_queues(client, options)?;
+        shown::keep_tasks_in(&mut rows, &queues);
+    }
+    let clock = Clock::local();
+    output::data(&match options.format {
+        Format::Text => list::render(&rows, options, &clock),
+        Format::Xml => xml::list(&rows, options, &clock),
+        Format::Json => json::Document::new().with("jobs", &shown::with_letters(&rows)).finish(),
+    });
+    Ok(exit::OK)
+}
+
+fn jobs_by_queue(client: &mut Client, options: &Options) -> Outcome {
+    let rows = job_rows(client, options)?;
+    let queues = selected_queues(client, options)?;
+    let clock = Clock::local();
+    output::data(&match options.format {
+        Format::Text => full::render(&queues, &rows, options, &clock),
+        Format::Xml => xml::full(&queues, &rows, options, &clock),
+        Format::Json => {
+            json::Document::new().with("queues", &queues).with("jobs", &shown::with_letters(&rows)).finish()
+        }
+    });
+    Ok(exit::OK)
+}
+
+fn cluster_queues(client: &mut Client, options: &Options) -> Outcome {
+    let queues = selected_queues(client, options)?;
+    let summaries = summary::of(&queues);
+    output::data(&match options.format {
+        Format::Text => summary::text(&summaries),
+        Format::Xml => summary::xml(&summaries),
+        Format::Json => json::Document::new().with("cluster_queues", &summaries).finish(),
+    });
+    Ok(exit::OK)
+}
+
+fn job_rows(client: &mut Client, options: &Options) -> Result<Vec<JobRow>, Fail> {
+    let mut rows = ask::jobs(client, Query::Jobs(options.jobs.clone()))?;
+    options.keep_holds(&mut rows, time::now());
+    Ok(rows)
+}
+
+/// The queue instances that the options select. A pattern of `-q` that matches none is an error, as in 8.1.9.
+fn selected_queues(client: &mut Client, options: &Options) -> Result<Vec<QueueView>, Fail> {
+    let views = ask::queues(client, options.queues.clone())?;
+    let patterns = &options.queues.queues;
+    if !views.is_empty() || patterns.is_empty() {
+        return Ok(views);
+    }
+    let named = QueueFilter { queues: patterns.clone(), ..QueueFilter::default() };
+    if !ask::queues(client, named)?.is_empty() {
+        return Ok(views);
+    }
+    let what = format!("error: no queue instance matches \"{}\"", patterns.join(","));
+    Err(Diagnostic::new(Code::UnknownObject, what).at("-q").fix("qselect lists them").into())
+}
+
+fn details(client: &mut Client, options: &Options, targets: &[String]) -> Outcome {
+    let reply = client.query(Query::JobDetails { targets: targets.to_vec() })?;
+    let mut missing = Vec::new();
+    for answer in reply.answers {
+        match answer {
+            Answer::Refused(refusal) if refusal.code == Code::UnknownJob => missing.push(refusal.what),
+            Answer::Refused(refusal) => return Err(refusal.into()),
+            Answer::Warning(warning) => output::diagnostic(&warning),
+            Answer::Done(text) => output::note(&text),
+        }
+    }
+    let found = match reply.data {
+        Some(Data::JobDetails(found)) => found,
+        other => unexpected(other.as_ref())?,
+    };
+    let clock = Clock::local();
+    match options.format {
+        // 8.1.9 ends with 0 here, and programs read the document only then.
+        Format::Xml if found.is_empty() && !missing.is_empty() => {
+            output::data(&detail_xml::unknown(&missing));
+            return Ok(exit::OK);
+        }
+        Format::Xml => output::data(&detail_xml::render(&found)),
+        Format::Text => output::data(&detail::render(&found, options.columns.binding, &clock)),
+        Format::Json => output::data(&detail::json(&found, &missing)),
+    }
+    if missing.is_empty() {
+        return Ok(exit::OK);
+    }
+    output::note("Following jobs do not exist: ");
+    missing.iter().for_each(|job| output::note(job));
+    Ok(exit::FAILED)
+}
+
+fn every_reason(client: &mut Client, options: &Options) -> Outcome {
+    let found = match ask::data(client, Query::JobDetails { targets: Vec::new() })? {
+        Some(Data::JobDetails(found)) => found,
+        other => unexpected(other.as_ref())?,
+    };
+    let reasons = reasons::Reasons::of(&found);
+    output::data(&match options.format {
+        Format::Text => reasons.text(),
+        Format::Xml => reasons.xml(),
+        Format::Json => json::Document::new().with("scheduling_info", &reasons).finish(),
+    });
+    Ok(exit::OK)
+}

@@ -1,0 +1,290 @@
+//! `qstat -j LIST -xml`: the elements of 8.1.9 in its order, which is that of its lists in memory.
+
+use super::detail;
+use super::reasons::Reasons;
+use crate::output::value::{fraction, millionths};
+use crate::output::xml::{Document, escape};
+use proto::id::TaskId;
+use proto::job::{HostPath, JobSpec, Phase, Program};
+use proto::request::ResourceRequest;
+use proto::usage::Usage;
+use proto::wire::view::{JobDetail, TaskRow};
+
+/// The document. Its times are seconds since the epoch.
+pub fn render(details: &[JobDetail]) -> String {
+    let mut document = Document::new("detailed_job_info", "detailed_job_info");
+    document.open("djob_info");
+    for detail in details {
+        document.open("element");
+        job(&mut document, detail);
+        document.close();
+    }
+    document.close();
+    document.open("messages");
+    Reasons::of(details).element(&mut document);
+    document.finish()
+}
+
+/// What stands in its place where none of the jobs exists. It is not well indented: that is how 8.1.9 prints it.
+pub fn unknown(jobs: &[String]) -> String {
+    let names: String = jobs.iter().map(|job| format!("    <ST_name>{}</ST_name>\n", escape(job))).collect();
+    format!("<?xml version='1.0'?>\n<unknown_jobs >\n{names}</unknown_jobs>\n")
+}
+
+fn job(document: &mut Document, detail: &JobDetail) {
+    submission(document, detail);
+    requests(document, &detail.spec);
+    program(document, &detail.spec);
+    tasks(document, detail);
+    if !detail.successors.is_empty() {
+        document.open("JB_jid_successor_list");
+        for successor in &detail.successors {
+            document.open("ulong_sublist");
+            document.leaf("JRE_job_number", successor);
+            document.close();
+        }
+        document.close();
+    }
+    attributes(document, detail);
+    structure(document, detail);
+}
+
+fn submission(document: &mut Document, detail: &JobDetail) {
+    let (row, spec) = (&detail.row, &*detail.spec);
+    document.leaf("JB_job_number", row.number);
+    document.leaf("JB_ar", 0);
+    document.leaf("JB_exec_file", format_args!("job_scripts/{}", row.number));
+    document.leaf("JB_submission_time", row.submitted.seconds());
+    document.leaf("JB_owner", &spec.owner.user);
+    document.leaf("JB_uid", spec.owner.uid);
+    document.leaf("JB_group", &spec.owner.group);
+    document.leaf("JB_gid", spec.owner.gid);
+    document.leaf("JB_account", &row.account);
+    if let Some(directory) = &spec.directory {
+        document.leaf("JB_cwd", directory);
+    }
+    paths(document, "JB_stderr_path_list", &spec.stderr);
+    document.leaf("JB_merge_stderr", spec.merge_stderr);
+}
+
+fn requests(document: &mut Document, spec: &JobSpec) {
+    resources(document, "JB_hard_resource_list", &spec.requests.hard);
+    resources(document, "JB_soft_resource_list", &spec.requests.soft);
+    document.open("JB_mail_list");
+    for address in detail::mail_list(spec) {
+        let (user, host) = address.split_once('@').unwrap_or((&address, ""));
+        document.open("element");
+        document.leaf("MR_user", user);
+        document.leaf("MR_host", host);
+        document.close();
+    }
+    document.close();
+    document.leaf("JB_notify", spec.notify);
+    document.leaf("JB_job_name", &spec.name);
+    paths(document, "JB_stdout_path_list", &spec.stdout);
+    paths(document, "JB_stdin_path_list", &spec.stdin);
+    document.leaf("JB_jobshare", spec.job_share);
+    queues(document, "JB_hard_queue_list", &spec.requests.hard_queues);
+    queues(document, "JB_soft_queue_list", &spec.requests.soft_queues);
+    queues(document, "JB_master_hard_queue_list", &spec.requests.master_queues);
+    paths(document, "JB_shell_list", &spec.shell);
+}
+
+fn program(document: &mut Document, spec: &JobSpec) {
+    document.open("JB_env_list");
+    for (name, value) in &spec.environment {
+        let name = name.strip_prefix("SGE_O_").map_or(name.clone(), |name| format!("__SGE_PREFIX__O_{name}"));
+        document.open("job_sublist");
+        document.leaf("VA_variable", name);
+        if !value.is_empty() {
+            document.leaf("VA_value", value);
+        }
+        document.close();
+    }
+    document.close();
+    if !spec.args.is_empty() {
+        document.open("JB_job_args");
+        for argument in &spec.args {
+            document.open("element");
+            document.leaf("ST_name", argument);
+            document.close();
+        }
+        document.close();
+    }
+    document.leaf("JB_script_file", detail::script_file(spec));
+    if let Some(project) = &spec.project {
+        document.leaf("JB_project", project);
+    }
+}
+
+/// Tasks on hosts and tasks in error; the list is left out where there are none.
+fn tasks(document: &mut Document, detail: &JobDetail) {
+    let on_hosts: Vec<&TaskRow> =
+        detail.row.tasks.iter().filter(|task| task.condition.phase != Phase::Finished).collect();
+    if on_hosts.is_empty() && detail.errors.is_empty() {
+        return;
+    }
+    let ntckts = millionths(detail.row.priority.ntckts, 6);
+    document.open("JB_ja_tasks");
+    for task in on_hosts {
+        document.open("ulong_sublist");
+        document.leaf("JAT_status", if task.condition.phase == Phase::Running { 128 } else { 64 });
+        document.leaf("JAT_task_number", task.task);
+        usage(document, &task.usage);
+        document.leaf("JAT_start_time", task.started.seconds());
+        document.leaf("JAT_ntix", millionths(task.priority.ntckts, 6));
+        document.close();
+    }
+    for (task, reason) in &detail.errors {
+        failed_task(document, *task, reason, &ntckts);
+    }
+    document.close();
+}
+
+fn failed_task(document: &mut Document, task: TaskId, reason: &str, ntckts: &str) {
+    document.open("ulong_sublist");
+    document.leaf("JAT_status", 0);
+    document.leaf("JAT_task_number", task);
+    document.open("JAT_message_list");
+    document.open("ulong_sublist");
+    document.leaf("QIM_type", 1);
+    document.leaf("QIM_message", reason);
+    document.close();
+    document.close();
+    document.leaf("JAT_start_time", 0);
+    document.leaf("JAT_ntix", ntckts);
+    document.close();
+}
+
+fn usage(document: &mut Document, usage: &Usage) {
+    let seconds = |ms: u64| fraction(i128::from(ms), 1000, 6);
+    let bytes = |bytes: u64| fraction(i128::from(bytes), 1, 6);
+    document.open("JAT_scaled_usage_list");
+    for (name, value) in [
+        ("cpu", seconds(usage.cpu_ms)),
+        ("mem", fraction(i128::from(usage.mem_kib_ms), 1024 * 1024 * 1000, 6)),
+        ("io", fraction(i128::from(usage.io_bytes), 1 << 30, 6)),
+        ("iow", seconds(usage.iow_ms)),
+        ("vmem", bytes(usage.vmem_bytes)),
+        ("maxvmem", bytes(usage.maxvmem_bytes)),
+    ] {
+        document.open("scaled");
+        document.leaf("UA_name", name);
+        document.leaf("UA_value", value);
+        document.close();
+    }
+    document.close();
+}
+
+fn attributes(document: &mut Document, detail: &JobDetail) {
+    let spec = &*detail.spec;
+    let seconds = |moment: Option<proto::time::Wall>| moment.map_or(0, proto::time::Wall::seconds);
+    document.leaf("JB_deadline", seconds(spec.deadline));
+    document.leaf("JB_execution_time", seconds(spec.start_after));
+    document.leaf("JB_checkpoint_attr", 0);
+    document.leaf("JB_checkpoint_interval", 0);
+    document.leaf("JB_reserve", spec.reserve);
+    document.leaf("JB_mail_options", mail_bits(spec));
+    document.leaf("JB_priority", 1024 + i64::from(spec.priority));
+    document.leaf("JB_restart", spec.rerunnable.map_or(0, |rerunnable| if rerunnable { 1 } else { 2 }));
+    document.leaf("JB_verify", 0);
+    document.leaf("JB_script_size", detail.script_bytes);
+    if let Some(pe) = &spec.requests.pe {
+        document.leaf("JB_pe", &pe.name);
+        document.open("JB_pe_range");
+        for part in pe.slots.parts() {
+            range(document, "ranges", *part.start(), *part.end(), 1);
+        }
+        document.close();
+    }
+    for name in ["JB_verify_suitable_queues", "JB_soft_wallclock_gmt", "JB_hard_wallclock_gmt"] {
+        document.leaf(name, 0);
+    }
+    document.leaf("JB_override_tickets", spec.override_tickets);
+    document.leaf("JB_version", 0);
+}
+
+fn structure(document: &mut Document, detail: &JobDetail) {
+    let spec = &*detail.spec;
+    document.open("JB_ja_structure");
+    let (first, last, step) = spec.array.map_or((1, 1, 1), |array| (array.first(), array.last(), array.step()));
+    range(document, "task_id_range", first, last, step);
+    document.close();
+    let binary = if matches!(spec.program, Program::Command { .. }) { 64 } else { 0 };
+    document.leaf("JB_type", binary + if spec.array.is_some() { 128 } else { 0 });
+    document.open("JB_binding");
+    document.open("element");
+    document.leaf("BN_strategy", "no_job_binding");
+    for name in [
+        "BN_type",
+        "BN_parameter_n",
+        "BN_parameter_socket_offset",
+        "BN_parameter_core_offset",
+        "BN_parameter_striding_step_size",
+    ] {
+        document.leaf(name, 0);
+    }
+    document.leaf("BN_parameter_explicit", "no_explicit_binding");
+    document.close();
+    document.close();
+    document.leaf("JB_ja_task_concurrency", spec.task_concurrency.unwrap_or_default());
+    document.leaf("JB_nurg", millionths(detail.row.priority.nurg, 6));
+}
+
+fn range(document: &mut Document, name: &str, first: u32, last: u32, step: u32) {
+    document.open(name);
+    document.leaf("RN_min", first);
+    document.leaf("RN_max", last);
+    document.leaf("RN_step", step);
+    document.close();
+}
+
+fn paths(document: &mut Document, name: &str, paths: &[HostPath]) {
+    if paths.is_empty() {
+        return;
+    }
+    document.open(name);
+    for path in paths {
+        document.open("path_list");
+        document.leaf("PN_path", &path.path);
+        document.leaf("PN_host", path.host.as_ref().map(|host| host.as_str()).unwrap_or_default());
+        document.leaf("PN_file_host", "");
+        document.leaf("PN_file_staging", false);
+        document.close();
+    }
+    document.close();
+}
+
+fn resources(document: &mut Document, name: &str, requests: &[ResourceRequest]) {
+    if requests.is_empty() {
+        return;
+    }
+    document.open(name);
+    for request in requests {
+        document.open("qstat_l_requests");
+        document.leaf("CE_name", &request.name);
+        document.leaf("CE_stringval", request.value.as_deref().unwrap_or("TRUE"));
+        document.close();
+    }
+    document.close();
+}
+
+fn queues(document: &mut Document, name: &str, queues: &[String]) {
+    if queues.is_empty() {
+        return;
+    }
+    document.open(name);
+    for queue in queues {
+        document.open("destin_ident_list");
+        document.leaf("QR_name", queue);
+        document.close();
+    }
+    document.close();
+}
+
+/// The events of `-m` as bits of 8.1.9: abort 1 << 16, begin 1 << 17, end 1 << 18, suspension 1 << 19.
+fn mail_bits(spec: &JobSpec) -> u32 {
+    let mail = spec.mail;
+    let bits = [(mail.abort, 16), (mail.begin, 17), (mail.end, 18), (mail.suspend, 19)];
+    bits.into_iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| 1_u32 << bit).sum()
+}

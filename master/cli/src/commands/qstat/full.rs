@@ -1,0 +1,71 @@
+//! `qstat -f` and `-F`: queue instances with the tasks in them, then pending and finished tasks.
+
+use super::columns::Columns;
+use super::options::Options;
+use super::requests;
+use super::shown::{self, Shown};
+use crate::output::time::Clock;
+use crate::output::value::{self, Form, cut};
+use proto::wire::view::{JobRow, QueueView};
+use std::fmt::Write as _;
+
+const HEADING: &str = "queuename                      qtype resv/used/tot. load_avg arch          states";
+
+/// The whole text; empty if there is nothing to show.
+pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Clock) -> String {
+    let columns = Columns { queue: false, ..options.columns };
+    let mut text = String::new();
+    for queue in queues {
+        let tasks = shown::at_instance(rows, queue, columns.per_slot);
+        if options.hide_empty && tasks.is_empty() {
+            continue;
+        }
+        if text.is_empty() {
+            let _ = writeln!(text, "{HEADING}");
+        }
+        let _ = writeln!(text, "{}", "-".repeat(if columns.extended { 189 } else { 81 }));
+        text.push_str(&queue_text(queue));
+        push_lines(&mut text, &tasks, columns, clock);
+    }
+    section(&mut text, "PENDING JOBS", &shown::pending(rows, options.per_task), columns, clock);
+    section(&mut text, "FINISHED JOBS", &shown::finished(rows), columns, clock);
+    text
+}
+
+/// The line of a queue instance, then reasons of `-explain` and resources of `-F`.
+fn queue_text(queue: &QueueView) -> String {
+    let name = format!("{}@{}", queue.queue, queue.host);
+    let slots = format!("{}/{}/{}", queue.reserved, queue.used, queue.total);
+    let load = queue.load_avg.as_deref().and_then(|text| value::load(text, 2)).unwrap_or_else(|| "-NA-".to_owned());
+    let arch = queue.arch.as_deref().unwrap_or("-NA-");
+    let kinds = cut(&queue.kinds, 5);
+    let mut text =
+        format!("{:<30} {kinds:<5} {slots:<14} {load:<8} {arch:<13} {states}\n", cut(&name, 30), states = queue.states);
+    for line in &queue.explain {
+        let _ = writeln!(text, "\t{line}");
+    }
+    for resource in &queue.resources {
+        let shown = value::resource(resource, Form::Qstat);
+        let _ = writeln!(text, "\t{}:{}={shown}", value::dominance(resource), resource.name);
+    }
+    text
+}
+
+fn push_lines(text: &mut String, lines: &[Shown<'_>], columns: Columns, clock: &Clock) {
+    for line in lines {
+        let _ = writeln!(text, "{}", columns.line(line, clock));
+        if columns.requests && !line.is_repeat {
+            text.push_str(&requests::text(line, columns.binding));
+        }
+    }
+}
+
+/// Lines below a banner; nothing without lines.
+fn section(text: &mut String, title: &str, lines: &[Shown<'_>], columns: Columns, clock: &Clock) {
+    if lines.is_empty() {
+        return;
+    }
+    let rule = "#".repeat(if columns.extended { 186 } else { 76 });
+    let _ = writeln!(text, "\n{rule}\n{}\n{rule}", format!(" - {title}").repeat(5));
+    push_lines(text, lines, columns, clock);
+}

@@ -1,0 +1,203 @@
+//! What the options of `qstat` mean: questions to the master, and how to show the answers.
+
+use super::columns::Columns;
+use crate::args::Parsed;
+use crate::commands::ask::{self, Format};
+use crate::fail::Fail;
+use proto::time::Wall;
+use proto::wire::client::{HoldFilter, JobFilter, JobStates, QueueFilter};
+use proto::wire::view::{JobRow, PendingTasks};
+
+/// Which of the listings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Jobs.
+    List,
+    /// `-f`, `-F`: queue instances with their jobs.
+    Full,
+    /// `-g c`: cluster queues.
+    Summary,
+    /// `-j LIST`.
+    Details(Vec<String>),
+    /// `-j` alone: reasons, with the jobs that each keeps waiting.
+    Reasons,
+}
+
+/// The holds of `-s` that the master does not tell apart: it knows that a task waits, here it matters for what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waits {
+    job: bool,
+    array: bool,
+    start: bool,
+}
+
+/// Everything that the command line said.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which listing.
+    pub view: View,
+    /// How it is written.
+    pub format: Format,
+    /// Columns and lines beside the usual ones.
+    pub columns: Columns,
+    /// `-g d`: every array task has a line.
+    pub per_task: bool,
+    /// `-ne`.
+    pub hide_empty: bool,
+    /// Which jobs.
+    pub jobs: JobFilter,
+    /// Which queue instances.
+    pub queues: QueueFilter,
+    waits: Waits,
+}
+
+impl Options {
+    /// Reads the options; `caller` is whose jobs are shown without `-u`.
+    ///
+    /// # Errors
+    /// A value that there is not.
+    pub fn of(parsed: &Parsed, caller: &str) -> Result<Self, Fail> {
+        let group = group_letters(parsed)?;
+        let (states, waits) = job_states(parsed)?;
+        let explain = ask::state_letters(parsed, "-explain", "acAE")?;
+        let queues =
+            QueueFilter { attributes: ask::optional_list(parsed, "-F"), explain, ..ask::queue_filter(parsed)? };
+        let view = match ask::optional_list(parsed, "-j") {
+            Some(targets) if targets.is_empty() => View::Reasons,
+            Some(targets) => View::Details(targets),
+            None if group.contains('c') => View::Summary,
+            None if parsed.has("-f") || parsed.has("-F") || !queues.explain.is_empty() => View::Full,
+            None => View::List,
+        };
+        Ok(Self {
+            view,
+            format: Format::of(parsed)?,
+            columns: columns(parsed, &group),
+            per_task: group.contains('d'),
+            hide_empty: parsed.has("-ne"),
+            jobs: JobFilter {
+                users: users(parsed, caller),
+                states,
+                queues: queues.queues.clone(),
+                resources: queues.resources.clone(),
+                pes: Vec::new(),
+                jobs: Vec::new(),
+            },
+            queues,
+            waits,
+        })
+    }
+
+    /// Whether queue instances are selected, so that tasks elsewhere are left out.
+    pub fn selects_queues(&self) -> bool {
+        let QueueFilter { queues, resources, pes, users, states, attributes: _, explain: _ } = &self.queues;
+        !(queues.is_empty() && resources.is_empty() && pes.is_empty() && users.is_empty() && states.is_empty())
+    }
+
+    /// Leaves out pending tasks that are not in a hold of `-s hj`, `hd` or `ha`.
+    pub fn keep_holds(&self, rows: &mut Vec<JobRow>, now: Wall) {
+        let only = self.jobs.states.only_holds;
+        if only == HoldFilter::default() {
+            return;
+        }
+        for row in rows.iter_mut() {
+            let keep: Vec<bool> = row.pending.iter().map(|group| self.is_held(row, group, now)).collect();
+            let mut keep = keep.into_iter();
+            row.pending.retain(|_| keep.next().unwrap_or_default());
+        }
+        rows.retain(|row| !row.pending.is_empty() || !row.tasks.is_empty());
+    }
+
+    fn is_held(&self, row: &JobRow, group: &PendingTasks, now: Wall) -> bool {
+        let HoldFilter { user, operator, system, dependency: _, start_time: _ } = self.jobs.states.only_holds;
+        let Waits { job, array, start } = self.waits;
+        let waits = group.condition.held && (!row.waits_for.is_empty() || !group.holds.any());
+        (user && group.holds.user)
+            || (operator && group.holds.operator)
+            || (system && group.holds.system)
+            || (job && waits && !row.predecessors.is_empty())
+            || (array && waits && !row.array_predecessors.is_empty())
+            || (start && row.start_after.is_some_and(|start| start > now))
+    }
+}
+
+/// `-u` taken apart; `$user` is the caller, whom the answer is about where `-u` is not given.
+fn users(parsed: &Parsed, caller: &str) -> Vec<String> {
+    let named = ask::list(parsed, "-u");
+    if named.is_empty() {
+        return vec![caller.to_owned()];
+    }
+    named.into_iter().map(|user| if user == "$user" { caller.to_owned() } else { user }).collect()
+}
+
+fn columns(parsed: &Parsed, group: &str) -> Columns {
+    let subtasks = parsed.has("-t");
+    Columns {
+        extended: parsed.has("-ext"),
+        urgency: parsed.has("-urg"),
+        priority: parsed.has("-pri"),
+        per_slot: subtasks || group.contains('t'),
+        subtasks,
+        queue: true,
+        requests: parsed.has("-r"),
+        binding: !parsed.has("-ncb"),
+    }
+}
+
+/// The letters of `-g`, which programs also give together (`-g dt`).
+fn group_letters(parsed: &Parsed) -> Result<String, Fail> {
+    let letters = ask::list(parsed, "-g").concat();
+    match letters.chars().find(|letter| !"cdt".contains(*letter)) {
+        None => Ok(letters),
+        Some(letter) => Err(Fail::bad_value(format!("error: invalid group \"{letter}\" of -g")).fix("c, d or t")),
+    }
+}
+
+/// `-s`: letters of states, and `h` with a letter for one hold or alone for all.
+fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
+    let text = ask::list(parsed, "-s").concat();
+    if text.is_empty() {
+        return Ok((JobStates::default(), Waits::default()));
+    }
+    let mut states = JobStates {
+        pending: false,
+        running: false,
+        suspended: false,
+        finished: false,
+        only_holds: HoldFilter::default(),
+    };
+    let mut waits = Waits::default();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            'p' => states.pending = true,
+            'r' => states.running = true,
+            's' => states.suspended = true,
+            'z' => states.finished = true,
+            'a' => states = JobStates { finished: states.finished, ..JobStates::default() },
+            'h' => hold(letters.next_if(|next| "uosdja".contains(*next)), &mut states.only_holds, &mut waits),
+            _ => {
+                return Err(Fail::bad_value(format!("error: invalid job state \"{letter}\" of -s: {text}"))
+                    .fix("p, r, s, z, hu, ho, hs, hd, hj, ha, h or a"));
+            }
+        }
+    }
+    if states.pending {
+        // All pending tasks, the held ones among them.
+        states.only_holds = HoldFilter::default();
+    }
+    states.pending |= states.only_holds != HoldFilter::default();
+    Ok((states, waits))
+}
+
+fn hold(letter: Option<char>, holds: &mut HoldFilter, waits: &mut Waits) {
+    let is = |known: char| letter.is_none_or(|letter| letter == known);
+    holds.user |= is('u');
+    holds.operator |= is('o');
+    holds.system |= is('s');
+    waits.job |= is('j');
+    waits.array |= is('d');
+    waits.start |= is('a');
+    holds.dependency |= waits.job || waits.array;
+    holds.start_time |= waits.start;
+}

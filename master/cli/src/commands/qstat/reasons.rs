@@ -1,0 +1,124 @@
+//! Why jobs wait: the lines of scheduling info, those about the cluster apart from those about jobs (`qstat -j` without a list,
+//! `messages` of `-j -xml`).
+
+use crate::output::xml::Document;
+use proto::id::JobNumber;
+use proto::wire::view::JobDetail;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Numbers of messages, by how they begin. 0 stands for what 8.1.9 never says.
+const NUMBERS: &[(&str, bool, u32)] = &[
+    ("dropped because it is temporarily not available", true, 40),
+    ("dropped because it is disabled", true, 39),
+    ("dropped because it is full", true, 37),
+    ("dropped because it is overloaded", true, 36),
+    ("All queues dropped because of overload or full", true, 28),
+    ("error state", false, 32),
+    ("hold state", false, 33),
+    ("execution time not reached", false, 31),
+    ("job dependencies", false, 35),
+    ("max_aj_instances", false, 45),
+];
+
+/// Lines with the jobs that they are about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reasons {
+    /// About the cluster.
+    global: Vec<String>,
+    /// About jobs, in the order in which they were found.
+    jobs: Vec<(String, Vec<JobNumber>)>,
+}
+
+impl Reasons {
+    /// Gathers the lines of all jobs.
+    pub fn of(details: &[JobDetail]) -> Self {
+        let mut reasons = Self::default();
+        for detail in details {
+            for line in &detail.scheduling_info {
+                reasons.add(detail.row.number, line);
+            }
+        }
+        reasons
+    }
+
+    fn add(&mut self, job: JobNumber, line: &str) {
+        if is_global(line) {
+            if !self.global.iter().any(|known| known == line) {
+                self.global.push(line.to_owned());
+            }
+            return;
+        }
+        match self.jobs.iter_mut().find(|(known, _)| known == line) {
+            Some((_, jobs)) => jobs.push(job),
+            None => self.jobs.push((line.to_owned(), vec![job])),
+        }
+    }
+
+    /// The text of `qstat -j`.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut label = "scheduling info:";
+        for line in &self.global {
+            let _ = writeln!(text, "{label:<27} {line}");
+            label = "";
+        }
+        for (line, jobs) in &self.jobs {
+            let jobs = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(",\t");
+            let _ = writeln!(text, "\n{line}\n\t{jobs}");
+        }
+        text
+    }
+
+    /// The document of `qstat -j -xml`.
+    pub fn xml(&self) -> String {
+        let mut document = Document::new("message", "message");
+        self.element(&mut document);
+        document.finish()
+    }
+
+    /// The lists of messages, in an element of their own.
+    pub fn element(&self, document: &mut Document) {
+        document.open("element");
+        if !self.jobs.is_empty() {
+            document.open("SME_message_list");
+            for (line, jobs) in &self.jobs {
+                message(document, line, jobs);
+            }
+            document.close();
+        }
+        if !self.global.is_empty() {
+            document.open("SME_global_message_list");
+            for line in &self.global {
+                message(document, line, &[]);
+            }
+            document.close();
+        }
+        document.close();
+    }
+}
+
+fn message(document: &mut Document, line: &str, jobs: &[JobNumber]) {
+    document.open("element");
+    if !jobs.is_empty() {
+        document.open("MES_job_number_list");
+        for job in jobs {
+            document.open("ulong_sublist");
+            document.leaf("ULNG_value", job);
+            document.close();
+        }
+        document.close();
+    }
+    let number = known(line).map_or(0, |(_, _, number)| *number);
+    document.leaf("MES_message_number", number);
+    document.leaf("MES_message", line);
+    document.close();
+}
+
+fn is_global(line: &str) -> bool {
+    known(line).is_some_and(|(_, is_global, _)| *is_global) || line.starts_with("queue instance ")
+}
+
+fn known(line: &str) -> Option<&'static (&'static str, bool, u32)> {
+    NUMBERS.iter().find(|(part, _, _)| line.contains(part))
+}

@@ -1,0 +1,58 @@
+//! `qstat -r`: what a job asked for, below its line.
+
+use super::shown::{Shown, numbers};
+use proto::request::ResourceRequest;
+use std::fmt::Write as _;
+
+/// The lines, each with its newline.
+pub fn text(shown: &Shown<'_>, binding: bool) -> String {
+    let job = shown.job;
+    let mut text = String::new();
+    put(&mut text, "Full jobname:", &job.name);
+    if let Some(queue) = shown.master_queue() {
+        put(&mut text, "Master Queue:", &queue.to_string());
+    }
+    if let Some(pe) = &job.requests.pe {
+        put(&mut text, "Requested PE:", &format!("{} {}", pe.name, pe.slots));
+    }
+    if let Some((name, slots)) = granted_pe(shown) {
+        put(&mut text, "Granted PE:", &format!("{name} {slots}"));
+    }
+    resources(&mut text, "Hard Resources:", job.requests.hard.iter().map(|request| format!("{request} (0.000000)")));
+    resources(&mut text, "Soft Resources:", job.requests.soft.iter().map(ResourceRequest::to_string));
+    for (label, list) in [
+        ("Hard requested queues:", job.requests.hard_queues.join(", ")),
+        ("Soft requested queues:", job.requests.soft_queues.join(", ")),
+        ("Master task hard requested queues:", job.requests.master_queues.join(", ")),
+        ("Predecessor Jobs (request):", job.predecessors.join(", ")),
+        ("Predecessor Jobs:", numbers(&job.waits_for)),
+        ("Predecessor Array Jobs (request):", job.array_predecessors.join(", ")),
+    ] {
+        if !list.is_empty() {
+            let _ = writeln!(text, "       {label} {list}");
+        }
+    }
+    if binding {
+        put(&mut text, "Binding:", "NONE");
+    }
+    text
+}
+
+/// The parallel environment and all slots of a task that has one.
+pub fn granted_pe<'a>(shown: &Shown<'a>) -> Option<(&'a str, u32)> {
+    let task = shown.task?;
+    let slots = task.granted.iter().map(|granted| granted.slots).sum();
+    task.pe.as_deref().map(|pe| (pe, slots))
+}
+
+fn put(text: &mut String, label: &str, value: &str) {
+    let _ = writeln!(text, "       {label:<17} {value}");
+}
+
+/// The first on the line of the label, the others below it; the line is there even for none.
+fn resources(text: &mut String, label: &str, mut requests: impl Iterator<Item = String>) {
+    put(text, label, &requests.next().unwrap_or_default());
+    for request in requests {
+        put(text, "", &request);
+    }
+}

@@ -1,0 +1,257 @@
+//! Lines of `qstat`: jobs taken apart into what one line shows, in the order of 8.1.9.
+
+use crate::output::json;
+use proto::id::{HostName, JobNumber, QueueInstanceName};
+use proto::job::{Granted, Phase};
+use proto::request::TaskSet;
+use proto::time::Wall;
+use proto::usage::Usage;
+use proto::wire::view::{JobRow, PendingTasks, PriorityNumbers, QueueView, TaskRow};
+use serde_json::Value;
+
+/// Which of a task's slots a line of `-g t` is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The job is pending or has left.
+    None,
+    /// The slot that runs the job script.
+    Master,
+    /// Any other slot.
+    Slave,
+}
+
+impl Role {
+    /// The word in the column `master`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Role::None => "",
+            Role::Master => "MASTER",
+            Role::Slave => "SLAVE",
+        }
+    }
+}
+
+/// What one line shows.
+#[derive(Clone, Debug)]
+pub struct Shown<'a> {
+    /// The job.
+    pub job: &'a JobRow,
+    /// The task, where the line is about one that is on a host or has left.
+    pub task: Option<&'a TaskRow>,
+    /// State letters.
+    pub letters: String,
+    /// Zero for what is not looked at: held tasks and those above a limit of their array.
+    pub priority: PriorityNumbers,
+    /// When it was submitted, or started.
+    pub moment: Wall,
+    /// Where it runs.
+    pub instance: Option<&'a QueueInstanceName>,
+    /// Which of its slots this is.
+    pub role: Role,
+    /// How many slots this line stands for.
+    pub slots: u32,
+    /// The column `ja-task-ID`; none if the job is no array.
+    pub tasks: Option<String>,
+    /// Whether the line above is of the same task, so that only its slot is new.
+    pub is_repeat: bool,
+}
+
+impl Shown<'_> {
+    /// Use so far, once the host tells it. Other slots than the first have no numbers of their own.
+    pub fn usage(&self) -> Option<&Usage> {
+        let task = self.task.filter(|task| task.condition.phase == Phase::Running)?;
+        (self.role != Role::Slave).then_some(&task.usage)
+    }
+
+    /// All tickets together.
+    pub fn tickets(&self) -> i64 {
+        let PriorityNumbers { otckt, ftckt, stckt, .. } = self.priority;
+        otckt.saturating_add(ftckt).saturating_add(stckt)
+    }
+
+    /// The queue instance of the first slot.
+    pub fn master_queue(&self) -> Option<&QueueInstanceName> {
+        self.task?.granted.first().map(|granted| &granted.instance)
+    }
+}
+
+/// Tasks on hosts, by job number and task: one line each, or one for each slot.
+pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<Shown<'_>> {
+    let mut lines = Vec::new();
+    for (job, task) in on_hosts(rows) {
+        let total = task.granted.iter().map(|granted| granted.slots).sum();
+        let first = task.granted.first().map(|granted| &granted.instance);
+        let whole = Shown { slots: total, instance: first, ..on_host(job, task) };
+        if per_slot {
+            lines.extend(task.granted.iter().enumerate().flat_map(|(at, granted)| slots(&whole, granted, at == 0)));
+        } else {
+            lines.push(whole);
+        }
+    }
+    mark_repeats(&mut lines);
+    lines
+}
+
+/// Tasks that have slots of one queue instance, by job number and task.
+pub fn at_instance<'a>(rows: &'a [JobRow], queue: &QueueView, per_slot: bool) -> Vec<Shown<'a>> {
+    let mut lines = Vec::new();
+    for (job, task) in on_hosts(rows) {
+        for (at, granted) in task.granted.iter().enumerate() {
+            if granted.instance.queue != queue.queue || granted.instance.host != queue.host {
+                continue;
+            }
+            let here = Shown { slots: granted.slots, instance: Some(&granted.instance), ..on_host(job, task) };
+            if per_slot {
+                lines.extend(slots(&here, granted, at == 0));
+            } else {
+                lines.push(here);
+            }
+        }
+    }
+    mark_repeats(&mut lines);
+    lines
+}
+
+/// Every slot on a host, by job number and task.
+pub fn at_host<'a>(rows: &'a [JobRow], host: &HostName) -> Vec<Shown<'a>> {
+    let mut lines = running(rows, true);
+    lines.retain(|line| line.instance.is_some_and(|instance| instance.host == *host));
+    mark_repeats(&mut lines);
+    lines
+}
+
+/// Pending tasks: by falling priority, then by job number and task. Array tasks in one condition share a line unless each has
+/// its own (`-g d`).
+pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
+    let mut groups: Vec<(TaskSet, Shown<'_>)> = Vec::new();
+    for job in rows {
+        for group in &job.pending {
+            let tasks = group.tasks.iter().flat_map(|range| range.iter()).collect();
+            groups.push((tasks, waiting(job, group)));
+        }
+    }
+    let first = |set: &TaskSet| set.iter().next();
+    groups.sort_by(|(a_tasks, a), (b_tasks, b)| {
+        let by_priority = b.priority.prior.cmp(&a.priority.prior);
+        by_priority.then_with(|| (a.job.number, first(a_tasks)).cmp(&(b.job.number, first(b_tasks))))
+    });
+    let mut lines = Vec::new();
+    for (tasks, line) in groups {
+        match (line.job.array, per_task) {
+            (None, _) => lines.push(line),
+            (Some(_), false) => lines.push(Shown { tasks: Some(tasks.to_string()), ..line }),
+            (Some(_), true) => {
+                lines.extend(tasks.iter().map(|task| Shown { tasks: Some(task.to_string()), ..line.clone() }));
+            }
+        }
+    }
+    lines
+}
+
+/// Tasks that have left, by job number and task.
+pub fn finished(rows: &[JobRow]) -> Vec<Shown<'_>> {
+    let mut lines: Vec<Shown<'_>> = Vec::new();
+    for job in rows {
+        for task in job.tasks.iter().filter(|task| task.condition.phase == Phase::Finished) {
+            let moment = if task.started.0 > 0 { task.started } else { job.submitted };
+            let slots = task.granted.iter().map(|granted| granted.slots).sum::<u32>().max(job.slots);
+            lines.push(Shown { moment, slots, role: Role::None, ..on_host(job, task) });
+        }
+    }
+    lines.sort_by_key(|line| (line.job.number, line.task.map(|task| task.task)));
+    lines
+}
+
+fn on_hosts(rows: &[JobRow]) -> Vec<(&JobRow, &TaskRow)> {
+    let mut found: Vec<_> = rows.iter().flat_map(|job| job.tasks.iter().map(move |task| (job, task))).collect();
+    found.retain(|(_, task)| match task.condition.phase {
+        Phase::Transferring | Phase::Running => true,
+        Phase::Pending | Phase::Finished => false,
+    });
+    found.sort_by_key(|(job, task)| (job.number, task.task));
+    found
+}
+
+fn on_host<'a>(job: &'a JobRow, task: &'a TaskRow) -> Shown<'a> {
+    Shown {
+        job,
+        task: Some(task),
+        letters: task.condition.letters(),
+        priority: task.priority,
+        moment: task.started,
+        instance: None,
+        role: Role::Master,
+        slots: job.slots,
+        tasks: job.array.map(|_| task.task.to_string()),
+        is_repeat: false,
+    }
+}
+
+fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
+    let is_looked_at = !group.condition.held && !group.concurrency_blocked;
+    Shown {
+        job,
+        task: None,
+        letters: group.condition.letters(),
+        priority: if is_looked_at { job.priority } else { PriorityNumbers::default() },
+        moment: group.since,
+        instance: None,
+        role: Role::None,
+        slots: job.slots,
+        tasks: None,
+        is_repeat: false,
+    }
+}
+
+/// One line for each slot of an instance; the first of the first instance is the master.
+fn slots<'a>(whole: &Shown<'a>, granted: &'a Granted, is_first: bool) -> Vec<Shown<'a>> {
+    let role = |at: u32| if is_first && at == 0 { Role::Master } else { Role::Slave };
+    let one = |at| Shown { role: role(at), slots: 1, instance: Some(&granted.instance), ..whole.clone() };
+    (0..granted.slots).map(one).collect()
+}
+
+fn mark_repeats(lines: &mut [Shown<'_>]) {
+    let key = |line: &Shown<'_>| (line.job.number, line.task.map(|task| task.task));
+    if let Some(first) = lines.first_mut() {
+        first.is_repeat = false;
+    }
+    for at in 1..lines.len() {
+        lines[at].is_repeat = key(&lines[at]) == key(&lines[at - 1]);
+    }
+}
+
+/// Leaves out tasks that have no slot in any of these queue instances.
+pub fn keep_tasks_in(rows: &mut [JobRow], queues: &[QueueView]) {
+    let is_there = |instance: &QueueInstanceName| {
+        queues.iter().any(|queue| queue.queue == instance.queue && queue.host == instance.host)
+    };
+    for row in rows {
+        row.tasks.retain(|task| {
+            task.condition.phase == Phase::Finished || task.granted.iter().any(|granted| is_there(&granted.instance))
+        });
+    }
+}
+
+/// The rows as JSON, each task and group with its state letters; what is not looked at is told apart by its condition.
+pub fn with_letters(rows: &[JobRow]) -> Vec<Value> {
+    rows.iter().map(row_with_letters).collect()
+}
+
+/// One row as JSON with state letters.
+pub fn row_with_letters(row: &JobRow) -> Value {
+    let mut value = json::value(row);
+    let pending = row.pending.iter().map(|group| group.condition.letters());
+    let tasks = row.tasks.iter().map(|task| task.condition.letters());
+    for (part, letters) in [("pending", pending.collect::<Vec<_>>()), ("tasks", tasks.collect())] {
+        let entries = value.get_mut(part).and_then(Value::as_array_mut).into_iter().flatten();
+        for (entry, letters) in entries.zip(letters) {
+            entry["state"] = Value::from(letters);
+        }
+    }
+    value
+}
+
+/// Numbers in the form of lists: `1, 2`.
+pub fn numbers(jobs: &[JobNumber]) -> String {
+    jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,110 @@
+//! `qstat -g c`: one line for each cluster queue.
+
+use crate::output::value::{cut, millionths};
+use crate::output::xml::Document;
+use proto::wire::view::QueueView;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// States that pass by themselves.
+const PASSING: &str = "aoACDS";
+
+/// States that somebody has to end.
+const STANDING: &str = "cdsuE";
+
+/// All instances of one cluster queue together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// The cluster queue.
+    name: String,
+    /// `np_load_avg` in millionths, averaged over slots; none while no host is known.
+    np_load_avg: Option<i64>,
+    /// Slots in use.
+    used: u64,
+    /// Slots that reservations hold.
+    reserved: u64,
+    /// Free slots of instances that are in no state.
+    available: u64,
+    /// All slots.
+    total: u64,
+    /// Slots of instances in one of the states `aoACDS`.
+    temporarily_disabled: u64,
+    /// Slots of instances in one of the states `cdsuE`.
+    manual_intervention: u64,
+}
+
+/// Cluster queues by name.
+pub fn of(queues: &[QueueView]) -> Vec<Summary> {
+    let mut by_name: BTreeMap<&str, Vec<&QueueView>> = BTreeMap::new();
+    for queue in queues {
+        by_name.entry(queue.queue.as_str()).or_default().push(queue);
+    }
+    by_name.into_iter().map(|(name, instances)| summary(name, &instances)).collect()
+}
+
+fn summary(name: &str, instances: &[&QueueView]) -> Summary {
+    let mut summary = Summary { name: name.to_owned(), np_load_avg: load(instances), ..Summary::default() };
+    for instance in instances {
+        let (used, reserved, total) = (instance.used.into(), instance.reserved.into(), u64::from(instance.total));
+        let is_in = |states: &str| instance.states.contains(|state| states.contains(state));
+        summary.used += used;
+        summary.reserved += reserved;
+        summary.total += total;
+        summary.temporarily_disabled += if is_in(PASSING) { total } else { 0 };
+        summary.manual_intervention += if is_in(STANDING) { total } else { 0 };
+        if !is_in(PASSING) && !is_in(STANDING) {
+            summary.available += total.saturating_sub(used).saturating_sub(reserved);
+        }
+    }
+    summary
+}
+
+/// The mean over slots; an instance without slots counts as one of one, so that a closed queue has a load too.
+fn load(instances: &[&QueueView]) -> Option<i64> {
+    let known = instances.iter().filter_map(|instance| Some((instance.np_load_avg?, instance.total.max(1))));
+    let (sum, slots) = known.fold((0_i128, 0_i128), |(sum, slots), (load, total)| {
+        (sum + i128::from(load) * i128::from(total), slots + i128::from(total))
+    });
+    i64::try_from(sum.checked_div(slots)?).ok()
+}
+
+/// The table; empty without queues.
+pub fn text(summaries: &[Summary]) -> String {
+    if summaries.is_empty() {
+        return String::new();
+    }
+    let mut text = "CLUSTER QUEUE                   CQLOAD   USED    RES  AVAIL  TOTAL aoACDS  cdsuE  \n".to_owned()
+        + &"-".repeat(80)
+        + "\n";
+    for summary in summaries {
+        let load = summary.np_load_avg.map_or_else(|| "-NA-".to_owned(), |load| millionths(load, 2));
+        let _ = write!(text, "{:<30} {load:>7}", cut(&summary.name, 30));
+        let Summary { used, reserved, available, total, temporarily_disabled, manual_intervention, .. } = summary;
+        for number in [used, reserved, available, total, temporarily_disabled, manual_intervention] {
+            let _ = write!(text, " {number:>6}");
+        }
+        text.push_str(" \n");
+    }
+    text
+}
+
+/// The document of `-g c -xml`.
+pub fn xml(summaries: &[Summary]) -> String {
+    let mut document = Document::new("job_info", "qstat");
+    for summary in summaries {
+        document.open("cluster_queue_summary");
+        document.leaf("name", &summary.name);
+        if let Some(load) = summary.np_load_avg {
+            document.leaf("load", millionths(load, 5));
+        }
+        document.leaf("used", summary.used);
+        document.leaf("resv", summary.reserved);
+        document.leaf("available", summary.available);
+        document.leaf("total", summary.total);
+        document.leaf("temp_disabled", summary.temporarily_disabled);
+        document.leaf("manual_intervention", summary.manual_intervention);
+        document.close();
+    }
+    document.finish()
+}

@@ -1,0 +1,95 @@
+//! `gridwright sensor check` and `sensor status`.
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::fail::Fail;
+use crate::site::Site;
+use crate::{daemons, exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::load::SensorStatus;
+use proto::wire::client::Query;
+use proto::wire::view::Data;
+use std::fmt::Write as _;
+use std::process::Command;
+
+const STATUS: CommandDef = CommandDef {
+    name: "gridwright sensor",
+    summary: "check SCRIPT runs a load sensor as the agent would and says what was understood; status tells how the cell's sensors do.",
+    operand_placeholder: "check SCRIPT | status [HOST ...]",
+    operands: Operands::Anywhere,
+    options: &[
+        with("-fmt", Values::One, "text|json", "how to print the status (default: text)"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 the sensor is usable, or the status was printed; 1 it is not; 2 wrong option",
+};
+
+/// Runs `gridwright sensor`.
+pub fn run(words: Vec<String>) -> Outcome {
+    if words.first().is_some_and(|word| word == "check") {
+        return check(&words[1..]);
+    }
+    let parsed = STATUS.parse(words)?;
+    if parsed.operands.first().is_none_or(|word| word != "status") || parsed.has("-help") || parsed.has("--help") {
+        output::data(&STATUS.help());
+        return Ok(if parsed.operands.is_empty() && parsed.given.is_empty() { exit::USAGE } else { exit::OK });
+    }
+    let hosts = parsed.operands[1..].to_vec();
+    let reply = Client::connect(&Site::from_environment(), "gridwright sensor")?.query(Query::Sensors { hosts })?;
+    if let Some(Data::Sensors(sensors)) = &reply.data {
+        if parsed.value("-fmt") == Some("json") {
+            output::data(&format!("{}\n", serde_json::json!({ "version": 1, "sensors": sensors })));
+        } else {
+            for (host, sensors) in sensors {
+                output::data(&sensors.iter().map(|sensor| status_text(host.as_str(), sensor)).collect::<String>());
+            }
+        }
+    }
+    Ok(output::answers(&reply.answers))
+}
+
+/// Hands over to the agent's program, which runs the script as the agent would.
+fn check(words: &[String]) -> Outcome {
+    if words.is_empty() {
+        let refusal = Diagnostic::new(Code::BadSyntax, "gridwright sensor check: name a script");
+        return Err(Fail::new(exit::USAGE, refusal));
+    }
+    let mut command = Command::new(daemons::program("gridwright-agent")?);
+    command.arg("sensor-check").args(words).arg("--dir").arg(Site::from_environment().dir());
+    let status = command.status().map_err(|error| {
+        Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
+    })?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED))
+}
+
+fn status_text(host: &str, sensor: &SensorStatus) -> String {
+    let mut text = format!("{host} {}: {}", sensor.command, sensor.health);
+    let _ = write!(text, ", {} values", sensor.values);
+    if let Some(age) = sensor.age_s {
+        let _ = write!(text, ", last block {age} s ago");
+    }
+    let _ = write!(
+        text,
+        ", interval {} s, deadline {} s, {} restarts",
+        sensor.interval_s, sensor.deadline_s, sensor.restarts
+    );
+    if let Some(pid) = sensor.pid {
+        let _ = write!(text, ", pid {pid}");
+    }
+    if !sensor.user.is_empty() {
+        let _ = write!(text, ", user {}", sensor.user);
+    }
+    if let Some(back_off) = sensor.back_off_s {
+        let _ = write!(text, ", starts again in {back_off} s");
+    }
+    text.push('\n');
+    if !sensor.last_error.is_empty() {
+        let _ = writeln!(text, "  last error: {}", sensor.last_error);
+    }
+    for line in &sensor.stderr {
+        let _ = writeln!(text, "  stderr: {line}");
+    }
+    text
+}

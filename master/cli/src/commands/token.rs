@@ -1,0 +1,80 @@
+//! `gridwright token`: the right for a host to join; `gridwright host revoke` takes it away.
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::fail::Fail;
+use crate::site::Site;
+use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::wire::client::Command;
+use proto::wire::view::Data;
+
+const TOKEN: CommandDef = CommandDef {
+    name: "gridwright token",
+    summary: "Makes a join token. It is printed once and stored only as a hash.",
+    operand_placeholder: "",
+    operands: Operands::Anywhere,
+    options: &[
+        with("--uses", Values::One, "N", "how many hosts may join with it (default: 1)"),
+        with("--valid", Values::One, "SECONDS", "how long it may be used (default: 3600)"),
+        with("--hosts", Values::One, "PATTERN", "which names may join with it (default: *)"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 printed; 1 refused; 2 wrong option; 7 value does not parse",
+};
+
+const HOST: CommandDef = CommandDef {
+    name: "gridwright host",
+    summary: "revoke HOST: its certificates are no longer admitted, and its connections end.",
+    operand_placeholder: "revoke HOST",
+    operands: Operands::Anywhere,
+    options: &[flag("-help", "print this help"), flag("--help", "print this help")],
+    exit_codes: "0 revoked; 1 refused; 2 wrong option",
+};
+
+/// Runs `gridwright token`.
+pub fn create(words: Vec<String>) -> Outcome {
+    let parsed = TOKEN.parse(words)?;
+    if parsed.has("-help") || parsed.has("--help") {
+        output::data(&TOKEN.help());
+        return Ok(exit::OK);
+    }
+    let number = |name: &str, default: u64| match parsed.value(name) {
+        None => Ok(default),
+        Some(text) => {
+            text.parse().map_err(|_| Fail::bad_value(format!("gridwright token: {name} {text} is not a number")))
+        }
+    };
+    let uses =
+        u32::try_from(number("--uses", 1)?).map_err(|_| Fail::bad_value("gridwright token: --uses is too large"))?;
+    let valid_s = number("--valid", 3600)?;
+    let host_pattern = parsed.value("--hosts").unwrap_or("*").to_owned();
+    let command = Command::CreateToken { uses, valid_s, host_pattern };
+    let reply = Client::connect(&Site::from_environment(), "gridwright token")?.change(command)?;
+    if let Some(Data::Token(token)) = &reply.data {
+        output::data(&format!("{token}\n"));
+    }
+    Ok(output::answers(&reply.answers))
+}
+
+/// Runs `gridwright host`.
+pub fn host(words: Vec<String>) -> Outcome {
+    let parsed = HOST.parse(words)?;
+    match parsed.operands.as_slice() {
+        [verb, host] if verb == "revoke" => {
+            let command = Command::RevokeHost { host: host.clone() };
+            let reply = Client::connect(&Site::from_environment(), "gridwright host")?.change(command)?;
+            Ok(output::answers(&reply.answers))
+        }
+        _ if parsed.has("-help") || parsed.has("--help") => {
+            output::data(&HOST.help());
+            Ok(exit::OK)
+        }
+        _ => {
+            let refusal = Diagnostic::new(Code::BadSyntax, "gridwright host: write revoke HOST");
+            Err(Fail::new(exit::USAGE, refusal))
+        }
+    }
+}
