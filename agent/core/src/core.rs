@@ -104,6 +104,8 @@ pub struct Core {
     listed: bool,
     jobs: BTreeMap<SubmitSeq, Arc<JobSpec>>,
     tasks: BTreeMap<TaskKey, Task>,
+    /// The last order to each task that has not ended: a launcher that died may not have carried it out.
+    orders: BTreeMap<TaskKey, Order>,
 }
 
 impl Core {
@@ -118,6 +120,7 @@ impl Core {
             listed: false,
             jobs: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            orders: BTreeMap::new(),
         }
     }
 
@@ -239,6 +242,7 @@ impl Core {
             None => vec![send(TaskReport { key, state: TaskReportState::Unknown })],
             Some(task @ Task::Ended(_)) => vec![send(report(key, task, now))],
             Some(Task::Asked(..) | Task::Accepted | Task::Running { .. }) => {
+                self.orders.insert(key, order);
                 vec![launcher(Request::Signal { key, order })]
             }
         }
@@ -294,6 +298,9 @@ impl Core {
         if self.tasks.get(&key).is_some_and(|task| rank(task) >= rank(&next)) {
             return Vec::new();
         }
+        if matches!(next, Task::Ended(_)) {
+            self.orders.remove(&key);
+        }
         let message = report(key, &next, now);
         self.tasks.insert(key, next);
         vec![send(message)]
@@ -322,6 +329,8 @@ impl Core {
         });
         let asked: Vec<_> = asked.collect();
         effects.extend(asked.iter().map(|(order, spec)| self.launch(order, spec)));
+        // A repeat does no harm, and what was asked of a launcher that died is asked of this one.
+        effects.extend(self.orders.iter().map(|(key, order)| launcher(Request::Signal { key: *key, order: *order })));
         if first {
             effects.push(Effect::Ready);
         }

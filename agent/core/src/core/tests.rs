@@ -163,3 +163,20 @@ fn an_older_master_and_another_cell_are_refused() {
     assert_eq!(states(&core.handle(Input::Welcome(Box::new(other)), &NOW)), ["reject"]);
     assert_eq!(core.epoch(), Epoch(3));
 }
+
+#[test]
+fn an_order_to_a_task_is_repeated_to_the_next_launcher_until_the_task_has_ended() {
+    let mut core = ready();
+    let key = key(1, 1);
+    start(&mut core, key);
+    core.handle(Input::Launcher(Box::new(Notice::Accepted { key })), &NOW);
+    core.handle(Input::LauncherLost, &NOW);
+    let signal = MasterMessage::Signal { key, signal: TaskSignal::Terminate };
+    core.handle(Input::Master(Box::new(signal)), &NOW);
+    core.handle(Input::LauncherConnected, &NOW);
+    let running = TaskSummary { key, state: TaskState::Running, pid: 9, started_boot_ms: 1, result: None };
+    let mut list = |tasks| states(&core.handle(Input::Launcher(Box::new(Notice::Tasks(tasks))), &NOW));
+    assert_eq!(list(vec![running]), ["running", "signal", "ready"]);
+    let over = TaskSummary { key, state: TaskState::Ended, pid: 9, started_boot_ms: 1, result: Some(ended(key)) };
+    assert_eq!(list(vec![over]), ["ended"]);
+}

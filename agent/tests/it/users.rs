@@ -1,0 +1,61 @@
+//! Commands of users through the agent's socket.
+
+use crate::cell::{Cell, often, soon};
+use crate::launcher::Launcher;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::wire::agent::{PROTOCOL_VERSION, Vouch};
+use proto::wire::client::{ClientHello, ClientMessage, Query, Reply};
+use proto::wire::frame::Kind;
+use quic::{FrameLimits, FrameReceiver, FrameSender};
+use std::path::Path;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+async fn client(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<OwnedReadHalf>) {
+    let stream = UnixStream::connect(dir.join("run/agent.sock")).await.unwrap();
+    let (reader, writer) = stream.into_split();
+    let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
+    let hello = ClientHello { version: PROTOCOL_VERSION, program: "qstat".to_owned() };
+    sender.send(Kind::Hello, 0, &hello).await.unwrap();
+    sender.send(Kind::Request, 5, &ClientMessage::Query(Query::Status)).await.unwrap();
+    (sender, FrameReceiver::new(reader, FrameLimits::REPLY))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() {
+    let cell = Cell::new();
+    let launcher = Launcher::new(cell.path());
+    let _agent = cell.start_agent();
+    let _session = launcher.accept(vec![]);
+    let (_, host) = cell.welcome(often()).await;
+    // The first report says that the agent has taken the welcome in.
+    host.load_report().await;
+    let (_sender, mut replies) = client(cell.path()).await;
+    let stream = host.connection.accept_bi(FrameLimits::REQUEST);
+    let (mut to_client, mut from_client) = soon("a stream of a user", stream).await.unwrap();
+    let vouch: Vouch = from_client.recv().await.unwrap().unwrap().message().unwrap();
+    assert_eq!(vouch.owner.uid, nix::unistd::getuid().as_raw());
+    assert_eq!(from_client.recv().await.unwrap().unwrap().kind, Kind::Hello);
+    let request = from_client.recv().await.unwrap().unwrap();
+    assert_eq!(request.message::<ClientMessage>().unwrap(), ClientMessage::Query(Query::Status));
+    to_client.send(Kind::Reply, request.id, &Reply::default()).await.unwrap();
+    let reply = soon("the reply", replies.recv()).await.unwrap().unwrap();
+    assert_eq!((reply.kind, reply.id), (Kind::Reply, 5));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_master_a_command_is_told_so() {
+    let cell = Cell::new();
+    let launcher = Launcher::new(cell.path());
+    let _agent = cell.start_agent();
+    // Without the launcher's list there is no hello, so there is no connection either.
+    let stream = soon("the agent", tokio::task::spawn_blocking(move || launcher.accept(vec![]))).await.unwrap();
+    cell.server.shutdown().await;
+    let (_sender, mut replies) = client(cell.path()).await;
+    let refusal = soon("a refusal", replies.recv()).await.unwrap().unwrap();
+    assert_eq!(refusal.kind, Kind::Refusal);
+    let refusal: Diagnostic = refusal.message().unwrap();
+    assert_eq!(refusal.code, Code::NoMaster);
+    assert!(refusal.what.starts_with("error: unable to send message to qmaster"), "{refusal}");
+    drop(stream);
+}
