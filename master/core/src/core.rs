@@ -13,7 +13,10 @@ use proto::wire::agent::AgentConfig;
 /// A wall clock that is off by more than this from the monotone one has jumped.
 const WALL_JUMP_MS: u64 = 60_000;
 
-/// What one input led to. The effects are performed once the events are durable, and not before.
+/// What one input led to. The effects are performed once its events and all earlier ones are durable, and not before.
+///
+/// All earlier ones: the answer to a repeated request, or a repeated *forget*, comes with no events of its own and rests on
+/// those of an input before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
     /// What became true, already applied.

@@ -21,6 +21,9 @@ use table::Deadline;
 /// Milliseconds in a second.
 const MS: u64 = 1000;
 
+/// Wall clocks that differ by more than this are worth a warning.
+const SKEW_MS: u64 = 60_000;
+
 /// How an agent is to behave, by the configuration that holds on its host.
 pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConfig {
     let settings = config.settings_of(host);
@@ -52,6 +55,7 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     heard(turn, &host);
     turn.agents_mut().add(connection, host.clone(), hello.instance, config.clone());
     turn.send(connection, MasterMessage::Configure(config));
+    warn_of_skew(turn, &host, hello.wall_ms);
     reconcile::reconcile(turn, connection, &host, hello.tasks);
     let at = turn.now.tick;
     turn.observe(Observation::Contact { host, at, connected: true });
@@ -89,6 +93,17 @@ fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Dia
         );
     }
     Ok(())
+}
+
+/// A host's wall clock is never used, but people compare its log with ours.
+fn warn_of_skew(turn: &mut Turn<'_>, host: &HostName, wall_ms: i64) {
+    let skew_ms = turn.now.wall.0.abs_diff(wall_ms);
+    if wall_ms != 0 && skew_ms > SKEW_MS {
+        let what = format!("the clock of host {host} is off by {} s", skew_ms / MS);
+        turn.effect(Effect::Warn(
+            Diagnostic::new(Code::SystemRefused, what).fix("keep the clocks in step, with NTP for one"),
+        ));
+    }
 }
 
 /// A connection ended.

@@ -95,6 +95,9 @@ fn alter_spec(
         return Ok(done(texts));
     }
     checks::check_spec(turn.state(), &spec)?;
+    if changes.validation == Some(Validation::Poke) && (job.active > 0 || job.spec.holds.any()) {
+        return Ok(done(vec!["verification: job is already running or is held".to_owned()]));
+    }
     let (spec, warnings) = match asked(turn, number, spec, changes.validation)? {
         Asked::Only(answer) => return Ok(vec![answer]),
         Asked::Alter(spec, warnings) => (spec, warnings),

@@ -3,8 +3,10 @@
 use super::{Caller, Turn, command};
 use crate::effect::{Effect, ReplyTo};
 use crate::event::Event;
+use proto::diagnostic::{Code, Diagnostic};
 use proto::id::RequestId;
 use proto::wire::client::{Command, Reply};
+use proto::wire::view::Data;
 
 /// Where a request comes from and goes back to.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +29,20 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, com
     turn.set_request(request.id);
     let Some(reply) = command::decide(turn, request, &caller, command) else { return };
     if turn.has_events() {
-        turn.record(Event::RequestAnswered { id: request.id, reply: Box::new(reply.clone()) });
+        turn.record(Event::RequestAnswered { id: request.id, reply: Box::new(without_secrets(&reply)) });
     }
     answer(turn, request.reply_to, reply);
+}
+
+/// What is kept of an answer: a secret is told once and never stored (DESIGN section 8).
+fn without_secrets(reply: &Reply) -> Reply {
+    match &reply.data {
+        Some(Data::Token(_) | Data::Certificates(_)) => {
+            let what = "the answer held a secret, which is told once and not kept";
+            Reply::refusal(Diagnostic::new(Code::OutcomeUnknown, what).fix("ask for another with a new command"))
+        }
+        Some(_) | None => reply.clone(),
+    }
 }
 
 fn answer(turn: &mut Turn<'_>, to: ReplyTo, reply: Reply) {

@@ -2,6 +2,7 @@
 
 mod cell;
 mod changes;
+mod cluster;
 mod hosts;
 mod life;
 mod replay;

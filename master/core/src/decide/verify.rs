@@ -31,7 +31,6 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
         Validation::Poke => Mode::Now,
     };
     let outcome = matching::verify(turn.state(), turn.observations(), spec, mode);
-    let asked = Demand::new(&turn.state().config.complex, spec).text;
     let reasons = outcome.err().map(|reasons| said(turn, number, spec, &reasons));
     match (spec.validation, reasons) {
         (Validation::Verify | Validation::Poke, None) => {

@@ -96,7 +96,7 @@ fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
     StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
 }
 
-fn objects() -> Vec<StoredObject> {
+pub(super) fn objects() -> Vec<StoredObject> {
     let mut queue = ClusterQueue::template("all.q".into()).to_fields();
     queue.set("hostlist", "h1 h2");
     queue.set("slots", "4");

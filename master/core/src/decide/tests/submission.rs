@@ -162,6 +162,24 @@ fn a_repeated_request_gets_the_first_answer() {
 }
 
 #[test]
+fn a_repeat_is_known_over_a_restart_and_in_another_session() {
+    let mut cell = Cell::ready();
+    let first = cell.command_as(RequestId(500), "u1", "sub", Command::Submit(Box::new(job())));
+    cell.core = crate::core::Core::new(cell.core.state().clone());
+    let second = cell.command_as(RequestId(500), "u1", "sub", Command::Submit(Box::new(job())));
+    assert_eq!((first, cell.core.state().jobs.len()), (second, 1));
+}
+
+#[test]
+fn a_refused_request_may_be_asked_again() {
+    let mut cell = Cell::ready();
+    let reply = cell.command_as(RequestId(7), "u1", "sub", Command::Submit(Box::new(hard("nosuch=1"))));
+    assert!(reply.answers[0].is_refusal());
+    let reply = cell.command_as(RequestId(7), "u1", "sub", Command::Submit(Box::new(job())));
+    assert!(reply.data.is_some());
+}
+
+#[test]
 fn numbers_roll_over_and_skip_those_in_use() {
     let mut cell = Cell::ready();
     cell.submit(job());
