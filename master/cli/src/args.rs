@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 pub enum Values {
     /// Nothing.
     None,
+    /// One word, or none where an option follows or nothing does.
+    Optional,
     /// Exactly one word.
     One,
     /// Exactly two words (`-pe NAME RANGE`).
@@ -187,6 +189,7 @@ impl CommandDef {
     fn take_values(&self, option: &OptionDef, words: &mut VecDeque<String>) -> Result<Vec<String>, Diagnostic> {
         let least = match option.values {
             Values::None => return Ok(Vec::new()),
+            Values::Optional => usize::from(words.front().is_some_and(|word| !is_option(word))),
             Values::One => 1,
             Values::Two => 2,
             Values::AtLeast(least) => least,

@@ -8,6 +8,7 @@ mod explain;
 mod hold;
 mod join;
 mod qalter;
+mod qconf;
 mod qdel;
 mod qhost;
 mod qmod;
@@ -46,6 +47,7 @@ const COMMANDS: &[Entry] = &[
     ("qalter", qalter::alter),
     ("qresub", qalter::resubmit),
     ("qmod", qmod::run),
+    ("qconf", qconf::run),
     ("qhost", qhost::run),
     ("qselect", qselect::run),
     ("qstat", qstat::run),

@@ -1,5 +1,10 @@
 //! Printing: data on stdout, everything else on stderr, a broken pipe is no error (STYLE.md).
 
+pub mod json;
+pub mod time;
+pub mod value;
+pub mod xml;
+
 use crate::exit;
 use proto::diagnostic::Diagnostic;
 use proto::wire::client::Answer;

@@ -113,6 +113,9 @@ pub struct JobRow {
     pub submitted: Wall,
     /// `-dl`.
     pub deadline: Option<Wall>,
+    /// `-a`.
+    #[serde(default)]
+    pub start_after: Option<Wall>,
     /// `-t`, if it is an array.
     pub array: Option<TaskRange>,
     /// `-tc`.

@@ -50,6 +50,7 @@ fn common(seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) ->
         override_tickets: spec.override_tickets,
         submitted,
         deadline: spec.deadline,
+        start_after: spec.start_after,
         array: spec.array,
         task_concurrency: spec.task_concurrency,
         requests: spec.requests.clone(),
