@@ -49,7 +49,7 @@ pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &
         return plain(Then::Requeued, Failed::RESCHEDULING);
     }
     let failed = own_exit(state, result);
-    match fault(failed) {
+    match fault(failed, result.exit) {
         Fault::None => plain(Then::Done, failed),
         Fault::Rerun => plain(Then::Requeued, failed),
         Fault::Job => plain(Then::Error { reason: error_reason(failed, result) }, failed),
@@ -75,16 +75,18 @@ fn own_exit(state: &State, result: &TaskResult) -> Failed {
 }
 
 /// The table of `failed` codes.
-fn fault(failed: Failed) -> Fault {
+fn fault(failed: Failed, exit: Exit) -> Fault {
     match failed.0 {
         0 | 37 | 100 => Fault::None,
         24 | 25 => Fault::Rerun,
-        // 17: the user is unknown on the host. The rest: files, shell, directory, tokens, passwords, exit status 100.
-        17 | 26..=35 => Fault::Job,
+        // 1: the host refuses this job or this user, or cannot tell whether it ran: a queue in error would let one user stop it for
+        // all. 17: the user is unknown on the host. The rest: files, shell, directory, tokens, passwords, exit status 100.
+        1 | 17 | 26..=35 => Fault::Job,
         12..=15 => Fault::HostAfterJob,
         18 | 19 | 21 | 22 => Fault::Lost,
-        // 1 to 11 and 38 are failures of the host before the job ran; so is a code that this version does not know.
-        _ => Fault::Host,
+        // 2 to 11 and 38 are failures of the host before the job ran; so is a code that this version does not know.
+        _ if exit == Exit::NotStarted => Fault::Host,
+        _ => Fault::HostAfterJob,
     }
 }
 

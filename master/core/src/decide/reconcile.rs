@@ -28,15 +28,34 @@ pub(super) fn reconcile(turn: &mut Turn<'_>, connection: ConnectionId, host: &Ho
     }
 }
 
-/// A task that the host has never seen, or has no memory of.
-pub(super) fn missing(turn: &mut Turn<'_>, key: TaskKey) {
-    let Some((_, _, placement)) = turn.state().placed(key) else { return };
+/// A task of which a host that has just connected says nothing.
+fn missing(turn: &mut Turn<'_>, key: TaskKey) {
+    if !end_unknown(turn, key) {
+        tasks::send_start(turn, key);
+    }
+}
+
+/// The host said that it does not know a task. A start that it could not use is repeated later with the job's description, not at
+/// once: it would answer the same.
+pub(super) fn unknown(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
+    if !end_unknown(turn, key) {
+        let now = turn.now.tick;
+        turn.agents_mut().undescribe(host, key.seq);
+        turn.agents_mut().await_answer(host, key, now);
+    }
+}
+
+/// Ends a task that its host does not know, if it ran there or is not to run any more; whether it is ended.
+fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
+    let Some((_, _, placement)) = turn.state().placed(key) else { return true };
     if placement.started.is_some() {
         let reason = format!("host {} does not know the task any more", placement.host());
-        tasks::end(turn, key, TaskEnd::vanished(turn, key, reason));
+        let end = TaskEnd::vanished(turn, key, reason);
+        tasks::end(turn, key, end);
     } else if placement.deleting || placement.rescheduling {
         tasks::withdraw(turn, key);
     } else {
-        tasks::send_start(turn, key);
+        return false;
     }
+    true
 }

@@ -65,7 +65,7 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
             end(turn, key, TaskEnd::reported(*result));
             turn.send(connection, MasterMessage::Forget { key });
         }
-        TaskReportState::Unknown => reconcile::missing(turn, key),
+        TaskReportState::Unknown => reconcile::unknown(turn, host, key),
     }
 }
 

@@ -104,6 +104,14 @@ impl Agents {
         agent.described.insert(job, version) != Some(version)
     }
 
+    /// An agent turned out not to know a job.
+    pub(crate) fn undescribe(&mut self, host: &HostName, job: SubmitSeq) {
+        if let Some(agent) = self.agents.get_mut(host) {
+            agent.described.remove(&job);
+        }
+        remove(&mut self.describers, job, host);
+    }
+
     /// The connections whose agents were told about a job; they count as told that it is over.
     pub(crate) fn discard(&mut self, job: SubmitSeq) -> Vec<ConnectionId> {
         let hosts = self.describers.remove(&job).unwrap_or_default();
@@ -133,9 +141,14 @@ impl Agents {
         }
     }
 
-    /// The orders whose repeat is due.
-    pub(super) fn due_orders(&self, now: Tick) -> Vec<TaskKey> {
-        self.orders.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect()
+    /// Takes out the orders whose repeat is due.
+    pub(super) fn due_orders(&mut self, now: Tick) -> Vec<TaskKey> {
+        let later = self.orders.split_off(&(now.plus_ms(1), TaskKey::FIRST));
+        let due = std::mem::replace(&mut self.orders, later);
+        for agent in self.agents.values_mut().filter(|_| !due.is_empty()) {
+            agent.waiting.retain(|_, at| *at > now);
+        }
+        due.into_iter().map(|(_, key)| key).collect()
     }
 
     /// When a host was last heard; none if it was given up or never heard.

@@ -156,6 +156,17 @@ fn an_order_without_an_answer_is_repeated() {
 }
 
 #[test]
+fn a_start_that_a_host_could_not_use_is_repeated_with_its_description_and_not_at_once() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.order(number, 1, "h1").unwrap();
+    cell.report(key, "h1", TaskReportState::Unknown);
+    assert!(cell.sent().is_empty(), "it would answer the same for ever");
+    cell.pass(31_000);
+    assert!(matches!(cell.sent()[..], [MasterMessage::Describe { .. }, MasterMessage::Start(_)]));
+}
+
+#[test]
 fn another_hosts_word_for_a_task_does_not_count() {
     let mut cell = Cell::ready();
     let number = cell.submit(job());

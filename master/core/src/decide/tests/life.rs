@@ -88,6 +88,8 @@ fn what_became_of_a_task_follows_from_how_it_ended() {
             false,
         ),
         (result(Exit::NotStarted, Failed(17), "no user"), Some(Some("no user")), Failed(17), false),
+        (result(Exit::NotStarted, Failed::BEFORE_JOB, "denied"), Some(Some("denied")), Failed::BEFORE_JOB, false),
+        (result(Exit::Signal { number: 9, core: false }, Failed(18), "host restarted"), None, Failed(18), false),
         (result(Exit::NotStarted, Failed::IN_PROLOG, ""), Some(None), Failed::IN_PROLOG, true),
         (exit(0).with(Failed::IN_EPILOG), None, Failed::IN_EPILOG, true),
     ];
