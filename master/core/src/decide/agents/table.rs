@@ -143,12 +143,12 @@ impl Agents {
 
     /// Takes out the orders whose repeat is due.
     pub(super) fn due_orders(&mut self, now: Tick) -> Vec<TaskKey> {
-        let later = self.orders.split_off(&(now.plus_ms(1), TaskKey::FIRST));
-        let due = std::mem::replace(&mut self.orders, later);
-        for agent in self.agents.values_mut().filter(|_| !due.is_empty()) {
-            agent.waiting.retain(|_, at| *at > now);
+        let due: Vec<TaskKey> = self.orders.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect();
+        if !due.is_empty() {
+            self.orders.retain(|(at, _)| *at > now);
+            self.agents.values_mut().for_each(|agent| agent.waiting.retain(|_, at| *at > now));
         }
-        due.into_iter().map(|(_, key)| key).collect()
+        due
     }
 
     /// When a host was last heard; none if it was given up or never heard.
