@@ -36,7 +36,9 @@ pub fn explain(
     let demand = Demand::new(&state.config.complex, &job.spec);
     let Some(finding) = findings.of(&CategoryKey::new(&demand, &job.spec)) else {
         let summary = match observations.hosts.values().any(|host| host.connected) {
-            true => "The scheduler has not found it a place yet, and has not tried in vain: it is behind jobs of higher priority.",
+            true => {
+                "The scheduler has not found it a place yet, and has not tried in vain: it is behind jobs of higher priority."
+            }
             false => "No execution host is connected.",
         };
         return Explanation { summary: summary.to_owned(), ..known };
@@ -57,7 +59,8 @@ pub fn explain(
 fn ineligible(state: &State, job: &Job, now: Now) -> Option<(String, WaitReason)> {
     let error = job.tasks.values().find_map(|task| task.place.error());
     if let Some(error) = error.filter(|_| eligible_tasks(state, job).next().is_none()) {
-        let reason = plain("Job is in error state".to_owned(), Some("clear it with qmod -cj once the cause is gone".to_owned()));
+        let reason =
+            plain("Job is in error state".to_owned(), Some("clear it with qmod -cj once the cause is gone".to_owned()));
         return Some((format!("It is in error: {error}"), reason));
     }
     let why = match job_eligible(state, job, now.wall) {
@@ -96,7 +99,9 @@ fn plain(text: String, hint: Option<String>) -> WaitReason {
 fn nearness(reason: &Reason) -> (u32, u64) {
     match &reason.what {
         What::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
-        What::PeOffers { slots, needed, .. } => (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed))),
+        What::PeOffers { slots, needed, .. } => {
+            (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed)))
+        }
         What::Full { .. } | What::InUse { .. } => (0, 1000),
         What::Overloaded(_) => (1, 0),
         What::NoContact | What::Suspended | What::InError | What::Disabled => (2, 0),
@@ -156,8 +161,12 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
             let value = overload.value.as_ref().map(|value| message_text(value, overload.r#type));
             (Some(overload.attribute.to_string()), Some(overload.limit.clone()), value, None)
         }
-        What::Full { slots } => (Some("slots".to_owned()), Some("1".to_owned()), Some("0".to_owned()), Some(slots.to_string())),
-        What::PeOffers { slots, needed, .. } => (Some("slots".to_owned()), Some(needed.to_string()), Some(slots.to_string()), None),
+        What::Full { slots } => {
+            (Some("slots".to_owned()), Some("1".to_owned()), Some("0".to_owned()), Some(slots.to_string()))
+        }
+        What::PeOffers { slots, needed, .. } => {
+            (Some("slots".to_owned()), Some(needed.to_string()), Some(slots.to_string()), None)
+        }
         What::UnknownResource { attribute } => (Some(attribute.clone()), None, None, None),
         What::Forced { attribute } | What::InUse { attribute } => (Some(attribute.to_string()), None, None, None),
         What::Disabled
@@ -186,7 +195,9 @@ fn hint(reason: &Reason) -> Option<String> {
         What::InError => Some(format!("qstat -f -explain E says why; an operator clears it with qmod -cq {level}")),
         What::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
         What::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
-        What::UnknownResource { attribute } => Some(format!("no host, queue or sensor there has {attribute}: qhost -F {attribute}")),
+        What::UnknownResource { attribute } => {
+            Some(format!("no host, queue or sensor there has {attribute}: qhost -F {attribute}"))
+        }
         What::Offers(shortage) => too_much(shortage),
         What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
         What::Full { .. }

@@ -34,7 +34,10 @@ fn the_nearest_miss_comes_first_with_its_numbers() {
     assert_eq!(first.free.as_deref(), Some("8.000G"));
     assert_eq!(first.capacity.as_deref(), Some("8.000G"));
     assert_eq!(first.hint.as_deref(), Some("there is never more than 8.000G: ask for less"));
-    assert_eq!(explanation.reasons[1].text, "(-l mem=9G) cannot run in queue \"all.q@c\" because job requests unknown resource (mem)");
+    assert_eq!(
+        explanation.reasons[1].text,
+        "(-l mem=9G) cannot run in queue \"all.q@c\" because job requests unknown resource (mem)"
+    );
     assert_eq!(explanation.age_ms, Some(3000));
     assert_eq!(explanation.summary, "No queue instance can take it now; what it needs may become free.");
 }

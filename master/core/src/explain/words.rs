@@ -50,9 +50,14 @@ impl fmt::Display for Reason {
                 write!(f, "cannot run in queue \"{level}\" because it is not contained in its hard queue list (-q)")
             }
             What::NotInMasterQueues => {
-                write!(f, "cannot run in queue \"{level}\" because it is not contained in its master queue list (-masterq)")
+                write!(
+                    f,
+                    "cannot run in queue \"{level}\" because it is not contained in its master queue list (-masterq)"
+                )
             }
-            What::WrongType { kind } => write!(f, "cannot run in queue \"{level}\" because it does not take {kind} jobs"),
+            What::WrongType { kind } => {
+                write!(f, "cannot run in queue \"{level}\" because it does not take {kind} jobs")
+            }
             What::NotInPe { pe } => {
                 write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in pe list")
             }
@@ -64,13 +69,20 @@ impl fmt::Display for Reason {
             What::Forced { attribute } => {
                 write!(f, "does not request 'forced' resource \"{attribute}\" of {}", place(level))
             }
-            What::Offers(shortage) => write!(f, "cannot run {} because it offers only {}", preposition(level), offer(shortage)),
+            What::Offers(shortage) => {
+                write!(f, "cannot run {} because it offers only {}", preposition(level), offer(shortage))
+            }
             What::InUse { attribute } => {
                 let place = preposition(level);
-                write!(f, "cannot run {place} because for default request exclusive resource ({attribute}) is already in use")
+                write!(
+                    f,
+                    "cannot run {place} because for default request exclusive resource ({attribute}) is already in use"
+                )
             }
             What::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
-            What::PeOffers { pe, slots, .. } => write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots"),
+            What::PeOffers { pe, slots, .. } => {
+                write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots")
+            }
             What::NoInstances => f.write_str("cannot run because there is no such queue instance"),
             What::NoSuchJob => f.write_str("the job is gone"),
             What::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
@@ -84,7 +96,8 @@ pub fn sentence_of_overload(overload: &Overload) -> String {
     match value {
         None => format!("no complex attribute for threshold {attribute}"),
         Some(value) => {
-            let adjusted = if dominance.source == 'L' { "with load adjustment or scaling" } else { "no load adjustment" };
+            let adjusted =
+                if dominance.source == 'L' { "with load adjustment or scaling" } else { "no load adjustment" };
             let relop = if r#type.is_numeric() { relop.as_str() } else { Relop::NotEqual.as_str() };
             format!("{attribute}={} ({adjusted}) {relop} {limit}", message_text(value, *r#type))
         }

@@ -71,7 +71,9 @@ impl Booking {
         at: Tick,
     ) -> Booking {
         let mut granted = merged(granted);
-        if pe.as_ref().is_some_and(|pe| pe.extra_master_slot) && let Some(master) = granted.first_mut() {
+        if pe.as_ref().is_some_and(|pe| pe.extra_master_slot)
+            && let Some(master) = granted.first_mut()
+        {
             master.slots += 1;
         }
         let requested = hard.iter().filter_map(|request| numeric(complex, request)).collect();
@@ -125,7 +127,9 @@ impl Booking {
 
     /// How much of a numeric attribute the task asked for at a level, for all of its slots there.
     pub fn asked(&self, level: &Level, attribute: &str) -> Amount {
-        if let Some(entry) = self.entries.iter().find(|entry| entry.level == *level && entry.attribute.as_str() == attribute) {
+        if let Some(entry) =
+            self.entries.iter().find(|entry| entry.level == *level && entry.attribute.as_str() == attribute)
+        {
             return entry.amount;
         }
         let requested = self.requested.iter().find(|(name, _)| name.as_str() == attribute);
@@ -134,7 +138,8 @@ impl Booking {
 
     /// What is taken of each consumable: what was asked for, else the default.
     fn taken(&self, complex: &Complex) -> Vec<Taken> {
-        let one = Taken { attribute: SLOTS.into(), kind: Consumable::Yes, exclusive: false, amount: Amount::from_base(1) };
+        let one =
+            Taken { attribute: SLOTS.into(), kind: Consumable::Yes, exclusive: false, amount: Amount::from_base(1) };
         let mut taken = vec![one];
         for attribute in complex.iter().filter(|attribute| attribute.name.as_str() != SLOTS) {
             let requested = self.requested.iter().find(|(name, _)| *name == attribute.name);
@@ -155,7 +160,8 @@ impl Booking {
         }
         let master = self.granted.first().map(|granted| &granted.instance);
         let all = self.granted.iter().map(|granted| granted.slots).sum();
-        let count = u32::try_from(hosts.len()).expect("a task has fewer hosts than slots, which are counted in 32 bits");
+        let count =
+            u32::try_from(hosts.len()).expect("a task has fewer hosts than slots, which are counted in 32 bits");
         let mut uses = vec![Use { level: Level::Global, slots: all, master: true, hosts: count }];
         uses.extend(hosts.iter().map(|(host, slots)| Use {
             level: Level::Host((*host).clone()),

@@ -44,7 +44,8 @@ fn consumables_are_booked_for_each_slot_once_a_job_or_once_a_host() {
         let mut ledger = Ledger::default();
         let spec = spec(&["-l", "mem=100M"], &mut Vec::new());
         ledger.book(&config, &spec, key(1), &granted(&[("a", 4), ("b", 4)]), None, Tick(5));
-        for (level, amount) in [(host("a"), at_a), (host("b"), at_b), (instance("a"), at_a), (Level::Global, globally)] {
+        for (level, amount) in [(host("a"), at_a), (host("b"), at_b), (instance("a"), at_a), (Level::Global, globally)]
+        {
             assert_eq!(ledger.booked(&level, "mem"), mebibytes(amount), "{kind} at {level}");
         }
         assert_eq!(ledger.slots(&Level::Global), 8);
@@ -72,13 +73,9 @@ fn what_was_asked_since_a_sample_is_told_until_a_later_one() {
     let spec = spec(&["-l", "mem_free=2G"], &mut Vec::new());
     ledger.book(&config, &spec, key(1), &granted(&[("a", 2), ("b", 1)]), None, Tick(100));
     let gibibytes = |count: i64| mebibytes(count << 10);
-    for (level, since, asked) in [
-        (host("a"), 100, 4),
-        (host("a"), 101, 0),
-        (host("b"), 50, 2),
-        (Level::Global, 50, 6),
-        (host("c"), 50, 0),
-    ] {
+    for (level, since, asked) in
+        [(host("a"), 100, 4), (host("a"), 101, 0), (host("b"), 50, 2), (Level::Global, 50, 6), (host("c"), 50, 0)]
+    {
         assert_eq!(ledger.requested_since(&level, "mem_free", Tick(since)), gibibytes(asked), "{level} since {since}");
     }
     assert_eq!(ledger.booked(&host("a"), "mem_free"), Amount::ZERO, "it is no consumable");

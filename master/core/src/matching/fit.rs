@@ -70,7 +70,14 @@ impl Cluster<'_> {
 
     /// What fits in a queue instance, given what fits on its host and above: also queue lists, kinds of jobs, and attributes
     /// that no level defines.
-    pub fn fit_instance(&self, above: &Fit, instance: &QueueInstanceName, demand: &Demand, slots: u32, role: Role) -> Fit {
+    pub fn fit_instance(
+        &self,
+        above: &Fit,
+        instance: &QueueInstanceName,
+        demand: &Demand,
+        slots: u32,
+        role: Role,
+    ) -> Fit {
         let level = Level::Instance(instance.clone());
         let fit = self.fit_level(above, &level, demand, slots, role);
         if !fit.holds(slots) {
@@ -118,7 +125,8 @@ impl Cluster<'_> {
             let room = room(request, &offer, role);
             fit.slots = fit.slots.min(room);
             if room < slots {
-                fit.reasons.extend(shortage(level, request, &offer, slots, role).map(|what| Reason::new(level.clone(), what)));
+                fit.reasons
+                    .extend(shortage(level, request, &offer, slots, role).map(|what| Reason::new(level.clone(), what)));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, less what was booked since
 //! (SEMANTICS section 6, DESIGN section 5).
 
-use super::demand::Value;
 use super::Cluster;
+use super::demand::Value;
 use crate::ledger::Level;
 use crate::observe::LoadEntry;
 use proto::amount::{Amount, Millionths};
@@ -71,7 +71,14 @@ impl Cluster<'_> {
         (!unheard).then_some(entry)
     }
 
-    fn corrected(&self, level: &Level, host: &HostName, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
+    fn corrected(
+        &self,
+        level: &Level,
+        host: &HostName,
+        attribute: &Attribute,
+        amount: Amount,
+        entry: &LoadEntry,
+    ) -> Amount {
         let name = attribute.name.as_str();
         if is_static_load(name) {
             return self.scaled(host, name, amount);

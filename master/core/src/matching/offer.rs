@@ -143,7 +143,9 @@ impl<'a> Cluster<'a> {
     /// A value of `complex_values`: what is left of a consumable, or the value itself.
     fn configured(&self, level: &Level, attribute: &Attribute, text: &str) -> Option<Offer> {
         match Value::read(attribute, text)? {
-            Value::Amount(capacity) if attribute.consumable.is_consumable() => Some(self.left(level, attribute, capacity)),
+            Value::Amount(capacity) if attribute.consumable.is_consumable() => {
+                Some(self.left(level, attribute, capacity))
+            }
             value @ (Value::Amount(_) | Value::Text(_)) => Some(Offer::fixed(value)),
         }
     }

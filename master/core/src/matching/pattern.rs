@@ -44,7 +44,10 @@ impl QueuePattern {
             On::AnyHost => true,
             On::Hosts(hosts) => matches(hosts.as_ref(), instance.host.as_str(), Type::Host),
             On::Groups(groups) => {
-                let named = config.host_groups.values().filter(|group| matches(groups.as_ref(), group.name.as_str(), Type::String));
+                let named = config
+                    .host_groups
+                    .values()
+                    .filter(|group| matches(groups.as_ref(), group.name.as_str(), Type::String));
                 let mut seen = BTreeSet::new();
                 named.into_iter().any(|group| contains(config, group, &instance.host, &mut seen))
             }

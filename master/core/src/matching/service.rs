@@ -47,7 +47,8 @@ impl Cluster<'_> {
     /// are expected to add to the load (SEMANTICS section 6.4).
     pub fn threshold_cap(&self, instance: &QueueInstanceName) -> u32 {
         let Some(settings) = self.settings(instance).filter(|_| self.mode == Mode::Now) else { return u32::MAX };
-        let caps = settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(instance, name.as_str(), limit));
+        let caps =
+            settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(instance, name.as_str(), limit));
         caps.min().unwrap_or(u32::MAX)
     }
 
@@ -56,7 +57,9 @@ impl Cluster<'_> {
         let attribute = self.config.complex.lookup(name)?;
         let per_slot = self.adjustment_of_one(&instance.host, attribute).filter(|units| *units > 0)?;
         let (_, value) = self.resolved(&Level::Instance(instance.clone()), attribute)?;
-        let (Value::Amount(value), Some(Value::Amount(limit))) = (value, Value::read(attribute, limit)) else { return None };
+        let (Value::Amount(value), Some(Value::Amount(limit))) = (value, Value::read(attribute, limit)) else {
+            return None;
+        };
         let distance = match attribute.relop {
             Relop::Greater | Relop::GreaterEqual => limit.checked_sub(value),
             Relop::Less | Relop::LessEqual => value.checked_sub(limit),
@@ -76,7 +79,11 @@ impl Cluster<'_> {
             return Some(unknown(name, limit));
         };
         let Some((dominance, value)) = self.resolved(&Level::Instance(instance.clone()), attribute) else {
-            return Some(Overload { r#type: attribute.r#type, relop: attribute.relop, ..unknown(&attribute.name, limit) });
+            return Some(Overload {
+                r#type: attribute.r#type,
+                relop: attribute.relop,
+                ..unknown(&attribute.name, limit)
+            });
         };
         is_reached(attribute, &value, limit).then(|| Overload {
             attribute: attribute.name.clone(),

@@ -23,7 +23,8 @@ fn suitable(lab: &Lab, request: &str, mode: Mode) -> String {
     let fits = |instance: &&QueueInstanceName| {
         globally.holds(1) && crate::sched::assign::assign_serial(&cluster, &demand, &globally, instance).is_ok()
     };
-    let hosts: Vec<&str> = lab.state().config.resolved.keys().filter(fits).map(|instance| instance.host.as_str()).collect();
+    let hosts: Vec<&str> =
+        lab.state().config.resolved.keys().filter(fits).map(|instance| instance.host.as_str()).collect();
     hosts.join(" ")
 }
 

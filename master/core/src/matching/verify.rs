@@ -72,14 +72,22 @@ pub fn check_start(state: &State, observations: &Observations, order: &Order, no
 }
 
 /// The number of slots, each instance once, and what the parallel environment says about both.
-fn check_shape(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted], pe: Option<&PeName>, reasons: &mut Vec<Reason>) {
+fn check_shape(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    granted: &[Granted],
+    pe: Option<&PeName>,
+    reasons: &mut Vec<Reason>,
+) {
     let slots = granted.iter().map(|granted| granted.slots).fold(0, u32::saturating_add);
     let once: BTreeMap<_, _> = granted.iter().map(|granted| (&granted.instance, ())).collect();
     let sound = once.len() == granted.len() && granted.iter().all(|granted| granted.slots > 0);
     let fits = sound
         && match (&demand.pe, pe) {
             (None, None) => slots == 1,
-            (Some(wanted), Some(pe)) => wanted.slots.contains(slots) && keeps_pe_rules(cluster, &wanted.name, pe, granted),
+            (Some(wanted), Some(pe)) => {
+                wanted.slots.contains(slots) && keeps_pe_rules(cluster, &wanted.name, pe, granted)
+            }
             (None, Some(_)) | (Some(_), None) => false,
         };
     if !fits {
@@ -101,7 +109,13 @@ fn keeps_pe_rules(cluster: &Cluster<'_>, wanted: &str, name: &PeName, granted: &
 }
 
 /// What each queue instance says, whatever the amounts.
-fn check_instances(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted], pe: Option<&PeName>, reasons: &mut Vec<Reason>) {
+fn check_instances(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    granted: &[Granted],
+    pe: Option<&PeName>,
+    reasons: &mut Vec<Reason>,
+) {
     for (index, Granted { instance, .. }) in granted.iter().enumerate() {
         let level = Level::Instance(instance.clone());
         if cluster.settings(instance).is_none() {
@@ -117,7 +131,13 @@ fn check_instances(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted], 
 }
 
 /// What each level offers for the slots that it would give.
-fn check_amounts(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted], pe: Option<&PeName>, reasons: &mut Vec<Reason>) {
+fn check_amounts(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    granted: &[Granted],
+    pe: Option<&PeName>,
+    reasons: &mut Vec<Reason>,
+) {
     let pe = pe.and_then(|pe| cluster.config.pes.get(pe));
     let extra = u32::from(pe.is_some_and(|pe| !pe.job_is_first_task.0));
     let all = granted.iter().map(|granted| granted.slots).sum::<u32>() + extra;

@@ -109,7 +109,9 @@ fn is_stricter(attribute: &Attribute, value: &Value, best: &Value) -> bool {
 pub fn message_text(value: &Value, r#type: Type) -> String {
     match value {
         Value::Text(text) => text.clone(),
-        Value::Amount(amount) if r#type == Type::Bool => if *amount == Amount::ZERO { "false" } else { "true" }.to_owned(),
+        Value::Amount(amount) if r#type == Type::Bool => {
+            if *amount == Amount::ZERO { "false" } else { "true" }.to_owned()
+        }
         Value::Amount(amount) => amount.qhost_text(r#type),
     }
 }

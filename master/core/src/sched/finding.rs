@@ -82,7 +82,8 @@ impl Findings {
             self.by_category.insert(finding.category.clone(), finding);
         }
         while self.by_category.len() > FINDINGS_KEPT {
-            let oldest = self.by_category.values().min_by_key(|finding| finding.at.tick).map(|finding| finding.category.clone());
+            let oldest =
+                self.by_category.values().min_by_key(|finding| finding.at.tick).map(|finding| finding.category.clone());
             oldest.map(|category| self.by_category.remove(&category));
         }
     }

@@ -190,7 +190,8 @@ impl Model {
             self.waiting.remove(&(at, seq));
             self.refile(seq);
         }
-        let over: Vec<SubmitSeq> = self.paused.iter().filter(|(_, end)| **end <= now.tick).map(|(seq, _)| *seq).collect();
+        let over: Vec<SubmitSeq> =
+            self.paused.iter().filter(|(_, end)| **end <= now.tick).map(|(seq, _)| *seq).collect();
         for seq in over {
             self.paused.remove(&seq);
             self.refile(seq);

@@ -217,7 +217,10 @@ fn rounded(number: i128, divisor: i128) -> i128 {
 /// What the hard requests of a job contribute to its urgency, in millionths: the implicit slots too, defaults not.
 pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
     let slots = i128::from(demand.pe.as_ref().map_or(1, |pe| assumed_slots(config, pe)));
-    let asked = demand.hard.iter().filter(|request| !request.implied || request.attribute.name.as_str() == crate::ledger::SLOTS);
+    let asked = demand
+        .hard
+        .iter()
+        .filter(|request| !request.implied || request.attribute.name.as_str() == crate::ledger::SLOTS);
     let contributions = asked.map(|request| {
         let urgency = i128::from(request.attribute.urgency.0);
         match &request.wanted {

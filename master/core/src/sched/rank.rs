@@ -21,7 +21,12 @@ pub struct Rank {
 }
 
 /// The rank of a queue instance for a job. `siblings` are the queue instances of its host.
-pub fn rank(cluster: &Cluster<'_>, demand: &Demand, instance: &QueueInstanceName, siblings: &[QueueInstanceName]) -> Rank {
+pub fn rank(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    instance: &QueueInstanceName,
+    siblings: &[QueueInstanceName],
+) -> Rank {
     let seq_no = cluster.settings(instance).map_or(0, |settings| i64::from(settings.seq_no));
     let value = host_value(cluster, &instance.host, siblings);
     let (first, second) = match cluster.config.scheduler.queue_sort_method {
@@ -63,7 +68,12 @@ fn term_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstance
 }
 
 /// What an attribute contributes, in millionths. `slots` of a host without a number of its own are those of its queue instances.
-fn attribute_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName], name: &str) -> Option<i128> {
+fn attribute_value(
+    cluster: &Cluster<'_>,
+    host: &HostName,
+    instances: &[QueueInstanceName],
+    name: &str,
+) -> Option<i128> {
     let attribute = cluster.config.complex.lookup(name)?;
     match cluster.resolved(&Level::Host(host.clone()), attribute) {
         Some((_, Value::Amount(amount))) => Some(in_millionths(attribute, amount)),

@@ -85,5 +85,9 @@ fn room(
         let slots = sum(Some((index, most))).min(with_master.slots).min(cap).saturating_sub(extra);
         (index, slots)
     });
-    HostRoom { slots: sum(None).min(slaves.slots).min(cap), instances: fits, master: master.filter(|(_, slots)| *slots > 0) }
+    HostRoom {
+        slots: sum(None).min(slaves.slots).min(cap),
+        instances: fits,
+        master: master.filter(|(_, slots)| *slots > 0),
+    }
 }

@@ -217,7 +217,11 @@ impl Lab {
         match order {
             Order::Start { seq, task, granted, pe } => {
                 let state = self.state();
-                assert_eq!(check_start(state, self.scheduler.model().observations(), order, self.now), Ok(()), "{order:?}");
+                assert_eq!(
+                    check_start(state, self.scheduler.model().observations(), order, self.now),
+                    Ok(()),
+                    "{order:?}"
+                );
                 let job = &state.jobs[seq];
                 let attempt = job.tasks.get(task).map_or(0, |task| task.attempts) + 1;
                 let name = if job.spec.array.is_some() { format!("{}.{task}", seq.0) } else { seq.0.to_string() };
