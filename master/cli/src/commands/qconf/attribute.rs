@@ -29,13 +29,7 @@ pub fn from_file(session: &mut Session, edit: AttributeEdit, values: &[String]) 
     }
 }
 
-fn apply(
-    session: &mut Session,
-    edit: AttributeEdit,
-    kind: ObjectKind,
-    fields: &Fields,
-    names: &[String],
-) -> Outcome {
+fn apply(session: &mut Session, edit: AttributeEdit, kind: ObjectKind, fields: &Fields, names: &[String]) -> Outcome {
     for_each(elements(names), |name| session.change_all(changes(edit, kind, fields, name)))
 }
 

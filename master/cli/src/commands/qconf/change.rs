@@ -61,7 +61,7 @@ pub fn modify(session: &mut Session, kind: ObjectKind, values: &[String]) -> Out
 /// Lets people edit an object and sends what they made of it. A text that is refused stays where they find it.
 fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, target: Target) -> Outcome {
     let shown = text::draft(kind, &before, session.wrap);
-    let mut draft = Draft::new(&std::env::temp_dir(), &shown)?;
+    let mut draft = Draft::new(&session.drafts, &shown)?;
     let Some(new) = draft.edit(&session.editor)? else {
         return Ok(not_saved(kind, name, target));
     };
@@ -123,7 +123,7 @@ fn renamed(kind: ObjectKind, name: &str, fields: &Fields) -> Option<Diagnostic> 
 
 /// `-A…`, `-M…`: objects from files.
 pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, values: &[String]) -> Outcome {
-    for_each(elements(values), |path| from_file(session, kind, into, path))
+    for_each(elements(values), |path| from_file(session, kind, target, path))
 }
 
 fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str) -> Outcome {

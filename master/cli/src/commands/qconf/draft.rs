@@ -54,13 +54,17 @@ impl Draft {
     /// # Errors
     /// If the editor cannot be run or ends badly, or the text cannot be read. A text that was saved is kept then.
     pub fn edit(&mut self, editor: &str) -> Result<Option<String>, Fail> {
-        let status = Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&self.path).status();
+        let status =
+            Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&self.path).status();
         let status = status.map_err(|error| refused("edited", &self.path, &error))?;
         let is_saved = std::fs::metadata(&self.path).is_ok_and(|now| Stamp::of(&now) != self.written);
         if !status.success() {
             self.is_kept = is_saved;
             let refusal = Diagnostic::new(Code::SystemRefused, "error: edit failed").at(self.place());
-            return Err(refusal.why(format!("{editor}: {status}")).fix("set EDITOR to an editor that works here").into());
+            return Err(refusal
+                .why(format!("{editor}: {status}"))
+                .fix("set EDITOR to an editor that works here")
+                .into());
         }
         if !is_saved {
             return Ok(None);
@@ -93,5 +97,9 @@ impl Drop for Draft {
 
 fn refused(what: &str, path: &Path, error: &std::io::Error) -> Fail {
     let refusal = Diagnostic::new(Code::SystemRefused, format!("error: the text cannot be {what}"));
-    refusal.at(path.display().to_string()).why(error.to_string()).fix("set TMPDIR to a directory that can be written").into()
+    refusal
+        .at(path.display().to_string())
+        .why(error.to_string())
+        .fix("set TMPDIR to a directory that can be written")
+        .into()
 }

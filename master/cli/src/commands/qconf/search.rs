@@ -22,7 +22,9 @@ pub fn objects(session: &mut Session, values: &[String]) -> Outcome {
     let wanted = Wanted { attribute: pattern(attribute)?, value: pattern(value)? };
     let names = match kind.as_str() {
         "exechost" => hosts(session, &wanted)?,
-        "queue" => queues(session, |name, fields| wanted.is_default(fields).then(|| name.to_owned()).into_iter().collect())?,
+        "queue" => {
+            queues(session, |name, fields| wanted.is_default(fields).then(|| name.to_owned()).into_iter().collect())?
+        }
         "queue_domain" => queues(session, |name, fields| wanted.domains(name, fields))?,
         "queue_instance" => instances(session, &wanted)?,
         other => {
@@ -49,12 +51,7 @@ fn instances(session: &mut Session, wanted: &Wanted) -> Result<Vec<String>, Fail
     matching(session, ObjectKind::Queue, names, wanted)
 }
 
-fn matching(
-    session: &mut Session,
-    kind: ObjectKind,
-    names: Vec<String>,
-    wanted: &Wanted,
-) -> Result<Vec<String>, Fail> {
+fn matching(session: &mut Session, kind: ObjectKind, names: Vec<String>, wanted: &Wanted) -> Result<Vec<String>, Fail> {
     let mut found = Vec::new();
     for name in names {
         if wanted.is_in(&session.object(kind, &name)?) {
@@ -128,9 +125,7 @@ pub fn detached(session: &mut Session) -> Outcome {
     match session.format {
         Format::Text => output::data(&found.iter().map(detached_line).collect::<String>()),
         Format::Json => {
-            let row = |[queue, attribute, domain]: &[String; 3]| {
-                serde_json::json!({ "queue": queue, "attribute": attribute, "domain": domain })
-            };
+            let row = |[queue, attribute, domain]: &[String; 3]| serde_json::json!({ "queue": queue, "attribute": attribute, "domain": domain });
             let rows: Vec<_> = found.iter().map(row).collect();
             output::data(&Document::new().with("detached_settings", &rows).finish());
         }

@@ -9,6 +9,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, ObjectKind, Wrap};
 use proto::wire::client::{Answer, Command, ObjectAction, ObjectChange, Query, Reply};
 use proto::wire::view::Data;
+use std::path::PathBuf;
 
 /// How data is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Session {
     pub wrap: Wrap,
     /// A command of the shell that edits the file behind it.
     pub editor: String,
+    /// The directory of files that are edited.
+    pub drafts: PathBuf,
 }
 
 impl Session {
@@ -40,12 +43,13 @@ impl Session {
         let wrap = if set("SGE_SINGLE_LINE").is_some() { Wrap::SingleLine } else { Wrap::At80 };
         let editor = set("EDITOR").unwrap_or_else(|| "vi".to_owned());
         let client = Client::connect(&Site::from_environment(), "qconf")?;
-        Ok(Self::new(client, format, wrap, editor))
+        Ok(Self { client, format, wrap, editor, drafts: std::env::temp_dir() })
     }
 
-    /// A session over a connection that is there.
-    pub fn new(client: Client, format: Format, wrap: Wrap, editor: String) -> Self {
-        Self { client, format, wrap, editor }
+    /// A session over a connection of a test, which edits in a directory of the test.
+    #[cfg(test)]
+    pub fn over(client: Client, editor: &str, drafts: PathBuf) -> Self {
+        Self { client, format: Format::Text, wrap: Wrap::At80, editor: editor.to_owned(), drafts }
     }
 
     /// One object.
@@ -53,7 +57,9 @@ impl Session {
     /// # Errors
     /// What the master refuses: that there is none of that name.
     pub fn object(&mut self, kind: ObjectKind, name: &str) -> Result<Fields, Fail> {
-        let Data::Object(fields) = self.ask(Query::Object { kind, name: name.to_owned() })? else { return Err(unexpected()) };
+        let Data::Object(fields) = self.ask(Query::Object { kind, name: name.to_owned() })? else {
+            return Err(unexpected());
+        };
         Ok(fields)
     }
 
@@ -62,7 +68,9 @@ impl Session {
     /// # Errors
     /// What the master refuses.
     pub fn template(&mut self, kind: ObjectKind, name: &str) -> Result<Fields, Fail> {
-        let Data::Object(fields) = self.ask(Query::Template { kind, name: name.to_owned() })? else { return Err(unexpected()) };
+        let Data::Object(fields) = self.ask(Query::Template { kind, name: name.to_owned() })? else {
+            return Err(unexpected());
+        };
         Ok(fields)
     }
 

@@ -85,7 +85,8 @@ pub fn queues_matching(session: &mut Session, pattern: &str) -> Result<Vec<Strin
     let names = if pattern.contains('@') {
         instances(session, pattern)?
     } else {
-        let expression = Expression::parse(pattern).map_err(|error| Diagnostic::new(Code::BadValue, error.to_string()))?;
+        let expression =
+            Expression::parse(pattern).map_err(|error| Diagnostic::new(Code::BadValue, error.to_string()))?;
         let names = session.names(ObjectKind::Queue)?;
         names.into_iter().filter(|name| expression.matches(name, proto::amount::Type::String)).collect()
     };
@@ -114,7 +115,8 @@ fn texts(kind: ObjectKind, found: &[Named], wrap: Wrap) -> String {
 
 /// Objects with their attributes and values as text, in order; the complex as a list of its attributes.
 fn document(kind: ObjectKind, found: &[Named]) -> Document {
-    let complex = found.first().filter(|_| kind == ObjectKind::ComplexTable).and_then(|(_, fields)| text::complex_of(fields));
+    let complex =
+        found.first().filter(|_| kind == ObjectKind::ComplexTable).and_then(|(_, fields)| text::complex_of(fields));
     let objects = match complex {
         Some(complex) => rows(&complex),
         None => found.iter().map(|(_, fields)| object(fields)).collect(),
@@ -149,8 +151,9 @@ pub fn group_tree(session: &mut Session, values: &[String]) -> Outcome {
 /// `-shgrp_resolved`: all hosts of a group on one line.
 pub fn group_hosts(session: &mut Session, values: &[String]) -> Outcome {
     for_each(elements(values), |name| {
+        let tree = tree(session, name)?;
         let mut hosts = BTreeSet::new();
-        collect_hosts(&tree(session, name)?, &mut hosts);
+        collect_hosts(&tree, &mut hosts);
         let names: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         match session.format {
             Format::Text => output::data(&format!("{}\n", names.join(" "))),

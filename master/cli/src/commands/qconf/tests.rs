@@ -1,0 +1,277 @@
+use super::fake_master::FakeMaster;
+use super::*;
+use proto::complex::Complex;
+use proto::object::{Fields, ObjectKind, Wrap};
+use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange, Query, Reply};
+use proto::wire::view::Data;
+
+/// Objects that 8.1.9 printed, with the options that print them.
+const RECORDED: &[(ObjectKind, &str, &str)] = &[
+    (ObjectKind::Queue, "all.q", include_str!("../../../../../proto/tests-data/qconf/queue_all.q.txt")),
+    (ObjectKind::Queue, "", include_str!("../../../../../proto/tests-data/qconf/queue_template.txt")),
+    (ObjectKind::ExecHost, "vm", include_str!("../../../../../proto/tests-data/qconf/host_vm.txt")),
+    (ObjectKind::ExecHost, "global", include_str!("../../../../../proto/tests-data/qconf/host_global.txt")),
+    (ObjectKind::HostGroup, "@allhosts", include_str!("../../../../../proto/tests-data/qconf/hostgroup_allhosts.txt")),
+    (ObjectKind::Pe, "mpi", include_str!("../../../../../proto/tests-data/qconf/pe_mpi.txt")),
+    (ObjectKind::ClusterConf, "global", include_str!("../../../../../proto/tests-data/qconf/conf_global.txt")),
+    (ObjectKind::SchedulerConf, "", include_str!("../../../../../proto/tests-data/qconf/scheduler.txt")),
+];
+
+fn done(text: &str) -> Answer {
+    Answer::Done(text.to_owned())
+}
+
+fn refused() -> Answer {
+    Answer::Refused(Diagnostic::new(Code::StillReferenced, "denied: it is still referenced"))
+}
+
+/// Answers questions for objects and templates with the recorded ones, and for the complex with the built-in one.
+fn recorded(query: Query) -> Reply {
+    let (Query::Object { kind, name } | Query::Template { kind, name }) = query else {
+        return Reply::data(Data::Names(vec!["all.q".to_owned(), "long.q".to_owned()]));
+    };
+    if kind == ObjectKind::ComplexTable {
+        return Reply::data(Data::Object(text::complex_fields(&Complex::built_in())));
+    }
+    let found = RECORDED.iter().find(|(of, called, _)| *of == kind && *called == name);
+    match found.or_else(|| RECORDED.iter().find(|(of, ..)| *of == kind && !name.contains("nosuch"))) {
+        Some((.., text)) => Reply::data(Data::Object(Fields::parse(text).unwrap())),
+        None => Reply::refusal(Diagnostic::new(Code::UnknownObject, format!("{name} is not known"))),
+    }
+}
+
+fn run_with(master: &FakeMaster, editor: &str, line: &[&str]) -> u8 {
+    let parsed = QCONF.parse(line.iter().map(|word| (*word).to_owned()).collect()).unwrap();
+    perform(&mut master.session(editor), &parsed).unwrap()
+}
+
+/// The changes of one command of the kind [`Command::Objects`], each of which was sent alone.
+fn only_changes(master: &FakeMaster) -> Vec<ObjectChange> {
+    let objects = master.changes().into_iter().map(|command| match command {
+        Command::Objects(mut changes) if changes.len() == 1 => changes.remove(0),
+        other => panic!("{other:?}"),
+    });
+    objects.collect()
+}
+
+#[test]
+fn objects_print_as_8_1_9_printed_them() {
+    for (kind, name, recorded) in RECORDED {
+        let fields = Fields::parse(recorded).unwrap();
+        assert_eq!(text::print(*kind, name, &fields, Wrap::At80), *recorded, "{kind} {name}");
+    }
+    let complex = Complex::built_in();
+    let printed = text::print(ObjectKind::ComplexTable, "", &text::complex_fields(&complex), Wrap::At80);
+    assert_eq!(printed, complex.to_string());
+}
+
+#[test]
+fn what_is_printed_reads_back_in_both_widths() {
+    for (kind, name, recorded) in RECORDED {
+        for wrap in [Wrap::At80, Wrap::SingleLine] {
+            let fields = text::without_reported(*kind, &Fields::parse(recorded).unwrap());
+            let printed = text::print(*kind, name, &fields, wrap);
+            assert_eq!(text::parse(*kind, name, &printed).unwrap(), fields, "{kind} {name}");
+            assert_eq!(text::parse(*kind, name, &text::draft(*kind, &fields, wrap)).unwrap(), fields);
+        }
+    }
+}
+
+#[test]
+fn a_saved_edit_is_sent_and_its_file_removed() {
+    let master = FakeMaster::start(recorded, done("changed"));
+    assert_eq!(run_with(&master, "sed -i 's/^slots .*/slots 7/'", &["-mq", "all.q"]), exit::OK);
+    let changes = only_changes(&master);
+    assert_eq!((changes[0].kind, changes[0].name.as_str()), (ObjectKind::Queue, "all.q"));
+    let ObjectAction::Replace(fields) = &changes[0].action else { panic!("{changes:?}") };
+    assert_eq!((fields.value("slots"), fields.value("qname")), (Some("7"), Some("all.q")));
+    assert!(master.drafts().is_empty());
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_not_sent() {
+    let master = FakeMaster::start(recorded, done("changed"));
+    for (editor, option, name) in
+        [("true", "-mq", "all.q"), ("touch", "-mhgrp", "@allhosts"), ("sed -i s/x/x/", "-me", "vm")]
+    {
+        assert_eq!(run_with(&master, editor, &[option, name]), exit::OK, "{editor}");
+    }
+    assert!(master.changes().is_empty() && master.drafts().is_empty());
+}
+
+#[test]
+fn a_new_object_is_added_once_its_text_was_saved() {
+    let master = FakeMaster::start(recorded, done("added"));
+    let editor = "sed -i 's/^qname .*/qname new.q/'";
+    assert_eq!(run_with(&master, editor, &["-aq", "new.q"]), exit::OK);
+    let changes = only_changes(&master);
+    assert_eq!(changes[0].name, "new.q");
+    assert!(matches!(changes[0].action, ObjectAction::Add(_)));
+    let unsaved = FakeMaster::start(recorded, done("added"));
+    assert_eq!(run_with(&unsaved, "true", &["-ap", "mpi"]), exit::FAILED);
+    assert!(unsaved.changes().is_empty());
+}
+
+#[test]
+fn a_text_that_is_refused_is_kept() {
+    for (editor, verdict) in [
+        ("sed -i 's/^slots .*/slots many/'", done("never asked")),
+        ("sed -i 's/^qname .*/qname other.q/'", done("never asked")),
+        ("sed -i 's/^slots .*/slots 7/'", refused()),
+    ] {
+        let master = FakeMaster::start(recorded, verdict);
+        assert_eq!(run_with(&master, editor, &["-mq", "all.q"]), exit::FAILED, "{editor}");
+        assert_eq!(master.drafts().len(), 1, "{editor}");
+    }
+}
+
+#[test]
+fn an_editor_that_fails_ends_the_command_without_a_change() {
+    let master = FakeMaster::start(recorded, done("changed"));
+    assert_eq!(run_with(&master, "/nonexistent/editor", &["-mconf"]), exit::FAILED);
+    assert!(master.changes().is_empty() && master.drafts().is_empty());
+}
+
+#[test]
+fn the_file_that_is_edited_belongs_to_its_owner_alone() {
+    let master = FakeMaster::start(recorded, done("changed"));
+    let seen = master.file("mode", "");
+    run_with(&master, &format!("stat -c %a > {seen}"), &["-msconf"]);
+    assert_eq!(std::fs::read_to_string(seen).unwrap(), "600\n");
+}
+
+#[test]
+fn hosts_are_edited_without_what_they_report() {
+    let master = FakeMaster::start(recorded, done("changed"));
+    let seen = master.file("seen", "");
+    run_with(&master, &format!("f() {{ cp \"$1\" {seen}; }}; f"), &["-me", "vm"]);
+    let text = std::fs::read_to_string(seen).unwrap();
+    assert!(text.starts_with("hostname ") && !text.contains("load_values") && !text.contains("processors"), "{text}");
+}
+
+#[test]
+fn each_name_of_a_list_is_a_change_of_its_own() {
+    let master = FakeMaster::start(recorded, refused());
+    assert_eq!(run_with(&master, "true", &["-ah", "n1,n2,n3"]), exit::FAILED);
+    let names: Vec<String> = only_changes(&master).into_iter().map(|change| change.name).collect();
+    assert_eq!(names, ["n1", "n2", "n3"]);
+}
+
+#[test]
+fn attributes_are_edited_on_each_object_named() {
+    let master = FakeMaster::start(recorded, done("modified"));
+    let line = ["-mattr", "queue", "priority", "-5", "all.q@n1", "long.q"];
+    assert_eq!(run_with(&master, "true", &line), exit::OK);
+    let changes = only_changes(&master);
+    let edit = ObjectAction::Attribute {
+        edit: AttributeEdit::Modify,
+        attribute: "priority".to_owned(),
+        value: "-5".to_owned(),
+    };
+    assert_eq!(changes.iter().map(|change| change.name.as_str()).collect::<Vec<_>>(), ["all.q@n1", "long.q"]);
+    assert!(changes.iter().all(|change| change.action == edit && change.kind == ObjectKind::Queue));
+}
+
+#[test]
+fn purge_takes_a_list_of_attributes() {
+    let master = FakeMaster::start(recorded, done("modified"));
+    assert_eq!(run_with(&master, "true", &["-purge", "queue", "slots,h_rt", "all.q@n1"]), exit::OK);
+    let attributes = vec!["slots".to_owned(), "h_rt".to_owned()];
+    assert_eq!(only_changes(&master)[0].action, ObjectAction::Purge { attributes });
+}
+
+#[test]
+fn a_configuration_file_is_of_the_host_it_is_named_after() {
+    let master = FakeMaster::start(recorded, done("modified"));
+    let path = master.file("n1", "mailer /bin/mail\n");
+    assert_eq!(run_with(&master, "true", &["-Aconf", &path]), exit::OK);
+    let changes = only_changes(&master);
+    assert_eq!((changes[0].kind, changes[0].name.as_str()), (ObjectKind::ClusterConf, "n1"));
+}
+
+#[test]
+fn a_complex_that_is_as_it_was_is_not_sent_and_another_is() {
+    let master = FakeMaster::start(recorded, done("added"));
+    let same = master.file("same", &Complex::built_in().to_string());
+    assert_eq!(run_with(&master, "true", &["-Mc", &same]), exit::OK);
+    assert!(master.changes().is_empty());
+    let other = FakeMaster::start(recorded, done("added"));
+    let new = other.file("new", &format!("{}lic lic INT <= YES YES 0 0\n", Complex::built_in()));
+    assert_eq!(run_with(&other, "true", &["-Mc", &new]), exit::OK);
+    let ObjectAction::Replace(fields) = &only_changes(&other)[0].action else { panic!() };
+    assert_eq!(fields.value("lic"), Some("lic INT <= YES YES 0 0"));
+}
+
+/// The line added to the complex, what is said first of it, and whether the whole file is called not correct.
+const COMPLEX_LINES: &[(&str, &str, bool)] = &[
+    ("zz2 mf INT <= YES NO 0 0", "complex with name zz2 or shortcut mf already exists", false),
+    ("zz4 z4 STRING == YES YES NONE 0", "Complex \"zz4\" of type \"STRING\" cannot be a consumable", false),
+    ("zz8 z8 INT >= YES YES 0 0", "Consumable \"zz8\" can have only <= as an relational operator", false),
+    ("zz17 z17 FLOAT <= YES NO 0 0", "error: unknown complex attribute type \"FLOAT\"", true),
+    ("zz19 z19 INT <= MAYBE NO 0 0", "error: unknown value \"MAYBE\" of the field requestable", true),
+    ("zz38 z38 INT <= YES NO 0 0 extra", "error: the line has 9 fields instead of 8", true),
+    ("zz37 z37 INT <= YES NO 0", "Complex urgency definition is missing", false),
+    (
+        "zz25 z25 INT <= YES NO 0 abc",
+        "The following error occurred for complex \"zz25\", while parsing the urgency value: \"double value\"",
+        false,
+    ),
+];
+
+#[test]
+fn what_is_wrong_with_a_complex_is_said_as_8_1_9_says_it() {
+    for (line, expected, is_form) in COMPLEX_LINES {
+        let text = format!("{}{line}\n", Complex::built_in());
+        let refusals = text::parse(ObjectKind::ComplexTable, "", &text).unwrap_err();
+        assert_eq!(refusals[0].what, *expected);
+        let last = text::not_correct(ObjectKind::ComplexTable, "MC/x", &refusals);
+        assert_eq!(last.as_deref(), is_form.then_some("Complex attribute file \"MC/x\" is not correct"), "{line}");
+    }
+}
+
+#[test]
+fn a_text_is_refused_with_its_line_before_anything_is_sent() {
+    let master = FakeMaster::start(recorded, done("never asked"));
+    let queue =
+        RECORDED[0].2.replace("priority              0", "priority              50").replace("slots  ", "slotz  ");
+    let refusals = text::parse(ObjectKind::Queue, "", &queue).unwrap_err();
+    assert!(refusals.iter().all(|refusal| refusal.place.starts_with("line ") || refusal.what.contains("missing")));
+    assert_eq!(run_with(&master, "true", &["-Mq", &master.file("q", &queue)]), exit::FAILED);
+    assert!(master.changes().is_empty());
+}
+
+#[test]
+fn kinds_that_do_not_exist_yet_answer_as_an_empty_cell_of_8_1_9() {
+    let master = FakeMaster::start(recorded, refused());
+    let parsed = |line: &str| QCONF.parse(line.split(' ').map(str::to_owned).collect());
+    let mut session = master.session("true");
+    for (line, code) in [
+        ("-scall", 1),
+        ("-scal x", 1),
+        ("-sckptl", 1),
+        ("-sprjl", 1),
+        ("-srqs", 1),
+        ("-srqsl", 1),
+        ("-sst", 0),
+        ("-sstnode /", 0),
+        ("-sstree", 1),
+        ("-suserl", 1),
+        ("-su nosuch", 1),
+    ] {
+        assert_eq!(perform(&mut session, &parsed(line).unwrap()).unwrap(), code, "{line}");
+    }
+    for line in ["-acal x", "-Arqs f", "-du u l", "-mstree", "-kt scheduler"] {
+        assert_eq!(parsed(line).unwrap_err().code, Code::NotSupported, "{line}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_refused_in_the_words_of_8_1_9() {
+    for (line, said) in [
+        ("-nosuchopt", "error: invalid option argument \"-nosuchopt\"\nUsage: qconf -help"),
+        ("-sobjl", "error: no option argument provided to \"-sobjl\"\nUsage: qconf -help"),
+    ] {
+        let fail = in_the_words_of_8_1_9(QCONF.parse(vec![line.to_owned()]).unwrap_err());
+        assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (1, said));
+    }
+}
