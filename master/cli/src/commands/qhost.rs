@@ -16,8 +16,10 @@ use crate::output::json;
 use crate::output::time::Clock;
 use crate::site::Site;
 use crate::{exit, output};
+use proto::id::HostName;
 use proto::wire::client::{HostFilter, JobFilter, Query, QueueFilter};
 use proto::wire::view::{HostView, JobRow, QueueView};
+use std::collections::BTreeMap;
 
 const QHOST: CommandDef = CommandDef {
     name: "qhost",
@@ -109,6 +111,15 @@ fn ask_all(client: &mut Client, parsed: &Parsed, filter: HostFilter, parts: Part
         false => Vec::new(),
     };
     Ok(Shown { hosts, queues, jobs })
+}
+
+/// Queue instances by their hosts, in display order.
+fn queues_by_host(queues: &[QueueView]) -> BTreeMap<&HostName, Vec<&QueueView>> {
+    let mut by_host: BTreeMap<&HostName, Vec<&QueueView>> = BTreeMap::new();
+    for queue in queues {
+        by_host.entry(&queue.host).or_default().push(queue);
+    }
+    by_host
 }
 
 fn as_json(shown: &Shown, parts: Parts) -> String {

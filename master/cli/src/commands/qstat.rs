@@ -17,7 +17,7 @@ mod summary;
 mod tests;
 mod xml;
 
-pub use shown::{Role, Shown, at_host, with_letters};
+pub use shown::{Role, Shown, by_host, with_letters};
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::client::Client;

@@ -1,15 +1,14 @@
 //! `qhost` as a table.
 
 use super::columns::Columns;
-use super::{Parts, Shown};
-use crate::commands::qstat::{Role, Shown as Line, at_host};
+use super::{Parts, Shown, queues_by_host};
+use crate::commands::qstat::{Role, Shown as Line, by_host};
 use crate::output::time::Clock;
 use crate::output::value::{self, Form, cut, millionths};
 use proto::wire::view::{HostView, QueueView};
 use std::fmt::Write as _;
 
-const HEADING: &str =
-    "HOSTNAME                ARCH         NCPU NSOC NCOR NTHR  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS";
+const HEADING: &str = "HOSTNAME                ARCH         NCPU NSOC NCOR NTHR  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS";
 const HEADING_WITHOUT_TOPOLOGY: &str =
     "HOSTNAME                ARCH         NCPU  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS";
 const JOB_HEADING: &str =
@@ -22,11 +21,12 @@ pub fn render(shown: &Shown, parts: Parts, clock: &Clock) -> String {
     }
     let heading = if parts.topology { HEADING } else { HEADING_WITHOUT_TOPOLOGY };
     let mut text = format!("{heading}\n{}\n", "-".repeat(heading.len()));
+    let (mut jobs, mut queues) = (by_host(&shown.jobs), queues_by_host(&shown.queues));
     for host in &shown.hosts {
         host_line(&mut text, host, parts);
         resources(&mut text, host, parts);
-        let queues: Vec<&QueueView> = shown.queues.iter().filter(|queue| queue.host == host.host).collect();
-        let jobs = at_host(&shown.jobs, &host.host);
+        let jobs = jobs.remove(&host.host).unwrap_or_default();
+        let queues = queues.remove(&host.host).unwrap_or_default();
         if parts.queues {
             queue_lines(&mut text, &queues, &jobs, clock);
         } else if !jobs.is_empty() {

@@ -1,8 +1,8 @@
 //! `qhost -xml`. Its layout, its apostrophes and the apostrophes inside priorities are those of 8.1.9.
 
 use super::columns::Columns;
-use super::{Parts, Shown};
-use crate::commands::qstat::{Shown as Line, at_host};
+use super::{Parts, Shown, queues_by_host};
+use crate::commands::qstat::{Shown as Line, by_host};
 use crate::output::value::{self, Form, millionths};
 use crate::output::xml::escape;
 use proto::wire::view::{HostView, QueueView};
@@ -13,12 +13,14 @@ pub fn render(shown: &Shown, parts: Parts) -> String {
     let mut text = String::from(
         "<?xml version='1.0'?>\n<qhost xmlns:xsd=\"http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qhost/qhost.xsd\">\n",
     );
+    let (mut jobs, mut queues) = (by_host(&shown.jobs), queues_by_host(&shown.queues));
     for host in &shown.hosts {
         let _ = writeln!(text, " <host name='{}'>", escape(host.host.as_str()));
         values(&mut text, host, parts);
-        let jobs = at_host(&shown.jobs, &host.host);
+        let jobs = jobs.remove(&host.host).unwrap_or_default();
+        let queues = queues.remove(&host.host).unwrap_or_default();
         if parts.queues {
-            for queue in shown.queues.iter().filter(|queue| queue.host == host.host) {
+            for queue in queues {
                 queue_element(&mut text, queue);
                 let here = jobs.iter().filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue));
                 here.for_each(|job| job_element(&mut text, job));

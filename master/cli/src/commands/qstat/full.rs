@@ -15,8 +15,9 @@ const HEADING: &str = "queuename                      qtype resv/used/tot. load_
 pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Clock) -> String {
     let columns = Columns { queue: false, ..options.columns };
     let mut text = String::new();
+    let mut by_instance = shown::by_instance(rows, columns.per_slot);
     for queue in queues {
-        let tasks = shown::at_instance(rows, queue, columns.per_slot);
+        let tasks = by_instance.remove(&shown::instance_of(queue)).unwrap_or_default();
         if options.hide_empty && tasks.is_empty() {
             continue;
         }

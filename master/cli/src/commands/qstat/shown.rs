@@ -8,6 +8,7 @@ use proto::time::Wall;
 use proto::usage::Usage;
 use proto::wire::view::{JobRow, PendingTasks, PriorityNumbers, QueueView, TaskRow};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which of a task's slots a line of `-g t` is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,32 +93,39 @@ pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<Shown<'_>> {
     lines
 }
 
-/// Tasks that have slots of one queue instance, by job number and task.
-pub fn at_instance<'a>(rows: &'a [JobRow], queue: &QueueView, per_slot: bool) -> Vec<Shown<'a>> {
-    let mut lines = Vec::new();
+/// Tasks by the queue instances that they have slots of; in each by job number and task.
+pub fn by_instance(rows: &[JobRow], per_slot: bool) -> BTreeMap<&QueueInstanceName, Vec<Shown<'_>>> {
+    let mut lines: BTreeMap<&QueueInstanceName, Vec<Shown<'_>>> = BTreeMap::new();
     for (job, task) in on_hosts(rows) {
         for (at, granted) in task.granted.iter().enumerate() {
-            if granted.instance.queue != queue.queue || granted.instance.host != queue.host {
-                continue;
-            }
             let here = Shown { slots: granted.slots, instance: Some(&granted.instance), ..on_host(job, task) };
+            let there = lines.entry(&granted.instance).or_default();
             if per_slot {
-                lines.extend(slots(&here, granted, at == 0));
+                there.extend(slots(&here, granted, at == 0));
             } else {
-                lines.push(here);
+                there.push(here);
             }
         }
     }
-    mark_repeats(&mut lines);
+    lines.values_mut().for_each(|lines| mark_repeats(lines));
     lines
 }
 
-/// Every slot on a host, by job number and task.
-pub fn at_host<'a>(rows: &'a [JobRow], host: &HostName) -> Vec<Shown<'a>> {
-    let mut lines = running(rows, true);
-    lines.retain(|line| line.instance.is_some_and(|instance| instance.host == *host));
-    mark_repeats(&mut lines);
+/// Every slot by its host; on each by job number and task.
+pub fn by_host(rows: &[JobRow]) -> BTreeMap<&HostName, Vec<Shown<'_>>> {
+    let mut lines: BTreeMap<&HostName, Vec<Shown<'_>>> = BTreeMap::new();
+    for line in running(rows, true) {
+        if let Some(instance) = line.instance {
+            lines.entry(&instance.host).or_default().push(line);
+        }
+    }
+    lines.values_mut().for_each(|lines| mark_repeats(lines));
     lines
+}
+
+/// The name of a queue instance, to look its tasks up.
+pub fn instance_of(queue: &QueueView) -> QueueInstanceName {
+    QueueInstanceName { queue: queue.queue.clone(), host: queue.host.clone() }
 }
 
 /// Pending tasks: by falling priority, then by job number and task. Array tasks in one condition share a line unless each has
@@ -222,12 +230,11 @@ fn mark_repeats(lines: &mut [Shown<'_>]) {
 
 /// Leaves out tasks that have no slot in any of these queue instances.
 pub fn keep_tasks_in(rows: &mut [JobRow], queues: &[QueueView]) {
-    let is_there = |instance: &QueueInstanceName| {
-        queues.iter().any(|queue| queue.queue == instance.queue && queue.host == instance.host)
-    };
+    let meant: BTreeSet<QueueInstanceName> = queues.iter().map(instance_of).collect();
     for row in rows {
         row.tasks.retain(|task| {
-            task.condition.phase == Phase::Finished || task.granted.iter().any(|granted| is_there(&granted.instance))
+            task.condition.phase == Phase::Finished
+                || task.granted.iter().any(|granted| meant.contains(&granted.instance))
         });
     }
 }

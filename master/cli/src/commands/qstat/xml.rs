@@ -26,8 +26,9 @@ pub fn full(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Cl
     let columns = Columns { queue: false, ..options.columns };
     let mut document = Document::new("job_info", "qstat");
     document.open("queue_info");
+    let mut by_instance = shown::by_instance(rows, columns.per_slot);
     for queue in queues {
-        let tasks = shown::at_instance(rows, queue, columns.per_slot);
+        let tasks = by_instance.remove(&shown::instance_of(queue)).unwrap_or_default();
         if options.hide_empty && tasks.is_empty() {
             continue;
         }

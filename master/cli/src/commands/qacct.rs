@@ -1,0 +1,153 @@
+//! `qacct`: accounting records of jobs, and what groups of them used together.
+//!
+//! The master's records, or the lines of a classic accounting file (`-f`), go through one selection ([`select`]) and become
+//! blocks ([`block`]) or a table ([`table`]).
+
+mod block;
+mod file;
+mod select;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::commands::ask::{self, Format, unexpected};
+use crate::fail::Fail;
+use crate::output::json;
+use crate::output::time::Clock;
+use crate::site::Site;
+use crate::{exit, output};
+use proto::accounting::AccountingRecord;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::QueueInstanceName;
+use proto::wire::client::{AccountingFilter, Query, QueueFilter};
+use proto::wire::view::Data;
+use select::Selection;
+use std::collections::BTreeSet;
+
+const QACCT: CommandDef = CommandDef {
+    name: "qacct",
+    summary: "Shows what jobs used: blocks with -j, else sums.",
+    operand_placeholder: "[accounting_file]",
+    operands: Operands::Anywhere,
+    options: &[
+        unsupported(with("-ar", Values::Optional, "[ar_id]", "list advance reservations"), "planned with reservations"),
+        with("-A", Values::Optional, "[account_string]", "list [matching] account"),
+        with("-b", Values::One, "begin_time", "jobs started after"),
+        with("-d", Values::One, "days", "jobs started during the last d days"),
+        with("-D", Values::Optional, "[department]", "list [matching] department"),
+        with("-e", Values::One, "end_time", "jobs started before"),
+        flag("-E", "select job end time, not start"),
+        with("-f", Values::One, "acctfile", "use a classic accounting file"),
+        with("-fmt", Values::One, "text|json", "how to write the answer"),
+        with("-g", Values::Optional, "[groupname]", "list [matching] group"),
+        with("-h", Values::Optional, "[host]", "list [matching] host"),
+        flag("-help", "print this help"),
+        with("-j", Values::Optional, "[job_id|job_name|pattern,...]", "list all [matching] jobs"),
+        with("-l", Values::One, "attr=val,...", "jobs of queues that offer these resources"),
+        flag("-m", "list only master tasks (there are no others yet)"),
+        with("-o", Values::Optional, "[owner]", "list [matching] owner"),
+        with("-u", Values::Optional, "[owner]", "list [matching] owner"),
+        with("-pe", Values::Optional, "[pe_name]", "list [matching] parallel environment"),
+        with("-P", Values::Optional, "[project]", "list [matching] project"),
+        with("-q", Values::Optional, "[queue]", "list [matching] queue"),
+        with("-slots", Values::Optional, "[slots]", "list [matching] job slots"),
+        with("-t", Values::One, "taskid[-taskid[:step]]", "list all [matching] tasks (requires -j option)"),
+    ],
+    exit_codes: "0 printed; 1 a job of -j is not found, or refused; 2 wrong option",
+};
+
+/// Runs `qacct`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = QACCT.parse(words)?;
+    if parsed.has("-help") {
+        output::data(&QACCT.help());
+        return Ok(exit::OK);
+    }
+    let clock = Clock::local();
+    let format = Format::of(&parsed)?;
+    let mut selection = Selection::of(&parsed, &clock)?;
+    let records = match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
+        Some(path) => file::read(path)?,
+        None => records(&selection)?,
+    };
+    if parsed.has("-l") {
+        selection.only_in(&suitable_queues(&parsed)?);
+    }
+    let records = selection.choose(records);
+    if selection.ignored() > 0 {
+        let jobs = selection.ignored();
+        output::note(&format!("{jobs} jobs ignored for accounting. Jobs' master queue no longer exists."));
+    }
+    match (selection.jobs(), format) {
+        (Some(jobs), _) => blocks(&records, jobs, &selection, format, &clock),
+        (None, Format::Json) => {
+            let rows = table::rows(&records, &selection.columns());
+            output::data(&json::Document::new().with("usage", &rows).finish());
+            Ok(exit::OK)
+        }
+        (None, Format::Text | Format::Xml) => {
+            let begin = if parsed.has("-l") { "\n" } else { "" };
+            output::data(&format!("{begin}{}", table::text(&records, &selection.columns())));
+            Ok(exit::OK)
+        }
+    }
+}
+
+/// Asks the master for what the selection may choose from.
+fn records(selection: &Selection) -> Result<Vec<AccountingRecord>, Fail> {
+    let filter: AccountingFilter = selection.question();
+    let mut client = Client::connect(&Site::from_environment(), "qacct")?;
+    match ask::data(&mut client, Query::Accounting(filter))? {
+        Some(Data::Accounting(records)) => Ok(records),
+        other => unexpected(other.as_ref()),
+    }
+}
+
+/// The queue instances that there are, and those that offer what `-l` asks for.
+fn suitable_queues(parsed: &Parsed) -> Result<[BTreeSet<QueueInstanceName>; 2], Fail> {
+    let mut client = Client::connect(&Site::from_environment(), "qacct")?;
+    let mut names = |filter| {
+        let views = ask::queues(&mut client, filter)?;
+        Ok::<_, Fail>(views.into_iter().map(|view| QueueInstanceName { queue: view.queue, host: view.host }).collect())
+    };
+    let all = names(QueueFilter::default())?;
+    Ok([all, names(QueueFilter { resources: ask::resources(parsed)?, ..QueueFilter::default() })?])
+}
+
+/// `-j`: a block for each record; what has none is told and makes the exit code 1.
+fn blocks(
+    records: &[AccountingRecord],
+    jobs: &[String],
+    selection: &Selection,
+    format: Format,
+    clock: &Clock,
+) -> Outcome {
+    match format {
+        Format::Json => output::data(&json::Document::new().with("accounting", &records).finish()),
+        Format::Text | Format::Xml => output::data(&block::render(records, clock)),
+    }
+    let is_found = |job: &String| records.iter().any(|record| select::names_job(job, record));
+    let missing: Vec<&String> = jobs.iter().filter(|job| !is_found(job)).collect();
+    for job in &missing {
+        output::note(&not_found(job, selection));
+    }
+    Ok(if missing.is_empty() { exit::OK } else { exit::FAILED })
+}
+
+/// The words that programs look for.
+fn not_found(job: &str, selection: &Selection) -> String {
+    match (selection.task_text(), job.parse::<u32>()) {
+        (Some(tasks), _) => format!("error: Job-array tasks {job}.{tasks} not found"),
+        (None, Ok(_)) => format!("error: job id {job} not found"),
+        (None, Err(_)) => format!("error: job name {job} not found"),
+    }
+}
+
+/// A value of an option that does not read.
+fn bad_value(option: &str, value: &str, fix: &str) -> Fail {
+    let what = format!("error: {option}: invalid value \"{value}\"");
+    Fail::new(exit::FAILED, Diagnostic::new(Code::BadValue, what).at(option.to_owned()).fix(fix))
+}

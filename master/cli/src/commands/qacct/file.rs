@@ -1,0 +1,128 @@
+//! Lines of a classic accounting file, accounting(5): 45 fields between colons.
+
+use crate::exit;
+use crate::fail::Fail;
+use crate::output;
+use proto::accounting::AccountingRecord;
+use proto::amount::Millionths;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{CellId, HostName, JobNumber, QueueName, SubmitSeq, TaskId, TaskKey, UserName};
+use proto::time::Wall;
+use proto::usage::{Failed, Rusage, Usage};
+use std::io::{BufRead as _, BufReader};
+
+/// How many fields a line has.
+const FIELDS: usize = 45;
+
+/// All records of a file. Lines that are none are counted on stderr and passed over.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn read(path: &str) -> Result<Vec<AccountingRecord>, Fail> {
+    let refuse = |error: std::io::Error| {
+        output::data("no jobs running since startup\n");
+        let what = format!("{path}: {}", system_text(&error));
+        Fail::new(exit::FAILED, Diagnostic::new(Code::SystemRefused, what))
+    };
+    let file = std::fs::File::open(path).map_err(refuse)?;
+    let (mut records, mut bad) = (Vec::new(), 0_usize);
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line.map_err(refuse)?;
+        let line = String::from_utf8_lossy(&line);
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match record(&line) {
+            Some(record) => records.push(record),
+            None => bad += 1,
+        }
+    }
+    if bad > 0 {
+        output::note(&format!("warning: {path}: {bad} lines are no accounting records and were passed over"));
+    }
+    Ok(records)
+}
+
+/// The record of one line; none if it has too few fields or a number does not read.
+pub fn record(line: &str) -> Option<AccountingRecord> {
+    let fields: Vec<&str> = line.split(':').collect();
+    if fields.len() < FIELDS {
+        return None;
+    }
+    let text = |at: usize| fields[at].to_owned();
+    let some = |at: usize| Some(text(at)).filter(|text| text != "NONE");
+    let number = |at: usize| fields[at].parse::<u64>().ok();
+    let wall = |at: usize| fields[at].parse().ok().map(Wall::from_seconds);
+    let job_number = fields[5].parse().ok()?;
+    let task_number = fields[35].parse().ok()?;
+    Some(AccountingRecord {
+        // A file does not tell keys: each line stands for itself.
+        key: TaskKey {
+            cell: CellId(0),
+            seq: SubmitSeq(u64::from(job_number)),
+            task: TaskId(task_number),
+            pe_task: 0,
+            attempt: 0,
+        },
+        queue: QueueName::from(fields[0]),
+        host: HostName::new(fields[1]),
+        group: text(2),
+        owner: UserName::from(fields[3]),
+        job_name: text(4),
+        job_number: JobNumber(job_number),
+        account: text(6),
+        priority: fields[7].parse().ok()?,
+        submitted: wall(8)?,
+        started: wall(9)?,
+        ended: wall(10)?,
+        failed: Failed(fields[11].parse().ok()?),
+        reason: String::new(),
+        exit_status: fields[12].parse().ok()?,
+        wallclock_ms: scaled(fields[13], 1000)?,
+        rusage: Rusage {
+            utime_ms: scaled(fields[14], 1000)?,
+            stime_ms: scaled(fields[15], 1000)?,
+            maxrss_kib: scaled(fields[16], 1)?,
+            minflt: number(21)?,
+            majflt: number(22)?,
+            inblock: scaled(fields[24], 1)?,
+            oublock: scaled(fields[25], 1)?,
+            nvcsw: number(29)?,
+            nivcsw: number(30)?,
+        },
+        project: some(31),
+        department: text(32),
+        granted_pe: some(33),
+        slots: fields[34].parse().ok()?,
+        task_number,
+        usage: usage(&fields)?,
+        category: some(39).unwrap_or_default(),
+        limit: None,
+    })
+}
+
+fn usage(fields: &[&str]) -> Option<Usage> {
+    Some(Usage {
+        cpu_ms: scaled(fields[36], 1000)?,
+        mem_kib_ms: scaled(fields[37], 1024 * 1024 * 1000)?,
+        io_bytes: scaled(fields[38], 1 << 30)?,
+        iow_ms: scaled(fields[40], 1000)?,
+        maxvmem_bytes: scaled(fields[42], 1)?,
+        ..Usage::default()
+    })
+}
+
+/// A decimal number times `factor`, rounded down.
+fn scaled(text: &str, factor: u64) -> Option<u64> {
+    if let Ok(whole) = text.parse::<u64>() {
+        return whole.checked_mul(factor);
+    }
+    let value = u128::try_from(Millionths::parse(text).ok()?.0).ok()?;
+    u64::try_from(value * u128::from(factor) / 1_000_000).ok()
+}
+
+/// The system's words without its number.
+fn system_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,149 @@
+//! Sums over records: in all, or for each combination of the columns that were asked for.
+
+use crate::output::value::fraction;
+use proto::accounting::AccountingRecord;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What records are grouped by, in the order of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Column {
+    /// `-h`.
+    Host,
+    /// `-q`.
+    Queue,
+    /// `-g`.
+    Group,
+    /// `-o`.
+    Owner,
+    /// `-P`.
+    Project,
+    /// `-D`.
+    Department,
+    /// `-A`.
+    Account,
+    /// `-slots`.
+    Slots,
+    /// `-pe`.
+    Pe,
+}
+
+impl Column {
+    fn heading(self) -> &'static str {
+        match self {
+            Column::Host => "HOST",
+            Column::Queue => "CLUSTER QUEUE",
+            Column::Group => "GROUP",
+            Column::Owner => "OWNER",
+            Column::Project => "PROJECT",
+            Column::Department => "DEPARTMENT",
+            Column::Account => "ACCOUNT",
+            Column::Slots => "SLOTS",
+            Column::Pe => "PE",
+        }
+    }
+
+    /// The value of a record.
+    pub fn value(self, record: &AccountingRecord) -> String {
+        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "NONE".to_owned());
+        match self {
+            Column::Host => record.host.to_string(),
+            Column::Queue => record.queue.to_string(),
+            Column::Group => record.group.clone(),
+            Column::Owner => record.owner.to_string(),
+            Column::Project => or_none(&record.project),
+            Column::Department => record.department.clone(),
+            Column::Account => record.account.clone(),
+            Column::Slots => record.slots.to_string(),
+            Column::Pe => or_none(&record.granted_pe),
+        }
+    }
+}
+
+/// What records of one group used together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The values that the group has in common, by column, in order.
+    group: Vec<String>,
+    wallclock_ms: u64,
+    utime_ms: u64,
+    stime_ms: u64,
+    cpu_ms: u64,
+    mem_kib_ms: u64,
+    io_bytes: u64,
+    iow_ms: u64,
+}
+
+/// The rows in the order of their values; the single one of everything where there are no columns.
+pub fn rows(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> Vec<Row> {
+    let mut sums: BTreeMap<Vec<String>, Row> = BTreeMap::new();
+    if columns.is_empty() {
+        sums.insert(Vec::new(), Row::default());
+    }
+    for record in records {
+        let group: Vec<String> = columns.iter().map(|(column, _)| column.value(record)).collect();
+        let row = sums.entry(group.clone()).or_insert_with(|| Row { group, ..Row::default() });
+        for (sum, part) in [
+            // A second is what 8.1.9 counts wall clock in.
+            (&mut row.wallclock_ms, record.wallclock_ms / 1000 * 1000),
+            (&mut row.utime_ms, record.rusage.utime_ms),
+            (&mut row.stime_ms, record.rusage.stime_ms),
+            (&mut row.cpu_ms, record.usage.cpu_ms),
+            (&mut row.mem_kib_ms, record.usage.mem_kib_ms),
+            (&mut row.io_bytes, record.usage.io_bytes),
+            (&mut row.iow_ms, record.usage.iow_ms),
+        ] {
+            *sum = sum.saturating_add(part);
+        }
+    }
+    sums.into_values().collect()
+}
+
+/// The table.
+pub fn text(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> String {
+    let rows = rows(records, columns);
+    let widths: Vec<usize> = (0..columns.len()).map(|at| width(at, columns, &rows)).collect();
+    let mut text = String::new();
+    if columns.is_empty() {
+        text.push_str("Total System Usage\n");
+    }
+    for ((column, _), width) in columns.iter().zip(&widths) {
+        let _ = write!(text, "{:<width$}", column.heading());
+    }
+    text.push_str(
+        "    WALLCLOCK         UTIME         STIME           CPU             MEMORY                 IO                IOW\n",
+    );
+    let _ = writeln!(text, "{}", "=".repeat(widths.iter().sum::<usize>() + 112));
+    for row in &rows {
+        for (((column, _), width), value) in columns.iter().zip(&widths).zip(&row.group) {
+            let _ = match column {
+                Column::Slots => write!(text, "{value:>width$}"),
+                _ => write!(text, "{value:<width$}"),
+            };
+        }
+        numbers(&mut text, row);
+    }
+    text
+}
+
+fn numbers(text: &mut String, row: &Row) {
+    let Row { group: _, wallclock_ms, utime_ms, stime_ms, cpu_ms, mem_kib_ms, io_bytes, iow_ms } = row;
+    let seconds = |ms: &u64| fraction(i128::from(*ms), 1000, 3);
+    let _ = write!(text, "{:>13}", wallclock_ms / 1000);
+    for number in [utime_ms, stime_ms, cpu_ms].map(seconds) {
+        let _ = write!(text, " {number:>13}");
+    }
+    let memory = fraction(i128::from(*mem_kib_ms), 1024 * 1024 * 1000, 3);
+    let io = fraction(i128::from(*io_bytes), 1 << 30, 3);
+    let _ = writeln!(text, " {memory:>18} {io:>18} {:>18}", seconds(iow_ms));
+}
+
+/// As wide as the longest of heading, values and pattern, and a blank; slots stand at the right and need none.
+fn width(at: usize, columns: &[(Column, Option<String>)], rows: &[Row]) -> usize {
+    let (column, pattern) = &columns[at];
+    let values = rows.iter().filter_map(|row| row.group.get(at)).map(|value| value.chars().count());
+    let given = pattern.as_ref().map_or(0, |pattern| pattern.chars().count());
+    let widest = values.max().unwrap_or(0).max(given).max(column.heading().len());
+    if *column == Column::Slots { widest } else { widest + 1 }
+}

@@ -1,0 +1,263 @@
+//! `qping`: whether the master, or the agent of a host, answers and for how long it has been up.
+//!
+//! Components are asked through the site's own socket: host, port and id are accepted, printed and not dialled. Message traces of
+//! 8.1.9 (`-dump`) are deliberately absent.
+
+use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
+use crate::client::Client;
+use crate::commands::Outcome;
+use crate::commands::ask::{self, Format, unexpected};
+use crate::fail::Fail;
+use crate::output::json;
+use crate::output::time::{self, Clock};
+use crate::site::Site;
+use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::time::Wall;
+use proto::wire::client::{HostFilter, Query};
+use proto::wire::view::{CellStatus, Data, HostView};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+const QPING: CommandDef = CommandDef {
+    name: "qping",
+    summary: "Asks the master (component qmaster) or the agent of a host (component execd) how it is.",
+    operand_placeholder: "[host port component id]",
+    operands: Operands::Anywhere,
+    options: &[
+        unsupported(flag("-dump", "dump communication"), "the daemons' logs tell connections: log/ of the cell"),
+        flag("-f", "show full status information, again and again"),
+        with("-fmt", Values::One, "text|json", "how to write the answer"),
+        flag("-help", "print this help"),
+        with("-i", Values::One, "interval", "seconds between two questions (default 1)"),
+        flag("-info", "show full status information and exit"),
+        flag("-noalias", "ignore host aliases (there are none)"),
+        flag("-ssl", "use a secure connection (it always is)"),
+        flag("-tcp", "use TCP (accepted and ignored)"),
+    ],
+    exit_codes: "0 answered; 1 no answer; 2 wrong option",
+};
+
+/// Who is asked, in the words of 8.1.9.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Endpoint {
+    host: String,
+    port: String,
+    component: String,
+    id: String,
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Health {
+    up_s: u64,
+    clients: u32,
+    info: String,
+}
+
+/// Runs `qping`. Without operands it asks the master of this shell's cell.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = QPING.parse(words)?;
+    if parsed.has("-help") {
+        output::data(&QPING.help());
+        return Ok(exit::OK);
+    }
+    let interval = interval(&parsed)?;
+    let format = Format::of(&parsed)?;
+    let clock = Clock::local();
+    let mut named = Endpoint::of(&parsed.operands)?;
+    let is_full = parsed.has("-info") || parsed.has("-f");
+    let is_once = parsed.has("-info") || format == Format::Json;
+    let mut message = 0_u64;
+    loop {
+        message += 1;
+        let status = ask_status(named.as_ref())?;
+        let endpoint = named.get_or_insert_with(|| Endpoint::of_master(&status));
+        if format == Format::Json {
+            output::data(&json::Document::new().with("status", &status).finish());
+            return Ok(exit::OK);
+        }
+        let health = if endpoint.is_agent() { agent(endpoint)? } else { Health::of_master(&status) };
+        let text = match is_full {
+            true => health.full(message, time::now(), &clock),
+            false => health.line(endpoint, time::now(), &clock),
+        };
+        output::data(&text);
+        if is_once {
+            return Ok(exit::OK);
+        }
+        std::thread::sleep(interval);
+    }
+}
+
+fn interval(parsed: &Parsed) -> Result<Duration, Fail> {
+    let text = parsed.value("-i").unwrap_or("1");
+    let seconds = text.parse::<u64>().ok().filter(|seconds| *seconds > 0);
+    let seconds = seconds.ok_or_else(|| Fail::bad_value(format!("error: -i: invalid value \"{text}\"")).fix("seconds, 1 or more"))?;
+    Ok(Duration::from_secs(seconds))
+}
+
+fn ask_status(endpoint: Option<&Endpoint>) -> Result<CellStatus, Fail> {
+    let client = Client::connect(&Site::from_environment(), "qping");
+    let mut client = client.map_err(|refusal| match endpoint {
+        Some(endpoint) => endpoint.unreachable(&refusal),
+        None => refusal.into(),
+    })?;
+    match ask::data(&mut client, Query::Status)? {
+        Some(Data::Status(status)) => Ok(*status),
+        other => unexpected(other.as_ref()),
+    }
+}
+
+/// What the master knows of a host's agent.
+fn agent(endpoint: &Endpoint) -> Result<Health, Fail> {
+    let mut client = Client::connect(&Site::from_environment(), "qping")?;
+    let filter = HostFilter { hosts: vec![endpoint.host.clone()], ..HostFilter::default() };
+    let hosts = ask::hosts(&mut client, Query::Hosts(filter))?;
+    match hosts.into_iter().find(|host| !host.host.is_global()) {
+        Some(host) if host.connected => Ok(Health::of_agent(&host)),
+        Some(_) | None => {
+            let refusal = Diagnostic::new(Code::NoMaster, "the agent is not connected to the master");
+            Err(endpoint.unreachable(&refusal))
+        }
+    }
+}
+
+impl Endpoint {
+    /// The four operands; none if there are none.
+    fn of(operands: &[String]) -> Result<Option<Self>, Fail> {
+        match operands {
+            [] => Ok(None),
+            [host, port, component, id] if ["qmaster", "execd"].contains(&component.as_str()) => Ok(Some(Self {
+                host: host.clone(),
+                port: port.clone(),
+                component: component.clone(),
+                id: id.clone(),
+            })),
+            _ => {
+                let refusal = Diagnostic::new(Code::BadSyntax, "qping: wrong operands");
+                Err(refusal.fix("qping [options] HOST PORT qmaster|execd ID, or nothing behind the options").into())
+            }
+        }
+    }
+
+    fn of_master(status: &CellStatus) -> Self {
+        Self {
+            host: status.host.clone(),
+            port: status.port.to_string(),
+            component: "qmaster".to_owned(),
+            id: "1".to_owned(),
+        }
+    }
+
+    fn is_agent(&self) -> bool {
+        self.component == "execd"
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}/{} at port {}", self.host, self.component, self.id, self.port)
+    }
+
+    /// Nobody answers: the words of 8.1.9 on stdout, the reason on stderr.
+    fn unreachable(&self, refusal: &Diagnostic) -> Fail {
+        output::data(&format!("endpoint {}: can't find connection\n", self.name()));
+        Fail::new(exit::FAILED, refusal.clone())
+    }
+}
+
+impl Health {
+    fn of_master(status: &CellStatus) -> Self {
+        let info = format!(
+            "MAIN: R (0.00) | software {}: {} of {} hosts connected, {} reporting, {} pending, {} running, {} passes | OK",
+            status.software,
+            status.hosts_connected,
+            status.hosts,
+            status.hosts_reporting,
+            status.pending,
+            status.running,
+            status.passes
+        );
+        Self { up_s: status.uptime_ms / 1000, clients: status.hosts_connected, info }
+    }
+
+    fn of_agent(host: &HostView) -> Self {
+        let info = match host.report_age_ms {
+            Some(age) => format!("last load report {} s ago | OK", age / 1000),
+            None => "no load report yet | OK".to_owned(),
+        };
+        Self { up_s: 0, clients: 1, info }
+    }
+
+    fn line(&self, endpoint: &Endpoint, now: Wall, clock: &Clock) -> String {
+        format!("{} endpoint {} is up for {} seconds\n", clock.slashes(now), endpoint.name(), self.up_s)
+    }
+
+    fn full(&self, message: u64, now: Wall, clock: &Clock) -> String {
+        let up_s = i64::try_from(self.up_s).unwrap_or_default();
+        let start = now.seconds().saturating_sub(up_s);
+        let started = format!("{} ({start})", clock.slashes(Wall::from_seconds(start)));
+        let mut text = format!("{}:\n", clock.slashes(now));
+        for (key, value) in [
+            ("SIRM version:", "0.1".to_owned()),
+            ("SIRM message id:", message.to_string()),
+            ("start time:", started),
+            ("run time [s]:", self.up_s.to_string()),
+            ("messages in read buffer:", "0".to_owned()),
+            ("messages in write buffer:", "0".to_owned()),
+            ("no. of connected clients:", self.clients.to_string()),
+            ("status:", "0".to_owned()),
+            ("info:", self.info.clone()),
+            ("Monitor:", "disabled".to_owned()),
+        ] {
+            let _ = writeln!(text, "{key:<25} {value}");
+        }
+        text.push_str("\n\n");
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::tz::TimeZone;
+
+    fn master() -> (Endpoint, Health) {
+        let status =
+            CellStatus { host: "vm".to_owned(), port: 6444, uptime_ms: 3_118_500, ..CellStatus::default() };
+        (Endpoint::of_master(&status), Health::of_master(&status))
+    }
+
+    #[test]
+    fn a_line_tells_how_long_the_master_is_up() {
+        let (endpoint, health) = master();
+        let line = health.line(&endpoint, Wall::from_seconds(1_795_226_134), &Clock::new(TimeZone::UTC));
+        assert_eq!(line, "11/21/2026 01:55:34 endpoint vm/qmaster/1 at port 6444 is up for 3118 seconds\n");
+    }
+
+    #[test]
+    fn the_full_form_has_the_lines_of_8_1_9() {
+        let (_, health) = master();
+        let text = health.full(1, Wall::from_seconds(1_795_226_134), &Clock::new(TimeZone::UTC));
+        let expected = "11/21/2026 01:55:34:\n\
+            SIRM version:             0.1\n\
+            SIRM message id:          1\n\
+            start time:               11/21/2026 01:03:36 (1795223016)\n\
+            run time [s]:             3118\n\
+            messages in read buffer:  0\n\
+            messages in write buffer: 0\n\
+            no. of connected clients: 0\n\
+            status:                   0\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.ends_with("Monitor:                  disabled\n\n\n"));
+    }
+
+    #[test]
+    fn operands_are_all_four_or_none() {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(Endpoint::of(&[]).unwrap(), None);
+        assert!(Endpoint::of(&words("vm 6444 qmaster 1")).unwrap().is_some_and(|endpoint| !endpoint.is_agent()));
+        for bad in ["vm", "vm 6444 qmaster", "vm 6444 shepherd 1"] {
+            assert!(Endpoint::of(&words(bad)).is_err(), "{bad}");
+        }
+    }
+}
