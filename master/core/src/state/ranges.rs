@@ -65,9 +65,24 @@ impl TaskRanges {
         self.runs.iter().flat_map(|(from, to)| *from..=*to).map(|place| self.task(place))
     }
 
-    /// The set as ranges, rising: what events, rows and messages carry.
+    /// The set as ranges, rising: what events, rows and messages carry. Single tasks at even distances are one range.
     pub fn ranges(&self) -> Vec<TaskRange> {
-        self.runs.iter().map(|(from, to)| self.range(*from, *to)).collect()
+        let runs: Vec<(u32, u32)> = self.runs.iter().map(|(from, to)| (*from, *to)).collect();
+        let (mut ranges, mut rest) = (Vec::new(), runs.as_slice());
+        while let [(from, to), ..] = rest {
+            let even = evenly_spaced(rest);
+            ranges.push(match even {
+                1 => self.range(*from, *to, 1),
+                _ => self.range(*from, rest[even - 1].0, rest[1].0 - from),
+            });
+            rest = &rest[even..];
+        }
+        ranges
+    }
+
+    /// The tasks of a job that lie in the ranges, whatever became of them.
+    pub fn of_job(array: Option<TaskRange>, ranges: &[TaskRange]) -> TaskRanges {
+        Self::all(array).intersection(ranges)
     }
 
     /// Adds a task; false if it was there.
@@ -184,10 +199,21 @@ impl TaskRanges {
         TaskId(self.first + place * self.step)
     }
 
-    fn range(&self, from: u32, to: u32) -> TaskRange {
-        let step = if from == to { 1 } else { self.step };
+    /// The tasks at every `by`th place.
+    fn range(&self, from: u32, to: u32, by: u32) -> TaskRange {
+        let step = if from == to { 1 } else { self.step * by };
         TaskRange::new(self.task(from).0, self.task(to).0, step).expect("the lattice came from a valid range")
     }
+}
+
+/// How many runs of one place at the beginning have one distance: at least three, else 1.
+fn evenly_spaced(runs: &[(u32, u32)]) -> usize {
+    let [first, second, ..] = runs else { return 1 };
+    let step = second.0 - first.0;
+    let is_single = |run: &(u32, u32)| run.0 == run.1;
+    let follows = |pair: &&[(u32, u32)]| is_single(&pair[1]) && pair[1].0 - pair[0].0 == step;
+    let even = if is_single(first) { runs.windows(2).take_while(follows).count() + 1 } else { 1 };
+    if even >= 3 { even } else { 1 }
 }
 
 /// The form in which a set is stored: the lattice, then the runs.

@@ -232,13 +232,13 @@ impl Cluster {
             50..=79 => {
                 let host = self.hosts.get_mut(&name).expect("a host of the cluster");
                 if let Some(key) = host.running() {
-                    host.end(key, Exit::Code(if choice % 5 == 0 { 99 } else { 0 }), Failed::NO);
+                    host.end(key, Exit::Code(if choice.is_multiple_of(5) { 99 } else { 0 }), Failed::NO);
                 }
             }
             80..=94 => self.connect(&name),
             95..=104 => self.lose(&name),
             105..=107 => self.restart(),
-            _ => self.submit(if choice % 3 == 0 { array("1-3") } else { job() }),
+            _ => self.submit(if choice.is_multiple_of(3) { array("1-3") } else { job() }),
         }
     }
 

@@ -111,6 +111,23 @@ fn what_became_of_a_task_follows_from_how_it_ended() {
     }
 }
 
+#[test]
+fn every_event_names_who_caused_it() {
+    use crate::event::Actor;
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    cell.exit(key, "h1", 0);
+    let actor = |wanted: fn(&Event) -> bool| {
+        cell.log.iter().find(|record| wanted(&record.event)).map(|record| record.actor.clone())
+    };
+    let user = Actor::User { user: "u1".into(), host: "sub".into() };
+    assert_eq!(actor(|event| matches!(event, Event::JobSubmitted { .. })), Some(user));
+    assert_eq!(actor(|event| matches!(event, Event::TaskPlaced { .. })), Some(Actor::Scheduler("default".into())));
+    assert_eq!(actor(|event| matches!(event, Event::TaskEnded { .. })), Some(Actor::Agent("h1".into())));
+    assert_eq!(actor(|event| matches!(event, Event::CellCreated { .. })), Some(Actor::Master));
+}
+
 trait With {
     fn with(self, failed: Failed) -> Self;
 }

@@ -68,13 +68,12 @@ impl State {
     /// Where all untouched tasks are meant they stay one range; else those that are meant get a condition of their own.
     pub(super) fn change_holds(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
         let job = self.job_mut(seq);
+        let named = TaskRanges::of_job(job.spec.array, tasks);
+        for (_, state) in job.tasks.iter_mut().filter(|(task, _)| named.contains(**task)) {
+            state.holds = changed_holds(state.holds, change);
+        }
         let meant = job.untouched.intersection(tasks);
         let holds = changed_holds(job.spec.holds, change);
-        for (task, state) in &mut job.tasks {
-            if tasks.iter().any(|range| range.contains(*task)) {
-                state.holds = changed_holds(state.holds, change);
-            }
-        }
         if meant.len() == job.untouched.len() {
             Arc::make_mut(&mut job.spec).holds = holds;
             return;
@@ -88,7 +87,8 @@ impl State {
         let job = self.job_mut(seq);
         let untouched = job.untouched.intersection(tasks);
         job.untouched.take_ranges(tasks);
-        let own: Vec<TaskId> = job.tasks_in(tasks).collect();
+        let named = TaskRanges::of_job(job.spec.array, tasks);
+        let own: Vec<TaskId> = job.tasks.keys().copied().filter(|task| named.contains(*task)).collect();
         for task in &own {
             let state = job.tasks.remove(task).expect("it was found just now");
             assert!(state.place.placement().is_none(), "only pending tasks are deleted at once");
@@ -100,10 +100,9 @@ impl State {
     pub(super) fn clear_errors(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
         let job = self.job_mut(seq);
         job.failed = false;
-        for (task, state) in &mut job.tasks {
-            if let Place::Pending { error } = &mut state.place
-                && tasks.iter().any(|range| range.contains(*task))
-            {
+        let named = TaskRanges::of_job(job.spec.array, tasks);
+        for (_, state) in job.tasks.iter_mut().filter(|(task, _)| named.contains(**task)) {
+            if let Place::Pending { error } = &mut state.place {
                 *error = None;
             }
         }
@@ -150,11 +149,6 @@ impl Job {
             since: self.submitted,
             restarted: false,
         }
-    }
-
-    /// The tasks with a condition of their own that lie in the ranges.
-    pub(super) fn tasks_in<'a>(&'a self, ranges: &'a [TaskRange]) -> impl Iterator<Item = TaskId> + 'a {
-        self.tasks.keys().copied().filter(|task| ranges.iter().any(|range| range.contains(*task)))
     }
 
     /// Keeps how a task ended, and forgets the oldest beyond [`ENDED_KEPT`].

@@ -38,6 +38,16 @@ fn tasks_between_the_steps_are_never_in_the_set() {
 }
 
 #[test]
+fn single_tasks_at_even_distances_are_told_as_one_range() {
+    let mut set = TaskRanges::all(Some(range("1-1000000")));
+    set.take_ranges(&[range("2-1000000:2")]);
+    assert_eq!(set.ranges(), [range("1-999999:2")]);
+    assert_eq!(TaskRanges::of_job(Some(range("1-1000000")), &set.ranges()), set);
+    set.take(TaskId(5));
+    assert_eq!(set.ranges(), [range("1"), range("3"), range("7-999999:2")]);
+}
+
+#[test]
 fn stored_runs_that_overlap_are_refused() {
     for runs in ["[[0,1],[1,2]]", "[[0,1],[2,2]]", "[[2,1]]", "[[0,10]]"] {
         let text = format!(r#"{{"lattice":"1-10:1","runs":{runs}}}"#);
