@@ -2,16 +2,20 @@
 
 mod ask;
 mod demo;
+mod doctor;
 mod down;
 mod env;
 mod explain;
 mod hold;
 mod join;
+mod qacct;
 mod qalter;
 mod qconf;
 mod qdel;
 mod qhost;
 mod qmod;
+mod qping;
+mod qquota;
 mod qselect;
 mod qstat;
 mod qsub;
@@ -36,6 +40,7 @@ const COMMANDS: &[Entry] = &[
     ("env", env::run),
     ("join", join::run),
     ("demo", demo::run),
+    ("doctor", doctor::run),
     ("explain", explain::run),
     ("sensor", sensor::run),
     ("token", token::create),
@@ -48,7 +53,10 @@ const COMMANDS: &[Entry] = &[
     ("qresub", qalter::resubmit),
     ("qmod", qmod::run),
     ("qconf", qconf::run),
+    ("qacct", qacct::run),
     ("qhost", qhost::run),
+    ("qping", qping::run),
+    ("qquota", qquota::run),
     ("qselect", qselect::run),
     ("qstat", qstat::run),
 ];

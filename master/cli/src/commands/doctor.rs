@@ -1,0 +1,44 @@
+//! `gridwright doctor`: what is wrong with this host, and the remedy for each.
+
+mod checks;
+
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::commands::{Outcome, up};
+use crate::{exit, output};
+use checks::Finding;
+use proto::diagnostic::{Code, Diagnostic};
+
+const DOCTOR: CommandDef = CommandDef {
+    name: "gridwright doctor",
+    summary: "Examines this host: name, daemons, certificate, UDP reach, clock, control groups, name service, space, sensors.",
+    operand_placeholder: "",
+    operands: Operands::None,
+    options: &[
+        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        with("-fmt", Values::One, "text|json", "how to print (default: text)"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 nothing is wrong; 1 something is, each with its remedy; 2 wrong option",
+};
+
+/// Runs `gridwright doctor`.
+pub fn run(words: Vec<String>) -> Outcome {
+    let parsed = DOCTOR.parse(words)?;
+    if parsed.has("-help") || parsed.has("--help") {
+        output::data(&DOCTOR.help());
+        return Ok(exit::OK);
+    }
+    let dir = up::directory(&parsed)?;
+    if !up::is_cell(&dir) {
+        let refusal = Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(dir.display().to_string());
+        return Err(refusal.fix("name its state directory with --dir").into());
+    }
+    let findings = checks::all(&dir);
+    if parsed.value("-fmt") == Some("json") {
+        output::data(&format!("{}\n", serde_json::json!({ "version": 1, "checks": findings })));
+    } else {
+        output::data(&findings.iter().map(Finding::text).collect::<String>());
+    }
+    Ok(if findings.iter().all(|finding| finding.fine) { exit::OK } else { exit::FAILED })
+}
