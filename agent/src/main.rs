@@ -9,31 +9,45 @@ mod clock;
 mod config;
 mod driver;
 mod identity;
+mod join;
 mod launcher_link;
 mod layout;
 mod link;
 mod notify;
 mod reports;
 mod run;
+mod sensor_check;
 mod sensors;
+mod sim;
 mod users;
 
 use lexopt::{Arg, Parser, ValueExt};
+use proto::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 const USAGE: &str = "\
-usage: gridwright-agent run --dir DIR [--daemon] [--log-file FILE] [--sensor-user UID:GID|NAME]
+usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [--log-file FILE]
+       gridwright-agent sim --dir DIR --count N [--slots S] [--load FILE] [--daemon] [--log-file FILE]
+       gridwright-agent join MASTER[:PORT] TOKEN --dir DIR [--host NAME]
+       gridwright-agent sensor-check SCRIPT [ARGUMENTS] [--dir DIR] [--user NAME|UID:GID]
 
   run            the agent of this host, until SIGTERM; jobs go on without it
+  sim            N hosts sim0001, sim0002 ... that only pretend to run jobs
+  join           enrols this host with a token and writes its certificates
+  sensor-check   runs a load sensor through the whole protocol and says what was understood
+
   --dir DIR      the state directory of the cell on this host
+  --sensor-user  under whom load sensors run (default: gridwright-sensor)
+  --slots S      slots of each simulated host (default: those of the queue)
+  --load FILE    name=value lines that replace load values of this machine
+  --host NAME    the name of this host (default: hostname, up to the first dot)
   --daemon       in a session of its own
   --log-file F   append the log to F instead of standard error
-  --sensor-user  under whom load sensors run (default: gridwright-sensor)
 
-exit codes: 0 ended as asked, 1 failed, 2 wrong usage
+exit codes: 0 done, 1 failed, 2 wrong usage
 ";
 
 /// What ends the program with exit code 1.
@@ -51,14 +65,18 @@ impl Failure {
         }
         Self(text)
     }
-}
 
-/// The options that every daemon of this program has.
-#[derive(Debug, Default)]
-struct Daemon {
-    dir: Option<PathBuf>,
-    daemon: bool,
-    log_file: Option<PathBuf>,
+    /// In these words.
+    pub fn text(text: String) -> Self {
+        Self(text)
+    }
+
+    /// A refusal with its remedy, a line each.
+    pub fn refusal(refusal: &Diagnostic) -> Self {
+        let mut lines = vec![refusal.what.clone()];
+        lines.extend(refusal.detail_lines());
+        Self(lines.join("\n"))
+    }
 }
 
 /// Wrong usage, for exit code 2.
@@ -88,7 +106,10 @@ fn main() -> ExitCode {
 fn dispatch(parser: &mut Parser) -> Result<Result<ExitCode, Failure>, Usage> {
     match parser.next()? {
         Some(Arg::Value(command)) => match command.to_str() {
-            Some("run") => run_command(parser),
+            Some("run") => run_command(Given::parse(parser)?),
+            Some("sim") => sim_command(Given::parse(parser)?),
+            Some("join") => join_command(Given::parse(parser)?),
+            Some("sensor-check") => sensor_check_command(Given::parse(parser)?),
             Some(_) | None => Err(Usage(format!("unknown command {}", command.display()))),
         },
         Some(Arg::Long("help") | Arg::Short('h')) => {
@@ -104,32 +125,91 @@ fn dispatch(parser: &mut Parser) -> Result<Result<ExitCode, Failure>, Usage> {
     }
 }
 
-fn run_command(parser: &mut Parser) -> Result<Result<ExitCode, Failure>, Usage> {
-    let (mut daemon, mut sensor_user) = (Daemon::default(), None);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("sensor-user") => sensor_user = Some(parser.value()?.string()?),
-            Arg::Long("dir") => daemon.dir = Some(parser.value()?.into()),
-            Arg::Long("daemon") => daemon.daemon = true,
-            Arg::Long("log-file") => daemon.log_file = Some(parser.value()?.into()),
-            Arg::Short(_) | Arg::Long(_) | Arg::Value(_) => return Err(argument.unexpected().into()),
-        }
-    }
-    let options = run::Options { dir: dir_of(&daemon)?, sensor_user };
-    Ok(begin(&daemon).and_then(|()| run::run(&options)).map(|()| ExitCode::SUCCESS))
+/// What stands behind the command.
+#[derive(Debug, Default)]
+struct Given {
+    dir: Option<PathBuf>,
+    daemon: bool,
+    log_file: Option<PathBuf>,
+    sensor_user: Option<String>,
+    user: Option<String>,
+    count: Option<u32>,
+    slots: Option<u32>,
+    load: Option<PathBuf>,
+    host: Option<String>,
+    words: Vec<String>,
 }
 
-fn dir_of(daemon: &Daemon) -> Result<PathBuf, Usage> {
-    daemon.dir.clone().ok_or_else(|| Usage("--dir is missing".to_owned()))
+impl Given {
+    fn parse(parser: &mut Parser) -> Result<Self, Usage> {
+        let mut given = Self::default();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Long("dir") => given.dir = Some(parser.value()?.into()),
+                Arg::Long("daemon") => given.daemon = true,
+                Arg::Long("log-file") => given.log_file = Some(parser.value()?.into()),
+                Arg::Long("sensor-user") => given.sensor_user = Some(parser.value()?.string()?),
+                Arg::Long("user") => given.user = Some(parser.value()?.string()?),
+                Arg::Long("count") => given.count = Some(parser.value()?.parse()?),
+                Arg::Long("slots") => given.slots = Some(parser.value()?.parse()?),
+                Arg::Long("load") => given.load = Some(parser.value()?.into()),
+                Arg::Long("host") => given.host = Some(parser.value()?.string()?),
+                Arg::Value(word) => given.words.push(word.string()?),
+                Arg::Short(_) | Arg::Long(_) => return Err(argument.unexpected().into()),
+            }
+        }
+        Ok(given)
+    }
+
+    fn dir(&self) -> Result<PathBuf, Usage> {
+        self.dir.clone().ok_or_else(|| Usage("--dir is missing".to_owned()))
+    }
+
+    /// The words behind the command, which must be that many.
+    fn words<const N: usize>(&self, names: &str) -> Result<[String; N], Usage> {
+        self.words.clone().try_into().map_err(|_| Usage(format!("expected {names}")))
+    }
+}
+
+fn run_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+    given.words::<0>("no argument")?;
+    let options = run::Options { dir: given.dir()?, sensor_user: given.sensor_user.clone() };
+    Ok(begin(&given).and_then(|()| run::run(&options)).map(|()| ExitCode::SUCCESS))
+}
+
+fn sim_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+    given.words::<0>("no argument")?;
+    let count = given.count.ok_or_else(|| Usage("--count is missing".to_owned()))?;
+    let options = sim::Options { dir: given.dir()?, count, slots: given.slots, load: given.load.clone() };
+    Ok(begin(&given).and_then(|()| sim::run(&options)).map(|()| ExitCode::SUCCESS))
+}
+
+fn join_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+    let [master, token] = given.words("MASTER TOKEN")?;
+    let options = join::Options { master, token, dir: given.dir()?, host: given.host.clone() };
+    Ok(join::run(&options).map(|()| ExitCode::SUCCESS))
+}
+
+fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+    if given.words.is_empty() {
+        return Err(Usage("expected SCRIPT".to_owned()));
+    }
+    let dir = given.dir.clone().or_else(|| std::env::var_os("SGE_ROOT").map(PathBuf::from));
+    let options = sensor_check::Options {
+        sensor: given.words.join(" "),
+        dir: dir.unwrap_or_else(|| "/var/lib/gridwright".into()),
+        user: given.user,
+    };
+    Ok(sensor_check::run(&options))
 }
 
 /// What comes before a daemon does anything: its session and its log.
-fn begin(daemon: &Daemon) -> Result<(), Failure> {
-    if daemon.daemon {
+fn begin(given: &Given) -> Result<(), Failure> {
+    if given.daemon {
         // Fails only for the leader of a process group, which has a session to itself as a rule.
         let _ = nix::unistd::setsid();
     }
-    start_log(daemon.log_file.as_deref())
+    start_log(given.log_file.as_deref())
 }
 
 fn start_log(file: Option<&Path>) -> Result<(), Failure> {

@@ -7,6 +7,9 @@ mod file;
 mod process;
 mod task;
 
+pub use file::check as check_file;
+pub use process::{Output, Process};
+
 use crate::clock;
 use crate::config::SensorSettings;
 use crate::launcher_link::{LauncherQueue, SensorNotice};

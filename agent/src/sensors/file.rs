@@ -23,7 +23,7 @@ pub(super) async fn stamp(path: &str) -> Option<FileStamp> {
 }
 
 /// Whether the file may be run as `user`. A file that only its own user can see is left to the launcher, which looks as that user.
-pub(super) async fn check(path: &str, user: Uid) -> Result<(), String> {
+pub async fn check(path: &str, user: Uid) -> Result<(), String> {
     let path = path.to_owned();
     let asked = tokio::task::spawn_blocking(move || look(&path, user));
     match timeout(PATIENCE, asked).await {

@@ -12,9 +12,9 @@ const REST_BYTES: usize = 64 << 10;
 
 /// Our ends of the pipes, and the process once it is known.
 #[derive(Debug)]
-pub(super) struct Process {
+pub struct Process {
     /// None until the launcher has said it.
-    pub(super) pid: Option<i32>,
+    pub pid: Option<i32>,
     stdin: Option<Sender>,
     stdout: Option<Receiver>,
     stderr: Option<Receiver>,
@@ -22,7 +22,7 @@ pub(super) struct Process {
 
 /// Something that came out of a process.
 #[derive(Debug)]
-pub(super) enum Output {
+pub enum Output {
     /// Bytes of its standard output.
     Out(Vec<u8>),
     /// It closed its standard output.
@@ -33,7 +33,7 @@ pub(super) enum Output {
 
 impl Process {
     /// New pipes, and the process's ends of them.
-    pub(super) fn new() -> io::Result<(Self, [OwnedFd; 3])> {
+    pub fn new() -> io::Result<(Self, [OwnedFd; 3])> {
         let (their_in, our_in) = io::pipe()?;
         let (our_out, their_out) = io::pipe()?;
         let (our_err, their_err) = io::pipe()?;
@@ -47,19 +47,19 @@ impl Process {
     }
 
     /// Writes without waiting. That nobody reads is no news: the end of the process will be.
-    pub(super) fn write(&self, bytes: &[u8]) {
+    pub fn write(&self, bytes: &[u8]) {
         if let Some(stdin) = &self.stdin {
             let _ = stdin.try_write(bytes);
         }
     }
 
     /// Closes its standard input.
-    pub(super) fn close_stdin(&mut self) {
+    pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
     /// The next output; standard output only where `read_out` says so. Waits for ever once both are closed. Cancel safe.
-    pub(super) async fn output(&mut self, read_out: bool) -> Output {
+    pub async fn output(&mut self, read_out: bool) -> Output {
         loop {
             let (from_out, result) = tokio::select! {
                 result = ready(&self.stdout), if read_out && self.stdout.is_some() => (true, result),
@@ -87,7 +87,7 @@ impl Process {
     }
 
     /// What is left in the pipes, as far as it is there: standard output, then standard error.
-    pub(super) fn rest(&mut self) -> (Vec<u8>, Vec<u8>) {
+    pub fn rest(&mut self) -> (Vec<u8>, Vec<u8>) {
         let all = |pipe: &mut Option<Receiver>| {
             let mut rest = Vec::new();
             while rest.len() < REST_BYTES {

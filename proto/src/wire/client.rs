@@ -92,6 +92,9 @@ pub enum Command {
     SimulatedHosts {
         /// How many, named `sim0001` upwards.
         count: u32,
+        /// Slots of each; none leaves them to the queue.
+        #[serde(default)]
+        slots: Option<u32>,
     },
     /// `qconf -ke`, `-kej`, `-km`.
     Shutdown {
