@@ -264,7 +264,7 @@ impl Cluster {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn no_task_is_lost_and_none_runs_twice(choices in prop::collection::vec(any::<u8>(), 1..250)) {

@@ -144,7 +144,7 @@ fn replayed<E: std::fmt::Debug>(log: &[Record], store: impl Fn(&Record) -> Resul
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn replay_equals_live_over_every_form_of_storage(acts in prop::collection::vec(act(), 1..80)) {
