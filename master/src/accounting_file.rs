@@ -10,6 +10,7 @@ mod tests;
 use crate::store::{AccountingCursor, Store, StoreError};
 use master_core::event::{Event, Record};
 use proto::id::EventSeq;
+use std::borrow::Borrow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -62,7 +63,7 @@ impl AccountingFile {
     }
 
     /// Writes the records among these events; whether there were any. What cannot be written now is written at the next start.
-    pub fn append(&mut self, records: &[Record]) -> bool {
+    pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
         let (text, last) = lines_of(records);
         let Some(last) = last else { return false };
         if self.is_behind {
@@ -111,9 +112,10 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).open(path)
 }
 
-fn lines_of(records: &[Record]) -> (String, Option<EventSeq>) {
+fn lines_of<R: Borrow<Record>>(records: &[R]) -> (String, Option<EventSeq>) {
     let (mut text, mut last) = (String::new(), None);
     for record in records {
+        let record = record.borrow();
         if let Event::TaskEnded { record: Some(ended), .. } = &record.event {
             text.push_str(&ended.to_line());
             text.push('\n');

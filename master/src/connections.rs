@@ -8,7 +8,7 @@ use proto::id::HostName;
 use proto::wire::agent::{MasterMessage, MasterWelcome};
 use quic::{PeerIdentity, Serial, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tokio::sync::mpsc;
 
 /// What goes to an agent.
@@ -104,7 +104,7 @@ impl Admitted {
     }
 
     /// Follows the events; returns the serials that are no longer admitted.
-    pub fn apply(&self, records: &[Record]) -> Vec<Serial> {
+    pub fn apply(&self, records: &[Arc<Record>]) -> Vec<Serial> {
         let mut revoked = Vec::new();
         for record in records {
             if let Event::CertificateIssued { host, serial, .. } = &record.event {

@@ -1,16 +1,19 @@
 //! The core thread: inputs in, events to the store, effects out (DESIGN section 3).
 //!
-//! One turn takes what waits, at most [`BATCH`] inputs, lets the core handle each, and makes all their events durable with one
-//! sync. Only then does anything leave: events to their readers, and after them the effects. A reply goes to the query thread
-//! behind the events that it answers, so that whoever has it sees the change (read your writes). What cannot be made durable ends
-//! the process: the log is the truth, and agents and commands come again.
+//! A turn takes what waits, at most [`BATCH`] inputs, lets the core handle each, and makes all their events durable with one
+//! sync. Only then does anything leave: events to those who answer questions, and after them the effects. A reply goes to the query
+//! thread behind the events that it answers, so that whoever has it sees the change (read your writes). What cannot be made durable
+//! ends the process: the log is the truth, and agents and commands come again.
+//!
+//! A sync costs more than everything else, so a turn waits a moment for what belongs to it: for the scheduler's orders, which sees
+//! the events at once because its orders go nowhere but here, and for company where nobody waits for what the turn has led to.
 
 use crate::clock::Clock;
 use crate::connections::{Admitted, Connections, Outgoing};
 use crate::issuer::Issuer;
 use crate::pending::Pending;
 use crate::query::QueryInput;
-use crate::scheduler::SchedulerInput;
+use crate::scheduler::{SchedulerInput, is_trigger};
 use crate::store::{Store, StoreError};
 use master_core::core::{Core, Step};
 use master_core::effect::{ConnectionId, Effect, Input, ReplyTo};
@@ -20,13 +23,19 @@ use proto::id::HostName;
 use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
 use proto::wire::client::Reply;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 /// The most inputs of one turn: enough to share a sync, few enough that a reply does not wait long.
 pub const BATCH: usize = 256;
+
+/// How long a turn waits for the scheduler to plan on its events: an order that comes in time needs no sync of its own.
+const PLANNING: Duration = Duration::from_millis(1);
+
+/// How long events may wait for company that nobody waits for, such as the start of a task.
+const COMPANY: Duration = Duration::from_millis(3);
 
 /// What the core thread takes.
 #[derive(Debug)]
@@ -35,6 +44,8 @@ pub enum DriverInput {
     Core(Input),
     /// An answer that the shell made itself, to be given behind everything that came before it.
     Deliver(ReplyTo, Box<Reply>),
+    /// A scheduling pass is over, its orders came before.
+    Planned,
     /// The end, after what came before.
     Stop,
 }
@@ -72,8 +83,14 @@ pub struct Driver {
 /// The results of one turn.
 #[derive(Default)]
 struct Turn {
-    records: Vec<Record>,
+    records: Vec<Arc<Record>>,
+    /// How many of the records the scheduler has.
+    planned: usize,
     out: Vec<Out>,
+    /// Whether somebody waits for it.
+    is_urgent: bool,
+    /// When it is made durable at the latest; none while it is empty.
+    until: Option<Instant>,
 }
 
 /// What leaves once the turn's events are durable.
@@ -102,44 +119,74 @@ impl Driver {
     /// What could not be made durable. Nothing of that turn has left.
     pub fn run(mut self) -> Result<(), StoreError> {
         let mut waiting = Vec::with_capacity(BATCH);
+        let mut turn = Turn::default();
         while !self.ending {
-            self.wait(&mut waiting);
-            let turn = self.handle(&mut waiting);
-            self.store_and_send(turn)?;
+            self.wait(&mut waiting, turn.until);
+            self.handle(&mut waiting, &mut turn);
+            self.plan(&mut waiting, &mut turn);
+            if turn.is_due() || self.ending {
+                self.store_and_send(std::mem::take(&mut turn))?;
+            }
         }
+        // The readers end after this thread; where they have ended already there is nobody to tell.
         let _ = self.outlets.query.blocking_send(QueryInput::Stop);
         let _ = self.outlets.scheduler.send(SchedulerInput::Stop);
         Ok(())
     }
 
-    /// Waits for inputs, or for the core's next timer, which is an input too.
-    fn wait(&mut self, waiting: &mut Vec<DriverInput>) {
+    /// Waits for inputs, for the time of the turn to be over, or for the core's next timer, which is an input too.
+    fn wait(&mut self, waiting: &mut Vec<DriverInput>, until: Option<Instant>) {
         let now = self.clock.tick();
-        let due = self.core.next_timer().map(|tick| Duration::from_millis(tick.since_ms(now)));
+        let timer = self.core.next_timer().map(|tick| Instant::now() + Duration::from_millis(tick.since_ms(now)));
         let inputs = &mut self.inputs;
-        let took = match due {
-            None => self.runtime.block_on(inputs.recv_many(waiting, BATCH)),
-            Some(due) => {
-                let took = self.runtime.block_on(async { timeout(due, inputs.recv_many(waiting, BATCH)).await });
-                took.unwrap_or_else(|_| {
-                    waiting.push(DriverInput::Core(Input::Tick));
-                    1
-                })
-            }
+        let Some(due) = [until, timer].into_iter().flatten().min() else {
+            self.ending |= self.runtime.block_on(inputs.recv_many(waiting, BATCH)) == 0;
+            return;
         };
-        self.ending |= took == 0;
+        match self.runtime.block_on(async { timeout_at(due.into(), inputs.recv_many(waiting, BATCH)).await }) {
+            Ok(count) => self.ending |= count == 0,
+            Err(_) if timer.is_some_and(|timer| timer <= due) => waiting.push(DriverInput::Core(Input::Tick)),
+            Err(_) => {}
+        }
     }
 
-    fn handle(&mut self, waiting: &mut Vec<DriverInput>) -> Turn {
-        let mut turn = Turn::default();
+    fn handle(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Turn) {
         for input in waiting.drain(..) {
             match input {
-                DriverInput::Core(input) => self.handle_one(input, &mut turn),
-                DriverInput::Deliver(to, reply) => turn.out.push(Out::Deliver(to, reply)),
+                DriverInput::Core(input) => self.handle_one(input, turn),
+                DriverInput::Deliver(to, reply) => turn.add(Out::Deliver(to, reply)),
+                DriverInput::Planned => {}
                 DriverInput::Stop => self.ending = true,
             }
         }
-        turn
+    }
+
+    /// Shows the turn's events to the scheduler and takes what comes until it has planned on them.
+    fn plan(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Turn) {
+        let wants = self.show_to_scheduler(turn);
+        let until = Instant::now() + PLANNING;
+        let mut is_planned = !wants || self.ending;
+        while !is_planned && turn.records.len() < BATCH {
+            let inputs = &mut self.inputs;
+            let took =
+                self.runtime.block_on(async { timeout_at(until.into(), inputs.recv_many(waiting, BATCH)).await });
+            is_planned =
+                !took.is_ok_and(|count| count > 0) || waiting.iter().any(|input| matches!(input, DriverInput::Planned));
+            self.handle(waiting, turn);
+        }
+        self.show_to_scheduler(turn);
+    }
+
+    /// Whether the scheduler got something to plan on.
+    fn show_to_scheduler(&mut self, turn: &mut Turn) -> bool {
+        let new = &turn.records[turn.planned..];
+        if new.is_empty() {
+            return false;
+        }
+        turn.planned = turn.records.len();
+        let wants = new.iter().any(|record| is_trigger(&record.event));
+        self.to_scheduler(SchedulerInput::Events(new.to_vec()));
+        wants
     }
 
     fn handle_one(&mut self, input: Input, turn: &mut Turn) {
@@ -150,10 +197,13 @@ impl Driver {
         let Step { events, effects } = self.core.handle(input, self.clock.now());
         if let Some((connection, host)) = connected {
             // First on the stream, before anything that the core has to say to the agent.
-            turn.out.push(Out::Welcome(connection, Box::new(self.welcome(&host))));
+            turn.add(Out::Welcome(connection, Box::new(self.welcome(&host))));
         }
-        turn.records.extend(events);
-        turn.out.extend(effects.into_iter().map(Out::Effect));
+        if !events.is_empty() {
+            turn.until.get_or_insert_with(|| Instant::now() + COMPANY);
+            turn.records.extend(events.into_iter().map(Arc::new));
+        }
+        effects.into_iter().for_each(|effect| turn.add(Out::Effect(effect)));
     }
 
     fn welcome(&self, host: &HostName) -> MasterWelcome {
@@ -169,16 +219,14 @@ impl Driver {
     }
 
     fn store_and_send(&mut self, turn: Turn) -> Result<(), StoreError> {
-        let Turn { records, out } = turn;
+        let Turn { records, planned: _, out, is_urgent: _, until: _ } = turn;
         if !records.is_empty() {
             self.store.append(&records)?;
             for serial in self.outlets.admitted.apply(&records) {
                 // The receiver ends with the process.
                 let _ = self.outlets.revoked.send(serial);
             }
-            let records: Arc<[Record]> = records.into();
-            self.to_query(QueryInput::Events(records.clone()));
-            self.to_scheduler(SchedulerInput::Events(records));
+            self.to_query(QueryInput::Events(records));
         }
         for out in out {
             match out {
@@ -226,5 +274,39 @@ impl Driver {
 
     fn to_scheduler(&self, input: SchedulerInput) {
         let _ = self.outlets.scheduler.send(input);
+    }
+}
+
+impl Turn {
+    fn add(&mut self, out: Out) {
+        self.is_urgent |= out.is_urgent();
+        self.until.get_or_insert_with(|| Instant::now() + COMPANY);
+        self.out.push(out);
+    }
+
+    /// Whether it is to be made durable now.
+    fn is_due(&self) -> bool {
+        self.is_urgent || self.records.len() >= BATCH || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+impl Out {
+    /// Whether somebody waits for it: a user, an agent, a host that joins.
+    fn is_urgent(&self) -> bool {
+        match self {
+            Out::Welcome(..) | Out::Deliver(..) => true,
+            Out::Effect(effect) => match effect {
+                Effect::Reply { .. }
+                | Effect::Send { .. }
+                | Effect::Disconnect { .. }
+                | Effect::Joined { .. }
+                | Effect::IssueSimulated { .. }
+                | Effect::Revoked(_)
+                | Effect::TriggerScheduling
+                | Effect::OrderRefused { .. }
+                | Effect::Shutdown => true,
+                Effect::Observed(_) | Effect::Warn(_) => false,
+            },
+        }
     }
 }

@@ -39,7 +39,7 @@ use waiters::Waiters;
 #[derive(Debug)]
 pub enum QueryInput {
     /// Events that are durable.
-    Events(Arc<[Record]>),
+    Events(Vec<Arc<Record>>),
     /// A soft fact.
     Observed(Observation),
     /// An answer to a change, to be given now that the events before it are known here.
@@ -149,7 +149,7 @@ impl QueryThread {
     }
 
     /// Accounting records are in the file before their jobs leave `qstat` (DESIGN section 9).
-    fn fold(&mut self, records: &[Record]) {
+    fn fold(&mut self, records: &[Arc<Record>]) {
         if self.file.append(records) {
             self.sync_at.get_or_insert_with(|| Instant::now() + FILE_SYNC);
         }

@@ -42,7 +42,7 @@ const PRIORITIES_SHARE: u32 = 20;
 #[derive(Debug)]
 pub enum SchedulerInput {
     /// Events that are durable.
-    Events(Arc<[Record]>),
+    Events(Vec<Arc<Record>>),
     /// A soft fact.
     Observed(Observation),
     /// An order that the core did not believe.
@@ -116,8 +116,8 @@ impl SchedulerThread {
     fn take(&mut self, input: SchedulerInput) {
         match input {
             SchedulerInput::Events(records) => {
-                for record in records.iter() {
-                    self.scheduler.apply(record);
+                for record in records {
+                    self.scheduler.apply(&record);
                     self.is_wanted |= is_trigger(&record.event);
                 }
             }
@@ -163,6 +163,8 @@ impl SchedulerThread {
         self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
         self.at_latest = ended + self.interval();
         self.update.passes += 1;
+        // For the core this is worth waiting a moment for, and nothing more: where its queue is full it does not wait.
+        let _ = self.orders.try_send(DriverInput::Planned);
         self.tell(ended);
     }
 
@@ -213,7 +215,7 @@ impl SchedulerThread {
 }
 
 /// Whether an event may make something startable, or changes the order.
-fn is_trigger(event: &Event) -> bool {
+pub fn is_trigger(event: &Event) -> bool {
     match event {
         Event::JobSubmitted { .. }
         | Event::JobAltered { .. }

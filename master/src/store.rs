@@ -17,6 +17,7 @@ use codec::Stored;
 use master_core::event::Record;
 use proto::id::EventSeq;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -146,7 +147,7 @@ impl Store {
     ///
     /// # Errors
     /// `Database`: the disk is full or gone, and nothing was appended.
-    pub fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+    pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> Result<(), StoreError> {
         let result = append(&mut self.db, records);
         result.map_err(|source| self.failed("append to", source))
     }
@@ -213,11 +214,12 @@ impl Store {
     }
 }
 
-fn append(db: &mut Connection, records: &[Record]) -> rusqlite::Result<()> {
+fn append<R: Borrow<Record>>(db: &mut Connection, records: &[R]) -> rusqlite::Result<()> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
         let mut event = transaction.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
         for record in records {
+            let record = record.borrow();
             let Stored { seq, tick, wall, kind, version, actor, request, body } = Stored::encode(record);
             event.execute(params![signed(seq), signed(tick), wall, kind, version, actor, request, body])?;
             accounting::insert(&transaction, record)?;

@@ -1,5 +1,7 @@
 //! The daemon as a process: commands over its Unix socket, an agent over QUIC, ends of every kind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not there")]
+
 #[path = "daemon/cell.rs"]
 mod cell;
 

@@ -131,4 +131,14 @@ pub const AGENT_KEYS: &[Key] = &[
         default: Some("6444"),
         doc: "The UDP port of the master.",
     },
+    text(
+        "sensor_user",
+        Some(""),
+        "Under whom load sensors run: a name, or UID:GID; empty: gridwright-sensor where it exists.",
+    ),
+    text(
+        "cgroup_parent",
+        Some(""),
+        "A control group of ours below which each task gets one of its own; empty: none.\nWhat differs for one load sensor is set in a [[sensor]] section: path, and user, interval_s, deadline_s.",
+    ),
 ];
