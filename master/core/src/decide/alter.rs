@@ -60,11 +60,10 @@ fn alter_one(
         let what = "denied: the selected option works only on jobs and not on tasks";
         return Err(one(Diagnostic::new(Code::BadSyntax, what).fix("name the job without its tasks")));
     }
-    if let Some(change) = changes.holds {
-        caller.may_change_holds(change).map_err(one)?;
-    }
+    let holds = changes.holds.map(|change| holds::effective(job, selected, change));
+    holds.map_or(Ok(()), |change| caller.may_change_holds(change)).map_err(one)?;
     let mut answers = alter_spec(turn, caller, selected.seq, changes)?;
-    if let Some(change) = changes.holds {
+    if let Some(change) = holds {
         answers.extend(holds::change(turn, selected, change));
     }
     Ok(answers)

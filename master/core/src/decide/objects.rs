@@ -20,7 +20,7 @@ pub(crate) struct Join {
 }
 
 /// Decides a command that is not about jobs. None if the shell answers it.
-pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
+pub(crate) fn decide(turn: &mut Turn<'_>, _request: Request, caller: &Caller, command: Command) -> Option<Reply> {
     if let Err(refusal) = caller.must_be_manager() {
         return Some(Reply::refusal(refusal));
     }
@@ -29,10 +29,16 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
             turn.effect(Effect::TriggerScheduling);
             Some(Reply::default())
         }
-        other => {
-            let _ = request.entropy;
-            Some(Reply::refusal(not_supported(&format!("{other:?}"))))
-        }
+        Command::Objects(_) => Some(Reply::refusal(not_supported("changing configuration objects"))),
+        Command::CreateToken { .. } => Some(Reply::refusal(not_supported("creating join tokens"))),
+        Command::RevokeHost { .. } => Some(Reply::refusal(not_supported("revoking hosts"))),
+        Command::SimulatedHosts { .. } => Some(Reply::refusal(not_supported("simulated hosts"))),
+        Command::Shutdown { .. } => Some(Reply::refusal(not_supported("ending daemons"))),
+        Command::Submit(_)
+        | Command::Resubmit { .. }
+        | Command::Alter { .. }
+        | Command::Delete { .. }
+        | Command::Modify { .. } => unreachable!("commands on jobs are decided elsewhere"),
     }
 }
 

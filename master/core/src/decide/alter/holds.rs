@@ -5,7 +5,7 @@ use crate::decide::select::Selected;
 use crate::event::Event;
 use crate::state::job::{Job, changed_holds};
 use crate::state::ranges::TaskRanges;
-use proto::job::HoldChange;
+use proto::job::{HoldChange, Holds};
 use proto::wire::client::Answer;
 
 /// More tasks than this are named as ranges, not one by one.
@@ -21,6 +21,20 @@ pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChang
     let texts = texts(job, selected, &changing);
     turn.record(Event::HoldsChanged { seq: selected.seq, tasks: changing.ranges(), change });
     texts.into_iter().map(Answer::Done).collect()
+}
+
+/// The change without releases of holds that no selected task has: those need no right, because they do nothing.
+pub(super) fn effective(job: &Job, selected: &Selected, change: HoldChange) -> HoldChange {
+    let tasks = job.select(&selected.tasks);
+    let untouched = (!job.untouched.intersection(&tasks.ranges()).is_empty()).then_some(job.spec.holds);
+    let own = job.tasks.iter().filter(|(task, _)| tasks.contains(**task)).map(|(_, state)| state.holds);
+    let mut set = Holds::default();
+    for holds in untouched.into_iter().chain(own) {
+        set = changed_holds(set, HoldChange { set: holds, release: Holds::default() });
+    }
+    let Holds { user, operator, system } = change.release;
+    let release = Holds { user: user && set.user, operator: operator && set.operator, system: system && set.system };
+    HoldChange { release, ..change }
 }
 
 /// The tasks whose holds become different.

@@ -111,7 +111,9 @@ fn holds_need_the_role_they_are_named_after() {
     assert_eq!(alter(&mut cell, "u1", "1", hold(USER)), Vec::<String>::new(), "nothing changes");
     assert_eq!(alter(&mut cell, "u1", "1", hold(OPERATOR)), ["denied: \"u1\" must be operator to set operator hold"]);
     assert_eq!(alter(&mut cell, "op", "1", hold(SYSTEM)), ["denied: \"op\" must be manager to set manager hold"]);
+    assert_eq!(alter(&mut cell, "u1", "1", release(SYSTEM)), Vec::<String>::new(), "there is nothing to release");
     assert_eq!(alter(&mut cell, "boss", "1", hold(SYSTEM)), ["modified hold of job 1"]);
+    assert_eq!(alter(&mut cell, "u1", "1", release(SYSTEM)), ["denied: \"u1\" must be manager to remove manager hold"]);
     assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job 1"]);
     assert_eq!(cell.order(1, 1, "h1"), Err("it is held".into()));
     assert_eq!(alter(&mut cell, "boss", "1", release(SYSTEM)), ["modified hold of job 1"]);
