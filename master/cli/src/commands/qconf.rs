@@ -152,5 +152,7 @@ fn in_the_words_of_8_1_9(refusal: Diagnostic) -> Fail {
         Some(option) => format!("no option argument provided to \"{option}\""),
         None => said.to_owned(),
     };
-    Fail::new(exit::FAILED, Diagnostic { what: format!("error: {said}\nUsage: qconf -help"), ..refusal })
+    // The usage line says where all options are; only what says more stays.
+    let fix = if refusal.fix.starts_with("all options") { String::new() } else { refusal.fix };
+    Fail::new(exit::FAILED, Diagnostic { what: format!("error: {said}\nUsage: qconf -help"), fix, ..refusal })
 }

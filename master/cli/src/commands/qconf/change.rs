@@ -52,9 +52,11 @@ pub fn modify(session: &mut Session, kind: ObjectKind, values: &[String]) -> Out
     if names.is_empty() {
         names.push(if kind == ObjectKind::ClusterConf { "global" } else { "" });
     }
-    for_each(names.into_iter(), |name| {
-        let fields = session.object(kind, name)?;
-        edited(session, kind, name, fields, Target::Existing)
+    for_each(names.into_iter(), |given| {
+        let fields = session.object(kind, given)?;
+        // A host may be given by another of its names than the one its text has.
+        let own = text::name_in(kind, &fields).to_owned();
+        edited(session, kind, if own.is_empty() { given } else { &own }, fields, Target::Existing)
     })
 }
 
@@ -113,17 +115,20 @@ fn kept(draft: Draft) -> u8 {
 /// The refusal of a text that gives an object another name; `name` is empty for an object that has none yet.
 fn renamed(kind: ObjectKind, name: &str, fields: &Fields) -> Option<Diagnostic> {
     let new = text::name_in(kind, fields);
-    let is_same = if kind == ObjectKind::ExecHost { new.eq_ignore_ascii_case(name) } else { new == name };
-    if new.is_empty() || name.is_empty() || is_same {
+    if new.is_empty() || name.is_empty() || new == name {
         return None;
     }
     let what = format!("denied: the name of a {kind} cannot be changed from \"{name}\" to \"{new}\"");
     Some(Diagnostic::new(Code::Immutable, what).fix("add an object of the new name and delete the old one"))
 }
 
-/// `-A…`, `-M…`: objects from files.
+/// `-A…`, `-M…`: objects from files; a list of files for configurations, which are one for each host.
 pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, values: &[String]) -> Outcome {
-    for_each(elements(values), |path| from_file(session, kind, target, path))
+    let paths: Vec<&str> = match kind == ObjectKind::ClusterConf {
+        true => elements(values).collect(),
+        false => values.iter().map(String::as_str).collect(),
+    };
+    for_each(paths.into_iter(), |path| from_file(session, kind, target, path))
 }
 
 fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str) -> Outcome {

@@ -60,11 +60,9 @@ impl Draft {
         let is_saved = std::fs::metadata(&self.path).is_ok_and(|now| Stamp::of(&now) != self.written);
         if !status.success() {
             self.is_kept = is_saved;
-            let refusal = Diagnostic::new(Code::SystemRefused, "error: edit failed").at(self.place());
-            return Err(refusal
-                .why(format!("{editor}: {status}"))
-                .fix("set EDITOR to an editor that works here")
-                .into());
+            let refusal = Diagnostic::new(Code::SystemRefused, "error: edit failed").why(format!("{editor}: {status}"));
+            let refusal = if is_saved { refusal.at(self.place()) } else { refusal };
+            return Err(refusal.fix("set EDITOR to an editor that works here").into());
         }
         if !is_saved {
             return Ok(None);
