@@ -84,6 +84,9 @@ impl Core {
                 decide::agents::expect_hosts(turn);
             }
             decide::input(turn, input);
+            if turn.has_changed_objects() {
+                decide::agents::reconfigure(turn);
+            }
             decide::timers(turn);
         })
     }

@@ -158,7 +158,7 @@ fn max_unheard_ms(turn: &Turn<'_>) -> u64 {
     turn.state().config.settings.max_unheard.seconds().unwrap_or(u64::MAX).saturating_mul(MS)
 }
 
-/// Sends the configuration again to every agent for which it changed. For whoever changes configuration objects.
+/// Sends the configuration again to every agent for which it changed. Runs after every input that changed objects.
 pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
     let hosts: Vec<(HostName, ConnectionId)> = turn.agents().connected().collect();
     for (host, connection) in hosts {

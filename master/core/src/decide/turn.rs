@@ -83,6 +83,11 @@ impl<'a> Turn<'a> {
         !self.step.events.is_empty()
     }
 
+    /// Whether configuration objects changed in this turn.
+    pub fn has_changed_objects(&self) -> bool {
+        self.step.events.iter().any(|record| matches!(record.event, Event::ObjectsChanged(_)))
+    }
+
     /// Names the request behind the events that follow.
     pub fn set_request(&mut self, request: RequestId) {
         self.request = Some(request);

@@ -122,7 +122,9 @@ impl TaskRanges {
         if taken.runs.len() > MANY_RUNS {
             self.subtract(&taken);
         } else {
-            taken.runs.iter().for_each(|(from, to)| drop(self.cut(*from, *to)));
+            for (from, to) in &taken.runs {
+                self.cut(*from, *to);
+            }
         }
         taken.count
     }
