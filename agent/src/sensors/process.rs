@@ -49,7 +49,8 @@ impl Process {
     /// Writes without waiting. That nobody reads is no news: the end of the process will be.
     pub fn write(&self, bytes: &[u8]) {
         if let Some(stdin) = &self.stdin {
-            let _ = stdin.try_write(bytes);
+            // Not through tokio: it refuses until it has seen the pipe writable once, and the first request would be lost.
+            let _ = nix::unistd::write(stdin, bytes);
         }
     }
 

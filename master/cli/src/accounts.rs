@@ -107,6 +107,12 @@ impl Recorded {
     }
 }
 
+/// The uid that load sensors of a cell run under, where it is recorded.
+pub fn sensor_uid(dir: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(dir.join("etc/accounts.toml")).ok()?;
+    toml::from_str(&text).ok().map(Recorded::sensor)
+}
+
 fn named(name: &str) -> Option<u32> {
     User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
 }

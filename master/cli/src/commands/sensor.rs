@@ -57,7 +57,11 @@ fn check(words: &[String]) -> Outcome {
         return Err(Fail::new(exit::USAGE, refusal));
     }
     let mut command = Command::new(daemons::program("gridwright-agent")?);
-    command.arg("sensor-check").args(words).arg("--dir").arg(Site::from_environment().dir());
+    let site = Site::from_environment();
+    command.arg("sensor-check").args(words).arg("--dir").arg(site.dir());
+    if let (true, Some(uid)) = (nix::unistd::getuid().is_root(), crate::accounts::sensor_uid(site.dir())) {
+        command.args(["--user", &format!("{uid}:{uid}")]);
+    }
     let status = command.status().map_err(|error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
     })?;

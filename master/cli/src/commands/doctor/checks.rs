@@ -153,14 +153,14 @@ fn reach(dir: &Path) -> Vec<Finding> {
         let client = quic::Client::new(&credentials).map_err(|error| (error.to_string(), String::new()))?;
         client.connect(&address).await.map_err(|error| {
             let refusal = error.diagnostic();
-            (refusal.to_string(), refusal.fix)
+            (refusal.what, refusal.fix)
         })
     });
     match connected {
         Ok(connection) => {
             vec![Finding::fine("reach", format!("the master answers at {place}")), clock(connection.clock_offset_ms())]
         }
-        Err((what, fix)) => vec![Finding::bad("reach", format!("{place}: {what}"), fix)],
+        Err((what, fix)) => vec![Finding::bad("reach", what, fix)],
     }
 }
 
@@ -249,11 +249,11 @@ fn sensors(dir: &Path) -> Vec<Finding> {
     let Some(file) = agent_file(dir) else { return Vec::new() };
     let mut client = match Client::connect(&Site::at(dir), "gridwright doctor") {
         Ok(client) => client,
-        Err(error) => return vec![Finding::bad("commands", error.to_string(), error.fix)],
+        Err(error) => return vec![Finding::bad("commands", error.what, error.fix)],
     };
     let reply = match client.query(Query::Sensors { hosts: vec![file.host] }) {
         Ok(reply) => reply,
-        Err(error) => return vec![Finding::bad("commands", error.to_string(), error.fix)],
+        Err(error) => return vec![Finding::bad("commands", error.what, error.fix)],
     };
     let Some(Data::Sensors(hosts)) = reply.data else { return Vec::new() };
     let judge = |sensor: &proto::load::SensorStatus| {
