@@ -6,6 +6,8 @@
 
 mod accounting;
 mod codec;
+#[cfg(test)]
+mod golden;
 mod snapshot;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,9 @@
 //! What the tests of this package share.
 
+mod history;
+
+pub use history::eventful_history;
+
 use crate::init::Plan;
 use master_core::event::{Actor, Event, Record, Then};
 use proto::accounting::AccountingRecord;

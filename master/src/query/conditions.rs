@@ -15,7 +15,7 @@ pub(super) fn pending(state: &State, job: &Job, task: TaskId) -> Condition {
         phase: Phase::Pending,
         held: holds.any() || waits_for_others(state, job, task),
         error: own.is_some_and(|task| task.place.error().is_some()),
-        restarted: own.is_some_and(|task| task.attempts > 0),
+        restarted: own.is_some_and(|task| task.restarted),
         ..Condition::default()
     }
 }
@@ -37,7 +37,7 @@ pub(super) fn placed(state: &State, task: &Task, placement: &Placement) -> Condi
         held: false,
         error: false,
         deleting: placement.deleting,
-        restarted: task.attempts > 1,
+        restarted: task.restarted,
         suspended: placement.suspended,
         queue_suspended: state.is_queue_stopped(placement),
         threshold_suspended: placement.suspended_by_threshold,

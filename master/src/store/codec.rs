@@ -84,7 +84,7 @@ impl Stored {
 /// Declares the names of the kinds, for the database and for the check that a row is of a kind we know.
 macro_rules! kinds {
     ($($variant:ident = $name:literal,)*) => {
-        const KINDS: &[&str] = &[$($name,)*];
+        pub(super) const KINDS: &[&str] = &[$($name,)*];
 
         /// The name of an event's kind, in the database and for people.
         pub(crate) fn kind(event: &Event) -> &'static str {

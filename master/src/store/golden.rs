@@ -1,0 +1,126 @@
+//! The golden logs: one of each release, whose replay must give for ever what it gave then.
+//!
+//! A log is a text, one event a line: seq, tick, wall, kind, version, actor, request, body, the last three in hexadecimal, `-` for
+//! none. Beside it lies what its replay gives, as a text too, so that a difference can be read. A release adds its log with
+//! `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test -p gridwright-master golden`, which never overwrites one that is there.
+
+use super::codec::Stored;
+use super::Store;
+use crate::replay::replay;
+use crate::testing::{TempDir, eventful_history};
+use data_encoding::HEXLOWER;
+use master_core::ledger::Level;
+use master_core::state::State;
+use rusqlite::params;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+const RELEASES: &[&str] = &["0.1.0"];
+
+fn file(release: &str, ending: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/store/golden").join(format!("{release}.{ending}"))
+}
+
+/// What is true after the last event, in words that do not change with the types of the state.
+fn told(state: &State) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| text.push_str(&(line + "\n"));
+    line(format!("cell {:x} epoch {} event {}", state.cell.0, state.epoch.0, state.last.0));
+    for job in state.jobs.values() {
+        let waits: Vec<u64> = job.waits_for.iter().chain(&job.array_waits_for).map(|seq| seq.0).collect();
+        line(format!("job {} of {}: waits for {waits:?}", job.number, job.spec.owner.user));
+        for range in job.untouched.ranges() {
+            line(format!("  untouched {}-{}:{} {:?}", range.first(), range.last(), range.step(), job.spec.holds));
+        }
+        for (task, own) in &job.tasks {
+            let place = own.place.placement().map(|placed| {
+                let stopped = [placed.suspended, placed.suspended_by_threshold, placed.deleting, placed.rescheduling];
+                format!("on {} since {:?} {stopped:?}", placed.master(), placed.started)
+            });
+            let error = own.place.error().unwrap_or("none");
+            line(format!("  task {task} attempt {} {:?} {place:?} error {error}", own.attempts, own.holds));
+        }
+    }
+    for job in &state.finished {
+        let ends: Vec<_> = job.tasks.iter().map(|task| (task.task.0, task.exit_status, task.deleted)).collect();
+        line(format!("finished {} {ends:?}", job.number));
+    }
+    for (instance, state) in &state.instances {
+        line(format!("{instance} {} {} {:?}", state.disabled, state.suspended, state.errors));
+    }
+    for instance in state.config.resolved.keys() {
+        line(format!("{instance} uses {} slots", state.ledger.slots(&Level::Instance(instance.clone()))));
+    }
+    for (host, serials) in &state.certificates {
+        line(format!("{host} has certificates {:?}", serials.keys().collect::<Vec<_>>()));
+    }
+    for token in state.tokens.values() {
+        line(format!("token {} for {} {} times", token.hash, token.host_pattern, token.uses_left));
+    }
+    line(format!("{} answers", state.answers.len()));
+    text
+}
+
+/// A log as text.
+fn written(store: &Store) -> String {
+    let sql = "SELECT seq, tick, wall, kind, version, actor, request, body FROM events ORDER BY seq";
+    let mut statement = store.db.prepare(sql).unwrap();
+    let rows = statement.query_map([], Stored::from_row).unwrap();
+    let mut text = String::new();
+    for stored in rows {
+        let Stored { seq, tick, wall, kind, version, actor, request, body } = stored.unwrap();
+        let request = request.map_or("-".to_owned(), |request| HEXLOWER.encode(&request));
+        let (actor, body) = (HEXLOWER.encode(&actor), HEXLOWER.encode(&body));
+        writeln!(text, "{seq} {tick} {wall} {kind} {version} {actor} {request} {body}").unwrap();
+    }
+    text
+}
+
+/// Puts the rows of a text into a database, byte for byte.
+fn load(store: &Store, text: &str) {
+    for line in text.lines() {
+        let [seq, tick, wall, kind, version, actor, request, body] =
+            line.split(' ').collect::<Vec<_>>()[..].try_into().unwrap();
+        let number = |text: &str| text.parse::<i64>().unwrap();
+        let bytes = |text: &str| HEXLOWER.decode(text.as_bytes()).unwrap();
+        let request = (request != "-").then(|| bytes(request));
+        let row =
+            params![number(seq), number(tick), number(wall), kind, number(version), bytes(actor), request, bytes(body)];
+        store.db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row).unwrap();
+    }
+}
+
+#[test]
+fn golden_logs_of_every_release_replay_to_what_they_gave_then() {
+    if std::env::var_os("GRIDWRIGHT_WRITE_GOLDEN").is_some() {
+        write_missing();
+    }
+    for release in RELEASES {
+        let dir = TempDir::new("golden");
+        let store = Store::create(&dir.path().join("state.db")).unwrap();
+        load(&store, &std::fs::read_to_string(file(release, "log")).unwrap());
+        let state = replay(&store).unwrap().state;
+        let expected = std::fs::read_to_string(file(release, "state")).unwrap();
+        assert_eq!(told(&state), expected, "the log of release {release}");
+    }
+}
+
+#[test]
+fn the_golden_log_of_this_release_has_every_kind_of_event() {
+    let log = std::fs::read_to_string(file(env!("CARGO_PKG_VERSION"), "log")).unwrap();
+    let kinds: std::collections::BTreeSet<&str> = log.lines().filter_map(|line| line.split(' ').nth(3)).collect();
+    let missing: Vec<_> = super::codec::KINDS.iter().filter(|kind| !kinds.contains(**kind)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+fn write_missing() {
+    let release = env!("CARGO_PKG_VERSION");
+    if file(release, "log").exists() {
+        return;
+    }
+    let dir = TempDir::new("golden");
+    let mut store = Store::create(&dir.path().join("state.db")).unwrap();
+    store.append(&eventful_history()).unwrap();
+    std::fs::write(file(release, "log"), written(&store)).unwrap();
+    std::fs::write(file(release, "state"), told(&replay(&store).unwrap().state)).unwrap();
+}

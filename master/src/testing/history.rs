@@ -1,0 +1,104 @@
+//! A history in which every kind of event occurs.
+
+use super::{cell_events, ended_task, granted, key, spec};
+use master_core::event::{Actor, Event, InstanceState, JoinGrant, Record, StoredObject, Then};
+use proto::id::{Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, UserName};
+use proto::job::{HoldChange, Holds, JobSpec};
+use proto::object::{Fields, ObjectKind};
+use proto::request::TaskRange;
+use proto::time::{Now, Tick, Wall};
+use proto::wire::client::{Answer, Reply};
+use std::sync::Arc;
+
+/// When it begins.
+const BEGIN: i64 = 1_800_000_000_000;
+
+/// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do.
+pub fn eventful_history() -> Vec<Record> {
+    let mut records = cell_events(2);
+    for event in an_array().into_iter().chain(administration()) {
+        let seq = EventSeq(records.len() as u64 + 1);
+        let now = Now { tick: Tick(seq.0 * 10), wall: Wall(BEGIN + seq.0.cast_signed() * 10) };
+        let actor = Actor::User { user: UserName::from("alice"), host: HostName::new("node1") };
+        records.push(Record { seq, now, actor, request: Some(RequestId(u128::from(seq.0))), event });
+    }
+    records
+}
+
+fn range(text: &str) -> Vec<TaskRange> {
+    vec![TaskRange::parse(text).unwrap()]
+}
+
+fn an_array() -> Vec<Event> {
+    let seq = SubmitSeq(3);
+    let array = JobSpec { array: Some(range("1-10")[0]), ..spec() };
+    let altered = JobSpec { name: "altered".to_owned(), ..array.clone() };
+    let user = Holds { user: true, ..Holds::default() };
+    let place = |task| Event::TaskPlaced { key: key(3, task), granted: granted(), pe: None };
+    let start = |task| Event::TaskStarted { key: key(3, task), at: Wall(BEGIN + 500) };
+    let end = |task, then| match ended_task(0, 3, task).event {
+        Event::TaskEnded { key, record, then: _ } => Event::TaskEnded { key, record, then },
+        other => other,
+    };
+    let submit = |seq, number, spec, waits_for: &[SubmitSeq]| Event::JobSubmitted {
+        seq: SubmitSeq(seq),
+        number: JobNumber(number),
+        spec: Arc::new(spec),
+        waits_for: waits_for.to_vec(),
+        array_waits_for: Vec::new(),
+    };
+    vec![
+        submit(3, 3, array, &[]),
+        submit(4, 4, spec(), &[seq]),
+        Event::JobAltered { seq, spec: Arc::new(altered), waits_for: Vec::new(), array_waits_for: Vec::new() },
+        Event::HoldsChanged { seq, tasks: range("9-10"), change: HoldChange { set: user, release: Holds::default() } },
+        place(1),
+        start(1),
+        Event::TaskSuspended { key: key(3, 1), suspended: true },
+        place(2),
+        start(2),
+        Event::TaskThresholdSuspended { key: key(3, 2), suspended: true },
+        Event::TaskRescheduleRequested { key: key(3, 2) },
+        end(2, Then::Requeued),
+        place(3),
+        end(3, Then::Error { reason: "no such directory".to_owned() }),
+        place(4),
+        end(4, Then::Error { reason: "no such shell".to_owned() }),
+        Event::ErrorCleared { seq, tasks: range("4") },
+        Event::TasksDeleted { seq, tasks: range("6-7") },
+        Event::TaskDeletionRequested { key: key(3, 1) },
+    ]
+}
+
+fn administration() -> Vec<Event> {
+    let instance = |host: &str| QueueInstanceName { queue: "all.q".into(), host: HostName::new(host) };
+    let grant = JoinGrant {
+        hash: "ab".repeat(32),
+        uses_left: 2,
+        expires: Wall(BEGIN + 3_600_000),
+        host_pattern: "node*".to_owned(),
+    };
+    let host = HostName::new("node2");
+    let fields = proto::host::ExecHost::template(host.clone()).to_fields();
+    let stored = |kind, name: &str, fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
+    vec![
+        Event::ObjectsChanged(vec![
+            stored(ObjectKind::ExecHost, "node2", fields),
+            stored(ObjectKind::Operators, "bob", Fields::new()),
+        ]),
+        Event::InstanceChanged {
+            instance: instance("node1"),
+            state: InstanceState { disabled: true, suspended: false, errors: vec!["it failed".to_owned()] },
+        },
+        Event::TokenCreated(grant.clone()),
+        Event::TokenUsed { hash: grant.hash, host: host.clone() },
+        Event::CertificateIssued { host: host.clone(), serial: "cd".repeat(16), not_after: Wall(BEGIN + 1) },
+        Event::HostRevoked { host },
+        Event::WallJumped { expected: Wall(BEGIN - 100_000) },
+        Event::EpochRaised { epoch: Epoch(2) },
+        Event::RequestAnswered {
+            id: RequestId(99),
+            reply: Box::new(Reply::answers(vec![Answer::Done("done".to_owned())])),
+        },
+    ]
+}
