@@ -32,7 +32,7 @@ use proto::time::Now;
 pub struct Slice {
     /// What the core is asked to do.
     pub orders: Vec<Order>,
-    /// Why jobs of the categories that were tried in vain wait. Replaces what was known of them.
+    /// Why jobs of categories that were tried in vain wait, told of each at most once a second. Replaces what was known of it.
     pub reasons: Vec<Finding>,
     /// Whether the pass is over.
     pub finished: bool,

@@ -7,8 +7,12 @@ use super::reason::{Reason, What};
 use crate::ledger::Level;
 use crate::matching::{Cluster, Demand};
 use proto::id::{HostName, PeName, QueueInstanceName};
+use proto::time::Tick;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The least time between two reports of a category.
+const REPORT_INTERVAL_MS: u64 = 1_000;
 
 /// Queue instances by host.
 pub type Instances = BTreeMap<HostName, Vec<QueueInstanceName>>;
@@ -31,6 +35,9 @@ pub struct Category {
     globally: Vec<Reason>,
     /// Whether the last try failed and nothing has changed since `seen`.
     failed: bool,
+    /// Whether a try has failed of which nothing was reported.
+    unreported: bool,
+    reported: Option<Tick>,
 }
 
 impl Category {
@@ -45,6 +52,8 @@ impl Category {
             closed: BTreeMap::new(),
             globally: Vec::new(),
             failed: false,
+            unreported: false,
+            reported: None,
         }
     }
 
@@ -67,7 +76,19 @@ impl Category {
             self.first_that_fits(cluster, instances, &globally)
         };
         self.failed = found.is_none();
+        self.unreported |= self.failed;
         found
+    }
+
+    /// Whether it is time to report why the category fails: at once the first time, later at most once in
+    /// [`REPORT_INTERVAL_MS`], because telling all reasons is a walk over all hosts.
+    pub fn is_report_due(&mut self, now: Tick) -> bool {
+        let rested = self.reported.is_none_or(|last| now.since_ms(last) >= REPORT_INTERVAL_MS);
+        let due = self.unreported && rested;
+        if due {
+            (self.unreported, self.reported) = (false, Some(now));
+        }
+        due
     }
 
     /// Why no queue instance takes a task of the category, as of the last try.

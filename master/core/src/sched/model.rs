@@ -177,6 +177,7 @@ impl Model {
             }
             Order::RejectImmediate { seq } => {
                 self.given_up.remove(seq);
+                self.paused.insert(*seq, self.time.tick.plus_ms(REFUSED_PAUSE_MS));
                 self.refile(*seq);
             }
             Order::SuspendByThreshold { .. } => {}
@@ -284,7 +285,11 @@ impl Model {
     }
 
     fn warm(&mut self, granted: &[Granted], now: Tick) {
-        let decay_s = self.state.config.scheduler.load_adjustment_decay_time.seconds().unwrap_or(0);
+        let conf = &self.state.config.scheduler;
+        if conf.job_load_adjustments.is_empty() {
+            return;
+        }
+        let decay_s = conf.load_adjustment_decay_time.seconds().unwrap_or(0);
         let until = now.plus_ms(decay_s.saturating_mul(1000));
         for granted in granted {
             self.cooling.insert(granted.instance.host.clone(), until);

@@ -88,8 +88,10 @@ impl Pass {
     /// Nothing takes a task of the category: none of its jobs starts in this pass.
     fn fail(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
         self.failed.insert(bucket.category.clone());
-        let Some(category) = model.categories.get(&bucket.category) else { return };
-        slice.reasons.push(Finding::new((*bucket.category).clone(), self.now, category.reasons()));
+        let Some(category) = model.categories.get_mut(&bucket.category) else { return };
+        if category.is_report_due(self.now.tick) {
+            slice.reasons.push(Finding::new((*bucket.category).clone(), self.now, category.reasons()));
+        }
         if category.demand.immediate {
             let alike = model.queue.buckets().filter(|other| other.category == bucket.category);
             let jobs: Vec<SubmitSeq> = alike.flat_map(|bucket| model.queue.jobs(bucket)).collect();

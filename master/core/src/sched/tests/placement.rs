@@ -1,6 +1,7 @@
 //! Where jobs go, and what is said about those that go nowhere.
 
 use super::check;
+use super::lab::Lab;
 
 #[test]
 fn every_level_that_defines_a_consumable_must_have_enough() {
@@ -496,4 +497,36 @@ fn a_master_queue_takes_the_master() {
          pass
          = 1 big.q@b all.q@a:4",
     );
+}
+
+#[test]
+fn a_refused_order_is_taken_back_and_its_job_left_alone_for_a_moment() {
+    let mut lab = Lab::new();
+    for line in ["host a", "queue all.q a slots=1", "job 1", "job 2"] {
+        lab.line(line);
+    }
+    lab.scheduler.begin(lab.now);
+    let orders = lab.scheduler.next(100).orders;
+    assert_eq!(orders.len(), 1, "one slot is planned once");
+    lab.scheduler.refused(&orders[0]);
+    lab.line("pass");
+    lab.line("= 2 all.q@a");
+    lab.line("end 2");
+    lab.line("pass");
+    lab.line("= nothing");
+    lab.line("wait 2");
+    lab.line("pass");
+    lab.line("= 1 all.q@a");
+}
+
+#[test]
+fn what_is_planned_counts_until_it_is_judged() {
+    let mut lab = Lab::new();
+    for line in ["host a", "queue all.q a slots=2", "job 1 -t 1-3:1 -tc 2"] {
+        lab.line(line);
+    }
+    lab.scheduler.begin(lab.now);
+    assert_eq!(lab.scheduler.next(100).orders.len(), 2);
+    lab.scheduler.begin(lab.now);
+    assert_eq!(lab.scheduler.next(100).orders.len(), 0, "no event has told the outcome yet");
 }
