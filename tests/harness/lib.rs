@@ -1,1 +1,3 @@
-//! What the tests share: the simulator, cells on this machine, captures.
+//! What the tests share: the simulator.
+
+pub mod sim;

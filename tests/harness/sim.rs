@@ -1,0 +1,28 @@
+//! A whole cluster on one seed, one thread and virtual time: the master's core and scheduler, many agent cores, and pretended
+//! launchers, shepherds, hosts, networks and users around them (DESIGN section 1).
+//!
+//! The shells around the cores keep the contract of the daemons exactly: nothing leaves the master before the events behind it are
+//! durable, one stream keeps its order until it breaks, what a launcher has on disk survives everything. Faults are drawn from
+//! the seed; after every event the invariants are checked, so that a failing seed names the step at which things went wrong.
+//!
+//! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire, and disks that lie.
+
+mod agenda;
+mod agent;
+mod checks;
+mod faults;
+mod launcher;
+mod link;
+mod master;
+mod planner;
+mod random;
+mod runner;
+mod trace;
+mod users;
+mod witness;
+mod workload;
+mod world;
+
+pub use faults::{Counts, Faults};
+pub use runner::{run_many, run_one};
+pub use world::{Plan, World};

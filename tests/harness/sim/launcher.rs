@@ -1,0 +1,428 @@
+//! A pretended launcher with its shepherds. Task directories survive everything; shepherds survive the agent and the launcher; a
+//! task whose shepherd died is ended whole by the launcher, and recorded so.
+
+use super::agenda::{Happening, HostIndex};
+use super::world::World;
+use agent_core::core::Input;
+use proto::id::TaskKey;
+use proto::launch::{
+    Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, Order, Request, TaskState, TaskSummary, TaskUsage,
+    frame, unframe,
+};
+use std::collections::VecDeque;
+
+/// What a job of the workload does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    pub(super) runs_ms: u64,
+    pub(super) exit: u8,
+    /// A start that fails with this code of `failed`; 0 starts well.
+    pub(super) start_fails: u8,
+}
+
+/// A running launcher: the socket of the agent, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Launcher {
+    session: Option<u64>,
+    requests: VecDeque<Vec<u8>>,
+    notices: VecDeque<Vec<u8>>,
+    last: [u64; 2],
+}
+
+/// `tasks/KEY/`.
+#[derive(Clone, Debug)]
+pub(super) struct TaskDirectory {
+    boot: u64,
+    program: Program,
+    pub(super) shepherd: Shepherd,
+    ordered: bool,
+}
+
+/// How far the shepherd is.
+#[derive(Clone, Debug)]
+pub(super) enum Shepherd {
+    Preparing,
+    Running { started_boot_ms: u64, left_ms: u64, since: Option<u64>, run: u64 },
+    /// The shepherd is dead; `started_boot_ms` if the exec record is there. Nobody has ended the rest yet.
+    Dead { started_boot_ms: Option<u64> },
+    Ended(Box<LaunchResult>),
+}
+
+impl Shepherd {
+    fn started_boot_ms(&self) -> Option<u64> {
+        match self {
+            Shepherd::Preparing => None,
+            Shepherd::Running { started_boot_ms, .. } => Some(*started_boot_ms),
+            Shepherd::Dead { started_boot_ms } => *started_boot_ms,
+            Shepherd::Ended(result) => result.executed.then_some(result.started_boot_ms),
+        }
+    }
+}
+
+/// A message after its way through the launcher's own format.
+fn reread<R: proto::launch::pairs::Record>(bytes: &[u8]) -> R {
+    let (message, taken) = unframe(bytes).expect("a message decodes").expect("a message is complete");
+    assert_eq!(taken, bytes.len());
+    message
+}
+
+impl World {
+    pub(super) fn launcher_starts(&mut self, host: HostIndex) {
+        let node = &mut self.nodes[host];
+        if !node.is_up || node.launcher.is_some() {
+            return;
+        }
+        node.launcher = Some(Launcher::default());
+        self.trace(|| format!("launcher of host {host} starts"));
+        // Directories without a shepherd and without a result: of an earlier boot, or the shepherd died unseen.
+        let node = &self.nodes[host];
+        let (boot, is_orphan) = (node.boot, |dir: &TaskDirectory| {
+            !matches!(dir.shepherd, Shepherd::Ended(_)) && (dir.boot != node.boot || matches!(dir.shepherd, Shepherd::Dead { .. }))
+        });
+        let orphans: Vec<TaskKey> = node.directories.iter().filter(|(_, dir)| is_orphan(dir)).map(|(key, _)| *key).collect();
+        for key in orphans {
+            let wait = self.random.between(1, 200);
+            self.soon(wait, Happening::Undertaker { host, key, boot });
+        }
+    }
+
+    pub(super) fn launcher_dies(&mut self, host: HostIndex) {
+        if !self.launcher_gone(host) {
+            return;
+        }
+        self.counts.launcher_crashes += 1;
+        self.trace(|| format!("launcher of host {host} dies"));
+        let wait = self.random.around(2_000);
+        self.soon(wait, Happening::LauncherStarts { host });
+    }
+
+    fn launcher_gone(&mut self, host: HostIndex) -> bool {
+        if self.nodes[host].launcher.take().is_none() {
+            return false;
+        }
+        self.session_ends(host);
+        true
+    }
+
+    /// The agent finds out that its socket is closed.
+    fn session_ends(&mut self, host: HostIndex) {
+        let node = &mut self.nodes[host];
+        let life = node.agent_life;
+        if node.agent.as_mut().is_some_and(|agent| agent.session.take().is_some()) {
+            self.agent_input(host, Input::LauncherLost);
+            let wait = self.random.between(20, 1_000);
+            self.soon(wait, Happening::AgentSeeksLauncher { host, life });
+        }
+    }
+
+    /// The agent died: what it wrote is still read, what is written to it is lost.
+    pub(super) fn agent_hangs_up(&mut self, host: HostIndex, session: u64) {
+        if let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session)) {
+            launcher.notices.clear();
+        }
+    }
+
+    pub(super) fn agent_seeks_launcher(&mut self, host: HostIndex, life: u64) {
+        let now = self.time;
+        let node = &mut self.nodes[host];
+        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.session.is_none()) else {
+            return;
+        };
+        let Some(launcher) = &mut node.launcher else {
+            let wait = self.random.between(20, 1_000);
+            return self.soon(wait, Happening::AgentSeeksLauncher { host, life });
+        };
+        node.sessions += 1;
+        agent.session = Some(node.sessions);
+        *launcher = Launcher { session: Some(node.sessions), last: [now; 2], ..Launcher::default() };
+        self.agent_input(host, Input::LauncherConnected);
+    }
+
+    pub(super) fn request_leaves(&mut self, host: HostIndex, session: u64, request: Request, has_script: bool) {
+        if let Request::Launch(document) = &request {
+            let needs_script = matches!(document.start, proto::launch::Start::Script { .. });
+            assert_eq!(needs_script, has_script, "a script comes with its launch and with nothing else");
+        }
+        let at = self.time + self.random.between(0, 2);
+        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else {
+            return;
+        };
+        launcher.requests.push_back(frame(&request));
+        launcher.last[0] = launcher.last[0].max(at);
+        let at = launcher.last[0];
+        self.agenda.plan(at, Happening::RequestReachesLauncher { host, session });
+    }
+
+    fn tell(&mut self, host: HostIndex, notice: &Notice) {
+        let at = self.time + self.random.between(0, 2);
+        let Some(launcher) = &mut self.nodes[host].launcher else { return };
+        let Some(session) = launcher.session else { return };
+        launcher.notices.push_back(frame(notice));
+        launcher.last[1] = launcher.last[1].max(at);
+        let at = launcher.last[1];
+        self.agenda.plan(at, Happening::NoticeReachesAgent { host, session });
+    }
+
+    pub(super) fn notice_reaches_agent(&mut self, host: HostIndex, session: u64) {
+        let node = &mut self.nodes[host];
+        let Some(launcher) = node.launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else { return };
+        let Some(bytes) = launcher.notices.pop_front() else { return };
+        if node.agent.as_ref().is_some_and(|agent| agent.session == Some(session)) {
+            let notice: Notice = reread(&bytes);
+            self.trace(|| format!("host {host} launcher: {notice:?}"));
+            self.agent_input(host, Input::Launcher(Box::new(notice)));
+        }
+    }
+
+    pub(super) fn request_reaches_launcher(&mut self, host: HostIndex, session: u64) {
+        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else {
+            return;
+        };
+        let Some(bytes) = launcher.requests.pop_front() else { return };
+        let notices = match reread::<Request>(&bytes) {
+            Request::Launch(document) => self.launch(host, &document),
+            Request::Signal { key, order } => self.signal(host, key, order),
+            Request::List => vec![Notice::Tasks(self.summaries(host))],
+            Request::Forget { key } => self.forget(host, key),
+            Request::StartSensor(_) | Request::StopSensor { .. } => panic!("no sensor is configured"),
+        };
+        notices.iter().for_each(|notice| self.tell(host, notice));
+    }
+
+    fn launch(&mut self, host: HostIndex, document: &LaunchDocument) -> Vec<Notice> {
+        let key = document.key;
+        if let Some(known) = self.nodes[host].directories.get(&key) {
+            return match &known.shepherd {
+                Shepherd::Ended(result) => vec![Notice::Ended(result.clone())],
+                Shepherd::Preparing => vec![Notice::Accepted { key }],
+                Shepherd::Running { .. } | Shepherd::Dead { .. } => {
+                    let executed = known.shepherd.started_boot_ms().map(|boot_ms| Notice::Executed { key, pid: 1, boot_ms });
+                    [Notice::Accepted { key }].into_iter().chain(executed).collect()
+                }
+            };
+        }
+        let program = self.program(&document.job_name);
+        let boot = self.nodes[host].boot;
+        let directory = TaskDirectory { boot, program, shepherd: Shepherd::Preparing, ordered: false };
+        self.nodes[host].directories.insert(key, directory);
+        let wait = if self.random.chance(50) { self.random.between(1_000, 10_000) } else { self.random.between(1, 30) };
+        self.soon(wait, Happening::TaskExecutes { host, key, boot });
+        vec![Notice::Accepted { key }]
+    }
+
+    fn signal(&mut self, host: HostIndex, key: TaskKey, order: Order) -> Vec<Notice> {
+        let (now, boot) = (self.time, self.nodes[host].boot);
+        let refused = |text: &str| vec![Notice::Refused { key: Some(key), sensor: None, text: text.to_owned() }];
+        let Some(directory) = self.nodes[host].directories.get_mut(&key) else { return refused("no such task") };
+        let mut plan = None;
+        match (&mut directory.shepherd, order) {
+            (Shepherd::Ended(result), _) => return vec![Notice::Ended(result.clone())],
+            (Shepherd::Dead { .. }, _) => {}
+            (Shepherd::Preparing | Shepherd::Running { .. }, Order::Terminate | Order::Kill) => {
+                directory.ordered = true;
+                plan = Some(Happening::TaskTerminated { host, key, boot });
+            }
+            (Shepherd::Running { left_ms, since, run, .. }, Order::Suspend) => {
+                if let Some(since) = since.take() {
+                    *left_ms = left_ms.saturating_sub(now - since);
+                    *run += 1;
+                }
+            }
+            (Shepherd::Running { left_ms, since, run, .. }, Order::Resume) => {
+                if since.is_none() {
+                    *since = Some(now);
+                    *run += 1;
+                    let (left, run) = (*left_ms, *run);
+                    self.soon(left, Happening::TaskEnds { host, key, boot, run });
+                }
+            }
+            (Shepherd::Preparing, Order::Suspend | Order::Resume) => {}
+            (Shepherd::Preparing | Shepherd::Running { .. }, Order::User1 | Order::User2) => {}
+        }
+        if let Some(plan) = plan {
+            let wait = self.random.between(1, 3_000);
+            self.soon(wait, plan);
+        }
+        Vec::new()
+    }
+
+    fn summaries(&self, host: HostIndex) -> Vec<TaskSummary> {
+        let summary = |(key, directory): (&TaskKey, &TaskDirectory)| {
+            let started = directory.shepherd.started_boot_ms();
+            let result = match &directory.shepherd {
+                Shepherd::Ended(result) => Some((**result).clone()),
+                Shepherd::Preparing | Shepherd::Running { .. } | Shepherd::Dead { .. } => None,
+            };
+            let state = match (&result, started) {
+                (Some(_), _) => TaskState::Ended,
+                (None, Some(_)) => TaskState::Running,
+                (None, None) => TaskState::Preparing,
+            };
+            let pid = i32::from(started.is_some());
+            TaskSummary { key: *key, state, pid, started_boot_ms: started.unwrap_or(0), result }
+        };
+        self.nodes[host].directories.iter().map(summary).collect()
+    }
+
+    fn forget(&mut self, host: HostIndex, key: TaskKey) -> Vec<Notice> {
+        match self.nodes[host].directories.get(&key).map(|directory| &directory.shepherd) {
+            Some(Shepherd::Ended(_)) | None => {
+                self.nodes[host].directories.remove(&key);
+                vec![Notice::Forgotten { key }]
+            }
+            Some(Shepherd::Preparing | Shepherd::Running { .. } | Shepherd::Dead { .. }) => {
+                vec![Notice::Refused { key: Some(key), sensor: None, text: "the task has not ended".to_owned() }]
+            }
+        }
+    }
+
+    /// A task of a host, if it is of the present boot and has come no further than a shepherd's life.
+    fn directory(&mut self, host: HostIndex, key: TaskKey, boot: u64) -> Option<&mut TaskDirectory> {
+        let node = &mut self.nodes[host];
+        if node.boot != boot || !node.is_up {
+            return None;
+        }
+        node.directories.get_mut(&key)
+    }
+
+    pub(super) fn task_executes(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
+        let (now, started_boot_ms) = (self.time, self.boot_ms(host));
+        let Some(directory) = self.directory(host, key, boot) else { return };
+        if !matches!(directory.shepherd, Shepherd::Preparing) {
+            return;
+        }
+        let Program { runs_ms, start_fails, .. } = directory.program;
+        if start_fails > 0 {
+            let text = "it was to fail".to_owned();
+            let failure = Failure { failed: start_fails, text, errno: 2, path: String::new() };
+            return self.write_result(host, key, Cause::FailedToStart(failure), false);
+        }
+        directory.shepherd = Shepherd::Running { started_boot_ms, left_ms: runs_ms, since: Some(now), run: 1 };
+        self.soon(runs_ms, Happening::TaskEnds { host, key, boot, run: 1 });
+        let name = self.nodes[host].name.clone();
+        self.trace(|| format!("host {host} executes {key}"));
+        self.witness.execute(key, host, &name);
+        self.check_host(host);
+        self.tell(host, &Notice::Executed { key, pid: 1, boot_ms: started_boot_ms });
+    }
+
+    pub(super) fn task_ends(&mut self, host: HostIndex, key: TaskKey, boot: u64, of_run: u64) {
+        let Some(directory) = self.directory(host, key, boot) else { return };
+        let exit = directory.program.exit;
+        match directory.shepherd {
+            Shepherd::Running { run, since: Some(_), .. } if run == of_run => {
+                self.write_result(host, key, Cause::Exited(exit), true);
+            }
+            Shepherd::Running { .. } | Shepherd::Preparing | Shepherd::Dead { .. } | Shepherd::Ended(_) => {}
+        }
+    }
+
+    pub(super) fn task_terminated(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
+        let Some(directory) = self.directory(host, key, boot) else { return };
+        match directory.shepherd {
+            Shepherd::Running { .. } => self.write_result(host, key, Cause::Signalled { signal: 9, core: false }, true),
+            Shepherd::Preparing => self.write_result(host, key, Cause::Signalled { signal: 9, core: false }, false),
+            Shepherd::Dead { .. } | Shepherd::Ended(_) => {}
+        }
+    }
+
+    fn write_result(&mut self, host: HostIndex, key: TaskKey, cause: Cause, executed: bool) {
+        let (ended_boot_ms, boot_id) = (self.boot_ms(host), self.nodes[host].boot_id());
+        let Some(directory) = self.nodes[host].directories.get_mut(&key) else { return };
+        let started_boot_ms = directory.shepherd.started_boot_ms().unwrap_or(0);
+        let result = Box::new(LaunchResult {
+            key,
+            cause,
+            after: None,
+            executed,
+            ordered: directory.ordered,
+            limit: None,
+            refused_limits: Vec::new(),
+            procedures: Vec::new(),
+            usage: TaskUsage::default(),
+            wallclock_ms: if executed { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 },
+            started_boot_ms,
+            ended_boot_ms,
+            boot_id,
+        });
+        directory.shepherd = Shepherd::Ended(result.clone());
+        self.trace(|| format!("host {host} result of {key}: {:?}", result.cause));
+        self.witness.exit(key);
+        self.tell(host, &Notice::Ended(result));
+    }
+
+    /// Some shepherd of a host dies; the processes of its task live until somebody ends them.
+    pub(super) fn some_shepherd_dies(&mut self, host: HostIndex) {
+        let node = &self.nodes[host];
+        let is_alive = |dir: &TaskDirectory| dir.boot == node.boot && matches!(dir.shepherd, Shepherd::Preparing | Shepherd::Running { .. });
+        let alive: Vec<TaskKey> = node.directories.iter().filter(|(_, dir)| is_alive(dir)).map(|(key, _)| *key).collect();
+        let boot = node.boot;
+        if let Some(key) = self.random.pick(&alive) {
+            self.shepherd_dies(host, key, boot);
+        }
+    }
+
+    pub(super) fn shepherd_dies(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
+        let Some(directory) = self.directory(host, key, boot) else { return };
+        if !matches!(directory.shepherd, Shepherd::Preparing | Shepherd::Running { .. }) {
+            return;
+        }
+        directory.shepherd = Shepherd::Dead { started_boot_ms: directory.shepherd.started_boot_ms() };
+        self.counts.shepherd_deaths += 1;
+        self.trace(|| format!("shepherd of {key} dies"));
+        if self.nodes[host].launcher.is_some() {
+            let wait = self.random.between(1, 200);
+            self.soon(wait, Happening::Undertaker { host, key, boot });
+        }
+    }
+
+    /// What is left of a task without a shepherd is ended, and its result written.
+    pub(super) fn undertaker(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
+        let node = &self.nodes[host];
+        if !node.is_up || node.boot != boot || node.launcher.is_none() {
+            return;
+        }
+        let Some(directory) = node.directories.get(&key) else { return };
+        if matches!(directory.shepherd, Shepherd::Ended(_)) {
+            return;
+        }
+        if directory.shepherd.started_boot_ms().is_some() {
+            return self.write_result(host, key, Cause::ShepherdDied, true);
+        }
+        let text = "the task's shepherd died before it could start the job".to_owned();
+        let failure = Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() };
+        self.write_result(host, key, Cause::FailedToStart(failure), false);
+    }
+
+    /// The machine goes down with everything that runs on it, and comes back with what was on its disk.
+    pub(super) fn host_reboots(&mut self, host: HostIndex) {
+        if !self.nodes[host].is_up {
+            return;
+        }
+        self.counts.reboots += 1;
+        self.trace(|| format!("host {host} reboots"));
+        let node = &mut self.nodes[host];
+        node.is_up = false;
+        let (life, had_agent) = (node.agent_life, node.agent.take().is_some());
+        node.launcher = None;
+        if had_agent {
+            self.break_links_of(super::agenda::Side::Agent, life, Some(host));
+        }
+        let keys: Vec<TaskKey> = self.nodes[host].directories.keys().copied().collect();
+        keys.into_iter().for_each(|key| self.witness.exit(key));
+        let wait = self.random.between(5_000, 120_000);
+        self.soon(wait, Happening::HostBoots { host });
+    }
+
+    pub(super) fn host_boots(&mut self, host: HostIndex) {
+        let now = self.time;
+        let node = &mut self.nodes[host];
+        if !std::mem::replace(&mut node.is_up, true) {
+            node.boot += 1;
+            node.booted = now;
+            let (agent, launcher) = (self.random.between(10, 3_000), self.random.between(10, 3_000));
+            self.soon(launcher, Happening::LauncherStarts { host });
+            self.soon(agent, Happening::AgentStarts { host });
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The scheduler's thread beside the core, as `master/src/scheduler.rs` does it: the stream is taken between slices, orders go into
+//! the core's queue behind what came meanwhile.
+
+use super::agenda::Happening;
+use super::world::World;
+use master_core::effect::Input;
+use master_core::event::{Event, Record};
+use master_core::observe::Observation;
+use master_core::sched::order::Order;
+use master_core::sched::{Scheduler, Slice};
+use master_core::state::State;
+use proto::time::Now;
+use std::collections::VecDeque;
+
+/// The longest time between two passes.
+const INTERVAL_MS: u64 = 15_000;
+
+/// What waits for the scheduler.
+#[derive(Debug)]
+enum News {
+    Record(Box<Record>),
+    Observation(Observation),
+    Refusal(Box<Order>),
+}
+
+/// The scheduler and its inbox.
+#[derive(Debug)]
+pub(super) struct Planner {
+    scheduler: Scheduler,
+    inbox: VecDeque<News>,
+    is_wanted: bool,
+    is_planning: bool,
+    planned: u64,
+    next: Option<u64>,
+}
+
+impl Planner {
+    pub(super) fn new(state: State) -> Self {
+        let scheduler = Scheduler::new(state);
+        Self { scheduler, inbox: VecDeque::new(), is_wanted: true, is_planning: false, planned: 0, next: None }
+    }
+
+    pub(super) fn take_record(&mut self, record: &Record) {
+        self.inbox.push_back(News::Record(Box::new(record.clone())));
+    }
+
+    pub(super) fn take_observation(&mut self, observation: Observation) {
+        self.inbox.push_back(News::Observation(observation));
+    }
+
+    pub(super) fn take_refusal(&mut self, order: Order) {
+        self.inbox.push_back(News::Refusal(Box::new(order)));
+    }
+
+    fn read_inbox(&mut self) {
+        while let Some(news) = self.inbox.pop_front() {
+            match news {
+                News::Record(record) => {
+                    self.is_wanted |= is_trigger(&record.event);
+                    self.scheduler.apply(&record);
+                }
+                News::Observation(observation) => {
+                    self.is_wanted |= !matches!(observation, Observation::Usage(_) | Observation::Sensors { .. });
+                    self.scheduler.observe(&observation);
+                }
+                News::Refusal(order) => {
+                    self.is_wanted = true;
+                    self.scheduler.refused(&order);
+                }
+            }
+        }
+    }
+
+    /// A slice of a pass, if one is under way or wanted.
+    fn step(&mut self, now: Now, budget: usize) -> Option<Slice> {
+        self.read_inbox();
+        if !self.is_planning && !std::mem::take(&mut self.is_wanted) {
+            return None;
+        }
+        if !std::mem::replace(&mut self.is_planning, true) {
+            self.scheduler.begin(now);
+        }
+        let slice = self.scheduler.next(budget);
+        self.is_planning = !slice.finished;
+        Some(slice)
+    }
+
+    /// The scheduler's own idea of what is true, once it has read everything.
+    pub(super) fn state(&mut self) -> &State {
+        self.read_inbox();
+        self.scheduler.model().state()
+    }
+}
+
+fn is_trigger(event: &Event) -> bool {
+    !matches!(
+        event,
+        Event::TaskPlaced { .. }
+            | Event::TaskStarted { .. }
+            | Event::TaskDeletionRequested { .. }
+            | Event::TaskRescheduleRequested { .. }
+            | Event::RequestAnswered { .. }
+    )
+}
+
+impl World {
+    /// The scheduler looks at its inbox soon.
+    pub(super) fn plan_pass(&mut self, wait: u64) {
+        let at = self.time + self.random.between(0, wait);
+        let life = self.master_life;
+        let Some(master) = &mut self.master else { return };
+        if master.planner.next.is_some_and(|next| next <= at) {
+            return;
+        }
+        master.planner.next = Some(at);
+        master.planner.planned += 1;
+        let planned = master.planner.planned;
+        self.agenda.plan(at, Happening::SchedulerSteps { life, planned });
+    }
+
+    pub(super) fn scheduler_steps(&mut self, life: u64, planned: u64) {
+        let now = Now { tick: self.disk.state.now.tick, wall: self.wall() };
+        let budget = self.random.between(1, 30) as usize;
+        let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else { return };
+        if master.planner.planned != planned {
+            return;
+        }
+        master.planner.next = None;
+        let now = Now { tick: now.tick.max(self.disk.state.now.tick), ..now };
+        match master.planner.step(now, budget) {
+            Some(slice) => {
+                self.trace(|| format!("scheduler orders {:?}", slice.orders));
+                if !slice.orders.is_empty() {
+                    self.input(Input::Orders { scheduler: "default".to_owned(), orders: slice.orders });
+                }
+                self.plan_pass(10);
+            }
+            None => {
+                let at = self.time + INTERVAL_MS;
+                let master = self.master.as_mut().expect("it runs");
+                master.planner.is_wanted = true;
+                master.planner.next = Some(at);
+                master.planner.planned += 1;
+                let planned = master.planner.planned;
+                self.agenda.plan(at, Happening::SchedulerSteps { life, planned });
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Everything there is, and the loop that lets it happen.
+
+use super::agenda::{Agenda, Happening, HostIndex, LinkId};
+use super::agent::Node;
+use super::faults::{Counts, Faults};
+use super::link::Link;
+use super::master::{Disk, Master};
+use super::random::Random;
+use super::trace::Trace;
+use super::users::Users;
+use super::witness::Witness;
+use super::workload;
+use master_core::state::State;
+use proto::id::HostName;
+use std::collections::BTreeMap;
+
+/// How long after the last fault everything must have ended.
+const PATIENCE_MS: u64 = 4 * 3_600_000;
+
+/// Between two rounds of tidying after the last fault.
+const TIDY_MS: u64 = 60_000;
+
+/// What a run is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// From which everything is drawn.
+    pub seed: u64,
+    /// How many hosts.
+    pub hosts: usize,
+    /// How many jobs are submitted at most.
+    pub jobs: u64,
+    /// How long users act and things break, in milliseconds of virtual time.
+    pub length_ms: u64,
+    /// Mean time between two commands, in milliseconds.
+    pub user_ms: u64,
+    /// What breaks.
+    pub faults: Faults,
+    /// After how many inputs of the core its state is checked as a whole.
+    pub check_every: u64,
+    /// The most slots that a host has had at any time of the run.
+    pub slots_ever: u32,
+}
+
+impl Plan {
+    /// A quiet day of a small cluster.
+    pub fn quiet(seed: u64) -> Plan {
+        let (hosts, jobs, length_ms, user_ms) = (3, 20, 300_000, 8_000);
+        Plan { seed, hosts, jobs, length_ms, user_ms, faults: Faults::NONE, check_every: 1, slots_ever: 4 }
+    }
+
+    /// A bad day of a small cluster.
+    pub fn stormy(seed: u64) -> Plan {
+        Plan { faults: Faults::MANY, ..Plan::quiet(seed) }
+    }
+}
+
+/// A cluster, its users and its fate.
+#[derive(Debug)]
+pub struct World {
+    pub(super) plan: Plan,
+    pub(super) time: u64,
+    pub(super) random: Random,
+    pub(super) agenda: Agenda,
+    pub(super) trace: Trace,
+    pub(super) counts: Counts,
+    pub(super) witness: Witness,
+    pub(super) nodes: Vec<Node>,
+    pub(super) links: BTreeMap<LinkId, Link>,
+    pub(super) link_count: LinkId,
+    pub(super) disk: Disk,
+    pub(super) master: Option<Master>,
+    pub(super) master_life: u64,
+    pub(super) wall_offset: i64,
+    pub(super) users: Users,
+    /// Whether the time of faults is over.
+    pub(super) healed: bool,
+    pub(super) inputs: u64,
+    pub(super) syncs: u64,
+}
+
+impl World {
+    /// A cluster before its first millisecond.
+    pub fn new(plan: Plan) -> World {
+        let names: Vec<HostName> = (1..=plan.hosts).map(|index| HostName::new(&format!("h{index}"))).collect();
+        let mut world = World {
+            plan,
+            time: 0,
+            random: Random::new(plan.seed),
+            agenda: Agenda::default(),
+            trace: Trace::default(),
+            counts: Counts::default(),
+            witness: Witness::default(),
+            nodes: names.iter().cloned().map(Node::new).collect(),
+            links: BTreeMap::new(),
+            link_count: 0,
+            disk: Disk { log: Vec::new(), state: State::new(), snapshot: Vec::new() },
+            master: None,
+            master_life: 0,
+            wall_offset: 0,
+            users: Users::default(),
+            healed: false,
+            inputs: 0,
+            syncs: 0,
+        };
+        world.create_cell(workload::objects(&names));
+        for host in 0..plan.hosts {
+            world.soon(0, Happening::LauncherStarts { host });
+            world.soon(10, Happening::AgentStarts { host });
+        }
+        world.soon(100, Happening::UserActs);
+        world.plan_fault();
+        world.soon(plan.length_ms, Happening::Heals);
+        world
+    }
+
+    /// Wants the last things that happened to be kept as text, or printed at once.
+    pub fn keep_trace(&mut self, aloud: bool) {
+        (self.trace.wanted, self.trace.aloud) = (true, aloud);
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The last things that happened, as far as they were kept.
+    pub fn last_words(&self) -> String {
+        format!("at step {}, {} ms:\n{}", self.counts.steps, self.time, self.trace)
+    }
+
+    /// Lets everything happen until it is over.
+    ///
+    /// # Panics
+    /// If an invariant does not hold, or something never ends.
+    pub fn run(&mut self) {
+        while !(self.healed && self.is_over()) {
+            let (at, happening) = self.agenda.next().expect("something is planned until the end");
+            self.time = at;
+            self.counts.steps += 1;
+            self.happen(happening);
+            assert!(self.time < self.plan.length_ms + PATIENCE_MS, "not everything ends: {:#?}", self.disk.state.jobs);
+        }
+        self.check_end();
+    }
+
+    pub(super) fn soon(&mut self, wait: u64, happening: Happening) {
+        self.agenda.plan(self.time + wait, happening);
+    }
+
+    pub(super) fn trace(&mut self, line: impl FnOnce() -> String) {
+        let time = self.time;
+        self.trace.note(|| format!("{time:>9} {}", line()));
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::MasterStarts => self.master_starts(),
+            Happening::MasterTurns { life } => self.master_turns(life),
+            Happening::MasterSynced { life } => self.master_synced(life),
+            Happening::MasterTimer { life, armed } => self.master_timer(life, armed),
+            Happening::SchedulerSteps { life, planned } => self.scheduler_steps(life, planned),
+            Happening::Delivery { link, to } => self.deliver(link, to),
+            Happening::Lost { link, by } => self.link_lost(link, by),
+            Happening::ReportDue { host, life, link } => self.report_due(host, life, link),
+            Happening::ReportArrives { link, report } => self.report_arrives(link, report),
+            Happening::UserActs => self.user_acts(),
+            Happening::CommandArrives { id } => self.command_arrives(id),
+            Happening::CommandRepeats { id } => self.command_repeats(id),
+            Happening::ReplyArrives { id, reply } => self.reply_arrives(id, *reply),
+            Happening::FaultStrikes => self.fault_strikes(),
+            Happening::PartitionEnds { host } => self.trace(|| format!("host {host} is reached again")),
+            Happening::Heals => self.heals(),
+            Happening::Tidies => self.tidies(),
+            other => self.happen_on_host(other),
+        }
+    }
+
+    fn happen_on_host(&mut self, happening: Happening) {
+        match happening {
+            Happening::HostBoots { host } => self.host_boots(host),
+            Happening::AgentStarts { host } => self.agent_starts(host),
+            Happening::AgentDials { host, life } => self.agent_dials(host, life),
+            Happening::AgentSeeksLauncher { host, life } => self.agent_seeks_launcher(host, life),
+            Happening::LauncherStarts { host } => self.launcher_starts(host),
+            Happening::RequestReachesLauncher { host, session } => self.request_reaches_launcher(host, session),
+            Happening::NoticeReachesAgent { host, session } => self.notice_reaches_agent(host, session),
+            Happening::TaskExecutes { host, key, boot } => self.task_executes(host, key, boot),
+            Happening::TaskEnds { host, key, boot, run } => self.task_ends(host, key, boot, run),
+            Happening::TaskTerminated { host, key, boot } => self.task_terminated(host, key, boot),
+            Happening::Undertaker { host, key, boot } => self.undertaker(host, key, boot),
+            other => unreachable!("{other:?} concerns no host"),
+        }
+    }
+
+    /// From here on nothing breaks any more. What is broken heals by itself.
+    fn heals(&mut self) {
+        self.trace(|| "everything heals".to_owned());
+        self.healed = true;
+        let hosts: Vec<HostIndex> = (0..self.nodes.len()).collect();
+        for host in hosts {
+            self.nodes[host].cut_off_until = self.nodes[host].cut_off_until.min(self.time);
+        }
+        self.soon(1_000, Happening::Tidies);
+    }
+
+    fn tidies(&mut self) {
+        if !self.disk.state.jobs.is_empty() {
+            self.tidy();
+        }
+        self.soon(TIDY_MS, Happening::Tidies);
+    }
+}

@@ -1,0 +1,35 @@
+//! The simulator on many seeds. `GRIDWRIGHT_SEED=7 cargo test -p gridwright-tests --test sim one_seed -- --nocapture` repeats one
+//! aloud; `GRIDWRIGHT_SEEDS=1001-100000` makes the thousand another range.
+
+use gridwright_tests::sim::{Plan, run_many, run_one};
+
+/// The seeds that every change has to pass.
+const SEEDS: (u64, u64) = (1, 1_000);
+
+#[test]
+fn a_quiet_day_of_a_small_cluster_ends_with_every_task_accounted_once() {
+    let counts = run_many(1, 5, Plan::quiet).unwrap_or_else(|report| panic!("{report}"));
+    println!("{counts:#?}");
+    assert!(counts.tasks_executed > 0 && counts.tasks_executed <= counts.attempts_accounted);
+}
+
+#[test]
+fn whatever_breaks_no_task_is_lost_and_none_runs_twice() {
+    let (first, last) = std::env::var("GRIDWRIGHT_SEEDS").map_or(SEEDS, |range| read_range(&range));
+    let counts = run_many(first, last, Plan::stormy).unwrap_or_else(|report| panic!("{report}"));
+    println!("{counts:#?}");
+}
+
+/// Repeats the seed of `GRIDWRIGHT_SEED`, and prints everything that happens.
+#[test]
+fn one_seed() {
+    let Ok(seed) = std::env::var("GRIDWRIGHT_SEED") else { return };
+    let seed = seed.parse().expect("GRIDWRIGHT_SEED is a number");
+    let counts = run_one(Plan::stormy(seed), true).unwrap_or_else(|report| panic!("{report}"));
+    println!("{counts:#?}");
+}
+
+fn read_range(text: &str) -> (u64, u64) {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    (first.parse().expect("a number"), last.parse().expect("a number"))
+}
