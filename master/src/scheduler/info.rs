@@ -55,6 +55,5 @@ impl SchedulingInfo {
 
 /// The numbers of all jobs.
 pub(super) fn priorities(scheduler: &Scheduler, now: Now) -> BTreeMap<SubmitSeq, PriorityNumbers> {
-    let model = scheduler.model();
-    model.state().jobs.keys().map(|seq| (*seq, model.priority_of(*seq, now))).collect()
+    scheduler.model().priorities(now)
 }
