@@ -372,7 +372,15 @@ impl Condition {
         match self.phase {
             Phase::Pending => {
                 put(self.held, "h");
-                put(true, if !self.restarted { "qw" } else if self.held { "Rwq" } else { "Rq" });
+                put(
+                    true,
+                    match (self.restarted, self.held, self.error) {
+                        (false, _, _) | (true, false, true) => "qw",
+                        (true, true, true) => "Rqw",
+                        (true, true, false) => "Rwq",
+                        (true, false, false) => "Rq",
+                    },
+                );
             }
             Phase::Transferring | Phase::Running => {
                 let stopped = self.suspended || self.queue_suspended || self.threshold_suspended;
@@ -414,6 +422,8 @@ mod tests {
             (Condition { restarted: true, ..pending }, "Rq"),
             (Condition { error: true, ..pending }, "Eqw"),
             (Condition { error: true, held: true, ..pending }, "Ehqw"),
+            (Condition { error: true, restarted: true, ..pending }, "Eqw"),
+            (Condition { error: true, held: true, restarted: true, ..pending }, "EhRqw"),
             (running, "r"),
             (moving, "t"),
             (Condition { restarted: true, ..running }, "Rr"),
