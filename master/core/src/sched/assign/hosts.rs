@@ -14,8 +14,19 @@ pub struct HostRoom {
     pub instances: Vec<(QueueInstanceName, u32)>,
     /// The most slots on the host without the master.
     pub slots: u32,
-    /// The instance that would take the master and the most slots on the host with it; none if it cannot be here.
-    pub master: Option<(usize, u32)>,
+    /// How it would take the master; none if the master cannot be here.
+    pub master: Option<MasterRoom>,
+}
+
+/// The room on a host that takes the master, without the slot of a master that is no task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MasterRoom {
+    /// Which of the host's instances takes it.
+    pub at: usize,
+    /// The most slots in that instance, at least one.
+    pub in_instance: u32,
+    /// The most slots on the host, at least one.
+    pub slots: u32,
 }
 
 /// The hosts with room for a job, in the order of their best instances, and why others have none.
@@ -81,13 +92,10 @@ fn room(
         let admitted = cluster.takes_master(instance, demand) && fit.holds(1 + extra);
         admitted.then_some((index, fit.slots))
     });
-    let master = master.map(|(index, most)| {
-        let slots = sum(Some((index, most))).min(with_master.slots).min(cap).saturating_sub(extra);
-        (index, slots)
+    let master = master.map(|(at, most)| {
+        let slots = sum(Some((at, most))).min(with_master.slots).min(cap).saturating_sub(extra);
+        MasterRoom { at, in_instance: most.saturating_sub(extra), slots }
     });
-    HostRoom {
-        slots: sum(None).min(slaves.slots).min(cap),
-        instances: fits,
-        master: master.filter(|(_, slots)| *slots > 0),
-    }
+    let master = master.filter(|master| master.slots > 0);
+    HostRoom { slots: sum(None).min(slaves.slots).min(cap), instances: fits, master }
 }

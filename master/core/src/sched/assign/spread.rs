@@ -21,7 +21,7 @@ pub fn spread(rule: AllocationRule, range: &SlotRange, most: u32, hosts: &[HostR
 }
 
 fn on_one_host(range: &SlotRange, most: u32, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
-    let room = |host: &HostRoom| host.master.map_or(0, |(_, slots)| slots.min(most));
+    let room = |host: &HostRoom| host.master.map_or(0, |master| master.slots.min(most));
     let offered = hosts.iter().map(room).max().unwrap_or(0);
     let slots = range.largest_within(offered).ok_or(offered)?;
     let host = hosts.iter().find(|host| room(host) >= slots).ok_or(offered)?;
@@ -46,7 +46,7 @@ fn over_hosts(
 
 /// Exactly `each` slots on every host that is used.
 fn in_portions(each: u32, range: &SlotRange, most: u32, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
-    let master = hosts.iter().position(|host| host.master.is_some_and(|(_, slots)| slots >= each)).ok_or(0u32)?;
+    let master = hosts.iter().position(|host| host.master.is_some_and(|master| master.slots >= each)).ok_or(0u32)?;
     let usable = |(index, host): (usize, &HostRoom)| index == master || host.slots >= each;
     let count = hosts.iter().enumerate().filter(|host| usable(*host)).count();
     let portions = (most / each).min(u32::try_from(count).unwrap_or(u32::MAX));
@@ -63,7 +63,7 @@ fn in_portions(each: u32, range: &SlotRange, most: u32, hosts: &[HostRoom]) -> R
 
 /// The host that takes the master, and the slots that each host then has.
 fn rooms_with_master(hosts: &[HostRoom]) -> Option<(usize, Vec<u32>)> {
-    let (index, slots) = hosts.iter().enumerate().find_map(|(index, host)| Some((index, host.master?.1)))?;
+    let (index, slots) = hosts.iter().enumerate().find_map(|(index, host)| Some((index, host.master?.slots)))?;
     let mut rooms: Vec<u32> = hosts.iter().map(|host| host.slots).collect();
     rooms[index] = slots;
     Some((index, rooms))
@@ -109,9 +109,9 @@ fn granted(hosts: &[HostRoom], taken: &[u32], master: usize) -> Vec<Granted> {
 /// comes first and gives at least one.
 fn master_first(used: &[(&HostRoom, u32)], master: usize) -> Vec<Granted> {
     let (host, slots) = used[master];
-    let at = host.master.map_or(0, |(at, _)| at);
+    let (at, most) = host.master.map_or((0, 1), |master| (master.at, master.in_instance));
     let mut rooms: Vec<u32> = host.instances.iter().map(|(_, room)| *room).collect();
-    rooms[at] = rooms[at].saturating_sub(1);
+    rooms[at] = rooms[at].min(most).saturating_sub(1);
     let mut taken = fill_up(slots - 1, &rooms);
     taken[at] += 1;
     let mut granted = part(host, &taken);

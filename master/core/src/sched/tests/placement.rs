@@ -530,3 +530,16 @@ fn what_is_planned_counts_until_it_is_judged() {
     lab.scheduler.begin(lab.now);
     assert_eq!(lab.scheduler.next(100).orders.len(), 0, "no event has told the outcome yet");
 }
+
+#[test]
+fn the_slot_of_a_master_that_is_no_task_stays_in_the_masters_instance() {
+    check(
+        "host a
+         pe loose 100 $pe_slots job_is_first_task=FALSE
+         queue a.q a slots=4 pe_list=loose
+         queue b.q a slots=4 pe_list=loose
+         job 1 -pe loose 7
+         pass
+         = 1 a.q@a:3 b.q@a:4",
+    );
+}
