@@ -11,7 +11,8 @@ use proto::id::SubmitSeq;
 const HOSTS: [&str; 3] = ["a", "b", "c"];
 const REQUESTS: [&str; 8] =
     ["", "-l lic=1", "-l lic=2", "-l mem=1G", "-l mem=3G,lic=1", "-l per=1", "-l excl", "-l mem_free=2G"];
-const SHAPES: [&str; 6] = ["", "-pe smp 2", "-pe fill 2-6", "-pe robin 3-", "-pe two 2-8", "-t 1-3:1"];
+const SHAPES: [&str; 7] =
+    ["", "-pe smp 2", "-pe fill 2-6", "-pe robin 3-", "-pe two 2-8", "-t 1-3:1", "-pe loose 2-7 -masterq all.q"];
 
 /// Three hosts with what the requests above ask for, here and there.
 fn cluster(licences: i64, memory: i64) -> Lab {
@@ -29,8 +30,9 @@ fn cluster(licences: i64, memory: i64) -> Lab {
         "pe fill 9 $fill_up",
         "pe robin 9 $round_robin",
         "pe two 8 2",
-        "queue all.q a,b,c slots=4,[b=3] pe_list=smp,fill,robin,two",
-        "queue short.q a,b slots=2 seq_no=5 pe_list=fill complex_values=lic=1",
+        "pe loose 9 $fill_up job_is_first_task=FALSE",
+        "queue all.q a,b,c slots=4,[b=3] pe_list=smp,fill,robin,two,loose",
+        "queue short.q a,b slots=2 seq_no=5 pe_list=fill,loose complex_values=lic=1",
     ] {
         lab.line(line);
     }
@@ -85,7 +87,7 @@ proptest! {
 
     #[test]
     fn plans_pass_the_checks_and_give_nothing_out_twice(
-        jobs in proptest::collection::vec((0usize..8, 0usize..6), 1..25),
+        jobs in proptest::collection::vec((0usize..8, 0usize..7), 1..25),
         ends in proptest::collection::vec(any::<prop::sample::Index>(), 0..10),
         licences in 0i64..6,
         memory in 0i64..8,
@@ -135,7 +137,7 @@ proptest! {
 
     #[test]
     fn the_same_jobs_are_placed_alike_however_a_pass_is_sliced(
-        jobs in proptest::collection::vec((0usize..8, 0usize..6), 1..20), budget in 1usize..50
+        jobs in proptest::collection::vec((0usize..8, 0usize..7), 1..20), budget in 1usize..50
     ) {
         let placed = |budget: usize| {
             let mut lab = cluster(4, 6);
