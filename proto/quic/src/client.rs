@@ -7,7 +7,7 @@ use crate::tls::{ALPN_JOIN, SERVER_NAME, anonymous_config, host_config};
 use crate::transport::{End, endpoint, transport_config, wall_now};
 use proto::time::Wall;
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, ConnectionError, Endpoint, TransportErrorCode};
+use quinn::{ClientConfig, ConnectionError, Endpoint, EndpointConfig, TransportErrorCode};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -230,7 +230,8 @@ impl Sockets {
         if let Some(open) = &*slot {
             return Ok(open.clone());
         }
-        let opened = endpoint(SocketAddr::new(any, 0), None).map_err(ConnectError::Socket)?;
+        let opened =
+            endpoint(SocketAddr::new(any, 0), EndpointConfig::default(), None).map_err(ConnectError::Socket)?;
         Ok(slot.insert(opened).clone())
     }
 }

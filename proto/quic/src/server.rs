@@ -8,7 +8,7 @@ use crate::error::BindError;
 use crate::identity::{CaCertificate, Credentials, LATE_RENEWAL_S, PeerIdentity, Serial, readable};
 use crate::ticket::TicketKeys;
 use crate::tls::{ALPN_HOST, ALPN_JOIN, server_config};
-use crate::transport::{End, endpoint, transport_config, wall_now};
+use crate::transport::{End, endpoint, master_config, transport_config, wall_now};
 use gate::{JoinGate, RefusalLog};
 use proto::time::Wall;
 use quinn::crypto::rustls::HandshakeData;
@@ -120,7 +120,8 @@ impl Server {
         admission: Admission,
     ) -> Result<Self, BindError> {
         let config = quic_config(credentials, &tickets)?;
-        let endpoint = endpoint(listen, Some(config)).map_err(|source| BindError::Socket { listen, source })?;
+        let own = master_config(credentials.key().secret_der());
+        let endpoint = endpoint(listen, own, Some(config)).map_err(|source| BindError::Socket { listen, source })?;
         let shared = Arc::new(Shared {
             endpoint,
             ca: RwLock::new(credentials.ca().clone()),

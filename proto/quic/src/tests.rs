@@ -158,6 +158,39 @@ async fn a_stopping_master_says_so() {
 }
 
 #[tokio::test]
+async fn peers_of_a_master_that_was_killed_learn_it_from_the_next_one() {
+    let authority = cell::Authority::new();
+    let (credentials, host) = (authority.master_issued_days_ago(0), authority.host("node1"));
+    let tickets = TicketKeys::generate(authority.now).unwrap();
+    let serve = |listen| {
+        let admission: Admission = std::sync::Arc::new(|_| Verdict::Admit);
+        Server::bind(listen, &credentials, tickets.clone(), ServerLimits::default(), admission)
+    };
+    let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = {
+        let _inside = doomed.enter();
+        serve("127.0.0.1:0".parse().unwrap()).unwrap()
+    };
+    let listen = server.local_addr().unwrap();
+    let address = MasterAddress { host: "127.0.0.1".to_owned(), port: listen.port() };
+    let client = Client::new(&host).unwrap();
+    let (near, far) = tokio::join!(client.connect(&address), server.accept());
+    let near = near.unwrap();
+    // With its runtime the master loses every chance to say goodbye.
+    doomed.shutdown_background();
+    drop((far, server));
+    let _next = loop {
+        match serve(listen) {
+            Ok(next) => break next,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    near.send_report(Kind::Load, 1, &"load").await.unwrap();
+    let closed = tokio::time::timeout(Duration::from_secs(30), near.closed()).await;
+    assert!(matches!(closed, Ok(Closed::Broken { .. })), "{closed:?}");
+}
+
+#[tokio::test]
 async fn a_port_that_never_answers_is_named_with_its_protocol() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = MasterAddress { host: "localhost".to_owned(), port: silent.local_addr().unwrap().port() };
