@@ -5,6 +5,7 @@ use crate::account::Identity;
 use proto::launch::{Failed, Failure, OutputPath, Streams};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::time::{Duration, Instant};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -25,7 +26,7 @@ pub struct Opened {
 pub fn open(streams: &Streams, identity: &Identity) -> Result<Opened, Failure> {
     let stdin = match &streams.stdin {
         None => read("/dev/null")?,
-        Some(path) => read(&expand(path, identity))?,
+        Some(path) => read_awaited(&expand(path, identity))?,
     };
     let stdout = append(&streams.stdout, identity)?;
     let stderr = if streams.merge {
@@ -48,6 +49,22 @@ pub fn nowhere() -> Result<Opened, Failure> {
 
 fn read(path: &str) -> Result<File, Failure> {
     File::open(path).map_err(|error| cannot_open("input", path, &error))
+}
+
+/// How long an input file may be missing before that is an error, and how often it is looked for.
+const INPUT_PATIENCE: Duration = Duration::from_secs(2);
+const INPUT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Opens the job's input. A file that was made on another host a moment ago is not visible over NFS at once, and a job may start
+/// before the shell that submitted it has run its next command: so a missing file is waited for, briefly.
+fn read_awaited(path: &str) -> Result<File, Failure> {
+    let end = Instant::now() + INPUT_PATIENCE;
+    loop {
+        match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => std::thread::sleep(INPUT_PAUSE),
+            other => return other.map_err(|error| cannot_open("input", path, &error)),
+        }
+    }
 }
 
 fn append(output: &OutputPath, identity: &Identity) -> Result<File, Failure> {
