@@ -78,10 +78,6 @@ fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, t
         output::note(&text::unchanged(kind, name));
         return Ok(exit::OK);
     }
-    if let Some(refusal) = renamed(kind, name, &fields) {
-        refuse(kind, &draft.place(), &[refusal]);
-        return Ok(kept(draft));
-    }
     let name = if name.is_empty() { text::name_in(kind, &fields).to_owned() } else { name.to_owned() };
     match session.change(kind, &name, target.action(fields)) {
         Ok(exit::OK) => Ok(exit::OK),
@@ -112,16 +108,6 @@ fn kept(draft: Draft) -> u8 {
     exit::FAILED
 }
 
-/// The refusal of a text that gives an object another name; `name` is empty for an object that has none yet.
-fn renamed(kind: ObjectKind, name: &str, fields: &Fields) -> Option<Diagnostic> {
-    let new = text::name_in(kind, fields);
-    if new.is_empty() || name.is_empty() || new == name {
-        return None;
-    }
-    let what = format!("denied: the name of a {kind} cannot be changed from \"{name}\" to \"{new}\"");
-    Some(Diagnostic::new(Code::Immutable, what).fix("add an object of the new name and delete the old one"))
-}
-
 /// `-A…`, `-M…`: objects from files; a list of files for configurations, which are one for each host.
 pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, values: &[String]) -> Outcome {
     let paths: Vec<&str> = match kind == ObjectKind::ClusterConf {
@@ -140,10 +126,6 @@ fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str
             return Ok(exit::FAILED);
         }
     };
-    if kind == ObjectKind::ComplexTable && session.object(kind, "")? == fields {
-        output::note(&text::unchanged(kind, ""));
-        return Ok(exit::OK);
-    }
     let name = if given.is_empty() { text::name_in(kind, &fields).to_owned() } else { given.to_owned() };
     session.change(kind, &name, target.action(fields))
 }
