@@ -1,6 +1,8 @@
 //! One module a command, and the table of names.
 
 mod ask;
+#[cfg(test)]
+mod captured;
 mod demo;
 mod doctor;
 mod down;

@@ -93,7 +93,8 @@ pub fn run(words: Vec<String>) -> Outcome {
 fn interval(parsed: &Parsed) -> Result<Duration, Fail> {
     let text = parsed.value("-i").unwrap_or("1");
     let seconds = text.parse::<u64>().ok().filter(|seconds| *seconds > 0);
-    let seconds = seconds.ok_or_else(|| Fail::bad_value(format!("error: -i: invalid value \"{text}\"")).fix("seconds, 1 or more"))?;
+    let seconds = seconds
+        .ok_or_else(|| Fail::bad_value(format!("error: -i: invalid value \"{text}\"")).fix("seconds, 1 or more"))?;
     Ok(Duration::from_secs(seconds))
 }
 
@@ -128,12 +129,9 @@ impl Endpoint {
     fn of(operands: &[String]) -> Result<Option<Self>, Fail> {
         match operands {
             [] => Ok(None),
-            [host, port, component, id] if ["qmaster", "execd"].contains(&component.as_str()) => Ok(Some(Self {
-                host: host.clone(),
-                port: port.clone(),
-                component: component.clone(),
-                id: id.clone(),
-            })),
+            [host, port, component, id] if ["qmaster", "execd"].contains(&component.as_str()) => {
+                Ok(Some(Self { host: host.clone(), port: port.clone(), component: component.clone(), id: id.clone() }))
+            }
             _ => {
                 let refusal = Diagnostic::new(Code::BadSyntax, "qping: wrong operands");
                 Err(refusal.fix("qping [options] HOST PORT qmaster|execd ID, or nothing behind the options").into())
@@ -222,8 +220,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     fn master() -> (Endpoint, Health) {
-        let status =
-            CellStatus { host: "vm".to_owned(), port: 6444, uptime_ms: 3_118_500, ..CellStatus::default() };
+        let status = CellStatus { host: "vm".to_owned(), port: 6444, uptime_ms: 3_118_500, ..CellStatus::default() };
         (Endpoint::of_master(&status), Health::of_master(&status))
     }
 

@@ -6,7 +6,8 @@ use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 
 /// What to do meanwhile.
-const INSTEAD: &str = "resource quota sets are planned; max_u_jobs, max_aj_instances and consumables of global limit today";
+const INSTEAD: &str =
+    "resource quota sets are planned; max_u_jobs, max_aj_instances and consumables of global limit today";
 
 const QQUOTA: CommandDef = CommandDef {
     name: "qquota",

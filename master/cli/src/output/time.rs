@@ -16,7 +16,8 @@ impl Clock {
         Self { zone: TimeZone::system() }
     }
 
-    /// Any zone.
+    /// Any zone, for tests.
+    #[cfg(test)]
     pub fn new(zone: TimeZone) -> Self {
         Self { zone }
     }

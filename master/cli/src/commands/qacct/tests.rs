@@ -1,1 +1,220 @@
+//! Blocks and tables of `qacct`, compared with what 8.1.9 printed.
 
+use super::select::Selection;
+use super::{QACCT, block, file, not_found, table};
+use crate::output::time::Clock;
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+use proto::accounting::AccountingRecord;
+use proto::id::QueueInstanceName;
+use proto::usage::{Evidence, LimitHit};
+
+/// Lines of an accounting file: a job that was killed, one with exit status 100, and tasks of an array.
+const LINES: [&str; 4] = [
+    "all.q:vm:u1:u1:run1:1:sge:0:1795223362:1795223396:1795223649:100:137:253:0.005:0.005:4672.000000:0:0:0:0:477:0:0:0.000000:40:0:0:0:8:32:NONE:defaultdepartment:NONE:1:0:0.010:0.000000:0.000038:NONE:0.000000:NONE:3526656.000000:0:0",
+    "all.q:vm:u1:u1:x100.sh:205:sge:0:1795225482:1795225483:1795225483:30:100:0:0.031:0.005:7908.000000:0:0:0:0:2777:0:0:0.000000:32:0:0:0:14:8:NONE:defaultdepartment:NONE:1:0:0.036:0.000000:0.000000:-q all.q:0.000000:NONE:0.000000:0:0",
+    "sus.q:vm:u2:u2:arrp:12:sge:0:1795223364:1795223395:1795223405:0:0:10:1.500:0.250:100.000000:0:0:0:0:1:0:0:0.000000:0:0:0:0:1:0:NONE:defaultdepartment:smp:2:1:1.750:0.500000:0.000000:-pe smp 2:0.000000:NONE:0.000000:0:0",
+    "sus.q:vm:u2:u2:arrp:12:sge:0:1795223364:0:0:26:0:0:0.000:0.000:0.000000:0:0:0:0:0:0:0:0.000000:0:0:0:0:0:0:NONE:defaultdepartment:NONE:1:2:0.000:0.000000:0.000000:NONE:0.000000:NONE:0.000000:0:0",
+];
+
+fn records() -> Vec<AccountingRecord> {
+    LINES.iter().map(|line| file::record(line).unwrap()).collect()
+}
+
+fn utc() -> Clock {
+    Clock::new(TimeZone::UTC)
+}
+
+fn selection(line: &str) -> Selection {
+    let parsed = QACCT.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
+    Selection::of(&parsed, &utc()).unwrap()
+}
+
+fn chosen(line: &str) -> Vec<u32> {
+    selection(line).choose(records()).iter().map(|record| record.job_number.0 * 10 + record.task_number).collect()
+}
+
+fn table_of(line: &str) -> String {
+    let mut selection = selection(line);
+    let records = selection.choose(records());
+    table::text(&records, &selection.columns())
+}
+
+#[test]
+fn a_block_is_that_of_8_1_9_with_the_unit_of_maxrss_put_right() {
+    let expected = r##"==============================================================
+qname        all.q               
+hostname     vm                  
+group        u1                  
+owner        u1                  
+project      NONE                
+department   defaultdepartment   
+jobname      run1                
+jobnumber    1                   
+taskid       undefined
+account      sge                 
+priority     0                   
+qsub_time    Sat Nov 21 01:09:22 2026
+start_time   Sat Nov 21 01:09:56 2026
+end_time     Sat Nov 21 01:14:09 2026
+granted_pe   NONE                
+slots        1                   
+failed       100 : assumedly after job
+exit_status  137                  (Killed)
+ru_wallclock 253s
+ru_utime     0.005s
+ru_stime     0.005s
+ru_maxrss    4.562MB
+ru_ixrss     0.000B
+ru_ismrss    0.000B
+ru_idrss     0.000B
+ru_isrss     0.000B
+ru_minflt    477                 
+ru_majflt    0                   
+ru_nswap     0                   
+ru_inblock   0                   
+ru_oublock   40                  
+ru_msgsnd    0                   
+ru_msgrcv    0                   
+ru_nsignals  0                   
+ru_nvcsw     8                   
+ru_nivcsw    32                  
+cpu          0.010s
+mem          0.000Bs
+io           39.846KB
+iow          0.000s
+maxvmem      3.363MB
+arid         undefined
+ar_sub_time  undefined
+category     NONE
+"##;
+    assert_eq!(block::render(&records()[..1], &utc()), expected);
+}
+
+#[test]
+fn failures_signals_and_unknown_times_have_words() {
+    let text = block::render(&records(), &utc());
+    for line in [
+        "failed       30  : application error returned",
+        "failed       0    ",
+        "failed       26  : opening input/output file",
+        "exit_status  100                 ",
+        "ru_maxrss    7.723MB",
+        "category     -q all.q",
+        "taskid       2                   ",
+        "start_time   -/-",
+        "mem          512.000MBs",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn the_limit_that_ended_a_job_is_told() {
+    let mut record = records().remove(0);
+    record.reason = "killed:\nh_vmem".to_owned();
+    record.limit = Some(LimitHit {
+        limit: "h_vmem".to_owned(),
+        value: 629_145_600,
+        reached: 789_216_911,
+        evidence: Evidence::Certain,
+    });
+    let text = block::render(&[record.clone()], &utc());
+    let expected = "\nlimit        h_vmem=600.000M reached 752.656M (certain)\nreason       killed: h_vmem\n";
+    assert!(text.ends_with(expected), "{text}");
+    record.limit = Some(LimitHit { limit: "h_rt".to_owned(), value: 60, reached: 61, evidence: Evidence::Likely });
+    let text = block::render(&[record], &utc());
+    assert!(text.contains("\nlimit        h_rt=00:01:00 reached 00:01:01 (likely)\n"), "{text}");
+}
+
+#[test]
+fn sums_are_printed_in_all_or_by_columns() {
+    let rule = |length: usize| "=".repeat(length);
+    let total = format!(
+        "Total System Usage\n    WALLCLOCK         UTIME         STIME           CPU             MEMORY                 IO                IOW\n{}\n          263         1.536         0.260         1.796              0.500              0.000              0.000\n",
+        rule(112)
+    );
+    assert_eq!(table_of(""), total);
+    let owners = format!(
+        "OWNER     WALLCLOCK         UTIME         STIME           CPU             MEMORY                 IO                IOW\n{}\nu1              253         0.036         0.010         0.046              0.000              0.000              0.000\nu2               10         1.500         0.250         1.750              0.500              0.000              0.000\n",
+        rule(118)
+    );
+    assert_eq!(table_of("-o"), owners);
+    let nobody = format!(
+        "OWNER      WALLCLOCK         UTIME         STIME           CPU             MEMORY                 IO                IOW\n{}\n",
+        rule(119)
+    );
+    assert_eq!(table_of("-o nosuch"), nobody);
+    let slots = format!(
+        "SLOTS    WALLCLOCK         UTIME         STIME           CPU             MEMORY                 IO                IOW\n{}\n    2           10         1.500         0.250         1.750              0.500              0.000              0.000\n",
+        rule(117)
+    );
+    assert_eq!(table_of("-slots 2"), slots);
+    let heading = |line: &str| table_of(line).lines().next().unwrap_or_default().to_owned();
+    assert!(heading("-o -h -q").starts_with("HOST CLUSTER QUEUE OWNER     WALLCLOCK"));
+    assert!(heading("-q all.q").starts_with("HOST CLUSTER QUEUE     WALLCLOCK"));
+    assert!(heading("-pe smp").starts_with("PE      WALLCLOCK"));
+    assert!(heading("-D").starts_with("DEPARTMENT            WALLCLOCK"));
+}
+
+#[test]
+fn options_select_records() {
+    for (line, expected) in [
+        ("-j 1,205", vec![10, 2050]),
+        ("-j arrp", vec![121, 122]),
+        ("-j 12 -t 2", vec![122]),
+        ("-j run*", vec![10]),
+        ("-j -o u2", vec![121, 122]),
+        ("-q sus.q@vm", vec![121, 122]),
+        ("-q s*", vec![121, 122]),
+        ("-h VM -slots 2", vec![121]),
+        ("-pe", vec![121]),
+        ("-b 202611210140", vec![2050]),
+        ("-e 202611210110 -o u1", vec![10]),
+        ("-e 202611210110 -E -o u1", vec![]),
+        ("-g u1 -A sge -P NONE -D defaultdepartment", vec![10, 2050]),
+    ] {
+        assert_eq!(chosen(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn records_of_queues_that_are_gone_are_counted() {
+    let instance = |queue: &str| QueueInstanceName { queue: queue.into(), host: "vm".into() };
+    let mut selection = selection("-l h_rt=15");
+    selection.only_in(&[[instance("all.q")].into(), [instance("all.q")].into()]);
+    assert_eq!((selection.choose(records()).len(), selection.ignored()), (2, 2));
+}
+
+#[test]
+fn what_is_not_found_is_told_in_the_words_that_programs_look_for() {
+    assert_eq!(not_found("999999", &selection("-j 999999")), "error: job id 999999 not found");
+    assert_eq!(not_found("x", &selection("-j x")), "error: job name x not found");
+    assert_eq!(not_found("203", &selection("-j 203 -t 1")), "error: Job-array tasks 203.1-1:1 not found");
+}
+
+#[test]
+fn values_that_do_not_read_are_refused() {
+    for line in ["-b bad", "-d x", "-t 0", "-j 1 -t a"] {
+        let parsed = QACCT.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
+        assert_eq!(Selection::of(&parsed, &utc()).unwrap_err().exit, 1, "{line}");
+    }
+}
+
+#[test]
+fn a_line_reads_back_as_it_is_written() {
+    let mut record = records().remove(2);
+    record.usage.io_bytes = 1 << 30;
+    let again = file::record(&record.to_line()).unwrap();
+    assert_eq!(again, record);
+}
+
+proptest! {
+    #[test]
+    fn no_line_panics(line in ".*", fields in proptest::collection::vec("[0-9.]{0,8}|[a-z]{0,3}", 45..47)) {
+        let _ = file::record(&line);
+        if let Some(record) = file::record(&fields.join(":")) {
+            let _ = block::render(&[record], &utc());
+        }
+    }
+}

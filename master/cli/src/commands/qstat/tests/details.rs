@@ -1,0 +1,322 @@
+//! `qstat -j` in its three forms.
+
+use super::utc;
+use crate::commands::captured;
+use crate::commands::qstat::{detail, detail_xml, reasons};
+use crate::output::xml::tests::assert_well_formed;
+use proto::id::{HostName, JobNumber, TaskId, UserName};
+use proto::job::{HostPath, JobSpec, Owner, Program};
+use proto::wire::view::JobDetail;
+use std::sync::Arc;
+
+fn spec(name: &str) -> JobSpec {
+    let environment = [
+        ("SGE_O_HOME", "/home/u2"),
+        ("SGE_O_LOGNAME", "u2"),
+        ("SGE_O_PATH", "/usr/bin:/bin"),
+        ("SGE_O_SHELL", "/bin/bash"),
+        ("SGE_O_TZ", "UTC"),
+        ("TERM", ""),
+        ("SGE_O_HOST", "vm"),
+        ("SGE_O_WORKDIR", "/home/u2"),
+    ];
+    JobSpec {
+        name: name.to_owned(),
+        program: Program::Command { command: "sleep".to_owned() },
+        args: vec!["1".to_owned()],
+        owner: Owner { user: UserName::from("u2"), uid: 2002, gid: 2002, group: "u2".to_owned(), groups: Vec::new() },
+        submit_host: HostName::new("vm"),
+        submit_directory: "/home/u2".to_owned(),
+        directory: None,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        stdin: Vec::new(),
+        merge_stderr: false,
+        shell: Vec::new(),
+        use_shell: None,
+        environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        account: None,
+        project: None,
+        priority: 0,
+        job_share: 0,
+        override_tickets: 0,
+        requests: Default::default(),
+        array: None,
+        task_concurrency: None,
+        holds: Default::default(),
+        predecessors: Vec::new(),
+        array_predecessors: Vec::new(),
+        start_after: None,
+        deadline: None,
+        rerunnable: None,
+        reserve: false,
+        immediate: false,
+        notify: false,
+        mail: Default::default(),
+        mail_to: Vec::new(),
+        context: Vec::new(),
+        validation: Default::default(),
+    }
+}
+
+/// A job of the captures with its specification and the lines that all of them share.
+fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDetail {
+    let row = captured::jobs().into_iter().find(|row| row.number == JobNumber(number)).unwrap();
+    let mut spec = JobSpec { requests: row.requests.clone(), array: row.array, ..spec(&row.name) };
+    change(&mut spec);
+    let info = [
+        "queue instance \"sus.q@vm\" dropped because it is temporarily not available",
+        "queue instance \"dis.q@vm\" dropped because it is disabled",
+        "queue instance \"all.q@vm\" dropped because it is full",
+        "All queues dropped because of overload or full",
+    ];
+    JobDetail {
+        row,
+        spec: Arc::new(spec),
+        script_bytes: 0,
+        successors: Vec::new(),
+        errors: Vec::new(),
+        scheduling_info: info.map(str::to_owned).into(),
+    }
+}
+
+fn failed_job() -> JobDetail {
+    let reason = "11/21/2026 01:09:56 [2002:28769]: error: can't open output file \"/nonexistent/dir/\": No such file or directory";
+    let mut detail = detail_of(9, |spec| {
+        spec.stdout = vec![HostPath { host: None, path: "/nonexistent/dir/".to_owned() }];
+    });
+    detail.errors = vec![(TaskId(1), reason.to_owned())];
+    detail.scheduling_info.push("Job is in error state".to_owned());
+    detail
+}
+
+#[test]
+fn details_have_a_line_for_each_field() {
+    let expected = r##"==============================================================
+job_number:                 9
+exec_file:                  job_scripts/9
+submission_time:            Sat Nov 21 01:09:24 2026
+owner:                      u2
+uid:                        2002
+group:                      u2
+gid:                        2002
+sge_o_home:                 /home/u2
+sge_o_log_name:             u2
+sge_o_path:                 /usr/bin:/bin
+sge_o_shell:                /bin/bash
+sge_o_tz:                   UTC
+sge_o_workdir:              /home/u2
+sge_o_host:                 vm
+account:                    sge
+mail_list:                  u2@vm
+notify:                     FALSE
+job_name:                   err
+stdout_path_list:           NONE:NONE:/nonexistent/dir/
+jobshare:                   0
+env_list:                   TERM=NONE
+job_args:                   1
+script_file:                sleep
+binding:                    NONE
+job_type:                   binary
+error reason          1:      11/21/2026 01:09:56 [2002:28769]: error: can't open output file "/nonexistent/dir/": No such file or directory
+scheduling info:            queue instance "sus.q@vm" dropped because it is temporarily not available
+                            queue instance "dis.q@vm" dropped because it is disabled
+                            queue instance "all.q@vm" dropped because it is full
+                            All queues dropped because of overload or full
+                            Job is in error state
+"##;
+    assert_eq!(detail::render(&[failed_job()], true, &utc()), expected);
+    let parallel = detail::render(&[detail_of(4, |_| ())], true, &utc());
+    for expected in [
+        "parallel environment:  mpi range: 2\n",
+        "usage         1:            cpu=00:00:00, mem=0.00000 GB s, io=0.00004 GB, vmem=3.363M, maxvmem=3.363M\n",
+        "binding       1:            NONE\n",
+    ] {
+        assert!(parallel.contains(expected), "{expected}in\n{parallel}");
+    }
+    let array = detail::render(&[detail_of(12, |_| ())], true, &utc());
+    assert!(array.contains("job-array tasks:            1-10:1\n"), "{array}");
+}
+
+#[test]
+fn detailed_documents_are_those_of_8_1_9() {
+    let expected = r##"<?xml version='1.0'?>
+<detailed_job_info  xmlns:xsd="http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qstat/detailed_job_info.xsd">
+  <djob_info>
+    <element>
+      <JB_job_number>9</JB_job_number>
+      <JB_ar>0</JB_ar>
+      <JB_exec_file>job_scripts/9</JB_exec_file>
+      <JB_submission_time>1795223364</JB_submission_time>
+      <JB_owner>u2</JB_owner>
+      <JB_uid>2002</JB_uid>
+      <JB_group>u2</JB_group>
+      <JB_gid>2002</JB_gid>
+      <JB_account>sge</JB_account>
+      <JB_merge_stderr>false</JB_merge_stderr>
+      <JB_mail_list>
+        <element>
+          <MR_user>u2</MR_user>
+          <MR_host>vm</MR_host>
+        </element>
+      </JB_mail_list>
+      <JB_notify>false</JB_notify>
+      <JB_job_name>err</JB_job_name>
+      <JB_stdout_path_list>
+        <path_list>
+          <PN_path>/nonexistent/dir/</PN_path>
+          <PN_host></PN_host>
+          <PN_file_host></PN_file_host>
+          <PN_file_staging>false</PN_file_staging>
+        </path_list>
+      </JB_stdout_path_list>
+      <JB_jobshare>0</JB_jobshare>
+      <JB_env_list>
+        <job_sublist>
+          <VA_variable>__SGE_PREFIX__O_HOME</VA_variable>
+          <VA_value>/home/u2</VA_value>
+        </job_sublist>
+        <job_sublist>
+          <VA_variable>__SGE_PREFIX__O_LOGNAME</VA_variable>
+          <VA_value>u2</VA_value>
+        </job_sublist>
+        <job_sublist>
+          <VA_variable>__SGE_PREFIX__O_PATH</VA_variable>
+          <VA_value>/usr/bin:/bin</VA_value>
+        </job_sublist>
+        <job_sublist>
+          <VA_variable>__SGE_PREFIX__O_SHELL</VA_variable>
+          <VA_value>/bin/bash</VA_value>
+        </job_sublist>
+        <job_sublist>
+          <VA_variable>__SGE_PREFIX__O_TZ</VA_variable>
+          <VA_value>UTC</VA_value>
+        </job_sublist>
+        <job_sublist>
+          <VA_variable>TERM</VA_variable>
+        </job_sublist>
+        <job_sublist>
+          <VA_variable>__SGE_PREFIX__O_HOST</VA_variable>
+          <VA_value>vm</VA_value>
+        </job_sublist>
+        <job_sublist>
+          <VA_variable>__SGE_PREFIX__O_WORKDIR</VA_variable>
+          <VA_value>/home/u2</VA_value>
+        </job_sublist>
+      </JB_env_list>
+      <JB_job_args>
+        <element>
+          <ST_name>1</ST_name>
+        </element>
+      </JB_job_args>
+      <JB_script_file>sleep</JB_script_file>
+      <JB_ja_tasks>
+        <ulong_sublist>
+          <JAT_status>0</JAT_status>
+          <JAT_task_number>1</JAT_task_number>
+          <JAT_message_list>
+            <ulong_sublist>
+              <QIM_type>1</QIM_type>
+              <QIM_message>11/21/2026 01:09:56 [2002:28769]: error: can&apos;t open output file &quot;/nonexistent/dir/&quot;: No such file or directory</QIM_message>
+            </ulong_sublist>
+          </JAT_message_list>
+          <JAT_start_time>0</JAT_start_time>
+          <JAT_ntix>0.500000</JAT_ntix>
+        </ulong_sublist>
+      </JB_ja_tasks>
+      <JB_deadline>0</JB_deadline>
+      <JB_execution_time>0</JB_execution_time>
+      <JB_checkpoint_attr>0</JB_checkpoint_attr>
+      <JB_checkpoint_interval>0</JB_checkpoint_interval>
+      <JB_reserve>false</JB_reserve>
+      <JB_mail_options>0</JB_mail_options>
+      <JB_priority>1024</JB_priority>
+      <JB_restart>0</JB_restart>
+      <JB_verify>0</JB_verify>
+      <JB_script_size>0</JB_script_size>
+      <JB_verify_suitable_queues>0</JB_verify_suitable_queues>
+      <JB_soft_wallclock_gmt>0</JB_soft_wallclock_gmt>
+      <JB_hard_wallclock_gmt>0</JB_hard_wallclock_gmt>
+      <JB_override_tickets>0</JB_override_tickets>
+      <JB_version>0</JB_version>
+      <JB_ja_structure>
+        <task_id_range>
+          <RN_min>1</RN_min>
+          <RN_max>1</RN_max>
+          <RN_step>1</RN_step>
+        </task_id_range>
+      </JB_ja_structure>
+      <JB_type>64</JB_type>
+      <JB_binding>
+        <element>
+          <BN_strategy>no_job_binding</BN_strategy>
+          <BN_type>0</BN_type>
+          <BN_parameter_n>0</BN_parameter_n>
+          <BN_parameter_socket_offset>0</BN_parameter_socket_offset>
+          <BN_parameter_core_offset>0</BN_parameter_core_offset>
+          <BN_parameter_striding_step_size>0</BN_parameter_striding_step_size>
+          <BN_parameter_explicit>no_explicit_binding</BN_parameter_explicit>
+        </element>
+      </JB_binding>
+      <JB_ja_task_concurrency>0</JB_ja_task_concurrency>
+      <JB_nurg>0.000000</JB_nurg>
+    </element>
+  </djob_info>
+  <messages>
+    <element>
+      <SME_message_list>
+        <element>
+          <MES_job_number_list>
+            <ulong_sublist>
+              <ULNG_value>9</ULNG_value>
+            </ulong_sublist>
+          </MES_job_number_list>
+          <MES_message_number>32</MES_message_number>
+          <MES_message>Job is in error state</MES_message>
+        </element>
+      </SME_message_list>
+      <SME_global_message_list>
+        <element>
+          <MES_message_number>40</MES_message_number>
+          <MES_message>queue instance &quot;sus.q@vm&quot; dropped because it is temporarily not available</MES_message>
+        </element>
+        <element>
+          <MES_message_number>39</MES_message_number>
+          <MES_message>queue instance &quot;dis.q@vm&quot; dropped because it is disabled</MES_message>
+        </element>
+        <element>
+          <MES_message_number>37</MES_message_number>
+          <MES_message>queue instance &quot;all.q@vm&quot; dropped because it is full</MES_message>
+        </element>
+        <element>
+          <MES_message_number>28</MES_message_number>
+          <MES_message>All queues dropped because of overload or full</MES_message>
+        </element>
+      </SME_global_message_list>
+    </element>
+  </messages>
+</detailed_job_info>
+"##;
+    assert_eq!(detail_xml::render(&[failed_job()]), expected);
+    let expected = "<?xml version='1.0'?>\n<unknown_jobs >\n    <ST_name>99999</ST_name>\n</unknown_jobs>\n";
+    assert_eq!(detail_xml::unknown(&["99999".to_owned()]), expected);
+    assert_well_formed(&detail_xml::render(&[detail_of(12, |_| ()), detail_of(4, |_| ())]));
+}
+
+#[test]
+fn reasons_name_the_jobs_that_they_keep() {
+    let found = reasons::Reasons::of(&[failed_job(), detail_of(4, |_| ())]);
+    let text = found.text();
+    assert!(text.starts_with("scheduling info:            queue instance \"sus.q@vm\" dropped"), "{text}");
+    assert!(text.ends_with("\nJob is in error state\n\t9\n"), "{text}");
+    let document = found.xml();
+    assert_well_formed(&document);
+    assert!(document.contains("<MES_message_number>32</MES_message_number>"));
+}
+
+#[test]
+fn details_as_json_name_what_does_not_exist() {
+    let text = detail::json(&[failed_job()], &["99".to_owned()]);
+    let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&read["version"], &read["unknown_jobs"][0]), (&1.into(), &"99".into()));
+}
