@@ -75,7 +75,7 @@ impl AccountingRecord {
         let _ = write!(line, "{}:{}:{}:", self.failed, self.exit_status, seconds(self.wallclock_ms));
         let r = &self.rusage;
         let _ = write!(line, "{}:{}:{}:0:0:0:0:", seconds(r.utime_ms), seconds(r.stime_ms), r.maxrss_kib);
-        let _ = write!(line, "{}:{}:0:0:{}:{}:0:0:0:{}:{}:", r.minflt, r.majflt, r.inblock, r.oublock, r.nvcsw, r.nivcsw);
+        let _ = write!(line, "{}:{}:0:{}:{}:0:0:0:{}:{}:", r.minflt, r.majflt, r.inblock, r.oublock, r.nvcsw, r.nivcsw);
         let _ = write!(line, "{}:{}:{}:", none(&self.project), text(&self.department), none(&self.granted_pe));
         let _ = write!(line, "{}:{}:", self.slots, self.task_number);
         let u = &self.usage;
@@ -103,4 +103,58 @@ fn gib(bytes: u64) -> String {
 
 fn millionths(value: u128) -> String {
     format!("{}.{:06}", value / 1_000_000, value % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{CellId, SubmitSeq, TaskId};
+
+    #[test]
+    fn a_line_has_the_45_fields_in_the_order_of_8_1_9() {
+        let record = AccountingRecord {
+            key: TaskKey { cell: CellId(1), seq: SubmitSeq(205), task: TaskId(1), pe_task: 0, attempt: 1 },
+            queue: QueueName::from("all.q"),
+            host: HostName::new("vm"),
+            group: "u1".to_owned(),
+            owner: UserName::from("u1"),
+            job_name: "x:100.sh".to_owned(),
+            job_number: JobNumber(205),
+            account: "sge".to_owned(),
+            priority: 0,
+            submitted: Wall::from_seconds(10),
+            started: Wall::from_seconds(11),
+            ended: Wall::from_seconds(12),
+            failed: Failed(30),
+            reason: String::new(),
+            exit_status: 100,
+            wallclock_ms: 1_000,
+            rusage: Rusage {
+                utime_ms: 31,
+                stime_ms: 5,
+                maxrss_kib: 7908,
+                minflt: 2777,
+                majflt: 1,
+                inblock: 2,
+                oublock: 32,
+                nvcsw: 14,
+                nivcsw: 8,
+            },
+            project: None,
+            department: "defaultdepartment".to_owned(),
+            granted_pe: None,
+            slots: 1,
+            task_number: 0,
+            usage: Usage { cpu_ms: 36, maxvmem_bytes: 3_526_656, ..Usage::default() },
+            category: "-q all.q".to_owned(),
+            limit: None,
+        };
+        let line = record.to_line();
+        assert_eq!(
+            line,
+            "all.q:vm:u1:u1:x 100.sh:205:sge:0:10:11:12:30:100:1.000:0.031:0.005:7908:0:0:0:0:2777:1:0:2:32:0:0:0:14:8:NONE:\
+             defaultdepartment:NONE:1:0:0.036:0.000000:0.000000:-q all.q:0.000:NONE:3526656:0:0"
+        );
+        assert_eq!(line.split(':').count(), 45);
+    }
 }
