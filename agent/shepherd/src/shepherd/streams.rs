@@ -5,9 +5,9 @@ use crate::account::Identity;
 use proto::launch::{Failed, Failure, OutputPath, Streams};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::time::{Duration, Instant};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
 
 /// The three descriptors, each at 3 or above and closed on exec.
 pub struct Opened {
@@ -61,7 +61,9 @@ fn read_awaited(path: &str) -> Result<File, Failure> {
     let end = Instant::now() + INPUT_PATIENCE;
     loop {
         match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => std::thread::sleep(INPUT_PAUSE),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => {
+                std::thread::sleep(INPUT_PAUSE)
+            }
             other => return other.map_err(|error| cannot_open("input", path, &error)),
         }
     }
