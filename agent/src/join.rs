@@ -13,11 +13,14 @@ use quic::{Client, CloseCode, HostKey, IdentityError, JoinToken, MasterAddress, 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How long the master may take to answer at all, and then to decide.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 const REPLY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// How long the end of the connection may take to leave this machine.
+const GOODBYE: Duration = Duration::from_millis(100);
 
 /// Whom this host joins, and as what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +70,8 @@ async fn join(options: &Options) -> Result<(HostName, Layout), Diagnostic> {
     let enrolment = timeout(REPLY_DEADLINE, enrol(&connection, &request)).await;
     let reply = enrolment.map_err(|_| broken(&"it did not answer in time"))??;
     connection.close(CloseCode::Done, "joined");
+    // The transport needs a moment to say so; without it the master waits for nothing.
+    sleep(GOODBYE).await;
     let host = PeerIdentity::from_pem(&reply.certificate).map_err(|error| bad_key(&error))?.host;
     write(&layout, &host, &master, &key, &reply).map_err(|error| unwritable(layout.dir(), &error))?;
     Ok((host, layout))

@@ -5,7 +5,7 @@ use crate::site::Site;
 use crate::substitute::substitute;
 use proto::amount::Amount;
 use proto::id::HostName;
-use proto::job::{HostPath, JobSpec, Program};
+use proto::job::{Granted, HostPath, JobSpec, Program};
 use proto::launch::{
     Account, Bound, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security, Start, StartMode,
     Streams, TaskLimits, Termination, TmpDir,
@@ -62,6 +62,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         pe_stop: None,
         security: Security::default(),
         cgroup_parent: site.cgroup_parent.clone(),
+        host_file: order.pe.as_ref().map(|_| host_lines(order)),
         keep_active: config.keep_active,
         sample_interval_ms: SAMPLE_INTERVAL_MS,
         streams,
@@ -126,6 +127,15 @@ impl Texts {
         ];
         substitute(text, &table)
     }
+}
+
+/// `PE_HOSTFILE` (sge_pe(5)): each granted queue instance with its slots. No processors are bound.
+fn host_lines(order: &StartOrder) -> String {
+    let line = |granted: &Granted| {
+        let Granted { instance, slots } = granted;
+        format!("{} {slots} {instance} UNDEFINED\n", instance.host)
+    };
+    order.granted.iter().map(line).collect()
 }
 
 fn account(spec: &JobSpec) -> Account {

@@ -109,6 +109,7 @@ fn run_task(host: Host, document: LaunchDocument, script: Option<OwnedFd>, contr
         return Err(io::Error::other("another shepherd holds the task's lock"));
     };
     dir.write_launch(&document)?;
+    dir.write_host_file(&document)?;
     let script = script.map(|memory| spool(&host, &dir, &document, memory)).transpose()?;
     let login_limits = unlisted(&host.login_limits, &document);
     let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);

@@ -10,7 +10,7 @@ use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// The directory of all tasks below the launcher's directory.
@@ -52,6 +52,17 @@ impl TaskDir {
     /// Those of the file system.
     pub fn write_launch(&self, document: &LaunchDocument) -> io::Result<()> {
         create_file(self.file("launch"))?.write_all(&document.encode())
+    }
+
+    /// Writes `pe_hostfile` of a parallel task, which its user reads.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_host_file(&self, document: &LaunchDocument) -> io::Result<()> {
+        let Some(lines) = &document.host_file else { return Ok(()) };
+        let mut file = create_file(self.file("pe_hostfile"))?;
+        file.write_all(lines.as_bytes())?;
+        file.set_permissions(fs::Permissions::from_mode(0o644))
     }
 
     /// The launch document, if it can be read.
@@ -113,7 +124,7 @@ impl TaskDir {
 
     /// Removes what only a running task needs.
     pub fn clean_active(&self) {
-        for name in ["sock", "lock"] {
+        for name in ["sock", "lock", "pe_hostfile"] {
             // Missing files are what is wanted; anything else is removed with the directory.
             let _ = fs::remove_file(self.file(name));
         }

@@ -4,6 +4,9 @@
 
 mod cell;
 mod control;
+mod join;
 mod launcher;
+mod sensor_check;
 mod sensors;
+mod sim;
 mod users;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const GOOD: &str = "#!/bin/sh
+pub(crate) const GOOD: &str = "#!/bin/sh
 while read -r line; do
   [ \"$line\" = quit ] && exit 0
   echo begin; echo \"$HOST:lic:4\"; echo 'global:day:Sat'; echo end
@@ -16,7 +16,7 @@ done
 ";
 
 /// Writes an executable file, moved into place so that no other thread's fork holds it open for writing.
-fn program(dir: &Path, name: &str, text: &str) -> String {
+pub(crate) fn program(dir: &Path, name: &str, text: &str) -> String {
     let (draft, path) = (dir.join(format!("{name}.new")), dir.join(name));
     let script = format!("cat > '{0}' && chmod 755 '{0}' && mv '{0}' '{1}'", draft.display(), path.display());
     let mut shell = Command::new("/bin/sh").arg("-c").arg(script).stdin(Stdio::piped()).spawn().unwrap();

@@ -51,6 +51,9 @@ pub struct LaunchDocument {
     pub security: Security,
     /// A cgroup directory of ours below which the task gets a group of its own; none: no group is made.
     pub cgroup_parent: Option<String>,
+    /// The content of `PE_HOSTFILE` of a parallel job: `host slots queue@host UNDEFINED`, one line each. The shepherd writes
+    /// it to `tasks/KEY/pe_hostfile`.
+    pub host_file: Option<String>,
     /// Keep what the task's directory holds beyond `launch`, `exec` and `result` after its end.
     pub keep_active: bool,
     /// Milliseconds between two samples of the whole task, 1000 in Grid Engine (`PDC_INTERVAL`); 0 samples never.
@@ -77,6 +80,7 @@ record!(LaunchDocument {
     pe_stop,
     security,
     cgroup_parent,
+    host_file,
     keep_active,
     sample_interval_ms,
 });

@@ -78,7 +78,7 @@ prop_compose! {
             },
             prolog: prolog.clone(), epilog, pe_start: None, pe_stop: prolog,
             security: Security { no_new_privs: merge, bounding_set: mask },
-            cgroup_parent: None, keep_active: merge, sample_interval_ms: umask,
+            cgroup_parent: None, host_file: merge.then(|| "node1 2 all.q@node1 UNDEFINED\n".to_owned()), keep_active: merge, sample_interval_ms: umask,
         }
     }
 }

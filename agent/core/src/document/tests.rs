@@ -111,3 +111,13 @@ fn methods_are_signals_or_commands() {
     );
     assert_eq!(procedure(Some("root@/x/prolog $host"), &texts).unwrap().user.as_deref(), Some("root"));
 }
+
+#[test]
+fn a_parallel_job_gets_its_host_file_and_a_serial_one_none() {
+    let mut order = order(key(1, 1));
+    assert_eq!(launch_document(&site(), &AgentConfig::default(), &order, &spec()).host_file, None);
+    order.pe = Some("smp".into());
+    order.granted[0].slots = 2;
+    let document = launch_document(&site(), &AgentConfig::default(), &order, &spec());
+    assert_eq!(document.host_file.as_deref(), Some("node1 2 all.q@node1 UNDEFINED\n"));
+}

@@ -152,6 +152,7 @@ impl Cell {
             pe_stop: None,
             security: Security::default(),
             cgroup_parent: None,
+            host_file: None,
             keep_active: false,
             sample_interval_ms: 200,
         }
