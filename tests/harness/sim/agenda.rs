@@ -1,5 +1,6 @@
 //! What is going to happen, by virtual time; what falls on the same millisecond happens in the order in which it was planned.
 
+use master_core::sched::order::Order;
 use proto::id::{RequestId, TaskKey};
 use proto::load::LoadReport;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub(super) enum Happening {
     MasterSynced { life: u64 },
     MasterTimer { life: u64, armed: u64 },
     SchedulerSteps { life: u64, planned: u64 },
+    OrdersArrive { life: u64, orders: Vec<Order> },
     /// The next message in that direction arrives.
     Delivery { link: LinkId, to: Side },
     /// An end finds out that the connection is gone.

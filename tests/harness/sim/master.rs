@@ -7,8 +7,9 @@ use super::planner::Planner;
 use super::world::World;
 use master_core::core::{Core, Step};
 use master_core::effect::{ConnectionId, Effect, Input};
-use master_core::event::Record;
+use master_core::event::{Actor, Event, InstanceState, Record};
 use master_core::state::State;
+use proto::id::{EventSeq, QueueInstanceName};
 use proto::time::{Now, Tick, Wall};
 use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
 use std::collections::{BTreeSet, VecDeque};
@@ -105,6 +106,7 @@ impl World {
             return;
         }
         self.master_life += 1;
+        self.clear_queue_errors();
         let logged = self.disk.log.len();
         self.trace(|| format!("master starts after event {logged}"));
         let state = self.disk.replay();
@@ -131,6 +133,17 @@ impl World {
         }
         self.master = Some(master);
         self.plan_pass(10);
+    }
+
+    /// Until `qmod -c` on queues exists, an operator does in the log what it would do.
+    fn clear_queue_errors(&mut self) {
+        let instances: Vec<QueueInstanceName> = self.disk.state.instances.keys().cloned().collect();
+        for instance in instances {
+            let now = Now { tick: self.disk.state.now.tick, wall: self.wall() };
+            let seq = EventSeq(self.disk.state.last.0 + 1);
+            let event = Event::InstanceChanged { instance, state: InstanceState::default() };
+            self.keep(&[Record { seq, now, actor: Actor::Master, request: None, event }]);
+        }
     }
 
     pub(super) fn master_dies(&mut self) {
@@ -253,7 +266,9 @@ impl World {
     }
 
     fn perform(&mut self, effect: Effect) {
-        self.trace(|| format!("master: {effect:?}"));
+        if !matches!(effect, Effect::Observed(_)) {
+            self.trace(|| format!("master: {effect:?}"));
+        }
         match effect {
             Effect::Reply { to, reply } => self.reply_leaves(to, reply),
             Effect::Send { connection, message } => self.master_says(connection.0, Down::Message(message)),

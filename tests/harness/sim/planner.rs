@@ -118,6 +118,12 @@ impl World {
         self.agenda.plan(at, Happening::SchedulerSteps { life, planned });
     }
 
+    pub(super) fn orders_arrive(&mut self, life: u64, orders: Vec<Order>) {
+        if life == self.master_life {
+            self.input(Input::Orders { scheduler: "default".to_owned(), orders });
+        }
+    }
+
     pub(super) fn scheduler_steps(&mut self, life: u64, planned: u64) {
         let now = Now { tick: self.disk.state.now.tick, wall: self.wall() };
         let budget = self.random.between(1, 30) as usize;
@@ -129,9 +135,11 @@ impl World {
         let now = Now { tick: now.tick.max(self.disk.state.now.tick), ..now };
         match master.planner.step(now, budget) {
             Some(slice) => {
-                self.trace(|| format!("scheduler orders {:?}", slice.orders));
                 if !slice.orders.is_empty() {
-                    self.input(Input::Orders { scheduler: "default".to_owned(), orders: slice.orders });
+                    self.trace(|| format!("scheduler orders {:?}", slice.orders));
+                    // What came in between makes some of them stale.
+                    let wait = self.random.between(0, 20);
+                    self.soon(wait, Happening::OrdersArrive { life, orders: slice.orders });
                 }
                 self.plan_pass(10);
             }

@@ -5,6 +5,8 @@ use std::fmt;
 
 /// How many lines are kept.
 const KEPT: usize = 40;
+/// How much of a line is kept, in characters.
+const WIDTH: usize = 300;
 
 /// The last lines; nothing is made into text unless somebody wants it, because a thousand seeds pass for each that fails.
 #[derive(Debug, Default)]
@@ -23,7 +25,10 @@ impl Trace {
         if self.lines.len() == KEPT {
             self.lines.pop_front();
         }
-        let line = line();
+        let mut line = line();
+        if !self.aloud {
+            line.truncate(line.char_indices().nth(WIDTH).map_or(line.len(), |(at, _)| at));
+        }
         if self.aloud {
             println!("{line}");
         }

@@ -23,6 +23,8 @@ const SLOTS: u32 = 4;
 const LICENCES: u32 = 3;
 /// A program that ends only when it is told to.
 const FOR_EVER_MS: u64 = 100 * 24 * 3_600_000;
+/// How long after the last fault what waits for a failed job is let go.
+const FREED_AFTER_MS: u64 = 300_000;
 
 fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
     StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
@@ -241,7 +243,7 @@ impl World {
     }
 
     /// After the end of all faults somebody tidies up: holds are released, errors cleared, what never ends is deleted, once.
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn tidy_jobs(&mut self) {
         let jobs_left: Vec<(JobNumber, bool)> =
             self.disk.state.jobs.values().map(|job| (job.number, job.spec.name == "forever")).collect();
         for (number, is_endless) in jobs_left {
@@ -249,13 +251,31 @@ impl World {
             for action in [ModifyAction::UnsuspendJob, ModifyAction::ClearJobError] {
                 self.command("boss", Command::Modify { action, targets: vec![number.to_string()], force: false });
             }
+            if self.time > self.plan.length_ms + FREED_AFTER_MS {
+                self.command("boss", free(number));
+            }
             if is_endless {
                 self.command("boss", Command::Delete { jobs: jobs(number), force: false });
             }
         }
+    }
+
+    /// An operator clears the errors of queues.
+    pub(super) fn tidy_queues(&mut self) {
+        if self.disk.state.instances.is_empty() {
+            return;
+        }
         let action = ModifyAction::ClearQueueError;
         self.command("boss", Command::Modify { action, targets: vec!["*".to_owned()], force: false });
+        self.master_dies();
     }
+}
+
+/// Lets a job go that waits for one that has failed (JOB-04).
+fn free(number: JobNumber) -> Command {
+    let changes =
+        JobChanges { predecessors: Some(Vec::new()), array_predecessors: Some(Vec::new()), ..JobChanges::default() };
+    Command::Alter { jobs: jobs(number), changes: Box::new(changes) }
 }
 
 fn release(number: JobNumber) -> Command {

@@ -15,10 +15,10 @@ use proto::id::HostName;
 use std::collections::BTreeMap;
 
 /// How long after the last fault everything must have ended.
-const PATIENCE_MS: u64 = 4 * 3_600_000;
+const PATIENCE_MS: u64 = 3_600_000;
 
-/// Between two rounds of tidying after the last fault.
-const TIDY_MS: u64 = 60_000;
+/// Between two rounds of tidying.
+const TIDY_MS: u64 = 45_000;
 
 /// What a run is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,7 @@ impl World {
             world.soon(10, Happening::AgentStarts { host });
         }
         world.soon(100, Happening::UserActs);
+        world.soon(TIDY_MS, Happening::Tidies);
         world.plan_fault();
         world.soon(plan.length_ms, Happening::Heals);
         world
@@ -138,9 +139,20 @@ impl World {
             self.time = at;
             self.counts.steps += 1;
             self.happen(happening);
-            assert!(self.time < self.plan.length_ms + PATIENCE_MS, "not everything ends: {:#?}", self.disk.state.jobs);
+            assert!(self.time < self.plan.length_ms + PATIENCE_MS, "not everything ends: {}", self.left());
         }
         self.check_end();
+    }
+
+    /// What has not ended.
+    fn left(&self) -> String {
+        let jobs = self.disk.state.jobs.values();
+        let job = |job: &master_core::state::job::Job| {
+            format!("job {} ({}) waits for {:?}, untouched {:?}, {:?}", job.number, job.spec.name, job.waits_for, job.untouched, job.tasks)
+        };
+        let jobs: Vec<String> = jobs.map(job).collect();
+        let directories = self.nodes.iter().map(|node| format!("{}: {:?}", node.name, node.directories));
+        jobs.into_iter().chain(directories).chain([format!("{:?}", self.disk.state.instances)]).collect::<Vec<_>>().join("\n")
     }
 
     pub(super) fn soon(&mut self, wait: u64, happening: Happening) {
@@ -159,6 +171,7 @@ impl World {
             Happening::MasterSynced { life } => self.master_synced(life),
             Happening::MasterTimer { life, armed } => self.master_timer(life, armed),
             Happening::SchedulerSteps { life, planned } => self.scheduler_steps(life, planned),
+            Happening::OrdersArrive { life, orders } => self.orders_arrive(life, orders),
             Happening::Delivery { link, to } => self.deliver(link, to),
             Happening::Lost { link, by } => self.link_lost(link, by),
             Happening::ReportDue { host, life, link } => self.report_due(host, life, link),
@@ -200,12 +213,12 @@ impl World {
         for host in hosts {
             self.nodes[host].cut_off_until = self.nodes[host].cut_off_until.min(self.time);
         }
-        self.soon(1_000, Happening::Tidies);
     }
 
     fn tidies(&mut self) {
-        if !self.disk.state.jobs.is_empty() {
-            self.tidy();
+        self.tidy_queues();
+        if self.healed {
+            self.tidy_jobs();
         }
         self.soon(TIDY_MS, Happening::Tidies);
     }
