@@ -21,7 +21,7 @@ use proto::id::{CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName,
 use proto::time::{Now, Wall};
 use proto::wire::client::Reply;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Everything that is true of a cell.
@@ -122,6 +122,30 @@ impl State {
             .granted
             .iter()
             .any(|granted| self.instances.get(&granted.instance).is_some_and(|state| state.suspended))
+    }
+}
+
+impl State {
+    /// The attempts that have slots in a queue instance, oldest job first.
+    pub fn tasks_in(&self, instance: &QueueInstanceName) -> Vec<TaskKey> {
+        let is_here = |key: &TaskKey| {
+            let placement = self.placed(*key).map(|(_, _, placement)| placement);
+            placement.is_some_and(|placement| placement.granted.iter().any(|granted| granted.instance == *instance))
+        };
+        self.index.on_host(&instance.host).filter(is_here).collect()
+    }
+
+    /// The queue instances that tasks have slots in. It walks over everything that is on a host.
+    pub fn used_instances(&self) -> BTreeSet<QueueInstanceName> {
+        let placements = self.jobs.values().flat_map(Job::placements);
+        placements.flat_map(|(_, placement)| &placement.granted).map(|granted| granted.instance.clone()).collect()
+    }
+
+    /// The queue instances that are no longer configured while tasks still have slots in them (state `o`).
+    pub fn orphans(&self) -> BTreeSet<QueueInstanceName> {
+        let mut used = self.used_instances();
+        used.retain(|instance| !self.config.resolved.contains_key(instance));
+        used
     }
 }
 

@@ -1,69 +1,56 @@
-//! Commands on everything that is not a job: configuration objects, queue states, tokens, certificates.
+//! Commands on everything that is not a job: configuration objects, queue states, tokens, certificates, daemons.
+
+mod change;
+mod complex;
+mod draft;
+mod hosts;
+mod queues;
+mod references;
+mod supported;
+mod words;
+
+pub(crate) use hosts::{Join, join, renewed};
+pub(crate) use queues::modify_queue;
 
 use super::requests::Request;
 use super::{Caller, Turn};
-use crate::effect::{Effect, ReplyTo};
-use crate::event::Event;
+use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::HostName;
-use proto::time::Wall;
-use proto::wire::client::{Command, ModifyAction, Reply};
-
-/// A host that asks to join.
-#[derive(Clone, Debug)]
-pub(crate) struct Join {
-    pub reply_to: ReplyTo,
-    pub token_hash: String,
-    pub host: HostName,
-    pub serial: String,
-    pub not_after: Wall,
-}
+use proto::wire::client::{Command, Reply};
 
 /// Decides a command that is not about jobs. None if the shell answers it.
-pub(crate) fn decide(turn: &mut Turn<'_>, _request: Request, caller: &Caller, command: Command) -> Option<Reply> {
-    if let Err(refusal) = caller.must_be_manager() {
+pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
+    if let Err(refusal) = must_administer(turn, caller) {
         return Some(Reply::refusal(refusal));
     }
-    match command {
+    Some(match command {
+        Command::Objects(changes) => draft::change(turn, caller, &changes),
+        Command::CreateToken { uses, valid_s, host_pattern } => {
+            hosts::create_token(turn, request, uses, valid_s, host_pattern)
+        }
+        Command::RevokeHost { host } => hosts::revoke(turn, &host),
+        Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, request, count, slots),
+        Command::Shutdown { hosts, kill_jobs } => hosts::shutdown(turn, caller, &hosts, kill_jobs),
         Command::TriggerScheduling => {
             turn.effect(Effect::TriggerScheduling);
-            Some(Reply::default())
+            Reply::default()
         }
-        Command::Objects(_) => Some(Reply::refusal(not_supported("changing configuration objects"))),
-        Command::CreateToken { .. } => Some(Reply::refusal(not_supported("creating join tokens"))),
-        Command::RevokeHost { .. } => Some(Reply::refusal(not_supported("revoking hosts"))),
-        Command::SimulatedHosts { .. } => Some(Reply::refusal(not_supported("simulated hosts"))),
-        Command::Shutdown { .. } => Some(Reply::refusal(not_supported("ending daemons"))),
         Command::Submit(_)
         | Command::Resubmit { .. }
         | Command::Alter { .. }
         | Command::Delete { .. }
-        | Command::Modify { .. } => unreachable!("commands on jobs are decided elsewhere"),
+        | Command::Modify { .. } => unreachable!("commands on jobs are decided by modules of their own"),
+    })
+}
+
+/// Administration takes a manager and an administrative host. A manager elsewhere is told about the host.
+fn must_administer(turn: &Turn<'_>, caller: &Caller) -> Result<(), Diagnostic> {
+    let config = &turn.state().config;
+    let is_manager = caller.owner.uid == 0 || config.managers.contains(caller.user());
+    if is_manager && !config.admin_hosts.contains(&caller.host) {
+        let what = format!("denied: host \"{}\" is no admin host", caller.host);
+        let fix = format!("on an administrative host: qconf -ah {}", caller.host);
+        return Err(Diagnostic::new(Code::HostNotPermitted, what).fix(fix));
     }
-}
-
-/// Changes the state of a queue instance (`qmod` on queues). None if no queue is meant by the target.
-pub(crate) fn modify_queue(
-    turn: &mut Turn<'_>,
-    caller: &Caller,
-    action: ModifyAction,
-    target: &str,
-    force: bool,
-) -> Option<Vec<proto::wire::client::Answer>> {
-    let _ = (turn, caller, action, target, force);
-    None
-}
-
-/// Admits a host that joins.
-pub(crate) fn join(turn: &mut Turn<'_>, join: Join) {
-    turn.effect(Effect::Joined { to: join.reply_to, outcome: Err(not_supported("join")) });
-}
-
-/// A host renewed its certificate.
-pub(crate) fn renewed(turn: &mut Turn<'_>, host: HostName, serial: String, not_after: Wall) {
-    turn.record(Event::CertificateIssued { host, serial, not_after });
-}
-
-fn not_supported(what: &str) -> Diagnostic {
-    Diagnostic::new(Code::NotSupported, format!("{what} is not supported yet"))
+    caller.must_be_manager()
 }

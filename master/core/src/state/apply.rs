@@ -70,6 +70,11 @@ impl State {
 
     /// Only instances that differ from the default are kept.
     fn set_instance(&mut self, instance: &QueueInstanceName, state: &InstanceState) {
+        if state.suspended {
+            for key in self.tasks_in(instance) {
+                self.placement_mut(key).was_suspended = true;
+            }
+        }
         if *state == InstanceState::default() {
             self.instances.remove(instance);
         } else {
@@ -82,8 +87,17 @@ impl State {
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
             self.ledger.rebook(&self.config.complex);
         }
-        let resolved = &self.config.resolved;
-        self.instances.retain(|instance, _| resolved.contains_key(instance));
+        let kept: Vec<QueueInstanceName> = self.instances.keys().cloned().collect();
+        self.forget_instances(kept.iter());
+    }
+
+    /// Drops the states of instances that are neither configured nor used: an orphan keeps its own until its tasks have ended.
+    fn forget_instances<'a>(&mut self, instances: impl Iterator<Item = &'a QueueInstanceName>) {
+        for instance in instances {
+            if !self.config.resolved.contains_key(instance) && self.tasks_in(instance).is_empty() {
+                self.instances.remove(instance);
+            }
+        }
     }
 
     fn admit(&mut self, host: &HostName, serial: &str, not_after: Wall) {

@@ -4,12 +4,12 @@ use crate::event::StoredObject;
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
-use proto::hostgroup::{HostGroup, HostGroupTable};
+use proto::hostgroup::{HostGroup, HostGroupTable, HostOrGroup};
 use proto::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
 use proto::object::{Fields, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
-use proto::queue::{ClusterQueue, QueueInstanceSettings};
+use proto::queue::{Ambiguity, ClusterQueue, QueueInstanceSettings};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +46,9 @@ pub struct Configuration {
     /// Settings of every queue instance: derived, kept current by `apply`.
     #[serde(skip)]
     pub resolved: BTreeMap<QueueInstanceName, Arc<QueueInstanceSettings>>,
+    /// The queue instances for which host groups disagree, with the attributes (QUE-03): derived likewise.
+    #[serde(skip)]
+    pub ambiguous: BTreeMap<QueueInstanceName, Vec<Ambiguity>>,
     /// The global cluster configuration as typed values: derived likewise.
     #[serde(skip, default = "shipped_settings")]
     pub settings: Arc<Settings>,
@@ -76,6 +79,7 @@ impl Configuration {
             managers: BTreeSet::new(),
             operators: BTreeSet::new(),
             resolved: BTreeMap::new(),
+            ambiguous: BTreeMap::new(),
             settings: shipped_settings(),
             host_settings: BTreeMap::new(),
         }
@@ -86,13 +90,17 @@ impl Configuration {
     /// # Panics
     /// If the fields of an object do not read: they were read before they were stored.
     pub fn store(&mut self, objects: &[StoredObject]) {
-        for StoredObject { kind, name, fields } in objects {
-            self.store_one(*kind, name, fields.as_ref());
-        }
+        objects.iter().for_each(|object| self.put(object));
         self.resolve();
     }
 
-    fn store_one(&mut self, kind: ObjectKind, name: &str, fields: Option<&Fields>) {
+    /// Makes one stored object true; what is derived stays as it was.
+    ///
+    /// # Panics
+    /// As [`Configuration::store`].
+    pub fn put(&mut self, object: &StoredObject) {
+        let StoredObject { kind, name, fields } = object;
+        let (name, fields) = (name.as_str(), fields.as_ref());
         let once = || fields.expect("what exists once is never deleted");
         match kind {
             ObjectKind::ComplexTable => self.complex = Arc::new(complex_of(once())),
@@ -130,25 +138,64 @@ impl Configuration {
         self.host_settings.get(host).unwrap_or(&self.settings)
     }
 
+    /// The host groups, to be resolved.
+    pub fn groups(&self) -> HostGroupTable {
+        let mut groups = HostGroupTable::default();
+        self.host_groups.values().for_each(|group| groups.insert((**group).clone()));
+        groups
+    }
+
+    /// Whether a host is the one named, or in the group named.
+    pub fn is_in(&self, host: &HostName, domain: &HostOrGroup) -> bool {
+        match domain {
+            HostOrGroup::Host(name) => name == host,
+            HostOrGroup::Group(group) => self.groups().hosts_of(group).contains(host),
+        }
+    }
+
+    /// An object as it is stored; no fields for a name in a list. None if there is no such object.
+    pub fn object_fields(&self, kind: ObjectKind, name: &str) -> Option<Fields> {
+        let in_list = |is_there: bool| is_there.then(Fields::new);
+        match kind {
+            ObjectKind::ComplexTable => Some(complex_fields(&self.complex)),
+            ObjectKind::ExecHost => self.exec_hosts.get(name).map(|host| host.to_fields()),
+            ObjectKind::Queue => self.queues.get(name).map(|queue| queue.to_fields()),
+            ObjectKind::HostGroup => self.host_groups.get(name).map(|group| group.to_fields()),
+            ObjectKind::Pe => self.pes.get(name).map(|pe| pe.to_fields()),
+            ObjectKind::ClusterConf if name.is_empty() || name == "global" => Some(self.cluster.to_fields()),
+            ObjectKind::ClusterConf => self.host_confs.get(name).map(|conf| conf.to_fields()),
+            ObjectKind::SchedulerConf => Some(self.scheduler.to_fields()),
+            ObjectKind::AdminHosts => in_list(self.admin_hosts.contains(name)),
+            ObjectKind::SubmitHosts => in_list(self.submit_hosts.contains(name)),
+            ObjectKind::Managers => in_list(self.managers.contains(name)),
+            ObjectKind::Operators => in_list(self.operators.contains(name)),
+            ObjectKind::Checkpoint
+            | ObjectKind::Calendar
+            | ObjectKind::UserSet
+            | ObjectKind::Project
+            | ObjectKind::User
+            | ObjectKind::ResourceQuota
+            | ObjectKind::ShareTree => None,
+        }
+    }
+
     /// Makes what is derived what the objects say.
     pub fn resolve(&mut self) {
         self.settings = Arc::new(Settings::effective(&self.cluster, None));
         let effective = |local: &Arc<ClusterConf>| Arc::new(Settings::effective(&self.cluster, Some(local)));
         self.host_settings = self.host_confs.iter().map(|(host, local)| (host.clone(), effective(local))).collect();
-        let mut groups = HostGroupTable::default();
-        self.host_groups.values().for_each(|group| groups.insert((**group).clone()));
-        let mut groups_of: BTreeMap<HostName, BTreeSet<HostGroupName>> = BTreeMap::new();
-        for group in self.host_groups.keys() {
-            for host in groups.hosts_of(group) {
-                groups_of.entry(host).or_default().insert(group.clone());
-            }
-        }
+        let groups = self.groups();
+        let groups_of = groups.groups_by_host();
         let none = BTreeSet::new();
         self.resolved.clear();
+        self.ambiguous.clear();
         for queue in self.queues.values() {
             for host in queue.hosts(&groups).into_iter().filter(|host| self.exec_hosts.contains_key(host)) {
-                let (settings, _) = queue.resolve(&host, groups_of.get(&host).unwrap_or(&none));
+                let (settings, ambiguities) = queue.resolve(&host, groups_of.get(&host).unwrap_or(&none));
                 let instance = QueueInstanceName { queue: queue.name.clone(), host };
+                if !ambiguities.is_empty() {
+                    self.ambiguous.insert(instance.clone(), ambiguities);
+                }
                 self.resolved.insert(instance, Arc::new(settings));
             }
         }
@@ -161,7 +208,13 @@ impl Default for Configuration {
     }
 }
 
-/// The table of attributes, stored as one field for each: its name, then the other columns.
+/// The table of attributes as it is stored and travels: one field for each, its name and the other seven columns.
+pub fn complex_fields(complex: &Complex) -> Fields {
+    let columns = |line: String| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+    complex.iter().map(|attribute| (attribute.name.to_string(), columns(attribute.to_string()))).collect()
+}
+
+/// The table of its fields.
 fn complex_of(fields: &Fields) -> Complex {
     let lines: Vec<String> = fields.iter().map(|field| format!("{} {}", field.key, field.value)).collect();
     Complex::parse(&lines.join("\n")).expect("stored objects read")

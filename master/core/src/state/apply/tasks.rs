@@ -73,6 +73,7 @@ impl State {
         let placement = self.placement_mut(key).clone();
         assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
         self.index.remove_placement(&placement);
+        self.forget_instances(placement.granted.iter().map(|granted| &granted.instance));
         assert!(self.ledger.release(key), "a placed task is booked");
         let now = self.now.wall;
         let job = self.job_mut(key.seq);

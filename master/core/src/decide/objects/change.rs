@@ -1,0 +1,381 @@
+//! One change of one object.
+
+use super::draft::{Draft, first_task_in};
+use super::{complex, references, supported, words};
+use proto::conf::ClusterConf;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::host::ExecHost;
+use proto::hostgroup::{HostGroup, HostOrGroup, group_name, host_name};
+use proto::id::{HostName, QueueInstanceName, QueueName};
+use proto::object::edit::{self, Operation};
+use proto::object::{Fields, ObjectKind};
+use proto::pe::ParallelEnvironment;
+use proto::policy::SchedulerConf;
+use proto::queue::ClusterQueue;
+use proto::wire::client::{AttributeEdit, ObjectAction, ObjectChange};
+
+/// Everything that is wrong with a change.
+pub(super) type Refusals = Vec<Diagnostic>;
+
+/// Makes a change on a draft.
+pub(super) fn change(draft: &mut Draft<'_>, change: &ObjectChange) -> Result<(), Refusals> {
+    let ObjectChange { kind, name, action } = change;
+    match kind {
+        ObjectKind::ComplexTable => complex::change(draft, action),
+        ObjectKind::ExecHost
+        | ObjectKind::Queue
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::ClusterConf
+        | ObjectKind::SchedulerConf => change_object(draft, *kind, name, action),
+        ObjectKind::AdminHosts | ObjectKind::SubmitHosts | ObjectKind::Managers | ObjectKind::Operators => {
+            change_list(draft, *kind, name, action)
+        }
+        ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => Err(vec![words::unsupported(*kind)]),
+    }
+}
+
+fn change_object(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &ObjectAction) -> Result<(), Refusals> {
+    match action {
+        ObjectAction::Add(fields) => put(draft, kind, name, fields, Purpose::Add),
+        ObjectAction::Replace(fields) => put(draft, kind, name, fields, Purpose::Replace),
+        ObjectAction::Delete => delete(draft, kind, &canonical(kind, name)),
+        ObjectAction::Attribute { edit, attribute, value } => {
+            edit_attribute(draft, kind, name, operation(*edit), attribute, value)
+        }
+        ObjectAction::Purge { attributes } => purge(draft, kind, name, attributes),
+        ObjectAction::Clean => clean(draft, kind, name),
+    }
+}
+
+/// Why a whole object is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Add,
+    Replace,
+}
+
+fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, purpose: Purpose) -> Result<(), Refusals> {
+    let name = named(kind, name, fields)?;
+    let exists = fields_of(draft, kind, &name).is_some();
+    match (purpose, exists) {
+        // As in 8.1.9 a configuration of a host is written with either option.
+        (Purpose::Replace, false) if kind == ObjectKind::ClusterConf => {}
+        (Purpose::Add, true) => return Err(vec![words::exists(kind, &name)]),
+        (Purpose::Replace, false) => return Err(vec![words::absent(kind, &name)]),
+        (Purpose::Add, false) | (Purpose::Replace, true) => {}
+    }
+    store(draft, kind, &name, fields)?;
+    let said = if exists { words::modified } else { words::added };
+    draft.say(said(draft.caller, kind, &name));
+    Ok(())
+}
+
+/// The name that an object is stored under; the text of the object names it too, and both must agree.
+fn named(kind: ObjectKind, name: &str, fields: &Fields) -> Result<String, Refusals> {
+    let inside = match kind {
+        ObjectKind::ExecHost | ObjectKind::Queue | ObjectKind::HostGroup | ObjectKind::Pe => {
+            kind.keys().first().and_then(|key| fields.value(key)).unwrap_or(name)
+        }
+        ObjectKind::ComplexTable
+        | ObjectKind::ClusterConf
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => name,
+    };
+    let (inside, outside) = (canonical(kind, inside), canonical(kind, name));
+    if name.is_empty() || inside == outside {
+        return Ok(inside);
+    }
+    let what = format!("denied: the name of a {kind} cannot be changed from \"{outside}\" to \"{inside}\"");
+    Err(vec![Diagnostic::new(Code::Immutable, what).fix("add an object of the new name and delete the old one")])
+}
+
+/// A name as objects are found by it.
+fn canonical(kind: ObjectKind, name: &str) -> String {
+    match kind {
+        ObjectKind::ClusterConf if name.is_empty() => "global".to_owned(),
+        ObjectKind::ExecHost | ObjectKind::ClusterConf | ObjectKind::AdminHosts | ObjectKind::SubmitHosts => {
+            HostName::new(name).to_string()
+        }
+        ObjectKind::SchedulerConf | ObjectKind::ComplexTable => String::new(),
+        ObjectKind::Queue
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => name.to_owned(),
+    }
+}
+
+/// An object as the changes so far leave it; none if it does not exist.
+fn fields_of(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Option<Fields> {
+    draft.config.object_fields(kind, name)
+}
+
+/// Checks an object and sets it in the form in which it prints.
+fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Result<(), Refusals> {
+    let config = &draft.config;
+    let (fields, mut refusals) = match kind {
+        ObjectKind::ExecHost => {
+            host_name(name).map_err(|bad| vec![bad.refusal("hostname", name)])?;
+            let host = ExecHost::from_fields(fields)?;
+            (ExecHost { name: HostName::new(name), ..host.clone() }.to_fields(), references::of_host(config, &host))
+        }
+        ObjectKind::Queue => {
+            let queue = ClusterQueue::from_fields(fields)?;
+            (queue.to_fields(), references::of_queue(config, &queue))
+        }
+        ObjectKind::HostGroup => {
+            group_name(name).map_err(|bad| vec![bad.refusal("group_name", name)])?;
+            let group = HostGroup::from_fields(fields)?;
+            (group.to_fields(), references::of_group(config, &group))
+        }
+        ObjectKind::Pe => (ParallelEnvironment::from_fields(fields)?.to_fields(), Vec::new()),
+        ObjectKind::ClusterConf => {
+            host_name(name).map_err(|bad| vec![bad.refusal("host", name)])?;
+            let conf = ClusterConf::from_fields(&HostName::new(name), fields)?;
+            conf.warnings().into_iter().for_each(|warning| draft.warn(warning));
+            (conf.to_fields(), Vec::new())
+        }
+        ObjectKind::SchedulerConf => {
+            let conf = SchedulerConf::from_fields(fields)?;
+            (conf.to_fields(), references::of_scheduler(config, &conf))
+        }
+        ObjectKind::ComplexTable
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => unreachable!("these kinds are changed in ways of their own"),
+    };
+    refusals.extend(supported::check(kind, &fields));
+    if refusals.is_empty() {
+        draft.store(kind, name, Some(fields))
+    } else {
+        return Err(refusals);
+    }
+    Ok(())
+}
+
+fn delete(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    if kind == ObjectKind::SchedulerConf || name == HostName::global().as_str() {
+        let what = format!("denied: the {kind} {name} cannot be deleted").replace("  ", " ");
+        return Err(vec![Diagnostic::new(Code::Immutable, what).why("every cell has it")]);
+    }
+    if fields_of(draft, kind, name).is_none() {
+        return Err(vec![words::absent(kind, name)]);
+    }
+    references::to(&draft.config, kind, name)?;
+    in_use(draft, kind, name)?;
+    draft.store(kind, name, None);
+    draft.say(words::removed(draft.caller, kind, name));
+    Ok(())
+}
+
+/// Queues with jobs and hosts with jobs stay.
+fn in_use(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    let is_meant = |instance: &QueueInstanceName| match kind {
+        ObjectKind::Queue => instance.queue.as_str() == name,
+        ObjectKind::ExecHost => instance.host.as_str() == name,
+        ObjectKind::ComplexTable
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::ClusterConf
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => false,
+    };
+    let state = draft.state;
+    let used = state.used_instances().into_iter().find(is_meant);
+    let Some((instance, key)) = used.and_then(|instance| Some((instance.clone(), first_task_in(state, &instance)?)))
+    else {
+        return Ok(());
+    };
+    let task = state.placed(key).map(|(job, _, _)| job.task_name(key.task)).unwrap_or_default();
+    let what = format!("denied: queue \"{instance}\" still contains jobs");
+    let refusal = Diagnostic::new(Code::StillReferenced, what).why(format!("{task} runs there"));
+    Err(vec![refusal.fix(format!("disable it with qmod -d {instance} and wait, or end the jobs with qdel"))])
+}
+
+fn operation(edit: AttributeEdit) -> Operation {
+    match edit {
+        AttributeEdit::Add => Operation::Add,
+        AttributeEdit::Delete => Operation::Delete,
+        AttributeEdit::Modify => Operation::Modify,
+        AttributeEdit::Replace => Operation::Replace,
+    }
+}
+
+/// The object of a name and the part of it that is meant: `queue@host` and `queue@@group` are parts of a queue.
+fn part(kind: ObjectKind, name: &str) -> Result<(String, Option<HostOrGroup>), Refusals> {
+    match name.split_once('@').filter(|_| kind == ObjectKind::Queue) {
+        None => Ok((canonical(kind, name), None)),
+        Some((queue, domain)) => match domain.parse() {
+            Ok(domain) => Ok((queue.to_owned(), Some(domain))),
+            Err(bad) => Err(vec![bad.refusal("queue", name)]),
+        },
+    }
+}
+
+fn edit_attribute(
+    draft: &mut Draft<'_>,
+    kind: ObjectKind,
+    name: &str,
+    operation: Operation,
+    attribute: &str,
+    value: &str,
+) -> Result<(), Refusals> {
+    let (name, domain) = part(kind, name)?;
+    let before = fields_of(draft, kind, &name).ok_or_else(|| vec![words::absent(kind, &name)])?;
+    let edited =
+        edit::edit(kind, &before, operation, attribute, value, domain.as_ref()).map_err(|refusal| vec![refusal])?;
+    store(draft, kind, &name, &edited.fields)?;
+    edited.notes.into_iter().for_each(|note| draft.say(note));
+    draft.say(words::modified(draft.caller, kind, &name));
+    Ok(())
+}
+
+fn purge(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, attributes: &[String]) -> Result<(), Refusals> {
+    let (name, domain) = part(kind, name)?;
+    let Some(domain) = domain else {
+        let what = format!("denied: \"{name}\" is no queue instance and no queue domain");
+        return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name it as queue@host or queue@@group")]);
+    };
+    let mut fields = fields_of(draft, kind, &name).ok_or_else(|| vec![words::absent(kind, &name)])?;
+    // The name and the host list are the same on all hosts.
+    let all = attributes.iter().any(|attribute| attribute == "*");
+    let keys: Vec<&str> = if all { kind.keys()[2..].to_vec() } else { attributes.iter().map(String::as_str).collect() };
+    for key in keys {
+        fields = edit::purge(kind, &fields, key, &domain).map_err(|refusal| vec![refusal])?;
+    }
+    store(draft, kind, &name, &fields)?;
+    draft.say(words::modified(draft.caller, kind, &name));
+    Ok(())
+}
+
+fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    if kind != ObjectKind::Queue {
+        let what = format!("denied: a {kind} cannot be cleaned of jobs");
+        return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name a queue: qconf -cq QUEUE")]);
+    }
+    let (queue, domain) = part(kind, name)?;
+    let is_meant = |instance: &QueueInstanceName| {
+        instance.queue == QueueName::from(queue.as_str())
+            && domain.as_ref().is_none_or(|domain| draft.config.is_in(&instance.host, domain))
+    };
+    let mut found: Vec<QueueInstanceName> = draft.state.used_instances().into_iter().filter(is_meant).collect();
+    let idle = draft.config.resolved.keys().filter(|instance| is_meant(instance) && !found.contains(instance)).cloned();
+    let idle: Vec<QueueInstanceName> = idle.collect();
+    found.extend(idle);
+    if found.is_empty() {
+        return Err(vec![words::absent(kind, name)]);
+    }
+    found.iter().for_each(|instance| draft.say(format!("{} cleaned queue \"{instance}\"", draft.caller.at_host())));
+    draft.cleaned.extend(found);
+    Ok(())
+}
+
+/// `-ah -dh -as -ds -am -dm -ao -do`: names in lists.
+fn change_list(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &ObjectAction) -> Result<(), Refusals> {
+    let name = canonical(kind, name);
+    let exists = draft.config.object_fields(kind, &name).is_some();
+    match action {
+        ObjectAction::Add(_) if exists => Err(vec![words::exists(kind, &name)]),
+        ObjectAction::Add(_) => {
+            check_list_name(kind, &name)?;
+            draft.store(kind, &name, Some(Fields::new()));
+            draft.say(words::added(draft.caller, kind, &name));
+            Ok(())
+        }
+        ObjectAction::Delete if !exists => Err(vec![words::absent(kind, &name)]),
+        ObjectAction::Delete => {
+            may_leave_list(draft, kind, &name)?;
+            draft.store(kind, &name, None);
+            draft.say(words::removed(draft.caller, kind, &name));
+            Ok(())
+        }
+        ObjectAction::Replace(_)
+        | ObjectAction::Attribute { .. }
+        | ObjectAction::Purge { .. }
+        | ObjectAction::Clean => {
+            let what = format!("denied: names are added to the {kind} and deleted from it, nothing else");
+            Err(vec![Diagnostic::new(Code::BadSyntax, what)])
+        }
+    }
+}
+
+fn check_list_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    let checked = match kind {
+        ObjectKind::AdminHosts | ObjectKind::SubmitHosts => host_name(name).map(drop),
+        ObjectKind::Managers | ObjectKind::Operators => proto::object::value::check_name(name),
+        ObjectKind::ComplexTable
+        | ObjectKind::ExecHost
+        | ObjectKind::Queue
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::ClusterConf
+        | ObjectKind::SchedulerConf
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => unreachable!("only the four lists have bare names"),
+    };
+    checked.map_err(|bad| vec![bad.refusal(kind.as_str(), name)])
+}
+
+/// Nobody takes from himself, or from everybody, the right to administer.
+fn may_leave_list(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    let config = &draft.config;
+    if kind == ObjectKind::AdminHosts && (draft.caller.host.as_str() == name || config.admin_hosts.len() == 1) {
+        let what = format!("denied: can't delete host \"{name}\" from admin host list");
+        let why = "this command comes from that host, or it is the last one: nobody could add it again";
+        return Err(vec![
+            Diagnostic::new(Code::Immutable, what).why(why).fix("delete it from another administrative host"),
+        ]);
+    }
+    if kind == ObjectKind::Managers && (name == "root" || config.managers.len() == 1) {
+        let what = format!("denied: may not remove user \"{name}\" from manager list");
+        return Err(vec![Diagnostic::new(Code::Immutable, what).why("the cell always has a manager")]);
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! A set of changes: all of them or none.
+//!
+//! Each change is made on a copy of the configuration and sees those before it. Only when all are good does one event make
+//! them true together.
+
+use super::change;
+use crate::decide::tasks::{self, TaskEnd};
+use crate::decide::{Caller, Turn, agents};
+use crate::event::{Event, InstanceState, StoredObject};
+use crate::state::State;
+use crate::state::config::Configuration;
+use proto::diagnostic::Diagnostic;
+use proto::id::{QueueInstanceName, TaskKey};
+use proto::object::{Fields, ObjectKind};
+use proto::queue::InitialState;
+use proto::wire::agent::TaskSignal;
+use proto::wire::client::{Answer, ObjectChange, Reply};
+
+/// Changes that are being decided.
+pub(super) struct Draft<'a> {
+    /// What is true now.
+    pub state: &'a State,
+    /// Who wants the changes.
+    pub caller: &'a Caller,
+    /// The objects as the changes so far leave them. What is derived from them is as it was.
+    pub config: Configuration,
+    /// Queue instances whose tasks are to be ended.
+    pub cleaned: Vec<QueueInstanceName>,
+    stored: Vec<StoredObject>,
+    answers: Vec<Answer>,
+}
+
+impl Draft<'_> {
+    /// Sets an object, or deletes it if it has no fields.
+    pub fn store(&mut self, kind: ObjectKind, name: &str, fields: Option<Fields>) {
+        let object = StoredObject { kind, name: name.to_owned(), fields };
+        self.config.put(&object);
+        self.stored.retain(|earlier| (earlier.kind, &earlier.name) != (kind, &object.name));
+        self.stored.push(object);
+    }
+
+    /// Adds a line to the answer. Several changes of one object are told once.
+    pub fn say(&mut self, text: String) {
+        let answer = Answer::Done(text);
+        if !self.answers.contains(&answer) {
+            self.answers.push(answer);
+        }
+    }
+
+    /// Adds a warning to the answer.
+    pub fn warn(&mut self, warning: Diagnostic) {
+        self.answers.push(Answer::Warning(warning));
+    }
+}
+
+/// Decides `Command::Objects`.
+pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChange]) -> Reply {
+    let state = turn.state();
+    let mut draft = Draft {
+        state,
+        caller,
+        config: state.config.clone(),
+        cleaned: Vec::new(),
+        stored: Vec::new(),
+        answers: Vec::new(),
+    };
+    for one in changes {
+        if let Err(refusals) = change::change(&mut draft, one) {
+            return Reply::answers(refusals.into_iter().map(Answer::Refused).collect());
+        }
+    }
+    let Draft { stored, answers, cleaned, .. } = draft;
+    commit(turn, stored);
+    cleaned.iter().for_each(|instance| clean(turn, caller, instance));
+    Reply::answers(answers)
+}
+
+/// Makes objects true, with what follows from them at once: agents get their configuration, new instances their first state,
+/// and tasks of instances that are no longer suspended go on.
+pub(super) fn commit(turn: &mut Turn<'_>, objects: Vec<StoredObject>) {
+    if objects.is_empty() {
+        return;
+    }
+    let is_queue_change = objects.iter().any(|object| matches!(object.kind, ObjectKind::Queue | ObjectKind::HostGroup));
+    let before: Vec<QueueInstanceName> =
+        if is_queue_change { turn.state().config.resolved.keys().cloned().collect() } else { Vec::new() };
+    turn.record(Event::ObjectsChanged(objects));
+    if is_queue_change {
+        start_instances(turn, &before);
+    }
+    agents::reconfigure(turn);
+}
+
+/// `initial_state disabled`: a new instance takes no jobs until it is enabled. `before` is in order.
+fn start_instances(turn: &mut Turn<'_>, before: &[QueueInstanceName]) {
+    let resolved = turn.state().config.resolved.iter();
+    let disabled: Vec<QueueInstanceName> = resolved
+        .filter(|(instance, settings)| {
+            settings.initial_state == InitialState::Disabled && before.binary_search(instance).is_err()
+        })
+        .map(|(instance, _)| instance.clone())
+        .collect();
+    for instance in disabled {
+        let state =
+            InstanceState { disabled: true, ..turn.state().instances.get(&instance).cloned().unwrap_or_default() };
+        turn.record(Event::InstanceChanged { instance, state });
+    }
+}
+
+/// `qconf -cq`: the tasks of an instance are forgotten without waiting for their hosts.
+fn clean(turn: &mut Turn<'_>, caller: &Caller, instance: &QueueInstanceName) {
+    let reason = format!("{} cleaned queue {instance}", caller.at_host());
+    for key in turn.state().tasks_in(instance) {
+        tasks::signal(turn, key, TaskSignal::Terminate);
+        let end = TaskEnd::forced(turn, key, reason.clone());
+        tasks::end(turn, key, end);
+    }
+}
+
+/// The first task that uses an instance, for messages.
+pub(super) fn first_task_in(state: &State, instance: &QueueInstanceName) -> Option<TaskKey> {
+    state.tasks_in(instance).into_iter().next()
+}

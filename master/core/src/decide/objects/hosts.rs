@@ -1,0 +1,224 @@
+//! Hosts and their certificates: tokens, joining, revoking, simulated hosts, and the end of daemons (DESIGN section 8).
+
+use super::{draft, words};
+use crate::decide::requests::Request;
+use crate::decide::{Caller, Turn, agents};
+use crate::effect::{Effect, ReplyTo};
+use crate::event::{Event, JoinGrant, StoredObject};
+use crate::state::config::Configuration;
+use proto::amount::Type;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::host::ExecHost;
+use proto::hostgroup::{HostGroup, HostOrGroup, host_name};
+use proto::id::{HostGroupName, HostName};
+use proto::object::{Fields, ObjectKind};
+use proto::restring::Expression;
+use proto::time::Wall;
+use proto::wire::agent::MasterMessage;
+use proto::wire::client::{Answer, Reply};
+use proto::wire::view::Data;
+
+/// The group of all execution hosts, where a cell has one, as the installer of 8.1.9 makes it.
+const ALL_HOSTS: &str = "@allhosts";
+
+/// The group of the simulated hosts, inside [`ALL_HOSTS`].
+const SIMULATED: &str = "@simulated";
+
+/// The queue whose slots simulated hosts set.
+const DEFAULT_QUEUE: &str = "all.q";
+
+/// The most simulated hosts of a cell: more than the largest cells have real ones, and few enough for one machine's ports.
+const SIMULATED_MAX: u32 = 9_999;
+
+/// The longest life of a token, in seconds: a year.
+const TOKEN_LIFE_MAX_S: u64 = 365 * 86_400;
+
+/// A host that asks to join.
+#[derive(Clone, Debug)]
+pub(crate) struct Join {
+    pub reply_to: ReplyTo,
+    pub token_hash: String,
+    pub host: HostName,
+    pub serial: String,
+    pub not_after: Wall,
+}
+
+/// Stores the hash of a token that the shell has made; the shell puts the token itself into the answer.
+pub(super) fn create_token(turn: &mut Turn<'_>, request: Request, uses: u32, valid_s: u64, pattern: String) -> Reply {
+    let refuse = |what: &str, fix: &str| Reply::refusal(Diagnostic::new(Code::BadValue, what).fix(fix));
+    if uses == 0 {
+        return refuse("a token that nobody may use", "allow at least one use");
+    }
+    if valid_s == 0 || valid_s > TOKEN_LIFE_MAX_S {
+        return refuse("a token lives from one second to a year", "name its life in seconds, such as 86400 for a day");
+    }
+    let host_pattern = if pattern.is_empty() { "*".to_owned() } else { pattern };
+    if let Err(error) = Expression::parse(&host_pattern) {
+        let what = format!("\"{host_pattern}\" is no pattern of host names");
+        return Reply::refusal(Diagnostic::new(Code::BadValue, what).why(error.to_string()));
+    }
+    let hash: String = request.entropy.iter().map(|byte| format!("{byte:02x}")).collect();
+    let valid_ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);
+    let expires = Wall(turn.now.wall.0.saturating_add(valid_ms));
+    turn.record(Event::TokenCreated(JoinGrant { hash: hash.clone(), uses_left: uses, expires, host_pattern }));
+    Reply::data(Data::Token(hash))
+}
+
+/// Admits a host that joins, and adds it to the execution hosts and to `@allhosts`, nowhere else.
+pub(crate) fn join(turn: &mut Turn<'_>, join: Join) {
+    let Join { reply_to, token_hash, host, serial, not_after } = join;
+    let outcome = may_join(turn, &token_hash, &host);
+    if outcome.is_ok() {
+        turn.record(Event::TokenUsed { hash: token_hash, host: host.clone() });
+        turn.record(Event::CertificateIssued { host: host.clone(), serial, not_after });
+        let objects = new_hosts(&turn.state().config, &[host], ALL_HOSTS);
+        draft::commit(turn, objects);
+    }
+    turn.effect(Effect::Joined { to: reply_to, outcome });
+}
+
+fn may_join(turn: &Turn<'_>, token_hash: &str, host: &HostName) -> Result<(), Diagnostic> {
+    let refuse = |what: &str| {
+        let fix = "ask an administrator for a token: gridwright token create";
+        Err(Diagnostic::new(Code::BadToken, what).fix(fix))
+    };
+    let state = turn.state();
+    let Some(grant) = state.tokens.get(token_hash) else {
+        return refuse("the token is not known here, or used up");
+    };
+    if grant.expires <= turn.now.wall {
+        return refuse("the token has expired");
+    }
+    if !Expression::parse(&grant.host_pattern).is_ok_and(|pattern| pattern.matches(host.as_str(), Type::Host)) {
+        return refuse(&format!("the token is for hosts named {}, not for {host}", grant.host_pattern));
+    }
+    if host.is_global() || host_name(host.as_str()).is_err() {
+        let what = format!("\"{host}\" cannot be the name of a host");
+        return Err(Diagnostic::new(Code::BadValue, what).fix("join under the name that hostname prints"));
+    }
+    if state.certificates.get(host).is_some_and(|certificates| !certificates.is_empty()) {
+        let what = format!("host {host} has joined already");
+        let refusal = Diagnostic::new(Code::AlreadyExists, what);
+        return Err(refusal.fix(format!("if it was made anew, first: gridwright host revoke {host}")));
+    }
+    Ok(())
+}
+
+/// The objects of hosts that are new: themselves, and the group they are put into where there is one.
+fn new_hosts(config: &Configuration, hosts: &[HostName], group: &str) -> Vec<StoredObject> {
+    let new: Vec<&HostName> = hosts.iter().filter(|host| !config.exec_hosts.contains_key(*host)).collect();
+    let stored = |kind, name: &str, fields: Fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
+    let mut objects: Vec<StoredObject> = new
+        .iter()
+        .map(|host| stored(ObjectKind::ExecHost, host.as_str(), ExecHost::template((*host).clone()).to_fields()))
+        .collect();
+    if let Some(old) = config.host_groups.get(group) {
+        let mut changed = HostGroup::clone(old);
+        let missing =
+            new.iter().map(|host| HostOrGroup::Host((*host).clone())).filter(|host| !old.members.contains(host));
+        changed.members.0.extend(missing);
+        if changed != **old {
+            objects.push(stored(ObjectKind::HostGroup, group, changed.to_fields()));
+        }
+    }
+    objects
+}
+
+/// A host has a new certificate. One of a host that was revoked meanwhile stays without effect.
+pub(crate) fn renewed(turn: &mut Turn<'_>, host: HostName, serial: String, not_after: Wall) {
+    let state = turn.state();
+    if state.certificates.contains_key(&host) || (is_simulated(&host) && state.config.exec_hosts.contains_key(&host)) {
+        turn.record(Event::CertificateIssued { host, serial, not_after });
+    }
+}
+
+/// The certificates of a host are no longer admitted. Its object stays until it is deleted.
+pub(super) fn revoke(turn: &mut Turn<'_>, host: &str) -> Reply {
+    let host = HostName::new(host);
+    if !turn.state().certificates.contains_key(&host) {
+        let what = format!("host {host} has no certificate of this cell");
+        return Reply::refusal(Diagnostic::new(Code::UnknownObject, what).fix("qconf -sel lists the execution hosts"));
+    }
+    turn.record(Event::HostRevoked { host: host.clone() });
+    let why = Diagnostic::new(Code::BadCertificate, format!("host {host} was revoked"));
+    agents::disconnect(turn, &host, why.fix("let it join with a new token"));
+    turn.effect(Effect::Revoked(host.clone()));
+    Reply::answers(vec![Answer::Done(format!("host {host} is revoked"))])
+}
+
+/// Adds hosts that exist on this machine alone. The shell answers, with their certificates.
+pub(super) fn simulate(turn: &mut Turn<'_>, request: Request, count: u32, slots: Option<u32>) -> Option<Reply> {
+    if count == 0 || count > SIMULATED_MAX {
+        let what = format!("{count} simulated hosts");
+        let refusal = Diagnostic::new(Code::BadValue, what).fix(format!("name a number from 1 to {SIMULATED_MAX}"));
+        return Some(Reply::refusal(refusal));
+    }
+    let hosts: Vec<HostName> = (1..=count).map(|number| HostName::new(&format!("sim{number:04}"))).collect();
+    let config = &turn.state().config;
+    let mut objects = simulated_group(config);
+    let mut with_group = config.clone();
+    objects.iter().for_each(|object| with_group.put(object));
+    objects.extend(new_hosts(&with_group, &hosts, SIMULATED));
+    objects.extend(slots.and_then(|slots| simulated_slots(config, slots)));
+    draft::commit(turn, objects);
+    turn.effect(Effect::IssueSimulated { to: request.reply_to, hosts });
+    None
+}
+
+fn is_simulated(host: &HostName) -> bool {
+    host.as_str()
+        .strip_prefix("sim")
+        .is_some_and(|number| number.len() >= 4 && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The group of simulated hosts inside the group of all hosts, as far as they are not there yet.
+fn simulated_group(config: &Configuration) -> Vec<StoredObject> {
+    let id = HostOrGroup::Group(HostGroupName::from(SIMULATED));
+    let store = |group: HostGroup| StoredObject {
+        kind: ObjectKind::HostGroup,
+        name: group.name.to_string(),
+        fields: Some(group.to_fields()),
+    };
+    let mut objects = Vec::new();
+    if !config.host_groups.contains_key(SIMULATED) {
+        objects.push(store(HostGroup::template(HostGroupName::from(SIMULATED))));
+    }
+    if let Some(all) = config.host_groups.get(ALL_HOSTS).filter(|all| !all.members.contains(&id)) {
+        let mut all = HostGroup::clone(all);
+        all.members.0.push(id);
+        objects.push(store(all));
+    }
+    objects
+}
+
+/// `all.q` with other slots on simulated hosts, if there is such a queue.
+fn simulated_slots(config: &Configuration, slots: u32) -> Option<StoredObject> {
+    let mut queue = config.queues.get(DEFAULT_QUEUE).map(|queue| queue.as_ref().clone())?;
+    let id = HostOrGroup::Group(HostGroupName::from(SIMULATED));
+    queue.slots.overrides.retain(|(other, _)| *other != id);
+    queue.slots.overrides.push((id, slots));
+    Some(StoredObject { kind: ObjectKind::Queue, name: DEFAULT_QUEUE.to_owned(), fields: Some(queue.to_fields()) })
+}
+
+/// `-km`, `-ke`, `-kej`: ends the master, or the agents of hosts.
+pub(super) fn shutdown(turn: &mut Turn<'_>, caller: &Caller, hosts: &[String], kill_jobs: bool) -> Reply {
+    if hosts.is_empty() {
+        turn.effect(Effect::Shutdown);
+        return Reply::answers(vec![Answer::Done(format!("{} kills qmaster", caller.at_host()))]);
+    }
+    Reply::answers(hosts.iter().map(|host| shutdown_host(turn, caller, &HostName::new(host), kill_jobs)).collect())
+}
+
+fn shutdown_host(turn: &mut Turn<'_>, caller: &Caller, host: &HostName, kill_jobs: bool) -> Answer {
+    if !turn.state().config.exec_hosts.contains_key(host) {
+        return Answer::Refused(words::absent(ObjectKind::ExecHost, host.as_str()));
+    }
+    let Some(connection) = turn.agents().connection(host) else {
+        let what = format!("execution host \"{host}\" is not connected");
+        return Answer::Refused(
+            Diagnostic::new(Code::WrongState, what).why("its agent does not run, or cannot reach us"),
+        );
+    };
+    turn.send(connection, MasterMessage::Shutdown { kill_jobs });
+    Answer::Done(format!("{} kills execd of host \"{host}\"", caller.at_host()))
+}

@@ -1,0 +1,108 @@
+//! `qmod` on queues: disable, suspend, clear errors, run the jobs of a queue again (QUE-19, JOB-21).
+
+use crate::decide::tasks::{is_stopped, signal_change};
+use crate::decide::{Caller, Turn, modify_jobs};
+use crate::event::{Event, InstanceState};
+use crate::matching::QueuePattern;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{QueueInstanceName, TaskKey};
+use proto::wire::client::{Answer, ModifyAction};
+
+/// What is to be done to a queue instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QueueAction {
+    Disable,
+    Enable,
+    Suspend,
+    Unsuspend,
+    ClearError,
+    Reschedule,
+}
+
+/// None for what is done to jobs alone.
+fn queue_action(action: ModifyAction) -> Option<QueueAction> {
+    Some(match action {
+        ModifyAction::DisableQueue => QueueAction::Disable,
+        ModifyAction::EnableQueue => QueueAction::Enable,
+        ModifyAction::SuspendQueue | ModifyAction::Suspend => QueueAction::Suspend,
+        ModifyAction::UnsuspendQueue | ModifyAction::Unsuspend => QueueAction::Unsuspend,
+        ModifyAction::ClearQueueError | ModifyAction::ClearError => QueueAction::ClearError,
+        ModifyAction::RescheduleQueue | ModifyAction::Reschedule => QueueAction::Reschedule,
+        ModifyAction::SuspendJob
+        | ModifyAction::UnsuspendJob
+        | ModifyAction::ClearJobError
+        | ModifyAction::RescheduleJob => return None,
+    })
+}
+
+/// Changes queue instances. None if the target names no queue instance.
+pub(crate) fn modify_queue(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    action: ModifyAction,
+    target: &str,
+    force: bool,
+) -> Option<Vec<Answer>> {
+    let action = queue_action(action)?;
+    let config = &turn.state().config;
+    let pattern = QueuePattern::new(target);
+    let instances: Vec<QueueInstanceName> =
+        config.resolved.keys().filter(|instance| pattern.matches(config, instance)).cloned().collect();
+    let mut answers = Vec::new();
+    for instance in &instances {
+        answers.extend(modify_instance(turn, caller, action, instance, force));
+    }
+    (!instances.is_empty()).then_some(answers)
+}
+
+fn modify_instance(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    action: QueueAction,
+    instance: &QueueInstanceName,
+    force: bool,
+) -> Vec<Answer> {
+    let owners = &turn.state().config.resolved[instance].owner_list;
+    if !caller.is_operator() && !owners.contains(caller.user()) {
+        let what = format!("{} - you have no permission to modify queue \"{instance}\"", caller.user());
+        let refusal = Diagnostic::new(Code::NotPermitted, what);
+        return vec![Answer::Refused(refusal.fix("ask an operator, or an owner of the queue (owner_list)"))];
+    }
+    let before = turn.state().instances.get(instance).cloned().unwrap_or_default();
+    let (after, word) = match action {
+        QueueAction::Disable => (InstanceState { disabled: true, ..before.clone() }, "disabled"),
+        QueueAction::Enable => (InstanceState { disabled: false, ..before.clone() }, "enabled"),
+        QueueAction::Suspend => (InstanceState { suspended: true, ..before.clone() }, "suspended"),
+        QueueAction::Unsuspend => (InstanceState { suspended: false, ..before.clone() }, "unsuspended"),
+        QueueAction::ClearError => (InstanceState { errors: Vec::new(), ..before.clone() }, "no error"),
+        QueueAction::Reschedule => return reschedule(turn, instance, force),
+    };
+    if after == before {
+        let text = format!("Queue instance \"{instance}\" is already in the specified state: {word}");
+        return vec![Answer::Done(text)];
+    }
+    set(turn, instance, after);
+    let done = if force { "forced state change of" } else { "changed state of" };
+    vec![Answer::Done(format!("{} {done} \"{instance}\" ({word})", caller.at_host()))]
+}
+
+/// Sets the state of an instance, and stops its tasks or lets them go on.
+fn set(turn: &mut Turn<'_>, instance: &QueueInstanceName, state: InstanceState) {
+    let tasks: Vec<(TaskKey, Option<bool>)> =
+        turn.state().tasks_in(instance).into_iter().map(|key| (key, is_stopped(turn, key))).collect();
+    turn.record(Event::InstanceChanged { instance: instance.clone(), state });
+    for (key, before) in tasks {
+        signal_change(turn, key, before);
+    }
+}
+
+/// Runs all jobs again whose master task is in the instance.
+fn reschedule(turn: &mut Turn<'_>, instance: &QueueInstanceName, force: bool) -> Vec<Answer> {
+    let state = turn.state();
+    let is_master = |key: &TaskKey| state.placed(*key).is_some_and(|(_, _, placement)| placement.master() == instance);
+    let keys: Vec<TaskKey> = state.tasks_in(instance).into_iter().filter(is_master).collect();
+    if keys.is_empty() {
+        return vec![Answer::Done(format!("Queue instance \"{instance}\" contains no jobs"))];
+    }
+    keys.into_iter().map(|key| modify_jobs::reschedule(turn, key, force)).collect()
+}

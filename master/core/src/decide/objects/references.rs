@@ -1,0 +1,243 @@
+//! References between objects: what an object names exists, and what is named stays (CPX-11, HST-07).
+
+use super::change::Refusals;
+use crate::state::config::Configuration;
+use proto::amount::Amount;
+use proto::complex::{Attribute, Complex};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::host::ExecHost;
+use proto::hostgroup::{HostGroup, HostList, HostOrGroup};
+use proto::id::{HostGroupName, HostName, PeName};
+use proto::object::ObjectKind;
+use proto::object::suggest::nearest;
+use proto::object::value::Assignments;
+use proto::policy::SchedulerConf;
+use proto::queue::{ClusterQueue, Setting};
+
+/// What a host names and does not exist or fit.
+pub(super) fn of_host(config: &Configuration, host: &ExecHost) -> Refusals {
+    let place = format!("complex_values of host {}", host.name);
+    let mut refusals = values(&config.complex, &host.complex_values, &place);
+    refusals.extend(
+        host.load_scaling.iter().filter_map(|(name, _)| unknown(&config.complex, name.as_str(), "load_scaling")),
+    );
+    refusals
+}
+
+/// What a queue names and does not exist or fit.
+pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
+    let mut refusals = members(config, &queue.hostlist);
+    for (attribute, id) in queue.overrides() {
+        if let HostOrGroup::Group(group) = id {
+            refusals.extend(unknown_group(config, group).map(|refusal| refusal.at(attribute)));
+        }
+    }
+    for pe in each(&queue.pe_list).flat_map(|list| list.iter()) {
+        if !config.pes.contains_key(pe) {
+            refusals.push(unknown_pe(config, pe));
+        }
+    }
+    for list in each(&queue.complex_values) {
+        refusals.extend(values(&config.complex, list, &format!("complex_values of queue {}", queue.name)));
+    }
+    for list in each(&queue.load_thresholds) {
+        refusals.extend(values(&config.complex, list, &format!("load_thresholds of queue {}", queue.name)));
+    }
+    refusals
+}
+
+/// What a host group names and does not exist, and circles of groups.
+pub(super) fn of_group(config: &Configuration, group: &HostGroup) -> Refusals {
+    let mut refusals: Refusals = config.groups().check(group).err().into_iter().collect();
+    refusals.extend(group.members.iter().filter_map(|member| match member {
+        HostOrGroup::Host(host) => unknown_host(config, host),
+        HostOrGroup::Group(_) => None,
+    }));
+    refusals
+}
+
+/// What the scheduler configuration names and does not exist.
+pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refusals {
+    let complex = &config.complex;
+    let mut refusals: Refusals = conf
+        .load_formula
+        .attributes()
+        .filter_map(|name| match complex.lookup(name.as_str()) {
+            None => unknown(complex, name.as_str(), "load_formula"),
+            Some(attribute) => (!attribute.r#type.is_numeric()).then(|| {
+                let what = format!("denied: attribute \"{name}\" in load_formula is no number");
+                Diagnostic::new(Code::BadValue, what).at("load_formula")
+            }),
+        })
+        .collect();
+    refusals.extend(values(complex, &conf.job_load_adjustments, "job_load_adjustments"));
+    refusals
+}
+
+/// Values in hosts and queues that the complex does not take, after it changed.
+pub(super) fn invalid_values(config: &Configuration) -> Refusals {
+    let hosts = config.exec_hosts.values().flat_map(|host| of_host(config, host));
+    let queues = config.queues.values().flat_map(|queue| of_queue(config, queue));
+    hosts.chain(queues).chain(of_scheduler(config, &config.scheduler)).collect()
+}
+
+/// # Errors
+/// If other objects name this one; all of them are in the refusal.
+pub(super) fn to(config: &Configuration, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    match kind {
+        ObjectKind::ExecHost => to_host(config, &HostName::new(name)),
+        ObjectKind::HostGroup => to_group(config, &HostGroupName::from(name)),
+        ObjectKind::Pe => to_pe(config, &PeName::from(name)),
+        ObjectKind::Queue
+        | ObjectKind::ClusterConf
+        | ObjectKind::ComplexTable
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => Ok(()),
+    }
+}
+
+fn to_host(config: &Configuration, host: &HostName) -> Result<(), Refusals> {
+    let groups = config.groups();
+    let queues = config.queues.values().filter(|queue| queue.hosts(&groups).contains(host));
+    let mut users: Vec<String> = queues.map(|queue| format!("cluster queue \"{}\"", queue.name)).collect();
+    let is_member = |group: &&HostGroup| group.members.contains(&HostOrGroup::Host(host.clone()));
+    users.extend(groups.iter().filter(is_member).map(|group| format!("host group \"{}\"", group.name)));
+    still(&users, |first| format!("Host object \"{host}\" is still referenced in {first}."))
+}
+
+fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(), Refusals> {
+    let id = HostOrGroup::Group(name.clone());
+    let uses = |queue: &&std::sync::Arc<ClusterQueue>| {
+        queue.hostlist.contains(&id) || queue.overrides().iter().any(|(_, used)| **used == id)
+    };
+    let queues: Vec<String> = config.queues.values().filter(uses).map(|queue| queue.name.to_string()).collect();
+    let refuse = |users: &str, list: &[String]| {
+        let what = format!("denied: these {users} still reference \"{name}\": {}", list.join(", "));
+        Err(vec![Diagnostic::new(Code::StillReferenced, what)])
+    };
+    if !queues.is_empty() {
+        return refuse("cluster queues", &queues);
+    }
+    let groups: Vec<String> = config.groups().parents_of(name).into_iter().map(ToString::to_string).collect();
+    if groups.is_empty() { Ok(()) } else { refuse("host groups", &groups) }
+}
+
+fn to_pe(config: &Configuration, name: &PeName) -> Result<(), Refusals> {
+    let uses = |queue: &&std::sync::Arc<ClusterQueue>| each(&queue.pe_list).any(|list| list.contains(name));
+    let users: Vec<String> =
+        config.queues.values().filter(uses).map(|queue| format!("queue \"{}\"", queue.name)).collect();
+    still(&users, |first| format!("denied: Parallel environment \"{name}\" is still referenced in {first}."))
+}
+
+/// # Errors
+/// If hosts, queues or the scheduler configuration name an attribute, in full or by its shortcut.
+pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Refusals> {
+    let is_meant = |used: &str| config.complex.lookup(used).is_some_and(|attribute| attribute.name.as_str() == name);
+    let is_in = |list: &Assignments| list.iter().any(|(used, _)| is_meant(used.as_str()));
+    let mut users: Vec<String> = Vec::new();
+    for host in config.exec_hosts.values() {
+        if is_in(&host.complex_values) || host.load_scaling.iter().any(|(used, _)| is_meant(used.as_str())) {
+            users.push(format!("host \"{}\"", host.name));
+        }
+    }
+    for queue in config.queues.values() {
+        if each(&queue.complex_values).chain(each(&queue.load_thresholds)).any(is_in) {
+            users.push(format!("queue \"{}\"", queue.name));
+        }
+    }
+    let scheduler = &config.scheduler;
+    if scheduler.load_formula.attributes().any(|used| is_meant(used.as_str())) || is_in(&scheduler.job_load_adjustments)
+    {
+        users.push("scheduler configuration".to_owned());
+    }
+    still(&users, |first| format!("denied: Complex attribute \"{name}\" is still referenced in {first}."))
+}
+
+fn still(users: &[String], what: impl Fn(&str) -> String) -> Result<(), Refusals> {
+    let Some(first) = users.first() else { return Ok(()) };
+    let refusal = Diagnostic::new(Code::StillReferenced, what(first));
+    Err(vec![if users.len() > 1 { refusal.why(format!("it is used by {}", users.join(", "))) } else { refusal }])
+}
+
+fn members(config: &Configuration, list: &HostList) -> Refusals {
+    let unknown = |member: &HostOrGroup| match member {
+        HostOrGroup::Host(host) => unknown_host(config, host),
+        HostOrGroup::Group(group) => unknown_group(config, group),
+    };
+    list.iter().filter_map(unknown).map(|refusal| refusal.at("hostlist")).collect()
+}
+
+fn unknown_host(config: &Configuration, host: &HostName) -> Option<Diagnostic> {
+    (host.is_global() || !config.exec_hosts.contains_key(host)).then(|| {
+        let what = format!("denied: execution host \"{host}\" does not exist");
+        let refusal = Diagnostic::new(Code::UnknownObject, what).at("hostlist");
+        refusal.fix(format!("let it join, or add it first: qconf -ae or -Ae; then name {host}"))
+    })
+}
+
+fn unknown_group(config: &Configuration, group: &HostGroupName) -> Option<Diagnostic> {
+    (!config.host_groups.contains_key(group)).then(|| {
+        let what = format!("Host group \"{group}\" does not exist");
+        Diagnostic::new(Code::UnknownObject, what).fix(format!("add it first: qconf -ahgrp {group}"))
+    })
+}
+
+fn unknown_pe(config: &Configuration, pe: &PeName) -> Diagnostic {
+    let what = format!("denied: parallel environment \"{pe}\" does not exist");
+    let refusal = Diagnostic::new(Code::UnknownObject, what).at("pe_list");
+    match nearest(pe.as_str(), config.pes.keys().map(PeName::as_str)) {
+        Some(near) => refusal.fix(format!("did you mean {near}?")),
+        None => refusal.fix(format!("add it first: qconf -ap {pe}")),
+    }
+}
+
+fn unknown(complex: &Complex, name: &str, place: &str) -> Option<Diagnostic> {
+    complex.lookup(name).is_none().then(|| {
+        let what = format!("denied: unknown attribute \"{name}\"");
+        let refusal = Diagnostic::new(Code::UnknownResource, what).at(place);
+        match nearest(name, complex.iter().map(|attribute| attribute.name.as_str())) {
+            Some(near) => refusal.fix(format!("did you mean {near}?")),
+            None => refusal.fix("qconf -sc lists the attributes, qconf -mc adds one"),
+        }
+    })
+}
+
+/// The assignments whose attribute does not exist or whose value is not of its type.
+fn values(complex: &Complex, list: &Assignments, place: &str) -> Refusals {
+    let check = |(name, value): &(proto::id::AttributeName, String)| match complex.lookup(name.as_str()) {
+        None => unknown(complex, name.as_str(), place),
+        Some(attribute) => bad_value(attribute, value).map(|refusal| refusal.at(place)),
+    };
+    list.iter().filter_map(check).collect()
+}
+
+fn bad_value(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
+    if !attribute.r#type.is_numeric() {
+        return None;
+    }
+    let name = &attribute.name;
+    let why = match Amount::parse(value, attribute.r#type) {
+        Ok(amount) if attribute.consumable.is_consumable() && amount < Amount::ZERO => {
+            format!("{name} is a consumable: there cannot be less than nothing of it")
+        }
+        Ok(_) => return None,
+        Err(error) => error.to_string(),
+    };
+    let what = format!("denied: invalid value \"{value}\" of attribute \"{name}\"");
+    Some(Diagnostic::new(Code::BadValue, what).why(why))
+}
+
+/// The value for all hosts and the others.
+fn each<T>(setting: &Setting<T>) -> impl Iterator<Item = &T> {
+    std::iter::once(&setting.default).chain(setting.overrides.iter().map(|(_, value)| value))
+}
