@@ -1,5 +1,6 @@
 //! The simulator on many seeds. `GRIDWRIGHT_SEED=7 cargo test -p gridwright-tests --test sim one_seed -- --nocapture` repeats one
-//! aloud; `GRIDWRIGHT_SEEDS=1001-100000` makes the thousand another range.
+//! aloud; `GRIDWRIGHT_SEEDS=1001-100000` makes the thousand another range;
+//! `GRIDWRIGHT_LONG=200` runs so many long ones, and makes `one_seed` repeat one of those.
 
 use gridwright_tests::sim::{Plan, run_many, run_one};
 
@@ -20,12 +21,22 @@ fn whatever_breaks_no_task_is_lost_and_none_runs_twice() {
     println!("{counts:#?}");
 }
 
+/// Longer runs of a larger cluster with every state checked: `GRIDWRIGHT_LONG=200` runs so many of them.
+#[test]
+fn long_runs_of_a_larger_cluster() {
+    let Ok(count) = std::env::var("GRIDWRIGHT_LONG") else { return };
+    let last = count.parse().expect("GRIDWRIGHT_LONG is a number");
+    let counts = run_many(1, last, Plan::long).unwrap_or_else(|report| panic!("{report}"));
+    println!("{counts:#?}");
+}
+
 /// Repeats the seed of `GRIDWRIGHT_SEED`, and prints everything that happens.
 #[test]
 fn one_seed() {
     let Ok(seed) = std::env::var("GRIDWRIGHT_SEED") else { return };
     let seed = seed.parse().expect("GRIDWRIGHT_SEED is a number");
-    let counts = run_one(Plan::stormy(seed), true).unwrap_or_else(|report| panic!("{report}"));
+    let plan = if std::env::var_os("GRIDWRIGHT_LONG").is_some() { Plan::long(seed) } else { Plan::stormy(seed) };
+    let counts = run_one(plan, true).unwrap_or_else(|report| panic!("{report}"));
     println!("{counts:#?}");
 }
 

@@ -17,6 +17,8 @@ mod master;
 mod planner;
 mod random;
 mod runner;
+#[cfg(test)]
+mod scenarios;
 mod trace;
 mod users;
 mod witness;

@@ -22,34 +22,104 @@ pub(super) enum Side {
 #[derive(Clone, Debug)]
 pub(super) enum Happening {
     MasterStarts,
-    MasterTurns { life: u64 },
-    MasterSynced { life: u64 },
-    MasterTimer { life: u64, armed: u64 },
-    SchedulerSteps { life: u64, planned: u64 },
-    OrdersArrive { life: u64, orders: Vec<Order> },
+    MasterTurns {
+        life: u64,
+    },
+    MasterSynced {
+        life: u64,
+    },
+    MasterTimer {
+        life: u64,
+        armed: u64,
+    },
+    SchedulerSteps {
+        life: u64,
+        planned: u64,
+    },
+    OrdersArrive {
+        life: u64,
+        orders: Vec<Order>,
+    },
     /// The next message in that direction arrives.
-    Delivery { link: LinkId, to: Side },
+    Delivery {
+        link: LinkId,
+        to: Side,
+    },
     /// An end finds out that the connection is gone.
-    Lost { link: LinkId, by: Side },
-    ReportDue { host: HostIndex, life: u64, link: LinkId },
-    ReportArrives { link: LinkId, report: Box<LoadReport> },
-    HostBoots { host: HostIndex },
-    AgentStarts { host: HostIndex },
-    AgentDials { host: HostIndex, life: u64 },
-    AgentSeeksLauncher { host: HostIndex, life: u64 },
-    LauncherStarts { host: HostIndex },
-    RequestReachesLauncher { host: HostIndex, session: u64 },
-    NoticeReachesAgent { host: HostIndex, session: u64 },
-    TaskExecutes { host: HostIndex, key: TaskKey, boot: u64 },
-    TaskEnds { host: HostIndex, key: TaskKey, boot: u64, run: u64 },
-    TaskTerminated { host: HostIndex, key: TaskKey, boot: u64 },
-    Undertaker { host: HostIndex, key: TaskKey, boot: u64 },
+    Lost {
+        link: LinkId,
+        by: Side,
+    },
+    ReportDue {
+        host: HostIndex,
+        life: u64,
+        link: LinkId,
+    },
+    ReportArrives {
+        link: LinkId,
+        report: Box<LoadReport>,
+    },
+    HostBoots {
+        host: HostIndex,
+    },
+    AgentStarts {
+        host: HostIndex,
+    },
+    AgentDials {
+        host: HostIndex,
+        life: u64,
+    },
+    AgentSeeksLauncher {
+        host: HostIndex,
+        life: u64,
+    },
+    LauncherStarts {
+        host: HostIndex,
+    },
+    RequestReachesLauncher {
+        host: HostIndex,
+        session: u64,
+    },
+    NoticeReachesAgent {
+        host: HostIndex,
+        session: u64,
+    },
+    TaskExecutes {
+        host: HostIndex,
+        key: TaskKey,
+        boot: u64,
+    },
+    TaskEnds {
+        host: HostIndex,
+        key: TaskKey,
+        boot: u64,
+        run: u64,
+    },
+    TaskTerminated {
+        host: HostIndex,
+        key: TaskKey,
+        boot: u64,
+    },
+    Undertaker {
+        host: HostIndex,
+        key: TaskKey,
+        boot: u64,
+    },
     UserActs,
-    CommandArrives { id: RequestId },
-    CommandRepeats { id: RequestId },
-    ReplyArrives { id: RequestId, reply: Box<proto::wire::client::Reply> },
+    CommandArrives {
+        id: RequestId,
+    },
+    CommandRepeats {
+        id: RequestId,
+    },
+    ReplyArrives {
+        id: RequestId,
+        reply: Box<proto::wire::client::Reply>,
+    },
     FaultStrikes,
-    PartitionEnds { host: HostIndex },
+    PartitionEnds {
+        host: HostIndex,
+    },
     Heals,
     Tidies,
 }

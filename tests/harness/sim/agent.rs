@@ -268,7 +268,8 @@ impl World {
     fn send_report(&mut self, host: HostIndex, life: u64, link: LinkId) -> bool {
         let busy = self.witness.occupied(&self.nodes[host].name);
         let node = &mut self.nodes[host];
-        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.link == Some(link)) else {
+        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.link == Some(link))
+        else {
             return false;
         };
         agent.reports += 1;

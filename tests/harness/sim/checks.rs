@@ -55,8 +55,15 @@ impl World {
     /// After each start of a process.
     pub(super) fn check_host(&self, host: HostIndex) {
         let name = &self.nodes[host].name;
-        let slots: u32 =
-            self.disk.state.config.resolved.iter().filter(|(at, _)| at.host == *name).map(|(_, settings)| settings.slots).sum();
+        let slots: u32 = self
+            .disk
+            .state
+            .config
+            .resolved
+            .iter()
+            .filter(|(at, _)| at.host == *name)
+            .map(|(_, settings)| settings.slots)
+            .sum();
         let occupied = self.witness.occupied(name);
         assert!(occupied <= slots.max(self.plan.slots_ever), "{occupied} slots run on {name}, which has {slots}");
     }

@@ -42,9 +42,16 @@ pub(super) struct TaskDirectory {
 #[derive(Clone, Debug)]
 pub(super) enum Shepherd {
     Preparing,
-    Running { started_boot_ms: u64, left_ms: u64, since: Option<u64>, run: u64 },
+    Running {
+        started_boot_ms: u64,
+        left_ms: u64,
+        since: Option<u64>,
+        run: u64,
+    },
     /// The shepherd is dead; `started_boot_ms` if the exec record is there. Nobody has ended the rest yet.
-    Dead { started_boot_ms: Option<u64> },
+    Dead {
+        started_boot_ms: Option<u64>,
+    },
     Ended(Box<LaunchResult>),
 }
 
@@ -77,9 +84,11 @@ impl World {
         // Directories without a shepherd and without a result: of an earlier boot, or the shepherd died unseen.
         let node = &self.nodes[host];
         let (boot, is_orphan) = (node.boot, |dir: &TaskDirectory| {
-            !matches!(dir.shepherd, Shepherd::Ended(_)) && (dir.boot != node.boot || matches!(dir.shepherd, Shepherd::Dead { .. }))
+            !matches!(dir.shepherd, Shepherd::Ended(_))
+                && (dir.boot != node.boot || matches!(dir.shepherd, Shepherd::Dead { .. }))
         });
-        let orphans: Vec<TaskKey> = node.directories.iter().filter(|(_, dir)| is_orphan(dir)).map(|(key, _)| *key).collect();
+        let orphans: Vec<TaskKey> =
+            node.directories.iter().filter(|(_, dir)| is_orphan(dir)).map(|(key, _)| *key).collect();
         for key in orphans {
             let wait = self.random.between(1, 200);
             self.soon(wait, Happening::Undertaker { host, key, boot });
@@ -96,7 +105,8 @@ impl World {
         self.soon(wait, Happening::LauncherStarts { host });
     }
 
-    fn launcher_gone(&mut self, host: HostIndex) -> bool {
+    /// The launcher is gone, whether it comes back or not; false if there was none.
+    pub(super) fn launcher_gone(&mut self, host: HostIndex) -> bool {
         if self.nodes[host].launcher.take().is_none() {
             return false;
         }
@@ -117,7 +127,8 @@ impl World {
 
     /// The agent died: what it wrote is still read, what is written to it is lost.
     pub(super) fn agent_hangs_up(&mut self, host: HostIndex, session: u64) {
-        if let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session)) {
+        if let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session))
+        {
             launcher.notices.clear();
         }
     }
@@ -144,7 +155,8 @@ impl World {
             assert_eq!(needs_script, has_script, "a script comes with its launch and with nothing else");
         }
         let at = self.time + self.random.between(0, 2);
-        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else {
+        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session))
+        else {
             return;
         };
         launcher.requests.push_back(frame(&request));
@@ -165,7 +177,9 @@ impl World {
 
     pub(super) fn notice_reaches_agent(&mut self, host: HostIndex, session: u64) {
         let node = &mut self.nodes[host];
-        let Some(launcher) = node.launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else { return };
+        let Some(launcher) = node.launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else {
+            return;
+        };
         let Some(bytes) = launcher.notices.pop_front() else { return };
         if node.agent.as_ref().is_some_and(|agent| agent.session == Some(session)) {
             let notice: Notice = reread(&bytes);
@@ -175,7 +189,8 @@ impl World {
     }
 
     pub(super) fn request_reaches_launcher(&mut self, host: HostIndex, session: u64) {
-        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else {
+        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session))
+        else {
             return;
         };
         let Some(bytes) = launcher.requests.pop_front() else { return };
@@ -196,7 +211,8 @@ impl World {
                 Shepherd::Ended(result) => vec![Notice::Ended(result.clone())],
                 Shepherd::Preparing => vec![Notice::Accepted { key }],
                 Shepherd::Running { .. } | Shepherd::Dead { .. } => {
-                    let executed = known.shepherd.started_boot_ms().map(|boot_ms| Notice::Executed { key, pid: 1, boot_ms });
+                    let executed =
+                        known.shepherd.started_boot_ms().map(|boot_ms| Notice::Executed { key, pid: 1, boot_ms });
                     [Notice::Accepted { key }].into_iter().chain(executed).collect()
                 }
             };
@@ -354,8 +370,11 @@ impl World {
     /// Some shepherd of a host dies; the processes of its task live until somebody ends them.
     pub(super) fn some_shepherd_dies(&mut self, host: HostIndex) {
         let node = &self.nodes[host];
-        let is_alive = |dir: &TaskDirectory| dir.boot == node.boot && matches!(dir.shepherd, Shepherd::Preparing | Shepherd::Running { .. });
-        let alive: Vec<TaskKey> = node.directories.iter().filter(|(_, dir)| is_alive(dir)).map(|(key, _)| *key).collect();
+        let is_alive = |dir: &TaskDirectory| {
+            dir.boot == node.boot && matches!(dir.shepherd, Shepherd::Preparing | Shepherd::Running { .. })
+        };
+        let alive: Vec<TaskKey> =
+            node.directories.iter().filter(|(_, dir)| is_alive(dir)).map(|(key, _)| *key).collect();
         let boot = node.boot;
         if let Some(key) = self.random.pick(&alive) {
             self.shepherd_dies(host, key, boot);

@@ -150,7 +150,8 @@ impl World {
         let keep = self.random.below(link.down.len() as u64 + 1) as usize;
         link.down.truncate(keep);
         for by in [Side::Master, Side::Agent] {
-            let wait = if self.random.chance(400) { self.random.between(0, 20) } else { self.random.between(0, IDLE_MS) };
+            let wait =
+                if self.random.chance(400) { self.random.between(0, 20) } else { self.random.between(0, IDLE_MS) };
             self.soon(least + wait, Happening::Lost { link: id, by });
         }
     }

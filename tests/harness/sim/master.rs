@@ -153,8 +153,16 @@ impl World {
         self.counts.master_crashes += 1;
         self.trace(|| "master dies".to_owned());
         self.break_links_of(Side::Master, self.master_life, None);
-        let wait = if self.random.chance(300) { self.random.between(1_000, 90_000) } else { self.random.between(10, 2_000) };
+        let wait =
+            if self.random.chance(300) { self.random.between(1_000, 90_000) } else { self.random.between(10, 2_000) };
         self.soon(wait, Happening::MasterStarts);
+    }
+
+    /// Whether every host is connected and agrees with the master on its tasks.
+    #[cfg(test)]
+    pub(super) fn master_knows_host(&self) -> bool {
+        let Some(master) = &self.master else { return false };
+        self.nodes.iter().all(|node| master.core.observations().is_ready(&node.name))
     }
 
     pub(super) fn input(&mut self, input: Input) {

@@ -69,7 +69,22 @@ impl Witness {
             Event::RequestAnswered { id, reply } => {
                 assert!(self.answers.insert(*id, (**reply).clone()).is_none(), "request {id:?} was decided twice");
             }
-            _ => {}
+            Event::CellCreated { .. }
+            | Event::EpochRaised { .. }
+            | Event::WallJumped { .. }
+            | Event::HoldsChanged { .. }
+            | Event::TaskStarted { .. }
+            | Event::TaskDeletionRequested { .. }
+            | Event::TaskRescheduleRequested { .. }
+            | Event::TaskSuspended { .. }
+            | Event::TaskThresholdSuspended { .. }
+            | Event::ErrorCleared { .. }
+            | Event::InstanceChanged { .. }
+            | Event::ObjectsChanged(_)
+            | Event::CertificateIssued { .. }
+            | Event::HostRevoked { .. }
+            | Event::TokenCreated(_)
+            | Event::TokenUsed { .. } => {}
         }
     }
 

@@ -34,7 +34,9 @@ fn complex() -> Fields {
     let text = format!("{}\nlic lic INT <= YES YES 0 0\n", Complex::built_in());
     let text: Vec<String> = text
         .lines()
-        .map(|line| if line.starts_with("h_vmem") { "h_vmem h_vmem MEMORY <= YES YES 0 0".to_owned() } else { line.to_owned() })
+        .map(|line| {
+            if line.starts_with("h_vmem") { "h_vmem h_vmem MEMORY <= YES YES 0 0".to_owned() } else { line.to_owned() }
+        })
         .collect();
     let complex = Complex::parse(&text.join("\n")).expect("the complex reads");
     let mut fields = Fields::new();
@@ -157,7 +159,7 @@ impl World {
 
     /// A user does something, and plans what to do next.
     pub(super) fn user_acts(&mut self) {
-        if self.healed {
+        if self.healed || self.plan.jobs == 0 {
             return;
         }
         let wait = 1 + self.random.around(self.plan.user_ms);
@@ -174,7 +176,8 @@ impl World {
     }
 
     fn draw_job(&mut self, user: &str) -> JobSpec {
-        let name = self.random.pick(&["plain", "plain", "plain", "again", "fails", "nostart", "forever"]).unwrap_or("plain");
+        let name =
+            self.random.pick(&["plain", "plain", "plain", "again", "fails", "nostart", "forever"]).unwrap_or("plain");
         let mut spec = job(user, name);
         if self.random.chance(350) {
             let last = self.random.between(1, 8) as u32;
@@ -227,7 +230,10 @@ impl World {
         let alter = |changes| Command::Alter { jobs: jobs(number), changes: Box::new(changes) };
         match self.random.below(12) {
             0 | 1 => Command::Delete { jobs: jobs(number), force: false },
-            2 => alter(JobChanges { holds: Some(HoldChange { set: USER_HOLD, ..HoldChange::default() }), ..JobChanges::default() }),
+            2 => alter(JobChanges {
+                holds: Some(HoldChange { set: USER_HOLD, ..HoldChange::default() }),
+                ..JobChanges::default()
+            }),
             3 => release(number),
             4 => modify(ModifyAction::SuspendJob),
             5 | 6 => modify(ModifyAction::UnsuspendJob),
@@ -280,5 +286,8 @@ fn free(number: JobNumber) -> Command {
 
 fn release(number: JobNumber) -> Command {
     let change = HoldChange { release: USER_HOLD, ..HoldChange::default() };
-    Command::Alter { jobs: jobs(number), changes: Box::new(JobChanges { holds: Some(change), ..JobChanges::default() }) }
+    Command::Alter {
+        jobs: jobs(number),
+        changes: Box::new(JobChanges { holds: Some(change), ..JobChanges::default() }),
+    }
 }

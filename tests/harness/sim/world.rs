@@ -50,7 +50,14 @@ impl Plan {
 
     /// A bad day of a small cluster.
     pub fn stormy(seed: u64) -> Plan {
-        Plan { faults: Faults::MANY, ..Plan::quiet(seed) }
+        Plan { faults: Faults::MANY, check_every: 7, ..Plan::quiet(seed) }
+    }
+}
+
+impl Plan {
+    /// A bad day of a larger cluster, longer and with every state checked.
+    pub fn long(seed: u64) -> Plan {
+        Plan { hosts: 8, jobs: 120, length_ms: 1_200_000, check_every: 1, ..Plan::stormy(seed) }
     }
 }
 
@@ -135,24 +142,36 @@ impl World {
     /// If an invariant does not hold, or something never ends.
     pub fn run(&mut self) {
         while !(self.healed && self.is_over()) {
-            let (at, happening) = self.agenda.next().expect("something is planned until the end");
-            self.time = at;
-            self.counts.steps += 1;
-            self.happen(happening);
+            self.step();
             assert!(self.time < self.plan.length_ms + PATIENCE_MS, "not everything ends: {}", self.left());
         }
         self.check_end();
+    }
+
+    /// Lets one thing happen.
+    pub(super) fn step(&mut self) {
+        let (at, happening) = self.agenda.next().expect("something is planned until the end");
+        self.time = at;
+        self.counts.steps += 1;
+        self.happen(happening);
     }
 
     /// What has not ended.
     fn left(&self) -> String {
         let jobs = self.disk.state.jobs.values();
         let job = |job: &master_core::state::job::Job| {
-            format!("job {} ({}) waits for {:?}, untouched {:?}, {:?}", job.number, job.spec.name, job.waits_for, job.untouched, job.tasks)
+            format!(
+                "job {} ({}) waits for {:?}, untouched {:?}, {:?}",
+                job.number, job.spec.name, job.waits_for, job.untouched, job.tasks
+            )
         };
         let jobs: Vec<String> = jobs.map(job).collect();
         let directories = self.nodes.iter().map(|node| format!("{}: {:?}", node.name, node.directories));
-        jobs.into_iter().chain(directories).chain([format!("{:?}", self.disk.state.instances)]).collect::<Vec<_>>().join("\n")
+        jobs.into_iter()
+            .chain(directories)
+            .chain([format!("{:?}", self.disk.state.instances)])
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     pub(super) fn soon(&mut self, wait: u64, happening: Happening) {
