@@ -8,7 +8,7 @@ use crate::fail::Fail;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, ObjectKind};
-use proto::wire::client::ObjectAction;
+use proto::wire::client::{ObjectAction, ObjectChange};
 use std::path::Path;
 
 /// What a text becomes.
@@ -79,7 +79,7 @@ fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, t
         return Ok(exit::OK);
     }
     let name = if name.is_empty() { text::name_in(kind, &fields).to_owned() } else { name.to_owned() };
-    match session.change(kind, &name, target.action(fields)) {
+    match send(session, kind, &name, &draft.place(), target, fields) {
         Ok(exit::OK) => Ok(exit::OK),
         Ok(_) => Ok(kept(draft)),
         Err(fail) => {
@@ -127,7 +127,13 @@ fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str
         }
     };
     let name = if given.is_empty() { text::name_in(kind, &fields).to_owned() } else { given.to_owned() };
-    session.change(kind, &name, target.action(fields))
+    send(session, kind, &name, path, target, fields)
+}
+
+/// Sends an object that was read from a file.
+fn send(session: &mut Session, kind: ObjectKind, name: &str, path: &str, target: Target, fields: Fields) -> Outcome {
+    let change = ObjectChange { kind, name: name.to_owned(), action: target.action(fields.clone()) };
+    session.change_from(vec![change], |place| text::place_in(path, &fields, place))
 }
 
 /// Configurations bear the name of their file; other objects have theirs inside.

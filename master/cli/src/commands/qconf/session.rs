@@ -113,9 +113,22 @@ impl Session {
     /// # Errors
     /// If the master cannot be reached, or the outcome is unknown.
     pub fn change_all(&mut self, changes: Vec<ObjectChange>) -> Result<u8, Fail> {
+        self.change_from(changes, |place| place)
+    }
+
+    /// The same; `locate` turns the places of refusals and warnings into those in the text that the changes came from.
+    ///
+    /// # Errors
+    /// If the master cannot be reached, or the outcome is unknown.
+    pub fn change_from(&mut self, changes: Vec<ObjectChange>, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
         let on_stderr = changes.iter().any(|change| is_reported_on_stderr(change.kind));
         let answers = self.client.change(Command::Objects(changes))?.answers;
-        Ok(print_answers(&answers, on_stderr))
+        let located = answers.into_iter().map(|answer| match answer {
+            Answer::Done(text) => Answer::Done(text),
+            Answer::Warning(warning) => Answer::Warning(Diagnostic { place: locate(warning.place), ..warning }),
+            Answer::Refused(refusal) => Answer::Refused(Diagnostic { place: locate(refusal.place), ..refusal }),
+        });
+        Ok(print_answers(&located.collect::<Vec<_>>(), on_stderr))
     }
 
     /// Commands the cell itself; what was done is told on stderr, as in 8.1.9. Returns the exit code.

@@ -238,6 +238,14 @@ fn a_text_is_refused_with_its_line_before_anything_is_sent() {
 }
 
 #[test]
+fn what_the_master_refuses_is_found_in_the_file() {
+    let fields = Fields::parse("qname a\nslots 4\n").unwrap();
+    for (place, expected) in [("slots", "f, line 2"), ("calendar", "calendar"), ("", "")] {
+        assert_eq!(text::place_in("f", &fields, place.to_owned()), expected);
+    }
+}
+
+#[test]
 fn kinds_that_do_not_exist_yet_answer_as_an_empty_cell_of_8_1_9() {
     let master = FakeMaster::start(recorded, refused());
     let parsed = |line: &str| QCONF.parse(line.split(' ').map(str::to_owned).collect());

@@ -6,7 +6,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
 use proto::id::HostName;
-use proto::object::{Field, Fields, ObjectKind, Wrap};
+use proto::object::{Fields, ObjectKind, Wrap};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
@@ -40,8 +40,17 @@ pub fn draft(kind: ObjectKind, fields: &Fields, wrap: Wrap) -> String {
 
 /// An object without what its host reports.
 pub fn without_reported(kind: ObjectKind, fields: &Fields) -> Fields {
-    let is_set = |field: &&Field| kind != ObjectKind::ExecHost || !REPORTED.contains(&field.key.as_str());
-    fields.iter().filter(is_set).map(|field| (field.key.clone(), field.value.clone())).collect()
+    let mut fields = fields.clone();
+    if kind == ObjectKind::ExecHost {
+        REPORTED.iter().for_each(|key| drop(fields.remove(key)));
+    }
+    fields
+}
+
+/// Where in a file something is of which the master says in which attribute: the line, if the attribute is in the file.
+pub fn place_in(path: &str, fields: &Fields, place: String) -> String {
+    let line = fields.place(&place);
+    if line.starts_with("line ") && line != place { format!("{path}, {line}") } else { place }
 }
 
 /// The complex of the fields in which it travels; none if a newer master has words in it that are not known here.
