@@ -116,6 +116,29 @@ pub fn check_pes(client: &mut Client, patterns: &[String]) -> Result<(), Fail> {
     Err(refusal.fix("qconf -spl lists them").into())
 }
 
+/// Refuses requests of resources that the complex does not have, by name or shortcut.
+///
+/// # Errors
+/// `error: unknown resource "NAME"`.
+pub fn check_resources(client: &mut Client, requests: &[ResourceRequest]) -> Result<(), Fail> {
+    if requests.is_empty() {
+        return Ok(());
+    }
+    let complex = Query::Object { kind: ObjectKind::ComplexTable, name: String::new() };
+    let Some(Data::Object(complex)) = data(client, complex)? else { return Ok(()) };
+    let is_known = |request: &&ResourceRequest| {
+        let shortcut = |value: &str| value.split_whitespace().next().is_some_and(|shortcut| shortcut == request.name);
+        complex.iter().any(|field| field.key == request.name || shortcut(&field.value))
+    };
+    match requests.iter().find(|request| !is_known(request)) {
+        None => Ok(()),
+        Some(request) => {
+            let what = format!("error: unknown resource \"{}\"", request.name);
+            Err(Diagnostic::new(Code::UnknownResource, what).at("-l").fix("qconf -sc lists them").into())
+        }
+    }
+}
+
 /// Whether a pattern matches a name; what is no pattern matches only itself.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match Expression::parse(pattern) {

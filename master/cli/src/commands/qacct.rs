@@ -84,7 +84,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     match (selection.jobs(), format) {
         (Some(jobs), _) => blocks(&records, jobs, &selection, format, &clock),
         (None, Format::Json) => {
-            let rows = table::rows(&records, &selection.columns());
+            let rows = table::json(&records, &selection.columns());
             output::data(&json::Document::new().with("usage", &rows).finish());
             Ok(exit::OK)
         }

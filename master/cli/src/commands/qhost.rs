@@ -97,6 +97,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 fn ask_all(client: &mut Client, parsed: &Parsed, filter: HostFilter, parts: Parts) -> Result<Shown, Fail> {
+    ask::check_resources(client, &filter.resources)?;
     let selects = !filter.resources.is_empty();
     let mut hosts = ask::hosts(client, Query::Hosts(filter))?;
     // A request is asked of hosts: the cluster as a whole is none.

@@ -37,6 +37,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let filter = ask::queue_filter(&parsed)?;
     let mut client = Client::connect(&Site::from_environment(), "qselect")?;
     ask::check_pes(&mut client, &filter.pes)?;
+    ask::check_resources(&mut client, &filter.resources)?;
     let views = ask::queues(&mut client, filter)?;
     output::data(&render(&views, format));
     Ok(if views.is_empty() { exit::FAILED } else { exit::OK })

@@ -76,6 +76,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let options = Options::of(&parsed, &ask::login_name())?;
     let mut client = Client::connect(&Site::from_environment(), "qstat")?;
     ask::check_pes(&mut client, &options.queues.pes)?;
+    ask::check_resources(&mut client, &options.queues.resources)?;
     match &options.view {
         View::Details(targets) => details(&mut client, &options, targets),
         View::Reasons => every_reason(&mut client, &options),

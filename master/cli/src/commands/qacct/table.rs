@@ -3,6 +3,7 @@
 use crate::output::value::fraction;
 use proto::accounting::AccountingRecord;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -63,7 +64,7 @@ impl Column {
 
 /// What records of one group used together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Row {
+struct Row {
     /// The values that the group has in common, by column, in order.
     group: Vec<String>,
     wallclock_ms: u64,
@@ -76,7 +77,7 @@ pub struct Row {
 }
 
 /// The rows in the order of their values; the single one of everything where there are no columns.
-pub fn rows(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> Vec<Row> {
+fn rows(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> Vec<Row> {
     let mut sums: BTreeMap<Vec<String>, Row> = BTreeMap::new();
     if columns.is_empty() {
         sums.insert(Vec::new(), Row::default());
@@ -98,6 +99,20 @@ pub fn rows(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) 
         }
     }
     sums.into_values().collect()
+}
+
+/// The rows as JSON, each value of a group under the name of its column.
+pub fn json(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> Vec<Value> {
+    let named = |row: &Row| -> Map<String, Value> {
+        let names = columns.iter().map(|(column, _)| column.heading().to_lowercase().replace(' ', "_"));
+        names.zip(row.group.iter().cloned().map(Value::from)).collect()
+    };
+    let with_names = |row: Row| {
+        let mut value = crate::output::json::value(&row);
+        value["group"] = Value::Object(named(&row));
+        value
+    };
+    rows(records, columns).into_iter().map(with_names).collect()
 }
 
 /// The table.

@@ -158,6 +158,14 @@ fn sums_are_printed_in_all_or_by_columns() {
 }
 
 #[test]
+fn rows_as_json_name_their_columns() {
+    let mut selection = selection("-o -q");
+    let records = selection.choose(records());
+    let rows = table::json(&records, &selection.columns());
+    assert_eq!((&rows[0]["group"]["owner"], &rows[0]["group"]["cluster_queue"]), (&"u1".into(), &"all.q".into()));
+}
+
+#[test]
 fn options_select_records() {
     for (line, expected) in [
         ("-j 1,205", vec![10, 2050]),

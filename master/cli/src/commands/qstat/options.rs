@@ -4,6 +4,7 @@ use super::columns::Columns;
 use crate::args::Parsed;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
+use proto::diagnostic::{Code, Diagnostic};
 use proto::time::Wall;
 use proto::wire::client::{HoldFilter, JobFilter, JobStates, QueueFilter};
 use proto::wire::view::{JobRow, PendingTasks};
@@ -149,8 +150,14 @@ fn group_letters(parsed: &Parsed) -> Result<String, Fail> {
     let letters = ask::list(parsed, "-g").concat();
     match letters.chars().find(|letter| !"cdt".contains(*letter)) {
         None => Ok(letters),
-        Some(letter) => Err(Fail::bad_value(format!("error: invalid group \"{letter}\" of -g")).fix("c, d or t")),
+        Some(letter) => Err(unknown_letter("group", letter, "-g", "c, d or t")),
     }
+}
+
+/// Ends with 1 like everything of `qstat` that is refused for its value.
+fn unknown_letter(what: &str, letter: char, option: &str, fix: &str) -> Fail {
+    let what = format!("error: invalid {what} \"{letter}\"");
+    Diagnostic::new(Code::BadValue, what).at(option).fix(fix).into()
 }
 
 /// `-s`: letters of states, and `h` with a letter for one hold or alone for all.
@@ -176,10 +183,7 @@ fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
             'z' => states.finished = true,
             'a' => states = JobStates { finished: states.finished, ..JobStates::default() },
             'h' => hold(letters.next_if(|next| "uosdja".contains(*next)), &mut states.only_holds, &mut waits),
-            _ => {
-                return Err(Fail::bad_value(format!("error: invalid job state \"{letter}\" of -s: {text}"))
-                    .fix("p, r, s, z, hu, ho, hs, hd, hj, ha, h or a"));
-            }
+            _ => return Err(unknown_letter("job state", letter, "-s", "p, r, s, z, hu, ho, hs, hd, hj, ha, h or a")),
         }
     }
     if states.pending {

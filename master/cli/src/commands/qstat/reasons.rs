@@ -27,7 +27,14 @@ pub struct Reasons {
     /// About the cluster.
     global: Vec<String>,
     /// About jobs, in the order in which they were found.
-    jobs: Vec<(String, Vec<JobNumber>)>,
+    jobs: Vec<Message>,
+}
+
+/// One line, and the jobs that it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Message {
+    text: String,
+    jobs: Vec<JobNumber>,
 }
 
 impl Reasons {
@@ -49,9 +56,9 @@ impl Reasons {
             }
             return;
         }
-        match self.jobs.iter_mut().find(|(known, _)| known == line) {
-            Some((_, jobs)) => jobs.push(job),
-            None => self.jobs.push((line.to_owned(), vec![job])),
+        match self.jobs.iter_mut().find(|known| known.text == line) {
+            Some(known) => known.jobs.push(job),
+            None => self.jobs.push(Message { text: line.to_owned(), jobs: vec![job] }),
         }
     }
 
@@ -63,9 +70,10 @@ impl Reasons {
             let _ = writeln!(text, "{label:<27} {line}");
             label = "";
         }
-        for (line, jobs) in &self.jobs {
+        for Message { text: line, jobs } in &self.jobs {
             let jobs = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(",\t");
-            let _ = writeln!(text, "\n{line}\n\t{jobs}");
+            let gap = if text.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{line}\n\t{jobs}");
         }
         text
     }
@@ -82,8 +90,8 @@ impl Reasons {
         document.open("element");
         if !self.jobs.is_empty() {
             document.open("SME_message_list");
-            for (line, jobs) in &self.jobs {
-                message(document, line, jobs);
+            for Message { text, jobs } in &self.jobs {
+                message(document, text, jobs);
             }
             document.close();
         }

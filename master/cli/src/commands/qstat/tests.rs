@@ -349,7 +349,7 @@ fn states_select_as_the_manual_says() {
     assert!(states("rhs").running && states("rhs").only_holds.system);
     assert_eq!(states("ph"), states("p"));
     let parsed = super::QSTAT.parse(vec!["-s".to_owned(), "x".to_owned()]).unwrap();
-    assert_eq!(Options::of(&parsed, "root").unwrap_err().exit, 7);
+    assert_eq!(Options::of(&parsed, "root").unwrap_err().exit, 1);
 }
 
 #[test]

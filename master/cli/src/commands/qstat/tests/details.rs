@@ -138,9 +138,8 @@ scheduling info:            queue instance "sus.q@vm" dropped because it is temp
     assert!(array.contains("job-array tasks:            1-10:1\n"), "{array}");
 }
 
-#[test]
-fn detailed_documents_are_those_of_8_1_9() {
-    let expected = r##"<?xml version='1.0'?>
+/// `qstat -j 9 -xml` of the captures.
+const FAILED_JOB_DOCUMENT: &str = r##"<?xml version='1.0'?>
 <detailed_job_info  xmlns:xsd="http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qstat/detailed_job_info.xsd">
   <djob_info>
     <element>
@@ -297,7 +296,10 @@ fn detailed_documents_are_those_of_8_1_9() {
   </messages>
 </detailed_job_info>
 "##;
-    assert_eq!(detail_xml::render(&[failed_job()]), expected);
+
+#[test]
+fn detailed_documents_are_those_of_8_1_9() {
+    assert_eq!(detail_xml::render(&[failed_job()]), FAILED_JOB_DOCUMENT);
     let expected = "<?xml version='1.0'?>\n<unknown_jobs >\n    <ST_name>99999</ST_name>\n</unknown_jobs>\n";
     assert_eq!(detail_xml::unknown(&["99999".to_owned()]), expected);
     assert_well_formed(&detail_xml::render(&[detail_of(12, |_| ()), detail_of(4, |_| ())]));
