@@ -1,10 +1,12 @@
 //! Decisions, tested as a small language: a cell, what people and hosts do, what is true and said afterwards.
 
+mod admission;
 mod cell;
 mod changes;
 mod cluster;
 mod hosts;
 mod life;
+mod objects;
 mod replay;
 mod submission;
 

@@ -37,13 +37,16 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
             refusals.push(unknown_pe(config, pe));
         }
     }
-    for list in each(&queue.complex_values) {
-        refusals.extend(values(&config.complex, list, &format!("complex_values of queue {}", queue.name)));
-    }
-    for list in each(&queue.load_thresholds) {
-        refusals.extend(values(&config.complex, list, &format!("load_thresholds of queue {}", queue.name)));
-    }
+    refusals.extend(values_of_queue(config, queue));
     refusals
+}
+
+fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
+    let check =
+        |list: &Assignments, key: &str| values(&config.complex, list, &format!("{key} of queue {}", queue.name));
+    let capacities = each(&queue.complex_values).flat_map(|list| check(list, "complex_values"));
+    let thresholds = each(&queue.load_thresholds).flat_map(|list| check(list, "load_thresholds"));
+    capacities.chain(thresholds).collect()
 }
 
 /// What a host group names and does not exist, and circles of groups.
@@ -77,7 +80,7 @@ pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refu
 /// Values in hosts and queues that the complex does not take, after it changed.
 pub(super) fn invalid_values(config: &Configuration) -> Refusals {
     let hosts = config.exec_hosts.values().flat_map(|host| of_host(config, host));
-    let queues = config.queues.values().flat_map(|queue| of_queue(config, queue));
+    let queues = config.queues.values().flat_map(|queue| values_of_queue(config, queue));
     hosts.chain(queues).chain(of_scheduler(config, &config.scheduler)).collect()
 }
 

@@ -100,6 +100,7 @@ pub(super) fn objects() -> Vec<StoredObject> {
     let mut queue = ClusterQueue::template("all.q".into()).to_fields();
     queue.set("hostlist", "h1 h2");
     queue.set("slots", "4");
+    queue.set("pe_list", "NONE");
     let mut objects = vec![object(ObjectKind::Queue, "all.q", queue)];
     for host in ["h1", "h2"] {
         let fields = ExecHost::template(host.into()).to_fields();

@@ -1,0 +1,439 @@
+//! Configuration objects: what is taken, what is refused and in which words, and that a bad change changes nothing.
+
+use super::cell::{Cell, texts};
+use crate::state::State;
+use proptest::prelude::*;
+use proto::complex::Complex;
+use proto::conf::ClusterConf;
+use proto::diagnostic::Code;
+use proto::host::ExecHost;
+use proto::hostgroup::HostGroup;
+use proto::object::{Fields, ObjectKind};
+use proto::pe::ParallelEnvironment;
+use proto::policy::SchedulerConf;
+use proto::queue::ClusterQueue;
+use proto::wire::agent::MasterMessage;
+use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange, Reply};
+
+fn object_change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
+    ObjectChange { kind, name: name.to_owned(), action }
+}
+
+fn with(mut fields: Fields, changes: &[(&str, &str)]) -> Fields {
+    changes.iter().for_each(|(key, value)| fields.set(key, *value));
+    fields
+}
+
+fn queue(name: &str, changes: &[(&str, &str)]) -> Fields {
+    let fields = ClusterQueue::template(name.into()).to_fields();
+    with(with(fields, &[("pe_list", "NONE")]), changes)
+}
+
+fn pe(name: &str, changes: &[(&str, &str)]) -> Fields {
+    with(ParallelEnvironment::template(name.into()).to_fields(), changes)
+}
+
+fn host(name: &str, changes: &[(&str, &str)]) -> Fields {
+    with(ExecHost::template(name.into()).to_fields(), changes)
+}
+
+fn group(name: &str, members: &str) -> Fields {
+    with(HostGroup::template(name.into()).to_fields(), &[("hostlist", members)])
+}
+
+fn conf(changes: &[(&str, &str)]) -> Fields {
+    with(ClusterConf::template().to_fields(), changes)
+}
+
+fn scheduler(changes: &[(&str, &str)]) -> Fields {
+    with(SchedulerConf::template().to_fields(), changes)
+}
+
+/// The built-in complex with more lines.
+fn complex(lines: &str) -> Fields {
+    let text = format!("{}\n{lines}", Complex::built_in());
+    crate::state::config::complex_fields(&Complex::parse(&text).unwrap())
+}
+
+fn attribute(edit: AttributeEdit, attribute: &str, value: &str) -> ObjectAction {
+    ObjectAction::Attribute { edit, attribute: attribute.to_owned(), value: value.to_owned() }
+}
+
+impl Cell {
+    fn change(&mut self, changes: Vec<ObjectChange>) -> Reply {
+        self.command("boss", Command::Objects(changes))
+    }
+
+    fn qconf(&mut self, kind: ObjectKind, name: &str, action: ObjectAction) -> Vec<String> {
+        texts(&self.change(vec![object_change(kind, name, action)]))
+    }
+
+    fn attr(&mut self, kind: ObjectKind, name: &str, edit: AttributeEdit, key: &str, value: &str) -> Vec<String> {
+        self.qconf(kind, name, attribute(edit, key, value))
+    }
+}
+
+/// Checks that a change is refused with a code and a text, and that nothing is different afterwards.
+fn refuses(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction, code: Code, text: &str) {
+    let before = cell.core.state().clone();
+    let good = object_change(ObjectKind::SubmitHosts, "good", ObjectAction::Add(Fields::new()));
+    let reply = cell.change(vec![good, object_change(kind, name, action)]);
+    let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{kind} {name}: {reply:?}") };
+    assert_eq!((refusal.code, refusal.what.as_str()), (code, text));
+    assert!(*cell.core.state() == before, "a refused change changes nothing");
+}
+
+use AttributeEdit::{Add, Modify, Replace};
+use ObjectAction as Do;
+use ObjectKind as K;
+
+#[test]
+fn changes_are_told_in_the_words_of_8_1_9() {
+    let mut cell = Cell::ready();
+    for (kind, name, action, expected) in [
+        (K::ExecHost, "", Do::Add(host("n1", &[])), "boss@sub added \"n1\" to exechost list"),
+        (K::ExecHost, "", Do::Replace(host("n1", &[])), "boss@sub modified \"n1\" in exechost list"),
+        (K::HostGroup, "@g", Do::Add(group("@g", "n1")), "boss@sub added \"@g\" to host group entry list"),
+        (K::HostGroup, "@g", attribute(Add, "hostlist", "h1"), "boss@sub modified \"@g\" in host group entry list"),
+        (K::HostGroup, "@g", Do::Delete, "boss@sub removed \"@g\" from host group entry list"),
+        (K::ExecHost, "n1", Do::Delete, "boss@sub removed \"n1\" from execution host list"),
+        (K::Pe, "smp", Do::Add(pe("smp", &[])), "boss@sub added \"smp\" to parallel environment list"),
+        (K::Queue, "all.q", attribute(Replace, "slots", "8"), "boss@sub modified \"all.q\" in cluster queue list"),
+        (K::Queue, "q", Do::Add(queue("q", &[])), "boss@sub added \"q\" to cluster queue list"),
+        (K::Queue, "q", Do::Delete, "boss@sub removed \"q\" from cluster queue list"),
+        (K::Pe, "smp", Do::Delete, "boss@sub removed \"smp\" from parallel environment list"),
+        (K::ClusterConf, "global", Do::Replace(conf(&[])), "boss@sub modified \"global\" in configuration list"),
+        (K::ClusterConf, "h1", Do::Add(Fields::new()), "boss@sub added \"h1\" to configuration list"),
+        (K::ClusterConf, "h1", Do::Delete, "boss@sub removed \"h1\" from configuration list"),
+        (K::SchedulerConf, "", Do::Replace(scheduler(&[])), "changed scheduler configuration"),
+        (K::AdminHosts, "n2", Do::Add(Fields::new()), "n2 added to administrative host list"),
+        (K::AdminHosts, "n2", Do::Delete, "boss@sub removed \"n2\" from administrative host list"),
+        (K::SubmitHosts, "n2", Do::Add(Fields::new()), "n2 added to submit host list"),
+        (K::SubmitHosts, "n2", Do::Delete, "boss@sub removed \"n2\" from submit host list"),
+        (K::Managers, "u9", Do::Add(Fields::new()), "boss@sub added \"u9\" to manager list"),
+        (K::Managers, "u9", Do::Delete, "boss@sub removed \"u9\" from manager list"),
+        (K::Operators, "u9", Do::Add(Fields::new()), "boss@sub added \"u9\" to operator list"),
+        (
+            K::ComplexTable,
+            "",
+            Do::Replace(complex("lic l INT <= YES YES 0 0")),
+            "boss@sub added \"lic\" to complex entry list",
+        ),
+    ] {
+        assert_eq!(cell.qconf(kind, name, action), [expected]);
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_object_that_is_refused_changes_nothing() {
+    let mut cell = Cell::ready();
+    cell.qconf(K::Pe, "smp", Do::Add(pe("smp", &[])));
+    cell.qconf(K::ComplexTable, "", Do::Replace(complex("lic l INT <= YES YES 0 0")));
+    cell.attr(K::Queue, "all.q", Replace, "pe_list", "smp");
+    cell.attr(K::ExecHost, "h1", Modify, "complex_values", "lic=3");
+    cell.qconf(K::HostGroup, "@a", Do::Add(group("@a", "h1")));
+    cell.qconf(K::HostGroup, "@b", Do::Add(group("@b", "@a")));
+    cell.attr(K::Queue, "all.q", Add, "hostlist", "@b");
+    for (kind, name, action, code, text) in [
+        (K::AdminHosts, "adm", Do::Add(Fields::new()), Code::AlreadyExists, "adminhost \"adm\" already exists"),
+        (K::SubmitHosts, "sub", Do::Add(Fields::new()), Code::AlreadyExists, "submithost \"sub\" already exists"),
+        (K::AdminHosts, "x", Do::Delete, Code::UnknownObject, "denied: administrative host \"x\" does not exist"),
+        (K::SubmitHosts, "x", Do::Delete, Code::UnknownObject, "denied: submit host \"x\" does not exist"),
+        (K::ExecHost, "x", Do::Delete, Code::UnknownObject, "denied: execution host \"x\" does not exist"),
+        (K::Queue, "x", Do::Delete, Code::UnknownObject, "denied: cluster queue \"x\" does not exist"),
+        (K::AdminHosts, "sub", Do::Delete, Code::Immutable, "denied: can't delete host \"sub\" from admin host list"),
+        (K::Managers, "boss", Do::Delete, Code::Immutable, "denied: may not remove user \"boss\" from manager list"),
+        (
+            K::Queue,
+            "all.q",
+            Do::Add(queue("all.q", &[])),
+            Code::AlreadyExists,
+            "cluster queue \"all.q\" already exists",
+        ),
+        (
+            K::Pe,
+            "smp",
+            Do::Delete,
+            Code::StillReferenced,
+            "denied: Parallel environment \"smp\" is still referenced in queue \"all.q\".",
+        ),
+        (
+            K::ComplexTable,
+            "",
+            Do::Replace(complex("")),
+            Code::StillReferenced,
+            "denied: Complex attribute \"lic\" is still referenced in host \"h1\".",
+        ),
+        (
+            K::HostGroup,
+            "@b",
+            Do::Delete,
+            Code::StillReferenced,
+            "denied: these cluster queues still reference \"@b\": all.q",
+        ),
+        (K::HostGroup, "@a", Do::Delete, Code::StillReferenced, "denied: these host groups still reference \"@a\": @b"),
+        (
+            K::ExecHost,
+            "h2",
+            Do::Delete,
+            Code::StillReferenced,
+            "Host object \"h2\" is still referenced in cluster queue \"all.q\".",
+        ),
+        (K::HostGroup, "@a", Do::Replace(group("@a", "@b")), Code::Immutable, "host group @a would contain itself"),
+        (
+            K::HostGroup,
+            "@c",
+            Do::Add(group("@c", "nohost")),
+            Code::UnknownObject,
+            "denied: execution host \"nohost\" does not exist",
+        ),
+        (
+            K::Queue,
+            "all.q",
+            attribute(Replace, "pe_list", "smb"),
+            Code::UnknownObject,
+            "denied: parallel environment \"smb\" does not exist",
+        ),
+        (
+            K::ExecHost,
+            "h1",
+            attribute(Modify, "complex_values", "nosuch=1"),
+            Code::UnknownResource,
+            "denied: unknown attribute \"nosuch\"",
+        ),
+        (
+            K::ExecHost,
+            "h1",
+            attribute(Modify, "complex_values", "lic=many"),
+            Code::BadValue,
+            "denied: invalid value \"many\" of attribute \"lic\"",
+        ),
+        (K::Project, "p", Do::Add(Fields::new()), Code::NotSupported, "denied: a project is not supported yet"),
+        (
+            K::Queue,
+            "all.q",
+            Do::Replace(queue("other", &[])),
+            Code::Immutable,
+            "denied: the name of a cluster queue cannot be changed from \"all.q\" to \"other\"",
+        ),
+    ] {
+        refuses(&mut cell, kind, name, action, code, text);
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    let mut cell = Cell::ready();
+    for (kind, name, key, value, text) in [
+        (K::Queue, "all.q", "calendar", "night", "denied: calendar night of a cluster queue is not supported yet"),
+        (K::Queue, "all.q", "calendar", "[h1=night]", "denied: calendar night of a cluster queue is not supported yet"),
+        (K::Queue, "all.q", "user_lists", "nosuch", "denied: access list \"nosuch\" does not exist"),
+        (K::Queue, "all.q", "projects", "p1", "denied: project \"p1\" does not exist"),
+        (
+            K::Queue,
+            "all.q",
+            "suspend_thresholds",
+            "np_load_avg=5",
+            "denied: suspend_thresholds np_load_avg=5 of a cluster queue is not supported yet",
+        ),
+        (
+            K::Queue,
+            "all.q",
+            "starter_method",
+            "/bin/x",
+            "denied: starter_method /bin/x of a cluster queue is not supported yet",
+        ),
+    ] {
+        refuses(&mut cell, kind, name, attribute(Replace, key, value), Code::NotSupported, text);
+    }
+    for (key, value) in [
+        ("jsv_url", "/opt/jsv.sh"),
+        ("enforce_project", "true"),
+        ("execd_params", "INHERIT_ENV=true"),
+        ("execd_params", "KEEP_ACTIVE=true,USE_SYSLOG=true"),
+        ("reporting_params", "accounting=true reporting=true"),
+        ("qlogin_command", "/usr/bin/ssh"),
+    ] {
+        let reply = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[(key, value)])))]);
+        let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
+        assert_eq!((refusal.code, refusal.place.as_str()), (Code::NotSupported, key));
+        assert!(!refusal.fix.is_empty(), "{key}");
+    }
+    for (key, value) in [("weight_tickets_share", "100"), ("max_reservation", "5"), ("params", "MONITOR=1")] {
+        let reply = cell.change(vec![object_change(K::SchedulerConf, "", Do::Replace(scheduler(&[(key, value)])))]);
+        let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
+        assert_eq!((refusal.code, refusal.place.as_str()), (Code::NotSupported, key));
+    }
+}
+
+#[test]
+fn what_is_shipped_is_supported() {
+    let mut cell = Cell::ready();
+    let reply = cell.change(vec![
+        object_change(
+            K::ClusterConf,
+            "global",
+            Do::Replace(conf(&[("execd_params", "KEEP_ACTIVE=true,H_MAXPROC=99")])),
+        ),
+        object_change(K::SchedulerConf, "", Do::Replace(scheduler(&[]))),
+        object_change(K::Queue, "q", Do::Add(queue("q", &[("hostlist", "h1")]))),
+        object_change(K::Pe, "p", Do::Add(pe("p", &[]))),
+        object_change(K::ExecHost, "n", Do::Add(host("n", &[]))),
+    ]);
+    assert!(!reply.answers.iter().any(Answer::is_refusal), "{reply:?}");
+}
+
+#[test]
+fn only_managers_on_administrative_hosts_change_objects() {
+    let mut cell = Cell::ready();
+    let add = || Command::Objects(vec![object_change(K::Managers, "u2", Do::Add(Fields::new()))]);
+    for (user, host, expected) in [
+        ("u2", "sub", "denied: \"u2\" must be manager for this operation"),
+        ("op", "sub", "denied: \"op\" must be manager for this operation"),
+        ("boss", "h1", "denied: host \"h1\" is no admin host"),
+        ("boss", "adm", "boss@adm added \"u2\" to manager list"),
+    ] {
+        let id = proto::id::RequestId(1_000 + cell.log.len() as u128);
+        assert_eq!(texts(&cell.command_as(id, user, host, add())), [expected]);
+    }
+}
+
+#[test]
+fn attributes_are_edited_for_a_queue_a_group_and_a_host() {
+    let mut cell = Cell::ready();
+    cell.qconf(K::HostGroup, "@g", Do::Add(group("@g", "h1 h2")));
+    cell.attr(K::Queue, "all.q", Add, "slots", "[h1=2]");
+    cell.attr(K::Queue, "all.q@@g", Modify, "slots", "7");
+    let slots =
+        |cell: &Cell| cell.core.state().config.resolved.values().map(|settings| settings.slots).collect::<Vec<_>>();
+    assert_eq!(slots(&cell), [2, 7]);
+    let purge = Do::Purge { attributes: vec!["*".to_owned()] };
+    assert_eq!(cell.qconf(K::Queue, "all.q@h1", purge), ["boss@sub modified \"all.q\" in cluster queue list"]);
+    assert_eq!(slots(&cell), [7, 7]);
+}
+
+#[test]
+fn groups_that_disagree_make_an_instance_ambiguous() {
+    let mut cell = Cell::ready();
+    cell.qconf(K::HostGroup, "@a", Do::Add(group("@a", "h1")));
+    cell.qconf(K::HostGroup, "@b", Do::Add(group("@b", "h1")));
+    cell.attr(K::Queue, "all.q", Replace, "slots", "4,[@a=1],[@b=2]");
+    let config = &cell.core.state().config;
+    let (instance, ambiguities) = config.ambiguous.first_key_value().unwrap();
+    assert_eq!((instance.to_string().as_str(), ambiguities[0].attribute.as_str()), ("all.q@h1", "slots"));
+    assert_eq!(config.ambiguous.len(), 1);
+}
+
+#[test]
+fn a_queue_with_jobs_stays_and_can_be_cleaned() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(super::job());
+    cell.run(number, 1, "h1");
+    let text = "denied: queue \"all.q@h1\" still contains jobs";
+    refuses(&mut cell, K::Queue, "all.q", Do::Delete, Code::StillReferenced, text);
+    assert_eq!(cell.qconf(K::Queue, "all.q@h1", Do::Clean), ["boss@sub cleaned queue \"all.q@h1\""]);
+    assert!(!cell.exists(number));
+    assert_eq!(cell.qconf(K::Queue, "all.q", Do::Delete), ["boss@sub removed \"all.q\" from cluster queue list"]);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_instance_that_vanishes_keeps_its_state_until_its_tasks_end() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(super::job());
+    let key = cell.run(number, 1, "h1");
+    cell.qmod("boss", proto::wire::client::ModifyAction::SuspendQueue, "all.q@h1");
+    cell.attr(K::Queue, "all.q", Replace, "hostlist", "h2");
+    let state = cell.core.state();
+    assert_eq!(state.orphans().iter().map(ToString::to_string).collect::<Vec<_>>(), ["all.q@h1"]);
+    assert!(state.is_stopped(cell.placement(number, 1)), "a suspended task stays suspended");
+    cell.exit(key, "h1", 0);
+    assert!(cell.core.state().instances.is_empty() && cell.core.state().orphans().is_empty());
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_new_instance_starts_as_its_queue_says() {
+    let mut cell = Cell::ready();
+    cell.qconf(K::Queue, "q", Do::Add(queue("q", &[("hostlist", "h1"), ("initial_state", "disabled,[h2=enabled]")])));
+    cell.attr(K::Queue, "q", Add, "hostlist", "h2");
+    let disabled: Vec<String> = cell.core.state().instances.keys().map(ToString::to_string).collect();
+    assert_eq!(disabled, ["q@h1"]);
+}
+
+#[test]
+fn agents_hear_of_a_configuration_that_changed_for_them() {
+    let mut cell = Cell::ready();
+    let local: Fields = [("load_report_time", "00:00:07")].into_iter().collect();
+    cell.qconf(K::ClusterConf, "h2", Do::Add(local));
+    let intervals: Vec<u64> = cell
+        .sent()
+        .into_iter()
+        .filter_map(|message| match message {
+            MasterMessage::Configure(config) => Some(config.report_interval_ms),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(intervals, [7_000]);
+}
+
+/// Changes of a small world, most of which refer to each other.
+fn any_change() -> impl Strategy<Value = ObjectChange> {
+    let hosts = prop::sample::select(vec!["h1", "h2", "n1", "n2"]);
+    let groups = prop::sample::select(vec!["@a", "@b", "@c"]);
+    let queues = prop::sample::select(vec!["all.q", "q1"]);
+    let pes = prop::sample::select(vec!["p1", "p2"]);
+    let deletes = prop_oneof![
+        hosts.clone().prop_map(|name| (K::ExecHost, name)),
+        groups.clone().prop_map(|name| (K::HostGroup, name)),
+        queues.clone().prop_map(|name| (K::Queue, name)),
+        pes.clone().prop_map(|name| (K::Pe, name)),
+    ];
+    prop_oneof![
+        deletes.prop_map(|(kind, name)| object_change(kind, name, Do::Delete)),
+        hosts.clone().prop_map(|name| object_change(K::ExecHost, name, Do::Add(host(name, &[])))),
+        pes.clone().prop_map(|name| object_change(K::Pe, name, Do::Add(pe(name, &[])))),
+        (groups.clone(), hosts.clone())
+            .prop_map(|(name, member)| { object_change(K::HostGroup, name, Do::Add(group(name, member))) }),
+        (groups.clone(), groups.clone())
+            .prop_map(|(name, member)| { object_change(K::HostGroup, name, attribute(Add, "hostlist", member)) }),
+        (queues.clone(), groups)
+            .prop_map(|(name, member)| { object_change(K::Queue, name, attribute(Replace, "hostlist", member)) }),
+        (queues.clone(), hosts).prop_map(|(name, member)| {
+            object_change(K::Queue, name, Do::Add(queue(name, &[("hostlist", member)])))
+        }),
+        (queues, pes).prop_map(|(name, pe)| object_change(K::Queue, name, attribute(Replace, "pe_list", pe))),
+    ]
+}
+
+/// Every name that an object refers to exists.
+fn references_hold(state: &State) -> bool {
+    let config = &state.config;
+    let member = |member: &proto::hostgroup::HostOrGroup| match member {
+        proto::hostgroup::HostOrGroup::Host(host) => config.exec_hosts.contains_key(host),
+        proto::hostgroup::HostOrGroup::Group(group) => config.host_groups.contains_key(group),
+    };
+    let lists = config.queues.values().map(|queue| &queue.hostlist);
+    lists.chain(config.host_groups.values().map(|group| &group.members)).all(|list| list.iter().all(member))
+        && config.queues.values().all(|queue| queue.pe_list.default.iter().all(|pe| config.pes.contains_key(pe)))
+}
+
+proptest! {
+    #[test]
+    fn references_hold_after_any_changes_and_replay_equals_live(
+        changes in prop::collection::vec(prop::collection::vec(any_change(), 1..4), 1..25),
+    ) {
+        let mut cell = Cell::new();
+        for set in changes {
+            let before = cell.core.state().clone();
+            let reply = cell.change(set);
+            prop_assert!(references_hold(cell.core.state()));
+            if reply.answers.iter().any(Answer::is_refusal) {
+                prop_assert!(*cell.core.state() == before);
+            }
+        }
+        cell.assert_replay_is_live();
+    }
+}
