@@ -85,7 +85,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A driver of `core` on `host`; `instance` is drawn at random at each start.
+    /// A driver of `core` on `host`; `instance` as [`clock::instance`] names it.
     pub fn new(core: Core, host: HostName, instance: u128, ports: Ports) -> Self {
         Self {
             core,

@@ -226,13 +226,13 @@ fn start_log(file: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A number that no other start of an agent has.
+/// A number that nobody has drawn before.
 fn random() -> u128 {
     let mut bytes = [0; 16];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
     match read {
         Ok(()) => u128::from_ne_bytes(bytes),
-        // Without a source of randomness the clock and the process have to do: starts of one host are told apart by them.
+        // Without a source of randomness the clock and the process have to do.
         Err(_) => (u128::from(clock::boot_ms()) << 64) | u128::from(std::process::id()),
     }
 }

@@ -7,7 +7,7 @@ use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
 use crate::reports::{MachineValues, Reporter, Source};
 use crate::sensors::{SensorSite, Sensors};
-use crate::{Failure, identity, notify, sensors, users};
+use crate::{Failure, clock, identity, notify, sensors, users};
 use agent_core::core::Core;
 use agent_core::site::Site;
 use proto::wire::agent::AgentConfig;
@@ -103,7 +103,9 @@ impl Agent {
             epoch_file: Some(self.layout.agent("epoch")),
         };
         let epoch = read_epoch(&self.layout.agent("epoch"));
-        let driver = Driver::new(Core::new(self.site(), epoch), self.config.host.clone(), crate::random(), ports);
+        let host = self.config.host.clone();
+        let instance = clock::instance(&self.layout.root(), host.as_str());
+        let driver = Driver::new(Core::new(self.site(), epoch), host, instance, ports);
         tokio::spawn(driver.run(driver_inputs));
         let (notices, sensor_notices) = mpsc::channel(SENSOR_NOTICES);
         let (layout, driver) = (self.layout.clone(), wires.driver.clone());

@@ -11,7 +11,7 @@ use crate::launcher_link;
 use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
 use crate::reports::{Reporter, Source};
-use crate::{Failure, notify, run};
+use crate::{Failure, clock, notify, run};
 use ::sensors::collector::Values;
 use agent_core::core::Core;
 use agent_core::site::Site;
@@ -137,7 +137,8 @@ impl Fleet {
             epoch_file: None,
         };
         let core = Core::new(self.site(&host), Epoch::default());
-        tokio::spawn(Driver::new(core, host.clone(), crate::random(), ports).run(inputs));
+        let instance = clock::instance(&self.layout.root(), host.as_str());
+        tokio::spawn(Driver::new(core, host.clone(), instance, ports).run(inputs));
         tokio::spawn(PretendLauncher::new(requests, driver.clone()).run());
         let (online_sender, online) = watch::channel(None);
         let source = Source::Shared(self.values.clone());

@@ -88,7 +88,7 @@ async fn an_agent_that_was_killed_finds_its_tasks_at_the_launcher() {
         TaskSummary { key: key(4), state: TaskState::Ended, pid: 9, started_boot_ms: 1, result: Some(result(key(4))) };
     let _session = launcher.accept(vec![over]);
     let (second, _host) = cell.welcome(often()).await;
-    assert_ne!(first.instance, second.instance);
+    assert_eq!(first.instance, second.instance, "the master takes the new connection for the dead one's");
     assert_eq!(second.epoch.0, 1, "the epoch is kept over restarts");
     assert!(matches!(second.tasks[0].state, TaskReportState::Ended(_)));
 }

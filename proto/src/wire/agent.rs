@@ -27,7 +27,8 @@ pub struct AgentHello {
     pub software: String,
     /// The host. It must equal the name in the certificate.
     pub host: HostName,
-    /// Identifies this start of this agent, so that the master tells a reconnect from a second agent under one name.
+    /// Identifies the agent of one directory in one boot of its machine, over its own restarts too, so that the master tells a
+    /// reconnect from a second agent under one name.
     pub instance: u128,
     /// The highest epoch of a master it has obeyed.
     pub epoch: Epoch,

@@ -174,6 +174,16 @@ impl Server {
         if alive {
             self.watch_writable(token, &agent);
             self.agents.insert(token, agent);
+        } else if self.agents.is_empty() {
+            self.end_sensors();
+        }
+    }
+
+    /// Sensors serve the agent that asked for them: the next one starts its own, and one that hangs would stay for ever.
+    fn end_sensors(&self) {
+        for pid in self.sensors.keys() {
+            // Gone already is what is wanted.
+            let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(*pid), nix::sys::signal::Signal::SIGTERM);
         }
     }
 
