@@ -16,7 +16,7 @@ impl World {
     /// After each input of the core.
     pub(super) fn check_core(&mut self, core: &Core) {
         self.inputs += 1;
-        if self.inputs % self.plan.check_every == 0 {
+        if self.inputs.is_multiple_of(self.plan.check_every) {
             core.state().check();
         }
     }
@@ -71,7 +71,7 @@ impl World {
     /// After each sync, while nothing waits for the next one.
     pub(super) fn check_synced(&mut self) {
         self.syncs += 1;
-        if self.syncs % COMPARE_EVERY != 0 {
+        if !self.syncs.is_multiple_of(COMPARE_EVERY) {
             return;
         }
         if let Some(master) = &mut self.master {
