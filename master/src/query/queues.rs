@@ -79,15 +79,16 @@ fn states(model: &Model, name: &QueueInstanceName) -> String {
         ('u', is_unknown),
         ('s', set.is_some_and(|state| state.suspended)),
         ('d', set.is_some_and(|state| state.disabled)),
+        ('c', model.state.config.ambiguous.contains_key(name)),
         ('E', set.is_some_and(|state| !state.errors.is_empty())),
     ];
     letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect()
 }
 
 fn explanations(model: &Model, name: &QueueInstanceName, explain: &str) -> Vec<String> {
-    if !explain.contains('E') {
-        return Vec::new();
-    }
     let errors = model.state.instances.get(name).into_iter().flat_map(|state| &state.errors);
-    errors.map(|error| format!("queue {} marked QERROR: {error}", name.queue)).collect()
+    let errors = errors.map(|error| format!("queue {} marked QERROR: {error}", name.queue));
+    let ambiguities = model.state.config.ambiguous.get(name).into_iter().flatten().map(ToString::to_string);
+    let wanted = |letter| explain.contains(letter);
+    errors.filter(|_| wanted('E')).chain(ambiguities.filter(|_| wanted('c'))).collect()
 }

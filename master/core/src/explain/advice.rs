@@ -104,7 +104,7 @@ fn nearness(reason: &Reason) -> (u32, u64) {
         }
         What::Full { .. } | What::InUse { .. } => (0, 1000),
         What::Overloaded(_) => (1, 0),
-        What::NoContact | What::Suspended | What::InError | What::Disabled => (2, 0),
+        What::NoContact | What::Suspended | What::InError | What::Ambiguous | What::Disabled => (2, 0),
         What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
         What::NotInPe { .. } | What::NotInMasterQueues | What::NoAccess | What::NoProject => (4, 0),
         What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
@@ -172,6 +172,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         What::Disabled
         | What::Suspended
         | What::InError
+        | What::Ambiguous
         | What::NoContact
         | What::NotInQueueList
         | What::NotInMasterQueues
@@ -193,6 +194,9 @@ fn hint(reason: &Reason) -> Option<String> {
         What::Disabled => Some(format!("an operator enables it with qmod -e {level}")),
         What::Suspended => Some(format!("an operator resumes it with qmod -usq {level}")),
         What::InError => Some(format!("qstat -f -explain E says why; an operator clears it with qmod -cq {level}")),
+        What::Ambiguous => {
+            Some(format!("qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr"))
+        }
         What::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
         What::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
         What::UnknownResource { attribute } => {

@@ -42,6 +42,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         What::Disabled
         | What::Suspended
         | What::InError
+        | What::Ambiguous
         | What::NoContact
         | What::Full { .. }
         | What::Overloaded(_) => true,

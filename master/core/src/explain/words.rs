@@ -14,6 +14,7 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         What::Disabled
         | What::Suspended
         | What::InError
+        | What::Ambiguous
         | What::NoContact
         | What::Full { .. }
         | What::Overloaded(_)
@@ -38,7 +39,7 @@ impl fmt::Display for Reason {
         let level = &self.level;
         match &self.what {
             What::Disabled => write!(f, "queue instance \"{level}\" dropped because it is disabled"),
-            What::Suspended | What::InError | What::NoContact => {
+            What::Suspended | What::InError | What::Ambiguous | What::NoContact => {
                 write!(f, "queue instance \"{level}\" dropped because it is temporarily not available")
             }
             What::Full { .. } => write!(f, "queue instance \"{level}\" dropped because it is full"),

@@ -30,6 +30,9 @@ impl Cluster<'_> {
                 return Some(What::InError);
             }
         }
+        if self.config.ambiguous.contains_key(instance) {
+            return Some(What::Ambiguous);
+        }
         let host = self.observations.hosts.get(&instance.host);
         if self.mode == Mode::Now && !host.is_some_and(|host| host.connected && !host.unheard) {
             return Some(What::NoContact);

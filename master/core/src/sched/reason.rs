@@ -25,6 +25,8 @@ pub enum What {
     Suspended,
     /// The queue instance is in error.
     InError,
+    /// Host groups give the queue instance different values of an attribute.
+    Ambiguous,
     /// The agent of the host is not connected, or was not heard for too long.
     NoContact,
     /// All slots of the queue instance are taken.
@@ -140,6 +142,7 @@ impl Reason {
             What::Disabled
             | What::Suspended
             | What::InError
+            | What::Ambiguous
             | What::NoContact
             | What::Full { .. }
             | What::Overloaded(_)
