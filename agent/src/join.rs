@@ -68,10 +68,10 @@ async fn join(options: &Options) -> Result<(HostName, Layout), Diagnostic> {
     let request =
         JoinRequest { version: PROTOCOL_VERSION, token: options.token.trim().to_owned(), host: host.clone(), csr };
     let enrolment = timeout(REPLY_DEADLINE, enrol(&connection, &request)).await;
-    let reply = enrolment.map_err(|_| broken(&"it did not answer in time"))??;
-    connection.close(CloseCode::Done, "joined");
+    connection.close(CloseCode::Done, "the answer is here");
     // The transport needs a moment to say so; without it the master waits for nothing.
     sleep(GOODBYE).await;
+    let reply = enrolment.map_err(|_| broken(&"it did not answer in time"))??;
     let host = PeerIdentity::from_pem(&reply.certificate).map_err(|error| bad_key(&error))?.host;
     write(&layout, &host, &master, &key, &reply).map_err(|error| unwritable(layout.dir(), &error))?;
     Ok((host, layout))
