@@ -25,6 +25,9 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ObjectKind {
     /// All resource attributes together: the complex (`-sc`), a table of its own form.
+    ///
+    /// It travels and is stored as one field for each attribute: the key is its name, the value its other seven columns,
+    /// separated by single blanks. It is only replaced as a whole.
     ComplexTable,
     /// An execution host (`-se`), or the pseudo host `global`.
     ExecHost,

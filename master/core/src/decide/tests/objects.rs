@@ -125,8 +125,8 @@ fn changes_are_told_in_the_words_of_8_1_9() {
     cell.assert_replay_is_live();
 }
 
-#[test]
-fn an_object_that_is_refused_changes_nothing() {
+/// A cell whose objects refer to each other.
+fn referring() -> Cell {
     let mut cell = Cell::ready();
     cell.qconf(K::Pe, "smp", Do::Add(pe("smp", &[])));
     cell.qconf(K::ComplexTable, "", Do::Replace(complex("lic l INT <= YES YES 0 0")));
@@ -135,6 +135,12 @@ fn an_object_that_is_refused_changes_nothing() {
     cell.qconf(K::HostGroup, "@a", Do::Add(group("@a", "h1")));
     cell.qconf(K::HostGroup, "@b", Do::Add(group("@b", "@a")));
     cell.attr(K::Queue, "all.q", Add, "hostlist", "@b");
+    cell
+}
+
+#[test]
+fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
+    let mut cell = referring();
     for (kind, name, action, code, text) in [
         (K::AdminHosts, "adm", Do::Add(Fields::new()), Code::AlreadyExists, "adminhost \"adm\" already exists"),
         (K::SubmitHosts, "sub", Do::Add(Fields::new()), Code::AlreadyExists, "submithost \"sub\" already exists"),
@@ -151,6 +157,16 @@ fn an_object_that_is_refused_changes_nothing() {
             Code::AlreadyExists,
             "cluster queue \"all.q\" already exists",
         ),
+    ] {
+        refuses(&mut cell, kind, name, action, code, text);
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_object_that_others_name_stays_and_names_only_what_exists() {
+    let mut cell = referring();
+    for (kind, name, action, code, text) in [
         (
             K::Pe,
             "smp",
@@ -324,6 +340,11 @@ fn groups_that_disagree_make_an_instance_ambiguous() {
     let (instance, ambiguities) = config.ambiguous.first_key_value().unwrap();
     assert_eq!((instance.to_string().as_str(), ambiguities[0].attribute.as_str()), ("all.q@h1", "slots"));
     assert_eq!(config.ambiguous.len(), 1);
+    let number = cell.submit(super::job());
+    assert!(cell.order(number, 1, "h1").is_err(), "an ambiguous instance takes no jobs");
+    cell.attr(K::Queue, "all.q@h1", Modify, "slots", "3");
+    assert!(cell.core.state().config.ambiguous.is_empty());
+    assert!(cell.order(number, 1, "h1").is_ok());
 }
 
 #[test]
