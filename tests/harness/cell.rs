@@ -319,7 +319,8 @@ impl Cell {
         let shown = self.admin(&["qconf", "-sconf", "global"]).ok().out;
         let joined = shown.replace("\\\n", " ");
         let kept = joined.lines().filter(|line| line.split_whitespace().next() != Some(parameter));
-        let text = kept.chain([format!("{parameter} {value}").as_str()]).fold(String::new(), |all, line| all + line + "\n");
+        let text =
+            kept.chain([format!("{parameter} {value}").as_str()]).fold(String::new(), |all, line| all + line + "\n");
         let file = self.write_top("global", &text, 0o644);
         self.admin(&["qconf", "-Mconf", &file.display().to_string()]).ok();
     }

@@ -1,3 +1,4 @@
-//! What the tests share: the simulator.
+//! What the tests share: the simulator, and real cells.
 
+pub mod cell;
 pub mod sim;

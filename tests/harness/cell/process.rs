@@ -69,7 +69,9 @@ fn holds_a_task(pid: i32, dir: &str) -> bool {
     names(pid, "cmdline", "gridwright-shepherd")
         && std::fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|mut entries| {
             entries.any(|entry| {
-                entry.and_then(|entry| std::fs::read_link(entry.path())).is_ok_and(|to| to.display().to_string().starts_with(&tasks))
+                entry
+                    .and_then(|entry| std::fs::read_link(entry.path()))
+                    .is_ok_and(|to| to.display().to_string().starts_with(&tasks))
             })
         })
 }

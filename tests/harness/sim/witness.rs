@@ -140,7 +140,9 @@ impl Witness {
 
     /// The last process of a task is gone.
     pub(super) fn exit(&mut self, key: TaskKey) {
-        if self.running.remove(&(key.seq, key.task)).is_some() {
+        // A result of an earlier attempt that is not forgotten yet says nothing about the present one.
+        if self.running.get(&(key.seq, key.task)) == Some(&key) {
+            self.running.remove(&(key.seq, key.task));
             for granted in &self.placed[&key] {
                 *self.occupied.get_mut(&granted.instance.host).expect("it was counted") -= granted.slots;
             }
