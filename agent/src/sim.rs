@@ -186,9 +186,9 @@ fn stopped_with(all: &watch::Sender<bool>) -> watch::Sender<bool> {
     let own = watch::channel(false).0;
     let (mut all, stop) = (all.subscribe(), own.clone());
     tokio::spawn(async move {
-        tokio::select! {
-            stopped = all.wait_for(|stop| *stop) => drop(stopped.map(|_| stop.send_replace(true))),
-            () = stop.closed() => {}
+        // The sender is gone only when the process ends.
+        if all.wait_for(|stop| *stop).await.is_ok() {
+            stop.send_replace(true);
         }
     });
     own

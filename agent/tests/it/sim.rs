@@ -1,6 +1,7 @@
 //! Simulated hosts: certificates from the master's socket, a connection each, and jobs that are only pretended.
 
-use crate::cell::{Cell, Host, job, key, often, soon};
+use crate::cell::{Agent, Cell, Host, job, key, often, soon};
+use nix::sys::signal::Signal;
 use proto::id::HostName;
 use proto::wire::agent::{AgentHello, TaskReportState};
 use proto::wire::client::{Answer, ClientMessage, Command, Reply};
@@ -8,27 +9,18 @@ use proto::wire::frame::Kind;
 use proto::wire::view::{Data, IssuedCertificate};
 use quic::{FrameLimits, FrameReceiver, FrameSender, HostKey};
 use std::collections::BTreeMap;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use tokio::net::UnixListener;
 
 const HOSTS: u32 = 20;
 
-struct Simulated(Child);
-
-impl Drop for Simulated {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-fn start(cell: &Cell) -> Simulated {
+fn start(cell: &Cell) -> Agent {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_gridwright-agent"));
     std::fs::write(cell.path().join("load"), "load_avg=0.25\nlic=7\n").unwrap();
     command.args(["sim", "--count", &HOSTS.to_string(), "--slots", "3", "--dir"]).arg(cell.path());
     command.arg("--load").arg(cell.path().join("load"));
     let log = std::fs::File::create(cell.path().join("sim.log")).unwrap();
-    Simulated(command.stdin(Stdio::null()).stderr(log).spawn().unwrap())
+    Agent(command.stdin(Stdio::null()).stderr(log).spawn().unwrap())
 }
 
 /// Answers one request on the master's socket with certificates.
@@ -54,7 +46,7 @@ async fn issue(cell: &Cell, listener: &UnixListener) {
 async fn twenty_hosts_connect_report_and_pretend_to_run_a_job() {
     let cell = Cell::new();
     let listener = UnixListener::bind(cell.path().join("run/master.sock")).unwrap();
-    let _simulated = start(&cell);
+    let simulated = start(&cell);
     issue(&cell, &listener).await;
     let mut hosts: BTreeMap<HostName, Host> = BTreeMap::new();
     for _ in 0..HOSTS {
@@ -82,4 +74,6 @@ async fn twenty_hosts_connect_report_and_pretend_to_run_a_job() {
     let TaskReportState::Ended(end) = state else { unreachable!("the loop ended with it") };
     assert_eq!(end.exit.status(), 0);
     assert!(end.wallclock_ms >= 1000, "{end:?}");
+    simulated.signal(Signal::SIGTERM);
+    assert_eq!(simulated.ended().await, Some(0));
 }
