@@ -157,6 +157,13 @@ fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
             Code::AlreadyExists,
             "cluster queue \"all.q\" already exists",
         ),
+        (
+            K::Queue,
+            "all.q",
+            Do::Replace(queue("other", &[])),
+            Code::Immutable,
+            "denied: the name of a cluster queue cannot be changed from \"all.q\" to \"other\"",
+        ),
     ] {
         refuses(&mut cell, kind, name, action, code, text);
     }
@@ -226,13 +233,6 @@ fn an_object_that_others_name_stays_and_names_only_what_exists() {
             "denied: invalid value \"many\" of attribute \"lic\"",
         ),
         (K::Project, "p", Do::Add(Fields::new()), Code::NotSupported, "denied: a project is not supported yet"),
-        (
-            K::Queue,
-            "all.q",
-            Do::Replace(queue("other", &[])),
-            Code::Immutable,
-            "denied: the name of a cluster queue cannot be changed from \"all.q\" to \"other\"",
-        ),
     ] {
         refuses(&mut cell, kind, name, action, code, text);
     }
