@@ -46,6 +46,8 @@ struct Task {
     token: Option<u64>,
     /// The main process and the boot clock at its execve.
     executed: Option<(i32, u64)>,
+    /// An order that came before its shepherd could be reached; the last one counts.
+    waiting: Option<Order>,
 }
 
 impl Server {
@@ -282,23 +284,27 @@ impl Server {
         let connection = Connection::new(stream)?;
         let token = self.watch(&connection)?;
         self.shepherds.insert(token, (key, connection));
-        self.tasks.entry(key).or_default().token = Some(token);
+        let task = self.tasks.entry(key).or_default();
+        task.token = Some(token);
+        if let Some(order) = task.waiting.take() {
+            // What fails here is the end of the shepherd, which is on its way as a notice of its own.
+            let _ = self.signal(key, order);
+        }
         Ok(())
     }
 
     fn signal(&mut self, key: TaskKey, order: Order) -> Vec<Notice> {
-        let Some(task) = self.tasks.get(&key) else {
+        let Some(task) = self.tasks.get_mut(&key) else {
             let dir = TaskDir::new(&key);
             let ended = shepherd::ended(&dir);
             return vec![ended.unwrap_or_else(|| refused(key, "no such task on this host".into()))];
         };
-        let connection = task.token.and_then(|token| self.shepherds.get_mut(&token));
-        match connection.map(|(_, connection)| connection.send(&Request::Signal { key, order })) {
-            Some(Ok(())) => Vec::new(),
-            // Its end is on the way.
-            Some(Err(_)) => Vec::new(),
-            None => vec![refused(key, "the task's shepherd cannot be reached yet: repeat the order".into())],
+        match task.token.and_then(|token| self.shepherds.get_mut(&token)) {
+            // A shepherd that cannot be written to has ended: its end is on the way.
+            Some((_, connection)) => drop(connection.send(&Request::Signal { key, order })),
+            None => task.waiting = Some(order),
         }
+        Vec::new()
     }
 
     fn list(&self) -> Vec<TaskSummary> {
