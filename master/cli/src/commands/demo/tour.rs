@@ -14,6 +14,9 @@ use std::time::Duration;
 /// How long anything may take, also on a machine at a load of 30.
 const PATIENCE: Duration = Duration::from_secs(50);
 
+/// Of a listing more than twice as long, so many lines are printed from its head.
+const SHOWN_LINES: usize = 48;
+
 /// What a command printed and returned.
 pub struct Said {
     /// Standard output, then standard error.
@@ -144,7 +147,7 @@ impl Tour {
             last = self.quiet(who, words);
             holds(&last)
         });
-        output::data(&format!("$ {}\n{}", words.join(" "), last.text));
+        output::data(&format!("$ {}\n{}", words.join(" "), shortened(&last.text)));
         if fine { Ok(last) } else { Err(failed(format!("{what}: not within {} s", PATIENCE.as_secs()))) }
     }
 
@@ -183,6 +186,17 @@ impl Tour {
             .map_err(|error| system("write a file", &error))?;
         Ok(path)
     }
+}
+
+/// A long listing without its middle.
+fn shortened(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= 2 * SHOWN_LINES {
+        return text.to_owned();
+    }
+    let (head, tail) = (&lines[..SHOWN_LINES], &lines[lines.len() - SHOWN_LINES / 4..]);
+    let left_out = lines.len() - head.len() - tail.len();
+    format!("{}\n[... {left_out} lines ...]\n{}\n", head.join("\n"), tail.join("\n"))
 }
 
 /// A step that did not show what it should.
