@@ -134,7 +134,7 @@ impl Cell {
     pub fn bring_up_in_the_foreground(&self, words: &[&str]) -> Process {
         let mut command = self.command(As::Admin, &self.programs.gridwright());
         command.args(["up", "--dir", &self.dir_word()]).args(words);
-        Process::start(command)
+        Process::start(command, &self.top().join("up.out"))
     }
 
     /// Runs `gridwright down` with further words.

@@ -3,32 +3,45 @@
 use super::wait::wait_until;
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A command that runs beside the test. Dropped, it is killed.
-pub struct Process(Child);
+pub struct Process {
+    child: Child,
+    output: PathBuf,
+}
 
 impl Process {
-    /// Starts it; nobody reads what it prints.
+    /// Starts it; what it prints goes to the file `output`.
     ///
     /// # Panics
     /// If it cannot be started.
-    pub fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")))
+    pub fn start(mut command: Command, output: &Path) -> Self {
+        let file = File::create(output).unwrap_or_else(|error| panic!("{}: {error}", output.display()));
+        let errors = file.try_clone().expect("a descriptor is free");
+        command.stdin(Stdio::null()).stdout(file).stderr(errors);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Self { child, output: output.to_owned() }
+    }
+
+    /// What it has printed so far.
+    pub fn printed(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap_or_default()
     }
 
     /// Its end, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.0.try_wait().expect("a child can be waited for")
+        self.child.try_wait().expect("a child can be waited for")
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
