@@ -214,7 +214,9 @@ impl Cell {
         let wanted = 1 + self.simulated;
         let end = Instant::now() + PATIENCE;
         loop {
-            if let Some(status) = self.status().filter(|status| status.hosts_reporting >= wanted) {
+            // A master that has not yet noticed the end of an agent still counts its host.
+            let is_up = self.daemons().iter().all(|daemon| daemon.is_alive(&self.dir));
+            if let Some(status) = self.status().filter(|status| is_up && status.hosts_reporting >= wanted) {
                 return Ok(status);
             }
             self.report_deaths()?;
