@@ -18,8 +18,6 @@ pub enum Values {
     Two,
     /// At least this many words, up to the next word that begins with `-`.
     AtLeast(usize),
-    /// All remaining words.
-    Rest,
 }
 
 /// Whether an option does what 8.1.9 does.
@@ -193,7 +191,6 @@ impl CommandDef {
             Values::One => 1,
             Values::Two => 2,
             Values::AtLeast(least) => least,
-            Values::Rest => return Ok(words.drain(..).collect()),
         };
         let mut values: Vec<String> = words.drain(..least.min(words.len())).collect();
         if values.len() < least {
