@@ -24,6 +24,9 @@ const MS: u64 = 1000;
 /// Wall clocks that differ by more than this are worth a warning.
 const SKEW_MS: u64 = 60_000;
 
+/// How long a connected agent may take to show that it lives when another one comes under its name.
+const ANSWER_MS: u64 = 2_000;
+
 /// How an agent is to behave, by the configuration that holds on its host.
 pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConfig {
     let settings = config.settings_of(host);
@@ -45,6 +48,12 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConf
 /// An agent said hello: it is let in, its tasks are compared with ours, and from then on its host gets starts.
 pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: HostName, hello: AgentHello) {
     if let Err(why) = admit(turn, &host, &hello) {
+        return turn.effect(Effect::Disconnect { connection, why });
+    }
+    if is_held(turn, &host, hello.instance) {
+        let what = format!("an agent of host {host} is connected already");
+        let why =
+            Diagnostic::new(Code::AlreadyExists, what).fix("end the other agent that uses this host's certificate");
         return turn.effect(Effect::Disconnect { connection, why });
     }
     if let Some(old) = turn.agents_mut().remove_host(&host) {
@@ -86,13 +95,24 @@ fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Dia
         );
         return Err(Diagnostic::new(Code::WrongCell, what).why("another master has taken over this cell"));
     }
-    if turn.agents().instance(host).is_some_and(|instance| instance != hello.instance) {
-        let what = format!("an agent of host {host} is connected already");
-        return Err(
-            Diagnostic::new(Code::AlreadyExists, what).fix("end the other agent that uses this host's certificate")
-        );
-    }
     Ok(())
+}
+
+/// Whether a connected agent that is not this instance holds its place. Killed, it could not say that it is gone, and its
+/// connection stands until its silence is noticed: so it is asked for a report, and gives way when none comes.
+fn is_held(turn: &mut Turn<'_>, host: &HostName, instance: u128) -> bool {
+    if turn.agents().instance(host).is_none_or(|present| present == instance) {
+        return false;
+    }
+    let now = turn.now.tick;
+    let heard = turn.agents().heard(host);
+    let asked = turn.agents().asked(host).filter(|asked| heard.is_none_or(|heard| heard <= *asked));
+    if asked.is_none()
+        && let Some(connection) = turn.agents_mut().ask(host, now)
+    {
+        turn.send(connection, MasterMessage::ReportNow);
+    }
+    asked.is_none_or(|asked| asked.plus_ms(ANSWER_MS) > now)
 }
 
 /// A host's wall clock is never used, but people compare its log with ours.

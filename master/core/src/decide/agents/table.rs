@@ -38,6 +38,8 @@ struct Agent {
     connection: ConnectionId,
     instance: u128,
     config: AgentConfig,
+    /// When it was asked to show that it lives, because another one came under its name.
+    asked: Option<Tick>,
     /// Jobs that it was told about, with the version.
     described: BTreeMap<SubmitSeq, u32>,
     /// Orders without an answer, with the time of the repeat.
@@ -71,9 +73,22 @@ impl Agents {
         self.agents.get(host).map(|agent| agent.instance)
     }
 
+    /// When a host's agent was asked last to show that it lives.
+    pub(super) fn asked(&self, host: &HostName) -> Option<Tick> {
+        self.agents.get(host).and_then(|agent| agent.asked)
+    }
+
+    /// Notes that a host's agent is asked to show that it lives; the connection to ask over.
+    pub(super) fn ask(&mut self, host: &HostName, now: Tick) -> Option<ConnectionId> {
+        let agent = self.agents.get_mut(host)?;
+        agent.asked = Some(now);
+        Some(agent.connection)
+    }
+
     pub(super) fn add(&mut self, connection: ConnectionId, host: HostName, instance: u128, config: AgentConfig) {
         self.connections.insert(connection, host.clone());
-        let agent = Agent { connection, instance, config, described: BTreeMap::new(), waiting: BTreeMap::new() };
+        let (described, waiting) = (BTreeMap::new(), BTreeMap::new());
+        let agent = Agent { connection, instance, config, asked: None, described, waiting };
         self.agents.insert(host, agent);
     }
 

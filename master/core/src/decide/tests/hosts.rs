@@ -53,6 +53,27 @@ fn a_second_agent_under_one_name_is_refused_and_a_reconnect_is_not() {
 }
 
 #[test]
+fn an_agent_that_was_killed_gives_way_to_the_next_and_one_that_lives_does_not() {
+    let mut cell = Cell::new();
+    let first = cell.connect_with("h1", 1, Vec::new());
+    cell.pass(100);
+    cell.connect_with("h1", 2, Vec::new());
+    assert!(cell.sent().contains(&&MasterMessage::ReportNow), "the first is asked whether it lives");
+    cell.pass(100);
+    let report = Box::new(LoadReport { sequence: 1, full: true, ..LoadReport::default() });
+    cell.input(Input::LoadReport { connection: first, report });
+    cell.pass(3_000);
+    cell.connect_with("h1", 2, Vec::new());
+    assert!(refused(&cell).is_some(), "it has answered, and is asked again");
+    cell.pass(1_000);
+    cell.connect_with("h1", 2, Vec::new());
+    assert!(refused(&cell).is_some(), "it has time to answer");
+    cell.pass(1_000);
+    let second = cell.connect_with("h1", 2, Vec::new());
+    assert_eq!(cell.connection("h1"), second, "it was silent");
+}
+
+#[test]
 fn strangers_are_refused() {
     let mut cell = Cell::new();
     cell.connect("h9");
