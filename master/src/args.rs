@@ -12,10 +12,12 @@ gridwright-master: the master of a Gridwright cell
 usage: gridwright-master init --dir DIR [--port PORT] [--slots N] [--host NAME] [--owner-uids MASTER,AGENT,SENSOR]
        gridwright-master run --dir DIR [--daemon] [--log-file]
        gridwright-master check --dir DIR
+       gridwright-master tree --dir DIR
 
 init    makes a new cell in DIR
 run     runs the master; SIGTERM ends it
 check   replays the log of DIR, which may be a copy, and says what it found; changes nothing
+tree    writes into DIR of a host that has joined what site scripts look for: default/common, util, utilbin, bin
 
   --dir DIR        state directory of the cell
   --port PORT      UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444)
@@ -44,6 +46,13 @@ pub enum Action {
     Check {
         /// The state directory.
         dir: PathBuf,
+    },
+    /// Write what site scripts look for.
+    Tree {
+        /// The state directory of a host that has joined.
+        dir: PathBuf,
+        /// The user who administers the host.
+        user: UserName,
     },
 }
 
@@ -85,8 +94,8 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
     let allowed: &[&str] = match subcommand.as_str() {
         "init" => &["dir", "port", "slots", "host", "owner-uids"],
         "run" => &["dir", "daemon", "log-file"],
-        "check" => &["dir"],
-        other => return Err(format!("no subcommand {other:?}: init, run or check")),
+        "check" | "tree" => &["dir"],
+        other => return Err(format!("no subcommand {other:?}: init, run, check or tree")),
     };
     let Some(given) = options(&mut parser, allowed)? else { return Ok(Action::Help) };
     let dir = given.dir.clone().ok_or("--dir DIR is missing")?;
@@ -94,6 +103,7 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
     Ok(match subcommand.as_str() {
         "init" => Action::Init(plan(given, dir)?),
         "run" => Action::Run(RunOptions { dir, daemon: given.daemon, log_file: given.log_file }),
+        "tree" => Action::Tree { dir, user: this_user() },
         _ => Action::Check { dir },
     })
 }
@@ -166,6 +176,7 @@ mod tests {
         let run = RunOptions { dir: "/d".into(), daemon: true, log_file: false };
         assert_eq!(check("run --dir /d --daemon"), Ok(Action::Run(run)));
         assert_eq!(check("check --dir=/d"), Ok(Action::Check { dir: "/d".into() }));
+        assert_eq!(check("tree --dir /d"), Ok(Action::Tree { dir: "/d".into(), user: this_user() }));
         assert_eq!(check("--help"), Ok(Action::Help));
         let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1 --owner-uids 1,2,3")
         else {

@@ -10,7 +10,7 @@ mod tests;
 mod tree;
 
 use crate::clock::wall_now;
-use crate::config::{self, AGENT_KEYS, CELL_KEYS, MASTER_KEYS};
+use crate::config::{self, AGENT_KEYS, CELL_KEYS, CellConfig, ConfigError, MASTER_KEYS};
 use crate::layout::Layout;
 use crate::store::{Store, StoreError};
 use identity::Identity;
@@ -22,6 +22,7 @@ use quic::Serial;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::path::{Path, PathBuf};
+use tree::Classic;
 
 /// The UDP port of the master unless `SGE_QMASTER_PORT` or `--port` says otherwise.
 pub const DEFAULT_PORT: u16 = 6444;
@@ -99,6 +100,9 @@ pub enum InitError {
     /// The database cannot be made.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What the cell's own file says cannot be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
 }
 
 /// Makes the cell.
@@ -116,7 +120,8 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     let identity = Identity::create(cell, &plan.host, now)?;
     identity.write(&layout, plan.owners)?;
     make_database(&layout, plan, cell, &identity, now)?;
-    tree::write_classic_files(&layout, plan)?;
+    tree::write_classic_files(&layout, &Classic { master_host: &plan.host, port: plan.port, user: &plan.user })?;
+    tree::write(&layout.common("accounting"), "", 0o644)?;
     write_configuration(&layout, plan)?;
     tree::give_to_owners(&layout, plan.owners)?;
     let set = [
@@ -127,6 +132,17 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     ];
     tree::write(&marker, &config::document("What all daemons of this cell agree on.", CELL_KEYS, &set), 0o644)?;
     Ok(cell)
+}
+
+/// Writes the files that site scripts and `gridwright env` look for into the directory of a host that has joined, from its
+/// `etc/cell.toml`. It may be repeated.
+///
+/// # Errors
+/// `Config` if the directory belongs to no cell, `Unwritable` if a file cannot be made.
+pub fn write_tree(dir: &Path, user: &UserName) -> Result<(), InitError> {
+    let layout = Layout::new(dir);
+    let CellConfig { cell: _, master_host, port } = CellConfig::read(&layout.etc("cell.toml"))?;
+    tree::write_classic_files(&layout, &Classic { master_host: &master_host, port, user })
 }
 
 /// The database with the first events of the cell.

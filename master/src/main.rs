@@ -58,6 +58,11 @@ fn act(action: Action) -> ExitCode {
             Ok(report) => print!("{report}"),
             Err(error) => return fail(&error),
         },
+        Action::Tree { dir, user } => {
+            if let Err(error) = init::write_tree(&dir, &user) {
+                return fail(&error);
+            }
+        }
         Action::Run(options) => return run_master(&options),
     }
     ExitCode::SUCCESS

@@ -74,3 +74,33 @@ fn site_scripts_find_what_they_look_for() {
     let bootstrap = std::fs::read_to_string(layout.common("bootstrap")).unwrap();
     assert!(bootstrap.starts_with("admin_user              alice\n"), "{bootstrap}");
 }
+
+#[test]
+fn a_host_that_joined_gets_what_site_scripts_look_for() {
+    let dir = TempDir::new("tree");
+    let layout = Layout::new(dir.path().join("joined"));
+    std::fs::create_dir_all(layout.etc("")).unwrap();
+    let cell = "cell = \"00000000000000ab\"\nmaster_host = \"boss\"\nport = 7001\n";
+    std::fs::write(layout.etc("cell.toml"), cell).unwrap();
+    std::fs::write(layout.etc("agent.toml"), "# The name.\nhost = \"node7\"\n\n#host = \"\"\n").unwrap();
+    for _ in 0..2 {
+        write_tree(layout.dir(), &UserName::from("alice")).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(layout.common("act_qmaster")).unwrap(), "boss\n");
+    assert!(std::fs::read_to_string(layout.common("settings.sh")).unwrap().contains("SGE_QMASTER_PORT=7001;"));
+    assert!(!layout.common("accounting").exists() && !layout.master("").exists());
+    let arch = crate::layout::arch();
+    assert!(layout.dir().join("bin").join(arch).join("qstat").is_symlink());
+    let said = |program: &str, argument: &str| {
+        let output = Command::new(layout.dir().join(program)).arg(argument).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(said("util/arch", ""), format!("{arch}\n"));
+    assert_eq!(said(&format!("utilbin/{arch}/gethostname"), "-name"), "node7\n");
+}
+
+#[test]
+fn a_directory_of_no_cell_gets_no_tree() {
+    let dir = TempDir::new("tree");
+    assert!(matches!(write_tree(dir.path(), &UserName::from("alice")), Err(InitError::Config(_))));
+}

@@ -1,8 +1,9 @@
-//! The directories of a new cell, and the files that site scripts expect below `SGE_ROOT`.
+//! The directories of a new cell, and the files that site scripts expect below `SGE_ROOT`, on the master's host and on the others.
 
-use super::{InitError, OwnerUids, Plan, unwritable};
+use super::{InitError, OwnerUids, unwritable};
 use crate::layout::{CELL_NAME, Layout, arch};
 use nix::unistd::{Gid, Uid};
+use proto::id::{HostName, UserName};
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
@@ -32,9 +33,18 @@ const COMMANDS: &[&str] = &[
     "gridwright",
 ];
 
+/// What the files for site scripts say of a cell.
+pub(super) struct Classic<'a> {
+    /// The master's host.
+    pub master_host: &'a HostName,
+    /// The master's UDP port.
+    pub port: u16,
+    /// The user who administers the cell.
+    pub user: &'a UserName,
+}
+
 /// Makes every directory, with the rights that its content needs.
 pub(super) fn make_directories(layout: &Layout, owners: Option<OwnerUids>) -> Result<(), InitError> {
-    let arch = arch();
     let private = owners.is_none();
     for (name, mode) in [
         (String::new(), 0o755),
@@ -45,17 +55,18 @@ pub(super) fn make_directories(layout: &Layout, owners: Option<OwnerUids>) -> Re
         // Master and agent make sockets here: the directory is the master's, its group the agent's.
         ("run".to_owned(), if private { 0o755 } else { 0o775 }),
         ("log".to_owned(), if private { 0o755 } else { 0o775 }),
-        ("bin".to_owned(), 0o755),
-        (format!("bin/{arch}"), 0o755),
-        (CELL_NAME.to_owned(), 0o755),
-        (format!("{CELL_NAME}/common"), 0o755),
-        ("util".to_owned(), 0o755),
-        ("utilbin".to_owned(), 0o755),
-        (format!("utilbin/{arch}"), 0o755),
     ] {
         make_directory(&layout.dir().join(name), mode)?;
     }
     Ok(())
+}
+
+/// The directories that every host of a cell has for site scripts.
+fn make_classic_directories(layout: &Layout) -> Result<(), InitError> {
+    let arch = arch();
+    let below = ["bin", CELL_NAME, "util", "utilbin"].map(str::to_owned);
+    let deeper = [format!("bin/{arch}"), format!("{CELL_NAME}/common"), format!("utilbin/{arch}")];
+    below.iter().chain(&deeper).try_for_each(|name| make_directory(&layout.dir().join(name), 0o755))
 }
 
 fn make_directory(path: &Path, mode: u32) -> Result<(), InitError> {
@@ -105,15 +116,16 @@ pub(super) fn give_to_owners(layout: &Layout, owners: Option<OwnerUids>) -> Resu
     give(&layout.common("accounting"), Some(master), Some(master))
 }
 
-/// The files and links that scripts written for Grid Engine look for.
-pub(super) fn write_classic_files(layout: &Layout, plan: &Plan) -> Result<(), InitError> {
+/// The files and links that scripts written for Grid Engine look for, on every host; what is there is overwritten. The
+/// accounting file is not among them: it is the master's.
+pub(super) fn write_classic_files(layout: &Layout, classic: &Classic<'_>) -> Result<(), InitError> {
+    make_classic_directories(layout)?;
     let arch = arch();
     let dir = layout.dir();
-    write(&layout.common("settings.sh"), &settings_sh(dir, plan.port), 0o644)?;
-    write(&layout.common("settings.csh"), &settings_csh(dir, plan.port), 0o644)?;
-    write(&layout.common("bootstrap"), &bootstrap(plan), 0o644)?;
-    write(&layout.common("act_qmaster"), &format!("{}\n", plan.host), 0o644)?;
-    write(&layout.common("accounting"), "", 0o644)?;
+    write(&layout.common("settings.sh"), &settings_sh(dir, classic.port), 0o644)?;
+    write(&layout.common("settings.csh"), &settings_csh(dir, classic.port), 0o644)?;
+    write(&layout.common("bootstrap"), &bootstrap(classic.user), 0o644)?;
+    write(&layout.common("act_qmaster"), &format!("{}\n", classic.master_host), 0o644)?;
     write(&dir.join("util/arch"), &format!("#!/bin/sh\necho {arch}\n"), 0o755)?;
     write(&dir.join("utilbin").join(arch).join("gethostname"), GETHOSTNAME, 0o755)?;
     link_commands(&dir.join("bin").join(arch))
@@ -137,8 +149,11 @@ fn link_commands(bin: &Path) -> Result<(), InitError> {
 const GETHOSTNAME: &str = "\
 #!/bin/sh
 # Prints the name of this host as the cell knows it; -name and -aname print it alone.
-name=$(hostname | tr '[:upper:]' '[:lower:]')
-name=${name%%.*}
+name=$(sed -n 's/^host *= *\"\\(.*\\)\".*/\\1/p' \"${0%/*}/../../etc/agent.toml\" 2>/dev/null)
+if [ -z \"$name\" ]; then
+    name=$(hostname | tr '[:upper:]' '[:lower:]')
+    name=${name%%.*}
+fi
 case \"$1\" in
 -name|-aname) echo \"$name\" ;;
 *) echo \"Hostname: $name\" ;;
@@ -178,8 +193,7 @@ fn quoted(path: &Path, csh: bool) -> String {
 }
 
 /// bootstrap(5), for tools that read it: what is fixed in Gridwright is said as it is.
-fn bootstrap(plan: &Plan) -> String {
-    let Plan { user, .. } = plan;
+fn bootstrap(user: &UserName) -> String {
     [
         ("admin_user", user.as_str()),
         ("default_domain", "none"),

@@ -5,6 +5,7 @@ use crate::commands::{Outcome, up};
 use crate::fail::Fail;
 use crate::{daemons, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
+use std::path::Path;
 use std::process::Command;
 
 const JOIN: CommandDef = CommandDef {
@@ -44,7 +45,20 @@ pub fn run(words: Vec<String>) -> Outcome {
     if !status.success() {
         return Ok(exit::FAILED);
     }
+    write_tree(&dir)?;
     let status = up::start_existing(&dir)?;
     output::data(&format!("joined: {} of {} hosts report to {}\n", status.hosts_reporting, status.hosts, status.host));
     Ok(exit::OK)
+}
+
+/// Writes what `gridwright env`, the q* commands and site scripts need on this host.
+fn write_tree(dir: &Path) -> Result<(), Fail> {
+    let refuse = |why: String| {
+        let what = "error: the host has joined, but its files for commands cannot be written";
+        let fix = format!("repeat that step: gridwright-master tree --dir {}", dir.display());
+        Fail::from(Diagnostic::new(Code::SystemRefused, what).why(why).fix(fix))
+    };
+    let mut command = Command::new(daemons::program("gridwright-master")?);
+    let done = command.arg("tree").arg("--dir").arg(dir).output().map_err(|error| refuse(error.to_string()))?;
+    if done.status.success() { Ok(()) } else { Err(refuse(String::from_utf8_lossy(&done.stderr).trim().to_owned())) }
 }
