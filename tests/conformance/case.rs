@@ -1,0 +1,118 @@
+//! The captures: one text file a folder, with the steps that bring about the state a case assumes.
+//!
+//! `# NAME [USER]` begins a case, `$ COMMAND`, `= EXIT CODE`, `> LINE` of stdout, `! LINE` of stderr are what was recorded, and
+//! `@ design|missing|later: REASON` says why it does not agree. `% [USER:] COMMAND` prepares; `%NUMBER [USER:] COMMAND` submits what was job
+//! NUMBER when the cases were recorded. Other lines say what they are.
+
+use std::path::Path;
+
+/// One step of a folder.
+#[derive(Debug)]
+pub enum Step {
+    /// A command that has to succeed, before the next case.
+    Prepare {
+        /// Who runs it; root if nobody is named.
+        user: Option<String>,
+        /// The recorded number of the job it submits.
+        job: Option<String>,
+        /// For the shell.
+        command: String,
+    },
+    /// A recorded case.
+    Case(Case),
+}
+
+/// What a case is expected to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Answer as recorded.
+    Agrees,
+    /// Answer otherwise, on purpose.
+    Design(String),
+    /// Not run: its state cannot be had, or it does not work yet.
+    Missing(String),
+    /// Not run: another issue brings it.
+    Later(String),
+}
+
+/// What came back from a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The exit code.
+    pub exit: i32,
+    /// Lines of stdout.
+    pub stdout: Vec<String>,
+    /// Lines of stderr.
+    pub stderr: Vec<String>,
+}
+
+/// A recorded case.
+#[derive(Debug)]
+pub struct Case {
+    /// Its name in the folder.
+    pub name: String,
+    /// Who ran it; root if nobody is named.
+    pub user: Option<String>,
+    /// For the shell.
+    pub command: String,
+    /// What came back.
+    pub recorded: Answer,
+    /// What we expect of it.
+    pub verdict: Verdict,
+}
+
+/// The steps of a folder, in order.
+pub fn read(folder: &str) -> Vec<Step> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("captures").join(format!("{folder}.txt"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut steps = Vec::new();
+    for line in text.lines() {
+        let mut chars = line.chars();
+        let kind = chars.next();
+        let rest = chars.as_str();
+        match kind {
+            Some('#') => steps.push(Step::Case(begin(rest.trim()))),
+            Some('%') => steps.push(preparation(rest)),
+            Some('$' | '=' | '>' | '!' | '@') => match steps.last_mut() {
+                Some(Step::Case(case)) => add(case, kind.unwrap_or_default(), rest.strip_prefix(' ').unwrap_or(rest)),
+                Some(Step::Prepare { .. }) | None => panic!("{folder}: a line outside of cases: {line}"),
+            },
+            Some(_) | None => {}
+        }
+    }
+    steps
+}
+
+fn begin(head: &str) -> Case {
+    let mut words = head.split_whitespace();
+    let name = words.next().expect("a case has a name").to_owned();
+    let user = words.next().map(str::to_owned);
+    Case { name, user, command: String::new(), recorded: Answer::default(), verdict: Verdict::Agrees }
+}
+
+fn add(case: &mut Case, kind: char, text: &str) {
+    match kind {
+        '$' => text.clone_into(&mut case.command),
+        '=' => case.recorded.exit = text.parse().unwrap_or_else(|_| panic!("{}: no exit code: {text}", case.name)),
+        '>' => case.recorded.stdout.push(text.to_owned()),
+        '!' => case.recorded.stderr.push(text.to_owned()),
+        _ => case.verdict = verdict(text),
+    }
+}
+
+fn verdict(text: &str) -> Verdict {
+    let (kind, reason) = text.split_once(": ").unwrap_or_else(|| panic!("a verdict has a reason: {text}"));
+    match kind {
+        "design" => Verdict::Design(reason.to_owned()),
+        "missing" => Verdict::Missing(reason.to_owned()),
+        "later" => Verdict::Later(reason.to_owned()),
+        _ => panic!("unknown verdict {kind}"),
+    }
+}
+
+fn preparation(text: &str) -> Step {
+    let (job, text) = text.split_once(' ').unwrap_or(("", text));
+    let named = text.split_once(": ").filter(|(user, _)| user.len() == 2 && user.starts_with('u'));
+    let (user, command) = named.map_or((None, text), |(user, command)| (Some(user.to_owned()), command));
+    Step::Prepare { user, job: (!job.is_empty()).then(|| job.to_owned()), command: command.to_owned() }
+}

@@ -1,0 +1,193 @@
+//! A cell on a host `vm` with users `u1 u2 u3`: name spaces of the test's own, in which `/etc/passwd`, `/etc/group`, `/etc/hosts` and the
+//! host's name are others, so that nothing of the machine changes and nothing is left behind.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use gridwright_tests::cell::{Programs, TempDir};
+use nix::sched::{CloneFlags, unshare};
+
+use crate::case::Answer;
+
+/// The users of the captures, with their uids, which are their gids.
+const USERS: [(&str, u32); 3] = [("u1", 2001), ("u2", 2002), ("u3", 2003)];
+
+/// Files in the users' home directories.
+const SCRIPTS: [(&str, &str); 6] = [
+    ("plain.sh", "#!/bin/sh\necho hi\n"),
+    ("empty.sh", ""),
+    ("crlf.sh", "#!/bin/sh\r\necho crlf\r\n"),
+    ("badopt.sh", "#!/bin/sh\n#$ -nosuchopt\necho hi\n"),
+    ("pct.sh", "#!/bin/sh\n#% -N pct\n#$ -N dollar\necho hi\n"),
+    (
+        "dir.sh",
+        "#!/bin/bash\n#$ -N dirjob\n#$ -l h_rt=0:10:0\n#$ -j y -o $HOME/dirout.$JOB_ID\n#$ -v FOO=bar\n#$ -p -5\necho hello $FOO\n",
+    ),
+];
+
+/// Leaves the machine's mounts and host name for private ones.
+pub fn enter_name_spaces() {
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS).expect("root may have name spaces of its own");
+    shell("mount --make-rprivate / && echo vm > /proc/sys/kernel/hostname");
+}
+
+fn shell(command: &str) {
+    let status = Command::new("sh").args(["-c", command]).status().expect("there is a shell");
+    assert!(status.success(), "{command}: {status}");
+}
+
+/// A running cell of one host.
+pub struct Cell {
+    temp: TempDir,
+    programs: Programs,
+    environment: Vec<(String, String)>,
+    /// Recorded and actual numbers of jobs.
+    jobs: Vec<(String, String)>,
+}
+
+impl Cell {
+    /// A new cell, up, with two slots.
+    pub fn up() -> Self {
+        let temp = TempDir::new();
+        make_users(temp.path());
+        let programs = Programs::find(temp.path());
+        let mut cell = Self { temp, programs, environment: Vec::new(), jobs: Vec::new() };
+        cell.prepare(None, None, &format!("{} up --dir {} --slots 2 --port 0 --detach", cell.program(), cell.dir()));
+        cell.environment = cell.environment();
+        cell
+    }
+
+    fn program(&self) -> String {
+        self.programs.gridwright().display().to_string()
+    }
+
+    fn dir(&self) -> String {
+        self.temp.path().join("cell").display().to_string()
+    }
+
+    fn home(&self, user: Option<&str>) -> PathBuf {
+        self.temp.path().join("home").join(user.unwrap_or("root"))
+    }
+
+    /// What `gridwright env` sets.
+    fn environment(&self) -> Vec<(String, String)> {
+        let command = format!("eval \"$({} env --dir {})\" && env", self.program(), self.dir());
+        let output = self.output(None, &command);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let ours = ["PATH", "GRIDWRIGHT_DIR", "SGE_ROOT", "SGE_CELL"];
+        let pairs = text.lines().filter_map(|line| line.split_once('=')).filter(|(name, _)| ours.contains(name));
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    fn output(&self, user: Option<&str>, command: &str) -> Output {
+        let home = self.home(user);
+        let name = user.unwrap_or("root");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(&home).stdin(Stdio::null()).env_clear();
+        shell.envs([
+            ("PATH", "/usr/bin:/bin"),
+            ("SHELL", "/bin/bash"),
+            ("TZ", "UTC"),
+            ("USER", name),
+            ("LOGNAME", name),
+        ]);
+        shell.env("HOME", &home).envs(self.environment.iter().cloned());
+        if let Some((_, id)) = USERS.iter().find(|(known, _)| Some(*known) == user) {
+            shell.uid(*id).gid(*id);
+        }
+        shell.output().unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
+    /// Runs a command that has to succeed; what it prints may be the actual number of a job.
+    pub fn prepare(&mut self, user: Option<&str>, job: Option<&str>, command: &str) {
+        let output = self.output(user, &self.with_actual_jobs(command));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{command}: {}\n{text}{told}", output.status);
+        if let Some(recorded) = job {
+            let actual = text.trim().split('.').next().unwrap_or_default().to_owned();
+            self.jobs.push((recorded.to_owned(), actual));
+        }
+    }
+
+    /// Runs the command of a case.
+    pub fn run(&self, user: Option<&str>, command: &str) -> Answer {
+        let output = self.output(user, &self.with_actual_jobs(command));
+        Answer {
+            exit: output.status.code().unwrap_or(-1),
+            stdout: self.lines(&output.stdout),
+            stderr: self.lines(&output.stderr),
+        }
+    }
+
+    fn with_actual_jobs(&self, text: &str) -> String {
+        self.jobs.iter().fold(text.to_owned(), |text, (recorded, actual)| replace_number(&text, recorded, actual))
+    }
+
+    /// Lines as the captures would have them: recorded job numbers, homes below `/home`, no path of ours.
+    fn lines(&self, bytes: &[u8]) -> Vec<String> {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let path = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
+        let text = text.replace(path.unwrap_or("/usr/bin:/bin"), "/usr/bin:/bin");
+        let text = text.replace(&self.temp.path().join("home").display().to_string(), "/home");
+        let text = self.jobs.iter().fold(text, |text, (recorded, actual)| replace_number(&text, actual, recorded));
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        // A cell that is not up has nothing to end.
+        let _ = self.output(None, &format!("{} down --dir {} --kill-jobs", self.program(), self.dir()));
+    }
+}
+
+/// Replaces a number where it is not part of a longer one.
+fn replace_number(text: &str, from: &str, to: &str) -> String {
+    if from == to {
+        return text.to_owned();
+    }
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(from) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        let is_whole = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '.' || c == ':')
+            && !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ':');
+        done.push_str(before);
+        done.push_str(if is_whole { to } else { from });
+        rest = after;
+    }
+    done + rest
+}
+
+/// Makes the users, their homes and scripts, and the tables of the system that know them.
+fn make_users(top: &Path) {
+    let write = |path: &Path, text: &str| {
+        std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    };
+    let (mut passwd, mut group) = (without_users("/etc/passwd"), without_users("/etc/group"));
+    std::fs::create_dir_all(top.join("home/root/tmp")).expect("the directory is ours");
+    for (name, id) in USERS {
+        let home = top.join("home").join(name);
+        std::fs::create_dir_all(&home).expect("the directory is ours");
+        for (script, text) in SCRIPTS {
+            write(&home.join(script), text);
+        }
+        std::os::unix::fs::chown(&home, Some(id), Some(id)).expect("the test runs as root");
+        passwd += &format!("{name}:x:{id}:{id}::{}:/bin/bash\n", home.display());
+        group += &format!("{name}:x:{id}:\n");
+    }
+    let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default() + "\n127.0.1.1 vm\n";
+    for (name, text) in [("passwd", passwd), ("group", group), ("hosts", hosts)] {
+        write(&top.join(name), &text);
+        shell(&format!("mount --bind {} /etc/{name}", top.join(name).display()));
+    }
+}
+
+/// A table of users or groups without those of the captures.
+fn without_users(path: &str) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let kept = text.lines().filter(|line| !USERS.iter().any(|(name, _)| line.split(':').next() == Some(*name)));
+    kept.fold(String::new(), |all, line| all + line + "\n")
+}

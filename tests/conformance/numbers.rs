@@ -1,0 +1,61 @@
+//! Numbers that differ from run to run: loads, memory, priorities, urgencies. Zero stays zero, columns stay as wide.
+
+/// The line with its fractions masked: `5.51` of a load, `1.4G` of a memory, `0.25028` of a priority.
+pub fn without_fractions(line: &str) -> String {
+    let mut done = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, from) = rest.split_at(at);
+        let end = from.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(from.len());
+        let (number, after) = from.split_at(end);
+        done.push_str(before);
+        rest = put(&mut done, number, after);
+    }
+    done + rest
+}
+
+/// Writes a number or what stands for it; returns what is left of the line.
+fn put<'a>(done: &mut String, number: &str, after: &'a str) -> &'a str {
+    let places = number.split_once('.').map_or(0, |(_, places)| places.len());
+    let is_zero = number.chars().all(|c| c == '0' || c == '.');
+    let form = match places {
+        1 => "M.M",
+        2 => "L.LL",
+        5 | 6 if !is_zero => "F.FFFFF",
+        _ => {
+            done.push_str(number);
+            return after;
+        }
+    };
+    if places > 2 {
+        done.push_str(form);
+        return after;
+    }
+    // These are as long as they are large, so that the blanks around them differ.
+    let blanks = done.len() - done.trim_end_matches(' ').len();
+    done.truncate(done.len() - blanks);
+    done.push_str(if blanks > 0 { " " } else { "" });
+    done.push_str(form);
+    let after = if places == 1 { after.trim_start_matches(['K', 'M', 'G', 'T']) } else { after };
+    let cut = after.trim_start_matches(' ');
+    done.push_str(if cut.len() < after.len() { " " } else { "" });
+    cut
+}
+
+/// The line of a table of urgencies without the urgency and the part of it that waiting contributed.
+pub fn without_urgency(line: &str) -> String {
+    let mut words: Vec<(usize, &str)> = Vec::new();
+    for word in line.split_whitespace() {
+        words.push((word.as_ptr() as usize - line.as_ptr() as usize, word));
+    }
+    let is_whole = |word: &str| word.chars().all(|c| c.is_ascii_digit());
+    if !words.first().is_some_and(|(_, word)| is_whole(word)) {
+        return line.to_owned();
+    }
+    let Some(urgency) = (1..words.len()).find(|at| is_whole(words[*at].1)) else { return line.to_owned() };
+    let mut done = line.to_owned();
+    for (at, word) in [urgency, urgency + 2].iter().filter_map(|at| words.get(*at)) {
+        done.replace_range(*at..at + word.len(), &format!("{:>1$}", "U", word.len()));
+    }
+    done
+}
