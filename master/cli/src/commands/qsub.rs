@@ -24,6 +24,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QSUB.help());
         return Ok(exit::OK);
     }
+    refuse_bad_options(&command_line)?;
     let site = Site::from_environment();
     let command_line_binary = last_yes_no(&command_line.given, "-b");
     let program = program(&command_line, command_line_binary)?;
@@ -38,10 +39,9 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&build::verification(&spec));
         return Ok(exit::OK);
     }
-    let only_verifies = matches!(spec.validation, Validation::Verify | Validation::Poke);
     let mut client = Client::connect(&site, "qsub")?;
     let reply = client.change(Command::Submit(Box::new(spec)))?;
-    match accepted(&reply, only_verifies)? {
+    match accepted(&reply)? {
         Some(Data::Submitted { number, name, array }) => {
             output::data(&confirmation(*number, name, *array, request.terse));
             let immediate = request.immediate;
@@ -53,6 +53,12 @@ pub fn run(words: Vec<String>) -> Outcome {
         }
         _ => Ok(exit::OK),
     }
+}
+
+/// Refuses what the command line gets wrong before a script is looked for, which a missing argument may have swallowed.
+fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
+    let mut request = JobRequest::new("qsub");
+    command_line.given.iter().try_for_each(|given| request.apply(given))
 }
 
 /// What is to run: the file or command named first, or standard input.
@@ -89,7 +95,7 @@ fn last_yes_no(given: &[Given], name: &str) -> bool {
 }
 
 /// The data of a reply that accepts the job; a refusal in the frame of 8.1.9 otherwise.
-fn accepted(reply: &Reply, only_verifies: bool) -> Result<Option<&Data>, Fail> {
+fn accepted(reply: &Reply) -> Result<Option<&Data>, Fail> {
     let refusals: Vec<&Diagnostic> = reply
         .answers
         .iter()
@@ -109,13 +115,8 @@ fn accepted(reply: &Reply, only_verifies: bool) -> Result<Option<&Data>, Fail> {
     if last.code == Code::NoMaster || last.code == Code::OutcomeUnknown {
         return Err((*last).clone().into());
     }
-    let mut lines: Vec<String> = earlier.iter().chain([last]).map(|refusal| refusal.what.clone()).collect();
-    if only_verifies && last.code == Code::NotSuitable {
-        lines.push("verification: no suitable queues".to_owned());
-    }
-    let mut fail = rejected(Diagnostic { what: lines.join("\n"), ..(*last).clone() });
-    fail.diagnostic.what.push_str("\nExiting.");
-    Err(fail)
+    let lines: Vec<&str> = earlier.iter().chain([last]).map(|refusal| refusal.what.as_str()).collect();
+    Err(rejected(Diagnostic { what: lines.join("\n"), ..(*last).clone() }))
 }
 
 /// The line that programs parse.
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn a_refusal_is_framed_as_in_8_1_9() {
         let refusal = Diagnostic::new(Code::UnknownResource, "unknown resource \"x\"");
-        let fail = accepted(&Reply::refusal(refusal), false).unwrap_err();
+        let fail = accepted(&Reply::refusal(refusal)).unwrap_err();
         assert_eq!(
             (fail.exit, fail.diagnostic.what.as_str()),
             (1, "Unable to run job: unknown resource \"x\"\nExiting.")

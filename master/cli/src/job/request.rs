@@ -269,7 +269,7 @@ impl JobRequest {
 /// A refusal in the frame that `qsub` puts around what the master refuses.
 pub fn rejected(diagnostic: Diagnostic) -> Fail {
     let exit = diagnostic.code.exit_code();
-    let what = format!("Unable to run job: {}", diagnostic.what);
+    let what = format!("Unable to run job: {}\nExiting.", diagnostic.what);
     Fail::new(exit, Diagnostic { what, ..diagnostic })
 }
 
@@ -385,8 +385,8 @@ mod tests {
             ),
             ("-t", &["1-5:0"], 7, "qsub: Negative or zero step in range is not allowed"),
             ("-t", &["1-3,5"], 7, "qsub: -t option only allows one range"),
-            ("-t", &["0-5"], 1, "Unable to run job: job rejected: 0 is an invalid task id"),
-            ("-pe", &["mpi", "0"], 1, "Unable to run job: \"job\" rejected: pe range must be greater than zero"),
+            ("-t", &["0-5"], 1, "Unable to run job: job rejected: 0 is an invalid task id\nExiting."),
+            ("-pe", &["mpi", "0"], 1, "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting."),
             ("-N", &["a/b"], 2, "qsub: argument to -N option must not contain /"),
             (
                 "-a",

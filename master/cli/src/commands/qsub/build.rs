@@ -62,7 +62,7 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
 fn default_name(program: &Program) -> String {
     let path = match program {
         Program::Script { path, .. } => path,
-        Program::Command { command } => command.split_whitespace().next().unwrap_or(command),
+        Program::Command { command } => command,
     };
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
@@ -114,6 +114,17 @@ fn put(environment: &mut Vec<(String, String)>, name: String, value: String) {
     }
 }
 
+/// What `-verify` shows of the submitting environment, in its order.
+const SHOWN: [(&str, &str); 7] = [
+    ("SGE_O_HOME", "sge_o_home"),
+    ("SGE_O_LOGNAME", "sge_o_log_name"),
+    ("SGE_O_PATH", "sge_o_path"),
+    ("SGE_O_SHELL", "sge_o_shell"),
+    ("SGE_O_TZ", "sge_o_tz"),
+    ("SGE_O_WORKDIR", "sge_o_workdir"),
+    ("SGE_O_HOST", "sge_o_host"),
+];
+
 /// The text of `-verify`.
 pub fn verification(spec: &JobSpec) -> String {
     let mut text = String::new();
@@ -125,16 +136,9 @@ pub fn verification(spec: &JobSpec) -> String {
     line("uid", "0");
     line("group", "");
     line("gid", "0");
-    for (name, value) in &spec.environment {
-        match name.as_str() {
-            "SGE_O_HOME" => line("sge_o_home", value),
-            "SGE_O_LOGNAME" => line("sge_o_log_name", value),
-            "SGE_O_PATH" => line("sge_o_path", value),
-            "SGE_O_SHELL" => line("sge_o_shell", value),
-            "SGE_O_TZ" => line("sge_o_tz", value),
-            "SGE_O_WORKDIR" => line("sge_o_workdir", value),
-            "SGE_O_HOST" => line("sge_o_host", value),
-            _ => {}
+    for (name, key) in SHOWN {
+        if let Some((_, value)) = spec.environment.iter().find(|(known, _)| known == name) {
+            line(key, value);
         }
     }
     let joined =
@@ -155,7 +159,8 @@ pub fn verification(spec: &JobSpec) -> String {
     if let Program::Script { path, content } = &spec.program {
         line("script_size", &content.len().to_string());
         line("script_file", path);
-        line("script_ptr", "");
+        // Narrower than the rest, as in 8.1.9.
+        let _ = writeln!(text, "{:<23}", "script_ptr:");
         text.push_str(&String::from_utf8_lossy(content));
         text.push('\n');
         let _ = writeln!(text, "{:<28}NONE", "job_type:");
@@ -171,7 +176,7 @@ mod tests {
     fn a_job_is_named_after_what_it_runs() {
         let command = |command: &str| default_name(&Program::Command { command: command.to_owned() });
         assert_eq!(command("/bin/sh"), "sh");
-        assert_eq!(command("echo /home/u1"), "echo");
+        assert_eq!(command("echo /home/u1"), "u1", "one word of the shell is one path");
         assert_eq!(default_name(&Program::Script { path: "/x/plain.sh".to_owned(), content: [].into() }), "plain.sh");
     }
 }
