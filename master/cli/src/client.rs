@@ -1,13 +1,16 @@
 //! The conversation with the master: one request, the parts of its answer, and repeats of changes whose outcome is not known.
 
+#[cfg(test)]
+mod tests;
+
 use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::RequestId;
 use proto::wire::agent::PROTOCOL_VERSION;
-use proto::wire::client::{ClientHello, ClientMessage, Command, Query, Reply};
+use proto::wire::client::{Answer, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::view::Data;
-use quic::blocking;
+use quic::{StreamError, blocking};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -27,6 +30,7 @@ pub struct Client {
     program: String,
     stream: Option<UnixStream>,
     next_id: u64,
+    repeat_for: Duration,
 }
 
 impl Client {
@@ -35,7 +39,7 @@ impl Client {
     /// # Errors
     /// `NoMaster` if no daemon of the site answers.
     pub fn connect(site: &Site, program: &str) -> Result<Self, Diagnostic> {
-        let mut client = Self { site: site.clone(), program: program.to_owned(), stream: None, next_id: 1 };
+        let mut client = Self { site: site.clone(), program: program.to_owned(), stream: None, next_id: 1, repeat_for: REPEAT_FOR };
         client.open()?;
         Ok(client)
     }
@@ -49,28 +53,45 @@ impl Client {
     }
 
     /// Changes something, once: where the connection breaks, the same request is repeated for a minute and the master answers
-    /// a repeat with its first answer.
+    /// a repeat with its first answer. An agent that says it has no connection has passed nothing on: that is final at the
+    /// first attempt, and says nothing about the outcome at a repeat.
     ///
     /// # Errors
     /// `NoMaster` if nothing was sent, `OutcomeUnknown` if it was and no answer came.
     pub fn change(&mut self, command: Command) -> Result<Reply, Diagnostic> {
         let message = ClientMessage::Change { id: random_request()?, command };
-        let give_up = Instant::now() + REPEAT_FOR;
+        let give_up = Instant::now() + self.repeat_for;
+        let mut sent = false;
         loop {
-            let error = match self.exchange(&message) {
+            let error = match self.attempt(&message, &mut sent) {
                 Ok(reply) => return Ok(reply),
+                Err(error) if !sent => return Err(error),
                 Err(error) => error,
             };
             self.stream = None;
             if Instant::now() >= give_up {
-                return Err(Diagnostic::new(
-                    Code::OutcomeUnknown,
-                    "error: no answer from qmaster: the outcome is unknown",
-                )
-                .why(error.to_string())
-                .fix("look with qstat or qconf whether the change was made before repeating it"));
+                return Err(unknown_outcome(&error));
             }
             std::thread::sleep(REPEAT_PAUSE);
+        }
+    }
+
+    /// One attempt at a change; `sent` says whether there was one before, and from here on that there was.
+    fn attempt(&mut self, message: &ClientMessage, sent: &mut bool) -> Result<Reply, Diagnostic> {
+        self.ready()?;
+        let is_repeat = std::mem::replace(sent, true);
+        let reply = self.exchange(message)?;
+        match not_taken(&reply).filter(|_| is_repeat) {
+            Some(refusal) => Err(refusal.clone()),
+            None => Ok(reply),
+        }
+    }
+
+    /// The open stream; a new one where the last one broke.
+    fn ready(&mut self) -> Result<&mut UnixStream, Diagnostic> {
+        match self.stream.take() {
+            Some(stream) => Ok(self.stream.insert(stream)),
+            None => self.open(),
         }
     }
 
@@ -82,17 +103,20 @@ impl Client {
     }
 
     fn exchange(&mut self, message: &ClientMessage) -> Result<Reply, Diagnostic> {
-        if self.stream.is_none() {
-            self.open()?;
-        }
         let id = self.next_id;
         self.next_id += 1;
-        let stream = self.stream.as_mut().expect("it was opened just above");
-        blocking::send(stream, Kind::Request, id, message, FRAME_LIMIT).map_err(|error| broken(&error))?;
+        let stream = self.ready()?;
+        let sent = match blocking::send(stream, Kind::Request, id, message, FRAME_LIMIT) {
+            Err(StreamError::Frame(error)) => return Ok(Reply::refusal(error.diagnostic())),
+            sent => sent,
+        };
         let mut whole = Reply::default();
         loop {
-            let frame = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(&error))?;
-            let frame = frame.ok_or_else(|| broken(&"the connection was closed"))?;
+            // Also where sending failed: an agent without a master refuses and closes before it has read anything.
+            let received = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(&error))?;
+            let Some(frame) = received else {
+                return Err(sent.err().map_or_else(|| broken(&"the connection was closed"), |error| broken(&error)));
+            };
             let Some(part) = part_of(&frame, id)? else { continue };
             let more = part.more;
             append(&mut whole, part);
@@ -130,6 +154,20 @@ fn append(whole: &mut Reply, part: Reply) {
         (data, Some(more)) => *data = Some(more),
         (_, None) => {}
     }
+}
+
+/// The refusal of a daemon that did not take a request, and so does not know whether an earlier attempt was carried out.
+fn not_taken(reply: &Reply) -> Option<&Diagnostic> {
+    match reply.answers.as_slice() {
+        [Answer::Refused(refusal)] if matches!(refusal.code, Code::NoMaster | Code::Overloaded) => Some(refusal),
+        _ => None,
+    }
+}
+
+fn unknown_outcome(error: &Diagnostic) -> Diagnostic {
+    Diagnostic::new(Code::OutcomeUnknown, "error: no answer from qmaster: the outcome is unknown")
+        .why(error.to_string())
+        .fix("look with qstat or qconf whether the change was made before repeating it")
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Diagnostic {

@@ -1,0 +1,96 @@
+use super::*;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+/// What the daemon does with one connection.
+enum Turn {
+    /// Reads the request and closes.
+    Drop,
+    /// Refuses under the id 0 without reading, as an agent does that has no master.
+    NoMaster,
+    /// Reads the request and answers.
+    Answer,
+}
+
+/// A daemon that treats one connection after the other as told; it ends with the ids of the requests that it read.
+struct Daemon {
+    dir: PathBuf,
+    thread: JoinHandle<Vec<RequestId>>,
+}
+
+impl Daemon {
+    fn start(name: &str, turns: Vec<Turn>) -> Self {
+        let dir = std::env::temp_dir().join(format!("gridwright-client-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("run")).unwrap();
+        let socket = dir.join("run/agent.sock");
+        let listener = UnixListener::bind(socket).unwrap();
+        let thread = std::thread::spawn(move || {
+            turns.into_iter().filter_map(|turn| serve(listener.accept().unwrap().0, &turn)).collect()
+        });
+        Self { dir, thread }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&Site::at(&self.dir), "test").unwrap()
+    }
+
+    fn requests(self) -> Vec<RequestId> {
+        let ids = self.thread.join().unwrap();
+        std::fs::remove_dir_all(self.dir).unwrap();
+        ids
+    }
+}
+
+fn serve(mut stream: UnixStream, turn: &Turn) -> Option<RequestId> {
+    if let Turn::NoMaster = turn {
+        let refusal = Diagnostic::new(Code::NoMaster, "error: no connection to the master");
+        blocking::send(&mut stream, Kind::Refusal, 0, &refusal, FRAME_LIMIT).unwrap();
+        return None;
+    }
+    assert_eq!(blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap().kind, Kind::Hello);
+    let frame = blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap();
+    let ClientMessage::Change { id, .. } = frame.message().unwrap() else { panic!("a change was sent") };
+    if let Turn::Answer = turn {
+        let reply = Reply::answers(vec![Answer::Done("done".to_owned())]);
+        blocking::send(&mut stream, Kind::Reply, frame.id, &reply, FRAME_LIMIT).unwrap();
+    }
+    Some(id)
+}
+
+#[test]
+fn a_change_is_repeated_while_the_agent_looks_for_the_master() {
+    let daemon = Daemon::start("repeat", vec![Turn::Drop, Turn::NoMaster, Turn::NoMaster, Turn::Answer]);
+    let reply = daemon.client().change(Command::TriggerScheduling).unwrap();
+    assert_eq!(reply.answers, [Answer::Done("done".to_owned())]);
+    let ids = daemon.requests();
+    assert_eq!((ids.len(), ids[0]), (2, ids[1]));
+}
+
+#[test]
+fn without_a_master_the_first_attempt_is_the_last() {
+    let daemon = Daemon::start("first", vec![Turn::NoMaster]);
+    let reply = daemon.client().change(Command::TriggerScheduling).unwrap();
+    assert!(matches!(reply.answers.as_slice(), [Answer::Refused(refusal)] if refusal.code == Code::NoMaster));
+    assert_eq!(daemon.requests(), []);
+}
+
+#[test]
+fn a_change_that_nobody_answered_ends_with_its_outcome_unknown() {
+    let daemon = Daemon::start("unknown", vec![Turn::Drop]);
+    let mut client = daemon.client();
+    client.repeat_for = Duration::ZERO;
+    let refusal = client.change(Command::TriggerScheduling).unwrap_err();
+    assert_eq!(refusal.code, Code::OutcomeUnknown);
+    assert_eq!(daemon.requests().len(), 1);
+}
+
+#[test]
+fn a_change_that_was_never_sent_has_no_master() {
+    let daemon = Daemon::start("gone", vec![Turn::Drop]);
+    let mut client = daemon.client();
+    client.repeat_for = Duration::ZERO;
+    assert!(client.change(Command::TriggerScheduling).is_err());
+    daemon.requests();
+    assert_eq!(client.change(Command::TriggerScheduling).unwrap_err().code, Code::NoMaster);
+}
