@@ -23,6 +23,7 @@ mod qstat;
 mod qsub;
 mod sensor;
 mod token;
+mod unsupported;
 mod up;
 
 use crate::fail::Fail;
@@ -74,7 +75,7 @@ pub fn run(name: &str, mut words: Vec<String>) -> ExitCode {
             output::diagnostic(&fail.diagnostic);
             fail.exit
         }),
-        None => unknown(&name),
+        None => unsupported::refuse(&name).unwrap_or_else(|| unknown(&name)),
     };
     ExitCode::from(code)
 }

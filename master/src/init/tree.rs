@@ -30,6 +30,7 @@ const COMMANDS: &[&str] = &[
     "qping",
     "qrsh",
     "qlogin",
+    "qsh",
     "gridwright",
 ];
 

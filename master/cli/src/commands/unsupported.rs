@@ -1,0 +1,45 @@
+//! Commands of Grid Engine that Gridwright does not have yet: refused by name, with what to do instead.
+
+use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
+
+/// Each name with what does a similar thing today.
+const INSTEAD: &[(&str, &str)] = &[
+    ("qrsub", "advance reservations are planned; qsub -a DATE starts a job not before a date, qsub -R y reserves for it"),
+    ("qrdel", "advance reservations are planned; qdel deletes jobs"),
+    ("qrstat", "advance reservations are planned; qstat shows jobs"),
+    ("qrsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
+    ("qlogin", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
+    ("qsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
+    ("qmake", "interactive jobs are planned; submit a script that calls make with qsub -pe smp N"),
+    ("qtcsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
+    ("qmon", "there is no window; qstat, qhost and qconf show and change everything"),
+];
+
+/// Refuses a command of that name with an exit code; none if Grid Engine has no such command either.
+pub fn refuse(name: &str) -> Option<u8> {
+    refusal(name).map(|refusal| {
+        output::diagnostic(&refusal);
+        exit::FAILED
+    })
+}
+
+fn refusal(name: &str) -> Option<Diagnostic> {
+    let (_, instead) = INSTEAD.iter().find(|(known, _)| *known == name)?;
+    Some(Diagnostic::new(Code::NotSupported, format!("gridwright: {name} is not supported yet")).fix(*instead))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_are_planned_are_refused_by_name_with_a_remedy() {
+        for name in ["qrsub", "qrdel", "qrstat", "qrsh", "qlogin", "qsh"] {
+            let refusal = refusal(name).unwrap();
+            assert_eq!(refusal.what, format!("gridwright: {name} is not supported yet"));
+            assert!(!refusal.fix.is_empty());
+        }
+        assert_eq!((refusal("qstat"), refusal("qrsb")), (None, None));
+    }
+}
