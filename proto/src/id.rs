@@ -247,7 +247,9 @@ mod tests {
         let key = TaskKey { cell: CellId(0xab), seq: SubmitSeq(7), task: TaskId(3), pe_task: 0, attempt: 2 };
         assert_eq!(key.to_string(), "00000000000000ab.7.3.0.2");
         assert_eq!(key.to_string().parse(), Ok(key));
-        for bad in ["", "ab.7.3.0.2", "00000000000000ab.7.3.0", "00000000000000ab.7.3.0.2.1", "00000000000000ab.+7.3.0.2"] {
+        for bad in
+            ["", "ab.7.3.0.2", "00000000000000ab.7.3.0", "00000000000000ab.7.3.0.2.1", "00000000000000ab.+7.3.0.2"]
+        {
             assert!(bad.parse::<TaskKey>().is_err(), "{bad}");
         }
     }

@@ -39,7 +39,8 @@ impl Client {
     /// # Errors
     /// `NoMaster` if no daemon of the site answers.
     pub fn connect(site: &Site, program: &str) -> Result<Self, Diagnostic> {
-        let mut client = Self { site: site.clone(), program: program.to_owned(), stream: None, next_id: 1, repeat_for: REPEAT_FOR };
+        let mut client =
+            Self { site: site.clone(), program: program.to_owned(), stream: None, next_id: 1, repeat_for: REPEAT_FOR };
         client.open()?;
         Ok(client)
     }

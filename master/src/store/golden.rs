@@ -4,8 +4,8 @@
 //! none. Beside it lies what its replay gives, as a text too, so that a difference can be read. A release adds its log with
 //! `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test -p gridwright-master golden`, which never overwrites one that is there.
 
-use super::codec::Stored;
 use super::Store;
+use super::codec::Stored;
 use crate::replay::replay;
 use crate::testing::{TempDir, eventful_history};
 use data_encoding::HEXLOWER;

@@ -5,7 +5,10 @@ use proto::diagnostic::{Code, Diagnostic};
 
 /// Each name with what does a similar thing today.
 const INSTEAD: &[(&str, &str)] = &[
-    ("qrsub", "advance reservations are planned; qsub -a DATE starts a job not before a date, qsub -R y reserves for it"),
+    (
+        "qrsub",
+        "advance reservations are planned; qsub -a DATE starts a job not before a date, qsub -R y reserves for it",
+    ),
     ("qrdel", "advance reservations are planned; qdel deletes jobs"),
     ("qrstat", "advance reservations are planned; qstat shows jobs"),
     ("qrsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),

@@ -386,7 +386,12 @@ mod tests {
             ("-t", &["1-5:0"], 7, "qsub: Negative or zero step in range is not allowed"),
             ("-t", &["1-3,5"], 7, "qsub: -t option only allows one range"),
             ("-t", &["0-5"], 1, "Unable to run job: job rejected: 0 is an invalid task id\nExiting."),
-            ("-pe", &["mpi", "0"], 1, "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting."),
+            (
+                "-pe",
+                &["mpi", "0"],
+                1,
+                "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting.",
+            ),
             ("-N", &["a/b"], 2, "qsub: argument to -N option must not contain /"),
             (
                 "-a",
