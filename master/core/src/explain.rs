@@ -4,10 +4,12 @@
 
 mod advice;
 mod info;
+mod instance;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub use advice::explain;
 pub use info::scheduling_info;
+pub use instance::{state_letters, state_reasons};
 pub use words::{sentence, sentence_of_overload};

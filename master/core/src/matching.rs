@@ -10,6 +10,7 @@ mod fit;
 mod load;
 mod offer;
 mod pattern;
+mod select;
 mod service;
 mod soft;
 mod suits;
@@ -24,8 +25,9 @@ pub use fit::{Fit, Role};
 pub use load::is_static_load;
 pub use offer::{Offer, Source};
 pub use pattern::{QueuePattern, is_in_queue_list};
+pub use select::requests;
 pub use verify::{check_start, verify};
-pub use view::{message_text, resources_of_host, resources_of_instance};
+pub use view::message_text;
 
 use crate::event::InstanceState;
 use crate::ledger::{Ledger, Level};

@@ -1,51 +1,64 @@
 //! `qhost` and the health of load sensors.
 
 use super::Model;
-use super::select::Patterns;
-use master_core::matching;
+use super::select::{self, Patterns};
+use master_core::ledger::Level;
+use master_core::matching::{Cluster, Mode};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{AttributeName, HostName};
-use proto::wire::client::{Answer, HostFilter, Reply};
+use proto::id::HostName;
+use proto::wire::client::{HostFilter, Reply};
 use proto::wire::view::{Data, HostView};
 use std::collections::BTreeMap;
 
-/// The answer to [`proto::wire::client::Query::Hosts`].
+/// The answer to [`proto::wire::client::Query::Hosts`]: a request is asked of hosts, so the cluster as a whole is not in it.
 pub(super) fn views(model: &Model, filter: &HostFilter) -> Reply {
-    let HostFilter { hosts, resources: _, attributes } = filter;
+    let HostFilter { hosts, resources, attributes } = filter;
+    if let Some(name) = hosts.iter().find(|name| !is_known(model, name)) {
+        return Reply::refusal(unresolved(name));
+    }
+    let requests = match select::requests(model, resources) {
+        Ok(requests) => requests,
+        Err(refusal) => return Reply::refusal(*refusal),
+    };
+    let cluster = model.cluster(Mode::Now);
     let patterns = Patterns::new(&hosts.iter().map(|host| host.to_ascii_lowercase()).collect::<Vec<_>>());
     let named = |host: &HostName| host.is_global() || patterns.admit(host.as_str()) || patterns.any(host.short());
+    let offers = |host: &HostName| requests.is_empty() || (!host.is_global() && cluster.has(&level(host), &requests));
     let execution_hosts = model.state.config.exec_hosts.keys();
-    let mut shown: Vec<&HostName> = execution_hosts.filter(|host| named(host)).collect();
+    let mut shown: Vec<&HostName> = execution_hosts.filter(|host| named(host) && offers(host)).collect();
     // The cluster as a whole comes first, whatever its name sorts as.
     shown.sort_by_key(|host| !host.is_global());
-    let views = shown.into_iter().map(|host| view(model, host, attributes.as_deref())).collect();
-    Reply { answers: unknown(model, hosts), ..Reply::data(Data::Hosts(views)) }
+    let views = shown.into_iter().map(|host| view(model, &cluster, host, attributes.as_deref())).collect();
+    Reply::data(Data::Hosts(views))
 }
 
-/// A refusal for each name, not a pattern, that is no execution host.
-fn unknown(model: &Model, hosts: &[String]) -> Vec<Answer> {
-    let is_known = |name: &str| {
-        let name = HostName::new(name);
-        model.state.config.exec_hosts.keys().any(|host| *host == name || host.short() == name.short())
-    };
-    let unknown = hosts.iter().filter(|name| !name.contains(['*', '?', '[']) && !is_known(name));
-    let refuse = |name: &String| Diagnostic::new(Code::UnknownObject, format!("{name} is not an execution host"));
-    unknown.map(|name| Answer::Refused(refuse(name))).collect()
+/// Whether a name is a pattern or that of an execution host.
+fn is_known(model: &Model, name: &str) -> bool {
+    let host = HostName::new(name);
+    let mut known = model.state.config.exec_hosts.keys();
+    name.contains(['*', '?', '[']) || known.any(|known| *known == host || known.short() == host.short())
 }
 
-fn view(model: &Model, host: &HostName, attributes: Option<&[String]>) -> HostView {
-    let Model { state, observations, statics, .. } = model;
+fn unresolved(name: &str) -> Diagnostic {
+    Diagnostic::new(Code::UnknownObject, format!("error: can't resolve hostname \"{name}\""))
+        .why("it is not an execution host")
+        .fix("qconf -sel lists them")
+}
+
+fn level(host: &HostName) -> Level {
+    if host.is_global() { Level::Global } else { Level::Host(host.clone()) }
+}
+
+fn view(model: &Model, cluster: &Cluster<'_>, host: &HostName, attributes: Option<&[String]>) -> HostView {
+    let Model { observations, statics, .. } = model;
     let observed = observations.hosts.get(host);
     let values = observations.load.get(host).into_iter().flatten();
-    let names = attributes.map(|names| names.iter().map(|name| AttributeName::from(name.as_str())).collect::<Vec<_>>());
     HostView {
         host: host.clone(),
         load: values.map(|(name, entry)| (name.clone(), entry.text.clone())).collect(),
         report_age_ms: observed.and_then(|host| host.reported).map(|at| statics.clock.tick().since_ms(at)),
         connected: observed.is_some_and(|host| host.connected),
-        resources: names
-            .map(|names| matching::resources_of_host(state, observations, host, &names))
-            .unwrap_or_default(),
+        resources: attributes.map_or_else(Vec::new, |names| cluster.resources(&level(host), names)),
     }
 }
 

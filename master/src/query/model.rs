@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::scheduler::SchedulingInfo;
 use master_core::event::Record;
+use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
 use master_core::state::State;
 
@@ -49,5 +50,9 @@ impl Model {
     pub fn observe(&mut self, observation: &Observation) {
         self.load_reports += u64::from(matches!(observation, Observation::Load { .. }));
         self.observations.apply(observation);
+    }
+    /// The cluster as it is now, for the matcher.
+    pub fn cluster(&self, mode: Mode) -> Cluster<'_> {
+        Cluster { now: self.statics.clock.now().tick, ..Cluster::of(&self.state, &self.observations, mode) }
     }
 }

@@ -2,65 +2,123 @@
 
 use super::Model;
 use super::select::Patterns;
+use master_core::explain;
 use master_core::ledger::Level;
-use master_core::matching::{self, QueuePattern};
+use master_core::matching::{self, Cluster, Mode, QueuePattern, Request};
+use master_core::state::config::Configuration;
 use proto::amount::Millionths;
-use proto::id::{AttributeName, HostName, QueueInstanceName};
+use proto::diagnostic::Diagnostic;
+use proto::id::{HostName, QueueInstanceName};
 use proto::queue::QueueInstanceSettings;
+use proto::request::ResourceRequest;
 use proto::wire::client::{QueueFilter, Reply};
 use proto::wire::view::{Data, QueueView};
+use std::collections::BTreeMap;
 
 /// The answer to [`proto::wire::client::Query::Queues`].
 pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
-    let QueueFilter { queues, resources: _, pes, users: _, states, attributes, explain } = filter;
-    let patterns: Vec<QueuePattern> = queues.iter().map(|text| QueuePattern::new(text)).collect();
-    let pes = Patterns::new(pes);
+    let selection = match Selection::new(model, &filter.queues, &filter.pes, &filter.resources) {
+        Ok(selection) => selection,
+        Err(refusal) => return Reply::refusal(*refusal),
+    };
+    let cluster = model.cluster(Mode::Now);
+    let orphans = orphans(model);
     let config = &model.state.config;
-    let mut views: Vec<QueueView> = config
-        .resolved
-        .iter()
-        .filter(|(name, _)| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(config, name)))
-        .filter(|(_, settings)| filter.pes.is_empty() || settings.pe_list.iter().any(|pe| pes.any(pe.as_str())))
-        .map(|(name, settings)| view(model, name, settings, attributes.as_deref(), explain))
-        .filter(|view| states.is_empty() || view.states.contains(|state| states.contains(state)))
+    let present = config.resolved.iter().map(|(name, settings)| (name, &**settings));
+    let mut views: Vec<QueueView> = present
+        .chain(orphans.iter().map(|(name, settings)| (*name, settings)))
+        .filter(|(name, settings)| selection.admits(name, settings))
+        .filter(|(name, _)| filter.users.is_empty() || !cluster.is_guarded(&Level::Instance((*name).clone())))
+        .map(|(name, settings)| view(&cluster, name, settings, filter))
+        .filter(|view| filter.states.is_empty() || view.states.contains(|state| filter.states.contains(state)))
         .collect();
     views.sort_by(|a, b| (a.seq_no, &a.queue, &a.host).cmp(&(b.seq_no, &b.queue, &b.host)));
     Reply::data(Data::Queues(views))
 }
 
+/// Queue instances that `-q`, `-pe` and `-l` mean.
+pub(super) struct Selection<'a> {
+    /// Empty: by what a queue instance is, not by what runs there (CLI-051).
+    cluster: Cluster<'a>,
+    queues: Vec<QueuePattern>,
+    pes: Option<Patterns>,
+    requests: Vec<Request>,
+}
+
+impl<'a> Selection<'a> {
+    /// A selection; an empty list admits every queue instance.
+    ///
+    /// # Errors
+    /// A resource that the complex does not know.
+    pub(super) fn new(
+        model: &'a Model,
+        queues: &[String],
+        pes: &[String],
+        resources: &[ResourceRequest],
+    ) -> Result<Self, Box<Diagnostic>> {
+        Ok(Self {
+            cluster: model.cluster(Mode::EmptyCluster),
+            queues: queues.iter().map(|text| QueuePattern::new(text)).collect(),
+            pes: (!pes.is_empty()).then(|| Patterns::new(pes)),
+            requests: super::select::requests(model, resources)?,
+        })
+    }
+
+    /// Whether every queue instance is meant.
+    pub(super) fn is_all(&self) -> bool {
+        self.queues.is_empty() && self.pes.is_none() && self.requests.is_empty()
+    }
+
+    /// Whether a queue instance with these settings is meant.
+    pub(super) fn admits(&self, name: &QueueInstanceName, settings: &QueueInstanceSettings) -> bool {
+        let in_pe = |pes: &Patterns| settings.pe_list.iter().any(|pe| pes.any(pe.as_str()));
+        matching::is_in_queue_list(self.cluster.config, &self.queues, name)
+            && self.pes.as_ref().is_none_or(in_pe)
+            && self.cluster.has(&Level::Instance(name.clone()), &self.requests)
+    }
+}
+
+/// Queue instances that their cluster queue has no longer, and which run tasks still (`o`), with what they would be.
+fn orphans(model: &Model) -> BTreeMap<&QueueInstanceName, QueueInstanceSettings> {
+    let Configuration { resolved, queues, .. } = &model.state.config;
+    let tasks = model.state.jobs.values().flat_map(|job| job.tasks.values());
+    let granted = tasks.filter_map(|task| task.place.placement()).flat_map(|placement| &placement.granted);
+    let gone = granted.map(|granted| &granted.instance).filter(|instance| !resolved.contains_key(*instance));
+    let settings = |instance: &QueueInstanceName| {
+        Some(queues.get(&instance.queue)?.resolve(&instance.host, &Default::default()).0)
+    };
+    gone.filter_map(|instance| Some((instance, settings(instance)?))).collect()
+}
+
 fn view(
-    model: &Model,
+    cluster: &Cluster<'_>,
     name: &QueueInstanceName,
     settings: &QueueInstanceSettings,
-    attributes: Option<&[String]>,
-    explain: &str,
+    filter: &QueueFilter,
 ) -> QueueView {
-    let Model { state, observations, .. } = model;
-    let load = |attribute: &str| load_value(model, &name.host, attribute);
-    let names = attributes.map(|names| names.iter().map(|name| AttributeName::from(name.as_str())).collect::<Vec<_>>());
+    let level = Level::Instance(name.clone());
+    let load = |attribute: &str| load_value(cluster, &name.host, attribute);
     QueueView {
         queue: name.queue.clone(),
         host: name.host.clone(),
         kinds: kinds(settings),
-        used: state.ledger.slots(&Level::Instance(name.clone())),
+        used: cluster.ledger.slots(&level),
         reserved: 0,
         total: settings.slots,
         load_avg: load("load_avg"),
         np_load_avg: load("np_load_avg").and_then(|text| Millionths::parse(&text).ok()).map(|value| value.0),
         arch: load("arch"),
-        states: states(model, name),
-        explain: explanations(model, name, explain),
-        resources: names
-            .map(|names| matching::resources_of_instance(state, observations, name, &names))
-            .unwrap_or_default(),
+        states: explain::state_letters(cluster, name),
+        explain: explain::state_reasons(cluster, name, &filter.explain),
+        resources: filter.attributes.as_ref().map_or_else(Vec::new, |names| cluster.resources(&level, names)),
         seq_no: i64::from(settings.seq_no),
         pes: settings.pe_list.iter().map(ToString::to_string).collect(),
     }
 }
 
 /// A load value of a host as it was reported; none while the host is unknown.
-fn load_value(model: &Model, host: &HostName, attribute: &str) -> Option<String> {
-    model.observations.load.get(host)?.get(attribute).map(|entry| entry.text.clone())
+fn load_value(cluster: &Cluster<'_>, host: &HostName, attribute: &str) -> Option<String> {
+    cluster.observations.load.get(host)?.get(attribute).map(|entry| entry.text.clone())
 }
 
 /// `qtype` letters: B, I, P; N where there is none.
@@ -68,27 +126,4 @@ fn kinds(settings: &QueueInstanceSettings) -> String {
     let letters = [('B', settings.qtype.batch), ('I', settings.is_interactive()), ('P', settings.is_parallel())];
     let letters: String = letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect();
     if letters.is_empty() { "N".to_owned() } else { letters }
-}
-
-/// State letters in the order of `qstat -f`: alarms, unknown, then what people and failures set.
-fn states(model: &Model, name: &QueueInstanceName) -> String {
-    let set = model.state.instances.get(name);
-    let observed = model.observations.hosts.get(&name.host);
-    let is_unknown = observed.is_none_or(|host| host.unheard || host.reported.is_none());
-    let letters = [
-        ('u', is_unknown),
-        ('s', set.is_some_and(|state| state.suspended)),
-        ('d', set.is_some_and(|state| state.disabled)),
-        ('c', model.state.config.ambiguous.contains_key(name)),
-        ('E', set.is_some_and(|state| !state.errors.is_empty())),
-    ];
-    letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect()
-}
-
-fn explanations(model: &Model, name: &QueueInstanceName, explain: &str) -> Vec<String> {
-    let errors = model.state.instances.get(name).into_iter().flat_map(|state| &state.errors);
-    let errors = errors.map(|error| format!("queue {} marked QERROR: {error}", name.queue));
-    let ambiguities = model.state.config.ambiguous.get(name).into_iter().flatten().map(ToString::to_string);
-    let wanted = |letter| explain.contains(letter);
-    errors.filter(|_| wanted('E')).chain(ambiguities.filter(|_| wanted('c'))).collect()
 }

@@ -1,7 +1,11 @@
-//! Names and patterns of questions: jobs, users, hosts, parallel environments.
+//! Names, patterns and requests of questions: jobs, users, hosts, parallel environments, resources.
 
+use super::Model;
+use master_core::matching::{self, Request};
 use proto::amount::Type;
+use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
+use proto::request::ResourceRequest;
 use proto::restring::Expression;
 
 /// A list of names and patterns, any of which may match. An empty list matches everything.
@@ -31,4 +35,15 @@ pub(super) fn names_job(target: &str, number: JobNumber, name: &str) -> bool {
         Ok(meant) => meant == number.0,
         Err(_) => Expression::parse(target).is_ok_and(|pattern| pattern.matches(name, Type::String)),
     }
+}
+
+/// Requests of `-l`, as the complex has them.
+///
+/// # Errors
+/// The first that it does not know, in the words of 8.1.9.
+pub(super) fn requests(model: &Model, resources: &[ResourceRequest]) -> Result<Vec<Request>, Box<Diagnostic>> {
+    matching::requests(&model.state.config.complex, resources).map_err(|name| {
+        let what = format!("error: unknown resource \"{name}\"");
+        Box::new(Diagnostic::new(Code::UnknownResource, what).at("-l").fix("qconf -sc lists them"))
+    })
 }

@@ -121,7 +121,7 @@ impl Demand {
 }
 
 /// The requests that can be read, and the names of the others.
-fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request>, Vec<String>) {
+pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request>, Vec<String>) {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for request in requests {
         let attribute = complex.lookup(&request.name);

@@ -176,7 +176,7 @@ fn queue_value(instance: &QueueInstanceName, settings: &QueueInstanceSettings, a
         "qname" => text(instance.queue.as_str()),
         "hostname" => text(instance.host.as_str()),
         "tmpdir" => text(&settings.tmpdir.to_string()),
-        "calendar" => settings.calendar.value().and_then(|calendar| text(calendar.as_str())),
+        "calendar" => text(settings.calendar.value().map_or("NONE", |calendar| calendar.as_str())),
         "seq_no" => number(i64::from(settings.seq_no)),
         "rerun" => number(i64::from(settings.rerun.0)),
         "min_cpu_interval" => Some(Value::Amount(settings.min_cpu_interval.amount())),

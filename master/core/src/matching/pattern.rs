@@ -42,7 +42,7 @@ impl QueuePattern {
         }
         match &self.on {
             On::AnyHost => true,
-            On::Hosts(hosts) => matches(hosts.as_ref(), instance.host.as_str(), Type::Host),
+            On::Hosts(hosts) => hosts.as_ref().is_some_and(|hosts| is_host(hosts, &instance.host)),
             On::Groups(groups) => {
                 let named = config
                     .host_groups
@@ -58,6 +58,11 @@ impl QueuePattern {
 /// Whether a list of patterns names an instance; an empty list names every one.
 pub fn is_in_queue_list(config: &Configuration, list: &[QueuePattern], instance: &QueueInstanceName) -> bool {
     list.is_empty() || list.iter().any(|pattern| pattern.matches(config, instance))
+}
+
+/// Whether an expression means a host: a plain name also by short and full name, patterns by the name that the cell has for it.
+pub(super) fn is_host(expression: &Expression, host: &HostName) -> bool {
+    expression.matches(host.as_str(), Type::Host) || expression.plain().is_some_and(|name| host.is_called(name))
 }
 
 fn matches(expression: Option<&Expression>, text: &str, r#type: Type) -> bool {

@@ -49,15 +49,19 @@ fn shown(views: &[ResourceView]) -> Vec<String> {
     views.iter().map(text).collect()
 }
 
+fn now(lab: &Lab) -> Cluster<'_> {
+    Cluster::of(lab.state(), lab.scheduler.model().observations(), Mode::Now)
+}
+
 fn of_instance(lab: &Lab, host: &str, attribute: &str) -> String {
     let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
-    let observations = lab.scheduler.model().observations();
-    shown(&resources_of_instance(lab.state(), observations, &instance, &[attribute.into()])).join(" ")
+    shown(&now(lab).resources(&Level::Instance(instance), &[attribute.to_owned()])).join(" ")
 }
 
 fn of_host(lab: &Lab, host: &str, attribute: &str) -> String {
-    let observations = lab.scheduler.model().observations();
-    shown(&resources_of_host(lab.state(), observations, &HostName::new(host), &[attribute.into()])).join(" ")
+    let host = HostName::new(host);
+    let level = if host.is_global() { Level::Global } else { Level::Host(host) };
+    shown(&now(lab).resources(&level, &[attribute.to_owned()])).join(" ")
 }
 
 #[test]
@@ -318,4 +322,61 @@ fn exclusive_attributes_show_one_less_the_slots_in_use() {
     lab.line("job 1 -l excl -pe smp 4");
     lab.line("pass");
     assert_eq!(of_host(&lab, "a", "exclusive"), "hc:exclusive=-3.000000");
+}
+
+#[test]
+fn selection_asks_queue_instances_for_what_they_are_and_hosts_for_what_they_have() {
+    // reference/06stat/067 and 118 to 125, reference/03load/qhost_-l.
+    let mut lab = lab("complex lic lic INT <= YES YES 0 0
+        complex exclusive excl BOOL EXCL YES YES 0 1000
+        host a lic=4 exclusive=true | mem_free=4G arch=lx
+        host b lic=1 | mem_free=1G arch=sol
+        queue all.q a,b slots=8
+        job 1 -l lic=3
+        pass");
+    lab.placed.clear();
+    let select = |request: &str, mode: Mode, level: &dyn Fn(&str) -> Level| {
+        let list = proto::request::ResourceList::parse(request).unwrap();
+        let requests = requests(&lab.state().config.complex, &Vec::from(list)).unwrap();
+        let cluster = Cluster::of(lab.state(), lab.scheduler.model().observations(), mode);
+        let hosts: Vec<&str> = ["a", "b"].into_iter().filter(|host| cluster.has(&level(host), &requests)).collect();
+        hosts.join(" ")
+    };
+    let instance = |host: &str| Level::Instance(QueueInstanceName { queue: "all.q".into(), host: host.into() });
+    let host = |host: &str| Level::Host(host.into());
+    for (request, of_queues, of_hosts) in [
+        ("arch=lx", "a", "a"),
+        ("a=*", "a b", "a b"),
+        ("mem_free=2G", "", "a"),
+        ("lic=1", "a b", "a b"),
+        ("lic=2", "a", ""),
+        ("slots=8", "a b", ""),
+        ("slots=9", "", ""),
+        ("h_rt=20:0:0", "a b", ""),
+        ("excl", "a", ""),
+        ("arch=lx,lic=4", "a", ""),
+    ] {
+        assert_eq!(select(request, Mode::EmptyCluster, &instance), of_queues, "qselect -l {request}");
+        assert_eq!(select(request, Mode::Now, &host), of_hosts, "qhost -l {request}");
+    }
+    let nosuch = proto::request::ResourceList::parse("nosuch=1").unwrap();
+    assert_eq!(requests(&lab.state().config.complex, &Vec::from(nosuch)), Err("nosuch".to_owned()));
+}
+
+#[test]
+fn attributes_are_shown_in_the_order_of_8_1_9() {
+    let lab = lab("complex lic lic INT <= YES YES 0 0
+        host a lic=4 | mem_free=4G arch=lx load_avg=1
+        queue all.q a slots=8");
+    let level = Level::Instance(QueueInstanceName { queue: "all.q".into(), host: "a".into() });
+    let names = |asked: &[&str]| {
+        let asked: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
+        let views = now(&lab).resources(&level, &asked);
+        views.iter().map(|view| view.name.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let all = names(&[]);
+    assert!(all.starts_with("load_avg arch num_proc mem_free np_load_avg lic qname hostname slots tmpdir"), "{all}");
+    assert!(all.ends_with("s_vmem h_vmem min_cpu_interval"), "{all}");
+    assert_eq!(names(&["s", "lic", "mf", "nosuch"]), "mem_free lic slots");
+    assert_eq!(names(&["nosuch"]), "");
 }

@@ -1,47 +1,96 @@
 //! What `qhost -F` and `qstat -F` show: each attribute once, the most restrictive level winning (SEMANTICS section 3.4).
 
+use super::Cluster;
 use super::demand::Value;
 use super::offer::{Offer, Source};
-use super::{Cluster, Mode};
 use crate::ledger::Level;
-use crate::observe::Observations;
-use crate::state::State;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Relop};
-use proto::id::{AttributeName, HostName, QueueInstanceName};
 use proto::wire::view::{Dominance, ResourceValue, ResourceView};
 
-/// The attributes of a queue instance, resolved over its levels, in the order of their names.
-///
-/// `attributes` limits them to those names or shortcuts; an empty list shows all that any level defines.
-pub fn resources_of_instance(
-    state: &State,
-    observations: &Observations,
-    instance: &QueueInstanceName,
-    attributes: &[AttributeName],
-) -> Vec<ResourceView> {
-    let cluster = Cluster::of(state, observations, Mode::Now);
-    cluster.resources(&Level::Instance(instance.clone()), attributes)
-}
+/// Attributes that hosts report, in the order in which 8.1.9 shows them (reference/03load). A site's own come next.
+const OF_HOSTS: [&str; 28] = [
+    "load_avg",
+    "load_short",
+    "load_medium",
+    "load_long",
+    "arch",
+    "num_proc",
+    "mem_free",
+    "swap_free",
+    "virtual_free",
+    "mem_total",
+    "swap_total",
+    "virtual_total",
+    "mem_used",
+    "swap_used",
+    "virtual_used",
+    "swap_rsvd",
+    "swap_rate",
+    "cpu",
+    "display_win_gui",
+    "m_topology",
+    "m_topology_inuse",
+    "m_socket",
+    "m_core",
+    "m_thread",
+    "np_load_avg",
+    "np_load_short",
+    "np_load_medium",
+    "np_load_long",
+];
 
-/// The attributes of a host, or of the cluster where `host` is `global`; as [`resources_of_instance`].
-pub fn resources_of_host(
-    state: &State,
-    observations: &Observations,
-    host: &HostName,
-    attributes: &[AttributeName],
-) -> Vec<ResourceView> {
-    let level = if host.is_global() { Level::Global } else { Level::Host(host.clone()) };
-    Cluster::of(state, observations, Mode::Now).resources(&level, attributes)
+/// Attributes of queue instances, likewise: the last.
+const OF_QUEUES: [&str; 24] = [
+    "qname",
+    "hostname",
+    "slots",
+    "tmpdir",
+    "seq_no",
+    "rerun",
+    "calendar",
+    "s_rt",
+    "h_rt",
+    "s_cpu",
+    "h_cpu",
+    "s_fsize",
+    "h_fsize",
+    "s_data",
+    "h_data",
+    "s_stack",
+    "h_stack",
+    "s_core",
+    "h_core",
+    "s_rss",
+    "h_rss",
+    "s_vmem",
+    "h_vmem",
+    "min_cpu_interval",
+];
+
+/// Where an attribute is shown: what hosts report, what the site added, what queues have.
+fn place(name: &str) -> (u8, usize) {
+    let at = |list: &[&str]| list.iter().position(|known| *known == name);
+    match (at(&OF_HOSTS), at(&OF_QUEUES)) {
+        (Some(at), _) => (0, at),
+        (None, None) => (1, 0),
+        (None, Some(at)) => (2, at),
+    }
 }
 
 impl Cluster<'_> {
-    fn resources(&self, level: &Level, attributes: &[AttributeName]) -> Vec<ResourceView> {
+    /// The attributes of a host or queue instance, resolved over its levels, in the order of 8.1.9 and a site's own by name.
+    ///
+    /// `names` limits them to those names or shortcuts, of which the unknown show nothing; an empty list shows all that any
+    /// level defines.
+    pub fn resources(&self, level: &Level, names: &[String]) -> Vec<ResourceView> {
         let is_named = |attribute: &Attribute| {
-            attributes.iter().any(|name| *name == attribute.name || name.as_str() == attribute.shortcut)
+            names.iter().any(|name| *name == attribute.name.as_str() || *name == attribute.shortcut)
         };
-        let shown = self.config.complex.iter().filter(|attribute| attributes.is_empty() || is_named(attribute));
-        shown.filter_map(|attribute| self.resource(level, attribute)).collect()
+        let shown = self.config.complex.iter().filter(|attribute| names.is_empty() || is_named(attribute));
+        let mut views: Vec<ResourceView> = shown.filter_map(|attribute| self.resource(level, attribute)).collect();
+        views.sort_by_key(|view| place(view.name.as_str()));
+        views
     }
 
     fn resource(&self, level: &Level, attribute: &Attribute) -> Option<ResourceView> {
@@ -86,7 +135,7 @@ impl Cluster<'_> {
 }
 
 /// A level and those above it, nearest first.
-fn above(level: &Level) -> Vec<Level> {
+pub(super) fn above(level: &Level) -> Vec<Level> {
     match level {
         Level::Global => vec![Level::Global],
         Level::Host(host) => vec![Level::Host(host.clone()), Level::Global],

@@ -1,29 +1,41 @@
 //! Which jobs and tasks `qstat` shows.
 
 use crate::query::Model;
+use crate::query::queues::Selection;
 use crate::query::select::{self, Patterns};
-use master_core::matching::QueuePattern;
+use master_core::matching::{QueuePattern, is_in_queue_list};
+use master_core::state::config::Configuration;
+use proto::diagnostic::Diagnostic;
 use proto::id::{JobNumber, QueueInstanceName};
 use proto::job::{Condition, JobSpec, Phase};
 use proto::wire::client::{HoldFilter, JobFilter, JobStates};
-use proto::wire::view::{JobRow, PendingTasks};
+use proto::wire::view::{JobRow, PendingTasks, TaskRow};
+use std::collections::BTreeSet;
 
 /// A filter, its patterns parsed.
 pub(super) struct Chosen<'a> {
     filter: &'a JobFilter,
+    config: &'a Configuration,
     users: Patterns,
-    queues: Vec<QueuePattern>,
     pes: Patterns,
+    /// The queue instances that `-q` and `-l` mean; none where every one is meant.
+    instances: Option<BTreeSet<&'a QueueInstanceName>>,
 }
 
 impl<'a> Chosen<'a> {
-    pub(super) fn new(filter: &'a JobFilter) -> Self {
-        Self {
+    /// # Errors
+    /// A resource that the complex does not know.
+    pub(super) fn new(model: &'a Model, filter: &'a JobFilter) -> Result<Self, Box<Diagnostic>> {
+        let config = &model.state.config;
+        let selection = Selection::new(model, &filter.queues, &[], &filter.resources)?;
+        let meant = config.resolved.iter().filter(|(name, settings)| selection.admits(name, settings));
+        Ok(Self {
             filter,
+            config,
             users: Patterns::new(&filter.users),
-            queues: filter.queues.iter().map(|text| QueuePattern::new(text)).collect(),
             pes: Patterns::new(&filter.pes),
-        }
+            instances: (!selection.is_all()).then(|| meant.map(|(name, _)| name).collect()),
+        })
     }
 
     /// Whether a job is meant at all.
@@ -35,30 +47,25 @@ impl<'a> Chosen<'a> {
     }
 
     /// Leaves the tasks that are meant.
-    pub(super) fn keep_tasks(&self, model: &Model, row: &mut JobRow) {
+    pub(super) fn keep_tasks(&self, row: &mut JobRow) {
         let JobStates { pending, only_holds, .. } = self.filter.states;
-        let allows = self.allows_pending(model, &row.requests.hard_queues);
+        let allows = self.allows_pending(&row.requests.hard_queues);
         let waits = !row.waits_for.is_empty();
         row.pending.retain(|group| pending && allows && has_hold(group, only_holds, waits));
+        let is_there = |instances: &BTreeSet<&QueueInstanceName>, task: &TaskRow| {
+            task.granted.iter().any(|granted| instances.contains(&granted.instance))
+        };
         row.tasks.retain(|task| {
-            let is_there = task.granted.iter().any(|granted| self.is_queue(model, &granted.instance));
-            self.has_state(&task.condition) && (self.queues.is_empty() || is_there)
+            let is_meant = self.instances.as_ref().is_none_or(|instances| is_there(instances, task));
+            self.has_state(&task.condition) && is_meant
         });
     }
 
-    /// Whether a pending job may go to a queue that is meant.
-    fn allows_pending(&self, model: &Model, hard_queues: &[String]) -> bool {
-        if self.queues.is_empty() || hard_queues.is_empty() {
-            return true;
-        }
-        let config = &model.state.config;
+    /// Whether a pending job may go to a queue instance that is meant.
+    fn allows_pending(&self, hard_queues: &[String]) -> bool {
+        let Some(instances) = &self.instances else { return true };
         let wanted: Vec<QueuePattern> = hard_queues.iter().map(|text| QueuePattern::new(text)).collect();
-        let meant = config.resolved.keys().filter(|instance| self.is_queue(model, instance));
-        meant.into_iter().any(|instance| wanted.iter().any(|pattern| pattern.matches(config, instance)))
-    }
-
-    fn is_queue(&self, model: &Model, instance: &QueueInstanceName) -> bool {
-        self.queues.iter().any(|pattern| pattern.matches(&model.state.config, instance))
+        instances.iter().any(|instance| is_in_queue_list(self.config, &wanted, instance))
     }
 
     fn has_state(&self, condition: &Condition) -> bool {

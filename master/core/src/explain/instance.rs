@@ -1,0 +1,76 @@
+//! State letters of queue instances, and what `-explain` says about them (QUE-25, THR-07).
+//!
+//! There is no `C`, `D`, `S` and `P`: nothing in a cell puts queue instances in these states.
+
+#[cfg(test)]
+mod tests;
+
+use crate::matching::{Cluster, message_text};
+use crate::sched::reason::Overload;
+use proto::id::{HostName, QueueInstanceName};
+
+/// The state letters of a queue instance in the order of 8.1.9: `aACDduESsco`.
+pub fn state_letters(cluster: &Cluster<'_>, name: &QueueInstanceName) -> String {
+    let set = cluster.instances.get(name);
+    let letters = [
+        ('a', !cluster.overloads(name).is_empty()),
+        ('A', !suspend_alarms(cluster, name).is_empty()),
+        ('d', set.is_some_and(|state| state.disabled)),
+        ('u', is_unknown(cluster, &name.host)),
+        ('E', set.is_some_and(|state| !state.errors.is_empty())),
+        ('s', set.is_some_and(|state| state.suspended)),
+        ('c', cluster.config.ambiguous.contains_key(name)),
+        ('o', cluster.settings(name).is_none()),
+    ];
+    letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect()
+}
+
+/// The lines of `-explain` about the states whose letters are asked for, in the order of the letters.
+pub fn state_reasons(cluster: &Cluster<'_>, name: &QueueInstanceName, asked: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for letter in asked.chars() {
+        match letter {
+            'a' => lines.extend(alarms(cluster, name, &cluster.overloads(name))),
+            'A' => lines.extend(alarms(cluster, name, &suspend_alarms(cluster, name))),
+            'c' => lines.extend(cluster.config.ambiguous.get(name).into_iter().flatten().map(ToString::to_string)),
+            'E' => lines.extend(cluster.instances.get(name).into_iter().flat_map(|state| state.errors.clone())),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// Whether nothing is known of a host: never heard, or not for `max_unheard` (LOAD-10).
+fn is_unknown(cluster: &Cluster<'_>, host: &HostName) -> bool {
+    cluster.observations.hosts.get(host).is_none_or(|host| host.unheard || host.reported.is_none())
+}
+
+fn suspend_alarms(cluster: &Cluster<'_>, name: &QueueInstanceName) -> Vec<Overload> {
+    cluster.settings(name).map_or_else(Vec::new, |settings| cluster.reached(name, &settings.suspend_thresholds))
+}
+
+/// `alarm hl:np_load_avg=12.302979 load-threshold=0.1`, and why there is no value.
+fn alarms(cluster: &Cluster<'_>, name: &QueueInstanceName, overloads: &[Overload]) -> Vec<String> {
+    overloads.iter().map(|overload| alarm(cluster, name, overload)).collect()
+}
+
+fn alarm(cluster: &Cluster<'_>, name: &QueueInstanceName, overload: &Overload) -> String {
+    let Overload { attribute, r#type, relop: _, value, dominance, limit } = overload;
+    let Some(value) = value else {
+        return match cluster.config.complex.lookup(attribute.as_str()) {
+            None => format!("error: no complex attribute for threshold {attribute}"),
+            Some(_) if is_unknown(cluster, &name.host) => {
+                format!("error: no value for \"{attribute}\" because execd is in unknown state")
+            }
+            Some(_) => format!("error: no value for \"{attribute}\" because no load value is reported"),
+        };
+    };
+    // A value that is as it was reported is shown so (reference/09sched/14).
+    let host = if dominance.level == 'g' { HostName::global() } else { name.host.clone() };
+    let reported = cluster.observations.load.get(&host).and_then(|values| values.get(attribute));
+    let value = match reported.filter(|_| dominance.source == 'l') {
+        Some(entry) => entry.text.clone(),
+        None => message_text(value, *r#type),
+    };
+    format!("alarm {}{}:{attribute}={value} load-threshold={limit}", dominance.level, dominance.source)
+}

@@ -1,0 +1,77 @@
+//! The letters and lines that 8.1.9 showed (reference/09sched/14), by what happened to an instance.
+
+use super::*;
+use crate::event::{Event, InstanceState};
+use crate::matching::Mode;
+use crate::observe::Observation;
+use crate::sched::tests::lab::Lab;
+
+fn all_q(host: &str) -> QueueInstanceName {
+    QueueInstanceName { queue: "all.q".into(), host: host.into() }
+}
+
+fn seen(lab: &Lab, host: &str, asked: &str) -> (String, Vec<String>) {
+    let cluster = Cluster::of(lab.state(), lab.scheduler.model().observations(), Mode::Now);
+    (state_letters(&cluster, &all_q(host)), state_reasons(&cluster, &all_q(host), asked))
+}
+
+fn lab(thresholds: &str) -> Lab {
+    let mut lab = Lab::new();
+    lab.line("host a | np_load_avg=12.302979 mem_free=22782.992188M");
+    lab.line(&format!("queue all.q a slots=4 {thresholds}"));
+    lab
+}
+
+#[test]
+fn thresholds_that_are_reached_are_alarms_with_the_value_as_reported() {
+    for (thresholds, letters, lines) in [
+        ("load_thresholds=NONE", "", &[][..]),
+        ("load_thresholds=np_load_avg=13", "", &[]),
+        ("load_thresholds=np_load_avg=0.1", "a", &["alarm hl:np_load_avg=12.302979 load-threshold=0.1"]),
+        ("load_thresholds=mem_free=100G", "a", &["alarm hl:mem_free=22782.992188M load-threshold=100G"]),
+        ("load_thresholds=nosuch=1", "a", &["error: no complex attribute for threshold nosuch"]),
+        ("load_thresholds=cpu=50", "a", &["error: no value for \"cpu\" because no load value is reported"]),
+        (
+            "load_thresholds=NONE suspend_thresholds=np_load_avg=1",
+            "A",
+            &["alarm hl:np_load_avg=12.302979 load-threshold=1"],
+        ),
+    ] {
+        let (found, reasons) = seen(&lab(thresholds), "a", "aA");
+        assert_eq!(
+            (found.as_str(), reasons),
+            (letters, lines.iter().map(ToString::to_string).collect()),
+            "{thresholds}"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_is_not_heard_is_unknown_and_in_alarm() {
+    let mut lab = lab("load_thresholds=np_load_avg=1.75");
+    lab.scheduler.observe(&Observation::Unheard { host: "a".into() });
+    let line = "error: no value for \"np_load_avg\" because execd is in unknown state";
+    assert_eq!(seen(&lab, "a", "a"), ("au".to_owned(), vec![line.to_owned()]));
+}
+
+#[test]
+fn what_people_and_failures_set_has_its_letters_in_the_order_of_8_1_9() {
+    let mut lab = lab("load_thresholds=np_load_avg=0.1");
+    let error = "queue all.q marked QERROR as result of job 1's failure at host a".to_owned();
+    let state = InstanceState { disabled: true, suspended: true, errors: vec![error.clone()] };
+    lab.event(Event::InstanceChanged { instance: all_q("a"), state });
+    assert_eq!(seen(&lab, "a", "E"), ("adEs".to_owned(), vec![error]));
+    assert_eq!(seen(&lab, "nowhere", "aAcE"), ("uo".to_owned(), Vec::new()));
+}
+
+#[test]
+fn groups_that_disagree_are_named() {
+    let mut lab = Lab::new();
+    for line in
+        ["host a", "group @one a", "group @two a", "queue all.q a slots=1,[@one=2],[@two=3] load_thresholds=NONE"]
+    {
+        lab.line(line);
+    }
+    let line = "attribute \"slots\" configuration ambiguous: @one=2, @two=3";
+    assert_eq!(seen(&lab, "a", "c"), ("c".to_owned(), vec![line.to_owned()]));
+}

@@ -1,0 +1,59 @@
+//! What `-l` and `-U` of `qselect`, `qstat` and `qhost` select (CLI-051, CLI-057, CLI-058).
+//!
+//! The [`Mode`](super::Mode) says by what: queue instances are selected on an empty cluster, by what they are; hosts by what they
+//! have now. Which names and patterns were meant is not decided here.
+
+use super::Cluster;
+use super::demand::{Request, resolved};
+use super::fit::{Role, serves};
+use super::view::above;
+use crate::ledger::Level;
+use proto::complex::Complex;
+use proto::id::HostName;
+use proto::request::ResourceRequest;
+
+/// Requests by which objects are selected.
+///
+/// # Errors
+/// With the name of the first that the complex does not know, or whose value is no value of its type.
+pub fn requests(complex: &Complex, requests: &[ResourceRequest]) -> Result<Vec<Request>, String> {
+    let (known, unknown) = resolved(complex, requests);
+    unknown.into_iter().next().map_or(Ok(known), Err)
+}
+
+impl Cluster<'_> {
+    /// Whether an object, with those above it, offers one slot all that is asked for.
+    ///
+    /// Unlike for a job, a load value that does not count in this mode is not there: 8.1.9 selects no queue instance by
+    /// `mem_free` (reference/06stat/067).
+    pub fn has(&self, level: &Level, requests: &[Request]) -> bool {
+        let levels = above(level);
+        requests.iter().all(|request| self.has_one(&levels, request))
+    }
+
+    fn has_one(&self, levels: &[Level], request: &Request) -> bool {
+        if request.attribute.is_exclusive() {
+            let mut defined = levels.iter().filter(|level| self.has_exclusive(level, &request.attribute)).peekable();
+            return defined.peek().is_some()
+                && defined.all(|level| self.excluded(level, request, Role::Master).is_none());
+        }
+        let offers = levels.iter().flat_map(|level| self.offers(level, &request.attribute));
+        let mut known = offers.filter(|offer| offer.value.is_some()).peekable();
+        known.peek().is_some() && known.all(|offer| serves(request, &offer))
+    }
+
+    /// Whether an access list guards an object or one above it: nobody is in one yet.
+    pub fn is_guarded(&self, level: &Level) -> bool {
+        above(level).iter().any(|level| match level {
+            Level::Global => self.guards_host(&HostName::global()),
+            Level::Host(host) => self.guards_host(host),
+            Level::Instance(instance) => {
+                self.settings(instance).is_some_and(|settings| !settings.user_lists.is_empty())
+            }
+        })
+    }
+
+    fn guards_host(&self, host: &HostName) -> bool {
+        self.config.exec_hosts.get(host).is_some_and(|host| !host.user_lists.is_empty())
+    }
+}
