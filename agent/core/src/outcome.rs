@@ -64,10 +64,18 @@ fn failed(result: &LaunchResult, exit: Exit) -> Failed {
 
 fn reason(result: &LaunchResult) -> String {
     match (&result.cause, &result.after) {
-        (Cause::FailedToStart(failure), _) => failure.text.clone(),
+        (Cause::FailedToStart(failure), _) => in_words(&failure.text),
         (Cause::ShepherdDied, _) => "its shepherd died or the host restarted; what was left of it was ended".to_owned(),
-        (Cause::Exited(_) | Cause::Signalled { .. }, Some(after)) => after.text.clone(),
+        (Cause::Exited(_) | Cause::Signalled { .. }, Some(after)) => in_words(&after.text),
         (Cause::Exited(_) | Cause::Signalled { .. }, None) => String::new(),
+    }
+}
+
+/// A failure as people read it: without Rust's `(os error N)`, whose number travels beside the text.
+fn in_words(text: &str) -> String {
+    match text.split_once(" (os error ") {
+        Some((before, rest)) => format!("{before}{}", rest.split_once(')').map_or("", |(_, after)| after)),
+        None => text.to_owned(),
     }
 }
 
@@ -184,6 +192,20 @@ mod tests {
         ] {
             let told = task_result(&given, 150, true);
             assert_eq!((told.exit.status(), told.failed.0, told.ended_ago_ms), (status, failed, 40), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn failures_are_told_without_numbers_of_the_system() {
+        for (text, told) in [
+            (
+                "cannot open \"/x\": No such file or directory (os error 2)",
+                "cannot open \"/x\": No such file or directory",
+            ),
+            ("pty: Permission denied (os error 13), given up", "pty: Permission denied, given up"),
+            ("the prolog ended with 1", "the prolog ended with 1"),
+        ] {
+            assert_eq!(in_words(text), told);
         }
     }
 }
