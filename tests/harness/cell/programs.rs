@@ -17,8 +17,12 @@ impl Programs {
     /// If one is missing.
     pub fn find(temp: &Path) -> Self {
         let me = std::env::current_exe().expect("a program has a path");
-        // target/PROFILE/deps/e2e-HASH
-        let built = me.ancestors().nth(2).expect("tests are built two levels below target").to_owned();
+        // target/PROFILE/deps/e2e-HASH, or target/PROFILE/gridwright-bench
+        let mut built = me.parent().expect("a program is in a directory");
+        if built.ends_with("deps") {
+            built = built.parent().expect("tests are built two levels below target");
+        }
+        let built = built.to_owned();
         for name in NAMES {
             let path = built.join(name);
             let release = if built.ends_with("release") { " --release" } else { "" };

@@ -1,0 +1,75 @@
+//! Measures a real cell: each measure brings one up in a temporary directory with the programs beside this one, prints a line of
+//! a table, and ends the cell. What the numbers mean and what they were is in `README.md`.
+//!
+//! Deliberately absent: assertions on time. A measure fails only when a task is lost or was not run as it should.
+
+mod clock;
+mod fleet;
+mod floor;
+mod idle;
+mod latency;
+mod reports;
+mod throughput;
+mod usage;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What can be measured, in the order in which `all` does it.
+const MEASURES: [&str; 6] = ["floor", "array", "separate", "latency", "reports", "idle"];
+
+/// How much of everything.
+struct Options {
+    measures: Vec<String>,
+    /// Tasks of an array.
+    tasks: u32,
+    /// Separate jobs.
+    jobs: u32,
+    /// Simulated hosts that report.
+    hosts: u32,
+    /// How long the idle cell is watched, in seconds.
+    idle_s: u64,
+}
+
+fn main() -> ExitCode {
+    match parse(std::env::args().skip(1)) {
+        Ok(options) => {
+            options.measures.iter().for_each(|measure| run(measure, &options));
+            ExitCode::SUCCESS
+        }
+        Err(text) => {
+            eprintln!("{text}\nusage: bench [--tasks N] [--jobs N] [--hosts N] [--idle SECONDS] MEASURE...");
+            eprintln!("measures: {}, or all", MEASURES.join(", "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { measures: Vec::new(), tasks: 10_000, jobs: 1_000, hosts: 500, idle_s: 180 };
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|value| value.parse().ok()).ok_or(format!("{word} needs a number"));
+        match word.as_str() {
+            "--tasks" => options.tasks = number()?,
+            "--jobs" => options.jobs = number()?,
+            "--hosts" => options.hosts = number()?,
+            "--idle" => options.idle_s = number()?.into(),
+            "all" => options.measures.extend(MEASURES.map(str::to_owned)),
+            measure if MEASURES.contains(&measure) => options.measures.push(word),
+            _ => return Err(format!("unknown word {word:?}")),
+        }
+    }
+    if options.measures.is_empty() { Err("nothing to measure".to_owned()) } else { Ok(options) }
+}
+
+fn run(measure: &str, options: &Options) {
+    match measure {
+        "floor" => floor::measure(),
+        "array" => throughput::arrays(options.tasks),
+        "separate" => throughput::separate(options.jobs),
+        "latency" => latency::measure(),
+        "reports" => reports::measure(options.hosts),
+        "idle" => idle::measure(Duration::from_secs(options.idle_s)),
+        other => unreachable!("{other} passed the parser"),
+    }
+}
