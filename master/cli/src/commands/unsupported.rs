@@ -7,7 +7,7 @@ use proto::diagnostic::{Code, Diagnostic};
 const INSTEAD: &[(&str, &str)] = &[
     (
         "qrsub",
-        "advance reservations are planned; qsub -a DATE starts a job not before a date, qsub -R y reserves for it",
+        "advance reservations are planned; qsub -a DATE starts a job not before a date",
     ),
     ("qrdel", "advance reservations are planned; qdel deletes jobs"),
     ("qrstat", "advance reservations are planned; qstat shows jobs"),

@@ -6,9 +6,9 @@ mod names;
 use super::{Caller, Turn, dependency, verify};
 use crate::event::Event;
 use crate::state::State;
-use proto::diagnostic::Diagnostic;
+use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
-use proto::job::JobSpec;
+use proto::job::{JobSpec, MailEvents};
 use proto::wire::client::{Answer, Reply};
 use proto::wire::view::Data;
 use std::sync::Arc;
@@ -56,9 +56,27 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let owner = spec.owner.user.clone();
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
     let array_waits_for = dependency::resolve(turn.state(), &owner, None, &spec.array_predecessors).map_err(one)?;
+    answers.extend(unserved(&spec));
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
     turn.record(Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for });
     Ok(Accepted::Job { number, answers })
+}
+
+/// Warnings about wishes that are kept with the job and that nothing fulfils yet.
+fn unserved(spec: &JobSpec) -> Vec<Answer> {
+    let MailEvents { begin, end, abort, suspend } = spec.mail;
+    let warning = |what: &str, option: &str, fix: &str| {
+        Answer::Warning(Diagnostic::new(Code::NotSupported, format!("warning: {what}")).at(option).fix(fix))
+    };
+    let reserve = spec.reserve.then(|| {
+        let fix = "leave it out; a higher priority (-p) puts the job before others";
+        warning("reservations are not supported yet: the job starts when it fits", "-R y", fix)
+    });
+    let mail = (begin || end || abort || suspend).then(|| {
+        let fix = "leave it out; qsub -sync y waits for the end, and qacct -j tells it later";
+        warning("mail is not supported yet: none will be sent", "-m", fix)
+    });
+    reserve.into_iter().chain(mail).collect()
 }
 
 /// The next number that no job has (JOB-01).

@@ -65,6 +65,12 @@ const TABLE: &[Row] = &[
     row(ObjectKind::ClusterConf, &["projects", "xprojects"], Allowed::Projects, "leave it none"),
     row(ObjectKind::ClusterConf, &["enforce_project"], FALSE, "leave it false: there are no projects"),
     row(ObjectKind::ClusterConf, &["enforce_user"], Allowed::Words(&["auto", "false"]), "leave it auto"),
+    row(
+        ObjectKind::ClusterConf,
+        &["loglevel"],
+        Allowed::Words(&["log_warning"]),
+        "leave it log_warning; GRIDWRIGHT_LOG in the environment of the daemons says what they log",
+    ),
     row(ObjectKind::ClusterConf, &["administrator_mail"], Allowed::None, "leave it none and watch qstat -f -explain E"),
     row(
         ObjectKind::ClusterConf,
@@ -115,7 +121,7 @@ const TABLE: &[Row] = &[
         ObjectKind::ClusterConf,
         &["reporting_params"],
         Allowed::Parameters(&["flush_time", "accounting_flush_time"]),
-        "leave it at its default: the accounting file is written, and gridwright events shows all else",
+        "leave it at its default: the accounting file is written at once",
     ),
     row(ObjectKind::SchedulerConf, &["algorithm"], Allowed::Words(&["default"]), "leave it default"),
     row(

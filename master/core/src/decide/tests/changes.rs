@@ -70,6 +70,15 @@ fn every_change_is_named_in_the_words_of_8_1_9() {
 }
 
 #[test]
+fn override_tickets_are_refused_also_to_operators() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    let tickets = |number| JobChanges { override_tickets: Some(number), ..JobChanges::default() };
+    assert_eq!(alter(&mut cell, "op", "1", tickets(5)), ["denied: override tickets are not supported yet"]);
+    assert_eq!(alter(&mut cell, "op", "1", tickets(0)), ["op@sub sets override tickets of job 1 to 0"]);
+}
+
+#[test]
 fn a_refused_change_leaves_the_job_as_it_was() {
     let mut cell = Cell::ready();
     cell.submit(job());

@@ -266,6 +266,7 @@ fn what_is_not_supported_is_refused_by_name() {
     }
     for (key, value) in [
         ("jsv_url", "/opt/jsv.sh"),
+        ("loglevel", "log_info"),
         ("enforce_project", "true"),
         ("execd_params", "INHERIT_ENV=true"),
         ("execd_params", "KEEP_ACTIVE=true,USE_SYSLOG=true"),

@@ -3,7 +3,7 @@ use super::*;
 use crate::event::Event;
 use proto::diagnostic::Code;
 use proto::id::{JobNumber, RequestId};
-use proto::job::{JobSpec, PeRequest, Program, Requests, Validation};
+use proto::job::{JobSpec, MailEvents, PeRequest, Program, Requests, Validation};
 use proto::request::SlotRange;
 use proto::time::Wall;
 use proto::wire::client::{Answer, Command};
@@ -99,6 +99,25 @@ fn what_8_1_9_accepts_is_accepted() {
         assert!(cell.try_submit(spec).is_ok());
     }
     assert!(cell.job(8).waits_for.is_empty(), "what does not exist is not waited for");
+}
+
+#[test]
+fn a_wish_that_nothing_fulfils_yet_is_warned_of_and_the_job_accepted() {
+    let mut cell = Cell::ready();
+    let reserving = JobSpec { reserve: true, ..job() };
+    let mailing = JobSpec { mail: MailEvents { end: true, ..MailEvents::default() }, ..job() };
+    let notified = JobSpec { notify: true, rerunnable: Some(true), mail_to: vec!["u1".into()], ..job() };
+    for (spec, warnings) in [
+        (job(), &[][..]),
+        (notified, &[]),
+        (reserving, &["warning: reservations are not supported yet: the job starts when it fits"]),
+        (mailing, &["warning: mail is not supported yet: none will be sent"]),
+    ] {
+        let reply = cell.command("u1", Command::Submit(Box::new(spec)));
+        assert_eq!(texts(&reply), warnings);
+        assert!(reply.answers.iter().all(|answer| matches!(answer, Answer::Warning(_))));
+        assert!(reply.data.is_some());
+    }
 }
 
 #[test]
