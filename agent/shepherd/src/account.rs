@@ -7,7 +7,7 @@ use proto::launch::{Account, Failed, Failure};
 use std::ffi::CString;
 
 /// A user as this host knows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The login name.
     pub name: String,
@@ -23,12 +23,11 @@ pub struct Identity {
     pub shell: String,
 }
 
-/// Looks up the account of a task and checks that name and uid agree on this host.
+/// Checks that name and uid of a task's account agree on this host, and chooses the task's group.
 ///
 /// # Errors
 /// A [`Failure`] that is the user's, or the host's directory's, with both numbers.
-pub fn of_task(account: &Account) -> Result<Identity, Failure> {
-    let mut identity = by_name(&account.user)?;
+pub fn of_task(mut identity: Identity, account: &Account) -> Result<Identity, Failure> {
     if identity.uid != account.uid {
         return Err(no_user(format!(
             "user {:?} has uid {} on this host but uid {} where the job was submitted: the hosts must agree",

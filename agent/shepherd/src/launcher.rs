@@ -4,6 +4,7 @@
 //! at any time: shepherds go on, and the next launcher finds them by their locks and sockets.
 
 mod connection;
+pub mod identities;
 pub mod rules;
 mod sensor;
 mod server;

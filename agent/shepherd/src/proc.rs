@@ -4,7 +4,8 @@
 //! costs and works under `hidepid=2`. The scan over all of `/proc` is for a task whose shepherd is dead.
 
 use crate::sys;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
 /// What `/proc/PID/stat` says about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,14 @@ pub fn parse_stat(text: &str) -> Option<ProcessStat> {
 
 /// The state of a process; `None` if it is gone or hidden.
 pub fn stat(pid: i32) -> Option<ProcessStat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(&read_short(&format!("/proc/{pid}/stat"))?)
+}
+
+/// Reads a file of at most one page in one go; the kernel makes such files of `/proc` anew for each read(2).
+pub fn read_short(path: &str) -> Option<String> {
+    let mut page = [0; 4096];
+    let count = File::open(path).ok()?.read(&mut page).ok()?;
+    Some(String::from_utf8_lossy(&page[..count]).into_owned())
 }
 
 /// The most processes of one task that a walk returns, so that a fork bomb costs a bounded amount of memory.

@@ -14,7 +14,9 @@ mod streams;
 mod supervisor;
 mod tmpdir;
 
+use crate::account::Identity;
 use crate::cgroup::Cgroup;
+use crate::launcher::identities::Teller;
 use crate::launcher::rules::Rules;
 use crate::sys;
 use crate::task_dir::TaskDir;
@@ -71,6 +73,15 @@ pub struct Context {
     boot_id: String,
     cgroup: Option<Cgroup>,
     oom_score_adjusted: bool,
+    user: User,
+}
+
+/// What is known of the task's user before the name service is asked.
+pub struct User {
+    /// As the name service knew it a moment ago; none to ask it.
+    pub known: Option<Identity>,
+    /// Where its answer goes.
+    pub teller: Teller,
 }
 
 /// The script of a task.
@@ -90,12 +101,13 @@ impl Context {
 }
 
 /// Runs a task in this process, a fork of the launcher. Never returns.
-pub fn run(host: Host, document: LaunchDocument, script: Option<OwnedFd>, control: UnixStream) -> ! {
-    let mut keep: Vec<_> = [control.as_raw_fd()].into_iter().chain(script.as_ref().map(AsRawFd::as_raw_fd)).collect();
+pub fn run(host: Host, user: User, document: LaunchDocument, script: Option<OwnedFd>, control: UnixStream) -> ! {
+    let kept = [control.as_raw_fd(), user.teller.descriptor().as_raw_fd()];
+    let mut keep: Vec<_> = kept.into_iter().chain(script.as_ref().map(AsRawFd::as_raw_fd)).collect();
     let key = document.key;
     let outcome = sys::close_all_except(&mut keep)
         .and_then(|()| sys::become_subreaper())
-        .and_then(|()| run_task(host, document, script, control));
+        .and_then(|()| run_task(host, user, document, script, control));
     if let Err(error) = outcome {
         eprintln!("gridwright-shepherd: task {key}: {error}");
         sys::exit_now(1);
@@ -103,7 +115,13 @@ pub fn run(host: Host, document: LaunchDocument, script: Option<OwnedFd>, contro
     sys::exit_now(0)
 }
 
-fn run_task(host: Host, document: LaunchDocument, script: Option<OwnedFd>, control: UnixStream) -> io::Result<()> {
+fn run_task(
+    host: Host,
+    user: User,
+    document: LaunchDocument,
+    script: Option<OwnedFd>,
+    control: UnixStream,
+) -> io::Result<()> {
     let dir = TaskDir::new(&document.key);
     let Some(_lock) = dir.lock()? else {
         return Err(io::Error::other("another shepherd holds the task's lock"));
@@ -114,7 +132,7 @@ fn run_task(host: Host, document: LaunchDocument, script: Option<OwnedFd>, contr
     let login_limits = unlisted(&host.login_limits, &document);
     let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
     let Host { rules, boot_id, oom_score_adjusted, .. } = host;
-    let context = Context { document, rules, dir, script, login_limits, boot_id, cgroup, oom_score_adjusted };
+    let context = Context { document, rules, dir, script, login_limits, boot_id, cgroup, oom_score_adjusted, user };
     supervisor::Supervisor::new(&context, control)?.run()
 }
 

@@ -1,8 +1,9 @@
 //! `tasks/KEY/`: what a task leaves on disk, and who holds it.
 //!
-//! Files: `launch` (the document), `exec` (durable before execve), `result` (durable, renamed into place), `lock` (held by
-//! the live shepherd), `sock` (orders), `job_scripts/NUMBER` (the user's). All paths are relative to the launcher's
-//! directory, so that sockets work whatever the length of its name is.
+//! Files: `launch` (the document), `exec` (durable before execve), `result` (durable, renamed into place), `sock` (orders, of tasks
+//! that live for a moment), `job_scripts/NUMBER` (the user's). The live shepherd
+//! holds a lock on the directory itself. All paths are relative to the launcher's directory, so that sockets work whatever the
+//! length of its name is.
 
 use nix::fcntl::{Flock, FlockArg};
 use proto::id::TaskKey;
@@ -80,6 +81,11 @@ impl TaskDir {
         self.read("result")
     }
 
+    /// Whether the task has ended: a result comes into being whole.
+    pub fn has_result(&self) -> bool {
+        self.file("result").exists()
+    }
+
     fn read<R: Record>(&self, name: &str) -> Option<R> {
         let mut bytes = Vec::new();
         File::open(self.file(name)).ok()?.read_to_end(&mut bytes).ok()?;
@@ -112,10 +118,11 @@ impl TaskDir {
     /// Takes the task's lock, which lasts as long as the process; `None` if a live shepherd holds it.
     ///
     /// # Errors
-    /// Those of opening the file.
+    /// Those of opening the directory.
     pub fn lock(&self) -> io::Result<Option<Flock<File>>> {
-        let file = create_file(self.file("lock"))?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        let folder =
+            OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&self.path)?;
+        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => Ok(Some(lock)),
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
             Err((_, errno)) => Err(errno.into()),
@@ -124,7 +131,7 @@ impl TaskDir {
 
     /// Removes what only a running task needs.
     pub fn clean_active(&self) {
-        for name in ["sock", "lock", "pe_hostfile"] {
+        for name in ["sock", "pe_hostfile"] {
             // Missing files are what is wanted; anything else is removed with the directory.
             let _ = fs::remove_file(self.file(name));
         }
@@ -136,7 +143,16 @@ impl TaskDir {
     /// # Errors
     /// Those of the file system, except that nothing is there.
     pub fn remove(&self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.path) {
+        // What nearly every ended task consists of, the result last: until it goes the task counts as ended.
+        for name in ["launch", "exec", "result"] {
+            // What cannot be removed is still there below.
+            let _ = fs::remove_file(self.file(name));
+        }
+        let outcome = fs::remove_dir(&self.path).or_else(|error| match error.kind() {
+            io::ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(&self.path),
+            _ => Err(error),
+        });
+        match outcome {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
         }

@@ -1,8 +1,9 @@
 //! The launcher's loop: connections of the agent, sockets of the shepherds, ends of children.
 
 use super::connection::Connection;
+use super::identities::Identities;
 use super::sensor;
-use crate::shepherd::{self, Host};
+use crate::shepherd::{self, Host, User};
 use crate::sys::{self, Fork, Wait, Waited};
 use crate::task_dir::{self, TaskDir};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -37,6 +38,7 @@ pub struct Server {
     /// Shepherds and undertakers that are children of this launcher.
     children: BTreeMap<i32, TaskKey>,
     sensors: BTreeMap<i32, u64>,
+    identities: Identities,
 }
 
 /// What the launcher remembers of a task that has not ended.
@@ -73,6 +75,7 @@ impl Server {
             tasks: BTreeMap::new(),
             children: BTreeMap::new(),
             sensors: BTreeMap::new(),
+            identities: Identities::new()?,
         })
     }
 
@@ -271,8 +274,9 @@ impl Server {
     fn fork_shepherd(&mut self, document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
         let key = document.key;
         let (ours, theirs) = UnixStream::pair()?;
+        let user = User { known: self.identities.recall(&document.account.user), teller: self.identities.teller() };
         match sys::fork()? {
-            Fork::Child => shepherd::run(self.host.clone(), document, script, theirs),
+            Fork::Child => shepherd::run(self.host.clone(), user, document, script, theirs),
             Fork::Parent(pid) => {
                 self.children.insert(pid, key);
                 self.attach(key, ours)
@@ -327,7 +331,7 @@ impl Server {
 
     fn forget(&mut self, key: TaskKey) -> Notice {
         let dir = TaskDir::new(&key);
-        if dir.exists() && dir.read_result().is_none() {
+        if dir.exists() && !dir.has_result() {
             return refused(key, "the task has not ended".into());
         }
         match dir.remove() {

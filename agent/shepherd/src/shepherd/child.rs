@@ -124,18 +124,30 @@ impl Ready {
 fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Failure> {
     let account = &context.document.account;
     if context.rules.single_user {
-        return account::own(account);
+        return task_identity(context);
     }
     let named = match errand {
         Errand::Job | Errand::Method(_) => None,
         Errand::Procedure(procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
     };
-    let Some(user) = named else { return account::of_task(account) };
+    let Some(user) = named else { return task_identity(context) };
     let identity = account::by_name(user)?;
     if user != "root" {
         context.rules.check_uid(user, identity.uid).map_err(refused)?;
     }
     Ok(identity)
+}
+
+/// The task's own user: as the launcher remembers it, else as the name service says.
+fn task_identity(context: &Context) -> Result<Identity, Failure> {
+    let account = &context.document.account;
+    let known = context.user.known.as_ref().filter(|known| known.uid == account.uid);
+    if let Some(known) = known {
+        return account::of_task(known.clone(), account);
+    }
+    let identity = if context.rules.single_user { account::own(account) } else { account::by_name(&account.user) }?;
+    context.user.teller.tell(&identity);
+    account::of_task(identity, account)
 }
 
 fn open_exec(context: &Context) -> Result<File, Failure> {

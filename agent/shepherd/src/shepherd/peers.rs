@@ -22,13 +22,17 @@ struct Peer {
 }
 
 impl Peers {
-    /// Starts with the launcher's socket, and listens for later launchers where that is possible.
-    pub fn new(control: UnixStream, socket: &Path) -> Self {
-        // Without the socket the task still runs; only a restarted launcher could not signal it.
-        let listener = UnixListener::bind(socket).ok().filter(|listener| listener.set_nonblocking(true).is_ok());
-        let mut peers = Peers { listener, peers: Vec::new() };
+    /// Starts with the launcher's socket.
+    pub fn new(control: UnixStream) -> Self {
+        let mut peers = Peers { listener: None, peers: Vec::new() };
         peers.add(control);
         peers
+    }
+
+    /// Listens for later launchers where that is possible.
+    pub fn listen(&mut self, socket: &Path) {
+        // Without the socket the task still runs; only a restarted launcher could not signal it.
+        self.listener = UnixListener::bind(socket).ok().filter(|listener| listener.set_nonblocking(true).is_ok());
     }
 
     fn add(&mut self, stream: UnixStream) {

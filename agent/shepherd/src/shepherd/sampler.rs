@@ -128,12 +128,12 @@ impl Sampler {
 }
 
 fn io_of(process: &ProcessStat) -> u64 {
-    fs::read_to_string(format!("/proc/{}/io", process.pid)).map_or(0, |text| proc::io_bytes(&text))
+    proc::read_short(&format!("/proc/{}/io", process.pid)).map_or(0, |text| proc::io_bytes(&text))
 }
 
 /// Bytes of all reaped descendants: the kernel adds them to this process, but not to its only thread.
 fn reaped_io() -> u64 {
-    let bytes = |path: &str| fs::read_to_string(path).map_or(0, |text| proc::io_bytes(&text));
+    let bytes = |path: &str| proc::read_short(path).map_or(0, |text| proc::io_bytes(&text));
     let thread = bytes("/proc/thread-self/io");
     bytes("/proc/self/io").saturating_sub(thread)
 }

@@ -35,10 +35,15 @@ const LONGEST_SLEEP_MS: u64 = 10_000;
 /// The first sample of a task under limits comes this soon; the distance doubles up to the interval.
 const FIRST_SAMPLE_MS: u64 = 100;
 
+/// A task that lives this long gets a socket for later launchers, which ask again until it is there.
+const LISTEN_AFTER_MS: u64 = 100;
+
 /// Supervises one task.
 pub struct Supervisor<'a> {
     context: &'a Context,
     peers: Peers,
+    /// When the socket for later launchers is made; none once it is.
+    listen_at: Option<u64>,
     children: SignalFd,
     ending: Ending,
     sampler: Sampler,
@@ -77,7 +82,8 @@ impl<'a> Supervisor<'a> {
         mask.thread_block()?;
         Ok(Supervisor {
             context,
-            peers: Peers::new(control, &context.dir.file("sock")),
+            peers: Peers::new(control),
+            listen_at: Some(sys::boot_ms() + LISTEN_AFTER_MS),
             children: SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?,
             ending: Ending::default(),
             sampler: Sampler::new(&context.document, sys::boot_ms()),
@@ -278,7 +284,13 @@ impl<'a> Supervisor<'a> {
     }
 
     fn sleep_until(&mut self, at: u64) -> io::Result<()> {
-        let left = at.saturating_sub(sys::boot_ms()).min(LONGEST_SLEEP_MS);
+        let now = sys::boot_ms();
+        if self.listen_at.is_some_and(|listen_at| listen_at <= now) {
+            self.listen_at = None;
+            self.peers.listen(&self.context.dir.file("sock"));
+        }
+        let at = self.listen_at.map_or(at, |listen_at| at.min(listen_at));
+        let left = at.saturating_sub(now).min(LONGEST_SLEEP_MS);
         let timeout = PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX);
         {
             let fds = [self.children.as_fd()].into_iter().chain(self.peers.descriptors());
