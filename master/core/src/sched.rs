@@ -18,6 +18,8 @@ pub mod reason;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use order_phase::{contribution, urgency_slots};
+
 use crate::event::Record;
 use crate::observe::Observation;
 use crate::state::State;

@@ -122,6 +122,9 @@ pub struct JobRow {
     pub task_concurrency: Option<u32>,
     /// What it asks for.
     pub requests: Requests,
+    /// What each of the hard requests contributes to its urgency, in their order, in millionths; empty of a job that has left.
+    #[serde(default)]
+    pub contributions: Vec<i64>,
     /// The smallest number of slots it asks for.
     pub slots: u32,
     /// `-hold_jid` as given.

@@ -4,9 +4,10 @@
 //! compares buckets, of which there are few, and not jobs. The ticket policies are not here yet: all have equal tickets.
 
 use super::category::CategoryKey;
-use crate::matching::{Demand, Wanted};
+use crate::matching::{Demand, Request, Wanted};
 use crate::state::State;
 use crate::state::config::Configuration;
+use crate::state::job::{Job, Place};
 use proto::id::{PeName, SubmitSeq};
 use proto::job::PeRequest;
 use proto::pe::UrgencySlots;
@@ -181,12 +182,15 @@ fn normalised(urgency: i128, range: Range) -> i128 {
     if width == 0 { ONE * FINE / 2 } else { (urgency - range.least) * ONE * FINE / width }
 }
 
-/// The numbers that `qstat -ext`, `-urg` and `-pri` show for a job. Of one that is held or waits only `npprior` counts.
+/// The numbers that `qstat -ext`, `-urg` and `-pri` show for a job. Of one that is held or waits only `npprior` counts, of one in
+/// error its tickets too.
 pub fn numbers(state: &State, queue: &Queue, seq: SubmitSeq, range: Option<Range>, now: Now) -> PriorityNumbers {
     let Some(job) = state.jobs.get(&seq) else { return PriorityNumbers::default() };
     let npprior = shown(posix_part(job.spec.priority));
     let (Some(filed), Some(range)) = (queue.filed.get(&seq), range) else {
-        return PriorityNumbers { npprior, ..PriorityNumbers::default() };
+        let ntckts = if is_in_error(job) { EQUAL_TICKETS } else { 0 };
+        let prior = rounded(i128::from(state.config.scheduler.weight_ticket.millionths()) * ntckts, ONE);
+        return PriorityNumbers { prior: shown(prior), npprior, ntckts: shown(ntckts), ..PriorityNumbers::default() };
     };
     let parts = parts(state, seq, filed.bucket.urgency, now);
     let urgency = normalised(parts.sum(), range);
@@ -205,6 +209,10 @@ pub fn numbers(state: &State, queue: &Queue, seq: SubmitSeq, range: Option<Range
     }
 }
 
+fn is_in_error(job: &Job) -> bool {
+    job.tasks.values().any(|task| matches!(task.place, Place::Pending { error: Some(_) }))
+}
+
 fn shown(millionths: i128) -> i64 {
     i64::try_from(millionths).unwrap_or(if millionths > 0 { i64::MAX } else { i64::MIN })
 }
@@ -216,22 +224,29 @@ fn rounded(number: i128, divisor: i128) -> i128 {
 
 /// What the hard requests of a job contribute to its urgency, in millionths: the implicit slots too, defaults not.
 pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
-    let slots = i128::from(demand.pe.as_ref().map_or(1, |pe| assumed_slots(config, pe)));
+    let slots = urgency_slots(config, demand.pe.as_ref());
     let asked = demand
         .hard
         .iter()
         .filter(|request| !request.implied || request.attribute.name.as_str() == crate::ledger::SLOTS);
-    let contributions = asked.map(|request| {
-        let urgency = i128::from(request.attribute.urgency.0);
-        match &request.wanted {
-            Wanted::Text(_) => urgency,
-            Wanted::Amount(amount) => {
-                let units = i128::from(amount.finite().unwrap_or(i64::MAX));
-                urgency * slots * units / i128::from(request.attribute.r#type.base_units_in_one())
-            }
+    asked.map(|request| contribution(request, slots)).sum()
+}
+
+/// What one request contributes to the urgency of a job that counts with so many slots, in millionths.
+pub fn contribution(request: &Request, slots: u32) -> i128 {
+    let urgency = i128::from(request.attribute.urgency.0);
+    match &request.wanted {
+        Wanted::Text(_) => urgency,
+        Wanted::Amount(amount) => {
+            let units = i128::from(amount.finite().unwrap_or(i64::MAX));
+            urgency * i128::from(slots) * units / i128::from(request.attribute.r#type.base_units_in_one())
         }
-    });
-    contributions.sum()
+    }
+}
+
+/// The slots with which a job counts in its urgency.
+pub fn urgency_slots(config: &Configuration, pe: Option<&PeRequest>) -> u32 {
+    pe.map_or(1, |pe| assumed_slots(config, pe))
 }
 
 /// The slots that a parallel job is taken to have while it waits; the first environment that its name means decides.

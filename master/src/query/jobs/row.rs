@@ -2,10 +2,13 @@
 
 use crate::query::Model;
 use crate::query::conditions;
+use master_core::matching;
+use master_core::sched::{contribution, urgency_slots};
+use master_core::state::config::Configuration;
 use master_core::state::eligible;
 use master_core::state::job::{FinishedJob, FinishedTask, Job, Place, Task};
 use proto::id::{JobNumber, SubmitSeq, TaskId};
-use proto::job::{Condition, Holds, JobSpec};
+use proto::job::{Condition, Holds, JobSpec, Requests};
 use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::usage::Usage;
@@ -23,6 +26,7 @@ pub(super) fn present(model: &Model, job: &Job) -> JobRow {
     let number = |seq: &SubmitSeq| model.state.jobs.get(seq).map(|job| job.number);
     row.waits_for = job.waits_for.iter().chain(&job.array_waits_for).filter_map(number).collect();
     row.priority = model.scheduling.priority(job.seq);
+    row.contributions = contributions(&model.state.config, &job.spec.requests);
     row.pending = pending(model, job);
     row.tasks = job.tasks.iter().filter_map(|(id, task)| placed(model, job, *id, task)).collect();
     row
@@ -54,6 +58,7 @@ fn common(seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) ->
         array: spec.array,
         task_concurrency: spec.task_concurrency,
         requests: spec.requests.clone(),
+        contributions: Vec::new(),
         slots: spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least()),
         predecessors: spec.predecessors.clone(),
         waits_for: Vec::new(),
@@ -62,6 +67,16 @@ fn common(seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) ->
         pending: Vec::new(),
         tasks: Vec::new(),
     }
+}
+
+/// What each hard request contributes to the urgency; nothing where the complex knows one of them no longer.
+fn contributions(config: &Configuration, requests: &Requests) -> Vec<i64> {
+    if requests.hard.is_empty() {
+        return Vec::new();
+    }
+    let slots = urgency_slots(config, requests.pe.as_ref());
+    let known = matching::requests(&config.complex, &requests.hard).unwrap_or_default();
+    known.iter().map(|request| i64::try_from(contribution(request, slots)).unwrap_or(i64::MAX)).collect()
 }
 
 /// What is the same for the tasks of one group.

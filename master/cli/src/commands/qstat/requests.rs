@@ -1,7 +1,9 @@
 //! `qstat -r`: what a job asked for, below its line.
 
 use super::shown::{Shown, numbers};
+use crate::output::value::millionths;
 use proto::request::ResourceRequest;
+use proto::wire::view::JobRow;
 use std::fmt::Write as _;
 
 /// The lines, each with its newline.
@@ -18,7 +20,8 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
     if let Some((name, slots)) = granted_pe(shown) {
         put(&mut text, "Granted PE:", &format!("{name} {slots}"));
     }
-    resources(&mut text, "Hard Resources:", job.requests.hard.iter().map(|request| format!("{request} (0.000000)")));
+    let hard = contributions(job).map(|(request, contribution)| format!("{request} ({contribution})"));
+    resources(&mut text, "Hard Resources:", hard);
     resources(&mut text, "Soft Resources:", job.requests.soft.iter().map(ResourceRequest::to_string));
     for (label, list) in [
         ("Hard requested queues:", job.requests.hard_queues.join(", ")),
@@ -36,6 +39,12 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
         put(&mut text, "Binding:", "NONE");
     }
     text
+}
+
+/// The hard requests, each with what it contributes to the urgency.
+pub fn contributions(job: &JobRow) -> impl Iterator<Item = (&ResourceRequest, String)> {
+    let known = job.contributions.iter().copied().chain(std::iter::repeat(0));
+    job.requests.hard.iter().zip(known.map(|contribution| millionths(contribution, 6)))
 }
 
 /// The parallel environment and all slots of a task that has one.

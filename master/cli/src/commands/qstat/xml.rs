@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::options::Options;
-use super::requests::granted_pe;
+use super::requests::{contributions, granted_pe};
 use super::shown::{self, Shown, numbers};
 use crate::output::time::Clock;
 use crate::output::value::{self, Form, fraction, memory_seconds, millionths, transferred};
@@ -165,8 +165,8 @@ fn requests(document: &mut Document, line: &Shown<'_>, binding: bool) {
     if let Some((name, slots)) = granted_pe(line) {
         document.leaf_with("granted_pe", &[("name", name)], slots);
     }
-    for request in &row.requests.hard {
-        let attributes = [("name", request.name.as_str()), ("resource_contribution", "0.000000")];
+    for (request, contribution) in contributions(row) {
+        let attributes = [("name", request.name.as_str()), ("resource_contribution", contribution.as_str())];
         document.leaf_with("hard_request", &attributes, request.value.as_deref().unwrap_or("TRUE"));
     }
     for request in &row.requests.soft {
