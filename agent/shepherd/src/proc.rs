@@ -82,7 +82,8 @@ pub fn descendants(root: i32) -> Vec<ProcessStat> {
             if found.len() >= MAX_PROCESSES {
                 return found;
             }
-            if let Some(process) = stat(child) {
+            // A child of the parent may have ended and its number be another's by now. An orphan comes to the root.
+            if let Some(process) = stat(child).filter(|process| [parent, root].contains(&process.parent)) {
                 parents.push(child);
                 found.push(process);
             }
@@ -124,8 +125,8 @@ fn all_processes() -> Vec<ProcessStat> {
 
 /// By what the processes of a task without a shepherd are recognised.
 pub struct Marks<'a> {
-    /// The session of the main process, if it was started and in this boot.
-    pub session: Option<i32>,
+    /// The main process, which leads a session, and when it started in clock ticks; if it was started in this boot.
+    pub session: Option<(i32, u64)>,
     /// The task's own supplementary group.
     pub tracking_gid: Option<u32>,
     /// The entry that the shepherd put into the environment.
@@ -140,9 +141,16 @@ pub fn marked(marks: &Marks<'_>) -> Vec<ProcessStat> {
 }
 
 fn is_marked(process: &ProcessStat, marks: &Marks<'_>) -> bool {
-    marks.session == Some(process.session)
+    marks.session.is_some_and(|leader| is_in_session(process, leader))
         || marks.tracking_gid.is_some_and(|gid| has_group(process.pid, gid))
         || has_environment(process.pid, marks.environment)
+}
+
+/// While a session has members its number is nobody else's. So it is another session only if another process leads it.
+fn is_in_session(process: &ProcessStat, (leader, start_ticks): (i32, u64)) -> bool {
+    process.session == leader
+        && process.start_ticks >= start_ticks
+        && stat(leader).is_none_or(|now| now.start_ticks == start_ticks)
 }
 
 fn has_group(pid: i32, gid: u32) -> bool {
@@ -212,6 +220,22 @@ mod tests {
     fn this_process_is_found_as_it_is() {
         let me = stat(std::process::id() as i32).expect("own stat");
         assert!(me.vmem_bytes > 0 && !me.is_gone());
+    }
+
+    #[test]
+    fn a_session_whose_number_was_used_again_is_another_one() {
+        let mut leader = std::process::Command::new("setsid").args(["sleep", "60"]).spawn().expect("started");
+        let pid = leader.id() as i32;
+        let process = loop {
+            match stat(pid) {
+                Some(process) if process.session == pid => break process,
+                _ => std::thread::yield_now(),
+            }
+        };
+        assert!(is_in_session(&process, (pid, process.start_ticks)));
+        assert!(!is_in_session(&process, (pid, process.start_ticks - 1)));
+        leader.kill().expect("killed");
+        leader.wait().expect("reaped");
     }
 
     #[test]

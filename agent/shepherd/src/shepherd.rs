@@ -226,7 +226,7 @@ fn end_remains(host: &Host, dir: &TaskDir, key: TaskKey) {
     let document = dir.read_launch();
     let entry = marker(&key);
     let marks = crate::proc::Marks {
-        session: exec.as_ref().map(|exec| exec.pid),
+        session: exec.as_ref().map(|exec| (exec.pid, exec.start_ticks)),
         tracking_gid: document.and_then(|document| document.account.tracking_gid),
         environment: &entry,
     };
