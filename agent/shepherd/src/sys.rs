@@ -299,10 +299,12 @@ pub fn signal_pidfd(pidfd: &OwnedFd, signal: i32) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Puts a signal's disposition back to the default.
-pub fn default_signal(signal: i32) {
-    // SAFETY: SIG_DFL is a valid disposition; an error (SIGKILL, SIGSTOP) changes nothing.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
+/// Puts every signal's disposition back to the default, whatever this process was started with.
+pub fn default_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: SIG_DFL is a valid disposition; an error (SIGKILL, SIGSTOP) changes nothing.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
 }
 
 /// Ignores SIGPIPE: writes to a closed socket fail instead.

@@ -1,6 +1,7 @@
 //! What this host's own files permit, whatever the agent asks for (DESIGN section 7).
 //!
-//! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`, `sensor_user NAME`.
+//! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`, `sensor_user NAME`,
+//! `tracking_gids LOW HIGH`.
 //! `etc/root-commands` and `etc/root-sensors` name one absolute path per line. Files that another user could have written
 //! are refused.
 
@@ -8,8 +9,12 @@ use proto::launch::{Account, LaunchDocument, Procedure};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Component, Path};
+
+/// Where control groups are; nothing else can be made there, and no links.
+const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// The rules in force; read when the launcher starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub struct Rules {
     pub min_uid: u32,
     /// The lowest gid that may run tasks.
     pub min_gid: u32,
+    /// The gids that may be given to tasks to track them by; none by default.
+    tracking_gids: Option<RangeInclusive<u32>>,
     denied: BTreeSet<String>,
     sensor_users: BTreeSet<String>,
     root_commands: BTreeSet<String>,
@@ -36,6 +43,7 @@ impl Rules {
             single_user,
             min_uid: 1000,
             min_gid: 100,
+            tracking_gids: None,
             denied: BTreeSet::new(),
             sensor_users: BTreeSet::from(["gridwright-sensor".to_owned()]),
             root_commands: read_lines(&etc.join("root-commands"))?.into_iter().collect(),
@@ -53,6 +61,7 @@ impl Rules {
         match name {
             "min_uid" => self.min_uid = value.parse().ok()?,
             "min_gid" => self.min_gid = value.parse().ok()?,
+            "tracking_gids" => self.tracking_gids = Some(range(value)?),
             "deny_user" => drop(self.denied.insert(value.to_owned())),
             "sensor_user" => drop(self.sensor_users.insert(value.to_owned())),
             _ => return None,
@@ -70,6 +79,8 @@ impl Rules {
             return Ok(());
         }
         self.check_account(account)?;
+        self.check_tracking(account.tracking_gid)?;
+        document.cgroup_parent.as_deref().map_or(Ok(()), check_cgroup)?;
         [prolog, epilog, pe_start, pe_stop]
             .into_iter()
             .flatten()
@@ -109,6 +120,15 @@ impl Rules {
         Ok(())
     }
 
+    /// A group that a task is given must be no group of anybody, or whoever controls the agent could choose `disk` or `root`.
+    fn check_tracking(&self, gid: Option<u32>) -> Result<(), String> {
+        let Some(gid) = gid else { return Ok(()) };
+        if self.tracking_gids.as_ref().is_some_and(|gids| gids.contains(&gid)) {
+            return Ok(());
+        }
+        Err(format!("group {gid} may not be used to track tasks; tracking_gids in etc/launcher.conf of this host"))
+    }
+
     fn check_procedure(&self, procedure: &Procedure) -> Result<(), String> {
         if procedure.user.as_deref() != Some("root") {
             return Ok(());
@@ -118,6 +138,11 @@ impl Rules {
             return Ok(());
         }
         Err(format!("root@{path}: not listed in etc/root-commands of this host"))
+    }
+
+    /// Whether the host's own file names this user, or number, for sensors.
+    pub fn names_sensor_user(&self, user: &str) -> bool {
+        self.sensor_users.contains(user)
     }
 
     /// Whether a sensor may run as this user.
@@ -136,6 +161,45 @@ impl Rules {
         }
         self.check_uid(user, uid)
     }
+}
+
+/// The launcher makes and writes files of this directory as root, so it must be one in which nobody else can put links.
+fn check_cgroup(parent: &str) -> Result<(), String> {
+    let path = Path::new(parent);
+    let leaves = path.components().any(|part| part == Component::ParentDir);
+    if path.starts_with(CGROUPS) && !leaves {
+        return Ok(());
+    }
+    Err(format!("control group {parent:?} is not below {CGROUPS}"))
+}
+
+/// Whether an entry of an environment could turn a program of root's against it.
+pub fn is_dangerous(entry: &str) -> bool {
+    const PREFIXES: [&str; 7] = ["LD_", "LC_", "PERL", "PYTHON", "BASH_FUNC", "RUBY", "GLIBC_"];
+    const NAMES: [&str; 14] = [
+        "PATH",
+        "IFS",
+        "ENV",
+        "BASH_ENV",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "PS4",
+        "CDPATH",
+        "TMPDIR",
+        "LANG",
+        "LANGUAGE",
+        "LOCPATH",
+        "NLSPATH",
+        "GCONV_PATH",
+    ];
+    let name = entry.split('=').next().unwrap_or_default();
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// `LOW HIGH`, both included.
+fn range(text: &str) -> Option<RangeInclusive<u32>> {
+    let (low, high) = text.split_once(char::is_whitespace)?;
+    Some(low.parse().ok()?..=high.trim().parse().ok()?)
 }
 
 /// The lines of a file that only root, or the user all runs as, can have written; none if there is no such file.
@@ -172,6 +236,24 @@ mod tests {
         assert!(rules.check_uid("daemon", 1).is_err());
         assert!(rules.check_uid("mallory", 2000).is_err());
         assert!(rules.check_uid("alice", 2000).is_ok());
+    }
+
+    #[test]
+    fn tasks_are_tracked_only_by_groups_of_the_hosts_own_file() {
+        let mut rules = rules();
+        assert!(rules.check_tracking(None).is_ok());
+        assert!(rules.check_tracking(Some(0)).is_err());
+        rules.apply("tracking_gids 20000 20100").expect("a setting");
+        assert!(rules.check_tracking(Some(20_100)).is_ok());
+        assert!(rules.check_tracking(Some(6)).is_err());
+    }
+
+    #[test]
+    fn control_groups_are_made_only_where_no_user_can_put_a_link() {
+        assert!(check_cgroup("/sys/fs/cgroup/gridwright.slice").is_ok());
+        for parent in ["/home/mallory", "/sys/fs/cgroup/../../../tmp", "/sys/fs/cgroupx", "sys/fs/cgroup", ""] {
+            assert!(check_cgroup(parent).is_err(), "{parent}");
+        }
     }
 
     #[test]

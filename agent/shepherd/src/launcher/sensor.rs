@@ -1,5 +1,6 @@
 //! Starting a load sensor: a process group of its own, the configured user, the given environment, and nothing inherited.
 
+use super::rules::{Rules, is_dangerous};
 use crate::account::{self, Identity};
 use crate::shepherd::Host;
 use crate::sys::{self, Program};
@@ -35,7 +36,7 @@ fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Pr
     let text = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     setsid().map_err(|errno| text("session", &errno))?;
     if !host.rules.single_user {
-        let identity = identity(&spec.user)?;
+        let identity = identity(&host.rules, &spec.user)?;
         host.rules.check_sensor(&spec.path, &spec.user, identity.uid)?;
         check_file(&spec.path, identity.uid)?;
         become_user(&identity)?;
@@ -44,10 +45,10 @@ fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Pr
         let _ = sys::set_raw_limit(limit.resource, limit.soft, limit.hard);
     }
     std::env::set_current_dir("/").map_err(|error| text("/", &error))?;
-    let programs = programs(spec)?;
+    let programs = programs(spec, &environment(spec, Uid::effective()))?;
     sys::set_parent_death_signal(libc::SIGTERM).map_err(|error| text("parent death signal", &error))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(|errno| text("signals", &errno))?;
-    sys::default_signal(libc::SIGPIPE);
+    sys::default_signals();
     sys::close_on_exec_from(3).map_err(|error| text("descriptors", &error))?;
     for (fd, to) in streams.iter().zip(0..) {
         sys::place(fd.as_raw_fd(), to).map_err(|error| text("descriptors", &error))?;
@@ -55,9 +56,12 @@ fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Pr
     Ok(programs)
 }
 
-fn identity(user: &str) -> Result<Identity, String> {
+/// A user by name. A number without an account is one that the host's own file names: with any other, a host that is not ours to
+/// trust could choose the uid of a denied user, and a group by its gid.
+fn identity(rules: &Rules, user: &str) -> Result<Identity, String> {
     match account::by_name(user) {
         Ok(identity) => Ok(identity),
+        Err(failure) if !rules.names_sensor_user(user) => Err(failure.text),
         Err(failure) => user.parse().map(account::by_number).map_err(|_| failure.text),
     }
 }
@@ -83,8 +87,17 @@ fn become_user(identity: &Identity) -> Result<(), String> {
     setresuid(uid, uid, uid).map_err(|errno| format!("user: {errno}"))
 }
 
+/// What the agent asks for; for root nothing that could turn the sensor against it, since only its path is on the host's list.
+fn environment(spec: &SensorSpec, uid: Uid) -> Vec<String> {
+    if !uid.is_root() {
+        return spec.environment.clone();
+    }
+    let harmless = spec.environment.iter().filter(|entry| !is_dangerous(entry)).cloned();
+    harmless.chain(["PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned()]).collect()
+}
+
 /// The sensor itself, and the same through the shell.
-fn programs(spec: &SensorSpec) -> Result<(Program, Program), String> {
+fn programs(spec: &SensorSpec, environment: &[String]) -> Result<(Program, Program), String> {
     let strings =
         |texts: &[String]| texts.iter().map(|text| CString::new(text.as_str())).collect::<Result<Vec<_>, _>>();
     let words = |before: &[&str]| -> Vec<String> {
@@ -98,7 +111,7 @@ fn programs(spec: &SensorSpec) -> Result<(Program, Program), String> {
     let make = |path: &str, argv: &[String]| {
         let path = CString::new(path).map_err(|error| error.to_string())?;
         let argv = strings(argv).map_err(|error| error.to_string())?;
-        let environment = strings(&spec.environment).map_err(|error| error.to_string())?;
+        let environment = strings(environment).map_err(|error| error.to_string())?;
         Ok::<_, String>(Program::new(vec![path], argv, environment))
     };
     Ok((make(&spec.path, &words(&[]))?, make("/bin/sh", &words(&["sh"]))?))
@@ -110,4 +123,27 @@ fn programs(spec: &SensorSpec) -> Result<(Program, Program), String> {
 /// What is wrong with it.
 pub fn check(spec: &SensorSpec) -> Result<(), String> {
     if spec.path.starts_with('/') { Ok(()) } else { Err(format!("sensor {:?}: not an absolute path", spec.path)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_sensor_of_root_gets_no_variable_that_loads_code() {
+        let environment_of = |uid| {
+            let entries = ["LD_PRELOAD=/tmp/x.so", "BASH_ENV=/tmp/x", "SGE_ROOT=/cell"].map(str::to_owned).to_vec();
+            let spec = SensorSpec { id: 1, path: "/s".into(), user: "root".into(), args: vec![], environment: entries };
+            environment(&spec, Uid::from_raw(uid))
+        };
+        assert_eq!(environment_of(0), ["SGE_ROOT=/cell", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
+        assert_eq!(environment_of(900).len(), 3);
+    }
+
+    #[test]
+    fn a_number_that_the_hosts_own_file_does_not_name_is_no_user() {
+        let rules = Rules::read(Path::new("/nonexistent"), false).expect("no files, default rules");
+        assert!(identity(&rules, "61234").is_err());
+    }
 }

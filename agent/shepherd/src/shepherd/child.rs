@@ -11,6 +11,7 @@ use super::report::Reporter;
 use super::streams::{self, Opened};
 use super::tmpdir;
 use crate::account::{self, Identity};
+use crate::launcher::rules::is_dangerous;
 use crate::proc;
 use crate::sys::{self, Program};
 use caps::CapSet;
@@ -60,12 +61,19 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
     let is_job = matches!(errand, Errand::Job);
     let exec = if is_job { Some(open_exec(context)?) } else { None };
     let record = if is_job { exec_record(context, &identity).encode() } else { Vec::new() };
+    let is_owner = identity.uid == context.document.account.uid;
+    let opened = if is_owner { None } else { Some(open_as_owner(context)?) };
     become_user(context, &identity)?;
-    umask(Mode::from_bits_truncate(context.document.umask));
-    if let Some(tmpdir) = context.document.tmpdir.as_ref().filter(|_| identity.uid == context.document.account.uid) {
+    if is_owner {
+        umask(Mode::from_bits_truncate(context.document.umask));
+    }
+    if let Some(tmpdir) = context.document.tmpdir.as_ref().filter(|_| is_owner) {
         tmpdir::create(tmpdir, identity.uid)?;
     }
-    let streams = enter_and_open(context, &identity, is_job)?;
+    let streams = match opened {
+        Some(streams) => streams,
+        None => enter_and_open(context, &identity, is_job)?,
+    };
     let (invocation, script) = invocation_for(context, errand)?;
     let environment = environment(context, &identity, errand);
     let program = plan::program(&invocation, &environment)?;
@@ -98,7 +106,7 @@ impl Ready {
         if !bound || !unblocked {
             return reporter.step_failed(0);
         }
-        sys::default_signal(libc::SIGPIPE);
+        sys::default_signals();
         reporter.executing();
         let errno = self.program.execute();
         reporter.exec_failed(errno as i32, &self.exec_failure);
@@ -226,6 +234,21 @@ fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The directory and files of a task for a procedure of another user, with the rights of the task's own user: that user can put a
+/// link anywhere in the way.
+fn open_as_owner(context: &Context) -> Result<Opened, Failure> {
+    let nowhere = || {
+        nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
+        streams::nowhere()
+    };
+    let Ok(owner) = identity_for(context, &Errand::Job) else { return nowhere() };
+    setgroups(&owner.groups).map_err(|errno| before_job("cannot set the groups", errno.into()))?;
+    sys::set_file_ids(owner.uid, owner.gid);
+    let opened = if sys::file_uid() == owner.uid { enter_and_open(context, &owner, false) } else { nowhere() };
+    sys::set_file_ids(Uid::effective().as_raw(), Gid::effective().as_raw());
+    opened
+}
+
 /// A job needs its working directory and files. A procedure runs without them, so that an epilog follows any failure.
 fn enter_and_open(context: &Context, identity: &Identity, is_job: bool) -> Result<Opened, Failure> {
     let document = &context.document;
@@ -304,32 +327,11 @@ fn environment(context: &Context, identity: &Identity, errand: &Errand<'_>) -> V
         }
     }
     if identity.uid == 0 && matches!(errand, Errand::Procedure(_)) {
-        environment.retain(|entry| !is_dangerous(entry.split('=').next().unwrap_or_default()));
+        environment.retain(|entry| !is_dangerous(entry));
         environment.push("PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned());
     }
     environment.push(context.marker());
     environment
-}
-
-fn is_dangerous(name: &str) -> bool {
-    const PREFIXES: [&str; 7] = ["LD_", "LC_", "PERL", "PYTHON", "BASH_FUNC", "RUBY", "GLIBC_"];
-    const NAMES: [&str; 14] = [
-        "PATH",
-        "IFS",
-        "ENV",
-        "BASH_ENV",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "PS4",
-        "CDPATH",
-        "TMPDIR",
-        "LANG",
-        "LANGUAGE",
-        "LOCPATH",
-        "NLSPATH",
-        "GCONV_PATH",
-    ];
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn variable<'a>(environment: &'a [String], name: &str) -> Option<&'a str> {

@@ -50,6 +50,14 @@ impl Cell {
         Self::start_in(std::env::temp_dir().join(name))
     }
 
+    /// A cell whose host has these files below `etc`.
+    pub fn start_with(files: &[(&str, &str)]) -> Self {
+        let dir = std::env::temp_dir().join(format!("gridwright-shepherd-test-{:x}", Self::new_id()));
+        fs::create_dir_all(dir.join("etc")).unwrap();
+        files.iter().for_each(|(name, text)| fs::write(dir.join("etc").join(name), text).unwrap());
+        Self::start_in(dir)
+    }
+
     fn new_id() -> u64 {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         u64::from(std::process::id()) << 16 | COUNT.fetch_add(1, Ordering::Relaxed)
@@ -77,7 +85,13 @@ impl Cell {
     }
 
     fn spawn(dir: &std::path::Path) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gridwright-shepherd"));
+        // As under nohup and in the background of a script: a job inherits none of these.
+        let mut command = Command::new("/bin/sh");
+        command.args([
+            "-c",
+            "trap '' HUP INT QUIT USR1; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_gridwright-shepherd"),
+        ]);
         command.arg("launch").arg("--dir").arg(dir);
         if !nix::unistd::Uid::effective().is_root() {
             command.arg("--single-user");

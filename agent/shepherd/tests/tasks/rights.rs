@@ -60,7 +60,7 @@ fn a_queue_may_take_rights_away() {
 
 #[test]
 fn a_job_leads_a_session_of_its_own_and_has_its_tracking_group() {
-    let mut cell = Cell::start();
+    let mut cell = Cell::start_with(&[("launcher.conf", "tracking_gids 64998 64999")]);
     let mut document = cell.shell("ps -o pid=,sid=,pgid= -p $$; id -G");
     let is_root = nix::unistd::Uid::effective().is_root();
     document.account.tracking_gid = is_root.then_some(64_998);

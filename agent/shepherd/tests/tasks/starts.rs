@@ -171,6 +171,24 @@ fn procedures_follow_their_exit_code_rules() {
 }
 
 #[test]
+fn a_root_procedure_opens_the_files_of_a_task_with_the_rights_of_its_user() {
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start_with(&[("root-commands", "/bin/echo")]);
+    let target = cell.dir.join("of-root");
+    fs::write(&target, "").unwrap();
+    let link = cell.work.join("link");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let mut document = cell.shell("true");
+    document.streams.stdout.path = link.to_string_lossy().into_owned();
+    document.prolog = Some(Procedure { user: Some("root".into()), command: "/bin/echo owned".into(), timeout_s: 5 });
+    let result = cell.run_document(document);
+    assert_eq!(fs::read_to_string(&target).unwrap(), "");
+    assert_eq!(failed(&result).0, Failed::OPEN_FILE);
+}
+
+#[test]
 fn root_runs_only_what_the_hosts_own_file_lists() {
     let mut cell = Cell::start();
     let mut document = cell.shell("true");
