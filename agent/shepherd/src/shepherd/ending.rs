@@ -39,6 +39,8 @@ enum Stage {
     Running,
     Announced {
         at: u64,
+        /// Whether only a soft limit was reached: a hard one does not wait for the rest of the notice.
+        soft: bool,
     },
     Ending {
         kill: bool,
@@ -50,6 +52,14 @@ impl Ending {
     /// Whether the end has begun.
     pub fn has_begun(&self) -> bool {
         self.stage != Stage::Running
+    }
+
+    /// Whether the end has begun for a reason that a hard limit cannot add to.
+    pub fn is_settled(&self) -> bool {
+        match self.stage {
+            Stage::Running | Stage::Announced { soft: true, .. } => false,
+            Stage::Announced { soft: false, .. } | Stage::Ending { .. } => true,
+        }
     }
 
     /// Applies an order at `now` (boot milliseconds).
@@ -73,22 +83,22 @@ impl Ending {
 
     /// Begins the termination sequence, once.
     pub fn begin(&mut self, termination: &Termination, now: u64) -> Vec<Action> {
-        if self.has_begun() {
+        if self.is_settled() {
             return Vec::new();
         }
         if termination.notify && termination.notify_s > 0 && termination.notify_kill_signal != 0 {
-            return self.announce(termination.notify_kill_signal, termination, now);
+            return self.announce(termination.notify_kill_signal, false, termination, now);
         }
         self.terminate(now)
     }
 
     /// SIGUSR1 at `s_rt`, the terminate method `notify_s` later.
     pub fn begin_soft(&mut self, termination: &Termination, now: u64) -> Vec<Action> {
-        if self.has_begun() { Vec::new() } else { self.announce(libc::SIGUSR1, termination, now) }
+        if self.has_begun() { Vec::new() } else { self.announce(libc::SIGUSR1, true, termination, now) }
     }
 
-    fn announce(&mut self, signal: i32, termination: &Termination, now: u64) -> Vec<Action> {
-        self.stage = Stage::Announced { at: now + u64::from(termination.notify_s) * 1000 };
+    fn announce(&mut self, signal: i32, soft: bool, termination: &Termination, now: u64) -> Vec<Action> {
+        self.stage = Stage::Announced { at: now + u64::from(termination.notify_s) * 1000, soft };
         let wake = self.suspended.then_some(Action::Signal(libc::SIGCONT));
         [Action::Announce(signal)].into_iter().chain(wake).collect()
     }
@@ -115,7 +125,7 @@ impl Ending {
     pub fn next_at(&self) -> Option<u64> {
         let stage = match self.stage {
             Stage::Running => None,
-            Stage::Announced { at } => Some(at),
+            Stage::Announced { at, .. } => Some(at),
             Stage::Ending { repeat_at, .. } => Some(repeat_at),
         };
         stage.into_iter().chain(self.suspend_at).min()
@@ -129,7 +139,7 @@ impl Ending {
             return vec![Action::Suspend];
         }
         match self.stage {
-            Stage::Announced { at } if at <= now => self.terminate(now),
+            Stage::Announced { at, .. } if at <= now => self.terminate(now),
             Stage::Ending { kill: true, repeat_at } if repeat_at <= now => {
                 self.stage = Stage::Ending { kill: true, repeat_at: now + REPEAT_KILL_MS };
                 vec![Action::Kill]
@@ -166,6 +176,15 @@ mod tests {
         assert_eq!(ending.due(9_999), []);
         assert_eq!(ending.due(10_000), [Action::Terminate]);
         assert_eq!(ending.order(Order::Terminate, &termination(true), 10_001), []);
+    }
+
+    #[test]
+    fn a_hard_limit_does_not_wait_for_the_notice_of_a_soft_one() {
+        let mut ending = Ending::default();
+        assert_eq!(ending.begin_soft(&termination(false), 0), [Action::Announce(libc::SIGUSR1)]);
+        assert_eq!(ending.begin_soft(&termination(false), 1), []);
+        assert_eq!(ending.begin(&termination(false), 2_000), [Action::Terminate]);
+        assert_eq!(ending.begin(&termination(false), 2_001), []);
     }
 
     #[test]

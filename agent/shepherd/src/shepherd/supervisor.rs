@@ -48,6 +48,8 @@ pub struct Supervisor<'a> {
     ending: Ending,
     sampler: Sampler,
     job: Option<Running>,
+    /// Whether the job and all it left behind have ended: what follows is not on its account.
+    is_over: bool,
     limit: Option<LimitHit>,
     soft_hit: Option<LimitHit>,
     ordered: bool,
@@ -88,6 +90,7 @@ impl<'a> Supervisor<'a> {
             ending: Ending::default(),
             sampler: Sampler::new(&context.document, sys::boot_ms()),
             job: None,
+            is_over: false,
             limit: None,
             soft_hit: None,
             ordered: false,
@@ -114,6 +117,8 @@ impl<'a> Supervisor<'a> {
             Err(failure) => (Cause::FailedToStart(failure), TaskUsage::default(), 0),
             Ok(()) => self.run_job()?,
         };
+        // Neither the job's limits nor the end that was made of it concern what cleans up after it.
+        (self.is_over, self.ending) = (true, Ending::default());
         let stop = document.pe_stop.as_ref().filter(|_| started_pe);
         let after_pe = self.procedure(ProcedureKind::PeStop, stop);
         let after = after_pe.and(self.procedure(ProcedureKind::Epilog, document.epilog.as_ref())).err();
@@ -273,14 +278,20 @@ impl<'a> Supervisor<'a> {
     }
 
     fn next_deadline(&self, other: Option<u64>) -> u64 {
-        let job = self.job.as_ref().map(|job| {
+        let job = self.running().map(|job| {
             let limits = &self.context.document.task_limits;
             let at = |limit: Option<u64>| limit.map(|s| job.started_boot_ms.saturating_add(s.saturating_mul(1000)));
-            let clock = [at(limits.h_rt_s), at(limits.s_rt_s)].into_iter().flatten();
-            let clock = clock.filter(|_| !self.ending.has_begun()).min().unwrap_or(u64::MAX);
+            let hard = at(limits.h_rt_s).filter(|_| !self.ending.is_settled());
+            let soft = at(limits.s_rt_s).filter(|_| !self.ending.has_begun());
+            let clock = hard.into_iter().chain(soft).min().unwrap_or(u64::MAX);
             clock.min(job.next_sample)
         });
         job.into_iter().chain(other).chain(self.ending.next_at()).min().unwrap_or(u64::MAX)
+    }
+
+    /// The job, until it has ended.
+    fn running(&self) -> Option<Running> {
+        self.job.filter(|_| !self.is_over)
     }
 
     fn sleep_until(&mut self, at: u64) -> io::Result<()> {
@@ -321,7 +332,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn keep_limits(&mut self, now: u64) {
-        let Some(mut job) = self.job else { return };
+        let Some(mut job) = self.running() else { return };
         self.keep_clock(&job, now);
         if now < job.next_sample {
             return;
@@ -340,7 +351,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn keep_clock(&mut self, job: &Running, now: u64) {
-        if self.ending.has_begun() {
+        if self.ending.is_settled() {
             return;
         }
         let limits = &self.context.document.task_limits;

@@ -170,6 +170,37 @@ fn procedures_follow_their_exit_code_rules() {
     assert_eq!((&result.cause, result.after.map(|failure| failure.failed)), (&Cause::Exited(5), Some(Failed::EPILOG)));
 }
 
+/// A procedure that takes its time and says so at its end.
+fn slow_procedure(cell: &Cell) -> Option<Procedure> {
+    let path = cell.work.join("slow");
+    fs::write(&path, "#!/bin/sh\nsleep 2\necho done\n").unwrap();
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    Some(Procedure { user: None, command: path.to_string_lossy().into_owned(), timeout_s: 30 })
+}
+
+#[test]
+fn the_epilog_of_a_task_that_was_killed_runs_to_its_end() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("sleep 60");
+    document.epilog = slow_procedure(&cell);
+    let key = cell.launch(document);
+    cell.executed_of(key);
+    cell.order(key, proto::launch::Order::Kill);
+    let result = cell.ended(key);
+    assert_eq!((result.after.as_ref(), cell.output(&result, 'o').as_str()), (None, "done\n"));
+}
+
+#[test]
+fn the_epilog_is_not_on_the_clock_of_the_job() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("true");
+    document.epilog = slow_procedure(&cell);
+    document.task_limits.h_rt_s = Some(1);
+    let result = cell.run_document(document);
+    assert_eq!((result.cause.clone(), result.limit.as_ref(), result.after.as_ref()), (Cause::Exited(0), None, None));
+    assert_eq!(cell.output(&result, 'o'), "done\n");
+}
+
 #[test]
 fn a_root_procedure_opens_the_files_of_a_task_with_the_rights_of_its_user() {
     if !nix::unistd::Uid::effective().is_root() {
