@@ -5,6 +5,7 @@
 
 mod connection;
 pub mod identities;
+mod notify;
 pub mod rules;
 mod sensor;
 mod server;
@@ -71,7 +72,9 @@ pub fn run(options: &Options) -> io::Result<()> {
     signals.thread_block()?;
     let listener = listen()?;
     let inherited = options.fd.map(|fd| UnixStream::from(sys::own(fd)));
-    let outcome = server::Server::new(host, options.agent_uid, listener, &signals)?.run(inherited);
+    let server = server::Server::new(host, options.agent_uid, listener, &signals)?;
+    notify::ready();
+    let outcome = server.run(inherited);
     // The next launcher makes both anew; a missing file is what is wanted.
     let _ = fs::remove_file("run/launcher.pid");
     outcome
@@ -118,6 +121,9 @@ fn listen() -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// The soft limit of open files that pam_limits(8) gives a login, however high process 1 raised its own: FD_SETSIZE.
+const LOGIN_OPEN_FILES: u64 = 1024;
+
 /// The limits of process 1, which is what pam_limits(8) starts a login from; none where they cannot be read.
 fn login_limits() -> Vec<LoginLimit> {
     let text = fs::read_to_string("/proc/1/limits").unwrap_or_default();
@@ -147,6 +153,7 @@ fn parse_limits(text: &str) -> Vec<LoginLimit> {
     let line = |&(name, resource): &(&str, u32)| {
         let mut words = text.lines().find_map(|line| line.strip_prefix(name))?.split_ascii_whitespace();
         let (soft, hard) = (value(words.next()?)?, value(words.next()?)?);
+        let soft = if resource == libc::RLIMIT_NOFILE { soft.min(LOGIN_OPEN_FILES) } else { soft };
         // Only what differs from this process's own is set for each job.
         let (own_soft, own_hard) = sys::limit_in_force(resource);
         ((soft, hard) != (own_soft, own_hard)).then(|| LoginLimit { resource, soft, hard: hard.min(own_hard) })
@@ -170,5 +177,11 @@ mod tests {
         assert_eq!(limits.len(), 1);
         assert_eq!((limits[0].resource, limits[0].soft), (libc::RLIMIT_NOFILE, 64));
         assert!(limits[0].hard <= sys::limit_in_force(libc::RLIMIT_NOFILE).1);
+    }
+
+    #[test]
+    fn a_login_has_1024_open_files_where_systemd_raised_its_own() {
+        let text = "Limit  Soft Limit  Hard Limit  Units\nMax open files  1048576  18446744073709551614  files\n";
+        assert_eq!(parse_limits(text)[0].soft, LOGIN_OPEN_FILES);
     }
 }

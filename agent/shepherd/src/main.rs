@@ -1,17 +1,18 @@
 //! `gridwright-shepherd launch`: the launcher of one host.
 
 use gridwright_shepherd::launcher::{self, Options};
+use nix::unistd::{Group, User};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: gridwright-shepherd launch --dir DIR [--agent-uid N] [--agent-gid N] [--single-user] [--fd N]
+usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--fd N]
 
-  --dir DIR      the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher.sock
-  --agent-uid N  the only uid that may give orders (default: this process's own)
-  --agent-gid N  the group that may read what tasks leave behind
-  --single-user  run every task as this process's own user
-  --fd N         take orders on this inherited socket as well
+  --dir DIR          the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher.sock
+  --agent-uid USER   the only user that may give orders, a name or a uid (default: this process's own)
+  --agent-gid GROUP  the group that may read what tasks leave behind, a name or a gid
+  --single-user      run every task as this process's own user
+  --fd N             take orders on this inherited socket as well
 ";
 
 fn main() -> ExitCode {
@@ -52,8 +53,8 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
         let value = args.next().ok_or_else(|| format!("{name}: a value is missing"))?;
         match name.as_str() {
             "--dir" => dir = Some(PathBuf::from(value)),
-            "--agent-uid" => options.agent_uid = number(&name, &value)?,
-            "--agent-gid" => options.agent_gid = Some(number(&name, &value)?),
+            "--agent-uid" => options.agent_uid = uid(&name, &value)?,
+            "--agent-gid" => options.agent_gid = Some(gid(&name, &value)?),
             "--fd" => options.fd = Some(number(&name, &value)?),
             _ => return Err(format!("unknown option {name:?}")),
         }
@@ -64,4 +65,20 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
     value.parse().map_err(|_| format!("{name}: {value:?} is not a number"))
+}
+
+/// A user by number or name. The name service is asked once, before anything is served.
+fn uid(option: &str, value: &str) -> Result<u32, String> {
+    value.parse().or_else(|_| {
+        let user = User::from_name(value).map_err(|errno| format!("{option}: user {value:?}: {errno}"))?;
+        user.map(|user| user.uid.as_raw()).ok_or_else(|| format!("{option}: there is no user {value:?}"))
+    })
+}
+
+/// A group by number or name, as [`uid`].
+fn gid(option: &str, value: &str) -> Result<u32, String> {
+    value.parse().or_else(|_| {
+        let group = Group::from_name(value).map_err(|errno| format!("{option}: group {value:?}: {errno}"))?;
+        group.map(|group| group.gid.as_raw()).ok_or_else(|| format!("{option}: there is no group {value:?}"))
+    })
 }
