@@ -12,27 +12,41 @@ use std::path::Path;
 /// Where free uids are looked for: below what systemd gives to dynamic users, above what administrators give out.
 const FREE_FROM: u32 = 58_000;
 
+/// The group of master and agent, where the host has it.
+const GROUP: &str = "gridwright";
+
+/// The user of load sensors, where the host has it.
+const SENSOR_USER: &str = "gridwright-sensor";
+
 /// What `etc/accounts.toml` records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// The uid of the master, and the gid of master and agent.
+    /// The uid of the master.
     master: u32,
     /// The uid of the agent.
     agent: u32,
-    /// The uid and gid of load sensors.
+    /// The uid of load sensors, and their gid where no user has it.
     sensor: u32,
+    /// The gid of master and agent; the master's uid in cells that recorded none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<u32>,
 }
 
 impl Recorded {
-    /// The uid and gid that load sensors run under.
+    /// The uid that load sensors run under.
     pub fn sensor(self) -> u32 {
         self.sensor
     }
 
+    /// Whom load sensors run as, for `--sensor-user`: by name where there is such a user, whose group may have another number.
+    pub fn sensor_user(self) -> String {
+        if named(SENSOR_USER) == Some(self.sensor) { SENSOR_USER.to_owned() } else { self.sensor.to_string() }
+    }
+
     /// The accounts of the daemons.
     pub fn daemons(self) -> Accounts {
-        Accounts { master: self.master, agent: self.agent, group: self.master }
+        Accounts { master: self.master, agent: self.agent, group: self.group.unwrap_or(self.master) }
     }
 
     /// Reads `etc/accounts.toml`, or chooses accounts and writes it.
@@ -51,7 +65,7 @@ impl Recorded {
         let chosen = Self::choose().map_err(&refuse)?;
         let body = toml::to_string(&chosen).map_err(|error| refuse(error.to_string()))?;
         let text = format!(
-            "# Uids of the daemons, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
+            "# Uids of the daemons and their gid, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
         );
         std::fs::write(&path, text).map_err(|error| refuse(error.to_string()))?;
         chosen.admit_sensors(dir).map_err(|error| refuse(error.to_string()))?;
@@ -76,11 +90,9 @@ impl Recorded {
             taken.push(uid);
             Ok::<u32, String>(uid)
         };
-        Ok(Self {
-            master: pick("gridwright-master")?,
-            agent: pick("gridwright-agent")?,
-            sensor: pick("gridwright-sensor")?,
-        })
+        let (master, agent, sensor) = (pick("gridwright-master")?, pick("gridwright-agent")?, pick(SENSOR_USER)?);
+        let group = Group::from_name(GROUP).ok().flatten().map_or(master, |group| group.gid.as_raw());
+        Ok(Self { master, agent, sensor, group: Some(group) })
     }
 
     /// Gives each daemon the files it has to write, and the launcher's users the way through.
@@ -95,7 +107,7 @@ impl Recorded {
             give("agent", agent, 0o755),
             give("run", 0, 0o1775),
             give("log", 0, 0o755),
-            give("tasks", 0, 0o751),
+            give("tasks", 0, 0o2751),
             give("default/common/accounting", master, 0o644),
         ] {
             outcome.map_err(|(path, error)| {
@@ -145,6 +157,14 @@ fn give(path: &Path, uid: u32, gid: u32, mode: u32) -> Result<(), (String, std::
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_that_recorded_no_group_keeps_the_one_its_files_have() {
+        let old: Recorded = toml::from_str("master = 58000\nagent = 58001\nsensor = 58002\n").unwrap();
+        assert_eq!(old.daemons().group, 58000);
+        let new = Recorded { group: Some(990), ..old };
+        assert_eq!(toml::from_str::<Recorded>(&toml::to_string(&new).unwrap()).unwrap().daemons().group, 990);
+    }
 
     #[test]
     fn free_uids_have_neither_user_nor_group_and_differ() {

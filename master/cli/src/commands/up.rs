@@ -176,8 +176,8 @@ impl Cell {
     fn spawn(&mut self, daemon: Daemon) -> Result<(), Fail> {
         let dir = self.dir.display().to_string();
         let accounts = self.accounts.map(Recorded::daemons);
-        let agent_uid = accounts.map(|accounts| accounts.agent.to_string());
-        let sensor = self.accounts.map(|recorded| recorded.sensor().to_string());
+        let agent = accounts.map(|accounts| (accounts.agent.to_string(), accounts.group.to_string()));
+        let sensor = self.accounts.map(Recorded::sensor_user);
         let (program, mut args) = match daemon {
             Daemon::Master => ("gridwright-master", vec!["run", "--dir", &dir, "--daemon"]),
             Daemon::Launcher => ("gridwright-shepherd", vec!["launch", "--dir", &dir]),
@@ -185,8 +185,8 @@ impl Cell {
             Daemon::Simulated => ("gridwright-agent", vec!["sim", "--dir", &dir, "--daemon", "--count"]),
         };
         let count = self.simulated.to_string();
-        match (daemon, &agent_uid, &sensor) {
-            (Daemon::Launcher, Some(uid), _) => args.extend(["--agent-uid", uid]),
+        match (daemon, &agent, &sensor) {
+            (Daemon::Launcher, Some((uid, gid)), _) => args.extend(["--agent-uid", uid, "--agent-gid", gid]),
             (Daemon::Launcher, None, _) => args.push("--single-user"),
             (Daemon::Agent, _, Some(user)) => args.extend(["--sensor-user", user]),
             (Daemon::Simulated, _, _) => {
