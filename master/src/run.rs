@@ -16,8 +16,9 @@ use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
 use crate::store::{Store, StoreError};
 use crate::tickets::Tickets;
-use master_core::core::Core;
+use master_core::core::{Core, Site};
 use master_core::state::State;
+use proto::host::names::HostAliases;
 use quic::{BindError, ClusterCa, Credentials, Server, ServerLimits};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -272,7 +273,8 @@ impl Threads {
             issuer: desk.issuer.clone(),
             revoked,
         };
-        let driver = Driver::new(Core::new(state), store, clock, inputs, outlets, runtime.clone());
+        let core = Core::new(state).at(site(layout, desk)?);
+        let driver = Driver::new(core, store, clock, inputs, outlets, runtime.clone());
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn("master-core", move || {
             // Dropped when the thread ends, however that comes about.
@@ -281,6 +283,16 @@ impl Threads {
         })?;
         Ok(Self { driver, driver_ended, query, scheduler })
     }
+}
+
+/// What the core is told about its machine. The alias file is read once: a change of it takes effect with the next start.
+fn site(layout: &Layout, desk: &Desk) -> Result<Site, RunError> {
+    let aliases = match std::fs::read_to_string(layout.common("host_aliases")) {
+        Ok(text) => HostAliases::parse(&text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => HostAliases::default(),
+        Err(error) => return Err(system("read default/common/host_aliases")(error)),
+    };
+    Ok(Site { master_host: Some(desk.host.clone()), aliases })
 }
 
 fn statics(desk: &Desk, clock: Clock) -> Statics {

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod tests;
 
+pub mod names;
+
 use crate::amount::Millionths;
 use crate::diagnostic::Diagnostic;
 use crate::hostgroup::host_name;

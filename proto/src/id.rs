@@ -111,6 +111,11 @@ impl HostName {
         &*self.0 == "global"
     }
 
+    /// Whether a name means this host: in any case, and where one of the two has no domain, by the part before the first dot.
+    pub fn is_called(&self, name: &str) -> bool {
+        crate::host::names::is_same(&self.0, name)
+    }
+
     /// The part before the first dot.
     pub fn short(&self) -> &str {
         self.0.split('.').next().unwrap_or(&self.0)

@@ -6,6 +6,7 @@ use crate::effect::{Effect, Input};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::Observations;
 use crate::state::State;
+use proto::host::names::HostAliases;
 use proto::id::{CellId, Epoch, HostName};
 use proto::time::{Now, Tick};
 use proto::wire::agent::AgentConfig;
@@ -25,19 +26,40 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
+/// What a cell's machine tells the core once and events do not: decisions rest on it, replay does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// The host that the master runs on; none where there is just one machine to think of, as in a simulation.
+    pub master_host: Option<HostName>,
+    /// Other names of hosts.
+    pub aliases: HostAliases,
+}
+
 /// The deciding part of the master: the state, what is observed, and who is connected.
 #[derive(Debug)]
 pub struct Core {
     pub(crate) state: State,
     pub(crate) observations: Observations,
     pub(crate) agents: Agents,
+    pub(crate) site: Site,
     last: Option<Now>,
 }
 
 impl Core {
     /// A core over the state of an existing cell, as it was folded from the log. No agent is connected yet.
     pub fn new(state: State) -> Self {
-        Self { state, observations: Observations::default(), agents: Agents::default(), last: None }
+        Self {
+            state,
+            observations: Observations::default(),
+            agents: Agents::default(),
+            site: Site::default(),
+            last: None,
+        }
+    }
+
+    /// The same core, which knows where it runs.
+    pub fn at(self, site: Site) -> Self {
+        Self { site, ..self }
     }
 
     /// A new cell with its first objects. `cell` is drawn at random by the shell.

@@ -4,6 +4,7 @@ mod change;
 mod complex;
 mod draft;
 mod hosts;
+mod members;
 mod queues;
 mod references;
 mod supported;
@@ -28,8 +29,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         Command::CreateToken { uses, valid_s, host_pattern } => {
             hosts::create_token(turn, request, uses, valid_s, host_pattern)
         }
-        Command::RevokeHost { host } => hosts::revoke(turn, &host),
-        Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, request, count, slots),
+        Command::RevokeHost { host } => hosts::revoke(turn, caller, &host),
+        Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, caller, request, count, slots),
         Command::Shutdown { hosts, kill_jobs } => hosts::shutdown(turn, caller, &hosts, kill_jobs),
         Command::TriggerScheduling => {
             turn.effect(Effect::TriggerScheduling);

@@ -6,6 +6,7 @@ mod changes;
 mod cluster;
 mod hosts;
 mod life;
+mod names;
 mod objects;
 mod replay;
 mod submission;

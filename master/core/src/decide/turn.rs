@@ -1,6 +1,6 @@
 //! One input being decided: what it reads, and what it has led to so far.
 
-use crate::core::{Core, Step, wall_jump};
+use crate::core::{Core, Site, Step, wall_jump};
 use crate::decide::agents::Agents;
 use crate::effect::{ConnectionId, Effect};
 use crate::event::{Actor, Event, Record};
@@ -31,6 +31,11 @@ impl<'a> Turn<'a> {
     /// Everything that is true, the events of this turn included.
     pub fn state(&self) -> &State {
         &self.core.state
+    }
+
+    /// Where the master runs, and what hosts are called beside their names.
+    pub fn site(&self) -> &Site {
+        &self.core.site
     }
 
     /// Everything soft that is known.

@@ -2,10 +2,11 @@
 
 use super::demand::{Demand, Request, Value, Wanted};
 use super::offer::Offer;
+use super::pattern::is_host;
 use super::{Cluster, Mode};
 use crate::ledger::Level;
 use crate::sched::reason::{Reason, Shortage, What};
-use proto::amount::Amount;
+use proto::amount::{Amount, Type};
 use proto::complex::{Consumable, Relop};
 use proto::id::QueueInstanceName;
 
@@ -139,7 +140,11 @@ fn room(request: &Request, offer: &Offer, role: Role) -> u32 {
         (_, None) => return u32::MAX,
         (Wanted::Text(expression), Some(Value::Text(offered))) => {
             let negated = attribute.relop == Relop::NotEqual;
-            return all_or_none(expression.matches(offered, attribute.r#type) != negated);
+            let matches = match attribute.r#type {
+                Type::Host => is_host(expression, offered),
+                other => expression.matches(offered, other),
+            };
+            return all_or_none(matches != negated);
         }
         (Wanted::Text(_), Some(Value::Amount(_))) | (Wanted::Amount(_), Some(Value::Text(_))) => return 0,
         (Wanted::Amount(wanted), Some(Value::Amount(offered))) => (*wanted, *offered),

@@ -2,6 +2,7 @@
 
 use crate::state::config::Configuration;
 use proto::amount::Type;
+use proto::host::names::is_same;
 use proto::hostgroup::{HostGroup, HostOrGroup};
 use proto::id::{HostGroupName, HostName, QueueInstanceName};
 use proto::restring::Expression;
@@ -42,7 +43,7 @@ impl QueuePattern {
         }
         match &self.on {
             On::AnyHost => true,
-            On::Hosts(hosts) => hosts.as_ref().is_some_and(|hosts| is_host(hosts, &instance.host)),
+            On::Hosts(hosts) => hosts.as_ref().is_some_and(|hosts| is_host(hosts, instance.host.as_str())),
             On::Groups(groups) => {
                 let named = config
                     .host_groups
@@ -61,8 +62,8 @@ pub fn is_in_queue_list(config: &Configuration, list: &[QueuePattern], instance:
 }
 
 /// Whether an expression means a host: a plain name also by short and full name, patterns by the name that the cell has for it.
-pub(super) fn is_host(expression: &Expression, host: &HostName) -> bool {
-    expression.matches(host.as_str(), Type::Host) || expression.plain().is_some_and(|name| host.is_called(name))
+pub(super) fn is_host(expression: &Expression, host: &str) -> bool {
+    expression.matches(host, Type::Host) || expression.plain().is_some_and(|name| is_same(host, name))
 }
 
 fn matches(expression: Option<&Expression>, text: &str, r#type: Type) -> bool {

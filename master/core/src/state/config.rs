@@ -1,9 +1,11 @@
 //! The configuration objects of a cell and what they resolve to.
 
+use crate::core::Site;
 use crate::event::StoredObject;
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
+use proto::host::names::HostNames;
 use proto::hostgroup::{HostGroup, HostGroupTable, HostOrGroup};
 use proto::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
 use proto::object::{Fields, ObjectKind};
@@ -83,6 +85,12 @@ impl Configuration {
             settings: shipped_settings(),
             host_settings: BTreeMap::new(),
         }
+    }
+
+    /// The hosts that are known by what people call them; `here` is the host on which the names were written.
+    pub fn host_names<'a>(&'a self, site: &'a Site, here: &'a HostName) -> HostNames<'a> {
+        let lists = self.admin_hosts.iter().chain(&self.submit_hosts);
+        HostNames::new(self.exec_hosts.keys().chain(lists), &site.aliases, here)
     }
 
     /// Makes stored objects true, and resolves the queues anew.

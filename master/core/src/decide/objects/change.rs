@@ -1,7 +1,7 @@
 //! One change of one object.
 
 use super::draft::{Draft, first_task_in};
-use super::{complex, references, supported, words};
+use super::{complex, members, references, supported, words};
 use proto::conf::ClusterConf;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
@@ -45,7 +45,7 @@ fn change_object(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &O
     match action {
         ObjectAction::Add(fields) => put(draft, kind, name, fields, Purpose::Add),
         ObjectAction::Replace(fields) => put(draft, kind, name, fields, Purpose::Replace),
-        ObjectAction::Delete => delete(draft, kind, &canonical(kind, name)),
+        ObjectAction::Delete => delete(draft, kind, &canonical(draft, kind, name)),
         ObjectAction::Attribute { edit, attribute, value } => {
             edit_attribute(draft, kind, name, operation(*edit), attribute, value)
         }
@@ -62,7 +62,7 @@ enum Purpose {
 }
 
 fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, purpose: Purpose) -> Result<(), Refusals> {
-    let name = named(kind, name, fields)?;
+    let name = named(draft, kind, name, fields)?;
     let exists = fields_of(draft, kind, &name).is_some();
     match (purpose, exists) {
         // As in 8.1.9 a configuration of a host is written with either option.
@@ -78,7 +78,7 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
 }
 
 /// The name that an object is stored under; the text of the object names it too, and both must agree.
-fn named(kind: ObjectKind, name: &str, fields: &Fields) -> Result<String, Refusals> {
+fn named(draft: &Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Result<String, Refusals> {
     let inside = match kind {
         ObjectKind::ExecHost | ObjectKind::Queue | ObjectKind::HostGroup | ObjectKind::Pe => {
             kind.keys().first().and_then(|key| fields.value(key)).unwrap_or(name)
@@ -98,7 +98,7 @@ fn named(kind: ObjectKind, name: &str, fields: &Fields) -> Result<String, Refusa
         | ObjectKind::ResourceQuota
         | ObjectKind::ShareTree => name,
     };
-    let (inside, outside) = (canonical(kind, inside), canonical(kind, name));
+    let (inside, outside) = (canonical(draft, kind, inside), canonical(draft, kind, name));
     if name.is_empty() || inside == outside {
         return Ok(inside);
     }
@@ -107,11 +107,11 @@ fn named(kind: ObjectKind, name: &str, fields: &Fields) -> Result<String, Refusa
 }
 
 /// A name as objects are found by it.
-fn canonical(kind: ObjectKind, name: &str) -> String {
+fn canonical(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> String {
     match kind {
         ObjectKind::ClusterConf if name.is_empty() => "global".to_owned(),
         ObjectKind::ExecHost | ObjectKind::ClusterConf | ObjectKind::AdminHosts | ObjectKind::SubmitHosts => {
-            HostName::new(name).to_string()
+            draft.host_names().canonical(name).to_string()
         }
         ObjectKind::SchedulerConf | ObjectKind::ComplexTable => String::new(),
         ObjectKind::Queue
@@ -144,12 +144,16 @@ fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -
             (ExecHost { name: HostName::new(name), ..host.clone() }.to_fields(), references::of_host(config, &host))
         }
         ObjectKind::Queue => {
-            let queue = ClusterQueue::from_fields(fields)?;
+            let mut queue = ClusterQueue::from_fields(fields)?;
+            queue.hostlist = members::settle(draft, queue.hostlist)?;
+            let config = &draft.config;
             (queue.to_fields(), references::of_queue(config, &queue))
         }
         ObjectKind::HostGroup => {
             group_name(name).map_err(|bad| vec![bad.refusal("group_name", name)])?;
-            let group = HostGroup::from_fields(fields)?;
+            let mut group = HostGroup::from_fields(fields)?;
+            group.members = members::settle(draft, group.members)?;
+            let config = &draft.config;
             (group.to_fields(), references::of_group(config, &group))
         }
         ObjectKind::Pe => (ParallelEnvironment::from_fields(fields)?.to_fields(), Vec::new()),
@@ -244,11 +248,11 @@ fn operation(edit: AttributeEdit) -> Operation {
 }
 
 /// The object of a name and the part of it that is meant: `queue@host` and `queue@@group` are parts of a queue.
-fn part(kind: ObjectKind, name: &str) -> Result<(String, Option<HostOrGroup>), Refusals> {
+fn part(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(String, Option<HostOrGroup>), Refusals> {
     match name.split_once('@').filter(|_| kind == ObjectKind::Queue) {
-        None => Ok((canonical(kind, name), None)),
+        None => Ok((canonical(draft, kind, name), None)),
         Some((queue, domain)) => match domain.parse() {
-            Ok(domain) => Ok((queue.to_owned(), Some(domain))),
+            Ok(domain) => Ok((queue.to_owned(), Some(members::called(draft, domain)))),
             Err(bad) => Err(vec![bad.refusal("queue", name)]),
         },
     }
@@ -262,7 +266,8 @@ fn edit_attribute(
     attribute: &str,
     value: &str,
 ) -> Result<(), Refusals> {
-    let (name, domain) = part(kind, name)?;
+    let (name, domain) = part(draft, kind, name)?;
+    let value = &members::value(draft, attribute, value);
     let before = fields_of(draft, kind, &name).ok_or_else(|| vec![words::absent(kind, &name)])?;
     let edited =
         edit::edit(kind, &before, operation, attribute, value, domain.as_ref()).map_err(|refusal| vec![refusal])?;
@@ -273,7 +278,7 @@ fn edit_attribute(
 }
 
 fn purge(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, attributes: &[String]) -> Result<(), Refusals> {
-    let (name, domain) = part(kind, name)?;
+    let (name, domain) = part(draft, kind, name)?;
     let Some(domain) = domain else {
         let what = format!("denied: \"{name}\" is no queue instance and no queue domain");
         return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name it as queue@host or queue@@group")]);
@@ -295,7 +300,7 @@ fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refu
         let what = format!("denied: a {kind} cannot be cleaned of jobs");
         return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name a queue: qconf -cq QUEUE")]);
     }
-    let (queue, domain) = part(kind, name)?;
+    let (queue, domain) = part(draft, kind, name)?;
     let is_meant = |instance: &QueueInstanceName| {
         instance.queue == QueueName::from(queue.as_str())
             && domain.as_ref().is_none_or(|domain| draft.config.is_in(&instance.host, domain))
@@ -314,7 +319,7 @@ fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refu
 
 /// `-ah -dh -as -ds -am -dm -ao -do`: names in lists.
 fn change_list(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &ObjectAction) -> Result<(), Refusals> {
-    let name = canonical(kind, name);
+    let name = canonical(draft, kind, name);
     let exists = draft.config.object_fields(kind, &name).is_some();
     match action {
         ObjectAction::Add(_) if exists => Err(vec![words::exists(kind, &name)]),
@@ -366,7 +371,12 @@ fn check_list_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
 /// Nobody takes from himself, or from everybody, the right to administer.
 fn may_leave_list(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     let config = &draft.config;
-    if kind == ObjectKind::AdminHosts && (draft.caller.host.as_str() == name || config.admin_hosts.len() == 1) {
+    let master = draft.site.master_host.as_ref().unwrap_or(&draft.caller.host);
+    if kind == ObjectKind::AdminHosts && draft.site.master_host.is_some() && master.as_str() == name {
+        let what = format!("denied: can't delete master host \"{name}\" from admin host list");
+        return Err(vec![Diagnostic::new(Code::Immutable, what).why("without it nobody could administer the cell")]);
+    }
+    if kind == ObjectKind::AdminHosts && (master.as_str() == name || config.admin_hosts.len() == 1) {
         let what = format!("denied: can't delete host \"{name}\" from admin host list");
         let why = "this command comes from that host, or it is the last one: nobody could add it again";
         return Err(vec![

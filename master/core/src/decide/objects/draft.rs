@@ -4,12 +4,14 @@
 //! them true together.
 
 use super::change;
+use crate::core::Site;
 use crate::decide::tasks::{self, TaskEnd};
 use crate::decide::{Caller, Turn, agents};
 use crate::event::{Event, InstanceState, StoredObject};
 use crate::state::State;
 use crate::state::config::Configuration;
 use proto::diagnostic::Diagnostic;
+use proto::host::names::HostNames;
 use proto::id::{QueueInstanceName, TaskKey};
 use proto::object::{Fields, ObjectKind};
 use proto::queue::InitialState;
@@ -22,6 +24,8 @@ pub(super) struct Draft<'a> {
     pub state: &'a State,
     /// Who wants the changes.
     pub caller: &'a Caller,
+    /// Where the master runs.
+    pub site: &'a Site,
     /// The objects as the changes so far leave them. What is derived from them is as it was.
     pub config: Configuration,
     /// Queue instances whose tasks are to be ended.
@@ -31,6 +35,11 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
+    /// The hosts of the cell by every name that the caller may write.
+    pub fn host_names(&self) -> HostNames<'_> {
+        self.config.host_names(self.site, &self.caller.host)
+    }
+
     /// Sets an object, or deletes it if it has no fields.
     pub fn store(&mut self, kind: ObjectKind, name: &str, fields: Option<Fields>) {
         let object = StoredObject { kind, name: name.to_owned(), fields };
@@ -59,6 +68,7 @@ pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChan
     let mut draft = Draft {
         state,
         caller,
+        site: turn.site(),
         config: state.config.clone(),
         cleaned: Vec::new(),
         stored: Vec::new(),

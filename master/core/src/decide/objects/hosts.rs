@@ -9,6 +9,7 @@ use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
+use proto::host::names::HostNames;
 use proto::hostgroup::{HostGroup, HostOrGroup, host_name};
 use proto::id::{HostGroupName, HostName};
 use proto::object::{Fields, ObjectKind};
@@ -133,8 +134,10 @@ pub(crate) fn renewed(turn: &mut Turn<'_>, host: HostName, serial: String, not_a
 }
 
 /// The certificates of a host are no longer admitted. Its object stays until it is deleted.
-pub(super) fn revoke(turn: &mut Turn<'_>, host: &str) -> Reply {
-    let host = HostName::new(host);
+pub(super) fn revoke(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply {
+    let state = turn.state();
+    let known = state.certificates.keys().chain(state.config.exec_hosts.keys());
+    let host = HostNames::new(known, &turn.site().aliases, &caller.host).canonical(host);
     if !turn.state().certificates.contains_key(&host) {
         let what = format!("host {host} has no certificate of this cell");
         return Reply::refusal(Diagnostic::new(Code::UnknownObject, what).fix("qconf -sel lists the execution hosts"));
@@ -146,8 +149,20 @@ pub(super) fn revoke(turn: &mut Turn<'_>, host: &str) -> Reply {
     Reply::answers(vec![Answer::Done(format!("host {host} is revoked"))])
 }
 
-/// Adds hosts that exist on this machine alone. The shell answers, with their certificates.
-pub(super) fn simulate(turn: &mut Turn<'_>, request: Request, count: u32, slots: Option<u32>) -> Option<Reply> {
+/// Adds hosts that exist on the master's machine alone. The shell answers, with their certificates.
+pub(super) fn simulate(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    request: Request,
+    count: u32,
+    slots: Option<u32>,
+) -> Option<Reply> {
+    if let Some(master) = turn.site().master_host.as_ref().filter(|master| **master != caller.host) {
+        let what = format!("denied: simulated hosts run on the master's host, {master}");
+        let why = format!("their certificates would go to {}", caller.host);
+        let refusal = Diagnostic::new(Code::HostNotPermitted, what).why(why);
+        return Some(Reply::refusal(refusal.fix(format!("on {master}: gridwright up --sim-hosts {count}"))));
+    }
     if count == 0 || count > SIMULATED_MAX {
         let what = format!("{count} simulated hosts");
         let refusal = Diagnostic::new(Code::BadValue, what).fix(format!("name a number from 1 to {SIMULATED_MAX}"));
@@ -206,7 +221,9 @@ pub(super) fn shutdown(turn: &mut Turn<'_>, caller: &Caller, hosts: &[String], k
         turn.effect(Effect::Shutdown);
         return Reply::answers(vec![Answer::Done(format!("{} kills qmaster", caller.at_host()))]);
     }
-    Reply::answers(hosts.iter().map(|host| shutdown_host(turn, caller, &HostName::new(host), kill_jobs)).collect())
+    let names = turn.state().config.host_names(turn.site(), &caller.host);
+    let hosts: Vec<HostName> = hosts.iter().map(|host| names.canonical(host)).collect();
+    Reply::answers(hosts.iter().map(|host| shutdown_host(turn, caller, host, kill_jobs)).collect())
 }
 
 fn shutdown_host(turn: &mut Turn<'_>, caller: &Caller, host: &HostName, kill_jobs: bool) -> Answer {

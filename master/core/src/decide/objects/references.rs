@@ -49,14 +49,9 @@ fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
     capacities.chain(thresholds).collect()
 }
 
-/// What a host group names and does not exist, and circles of groups.
+/// Groups that a host group names and that do not exist, and circles of groups. Hosts that are not there yet may be named.
 pub(super) fn of_group(config: &Configuration, group: &HostGroup) -> Refusals {
-    let mut refusals: Refusals = config.groups().check(group).err().into_iter().collect();
-    refusals.extend(group.members.iter().filter_map(|member| match member {
-        HostOrGroup::Host(host) => unknown_host(config, host),
-        HostOrGroup::Group(_) => None,
-    }));
-    refusals
+    config.groups().check(group).err().into_iter().collect()
 }
 
 /// What the scheduler configuration names and does not exist.
@@ -174,18 +169,10 @@ fn still(users: &[String], what: impl Fn(&str) -> String) -> Result<(), Refusals
 
 fn members(config: &Configuration, list: &HostList) -> Refusals {
     let unknown = |member: &HostOrGroup| match member {
-        HostOrGroup::Host(host) => unknown_host(config, host),
+        HostOrGroup::Host(_) => None,
         HostOrGroup::Group(group) => unknown_group(config, group),
     };
     list.iter().filter_map(unknown).map(|refusal| refusal.at("hostlist")).collect()
-}
-
-fn unknown_host(config: &Configuration, host: &HostName) -> Option<Diagnostic> {
-    (host.is_global() || !config.exec_hosts.contains_key(host)).then(|| {
-        let what = format!("denied: execution host \"{host}\" does not exist");
-        let refusal = Diagnostic::new(Code::UnknownObject, what).at("hostlist");
-        refusal.fix(format!("let it join, or add it first: qconf -ae or -Ae; then name {host}"))
-    })
 }
 
 fn unknown_group(config: &Configuration, group: &HostGroupName) -> Option<Diagnostic> {

@@ -7,7 +7,6 @@ use crate::state::State;
 use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::HostName;
 use proto::job::{JobSpec, PeRequest, Program, Requests};
 use proto::request::{Purpose, Resolved};
 use proto::request::{ResourceList, ResourceRequest};
@@ -171,10 +170,5 @@ fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnost
 
 /// By its full name, or by the part before the first dot where either side has only that.
 fn is_known_host(config: &Configuration, name: &str) -> bool {
-    let name = HostName::new(name);
-    let is_same = |host: &HostName| {
-        let one_is_short = !host.as_str().contains('.') || !name.as_str().contains('.');
-        *host == name || (one_is_short && host.short() == name.short())
-    };
-    config.exec_hosts.keys().any(is_same)
+    config.exec_hosts.keys().any(|host| host.is_called(name))
 }

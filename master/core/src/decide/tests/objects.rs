@@ -207,9 +207,9 @@ fn an_object_that_others_name_stays_and_names_only_what_exists() {
         (
             K::HostGroup,
             "@c",
-            Do::Add(group("@c", "nohost")),
-            Code::UnknownObject,
-            "denied: execution host \"nohost\" does not exist",
+            Do::Add(group("@c", "global")),
+            Code::BadValue,
+            "denied: \"global\" is no host that has queues",
         ),
         (
             K::Queue,
