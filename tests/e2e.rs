@@ -1,6 +1,18 @@
 //! Real cells with the built programs: `cargo build --workspace` comes before. `tests/long` runs the longer forms.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where something is not there")]
-
+#[path = "e2e/crash.rs"]
+mod crash;
+#[path = "e2e/hostile.rs"]
+mod hostile;
+#[path = "e2e/hosts.rs"]
+mod hosts;
+#[path = "e2e/input.rs"]
+mod input;
+#[path = "e2e/jobs.rs"]
+mod jobs;
 #[path = "e2e/life.rs"]
 mod life;
+#[path = "e2e/many.rs"]
+mod many;
+#[path = "e2e/sensors.rs"]
+mod sensors;

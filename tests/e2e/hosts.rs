@@ -1,0 +1,128 @@
+//! More hosts, each in a network namespace, joined with the words of the README.
+
+use gridwright_tests::cell::{As, Cell, Network, Said, available, is_root, wait_until};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Whether hosts can be made here.
+fn can_have_hosts() -> bool {
+    available("root and iproute2", is_root() && Path::new("/usr/sbin/ip").exists())
+}
+
+/// A master on `h1`, up and on the port of a new cell.
+fn master(network: &Arc<Network>) -> Cell {
+    let cell = Cell::on(network, "h1");
+    cell.bring_up(&["--slots", "2", "--port", "6444"]).ok();
+    cell
+}
+
+fn token(master: &Cell, words: &[&str]) -> String {
+    master.admin(&[&["token"], words].concat()).ok().out.trim().to_owned()
+}
+
+fn join(host: &Cell, token: &str) -> Said {
+    let dir = host.dir_word();
+    host.admin(&["join", "h1:6444", token, "--dir", &dir])
+}
+
+/// The words of a host's line in `qhost`.
+fn line_of(master: &Cell, host: &str) -> Vec<String> {
+    let listing = master.admin(&["qhost"]).ok().out;
+    let line = listing.lines().find(|line| line.split_whitespace().next() == Some(host)).unwrap_or_default();
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn reports(master: &Cell, host: &str) -> bool {
+    line_of(master, host).get(6).is_some_and(|load| load != "-")
+}
+
+/// A job of the ordinary account of `from`, on the host `on`; its number.
+fn submit_on(from: &Cell, on: &str, words: &[&str]) -> String {
+    from.submit(&[&["-q", &format!("all.q@{on}")], words].concat())
+}
+
+#[test]
+fn two_more_hosts_join_run_jobs_and_sensors_and_let_users_submit() {
+    if !can_have_hosts() {
+        return;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2", "h3"]));
+    let master = master(&network);
+    master.add_complex("site site STRING == YES NO NONE 0");
+    let sensor = "#!/bin/sh\nwhile read request; do\n[ \"$request\" = quit ] && exit 0\necho begin\necho \"$HOST:site:at-$(uname -n)\"\necho end\ndone\n";
+    let sensor = master.write_top("site.sh", sensor, 0o755).display().to_string();
+    master.set_global("load_sensor", &sensor);
+    let others = ["h2", "h3"].map(|name| Cell::on(&network, name));
+    for (cell, name) in others.iter().zip(["h2", "h3"]) {
+        let said = join(cell, &token(&master, &[])).ok();
+        assert!(said.out.contains("joined"), "{said}");
+        wait_until(|| master.admin(&["qhost"]).out, || reports(&master, name));
+        let job = submit_on(&master, name, &["-b", "y", "uname", "-n"]);
+        let record = master.accounted(&job, 1).remove(0);
+        assert_eq!((record.value("hostname"), record.value("exit_status")), (name, "0"));
+        assert_eq!(master.output(&record).trim(), name);
+        let values = || master.admin(&["qhost", "-F", "site", "-h", name]).out;
+        wait_until(values, || values().contains(&format!("site=at-{name}")));
+    }
+    let from = &others[0];
+    from.run(As::User, &["qsub", "-b", "y", "true"]).refused(&["h2", "submit"]);
+    master.admin(&["qconf", "-as", "h2"]).ok();
+    let job = submit_on(from, "h3", &["-b", "y", "true"]);
+    assert_eq!(from.accounted(&job, 1)[0].value("hostname"), "h3");
+    from.run(As::Admin, &["qconf", "-mattr", "queue", "slots", "9", "all.q"]).refused(&[]);
+}
+
+#[test]
+fn a_host_that_is_cut_off_is_seen_and_its_jobs_are_accounted_when_it_is_back() {
+    if !can_have_hosts() {
+        return;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let master = master(&network);
+    master.set_global("max_unheard", "0:0:10");
+    let other = Cell::on(&network, "h2");
+    join(&other, &token(&master, &[])).ok();
+    wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h2"));
+    master.write("job.sh", "#!/bin/sh\necho start >>starts\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n", 0o755);
+    let running = submit_on(&master, "h2", &["job.sh"]);
+    wait_until(|| master.state_of(&running), || master.read("starts") == "start\n");
+    network.cut("h2");
+    wait_until(|| master.admin(&["qhost"]).out, || !reports(&master, "h2"));
+    let waiting = submit_on(&master, "h2", &["-b", "y", "true"]);
+    master.write("go", "", 0o644);
+    wait_until(|| master.state_of(&running), || master.read(&format!("job.sh.o{running}")) == "done\n");
+    network.heal("h2");
+    assert_eq!(master.accounted(&running, 1)[0].value("exit_status"), "0");
+    assert_eq!(master.accounted(&waiting, 1)[0].value("hostname"), "h2");
+    assert_eq!(master.read("starts"), "start\n");
+    wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h2"));
+}
+
+#[test]
+fn a_join_that_cannot_be_says_why_and_what_to_do() {
+    if !can_have_hosts() {
+        return;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2", "h3"]));
+    let master = master(&network);
+    let [second, third] = ["h2", "h3"].map(|name| Cell::on(&network, name));
+    let used = token(&master, &[]);
+    join(&second, "nonsense").refused(&["token", "fix:"]);
+    let mut wrong = used.clone();
+    wrong.replace_range(wrong.len() - 1.., if wrong.ends_with('a') { "b" } else { "a" });
+    join(&second, &wrong).refused(&["token", "fix:"]);
+    let expired = token(&master, &["--valid", "0"]);
+    join(&second, &expired).refused(&["token", "expired", "fix:"]);
+    join(&second, &token(&master, &["--hosts", "node*"])).refused(&["node*", "fix:"]);
+    join(&second, &used).ok();
+    join(&third, &used).refused(&["token", "used", "fix:"]);
+    let dir = third.dir_word();
+    let fresh = token(&master, &[]);
+    third.admin(&["join", "h1:6444", &fresh, "--dir", &dir, "--host", "h2"]).refused(&["h2", "fix:", "revoke"]);
+    network.cut("h3");
+    let fresh = token(&master, &[]);
+    join(&third, &fresh).refused(&["no answer from h1 udp/6444: firewall?", "fix:"]);
+    network.heal("h3");
+    join(&third, &fresh).ok();
+    wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h3"));
+}

@@ -1,0 +1,125 @@
+//! Bad input: a refusal that says what, where and how to fix it, and nothing has changed.
+
+use gridwright_tests::cell::{As, Cell};
+
+/// Words of a command, its exit code, and what the refusal has to name.
+type Case = (&'static [&'static str], i32, &'static [&'static str]);
+
+const SUBMISSIONS: [Case; 24] = [
+    (&["nosuch.sh"], 14, &["nosuch.sh", "fix:"]),
+    (
+        &["-l", "nosuch=1", "-b", "y", "true"],
+        1,
+        &["unknown resource \"nosuch\"", "where: -l nosuch=1", "fix: qconf -sc"],
+    ),
+    (&["-l", "h_vmem=abc", "-b", "y", "true"], 1, &["h_vmem", "where: -l h_vmem=abc", "fix:"]),
+    (&["-l", "h_rt=-5", "-b", "y", "true"], 1, &["negative", "where: -l h_rt=-5", "fix:"]),
+    (&["-l", "slots=2", "-b", "y", "true"], 1, &["where: -l slots", "fix: write -pe"]),
+    (&["-pe", "nope", "2", "-b", "y", "true"], 1, &["\"nope\" does not exist", "where: -pe", "fix: qconf -spl"]),
+    (&["-pe", "smp", "0", "-b", "y", "true"], 1, &["greater than zero"]),
+    (&["-q", "nope.q", "-b", "y", "true"], 1, &["nope.q", "fix: qconf -sql"]),
+    (&["-t", "1-100000000", "-b", "y", "true"], 7, &["100000000", "9999999"]),
+    (&["-N", "a/b", "-b", "y", "true"], 2, &["-N", "/"]),
+    (&["-p", "5000", "-b", "y", "true"], 7, &["5000", "-1023 to 1024"]),
+    (&["-P", "nope", "-b", "y", "true"], 1, &["\"nope\" does not exist", "where: -P"]),
+    (&["-zzz", "-b", "y", "true"], 2, &["-zzz", "fix: all options: qsub -help"]),
+    (&["-a", "99999999", "-b", "y", "true"], 7, &["99999999", "-a", "fix:"]),
+    (&["-j", "maybe", "-b", "y", "true"], 7, &["-j maybe", "fix: write y or n"]),
+    (&["-@", "nosuchfile"], 4, &["nosuchfile", "fix:"]),
+    (&["-w", "x", "-b", "y", "true"], 7, &["-w x", "fix:"]),
+    (&["-m", "q", "-b", "y", "true"], 7, &["\"q\"", "-m", "fix:"]),
+    (&["-v", "=x", "-b", "y", "true"], 7, &["=x", "-v"]),
+    (&["-tc", "5", "-b", "y", "true"], 1, &["task concurrency", "where: -tc", "fix:"]),
+    (&["-ckpt", "nope", "-b", "y", "true"], 1, &["-ckpt", "fix:"]),
+    (&["-shell", "maybe", "-b", "y", "true"], 7, &["-shell maybe", "fix:"]),
+    (&["/tmp"], 4, &["where: /tmp", "directory"]),
+    (&["-hold_jid"], 2, &["-hold_jid"]),
+];
+
+#[test]
+fn bad_submissions_are_refused_by_name_and_no_job_is_made() {
+    let cell = Cell::up();
+    for (words, code, named) in SUBMISSIONS {
+        let said = cell.user(&[&["qsub"], words].concat());
+        assert_eq!(said.code, code, "{said}");
+        said.refused(named);
+    }
+    assert_eq!(cell.user(&["qstat", "-u", "*"]).ok().out, "");
+    assert_eq!(cell.submit(&["-b", "y", "true"]), "1", "a refusal takes no job number");
+}
+
+/// An object: how it is shown, how it is loaded, and what is wrong with it now: the begin of a line that is replaced (appended
+/// where none begins so), its new text, and what the refusal has to name.
+type Edit = (&'static [&'static str], &'static str, &'static str, &'static str, &'static [&'static str]);
+
+const QUEUE: &[&str] = &["qconf", "-sq", "all.q"];
+const COMPLEX: &[&str] = &["qconf", "-sc"];
+const GLOBAL: &[&str] = &["qconf", "-sconf", "global"];
+const SCHEDULER: &[&str] = &["qconf", "-ssconf"];
+
+const EDITS: [Edit; 17] = [
+    (QUEUE, "-Mq", "slots ", "slots -3", &["\"-3\"", "slots", "line "]),
+    (QUEUE, "-Mq", "h_rt ", "h_rt never", &["\"never\"", "h_rt", "line "]),
+    (QUEUE, "-Mq", "colour ", "colour blue", &["unknown attribute name \"colour\"", "line ", "fix: remove"]),
+    (QUEUE, "-Mq", "slots ", "", &["\"slots\" is missing", "fix: add a line"]),
+    (QUEUE, "-Mq", "pe_list ", "pe_list nope", &["nope"]),
+    (QUEUE, "-Mq", "hostlist ", "hostlist @nope", &["@nope"]),
+    (QUEUE, "-Mq", "complex_values ", "complex_values nope=3", &["nope"]),
+    (COMPLEX, "-Mc", "lic ", "lic lic", &["line ", "fix: write name shortcut type"]),
+    (COMPLEX, "-Mc", "lic ", "lic lic FLOAT <= YES YES 0 0", &["FLOAT", "field 3", "fix:"]),
+    (COMPLEX, "-Mc", "lic ", "lic lic INT << YES YES 0 0", &["<<", "field 4", "fix:"]),
+    (COMPLEX, "-Mc", "lic ", "mem_free lic INT <= YES YES 0 0", &["mem_free", "already exists"]),
+    (COMPLEX, "-Mc", "lic ", "lic lic STRING <= YES YES 0 0", &["lic", "STRING", "consumable"]),
+    (COMPLEX, "-Mc", "h_vmem ", "", &["h_vmem", "cannot be deleted", "fix:"]),
+    (GLOBAL, "-Mconf", "min_uid ", "min_uid abc", &["\"abc\"", "min_uid", "line "]),
+    (GLOBAL, "-Mconf", "load_report_time ", "load_report_time soon", &["\"soon\"", "load_report_time"]),
+    (GLOBAL, "-Mconf", "load_sensor ", "load_sensor relative.sh", &["load_sensor", "must start with", "line "]),
+    (SCHEDULER, "-Msconf", "schedule_interval ", "schedule_interval later", &["\"later\"", "schedule_interval"]),
+];
+
+/// The lines of a shown object, continued ones joined, with one of them replaced.
+fn edited(shown: &str, begin: &str, text: &str) -> String {
+    let joined = shown.replace("\\\n", " ");
+    let mut lines: Vec<&str> = joined.lines().filter(|line| !line.starts_with(begin)).collect();
+    lines.push(text);
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn bad_objects_are_refused_with_file_and_line_and_nothing_changes() {
+    let cell = Cell::up();
+    for (show, option, begin, text, named) in EDITS {
+        let before = cell.admin(show).ok().out;
+        let file = cell.write_top("global", &edited(&before, begin, text), 0o644).display().to_string();
+        let said = cell.admin(&["qconf", option, &file]);
+        said.refused(named);
+        assert_eq!(cell.admin(show).ok().out, before, "{text:?}");
+    }
+}
+
+const CHANGES: [(As, &[&str], &[&str]); 12] = [
+    (As::User, &["-mattr", "queue", "slots", "9", "all.q"], &["must be manager", "fix:"]),
+    (As::Admin, &["-mattr", "queue", "slots", "many", "all.q"], &["\"many\"", "where: slots", "expected"]),
+    (As::Admin, &["-mattr", "queue", "nosuch", "1", "all.q"], &["\"nosuch\"", "fix:"]),
+    (As::Admin, &["-mattr", "queue", "slots", "9", "nope.q"], &["\"nope.q\" does not exist"]),
+    (As::Admin, &["-Mq", "/nonexistent"], &["/nonexistent", "fix:"]),
+    (As::Admin, &["-zzz"], &["-zzz"]),
+    (As::Admin, &["-dq", "nope.q"], &["\"nope.q\" does not exist"]),
+    (As::Admin, &["-dhgrp", "@allhosts"], &["all.q"]),
+    (As::Admin, &["-as", "bad host"], &["\"bad host\""]),
+    (As::Admin, &["-aattr", "exechost", "complex_values", "foo", "global"], &["foo"]),
+    (As::Admin, &["-mattr", "exechost", "complex_values", "h_vmem=lots", "global"], &["lots", "h_vmem"]),
+    (As::User, &["-ks"], &["-ks"]),
+];
+
+#[test]
+fn bad_changes_are_refused_by_name_and_nothing_changes() {
+    let cell = Cell::up();
+    let everything =
+        || [QUEUE, COMPLEX, GLOBAL, &["qconf", "-sel"], &["qconf", "-ss"]].map(|show| cell.admin(show).out);
+    let before = everything();
+    for (who, words, named) in CHANGES {
+        cell.run(who, &[&["qconf"], words].concat()).refused(named);
+        assert_eq!(everything(), before, "{words:?}");
+    }
+}

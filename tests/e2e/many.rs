@@ -1,0 +1,49 @@
+//! Hosts that only pretend to run jobs, and the tour.
+
+use gridwright_tests::cell::{As, Cell, Plan, Said, long_or};
+use std::time::{Duration, Instant};
+
+#[test]
+fn simulated_hosts_come_up_and_run_jobs() {
+    let hosts: u32 = long_or(500, 50);
+    let words = ["--slots", "4", "--sim-hosts", &hosts.to_string()].map(str::to_owned).into();
+    let began = Instant::now();
+    let cell = Cell::with(Plan { words, ..Plan::default() });
+    let took = began.elapsed();
+    println!("{hosts} simulated hosts came up in {took:?}");
+    // The issue promises it of a machine with two processors and nothing else to do.
+    assert!(long_or(took < Duration::from_secs(20), true), "{hosts} hosts took {took:?}");
+    let listing = cell.user(&["qhost"]).ok().out;
+    let reporting = listing
+        .lines()
+        .filter(|line| line.starts_with("sim") && line.split_whitespace().nth(6).is_some_and(|load| load != "-"));
+    assert_eq!(reporting.count() as u32, hosts);
+    let job = cell.submit(&["-q", "all.q@sim*", "-t", "1-200", "-b", "y", "sleep", "2"]);
+    let records = cell.accounted(&job, 200);
+    assert!(records.iter().all(|record| record.value("failed") == "0" && record.value("hostname").starts_with("sim")));
+}
+
+fn demo(words: &[&str]) -> Said {
+    let cell = Cell::prepare(Plan::default());
+    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    command.arg("demo").args(words);
+    Said::of(command)
+}
+
+#[test]
+fn the_tour_verifies_every_step() {
+    let said = demo(&[]).ok();
+    assert!(said.out.ends_with("demo: every step was verified\n"), "{said}");
+}
+
+#[test]
+fn a_tour_without_what_a_step_shows_fails_in_that_step() {
+    let steps = demo(&["--sabotage", "?"]);
+    let steps = steps.err.split("one of ").nth(1).unwrap_or_else(|| panic!("{steps}")).trim().to_owned();
+    let steps: Vec<&str> = steps.split(", ").collect();
+    assert!(steps.len() >= 7, "{steps:?}");
+    for step in long_or(steps.clone(), vec!["up", "h_fsize"]) {
+        let said = demo(&["--sabotage", step]);
+        said.refused(&[&format!("demo step \"{step}\" failed")]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Load sensors, good and bad ones at once.
+
+use gridwright_tests::cell::{Cell, resident_kib, wait_until};
+use std::path::Path;
+
+/// Never answers.
+const HANGS: &str = "#!/bin/sh\nread request\nwhile read request; do :; done\n";
+
+/// Writes as fast as it can, without ever ending a line.
+const FLOODS: &str = "#!/bin/sh\nexec cat /dev/zero\n";
+
+/// Ends before it is asked.
+const DIES: &str = "#!/bin/sh\necho no licence >&2\nexit 7\n";
+
+/// One line of `gridwright sensor status` and what follows it.
+fn status_of(cell: &Cell, sensor: &str) -> String {
+    let status = cell.user(&["sensor", "status"]).ok().out;
+    let mut lines = status.lines().skip_while(|line| !line.contains(&format!("{sensor}:")));
+    let head = lines.next().unwrap_or_default().to_owned();
+    lines.take_while(|line| line.starts_with("  ")).fold(head, |all, line| all + "\n" + line)
+}
+
+/// The number before a word of a status line.
+fn number_before(status: &str, word: &str) -> Option<u64> {
+    status.split(word).next()?.split_whitespace().next_back()?.parse().ok()
+}
+
+#[test]
+fn a_good_sensor_stays_fresh_beside_one_that_hangs_one_that_floods_and_one_that_dies() {
+    let cell = Cell::up();
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sensors/scripts/logins.sh");
+    let logins = std::fs::read_to_string(ours).unwrap();
+    let files = [("logins.sh", logins.as_str()), ("hangs.sh", HANGS), ("floods.sh", FLOODS), ("dies.sh", DIES)];
+    let paths = files.map(|(name, text)| cell.write_top(name, text, 0o755).display().to_string());
+    cell.user(&["sensor", "check", &paths[0]]).ok();
+    cell.add_complex("logins logins INT <= YES NO 0 0");
+    cell.set_global("load_report_time", "0:0:1");
+    let before = resident_kib(cell.pid("agent"));
+    cell.set_global("load_sensor", &paths.join(","));
+    let values = || cell.user(&["qhost", "-F", "logins"]).ok().out;
+    wait_until(|| format!("a value of logins: {}", values()), || values().contains("logins="));
+    wait_until(|| status_of(&cell, "dies.sh"), || number_before(&status_of(&cell, "dies.sh"), " restarts") >= Some(3));
+    for _ in 0..5 {
+        let record = cell.run_script("#!/bin/sh\ntrue\n", &[]);
+        assert_eq!(record.value("exit_status"), "0");
+        let good = status_of(&cell, "logins.sh");
+        assert!(good.contains("running") && number_before(&good, " s ago").is_some_and(|age| age <= 5), "{good}");
+    }
+    let dead = status_of(&cell, "dies.sh");
+    assert!(dead.contains("failing") && dead.contains("starts again in") && dead.contains("no licence"), "{dead}");
+    let flooding = status_of(&cell, "floods.sh");
+    assert!(!flooding.contains(": running"), "{flooding}");
+    let hanging = status_of(&cell, "hangs.sh");
+    assert!(hanging.contains("0 values") && !hanging.contains("last block"), "{hanging}");
+    let after = resident_kib(cell.pid("agent"));
+    assert!(after < before + (8 << 10), "the agent grew from {before} to {after} KiB");
+}

@@ -1,0 +1,229 @@
+#!/bin/bash
+# The units under systemd as process 1, in containers: start, jobs across restarts and kill -9, two boots, a host that joins.
+#
+#   systemd.sh BIN [WORK]    BIN: directory with the built programs; WORK: where the root directories are made (default: mktemp)
+#
+# Needs root, systemd-nspawn, and mmdebstrap with a Debian mirror unless WORK/base holds a root directory already.
+set -euo pipefail
+
+bin=$(realpath "$1")
+units=$(realpath "$(dirname "$0")/../../systemd")
+work=$(realpath "${2:-$(mktemp -d /var/tmp/gridwright-systemd.XXXXXX)}")
+net=gridwright-$$
+group=/sys/fs/cgroup/unified
+[ -d "$group" ] || group=/sys/fs/cgroup
+declare -A leader=()
+
+say() { printf '%s %s\n' "$(date +%T)" "$*"; }
+fail() { say "FAILED: $*" >&2; exit 1; }
+
+# Until SECONDS, try a command ten times a second.
+within() {
+    local end=$((SECONDS + $1)); shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $end ] || fail "not within its time: $*"
+        sleep 0.1
+    done
+}
+
+inside() { local name=$1; shift; nsenter --target "${leader[$name]}" --mount --uts --ipc --net --pid --cgroup -- "$@"; }
+as_alice() { inside node1 runuser -u alice -- env -C /home/alice "$@"; }
+
+boot() {
+    local name=$1 cgroup=$group/gridwright-test-$1-$$
+    mkdir -p "$cgroup"
+    ( echo $BASHPID >"$cgroup/cgroup.procs"
+      SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 exec systemd-nspawn --quiet --boot --register=no --keep-unit --machine="$name" \
+          --hostname="$name" --directory="$work/$name" --network-namespace-path="/run/netns/$net" \
+          </dev/null >>"$work/$name.console" 2>&1 ) &
+    nspawn=$!
+    local end=$((SECONDS + 20))
+    until leader[$name]=$(pgrep -P $nspawn | head -1) && [ -n "${leader[$name]}" ] &&
+        inside "$name" systemctl is-system-running 2>/dev/null | grep -q -E 'running|degraded'; do
+        [ $SECONDS -lt $end ] || fail "$name does not boot: $(tail -3 "$work/$name.console")"
+        sleep 0.1
+    done
+    eval "nspawn_$name=$nspawn"
+    say "$name booted"
+}
+
+# nspawn makes a group of the same name in the tree of systemd's own, where that is mounted.
+remove_groups() {
+    find /sys/fs/cgroup/{,unified/,systemd/}gridwright-test-$1-$$ -depth -type d -exec rmdir {} + 2>/dev/null || true
+}
+
+halt() {
+    local name=$1 pid
+    pid=$(eval "echo \$nspawn_$name")
+    inside "$name" systemctl poweroff || true
+    within 100 sh -c "! kill -0 $pid"
+    leader[$name]=
+    remove_groups "$name"
+    say "$name powered off"
+}
+
+clean() {
+    local name pid
+    for name in node1 node2; do
+        pid=$(eval "echo \${nspawn_$name:-}")
+        if [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then
+            kill -TERM "$pid"; for _ in $(seq 200); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+            kill -KILL "$pid" 2>/dev/null || true
+        fi
+        remove_groups "$name"
+    done
+    ip netns del "$net" 2>/dev/null || true
+    [ -n "${KEEP:-}" ] || rm -rf "$work"
+}
+trap clean EXIT
+
+# The steps of systemd/README.md, below a root directory.
+install_into() {
+    local root=$work/$1 name
+    cp -a "$work/base" "$root"
+    install -m 755 "$bin"/gridwright{,-master,-agent,-shepherd} "$root/usr/bin/"
+    for name in qsub qstat qconf qhost qdel qacct; do ln -sf gridwright "$root/usr/bin/$name"; done
+    install -m 644 "$units"/*.service "$units"/*.slice "$root/usr/lib/systemd/system/"
+    install -D -m 644 "$units/gridwright.sysusers" "$root/usr/lib/sysusers.d/gridwright.conf"
+    install -D -m 644 "$units/gridwright.tmpfiles" "$root/usr/lib/tmpfiles.d/gridwright.conf"
+    install -D -m 644 "$units/gridwright.sysctl" "$root/usr/lib/sysctl.d/60-gridwright.conf"
+    printf '127.0.0.1 localhost\n127.0.0.1 node1 node2\n' >"$root/etc/hosts"
+    echo "$1" >"$root/etc/hostname"
+    chroot "$root" useradd -m -u 2001 alice
+    rm -f "$root/etc/machine-id"; : >"$root/etc/machine-id"
+}
+
+settle() { inside "$1" systemd-sysusers; inside "$1" systemd-tmpfiles --create gridwright.conf; }
+
+daemons=(gridwright-master gridwright-launcher gridwright-agent)
+
+all_active() { inside node1 systemctl is-active "${daemons[@]}"; }
+
+# Submits a job of alice and prints its number.
+submit() { as_alice qsub -terse "$@"; }
+state_of() { as_alice qstat -u '*' | awk -v id="$1" '$1 == id { print $5 }'; }
+runs() { [ "$(state_of "$1")" = r ]; }
+has_record() { as_alice qacct -j "$1"; }
+main_pid() { inside node1 systemctl show -p MainPID --value "$1"; }
+came_back() { [ "$(main_pid "$1")" != "$2" ] && [ "$(main_pid "$1")" != 0 ] && inside node1 systemctl is-active "$1"; }
+
+check_verify() {
+    local said
+    said=$(inside node1 systemd-analyze verify "${daemons[@]/%/.service}" gridwright.slice 2>&1) || fail "verify: $said"
+    [ -z "$said" ] || fail "systemd-analyze verify says: $said"
+    say "systemd-analyze verify is silent"
+}
+
+create_cell() {
+    inside node1 gridwright up --dir /var/lib/gridwright --detach
+    inside node1 gridwright down --dir /var/lib/gridwright
+    inside node1 cat /var/lib/gridwright/etc/accounts.toml
+    inside node1 systemctl enable --now "${daemons[@]}"
+    all_active
+    for unit in "${daemons[@]}"; do
+        say "$unit: $(inside node1 systemctl show -p Type,StatusText,NotifyAccess,User,ControlGroup "$unit" | paste -sd' ')"
+    done
+}
+
+# A job's rights and limits against those of a login.
+check_inherits_nothing() {
+    local job
+    cat >"$work/node1/home/alice/look.sh" <<'END'
+#!/bin/bash
+grep -E '^(Seccomp:|NoNewPrivs|Cap)' /proc/self/status
+cat /proc/self/limits
+tr '\0' '\n' </proc/self/environ | grep -E '^(NOTIFY|INVOCATION|JOURNAL|SYSTEMD|LISTEN)'
+readlink /proc/self/ns/{mnt,net,pid,user,uts,ipc}
+umask
+exit 0
+END
+    chmod 755 "$work/node1/home/alice/look.sh"
+    job=$(submit -j y -o /home/alice/rights /home/alice/look.sh)
+    within 20 has_record "$job"
+    # As a descendant of process 1: nspawn gives the whole container a filter and a bounding set, which nsenter does not have.
+    inside node1 systemd-run --quiet --pipe --wait su -l alice -c /home/alice/look.sh >"$work/login"
+    diff "$work/login" "$work/node1/home/alice/rights" || fail "a job has other rights or limits than a login"
+    say "a job has the rights and limits of a login: $(head -7 "$work/login" | paste -sd' ' | tr '\t' ' ')"
+}
+
+check_restarts() {
+    local job unit pid
+    job=$(submit -b y /bin/sleep 60)
+    within 20 runs "$job"
+    pid=$(inside node1 pgrep -u alice -x sleep)
+    for unit in "${daemons[@]}"; do
+        inside node1 systemctl restart "$unit"
+        inside node1 kill -0 "$pid" || fail "restart of $unit ended the job"
+        within 20 runs "$job"
+    done
+    say "systemctl restart of each unit left job $job running"
+    for unit in "${daemons[@]}" "${daemons[@]}"; do
+        local before; before=$(main_pid "$unit")
+        inside node1 kill -9 "$before"
+        within 20 came_back "$unit" "$before"
+        inside node1 kill -0 "$pid" || fail "kill -9 of $unit ended the job"
+    done
+    within 20 runs "$job"
+    say "kill -9 of each unit, twice: each came back and job $job runs"
+    inside node1 kill "$pid"
+    within 20 has_record "$job"
+}
+
+check_down() {
+    inside node1 gridwright down --dir /var/lib/gridwright
+    sleep 2
+    ! all_active >/dev/null || fail "gridwright down was undone"
+    inside node1 systemctl start "${daemons[@]}"
+    all_active >/dev/null
+    say "gridwright down ends the units, systemctl start brings them back"
+}
+
+check_reboot() {
+    local once again
+    once=$(submit -b y -r n /bin/sleep 600)
+    again=$(submit -b y -r y /bin/sleep 20)
+    within 20 runs "$once"; within 20 runs "$again"
+    halt node1
+    boot node1
+    within 20 all_active
+    within 30 has_record "$once"
+    as_alice qacct -j "$once" | grep -E 'failed|exit_status'
+    as_alice qstat
+    within 60 has_record "$again"
+    as_alice qacct -j "$again" | grep -E 'failed|exit_status|start_time'
+    inside node1 qhost
+    say "after the second boot all three units are active"
+}
+
+check_join() {
+    local token job
+    install_into node2
+    boot node2
+    settle node2
+    token=$(inside node1 gridwright token | grep -oE '\S{30,}' | tail -1)
+    inside node2 gridwright join node1 "$token"
+    inside node2 gridwright down
+    inside node2 systemctl enable --now gridwright-launcher gridwright-agent
+    job=$(submit -b y -l hostname=node2 -sync y /bin/true | head -1)
+    within 20 has_record "$job"
+    as_alice qacct -j "$job" | grep -E 'hostname|failed'
+    inside node2 systemctl is-enabled gridwright-master && fail "the master is enabled on a host that joined"
+    say "node2 joined, its units are active and ran job $job"
+}
+
+mkdir -p "$work"
+[ -d "$work/base" ] || mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,dbus,iproute2,procps,udev \
+    bookworm "$work/base"
+ip netns add "$net"
+ip -n "$net" link set lo up
+install_into node1
+boot node1
+settle node1
+check_verify
+create_cell
+check_inherits_nothing
+check_restarts
+check_down
+check_reboot
+check_join
+say "all checks passed"
