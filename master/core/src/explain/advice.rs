@@ -2,10 +2,10 @@
 
 use super::words::sentence;
 use crate::ledger::Level;
-use crate::matching::{Demand, Value, message_text};
+use crate::matching::{Demand, Mode, Value, message_text, verify};
 use crate::observe::Observations;
 use crate::sched::category::CategoryKey;
-use crate::sched::finding::{Findings, Group};
+use crate::sched::finding::{Findings, Group, grouped, is_alike};
 use crate::sched::reason::{Reason, Shortage, What};
 use crate::state::State;
 use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible};
@@ -43,16 +43,27 @@ pub fn explain(
         };
         return Explanation { summary: summary.to_owned(), ..known };
     };
-    let mut groups: Vec<&Group> = finding.groups.iter().collect();
-    groups.sort_by_key(|group| nearness(&group.examples[0]));
+    let never = verify(state, observations, &job.spec, Mode::EmptyCluster).err();
+    let groups = with_unmet(&finding.groups, never.as_deref().unwrap_or_default());
     let reasons: Vec<WaitReason> = groups.iter().map(|group| wait_reason(group, &demand.text)).collect();
-    let passing = finding.groups.iter().flat_map(|group| &group.examples).any(Reason::is_passing);
-    let summary = match passing {
-        true => "No queue instance can take it now; what it needs may become free.",
-        false => "No queue instance can take it as the cluster is configured; waiting alone will not help.",
+    let summary = match never {
+        None => "No queue instance can take it now; what it needs may become free.",
+        Some(_) => "No queue instance can take it as the cluster is configured; waiting alone will not help.",
     };
     let age_ms = Some(now.tick.since_ms(finding.at.tick));
     Explanation { summary: summary.to_owned(), reasons, age_ms, ..known }
+}
+
+/// What a pass found, nearest miss first, behind what it did not look for because something else failed before: a request that
+/// is not met on an empty cluster either counts for more than a queue that is full.
+fn with_unmet(found: &[Group], never: &[Reason]) -> Vec<Group> {
+    let is_known = |reason: &Reason| found.iter().any(|group| is_alike(&group.examples[0], reason));
+    let mut first = grouped(never.iter().filter(|reason| !is_known(reason)));
+    let mut found = found.to_vec();
+    first.sort_by_key(|group| nearness(&group.examples[0]));
+    found.sort_by_key(|group| nearness(&group.examples[0]));
+    first.extend(found);
+    first
 }
 
 /// What keeps a pending job from being looked at.

@@ -63,3 +63,47 @@ fn a_cell_without_hosts_says_that() {
     let explanation = explained("queue all.q a slots=4\njob 1", 1);
     assert_eq!(explanation.summary, "No execution host is connected.");
 }
+
+#[test]
+fn a_request_above_a_limit_is_told_although_the_queue_is_full() {
+    let explanation = explained(
+        "complex lic lic INT <= YES YES 0 0
+         global lic=2
+         host a
+         queue all.q a slots=1 h_rt=1:0:0
+         job 1 -l lic=1
+         pass
+         job 2 -l h_rt=2:0:0
+         pass",
+        2,
+    );
+    let texts: Vec<&str> = explanation.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "(-l h_rt=2:0:0) cannot run in queue \"all.q@a\" because it offers only qf:h_rt=01:00:00",
+            "queue instance \"all.q@a\" dropped because it is full",
+        ]
+    );
+    assert!(explanation.summary.ends_with("waiting alone will not help."), "{}", explanation.summary);
+}
+
+#[test]
+fn more_than_there_will_ever_be_is_not_waited_for() {
+    for (job, waits) in [("-l lic=2", true), ("-l lic=3", false), ("-pe smp 2", true), ("-pe smp 5", false)] {
+        let script = format!(
+            "complex lic lic INT <= YES YES 0 0
+             global lic=2
+             host a
+             pe smp 99 $pe_slots
+             queue all.q a slots=4
+             job 1 -l lic=1
+             job 2 -pe smp 2
+             pass
+             job 3 {job}
+             pass"
+        );
+        let summary = explained(&script, 3).summary;
+        assert_eq!(summary.ends_with("may become free."), waits, "{job}: {summary}");
+    }
+}

@@ -55,7 +55,8 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
     groups
 }
 
-fn is_alike(one: &Reason, other: &Reason) -> bool {
+/// Whether two reasons are of one kind, about one attribute and level.
+pub fn is_alike(one: &Reason, other: &Reason) -> bool {
     discriminant(&one.what) == discriminant(&other.what)
         && one.level.letter() == other.level.letter()
         && match (&one.what, &other.what) {

@@ -135,32 +135,4 @@ impl Reason {
     pub fn new(level: Level, what: What) -> Reason {
         Reason { level, what }
     }
-
-    /// Whether waiting may help: what is missing is in use, or was not heard of.
-    pub fn is_passing(&self) -> bool {
-        match &self.what {
-            What::Disabled
-            | What::Suspended
-            | What::InError
-            | What::Ambiguous
-            | What::NoContact
-            | What::Full { .. }
-            | What::Overloaded(_)
-            | What::InUse { .. }
-            | What::PeOffers { .. } => true,
-            What::Offers(shortage) => shortage.capacity.is_some(),
-            What::NotInQueueList
-            | What::NotInMasterQueues
-            | What::WrongType { .. }
-            | What::NotInPe { .. }
-            | What::NoAccess
-            | What::NoProject
-            | What::UnknownResource { .. }
-            | What::Forced { .. }
-            | What::NoSuchPe { .. }
-            | What::NoInstances
-            | What::NoSuchJob
-            | What::WrongSlots { .. } => false,
-        }
-    }
 }
