@@ -1,8 +1,8 @@
 //! The captures: one text file a folder, with the steps that bring about the state a case assumes.
 //!
 //! `# NAME [USER]` begins a case, `$ COMMAND`, `= EXIT CODE`, `> LINE` of stdout, `! LINE` of stderr are what was recorded, and
-//! `@ design|missing|later: REASON` says why it does not agree. `% [USER:] COMMAND` prepares; `%NUMBER [USER:] COMMAND` submits what was job
-//! NUMBER when the cases were recorded. Other lines say what they are.
+//! `@ design|missing|later: REASON` says why it does not agree. `% [USER:] COMMAND` prepares. Other lines say
+//! what they are.
 
 use std::path::Path;
 
@@ -13,8 +13,6 @@ pub enum Step {
     Prepare {
         /// Who runs it; root if nobody is named.
         user: Option<String>,
-        /// The recorded number of the job it submits.
-        job: Option<String>,
         /// For the shell.
         command: String,
     },
@@ -111,8 +109,8 @@ fn verdict(text: &str) -> Verdict {
 }
 
 fn preparation(text: &str) -> Step {
-    let (job, text) = text.split_once(' ').unwrap_or(("", text));
+    let text = text.trim_start();
     let named = text.split_once(": ").filter(|(user, _)| user.len() == 2 && user.starts_with('u'));
     let (user, command) = named.map_or((None, text), |(user, command)| (Some(user.to_owned()), command));
-    Step::Prepare { user, job: (!job.is_empty()).then(|| job.to_owned()), command: command.to_owned() }
+    Step::Prepare { user, command: command.to_owned() }
 }

@@ -1,5 +1,4 @@
-//! A cell on a host `vm` with users `u1 u2 u3`: name spaces of the test's own, in which `/etc/passwd`, `/etc/group`, `/etc/hosts` and the
-//! host's name are others, so that nothing of the machine changes and nothing is left behind.
+//! A cell on a host `vm` with users `u1 u2 u3`: name spaces of the test's own, in which `/etc` and the host's name are others, so that nothing of the machine changes and nothing is left behind.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -26,10 +25,15 @@ const SCRIPTS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Leaves the machine's mounts and host name for private ones.
-pub fn enter_name_spaces() {
+/// Leaves the machine's mounts, host name and `/etc` for private ones, for as long as the value lives. All of `/etc` is a copy: a bound
+/// file would be lost when somebody replaces the machine's own, as `useradd` does.
+pub fn enter_name_spaces() -> TempDir {
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS).expect("root may have name spaces of its own");
-    shell("mount --make-rprivate / && echo vm > /proc/sys/kernel/hostname");
+    let temp = TempDir::new();
+    let etc = temp.path().display();
+    shell(&format!("mount --make-rprivate / && cp -a /etc {etc}/ && mount --bind {etc}/etc /etc"));
+    shell("echo vm > /proc/sys/kernel/hostname && echo 127.0.1.1 vm >> /etc/hosts");
+    temp
 }
 
 fn shell(command: &str) {
@@ -42,8 +46,6 @@ pub struct Cell {
     temp: TempDir,
     programs: Programs,
     environment: Vec<(String, String)>,
-    /// Recorded and actual numbers of jobs.
-    jobs: Vec<(String, String)>,
 }
 
 impl Cell {
@@ -52,8 +54,8 @@ impl Cell {
         let temp = TempDir::new();
         make_users(temp.path());
         let programs = Programs::find(temp.path());
-        let mut cell = Self { temp, programs, environment: Vec::new(), jobs: Vec::new() };
-        cell.prepare(None, None, &format!("{} up --dir {} --slots 2 --port 0 --detach", cell.program(), cell.dir()));
+        let mut cell = Self { temp, programs, environment: Vec::new() };
+        cell.prepare(None, &format!("{} up --dir {} --slots 2 --port 0 --detach", cell.program(), cell.dir()));
         cell.environment = cell.environment();
         cell
     }
@@ -99,21 +101,16 @@ impl Cell {
         shell.output().unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// Runs a command that has to succeed; what it prints may be the actual number of a job.
-    pub fn prepare(&mut self, user: Option<&str>, job: Option<&str>, command: &str) {
-        let output = self.output(user, &self.with_actual_jobs(command));
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{command}: {}\n{text}{told}", output.status);
-        if let Some(recorded) = job {
-            let actual = text.trim().split('.').next().unwrap_or_default().to_owned();
-            self.jobs.push((recorded.to_owned(), actual));
-        }
+    /// Runs a command that has to succeed.
+    pub fn prepare(&self, user: Option<&str>, command: &str) {
+        let output = self.output(user, command);
+        let (told, also) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{command}: {}\n{told}{also}", output.status);
     }
 
     /// Runs the command of a case.
     pub fn run(&self, user: Option<&str>, command: &str) -> Answer {
-        let output = self.output(user, &self.with_actual_jobs(command));
+        let output = self.output(user, command);
         Answer {
             exit: output.status.code().unwrap_or(-1),
             stdout: self.lines(&output.stdout),
@@ -121,17 +118,12 @@ impl Cell {
         }
     }
 
-    fn with_actual_jobs(&self, text: &str) -> String {
-        self.jobs.iter().fold(text.to_owned(), |text, (recorded, actual)| replace_number(&text, recorded, actual))
-    }
-
-    /// Lines as the captures would have them: recorded job numbers, homes below `/home`, no path of ours.
+    /// Lines as the captures would have them: homes below `/home`, no path of ours.
     fn lines(&self, bytes: &[u8]) -> Vec<String> {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let path = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
         let text = text.replace(path.unwrap_or("/usr/bin:/bin"), "/usr/bin:/bin");
         let text = text.replace(&self.temp.path().join("home").display().to_string(), "/home");
-        let text = self.jobs.iter().fold(text, |text, (recorded, actual)| replace_number(&text, actual, recorded));
         text.lines().map(str::to_owned).collect()
     }
 }
@@ -141,24 +133,6 @@ impl Drop for Cell {
         // A cell that is not up has nothing to end.
         let _ = self.output(None, &format!("{} down --dir {} --kill-jobs", self.program(), self.dir()));
     }
-}
-
-/// Replaces a number where it is not part of a longer one.
-fn replace_number(text: &str, from: &str, to: &str) -> String {
-    if from == to {
-        return text.to_owned();
-    }
-    let mut done = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(from) {
-        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
-        let is_whole = !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '.' || c == ':')
-            && !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ':');
-        done.push_str(before);
-        done.push_str(if is_whole { to } else { from });
-        rest = after;
-    }
-    done + rest
 }
 
 /// Makes the users, their homes and scripts, and the tables of the system that know them.
@@ -178,11 +152,8 @@ fn make_users(top: &Path) {
         passwd += &format!("{name}:x:{id}:{id}::{}:/bin/bash\n", home.display());
         group += &format!("{name}:x:{id}:\n");
     }
-    let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default() + "\n127.0.1.1 vm\n";
-    for (name, text) in [("passwd", passwd), ("group", group), ("hosts", hosts)] {
-        write(&top.join(name), &text);
-        shell(&format!("mount --bind {} /etc/{name}", top.join(name).display()));
-    }
+    write(Path::new("/etc/passwd"), &passwd);
+    write(Path::new("/etc/group"), &group);
 }
 
 /// A table of users or groups without those of the captures.

@@ -18,6 +18,9 @@ const TIMES: [&str; 7] = [
 /// The columns cpu, mem and io of `qstat -ext`.
 const USAGE_COLUMNS: &str = "#:##:##:## #.##### #.#####";
 
+/// Commands whose refusals 8.1.9 wrote to stdout.
+const CHANGING: [&str; 6] = ["qmod ", "qdel ", "qalter ", "qhold ", "qrls ", "qresub "];
+
 /// Words before a job number that the master chose.
 const BEFORE_NUMBERS: [&str; 5] =
     ["Your job ", "Your job-array ", "Job ", "Unable to run job: Job ", "verification: Job "];
@@ -53,17 +56,30 @@ const MOVING: [&str; 25] = [
 
 /// Where the answer to a case first differs from what was recorded.
 pub fn first_difference(case: &Case, answer: &Answer) -> Option<String> {
-    let recorded = &case.recorded;
     let told: Vec<String> = answer.stderr.iter().filter(|line| !line.starts_with("  ")).cloned().collect();
+    let answer = together(&case.command, Answer { stderr: told, ..answer.clone() });
+    let recorded = &together(&case.command, case.recorded.clone());
     let codes = (recorded.exit != answer.exit)
         .then(|| format!("exit {} was {}; {}", answer.exit, recorded.exit, first(&answer.stdout, &answer.stderr)));
     differ("stdout", &case.command, &recorded.stdout, &answer.stdout)
-        .or_else(|| differ("stderr", &case.command, &without_blank(&recorded.stderr), &without_blank(&told)))
+        .or_else(|| differ("stderr", &case.command, &without_blank(&recorded.stderr), &without_blank(&answer.stderr)))
         .or(codes)
 }
 
 fn first(stdout: &[String], stderr: &[String]) -> String {
     stderr.iter().chain(stdout).next().cloned().unwrap_or_default()
+}
+
+/// The answer of a command that changes jobs or queues with all lines in one place.
+fn together(command: &str, mut answer: Answer) -> Answer {
+    if CHANGING.iter().any(|name| command.starts_with(name)) {
+        answer.stdout.append(&mut answer.stderr);
+        answer.stdout = without_blank(&answer.stdout);
+    }
+    if command.starts_with("qmod") {
+        answer.stdout.sort();
+    }
+    answer
 }
 
 /// Messages without empty lines and blanks at the end.
@@ -81,35 +97,61 @@ fn differ(stream: &str, command: &str, recorded: &[String], ours: &[String]) -> 
 
 /// Lines without what is not compared.
 fn normalise(command: &str, lines: &[String]) -> Vec<String> {
-    let kept = lines.iter().filter(|line| !line.starts_with("env_list:"));
-    kept.map(|line| normalise_line(command, line)).collect()
+    // Recorded with a variable TERM without a value, which we do not make up, and beside an old value of a sensor.
+    let kept =
+        lines.iter().filter(|line| !["env_list:", "\thl:lse=", "maxrss  "].iter().any(|start| line.starts_with(start)));
+    let mut done: Vec<String> = kept.map(|line| normalise_line(command, line)).collect();
+    sort_instances(&mut done);
+    if let Some(at) = done.iter().position(|line| line.trim() == "<VA_variable>TERM</VA_variable>") {
+        done.drain(at - 1..at + 2);
+    }
+    done
+}
+
+/// Sorts the lines about queue instances in the scheduling info of a job.
+fn sort_instances(lines: &mut [String]) {
+    let is_instance = |line: &String| line.get(28..).is_some_and(|text| text.starts_with("queue instance "));
+    let Some(first) = lines.iter().position(is_instance) else { return };
+    let count = lines[first..].iter().take_while(|line| is_instance(line)).count();
+    let block = &mut lines[first..first + count];
+    block.iter_mut().for_each(|line| line.replace_range(..28, ""));
+    block.sort();
 }
 
 fn normalise_line(command: &str, line: &str) -> String {
-    let line = without_process(line);
+    let line = without_usage(line);
+    let line = if command.starts_with("qacct") { numbers::without_sums(&line) } else { line };
     // Task 4 of job 12 was still being sent when its queue was suspended; ours had started.
-    let line = line.replace(" St   ", " S    ").replace("<state>St</state>", "<state>S</state>");
+    let line = line.replace(" St   ", " S    ").replace(">St<", ">S<");
     let line = line.replace("NA         NA      NA     ", USAGE_COLUMNS);
     let line = TIMES.iter().fold(line, |line, time| mask(&line, time));
     let line = without_job_number(command, &line);
     let line = MOVING.iter().fold(line, |line, name| without_value(&line, name));
     let line =
         if command.contains("-urg") && !command.contains("-xml") { numbers::without_urgency(&line) } else { line };
+    let line =
+        if command.contains("-urg") || command.contains("-pri") { numbers::without_waiting(&line) } else { line };
     numbers::without_fractions(&line)
 }
 
-/// The line without the usage of a task, the number of a process and the number of seconds since 1970.
-fn without_process(line: &str) -> String {
-    if line.starts_with("usage  ") {
-        return line[..28.min(line.len())].to_owned();
-    }
-    line.to_owned()
+/// The line without the usage of a task.
+fn without_usage(line: &str) -> String {
+    let fields = ["ru_", "cpu  ", "mem  ", "io  ", "maxvmem", "jobnumber"];
+    let width = if line.starts_with("usage  ") {
+        28
+    } else if fields.iter().any(|field| line.starts_with(field)) {
+        13
+    } else {
+        line.len()
+    };
+    line[..width.min(line.len())].to_owned()
 }
 
 fn without_job_number(command: &str, line: &str) -> String {
     let digits = |c: char| c.is_ascii_digit();
     let prefix = BEFORE_NUMBERS.iter().find(|words| line.starts_with(**words)).copied();
     let prefix = prefix.or(command.contains("-terse").then_some(""));
+    let prefix = prefix.filter(|words| line[words.len()..].starts_with(digits));
     prefix.map_or(line.to_owned(), |words| format!("{words}N{}", line[words.len()..].trim_start_matches(digits)))
 }
 

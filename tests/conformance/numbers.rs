@@ -1,5 +1,8 @@
 //! Numbers that differ from run to run: loads, memory, priorities, urgencies. Zero stays zero, columns stay as wide.
 
+/// Elements that are 0 or not by the second.
+const SOMETIMES_ZERO: [&str; 5] = ["<UA_value>", "<JB_nurg>", "<cpu_usage>", "<mem_usage>", "<io_usage>"];
+
 /// The line with its fractions masked: `5.51` of a load, `1.4G` of a memory, `0.25028` of a priority.
 pub fn without_fractions(line: &str) -> String {
     let mut done = String::new();
@@ -21,7 +24,7 @@ fn put<'a>(done: &mut String, number: &str, after: &'a str) -> &'a str {
     let form = match places {
         1 => "M.M",
         2 => "L.LL",
-        5 | 6 if !is_zero => "F.FFFFF",
+        5 | 6 if !is_zero || SOMETIMES_ZERO.iter().any(|element| done.ends_with(element)) => "F.FFFFF",
         _ => {
             done.push_str(number);
             return after;
@@ -58,4 +61,30 @@ pub fn without_urgency(line: &str) -> String {
         done.replace_range(*at..at + word.len(), &format!("{:>1$}", "U", word.len()));
     }
     done
+}
+
+/// The line without the share of urgency that waiting made, which is 0 or not by the second: the fraction behind the priority.
+pub fn without_waiting(line: &str) -> String {
+    let is_fraction = |word: &str| word.len() == 7 && word.as_bytes()[1] == b'.';
+    let mut words = line.split_whitespace().skip(1);
+    let (priority, share) =
+        (words.next().filter(|word| is_fraction(word)), words.next().filter(|word| is_fraction(word)));
+    match (priority, share) {
+        (Some(_), Some(share)) => {
+            let at = share.as_ptr() as usize - line.as_ptr() as usize;
+            format!("{}F.FFFFF{}", &line[..at], &line[at + share.len()..])
+        }
+        _ => line.to_owned(),
+    }
+}
+
+/// A row of the sums of `qacct` without its numbers and the blanks between them.
+pub fn without_sums(line: &str) -> String {
+    let is_sum =
+        |word: &&str| word.split_once('.').is_some_and(|(_, places)| places.len() == 3 && !places.ends_with('B'));
+    if line.split_whitespace().filter(is_sum).count() < 6 {
+        return line.to_owned();
+    }
+    let name = |word: &&str| !word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    line.split_whitespace().filter(name).collect::<Vec<_>>().join(" ") + " SUMS"
 }

@@ -26,9 +26,14 @@ impl Counts {
         }
     }
 
+    /// Cases that are to agree: what differs by design does not, and what another issue brings does not yet.
+    fn wanted(self) -> usize {
+        self.agreed + self.different + self.missing
+    }
+
     /// Cases that this version covers.
     fn covered(self) -> usize {
-        self.agreed + self.design + self.different + self.missing
+        self.wanted() + self.design
     }
 }
 
@@ -77,10 +82,10 @@ impl Report {
         &self.different
     }
 
-    /// How many of a hundred covered cases agree, rounded down.
+    /// How many of a hundred cases that are to agree do, rounded down.
     pub fn percent_agreed(&self) -> usize {
         let total = self.total();
-        (100 * total.agreed).checked_div(total.covered()).unwrap_or(100)
+        (100 * total.agreed).checked_div(total.wanted()).unwrap_or(100)
     }
 
     fn total(&self) -> Counts {
@@ -99,6 +104,12 @@ impl fmt::Display for Report {
             let Counts { agreed, design, different, missing, later } = counts;
             writeln!(out, "{name:<9} {agreed:6}  {design:9}  {different:9}  {missing:7}  {later:5}")?;
         }
-        writeln!(out, "{} of 100 covered cases agree", self.percent_agreed())
+        let Counts { agreed, .. } = self.total();
+        let (wanted, covered) = (self.total().wanted(), self.total().covered());
+        writeln!(
+            out,
+            "{agreed} of {wanted} cases that are to agree do ({} %), of {covered} that are covered",
+            self.percent_agreed()
+        )
     }
 }
