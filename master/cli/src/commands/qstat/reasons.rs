@@ -5,6 +5,7 @@ use crate::output::xml::Document;
 use proto::id::JobNumber;
 use proto::wire::view::JobDetail;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 /// Numbers of messages, by how they begin. 0 stands for what 8.1.9 never says.
@@ -53,6 +54,8 @@ impl Reasons {
         if is_global(line) {
             if !self.global.iter().any(|known| known == line) {
                 self.global.push(line.to_owned());
+                // What makes a queue unusable comes before what fills it, as in 8.1.9.
+                self.global.sort_by_key(|line| Reverse(number(line)));
             }
             return;
         }
@@ -117,10 +120,13 @@ fn message(document: &mut Document, line: &str, jobs: &[JobNumber]) {
         }
         document.close();
     }
-    let number = known(line).map_or(0, |(_, _, number)| *number);
-    document.leaf("MES_message_number", number);
+    document.leaf("MES_message_number", number(line));
     document.leaf("MES_message", line);
     document.close();
+}
+
+fn number(line: &str) -> u32 {
+    known(line).map_or(0, |(_, _, number)| *number)
 }
 
 fn is_global(line: &str) -> bool {
