@@ -38,13 +38,18 @@ const FIRST_SAMPLE_MS: u64 = 100;
 /// A task that lives this long gets a socket for later launchers, which ask again until it is there.
 const LISTEN_AFTER_MS: u64 = 100;
 
+/// The exit code of a shell whose command was ended by SIGTERM.
+const SHELL_SIGTERM: u8 = 143;
+
 /// Supervises one task.
 pub struct Supervisor<'a> {
     context: &'a Context,
     peers: Peers,
     /// When the socket for later launchers is made; none once it is.
     listen_at: Option<u64>,
-    children: SignalFd,
+    signals: SignalFd,
+    /// Whether the host shuts down: it tells every process, and nobody else sends a shepherd SIGTERM.
+    shuts_down: bool,
     ending: Ending,
     sampler: Sampler,
     job: Option<Running>,
@@ -80,13 +85,14 @@ impl<'a> Supervisor<'a> {
     /// # Errors
     /// Those of signalfd(2).
     pub fn new(context: &'a Context, control: UnixStream) -> io::Result<Self> {
-        let mask = SigSet::from(Signal::SIGCHLD);
+        let mask = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
         mask.thread_block()?;
         Ok(Supervisor {
             context,
             peers: Peers::new(control),
             listen_at: Some(sys::boot_ms() + LISTEN_AFTER_MS),
-            children: SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?,
+            signals: SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?,
+            shuts_down: false,
             ending: Ending::default(),
             sampler: Sampler::new(&context.document, sys::boot_ms()),
             job: None,
@@ -144,7 +150,7 @@ impl<'a> Supervisor<'a> {
         self.end_remains()?;
         let started = self.job.map_or(0, |job| job.started_boot_ms);
         let wallclock_ms = sys::boot_ms().saturating_sub(started);
-        let cause = cause_of(main.status);
+        let cause = self.unless_shut_down(cause_of(main.status));
         let usage = self.sampler.finish(&main);
         if self.limit.is_none() && !self.ordered {
             let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
@@ -159,6 +165,14 @@ impl<'a> Supervisor<'a> {
             });
         }
         Ok((cause, usage, wallclock_ms))
+    }
+
+    /// A job that ended because its host shuts down is lost, as in a crash of the host: it runs again if it may.
+    fn unless_shut_down(&mut self, cause: Cause) -> Cause {
+        self.take_signals();
+        let by_sigterm = matches!(cause, Cause::Signalled { signal: libc::SIGTERM, .. } | Cause::Exited(SHELL_SIGTERM));
+        let is_lost = self.shuts_down && by_sigterm && !self.ending.has_begun();
+        if is_lost { Cause::ShepherdDied } else { cause }
     }
 
     /// Runs a procedure and applies the exit code rules of CATALOGUE EXE-03.
@@ -304,15 +318,21 @@ impl<'a> Supervisor<'a> {
         let left = at.saturating_sub(now).min(LONGEST_SLEEP_MS);
         let timeout = PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX);
         {
-            let fds = [self.children.as_fd()].into_iter().chain(self.peers.descriptors());
+            let fds = [self.signals.as_fd()].into_iter().chain(self.peers.descriptors());
             let mut wait: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
             match poll(&mut wait, timeout) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
-        while let Ok(Some(_)) = self.children.read_signal() {}
+        self.take_signals();
         Ok(())
+    }
+
+    fn take_signals(&mut self) {
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            self.shuts_down |= signal.ssi_signo == libc::SIGTERM as u32;
+        }
     }
 
     fn obey(&mut self) {

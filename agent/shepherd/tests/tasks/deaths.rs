@@ -80,3 +80,17 @@ fn a_task_whose_shepherd_and_launcher_are_killed_is_ended_by_the_next_launcher()
     });
     assert!(!is_alive(escaped));
 }
+
+#[test]
+fn a_task_that_the_shutdown_of_the_host_ends_is_lost_as_in_a_crash() {
+    let mut cell = Cell::start();
+    let document = cell.shell("sleep 1000");
+    let key = cell.launch(document);
+    let main = cell.executed(key);
+    let shepherd = proc::stat(main).unwrap().parent;
+    for pid in [shepherd, main] {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM).unwrap();
+    }
+    let result = cell.ended(key);
+    assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true));
+}
