@@ -9,7 +9,9 @@ use account::who;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::Vouch;
 use proto::wire::frame::Kind;
-use quic::{Connection, FrameLimits, FrameReceiver, FrameSender, StreamError, StreamReceiver, StreamSender};
+use quic::{
+    AGENT_STREAMS, Connection, FrameLimits, FrameReceiver, FrameSender, StreamError, StreamReceiver, StreamSender,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -20,11 +22,9 @@ use tokio::time::timeout;
 /// Clients at once; more wait in the socket's queue.
 const CLIENTS: usize = 256;
 
-/// Streams of users at once. The transport allows 8 in all, and the control stream and a renewal need theirs.
-const STREAMS: usize = 6;
-
-/// How long a client waits for a stream.
-const STREAM_PATIENCE: Duration = Duration::from_secs(30);
+/// Streams of users at once: what the transport allows without the control stream and a renewal. A command has one while it runs,
+/// `qsub -sync y` until its job ends; more commands wait in their order for one that is free.
+const STREAMS: usize = AGENT_STREAMS as usize - 2;
 
 /// How long a client waits for a connection to the master that is just being made.
 const CONNECTION_PATIENCE: Duration = Duration::from_secs(3);
@@ -82,14 +82,9 @@ impl Desk {
         from_client: FrameReceiver<OwnedReadHalf>,
         to_client: &mut FrameSender<OwnedWriteHalf>,
     ) -> Result<(), Diagnostic> {
+        let ends = |_| no_master("this host's agent ends");
+        let _stream = self.streams.clone().acquire_owned().await.map_err(ends)?;
         let connection = self.connection().await?;
-        let busy = || {
-            Diagnostic::new(Code::Overloaded, "error: unable to send message to qmaster: this host's agent is busy")
-                .why(format!("{STREAMS} commands of this host are waiting for the master"))
-                .fix("try again when one of them has ended")
-        };
-        let wait = timeout(STREAM_PATIENCE, self.streams.clone().acquire_owned());
-        let _stream = wait.await.ok().and_then(Result::ok).ok_or_else(busy)?;
         let broken = |error: StreamError| no_master(&error.to_string());
         let (mut to_master, from_master) = connection.open_bi(FrameLimits::REPLY).await.map_err(broken)?;
         to_master.send(Kind::Hello, 0, &vouch).await.map_err(broken)?;

@@ -6,7 +6,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::{PROTOCOL_VERSION, Vouch};
 use proto::wire::client::{ClientHello, ClientMessage, Query, Reply};
 use proto::wire::frame::Kind;
-use quic::{FrameLimits, FrameReceiver, FrameSender};
+use quic::{AGENT_STREAMS, FrameLimits, FrameReceiver, FrameSender};
 use std::path::Path;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -41,6 +41,33 @@ async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() 
     to_client.send(Kind::Reply, request.id, &Reply::default()).await.unwrap();
     let reply = soon("the reply", replies.recv()).await.unwrap().unwrap();
     assert_eq!((reply.kind, reply.id), (Kind::Reply, 5));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_waits_while_all_streams_are_in_use() {
+    let cell = Cell::new();
+    let launcher = Launcher::new(cell.path());
+    let _agent = cell.start_agent();
+    let _session = launcher.accept(vec![]);
+    let (_, host) = cell.welcome(often()).await;
+    host.load_report().await;
+    let mut long = Vec::new();
+    for _ in 0..AGENT_STREAMS - 2 {
+        let user = client(cell.path()).await;
+        let stream = host.connection.accept_bi(FrameLimits::REQUEST);
+        long.push((user, soon("a stream of a user", stream).await.unwrap()));
+    }
+    let (_sender, mut replies) = client(cell.path()).await;
+    // The one that leaves makes room for the one that waits.
+    drop(long.remove(0));
+    let stream = host.connection.accept_bi(FrameLimits::REQUEST);
+    let (mut to_client, mut from_client) = soon("the stream of the user who waited", stream).await.unwrap();
+    let mut frame = from_client.recv().await.unwrap().unwrap();
+    while frame.kind != Kind::Request {
+        frame = from_client.recv().await.unwrap().unwrap();
+    }
+    to_client.send(Kind::Reply, frame.id, &Reply::default()).await.unwrap();
+    assert_eq!(soon("the reply", replies.recv()).await.unwrap().unwrap().kind, Kind::Reply);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,6 +26,7 @@ pub use server::{Accepted, Admission, Server, ServerLimits, Verdict};
 pub use stream::{FrameLimits, FrameReceiver, FrameSender};
 pub use ticket::{ROTATE_AFTER_S, TicketKeys};
 pub use token::{BadToken, JoinToken, TokenHash};
+pub use transport::AGENT_STREAMS;
 
 #[cfg(test)]
 mod tests;

@@ -12,9 +12,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Streams in each direction that a peer may have open with an answer. The transport keeps state for every stream that may
-/// be opened (31 kB per connection at 8, 371 kB at 4,096), so the number is small and streams wait for their turn.
-pub(crate) const BIDI_STREAMS: u32 = 8;
+/// Streams with an answer that an agent may have open to the master: its control stream, a renewal, and one for each command of
+/// users on its host. The transport keeps state for every stream that may be opened (31 kB per connection at 8, 371 kB at 4,096,
+/// so about 36 kB here); further commands wait for their turn at the agent.
+pub const AGENT_STREAMS: u32 = 64;
+
+/// Streams with an answer that a master may have open to an agent: it opens none today.
+const MASTER_STREAMS: u32 = 8;
 
 /// Streams without an answer (reports) that a peer may have open.
 pub(crate) const UNI_STREAMS: u32 = 8;
@@ -48,7 +52,10 @@ pub(crate) enum End {
 pub(crate) fn transport_config(end: End) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
-        .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS))
+        .max_concurrent_bidi_streams(VarInt::from_u32(match end {
+            End::Master => AGENT_STREAMS,
+            End::Host => MASTER_STREAMS,
+        }))
         .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .receive_window(VarInt::from_u32(CONNECTION_WINDOW))
