@@ -5,10 +5,7 @@ use proto::diagnostic::{Code, Diagnostic};
 
 /// Each name with what does a similar thing today.
 const INSTEAD: &[(&str, &str)] = &[
-    (
-        "qrsub",
-        "advance reservations are planned; qsub -a DATE starts a job not before a date",
-    ),
+    ("qrsub", "advance reservations are planned; qsub -a DATE starts a job not before a date"),
     ("qrdel", "advance reservations are planned; qdel deletes jobs"),
     ("qrstat", "advance reservations are planned; qstat shows jobs"),
     ("qrsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
