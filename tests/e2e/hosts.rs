@@ -3,6 +3,7 @@
 use gridwright_tests::cell::{As, Cell, Network, Said, available, is_root, wait_until};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Whether hosts can be made here.
 fn can_have_hosts() -> bool {
@@ -13,6 +14,7 @@ fn can_have_hosts() -> bool {
 fn master(network: &Arc<Network>) -> Cell {
     let cell = Cell::on(network, "h1");
     cell.bring_up(&["--slots", "2", "--port", "6444"]).ok();
+    cell.keep_temporary_directories_apart();
     cell
 }
 
@@ -111,7 +113,9 @@ fn a_join_that_cannot_be_says_why_and_what_to_do() {
     let mut wrong = used.clone();
     wrong.replace_range(wrong.len() - 1.., if wrong.ends_with('a') { "b" } else { "a" });
     join(&second, &wrong).refused(&["token", "fix:"]);
-    let expired = token(&master, &["--valid", "0"]);
+    let expired = token(&master, &["--valid", "1"]);
+    let made = Instant::now();
+    wait_until(|| "the end of a token's life".to_owned(), || made.elapsed() > Duration::from_secs(2));
     join(&second, &expired).refused(&["token", "expired", "fix:"]);
     join(&second, &token(&master, &["--hosts", "node*"])).refused(&["node*", "fix:"]);
     join(&second, &used).ok();

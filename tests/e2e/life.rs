@@ -93,6 +93,7 @@ fn a_daemon_that_was_killed_comes_back_at_once_where_up_is_in_the_foreground() {
     let cell = Cell::prepare(Plan::default());
     let mut up = cell.bring_up_in_the_foreground(&["--port", "0"]);
     wait_until(|| up.printed(), || up.printed().contains("cell up in"));
+    cell.keep_temporary_directories_apart();
     for daemon in DAEMONS {
         let before = cell.pid(daemon);
         cell.kill(daemon);

@@ -99,7 +99,14 @@ impl Cell {
         let cell = Self::prepare(plan);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         cell.bring_up(&words).ok();
+        cell.keep_temporary_directories_apart();
         cell
+    }
+
+    /// Two cells on one machine would share `/tmp/JOB.TASK.QUEUE`.
+    pub fn keep_temporary_directories_apart(&self) {
+        let dir = self.work().display().to_string();
+        self.admin(&["qconf", "-mattr", "queue", "tmpdir", &dir, "all.q"]).ok();
     }
 
     /// The place of a cell that is not up yet.
