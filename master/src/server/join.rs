@@ -5,7 +5,7 @@ use master_core::effect::Input;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::frame::Kind;
 use proto::wire::join::{JoinReply, JoinRequest};
-use quic::{CloseCode, IdentityError, JoinConnection, JoinToken};
+use quic::{CloseCode, IdentityError, JoinConnection, JoinToken, StreamError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -20,13 +20,21 @@ const READ_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) async fn serve(connection: JoinConnection, desk: Arc<Desk>) {
     let from = connection.remote_address();
     let request = timeout(REQUEST_DEADLINE, async {
-        let (sender, mut receiver) = connection.accept().await.ok()?;
-        let frame = receiver.recv().await.ok()??;
-        Some((sender, frame))
+        let (sender, mut receiver) = connection.accept().await?;
+        Ok::<_, StreamError>((sender, receiver.recv().await?))
     });
-    let Ok(Some((mut sender, frame))) = request.await else {
-        tracing::info!("{from} wanted to join and did not ask in time");
-        return connection.close(CloseCode::TooSlow, "no request came in time");
+    let asked = match request.await {
+        Ok(Ok((sender, Some(frame)))) => Ok((sender, frame)),
+        Ok(Ok((_, None))) => Err("it went without a request".to_owned()),
+        Ok(Err(error)) => Err(crate::error_chain(&error)),
+        Err(_) => Err("no request came in time".to_owned()),
+    };
+    let (mut sender, frame) = match asked {
+        Ok(asked) => asked,
+        Err(why) => {
+            tracing::info!("{from} wanted to join: {why}");
+            return connection.close(CloseCode::TooSlow, &why);
+        }
     };
     let outcome = match frame.message::<JoinRequest>() {
         Ok(request) if frame.kind == Kind::Request => admit(&desk, request).await,
