@@ -193,7 +193,7 @@ pub fn bury(host: &Host, key: TaskKey) -> io::Result<()> {
         let account = document.as_ref().map(|document| (document.account.uid, document.account.gid));
         if let Some((uid, gid)) = account {
             // What cannot be removed stays, as after any other task.
-            let _ = tmpdir::remove(tmpdir, uid, gid);
+            let _ = tmpdir::remove(tmpdir, uid, gid, &key);
         }
     }
     let text = "the task's shepherd died before it could start the job".to_owned();

@@ -19,7 +19,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::pairs::Record;
-use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure};
+use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure, TmpDir};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -67,15 +67,17 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
     if is_owner {
         umask(Mode::from_bits_truncate(context.document.umask));
     }
-    if let Some(tmpdir) = context.document.tmpdir.as_ref().filter(|_| is_owner) {
-        tmpdir::create(tmpdir, identity.uid)?;
-    }
+    let planned = context.document.tmpdir.as_ref().filter(|_| is_owner);
+    let made = planned.map(|planned| tmpdir::create(planned, identity.uid, &context.document.key)).transpose()?;
     let streams = match opened {
         Some(streams) => streams,
         None => enter_and_open(context, &identity, is_job)?,
     };
     let (invocation, script) = invocation_for(context, errand)?;
-    let environment = environment(context, &identity, errand);
+    let mut environment = environment(context, &identity, errand);
+    if let (Some(planned), Some(made)) = (planned, &made) {
+        name_directory(&mut environment, planned, made);
+    }
     let program = plan::program(&invocation, &environment)?;
     let streams = with_script_input(context, &invocation, streams)?;
     let exec_failure = exec_failure(&invocation).encode();
@@ -314,6 +316,21 @@ fn check_root_file(command: &str) -> Result<(), Failure> {
     let safe = path.starts_with('/') && metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
     safe.then_some(())
         .ok_or_else(|| refused(format!("root@{path}: must belong to root and be writable by nobody else")))
+}
+
+/// Lets the environment name the temporary directory that was made, where it is not the planned one.
+fn name_directory(environment: &mut [String], planned: &TmpDir, made: &TmpDir) {
+    if planned.name == made.name {
+        return;
+    }
+    let shown = |directory: &TmpDir| format!("{}/{}", directory.base, directory.name);
+    let (planned, made) = (shown(planned), shown(made));
+    for entry in environment {
+        let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
+        if ["TMPDIR", "TMP", "PATH"].contains(&name) && value.starts_with(&planned) {
+            *entry = format!("{name}={made}{}", &value[planned.len()..]);
+        }
+    }
 }
 
 /// The job's environment, with what only this host knows; for root without what could turn a program against it.

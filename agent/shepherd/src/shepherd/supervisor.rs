@@ -502,7 +502,7 @@ impl<'a> Supervisor<'a> {
     fn clean(&self) {
         let document = &self.context.document;
         if let Some(tmpdir) = &document.tmpdir
-            && let Err(error) = tmpdir::remove(tmpdir, document.account.uid, document.account.gid)
+            && let Err(error) = tmpdir::remove(tmpdir, document.account.uid, document.account.gid, &document.key)
         {
             eprintln!("gridwright-shepherd: task {}: {}/{}: {error}", document.key, tmpdir.base, tmpdir.name);
         }

@@ -6,6 +6,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use proto::id::TaskKey;
 use proto::launch::{Failed, Failure, TmpDir};
 use std::ffi::CStr;
 use std::fs::{self, DirBuilder};
@@ -21,11 +22,29 @@ pub fn path(tmpdir: &TmpDir) -> Option<PathBuf> {
     plain.then(|| Path::new(&tmpdir.base).join(name))
 }
 
-/// Makes the directory as this process's user. One that a step before made is taken, if it is the user's own.
+/// The name taken where somebody else has the planned one: names in a shared directory can be guessed and taken.
+fn spare(tmpdir: &TmpDir, key: &TaskKey) -> TmpDir {
+    TmpDir { base: tmpdir.base.clone(), name: format!("{}.{key}", tmpdir.name) }
+}
+
+/// Makes the directory as this process's user and says which: the planned one, or a spare one where something that is not the
+/// user's has its name. One that a step before made is taken, if it is the user's own.
 ///
 /// # Errors
 /// [`Failed::BEFORE_JOB`] with the path.
-pub fn create(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
+pub fn create(tmpdir: &TmpDir, uid: u32, key: &TaskKey) -> Result<TmpDir, Failure> {
+    let mut refusal = None;
+    for candidate in [tmpdir.clone(), spare(tmpdir, key)] {
+        match create_one(&candidate, uid) {
+            Ok(()) => return Ok(candidate),
+            Err(failure) if failure.errno == libc::EEXIST => refusal = Some(failure),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(refusal.expect("the loop ended without one only if both names were taken"))
+}
+
+fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
     let cannot = |text: String, errno: i32| Failure {
         failed: Failed::BEFORE_JOB,
         text: format!("cannot make the temporary directory {}/{}: {text}", tmpdir.base, tmpdir.name),
@@ -49,8 +68,15 @@ const MAX_DEPTH: usize = 64;
 ///
 /// # Errors
 /// The first error that was not "not there".
-pub fn remove(tmpdir: &TmpDir, uid: u32, gid: u32) -> io::Result<()> {
+pub fn remove(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::Result<()> {
+    remove_one(tmpdir, uid, gid).and(remove_one(&spare(tmpdir, key), uid, gid))
+}
+
+fn remove_one(tmpdir: &TmpDir, uid: u32, gid: u32) -> io::Result<()> {
     let Some(path) = path(tmpdir) else { return Ok(()) };
+    if fs::symlink_metadata(&path).map_or(true, |found| found.uid() != uid) {
+        return Ok(());
+    }
     let before = sys::file_uid();
     sys::set_file_ids(uid, gid);
     let outcome = remove_tree(&path);
@@ -155,15 +181,36 @@ mod tests {
         }
         let tmpdir = TmpDir { base: base.to_string_lossy().into_owned(), name: "7.1.all.q".into() };
         let ids = (nix::unistd::Uid::effective().as_raw(), nix::unistd::Gid::effective().as_raw());
-        remove(&tmpdir, ids.0, ids.1).expect("removed");
+        remove(&tmpdir, ids.0, ids.1, &key()).expect("removed");
         assert!(!base.join("7.1.all.q").exists() && base.join("kept/file").exists());
+        fs::remove_dir_all(&base).expect("cleaned");
+    }
+
+    fn key() -> TaskKey {
+        "00000000000000ab.7.1.0.1".parse().expect("it is the form that a key prints")
+    }
+
+    #[test]
+    fn a_name_that_somebody_took_is_replaced_by_a_spare_one_and_both_are_left_clean() {
+        let base = std::env::temp_dir().join(format!("gridwright-spare-{}", std::process::id()));
+        fs::create_dir_all(&base).expect("made");
+        // A file is something that is not the user's directory, whoever runs this.
+        fs::write(base.join("7.1.all.q"), "taken").expect("written");
+        let planned = TmpDir { base: base.to_string_lossy().into_owned(), name: "7.1.all.q".into() };
+        let ids = (nix::unistd::Uid::effective().as_raw(), nix::unistd::Gid::effective().as_raw());
+        let made = create(&planned, ids.0, &key()).expect("made under another name");
+        assert_eq!(made.name, "7.1.all.q.00000000000000ab.7.1.0.1");
+        assert!(path(&made).expect("a plain name").is_dir());
+        fs::remove_file(base.join("7.1.all.q")).expect("gone");
+        remove(&planned, ids.0, ids.1, &key()).expect("removed");
+        assert_eq!(fs::read_dir(&base).expect("there").count(), 0);
         fs::remove_dir_all(&base).expect("cleaned");
     }
 
     #[test]
     fn names_that_leave_the_base_are_refused() {
         for name in ["", "..", "a/b", "."] {
-            assert!(create(&TmpDir { base: "/tmp".into(), name: name.into() }, 0).is_err(), "{name}");
+            assert!(create(&TmpDir { base: "/tmp".into(), name: name.into() }, 0, &key()).is_err(), "{name}");
         }
     }
 }
