@@ -52,7 +52,12 @@ pub(crate) fn actor(agents: &Agents, input: &Input) -> Actor {
 pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
     match input {
         Input::Command { reply_to, id, owner, host, entropy, command } => {
-            requests::command(turn, requests::Request { reply_to, id, entropy }, Caller::new(turn.state(), owner, host), *command);
+            requests::command(
+                turn,
+                requests::Request { reply_to, id, entropy },
+                Caller::new(turn.state(), owner, host),
+                *command,
+            );
         }
         Input::AgentConnected { connection, host, hello } => agents::connected(turn, connection, host, *hello),
         Input::AgentLost { connection } => agents::lost(turn, connection),
