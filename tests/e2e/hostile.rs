@@ -37,9 +37,9 @@ fn cases(cell: &Cell) -> Vec<Case> {
         case(Certificate::foreign("vm"), HOST, b"", false, "connection refused"),
         case(none(), b"h3", b"", false, "connection refused"),
         case(none(), JOIN, TRUNCATED, true, "inside a frame"),
-        case(none(), JOIN, GIBIBYTE, false, "longer than"),
+        case(none(), JOIN, GIBIBYTE, false, "above the limit"),
         case(Certificate::of(cell), HOST, TRUNCATED, true, "inside a frame"),
-        case(Certificate::of(cell), HOST, GIBIBYTE, false, "longer than"),
+        case(Certificate::of(cell), HOST, GIBIBYTE, false, "above the limit"),
     ]
 }
 
