@@ -168,6 +168,6 @@ fn create_file(path: PathBuf) -> io::Result<File> {
 /// # Errors
 /// Those of reading the directory.
 pub fn all_keys() -> io::Result<Vec<TaskKey>> {
-    let entries = fs::read_dir(TASKS)?;
-    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+    let names: Vec<_> = fs::read_dir(TASKS)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
 }

@@ -163,11 +163,16 @@ impl Server {
         loop {
             match agent.next::<Request>() {
                 Ok(None) => break,
-                Ok(Some(request)) => {
-                    for notice in self.handle(request, &mut agent) {
-                        alive &= agent.send(&notice).is_ok();
+                Ok(Some(request)) => match self.handle(request, &mut agent) {
+                    Ok(notices) => alive &= notices.iter().all(|notice| agent.send(notice).is_ok()),
+                    Err(error) => {
+                        eprintln!(
+                            "gridwright-shepherd: the tasks cannot be listed, so the agent has to ask again: {error}"
+                        );
+                        alive = false;
+                        break;
                     }
-                }
+                },
                 Err(error) => {
                     eprintln!("gridwright-shepherd: the agent's connection is closed: {error}");
                     alive = false;
@@ -207,8 +212,9 @@ impl Server {
         }
     }
 
-    fn handle(&mut self, request: Request, agent: &mut Connection) -> Vec<Notice> {
-        match request {
+    /// Fails where silence would be taken for an answer: a task that a list leaves out is one that is lost.
+    fn handle(&mut self, request: Request, agent: &mut Connection) -> io::Result<Vec<Notice>> {
+        Ok(match request {
             Request::Launch(document) => {
                 let script = match document.start {
                     Start::Script { .. } => agent.take_descriptors::<1>().map(|[script]| script),
@@ -217,7 +223,7 @@ impl Server {
                 self.launch(*document, script)
             }
             Request::Signal { key, order } => self.signal(key, order),
-            Request::List => vec![Notice::Tasks(self.list())],
+            Request::List => vec![Notice::Tasks(self.list()?)],
             Request::Forget { key } => vec![self.forget(key)],
             Request::StartSensor(spec) => match agent.take_descriptors::<3>() {
                 Some(streams) => vec![self.start_sensor(spec, &streams)],
@@ -233,7 +239,7 @@ impl Server {
                 }
                 Vec::new()
             }
-        }
+        })
     }
 
     fn launch(&mut self, document: LaunchDocument, script: Option<OwnedFd>) -> Vec<Notice> {
@@ -311,9 +317,8 @@ impl Server {
         Vec::new()
     }
 
-    fn list(&self) -> Vec<TaskSummary> {
-        let keys = task_dir::all_keys().unwrap_or_default();
-        keys.into_iter().map(|key| self.summary(key)).collect()
+    fn list(&self) -> io::Result<Vec<TaskSummary>> {
+        Ok(task_dir::all_keys()?.into_iter().map(|key| self.summary(key)).collect())
     }
 
     fn summary(&self, key: TaskKey) -> TaskSummary {

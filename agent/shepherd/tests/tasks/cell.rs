@@ -234,6 +234,11 @@ impl Cell {
         }
     }
 
+    /// Whether the launcher closes the connection without another word.
+    pub fn is_closed(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0; 1 << 10]), Ok(0))
+    }
+
     pub fn ended(&mut self, key: TaskKey) -> LaunchResult {
         self.hear(|notice| match notice {
             Notice::Ended(result) if result.key == key => Some((**result).clone()),

@@ -94,3 +94,16 @@ fn a_task_that_the_shutdown_of_the_host_ends_is_lost_as_in_a_crash() {
     let result = cell.ended(key);
     assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true));
 }
+
+#[test]
+fn a_launcher_that_cannot_read_its_tasks_gives_no_list() {
+    let mut cell = Cell::start();
+    assert_eq!(cell.list(), []);
+    std::fs::rename(cell.dir.join("tasks"), cell.dir.join("away")).unwrap();
+    cell.send(&proto::launch::Request::List);
+    // An empty list would tell the master that every task of this host is lost.
+    assert!(cell.is_closed());
+    std::fs::rename(cell.dir.join("away"), cell.dir.join("tasks")).unwrap();
+    cell.restart_launcher();
+    assert_eq!(cell.list(), []);
+}
