@@ -1,14 +1,16 @@
 #!/bin/bash
 # The units under systemd as process 1, in containers: start, jobs across restarts and kill -9, two boots, a host that joins.
 #
-#   systemd.sh BIN [WORK]    BIN: directory with the built programs; WORK: where the root directories are made (default: mktemp)
+#   systemd.sh BIN [WORK]    BIN: directory with the built programs; WORK: where the root directories are made (default: mktemp);
+#                             WORK/base stays for the next run
 #
 # Needs root, systemd-nspawn, and mmdebstrap with a Debian mirror unless WORK/base holds a root directory already.
 set -euo pipefail
 
 bin=$(realpath "$1")
 units=$(realpath "$(dirname "$0")/../../systemd")
-work=$(realpath "${2:-$(mktemp -d /var/tmp/gridwright-systemd.XXXXXX)}")
+given=${2:-}
+work=$(realpath "${given:-$(mktemp -d /var/tmp/gridwright-systemd.XXXXXX)}")
 net=gridwright-$$
 group=/sys/fs/cgroup/unified
 [ -d "$group" ] || group=/sys/fs/cgroup
@@ -73,7 +75,8 @@ clean() {
         remove_groups "$name"
     done
     ip netns del "$net" 2>/dev/null || true
-    [ -n "${KEEP:-}" ] || rm -rf "$work"
+    rm -rf "$work"/node[12] "$work"/node[12].console
+    [ -n "$given" ] || rm -rf "$work"
 }
 trap clean EXIT
 
