@@ -13,7 +13,7 @@ use crate::job::{script, sources};
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::job::{Program, Validation};
+use proto::job::Program;
 use proto::wire::client::{Answer, Command, Reply};
 use proto::wire::view::Data;
 

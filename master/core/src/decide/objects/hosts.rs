@@ -93,6 +93,15 @@ fn may_join(turn: &Turn<'_>, token_hash: &str, host: &HostName) -> Result<(), Di
     if !Expression::parse(&grant.host_pattern).is_ok_and(|pattern| pattern.matches(host.as_str(), Type::Host)) {
         return refuse(&format!("the token is for hosts named {}, not for {host}", grant.host_pattern));
     }
+    let is_trusted = state.config.admin_hosts.contains(host) || state.config.submit_hosts.contains(host);
+    if is_trusted && HostName::new(&grant.host_pattern) != *host {
+        // Whoever holds a token for any host would else come in under a name that others believe.
+        let refusal = Diagnostic::new(
+            Code::BadToken,
+            format!("{host} is an administrative or submit host; this token is for any host"),
+        );
+        return Err(refusal.fix(format!("make a token for it alone: gridwright token --hosts {host}")));
+    }
     if host.is_global() || host_name(host.as_str()).is_err() {
         let what = format!("\"{host}\" cannot be the name of a host");
         return Err(Diagnostic::new(Code::BadValue, what).fix("join under the name that hostname prints"));

@@ -153,6 +153,19 @@ fn a_token_admits_whom_it_is_for_as_often_and_as_long_as_it_says() {
 }
 
 #[test]
+fn a_host_that_others_believe_needs_a_token_of_its_own() {
+    let mut cell = Cell::ready();
+    let add = ObjectAction::Add(Fields::default());
+    let change = ObjectChange { kind: ObjectKind::AdminHosts, name: "login1".to_owned(), action: add };
+    cell.command("boss", Command::Objects(vec![change]));
+    cell.token(1, 60, "*");
+    let refusal = cell.join(&zero_hash(), "login1").unwrap_err();
+    assert_eq!(refusal.fix, "make a token for it alone: gridwright token --hosts login1");
+    cell.token(1, 60, "login1");
+    assert_eq!(cell.join(&zero_hash(), "login1"), Ok(()));
+}
+
+#[test]
 fn a_revoked_host_is_cut_off_and_joins_again_with_a_new_token() {
     let mut cell = Cell::ready();
     cell.token(2, 60, "*");
