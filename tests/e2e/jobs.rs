@@ -135,7 +135,6 @@ fn a_job_inherits_nothing_of_the_daemons() {
     let mut login = Command::new("su");
     login.args(["-", &cell.account().name, "-c", INHERITED]);
     let login = Said::of(login).ok().out;
-    let job = cell.output(&record);
     assert_eq!(cell.output(&record), login);
     // The fourth is the listing itself.
     let descriptors = cell.run_script("#!/bin/sh\nls /proc/self/fd\n", &[]);
