@@ -12,6 +12,7 @@ mod exit;
 mod fail;
 mod job;
 mod output;
+mod programs;
 mod site;
 
 use std::process::ExitCode;

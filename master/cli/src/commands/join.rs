@@ -24,7 +24,7 @@ const JOIN: CommandDef = CommandDef {
 
 /// Runs `gridwright join`.
 pub fn run(words: Vec<String>) -> Outcome {
-    let parsed = JOIN.parse(words)?;
+    let parsed = JOIN.parse(words.clone())?;
     if parsed.has("-help") || parsed.has("--help") {
         output::data(&JOIN.help());
         return Ok(exit::OK);
@@ -34,6 +34,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Err(Fail::new(exit::USAGE, refusal.fix("make a token on the master: gridwright token")));
     };
     let dir = up::directory(&parsed)?;
+    up::go_where_all_reach_us("join", &dir, words)?;
     let mut command = Command::new(daemons::program("gridwright-agent")?);
     command.args(["join", master, token]).arg("--dir").arg(&dir);
     if let Some(host) = parsed.value("--host") {

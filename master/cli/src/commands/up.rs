@@ -12,6 +12,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Query;
 use proto::wire::view::{CellStatus, Data};
 use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -52,11 +53,12 @@ const STATUS_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs `gridwright up`.
 pub fn run(words: Vec<String>) -> Outcome {
-    let parsed = UP.parse(words)?;
+    let parsed = UP.parse(words.clone())?;
     if parsed.has("-help") || parsed.has("--help") {
         output::data(&UP.help());
         return Ok(exit::OK);
     }
+    go_where_all_reach_us("up", &directory(&parsed)?, words)?;
     let mut cell = Cell::new(&parsed)?;
     cell.create_if_new(&parsed)?;
     cell.start()?;
@@ -71,6 +73,22 @@ pub fn run(words: Vec<String>) -> Outcome {
         cell.dir.display()
     ));
     if parsed.has("--detach") { Ok(exit::OK) } else { cell.watch() }
+}
+
+/// Goes on as the same command in a place that the daemons' accounts can reach, if this one is closed to them.
+///
+/// # Errors
+/// If the programs cannot be put or started there.
+pub fn go_where_all_reach_us(verb: &str, dir: &Path, words: Vec<String>) -> Result<(), Fail> {
+    let own = daemons::program("gridwright")?;
+    let reachable = crate::programs::reachable(&dir.join("bin/programs"))?.join("gridwright");
+    let is_same = std::fs::canonicalize(&own).ok() == std::fs::canonicalize(&reachable).ok();
+    if is_same {
+        return Ok(());
+    }
+    let error = Command::new(&reachable).arg(verb).args(words).exec();
+    let refusal = Diagnostic::new(Code::SystemRefused, "error: cannot start the programs where everybody reaches them");
+    Err(refusal.at(reachable.display().to_string()).why(error.to_string()).into())
 }
 
 /// A number given to an option.

@@ -50,12 +50,12 @@ impl Tour {
     /// If the system refuses either.
     pub fn begin() -> Result<Self, Fail> {
         let account = Account::for_jobs()?;
-        let program = std::env::current_exe().map_err(|error| system("find this program", &error))?;
         let name = format!("gridwright-demo-{}", std::process::id());
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir(&dir).map_err(|error| system("make a directory", &error))?;
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755))
             .map_err(|error| system("open it", &error))?;
+        let program = crate::programs::reachable(&dir.join("programs"))?.join("gridwright");
         let work = dir.join("work");
         std::fs::create_dir(&work).map_err(|error| system("make a directory", &error))?;
         std::os::unix::fs::chown(&work, Some(account.uid), Some(account.gid))
