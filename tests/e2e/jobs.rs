@@ -132,8 +132,9 @@ fn a_job_inherits_nothing_of_the_daemons() {
     Said::of(up).ok();
     cell.keep_temporary_directories_apart();
     let record = cell.run_script(&format!("#!/bin/sh\n{INHERITED}\n"), &[]);
-    let mut login = Command::new("su");
-    login.args(["-", &cell.account().name, "-c", INHERITED]);
+    // A test run in the background ignores signals, and su hands that on.
+    let mut login = Command::new("env");
+    login.args(["--default-signal", "su", "-", &cell.account().name, "-c", INHERITED]);
     let login = Said::of(login).ok().out;
     assert_eq!(cell.output(&record), login);
     // The fourth is the listing itself.
