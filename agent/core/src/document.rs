@@ -33,15 +33,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
     let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file =
         order.pe.as_ref().map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key))).unwrap_or_default();
-    let paths = Paths {
-        tmpdir: &tmpdir,
-        directory: &directory,
-        stdin: streams.stdin.as_deref().unwrap_or("/dev/null"),
-        stdout: &streams.stdout.path,
-        stderr: if streams.merge { &streams.stdout.path } else { &streams.stderr.path },
-        shell: &shell,
-        host_file: &host_file,
-    };
+    let paths = Paths { tmpdir: &tmpdir, shell: &shell, host_file: &host_file };
     LaunchDocument {
         key: order.key,
         job_number: order.number.0,
@@ -49,7 +41,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         account: account(spec),
         start: start(order, spec, &shell),
         environment: environment(site, config, order, spec, paths),
-        working_directory: directory.clone(),
+        working_directory: directory,
         tmpdir: Some(TmpDir { base: order.queue.tmpdir.clone(), name: tmp_name.clone() }),
         umask: UMASK,
         nice: order.queue.nice,

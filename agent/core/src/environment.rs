@@ -13,21 +13,14 @@ const OURS: [&str; 4] = ["JOB_ID", "JOB_SCRIPT", "QUEUE", "HOSTNAME"];
 pub struct Paths<'a> {
     /// `TMPDIR`.
     pub tmpdir: &'a str,
-    /// The working directory; empty is the home directory, which the shepherd knows.
-    pub directory: &'a str,
-    /// Standard input as asked for.
-    pub stdin: &'a str,
-    /// Standard output as asked for.
-    pub stdout: &'a str,
-    /// Standard error as asked for.
-    pub stderr: &'a str,
     /// The shell.
     pub shell: &'a str,
     /// The host file of a parallel job; empty for a serial one.
     pub host_file: &'a str,
 }
 
-/// The whole environment of a task as `NAME=value`, sorted by name. `HOME`, `USER`, `LOGNAME` and `SHELL` come from the shepherd.
+/// The whole environment of a task as `NAME=value`, sorted by name. `HOME`, `USER`, `LOGNAME` and the
+/// paths of directory and files (`SGE_CWD_PATH`, `SGE_STDOUT_PATH`…) come from the shepherd.
 pub fn environment(
     site: &Site,
     config: &AgentConfig,
@@ -81,11 +74,7 @@ fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec
         ("SGE_CELL", site.cell_name.clone()),
         ("SGE_ROOT", site.root.clone()),
         ("GRIDWRIGHT_DIR", site.root.clone()),
-        ("SGE_CWD_PATH", paths.directory.to_owned()),
         ("SGE_JOB_SPOOL_DIR", site.task_directory(&order.key)),
-        ("SGE_STDIN_PATH", paths.stdin.to_owned()),
-        ("SGE_STDOUT_PATH", paths.stdout.to_owned()),
-        ("SGE_STDERR_PATH", paths.stderr.to_owned()),
         ("SGE_TASK_ID", task(order.array.map(|_| order.key.task.0))),
         ("SGE_TASK_FIRST", task(order.array.map(|range| range.first()))),
         ("SGE_TASK_LAST", task(order.array.map(|range| range.last()))),

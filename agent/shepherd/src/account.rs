@@ -23,7 +23,8 @@ pub struct Identity {
     pub shell: String,
 }
 
-/// Checks that name and uid of a task's account agree on this host, and chooses the task's group.
+/// Checks that name, uid and group of a task's account agree on this host, and takes the group: the host's own rules were asked
+/// about that one and no other.
 ///
 /// # Errors
 /// A [`Failure`] that is the user's, or the host's directory's, with both numbers.
@@ -34,9 +35,16 @@ pub fn of_task(mut identity: Identity, account: &Account) -> Result<Identity, Fa
             account.user, identity.uid, account.uid
         )));
     }
-    if identity.groups.contains(&Gid::from_raw(account.gid)) {
-        identity.gid = account.gid;
+    if !identity.groups.contains(&Gid::from_raw(account.gid)) {
+        let known: Vec<String> = identity.groups.iter().map(ToString::to_string).collect();
+        return Err(no_user(format!(
+            "user {:?} had group {} where the job was submitted but has only {} on this host: the hosts must agree",
+            account.user,
+            account.gid,
+            known.join(", ")
+        )));
     }
+    identity.gid = account.gid;
     Ok(identity)
 }
 

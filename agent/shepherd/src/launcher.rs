@@ -7,6 +7,7 @@ mod connection;
 pub mod identities;
 mod notify;
 pub mod rules;
+mod script;
 mod sensor;
 mod server;
 
@@ -52,10 +53,18 @@ pub fn run(options: &Options) -> io::Result<()> {
     }));
     sys::ignore_broken_pipes();
     umask(Mode::from_bits_truncate(0o022));
+    if !options.single_user {
+        // Root needs no group, and what works with the file rights of a user must not have root's groups beside them.
+        nix::unistd::setgroups(&[])?;
+    }
     let folder = fs::canonicalize(&options.dir)?;
     // Relative names from here on: a socket's name has room for 107 bytes, a directory's for more.
     std::env::set_current_dir(&folder)?;
     make_folders(options)?;
+    if options.single_user {
+        // No agent of another user reads here, and a launch document holds the job's whole environment.
+        umask(Mode::from_bits_truncate(0o077));
+    }
     let _lock = hold_lock()?;
     let host = Host {
         folder,

@@ -5,6 +5,7 @@
 
 mod child;
 mod ending;
+pub mod environment;
 mod evidence;
 mod peers;
 mod plan;
@@ -67,6 +68,8 @@ pub struct Host {
 pub struct Context {
     document: LaunchDocument,
     rules: Rules,
+    /// The launcher's directory, absolute.
+    folder: PathBuf,
     dir: TaskDir,
     script: Option<Script>,
     login_limits: Vec<LoginLimit>,
@@ -131,8 +134,9 @@ fn run_task(
     let script = script.map(|memory| spool(&host, &dir, &document, memory)).transpose()?;
     let login_limits = unlisted(&host.login_limits, &document);
     let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
-    let Host { rules, boot_id, oom_score_adjusted, .. } = host;
-    let context = Context { document, rules, dir, script, login_limits, boot_id, cgroup, oom_score_adjusted, user };
+    let Host { folder, rules, boot_id, oom_score_adjusted, .. } = host;
+    let context =
+        Context { document, rules, folder, dir, script, login_limits, boot_id, cgroup, oom_score_adjusted, user };
     supervisor::Supervisor::new(&context, control)?.run()
 }
 

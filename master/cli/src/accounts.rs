@@ -78,8 +78,13 @@ impl Recorded {
         if path.exists() {
             return Ok(());
         }
-        let settings =
-            "# min_uid N, min_gid N, deny_user NAME, sensor_user NAME|UID: one a line, root's alone to change.\n";
+        let settings = "\
+# What this host permits, whatever the master and the agent ask for. One setting a line; only root may be able to write this file.
+# min_uid N, min_gid N     the lowest uid and gid that jobs run as (1000, 100)
+# deny_user NAME           a user whose jobs never run here; more lines for more users
+# sensor_user NAME|UID     an account that load sensors may run as, below min_uid too
+# tracking_gids LOW HIGH   gids that belong to nobody and may mark the processes of a task (none)
+";
         std::fs::write(path, format!("{settings}sensor_user {}\n", self.sensor))
     }
 

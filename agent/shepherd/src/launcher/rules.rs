@@ -173,29 +173,6 @@ fn check_cgroup(parent: &str) -> Result<(), String> {
     Err(format!("control group {parent:?} is not below {CGROUPS}"))
 }
 
-/// Whether an entry of an environment could turn a program of root's against it.
-pub fn is_dangerous(entry: &str) -> bool {
-    const PREFIXES: [&str; 7] = ["LD_", "LC_", "PERL", "PYTHON", "BASH_FUNC", "RUBY", "GLIBC_"];
-    const NAMES: [&str; 14] = [
-        "PATH",
-        "IFS",
-        "ENV",
-        "BASH_ENV",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "PS4",
-        "CDPATH",
-        "TMPDIR",
-        "LANG",
-        "LANGUAGE",
-        "LOCPATH",
-        "NLSPATH",
-        "GCONV_PATH",
-    ];
-    let name = entry.split('=').next().unwrap_or_default();
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}
-
 /// `LOW HIGH`, both included.
 fn range(text: &str) -> Option<RangeInclusive<u32>> {
     let (low, high) = text.split_once(char::is_whitespace)?;

@@ -1,11 +1,12 @@
 //! Starting a load sensor: a process group of its own, the configured user, the given environment, and nothing inherited.
 
-use super::rules::{Rules, is_dangerous};
+use super::rules::Rules;
 use crate::account::{self, Identity};
-use crate::shepherd::Host;
+use crate::shepherd::{Host, environment};
 use crate::sys::{self, Program};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::SensorSpec;
 use std::ffi::CString;
@@ -44,8 +45,12 @@ fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Pr
     for limit in &host.login_limits {
         let _ = sys::set_raw_limit(limit.resource, limit.soft, limit.hard);
     }
+    umask(Mode::from_bits_truncate(0o022));
     std::env::set_current_dir("/").map_err(|error| text("/", &error))?;
-    let programs = programs(spec, &environment(spec, Uid::effective()))?;
+    // A root sensor's path is on the host's list; its environment comes from an agent that faces the network.
+    let is_root = Uid::effective().is_root() && !host.rules.single_user;
+    let of_root = || environment::of_root_sensor(&spec.environment, &host.folder);
+    let programs = programs(spec, &if is_root { of_root() } else { spec.environment.clone() })?;
     sys::set_parent_death_signal(libc::SIGTERM).map_err(|error| text("parent death signal", &error))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(|errno| text("signals", &errno))?;
     sys::default_signals();
@@ -87,15 +92,6 @@ fn become_user(identity: &Identity) -> Result<(), String> {
     setresuid(uid, uid, uid).map_err(|errno| format!("user: {errno}"))
 }
 
-/// What the agent asks for; for root nothing that could turn the sensor against it, since only its path is on the host's list.
-fn environment(spec: &SensorSpec, uid: Uid) -> Vec<String> {
-    if !uid.is_root() {
-        return spec.environment.clone();
-    }
-    let harmless = spec.environment.iter().filter(|entry| !is_dangerous(entry)).cloned();
-    harmless.chain(["PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned()]).collect()
-}
-
 /// The sensor itself, and the same through the shell.
 fn programs(spec: &SensorSpec, environment: &[String]) -> Result<(Program, Program), String> {
     let strings =
@@ -129,17 +125,6 @@ pub fn check(spec: &SensorSpec) -> Result<(), String> {
 mod tests {
     use super::*;
     use std::path::Path;
-
-    #[test]
-    fn a_sensor_of_root_gets_no_variable_that_loads_code() {
-        let environment_of = |uid| {
-            let entries = ["LD_PRELOAD=/tmp/x.so", "BASH_ENV=/tmp/x", "SGE_ROOT=/cell"].map(str::to_owned).to_vec();
-            let spec = SensorSpec { id: 1, path: "/s".into(), user: "root".into(), args: vec![], environment: entries };
-            environment(&spec, Uid::from_raw(uid))
-        };
-        assert_eq!(environment_of(0), ["SGE_ROOT=/cell", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
-        assert_eq!(environment_of(900).len(), 3);
-    }
 
     #[test]
     fn a_number_that_the_hosts_own_file_does_not_name_is_no_user() {

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::identities::Identities;
-use super::sensor;
+use super::{script, sensor};
 use crate::shepherd::{self, Host, User};
 use crate::sys::{self, Fork, Wait, Waited};
 use crate::task_dir::{self, TaskDir};
@@ -247,6 +247,9 @@ impl Server {
         let needs_script = matches!(document.start, Start::Script { .. });
         if needs_script && script.is_none() {
             return vec![refused(key, "a script must come with the document as a descriptor".into())];
+        }
+        if let Some(Err(text)) = script.as_ref().map(script::check) {
+            return vec![refused(key, text)];
         }
         let dir = TaskDir::new(&key);
         match dir.create() {

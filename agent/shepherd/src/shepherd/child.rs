@@ -6,12 +6,12 @@
 //! small address space must not stop the set-up), then execve. What goes wrong travels over a pipe that execve closes.
 
 use super::Context;
+use super::environment::{self, Places};
 use super::plan::{self, Invocation, ScriptPlace};
 use super::report::Reporter;
 use super::streams::{self, Opened};
 use super::tmpdir;
 use crate::account::{self, Identity};
-use crate::launcher::rules::is_dangerous;
 use crate::proc;
 use crate::sys::{self, Program};
 use caps::CapSet;
@@ -19,7 +19,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::pairs::Record;
-use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure, TmpDir};
+use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -69,14 +69,14 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
     }
     let planned = context.document.tmpdir.as_ref().filter(|_| is_owner);
     let made = planned.map(|planned| tmpdir::create(planned, identity.uid, &context.document.key)).transpose()?;
-    let streams = match opened {
-        Some(streams) => streams,
+    let (streams, places) = match opened {
+        Some(opened) => opened,
         None => enter_and_open(context, &identity, is_job)?,
     };
     let (invocation, script) = invocation_for(context, errand)?;
-    let mut environment = environment(context, &identity, errand);
+    let mut environment = environment::of(context, &identity, &places);
     if let (Some(planned), Some(made)) = (planned, &made) {
-        name_directory(&mut environment, planned, made);
+        environment::name_directory(&mut environment, planned, made);
     }
     let program = plan::program(&invocation, &environment)?;
     let streams = with_script_input(context, &invocation, streams)?;
@@ -152,10 +152,13 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
 fn task_identity(context: &Context) -> Result<Identity, Failure> {
     let account = &context.document.account;
     let known = context.user.known.as_ref().filter(|known| known.uid == account.uid);
+    if context.rules.single_user {
+        return known.map_or_else(|| account::own(account), |known| Ok(known.clone()));
+    }
     if let Some(known) = known {
         return account::of_task(known.clone(), account);
     }
-    let identity = if context.rules.single_user { account::own(account) } else { account::by_name(&account.user) }?;
+    let identity = account::by_name(&account.user)?;
     context.user.teller.tell(&identity);
     account::of_task(identity, account)
 }
@@ -238,10 +241,10 @@ fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
 
 /// The directory and files of a task for a procedure of another user, with the rights of the task's own user: that user can put a
 /// link anywhere in the way.
-fn open_as_owner(context: &Context) -> Result<Opened, Failure> {
+fn open_as_owner(context: &Context) -> Result<(Opened, Places), Failure> {
     let nowhere = || {
         nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
-        streams::nowhere()
+        streams::nowhere("/")
     };
     let Ok(owner) = identity_for(context, &Errand::Job) else { return nowhere() };
     setgroups(&owner.groups).map_err(|errno| before_job("cannot set the groups", errno.into()))?;
@@ -252,25 +255,28 @@ fn open_as_owner(context: &Context) -> Result<Opened, Failure> {
 }
 
 /// A job needs its working directory and files. A procedure runs without them, so that an epilog follows any failure.
-fn enter_and_open(context: &Context, identity: &Identity, is_job: bool) -> Result<Opened, Failure> {
+fn enter_and_open(context: &Context, identity: &Identity, is_job: bool) -> Result<(Opened, Places), Failure> {
     let document = &context.document;
-    let folder = match document.working_directory.as_str() {
+    let mut folder = match document.working_directory.as_str() {
         "" => identity.home.clone(),
         path => plan::expand(path, identity),
     };
     match nix::unistd::chdir(folder.as_str()) {
         Err(errno) if is_job => return Err(no_cwd(&folder, errno.into())),
-        Err(_) => nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?,
+        Err(_) => {
+            nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
+            folder = "/".to_owned();
+        }
         Ok(()) => {}
     }
-    match streams::open(&document.streams, identity) {
-        Err(_) if !is_job => streams::nowhere(),
+    match streams::open(&document.streams, identity, &folder) {
+        Err(_) if !is_job => streams::nowhere(&folder),
         other => other,
     }
 }
 
 fn invocation_for(context: &Context, errand: &Errand<'_>) -> Result<(Invocation, Option<OwnedFd>), Failure> {
-    let path_variable = variable(&context.document.environment, "PATH").unwrap_or("/usr/local/bin:/bin:/usr/bin");
+    let path_variable = environment::search_path(&context.document.environment);
     match errand {
         Errand::Job => {
             let (place, kept) = place_script(context)?;
@@ -316,43 +322,6 @@ fn check_root_file(command: &str) -> Result<(), Failure> {
     let safe = path.starts_with('/') && metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
     safe.then_some(())
         .ok_or_else(|| refused(format!("root@{path}: must belong to root and be writable by nobody else")))
-}
-
-/// Lets the environment name the temporary directory that was made, where it is not the planned one.
-fn name_directory(environment: &mut [String], planned: &TmpDir, made: &TmpDir) {
-    if planned.name == made.name {
-        return;
-    }
-    let shown = |directory: &TmpDir| format!("{}/{}", directory.base, directory.name);
-    let (planned, made) = (shown(planned), shown(made));
-    for entry in environment {
-        let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
-        if ["TMPDIR", "TMP", "PATH"].contains(&name) && value.starts_with(&planned) {
-            *entry = format!("{name}={made}{}", &value[planned.len()..]);
-        }
-    }
-}
-
-/// The job's environment, with what only this host knows; for root without what could turn a program against it.
-fn environment(context: &Context, identity: &Identity, errand: &Errand<'_>) -> Vec<String> {
-    let mut environment = context.document.environment.clone();
-    let known =
-        [("HOME", &identity.home), ("SHELL", &identity.shell), ("USER", &identity.name), ("LOGNAME", &identity.name)];
-    for (name, value) in known {
-        if variable(&environment, name).is_none() {
-            environment.push(format!("{name}={value}"));
-        }
-    }
-    if identity.uid == 0 && matches!(errand, Errand::Procedure(_)) {
-        environment.retain(|entry| !is_dangerous(entry));
-        environment.push("PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned());
-    }
-    environment.push(context.marker());
-    environment
-}
-
-fn variable<'a>(environment: &'a [String], name: &str) -> Option<&'a str> {
-    environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
 }
 
 fn exec_failure(invocation: &Invocation) -> Failure {

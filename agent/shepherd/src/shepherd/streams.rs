@@ -1,5 +1,6 @@
 //! Standard input, output and error of a task, opened under the task's own uid.
 
+use super::environment::Places;
 use super::plan::expand;
 use crate::account::Identity;
 use proto::launch::{Failed, Failure, OutputPath, Streams};
@@ -19,32 +20,47 @@ pub struct Opened {
     pub stderr: OwnedFd,
 }
 
-/// Opens all three; relative paths start at the present working directory.
+/// Opens all three and says which they are; relative paths start at `folder`, the present working directory.
 ///
 /// # Errors
 /// [`Failed::OPEN_FILE`] with the path.
-pub fn open(streams: &Streams, identity: &Identity) -> Result<Opened, Failure> {
-    let stdin = match &streams.stdin {
-        None => read("/dev/null")?,
-        Some(path) => read_awaited(&expand(path, identity))?,
+pub fn open(streams: &Streams, identity: &Identity, folder: &str) -> Result<(Opened, Places), Failure> {
+    let (stdin, input) = match &streams.stdin {
+        None => (read(NOTHING)?, NOTHING.to_owned()),
+        Some(path) => {
+            let path = expand(path, identity);
+            (read_awaited(&path)?, path)
+        }
     };
-    let stdout = append(&streams.stdout, identity)?;
-    let stderr = if streams.merge {
-        stdout.try_clone().map_err(|error| cannot_open("standard error", "", &error))?
+    let (stdout, output) = append(&streams.stdout, identity)?;
+    let (stderr, errors) = if streams.merge {
+        let same = stdout.try_clone().map_err(|error| cannot_open("standard error", "", &error))?;
+        (same, output.clone())
     } else {
         append(&streams.stderr, identity)?
     };
-    Ok(Opened { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() })
+    let [stdin_path, stdout_path, stderr_path] = [input, output, errors].map(|path| full(folder, path));
+    let places = Places { folder: folder.to_owned(), stdin: stdin_path, stdout: stdout_path, stderr: stderr_path };
+    Ok((Opened { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() }, places))
 }
+
+/// What stands for a file that nobody wants.
+const NOTHING: &str = "/dev/null";
 
 /// Three times `/dev/null`, for a procedure whose job cannot open its files.
 ///
 /// # Errors
 /// [`Failed::OPEN_FILE`] on a host without it.
-pub fn nowhere() -> Result<Opened, Failure> {
-    let write =
-        || OpenOptions::new().write(true).open("/dev/null").map_err(|error| cannot_open("output", "/dev/null", &error));
-    Ok(Opened { stdin: read("/dev/null")?.into(), stdout: write()?.into(), stderr: write()?.into() })
+pub fn nowhere(folder: &str) -> Result<(Opened, Places), Failure> {
+    let write = || OpenOptions::new().write(true).open(NOTHING).map_err(|error| cannot_open("output", NOTHING, &error));
+    let opened = Opened { stdin: read(NOTHING)?.into(), stdout: write()?.into(), stderr: write()?.into() };
+    let nothing = || NOTHING.to_owned();
+    Ok((opened, Places { folder: folder.to_owned(), stdin: nothing(), stdout: nothing(), stderr: nothing() }))
+}
+
+/// A path as the job is told it.
+fn full(folder: &str, path: String) -> String {
+    if path.starts_with('/') { path } else { format!("{}/{path}", folder.trim_end_matches('/')) }
 }
 
 fn read(path: &str) -> Result<File, Failure> {
@@ -69,7 +85,8 @@ fn read_awaited(path: &str) -> Result<File, Failure> {
     }
 }
 
-fn append(output: &OutputPath, identity: &Identity) -> Result<File, Failure> {
+/// The file and its path.
+fn append(output: &OutputPath, identity: &Identity) -> Result<(File, String), Failure> {
     let path = expand(&output.path, identity);
     let in_folder = |folder: &str| format!("{}/{}", folder.trim_end_matches('/'), output.default_name);
     let path = match path.as_str() {
@@ -80,9 +97,10 @@ fn append(output: &OutputPath, identity: &Identity) -> Result<File, Failure> {
     match append_to(&path) {
         Err(error) if error.raw_os_error() == Some(libc::EISDIR) => {
             let path = in_folder(&path);
-            append_to(&path).map_err(|error| cannot_open("output", &path, &error))
+            let opened = append_to(&path).map_err(|error| cannot_open("output", &path, &error))?;
+            Ok((opened, path))
         }
-        other => other.map_err(|error| cannot_open("output", &path, &error)),
+        other => Ok((other.map_err(|error| cannot_open("output", &path, &error))?, path)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A launcher in a directory of its own, and the agent's side of its socket.
 
 use super::account::Account;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use proto::id::{CellId, SubmitSeq, TaskId, TaskKey};
@@ -10,7 +11,7 @@ use proto::launch::{
 };
 use std::fs::{self, File};
 use std::io::{IoSlice, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub struct Cell {
     pub heard: Vec<Notice>,
     next: u64,
     id: u64,
+    groups: Vec<u32>,
 }
 
 /// Waits for something observable.
@@ -58,6 +60,14 @@ impl Cell {
         Self::start_in(dir)
     }
 
+    /// A cell whose launcher was started with these groups.
+    pub fn start_with_groups(groups: &[u32]) -> Self {
+        let mut cell = Self::start();
+        cell.groups = groups.to_vec();
+        cell.restart_launcher();
+        cell
+    }
+
     fn new_id() -> u64 {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         u64::from(std::process::id()) << 16 | COUNT.fetch_add(1, Ordering::Relaxed)
@@ -69,7 +79,7 @@ impl Cell {
         fs::create_dir_all(&work).unwrap();
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
         chown(&work, Some(account.uid), Some(account.gid)).unwrap();
-        let launcher = Self::spawn(&dir);
+        let launcher = Self::spawn(&dir, &[]);
         let stream = Self::connect(&dir);
         Cell {
             dir,
@@ -81,12 +91,17 @@ impl Cell {
             heard: Vec::new(),
             next: 1,
             id: Self::new_id(),
+            groups: Vec::new(),
         }
     }
 
-    fn spawn(dir: &std::path::Path) -> Child {
+    fn spawn(dir: &std::path::Path, groups: &[u32]) -> Child {
         // As under nohup and in the background of a script: a job inherits none of these.
-        let mut command = Command::new("/bin/sh");
+        let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
+        let mut command = Command::new(if groups.is_empty() { "/bin/sh" } else { "setpriv" });
+        if !groups.is_empty() {
+            command.args(["--groups", &groups.join(","), "/bin/sh"]);
+        }
         command.args([
             "-c",
             "trap '' HUP INT QUIT USR1; exec \"$0\" \"$@\"",
@@ -112,7 +127,7 @@ impl Cell {
     pub fn restart_launcher(&mut self) {
         self.launcher.kill().unwrap();
         self.launcher.wait().unwrap();
-        self.launcher = Self::spawn(&self.dir);
+        self.launcher = Self::spawn(&self.dir, &self.groups);
         self.stream = Self::connect(&self.dir);
         self.buffer.clear();
         self.heard.clear();
@@ -200,9 +215,16 @@ impl Cell {
     }
 
     pub fn launch_script(&mut self, document: LaunchDocument, script: &str) -> TaskKey {
-        let key = document.key;
-        let memory = memfd_create(c"script", MFdFlags::MFD_CLOEXEC).unwrap();
+        let memory = memfd_create(c"script", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING).unwrap();
         File::from(memory.try_clone().unwrap()).write_all(script.as_bytes()).unwrap();
+        let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK;
+        fcntl(&memory, FcntlArg::F_ADD_SEALS(seals)).unwrap();
+        self.launch_with(document, &memory)
+    }
+
+    /// Hands a descriptor over as the script.
+    pub fn launch_with(&mut self, document: LaunchDocument, memory: &OwnedFd) -> TaskKey {
+        let key = document.key;
         self.send_with(&Request::Launch(Box::new(document)), &[memory.as_raw_fd()]);
         key
     }

@@ -1,6 +1,7 @@
 //! How tasks start: scripts, shells, files, directories, users, procedures.
 
 use super::cell::{Cell, direct, failed, tmpdir};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use proto::launch::{Cause, Failed, Notice, OutputPath, Procedure, Request, SensorSpec, StartMode};
 use std::fs;
 use std::io::{Read, Write};
@@ -45,6 +46,35 @@ fn a_script_knows_its_spooled_name_and_nobody_else_can_read_it() {
     let result = cell.run_script(document, "echo $0; stat -c %a $0\n");
     let output = cell.output(&result, 'o');
     assert!(output.ends_with(&format!("job_scripts/{}\n500\n", result.key.seq.0)), "{output}");
+}
+
+#[test]
+fn a_script_that_could_still_change_is_refused() {
+    let mut cell = Cell::start();
+    let path = cell.dir.join("script");
+    fs::write(&path, "true\n").unwrap();
+    let open = memfd_create(c"script", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING).unwrap();
+    for given in [open, fs::File::open(&path).unwrap().into(), std::io::pipe().unwrap().0.into()] {
+        let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
+        let key = cell.launch_with(document, &given);
+        assert!(cell.refused(key).contains("sealed"));
+    }
+    let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
+    let key = cell.launch_script(document, &"\n".repeat(proto::launch::MAX_SCRIPT_BYTES as usize + 1));
+    assert!(cell.refused(key).contains("bytes"));
+}
+
+#[test]
+fn what_a_task_leaves_behind_is_for_its_agent_alone() {
+    let mut cell = Cell::start();
+    let document = cell.shell("true");
+    let result = cell.run_document(document);
+    let folder = cell.dir.join("tasks").join(result.key.to_string());
+    let mode =
+        |path: &std::path::Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
+    let others = mode(&folder.join("launch")) & 0o777;
+    let wanted = if nix::unistd::Uid::effective().is_root() { 0o640 } else { 0o600 };
+    assert_eq!((others, mode(&folder) & 0o007), (wanted, if wanted == 0o600 { 0 } else { 1 }));
 }
 
 #[test]
@@ -116,6 +146,13 @@ fn unknown_users_and_disagreeing_numbers_are_refused_with_both_numbers() {
     assert!(text.contains(&theirs.to_string()) && text.contains(&ours.to_string()), "{text}");
     assert_eq!(code, Failed::NO_USER);
     let mut document = cell.shell("true");
+    // Root's group would be below min_gid; this one belongs to nobody here.
+    document.account.gid = 64_990;
+    let result = cell.run_document(document);
+    let (code, text) = failed(&result);
+    assert!(text.contains("64990") && text.contains(&cell.account.gid.to_string()), "{text}");
+    assert_eq!((code, result.executed), (Failed::NO_USER, false));
+    let mut document = cell.shell("true");
     document.account.uid = 0;
     let key = cell.launch(document);
     assert!(cell.refused(key).contains("min_uid"));
@@ -129,7 +166,38 @@ fn the_environment_is_the_documents_and_what_the_host_knows() {
     let output = cell.output(&result, 'o');
     let mut names: Vec<&str> = output.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["GRIDWRIGHT_TASK_KEY", "HOME", "JOB_ID", "LOGNAME", "PATH", "SHELL", "USER"]);
+    let ours = ["GRIDWRIGHT_TASK_KEY", "HOME", "JOB_ID", "LOGNAME", "PATH"];
+    let paths = ["SGE_CWD_PATH", "SGE_STDERR_PATH", "SGE_STDIN_PATH", "SGE_STDOUT_PATH"];
+    assert_eq!(names, [ours.as_slice(), &paths, &["SHELL", "USER"]].concat());
+}
+
+/// What the job prints of its paths, each without the working directory in front.
+fn told_paths(cell: &mut Cell, change: impl FnOnce(&mut Cell, &mut proto::launch::LaunchDocument)) -> Vec<String> {
+    let script =
+        "for path in $SGE_CWD_PATH/ $SGE_STDIN_PATH $SGE_STDOUT_PATH $SGE_STDERR_PATH; do echo $path; done >told";
+    let mut document = cell.shell(script);
+    document.environment.push("SGE_STDOUT_PATH=/of/another/job".into());
+    change(cell, &mut document);
+    let folder = format!("{}/", cell.work.display());
+    assert_eq!(cell.run_document(document).cause, Cause::Exited(0));
+    let told = fs::read_to_string(cell.work.join("told")).unwrap();
+    told.lines().map(|line| line.strip_prefix(&folder).unwrap_or(line).to_owned()).collect()
+}
+
+#[test]
+fn a_job_is_told_the_full_paths_of_its_directory_and_files() {
+    let mut cell = Cell::start();
+    let told = told_paths(&mut cell, |_, _| {});
+    assert_eq!(told, ["", "/dev/null", "job.o1", "job.e1"]);
+    let told = told_paths(&mut cell, |cell, document| {
+        fs::write(cell.work.join("in"), "").unwrap();
+        document.streams.stdin = Some("in".into());
+        document.streams.stdout.path = cell.work.display().to_string();
+        document.streams.merge = true;
+    });
+    assert_eq!(told, ["", "in", "job.o2", "job.o2"]);
+    let told = told_paths(&mut cell, |_, document| document.streams.stdout.path = "/dev/null".into());
+    assert_eq!(told, ["", "/dev/null", "/dev/null", "job.e3"]);
 }
 
 #[test]
@@ -143,6 +211,24 @@ fn a_temporary_directory_lives_as_long_as_the_task() {
     let result = cell.run_document(document);
     assert_eq!(result.cause, Cause::Exited(0));
     assert!(base.exists() && !base.join("7.1.all.q").exists());
+}
+
+#[test]
+fn a_temporary_directory_is_removed_without_the_groups_of_root() {
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start_with_groups(&[64_991]);
+    // Only the group of the launcher's caller may write here, so the task's user cannot remove the directory.
+    let shared = cell.dir.join("shared");
+    fs::create_dir_all(shared.join("7.1.all.q")).unwrap();
+    nix::unistd::chown(&shared, None, Some(64_991.into())).unwrap();
+    nix::unistd::chown(&shared.join("7.1.all.q"), Some(cell.account.uid.into()), None).unwrap();
+    fs::set_permissions(&shared, std::os::unix::fs::PermissionsExt::from_mode(0o775)).unwrap();
+    let mut document = cell.shell("true");
+    document.tmpdir = tmpdir(&shared.to_string_lossy(), "7.1.all.q");
+    assert_eq!(cell.run_document(document).cause, Cause::Exited(0));
+    assert!(shared.join("7.1.all.q").exists());
 }
 
 #[test]
@@ -217,6 +303,41 @@ fn a_root_procedure_opens_the_files_of_a_task_with_the_rights_of_its_user() {
     let result = cell.run_document(document);
     assert_eq!(fs::read_to_string(&target).unwrap(), "");
     assert_eq!(failed(&result).0, Failed::OPEN_FILE);
+}
+
+#[test]
+fn a_root_procedure_is_told_about_the_job_and_nothing_that_its_owner_could_turn_against_it() {
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start_with(&[("root-commands", "/usr/bin/env")]);
+    let mut document = cell.shell("true");
+    let given = ["JOB_NAME=job", "HOME=/tmp", "SGE_ROOT=/tmp", "GIT_SSH=/tmp/x", "LD_AUDIT=/tmp/x.so", "TMPDIR=/tmp"];
+    document.environment.extend(given.map(str::to_owned));
+    document.prolog = Some(Procedure { user: Some("root".into()), command: "/usr/bin/env".into(), timeout_s: 5 });
+    let result = cell.run_document(document);
+    let output = cell.output(&result, 'o');
+    let mut lines: Vec<&str> = output.lines().filter(|line| !line.starts_with("GRIDWRIGHT_TASK_KEY=")).collect();
+    lines.sort_unstable();
+    let (dir, work) = (cell.dir.display(), cell.work.display());
+    let shell = nix::unistd::User::from_uid(0.into()).unwrap().unwrap().shell.display().to_string();
+    let expected = [
+        format!("GRIDWRIGHT_DIR={dir}"),
+        "HOME=/root".to_owned(),
+        "JOB_ID=1".to_owned(),
+        "JOB_NAME=job".to_owned(),
+        "LOGNAME=root".to_owned(),
+        "PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
+        format!("SGE_CWD_PATH={work}"),
+        format!("SGE_JOB_SPOOL_DIR={dir}/tasks/{}", result.key),
+        format!("SGE_ROOT={dir}"),
+        format!("SGE_STDERR_PATH={work}/job.e1"),
+        "SGE_STDIN_PATH=/dev/null".to_owned(),
+        format!("SGE_STDOUT_PATH={work}/job.o1"),
+        format!("SHELL={shell}"),
+        "USER=root".to_owned(),
+    ];
+    assert_eq!(lines, expected);
 }
 
 #[test]

@@ -6,10 +6,8 @@ use crate::args::Given;
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::launch::MAX_SCRIPT_BYTES;
 use std::io::Read;
-
-/// The largest script that is accepted; a job description with it must fit a frame.
-const MAX_SCRIPT_BYTES: u64 = 32 << 20;
 
 /// The prefix of directive lines where `-C` names none.
 pub const DIRECTIVE_PREFIX: &str = "#$";
