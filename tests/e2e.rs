@@ -14,5 +14,7 @@ mod jobs;
 mod life;
 #[path = "e2e/many.rs"]
 mod many;
+#[path = "e2e/names.rs"]
+mod names;
 #[path = "e2e/sensors.rs"]
 mod sensors;

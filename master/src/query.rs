@@ -25,9 +25,12 @@ use crate::scheduler::Update;
 use crate::store::{Snapshot, Store};
 use master_core::effect::ReplyTo;
 use master_core::event::Record;
+use master_core::names::Rewriter;
 use master_core::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
 use proto::wire::client::{Query, Reply};
+use proto::wire::view::Data;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -55,6 +58,8 @@ pub enum QueryInput {
 pub struct Question {
     /// What is asked.
     pub query: Query,
+    /// The host on which it is asked: `localhost` means it.
+    pub from: HostName,
     /// Takes the answer, part by part.
     pub answer: Answer,
 }
@@ -163,7 +168,10 @@ impl QueryThread {
     }
 
     fn answer(&mut self, question: Question) {
-        let Question { query, answer } = question;
+        let Question { mut query, from, answer } = question;
+        let Model { state, statics, .. } = &self.model;
+        let names = state.config.host_names(&statics.naming, &from);
+        Rewriter { names, complex: &state.config.complex }.query(&mut query);
         match query {
             Query::Wait { job } => self.waiters.wait(job, answer, &self.model, &self.store),
             Query::WaitPlaced { job } => self.waiters.wait_placed(job, answer, &self.model, &self.store),
@@ -205,6 +213,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::HostGroupTree { name } => vec![objects::host_group_tree(model, &name)],
         Query::Explain { job } => vec![jobs::explanation(model, job)],
         Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
+        Query::HostNames { names } => vec![Reply::data(Data::Names(names))],
         Query::Status => vec![status::status(model)],
         // These two are asked elsewhere: accounting of the database, waiting of the waiters.
         Query::Accounting(_) | Query::Wait { .. } | Query::WaitPlaced { .. } => {

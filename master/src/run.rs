@@ -18,7 +18,8 @@ use crate::store::{Store, StoreError};
 use crate::tickets::Tickets;
 use master_core::core::{Core, Site};
 use master_core::state::State;
-use proto::host::names::HostAliases;
+use proto::diagnostic::Diagnostic;
+use proto::host::names::Naming;
 use quic::{BindError, ClusterCa, Credentials, Server, ServerLimits};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -63,6 +64,9 @@ pub enum RunError {
         /// The database.
         path: PathBuf,
     },
+    /// `default/common/bootstrap` says something that cannot be.
+    #[error("{0}")]
+    Bootstrap(Box<Diagnostic>),
     /// A thread, a socket or a file cannot be had.
     #[error("cannot {action}")]
     System {
@@ -257,7 +261,8 @@ impl Threads {
         let Queues { inputs, to_query, from_driver, questions } = queues;
         let Start { store, state, admitted, revoked } = start;
         let clock = Clock::continue_from(state.now);
-        let query = query_thread(layout, desk, Model::new(state.clone(), statics(desk, clock)))?;
+        let naming = naming(layout)?;
+        let query = query_thread(layout, desk, Model::new(state.clone(), statics(desk, naming.clone(), clock)))?;
         let on = runtime.clone();
         let query = spawn("master-query", move || query.run(from_driver, questions, &on))?;
         let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
@@ -273,7 +278,7 @@ impl Threads {
             issuer: desk.issuer.clone(),
             revoked,
         };
-        let core = Core::new(state).at(site(layout, desk)?);
+        let core = Core::new(state).at(Site { master_host: Some(desk.host.clone()), naming });
         let driver = Driver::new(core, store, clock, inputs, outlets, runtime.clone());
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn("master-core", move || {
@@ -285,18 +290,23 @@ impl Threads {
     }
 }
 
-/// What the core is told about its machine. The alias file is read once: a change of it takes effect with the next start.
-fn site(layout: &Layout, desk: &Desk) -> Result<Site, RunError> {
-    let aliases = match std::fs::read_to_string(layout.common("host_aliases")) {
-        Ok(text) => HostAliases::parse(&text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => HostAliases::default(),
-        Err(error) => return Err(system("read default/common/host_aliases")(error)),
+/// How hosts are named. The files are read once: a change of them takes effect with the next start.
+fn naming(layout: &Layout) -> Result<Naming, RunError> {
+    let read = |name: &str, what: &'static str| match std::fs::read_to_string(layout.common(name)) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(system(what)(error)),
     };
-    Ok(Site { master_host: Some(desk.host.clone()), aliases })
+    let bootstrap = read("bootstrap", "read default/common/bootstrap")?;
+    let naming = Naming::default().with_bootstrap(&bootstrap).map_err(|refusal| {
+        let place = format!("{} {}", layout.common("bootstrap").display(), refusal.place);
+        RunError::Bootstrap(Box::new(refusal.at(place)))
+    })?;
+    Ok(naming.with_aliases(&read("host_aliases", "read default/common/host_aliases")?))
 }
 
-fn statics(desk: &Desk, clock: Clock) -> Statics {
-    Statics { host: desk.host.to_string(), port: desk.port, clock }
+fn statics(desk: &Desk, naming: Naming, clock: Clock) -> Statics {
+    Statics { host: desk.host.to_string(), port: desk.port, naming, clock }
 }
 
 fn query_thread(layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {

@@ -116,9 +116,9 @@ impl HostName {
         crate::host::names::is_same(&self.0, name)
     }
 
-    /// The part before the first dot.
+    /// The part before the first dot; the whole of an address.
     pub fn short(&self) -> &str {
-        self.0.split('.').next().unwrap_or(&self.0)
+        crate::host::names::short(&self.0)
     }
 }
 

@@ -1,45 +1,45 @@
 //! More hosts, each in a network namespace, joined with the words of the README.
 
-use gridwright_tests::cell::{As, Cell, Network, Said, available, is_root, wait_until};
+use gridwright_tests::cell::{As, Cell, Clock, Network, Said, available, is_root, wait_until};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Whether hosts can be made here.
-fn can_have_hosts() -> bool {
+pub fn can_have_hosts() -> bool {
     available("root and iproute2", is_root() && Path::new("/usr/sbin/ip").exists())
 }
 
 /// A master on `h1`, up and on the port of a new cell.
-fn master(network: &Arc<Network>) -> Cell {
+pub fn master(network: &Arc<Network>) -> Cell {
     let cell = Cell::on(network, "h1");
     cell.bring_up(&["--slots", "2", "--port", "6444"]).ok();
     cell.keep_temporary_directories_apart();
     cell
 }
 
-fn token(master: &Cell, words: &[&str]) -> String {
+pub fn token(master: &Cell, words: &[&str]) -> String {
     master.admin(&[&["token"], words].concat()).ok().out.trim().to_owned()
 }
 
-fn join(host: &Cell, token: &str) -> Said {
+pub fn join(host: &Cell, token: &str) -> Said {
     let dir = host.dir_word();
     host.admin(&["join", "h1:6444", token, "--dir", &dir])
 }
 
 /// The words of a host's line in `qhost`.
-fn line_of(master: &Cell, host: &str) -> Vec<String> {
+pub fn line_of(master: &Cell, host: &str) -> Vec<String> {
     let listing = master.admin(&["qhost"]).ok().out;
     let line = listing.lines().find(|line| line.split_whitespace().next() == Some(host)).unwrap_or_default();
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn reports(master: &Cell, host: &str) -> bool {
+pub fn reports(master: &Cell, host: &str) -> bool {
     line_of(master, host).get(6).is_some_and(|load| load != "-")
 }
 
 /// A job of the ordinary account of `from`, on the host `on`; its number.
-fn submit_on(from: &Cell, on: &str, words: &[&str]) -> String {
+pub fn submit_on(from: &Cell, on: &str, words: &[&str]) -> String {
     from.submit(&[&["-q", &format!("all.q@{on}")], words].concat())
 }
 
@@ -57,8 +57,8 @@ fn two_more_hosts_join_run_jobs_and_sensors_and_let_users_submit() {
     let others = ["h2", "h3"].map(|name| Cell::on(&network, name));
     for (cell, name) in others.iter().zip(["h2", "h3"]) {
         let said = join(cell, &token(&master, &[])).ok();
-        assert!(said.out.contains("joined"), "{said}");
-        wait_until(|| master.admin(&["qhost"]).out, || reports(&master, name));
+        assert!(said.out.contains(&format!("joined as {name}")), "{said}");
+        assert!(reports(&master, name), "join waits for this host's first report: {}", master.admin(&["qhost"]));
         let job = submit_on(&master, name, &["-b", "y", "uname", "-n"]);
         let record = master.accounted(&job, 1).remove(0);
         assert_eq!((record.value("hostname"), record.value("exit_status")), (name, "0"));
@@ -129,4 +129,52 @@ fn a_join_that_cannot_be_says_why_and_what_to_do() {
     network.heal("h3");
     join(&third, &fresh).ok();
     wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h3"));
+}
+
+#[test]
+fn a_join_whose_host_does_not_report_says_so_in_time() {
+    if !can_have_hosts() {
+        return;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let (master, other) = (master(&network), Cell::on(&network, "h2"));
+    let run = other.dir().join("run");
+    std::fs::create_dir_all(&run).unwrap();
+    let lock = std::fs::File::create(run.join("launcher.lock")).unwrap();
+    let _launcher = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusive).unwrap();
+    let (given, dir) = (token(&master, &[]), other.dir_word());
+    let words = ["join", "h1:6444", &given, "--dir", &dir, "--wait", "1"];
+    other.admin(&words).refused(&["no load report of host h2 within 1 s", "where:", "why:", "fix:", "doctor"]);
+}
+
+#[test]
+fn a_host_whose_clock_is_years_off_cannot_join_and_is_told_both_times() {
+    if !can_have_hosts() || !available("a C compiler", Clock::can_be_shifted()) {
+        return;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let (master, other) = (master(&network), Cell::on(&network, "h2"));
+    let (given, dir) = (token(&master, &[]), other.dir_word());
+    let clock = Clock::new(other.top());
+    for years in [-3, 3] {
+        let mut command = other.command(As::Admin, &other.programs().gridwright());
+        command.args(["join", "h1:6444", &given, "--dir", &dir]);
+        clock.shift(&mut command, years * 365 * 86_400);
+        Said::of(command).refused(&["the clocks differ: here it is", "at the master", "fix:", "NTP"]);
+    }
+    join(&other, &given).ok();
+}
+
+#[test]
+fn a_firewall_between_a_host_and_the_master_is_named_with_its_port() {
+    if !can_have_hosts() || !available("nft", Path::new("/usr/sbin/nft").exists()) {
+        return;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let (master, other) = (master(&network), Cell::on(&network, "h2"));
+    let given = token(&master, &[]);
+    network.block_udp("h1", 6444);
+    join(&other, &given).refused(&["no answer from h1 udp/6444: firewall?", "fix:", "UDP"]);
+    network.unblock("h1");
+    join(&other, &given).ok();
 }

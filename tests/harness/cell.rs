@@ -4,6 +4,7 @@
 //! observed, with a deadline.
 
 mod account;
+mod clock;
 mod network;
 mod process;
 mod programs;
@@ -13,6 +14,7 @@ mod temp;
 mod wait;
 
 pub use account::Account;
+pub use clock::Clock;
 pub use network::Network;
 pub use process::{Process, resident_kib};
 pub use programs::Programs;

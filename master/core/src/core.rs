@@ -6,7 +6,7 @@ use crate::effect::{Effect, Input};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::Observations;
 use crate::state::State;
-use proto::host::names::HostAliases;
+use proto::host::names::Naming;
 use proto::id::{CellId, Epoch, HostName};
 use proto::time::{Now, Tick};
 use proto::wire::agent::AgentConfig;
@@ -31,8 +31,8 @@ pub struct Step {
 pub struct Site {
     /// The host that the master runs on; none where there is just one machine to think of, as in a simulation.
     pub master_host: Option<HostName>,
-    /// Other names of hosts.
-    pub aliases: HostAliases,
+    /// Other names of hosts, and what their domains mean.
+    pub naming: Naming,
 }
 
 /// The deciding part of the master: the state, what is observed, and who is connected.

@@ -11,6 +11,7 @@ pub mod event;
 pub mod explain;
 pub mod ledger;
 pub mod matching;
+pub mod names;
 pub mod observe;
 pub mod sched;
 pub mod state;

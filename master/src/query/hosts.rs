@@ -34,9 +34,8 @@ pub(super) fn views(model: &Model, filter: &HostFilter) -> Reply {
 
 /// Whether a name is a pattern or that of an execution host.
 fn is_known(model: &Model, name: &str) -> bool {
-    let host = HostName::new(name);
     let mut known = model.state.config.exec_hosts.keys();
-    name.contains(['*', '?', '[']) || known.any(|known| *known == host || known.short() == host.short())
+    name.contains(['*', '?', '[']) || known.any(|known| known.is_called(name))
 }
 
 fn unresolved(name: &str) -> Diagnostic {

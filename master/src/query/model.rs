@@ -6,6 +6,7 @@ use master_core::event::Record;
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
 use master_core::state::State;
+use proto::host::names::Naming;
 
 /// The state with everything soft beside it.
 pub struct Model {
@@ -28,6 +29,8 @@ pub struct Statics {
     pub host: String,
     /// Its UDP port.
     pub port: u16,
+    /// How hosts are named.
+    pub naming: Naming,
     /// The clock of the cell.
     pub clock: Clock,
 }

@@ -1,13 +1,18 @@
 //! Enrolment: a host shows a token and gets a certificate. The rules of tokens are the core's.
 
 use super::{Desk, Ended};
+use crate::query::Question;
 use master_core::effect::Input;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
+use proto::wire::client::Query;
 use proto::wire::frame::Kind;
 use proto::wire::join::{JoinReply, JoinRequest};
+use proto::wire::view::Data;
 use quic::{CloseCode, IdentityError, JoinConnection, JoinToken, StreamError};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// How long a host may take to say what it wants.
@@ -57,13 +62,13 @@ pub(super) async fn serve(connection: JoinConnection, desk: Arc<Desk>) {
     }
 }
 
-async fn admit(desk: &Desk, request: JoinRequest) -> Result<(proto::id::HostName, JoinReply), Diagnostic> {
+async fn admit(desk: &Desk, request: JoinRequest) -> Result<(HostName, JoinReply), Diagnostic> {
     let JoinRequest { version: _, token, host, csr } = request;
     let token: JoinToken = token.parse().map_err(|bad: quic::BadToken| bad_token(bad.to_string()))?;
     if token.cell() != desk.cell {
         return Err(bad_token("the token is of another cell".to_owned()));
     }
-    let host = proto::id::HostName::new(host.as_str());
+    let host = called(desk, host).await;
     let issued = desk.issuer.sign(&csr, &host).map_err(|error| refusal(&error))?;
     let (reply_to, answer) = desk.joins.expect();
     let token_hash = token.hash().to_string();
@@ -75,6 +80,18 @@ async fn admit(desk: &Desk, request: JoinRequest) -> Result<(proto::id::HostName
     let ca = desk.issuer.ca().certificate().to_pem();
     let reply = JoinReply { certificate: issued.certificate, ca, cell: desk.cell, master_host: desk.host.clone() };
     Ok((host, reply))
+}
+
+/// The name by which the cell knows a host already, in a list or a group or as an alias; else its own.
+async fn called(desk: &Desk, host: HostName) -> HostName {
+    let (answer, receiver) = oneshot::channel();
+    let query = Query::HostNames { names: vec![host.to_string()] };
+    let asked = desk.questions.send(Question { query, from: host.clone(), answer }).await;
+    let replies = if asked.is_ok() { receiver.await.unwrap_or_default() } else { Vec::new() };
+    match replies.into_iter().find_map(|reply| reply.data) {
+        Some(Data::Names(names)) => names.first().map_or(host, |name| HostName::new(name)),
+        Some(_) | None => HostName::new(host.as_str()),
+    }
 }
 
 fn bad_token(what: String) -> Diagnostic {

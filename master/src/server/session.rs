@@ -91,7 +91,7 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Answe
         }
         Kind::Request => Some(match frame.message::<ClientMessage>() {
             Ok(ClientMessage::Change { id, command }) => change(desk, caller, id, command).await,
-            Ok(ClientMessage::Query(query)) => ask(desk, query),
+            Ok(ClientMessage::Query(query)) => ask(desk, caller.host.clone(), query),
             Err(error) => Answering::Refused(error.diagnostic()),
         }),
         Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => {
@@ -130,7 +130,7 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
     Ok((token, hash))
 }
 
-fn ask(desk: &Arc<Desk>, query: Query) -> Answering {
+fn ask(desk: &Arc<Desk>, from: HostName, query: Query) -> Answering {
     let (answer, receiver) = oneshot::channel();
     if let Query::Accounting(filter) = query {
         let database = desk.database.clone();
@@ -140,7 +140,7 @@ fn ask(desk: &Arc<Desk>, query: Query) -> Answering {
         });
         return Answering::Query(receiver);
     }
-    match desk.questions.try_send(Question { query, answer }) {
+    match desk.questions.try_send(Question { query, from, answer }) {
         Ok(()) => Answering::Query(receiver),
         Err(mpsc::error::TrySendError::Full(_)) => {
             let what = format!("{} questions wait for an answer already", desk.config.query_queue);

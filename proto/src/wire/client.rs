@@ -278,6 +278,11 @@ pub enum Query {
         /// Hosts; empty is all.
         hosts: Vec<String>,
     },
+    /// What the cell calls hosts. Answered with [`Data::Names`], one for each.
+    HostNames {
+        /// Names and patterns as people write them.
+        names: Vec<String>,
+    },
     /// `qping`, `up`, `doctor`. Answered with [`Data::Status`].
     Status,
 }
@@ -413,7 +418,15 @@ pub enum Answer {
 impl Answer {
     /// Whether this is a refusal.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Answer::Refused(_))
+        self.refusal().is_some()
+    }
+
+    /// The refusal, if this is one.
+    pub fn refusal(&self) -> Option<&Diagnostic> {
+        match self {
+            Answer::Refused(refusal) => Some(refusal),
+            Answer::Done(_) | Answer::Warning(_) => None,
+        }
     }
 }
 

@@ -69,6 +69,23 @@ impl Network {
         self.port(host, "up");
     }
 
+    /// Drops what comes to a UDP port of a host, as a firewall there would.
+    pub fn block_udp(&self, host: &str, port: u16) {
+        let rule = format!("add rule inet gw in udp dport {port} drop");
+        for words in ["add table inet gw", "add chain inet gw in { type filter hook input priority 0 ; }", &rule] {
+            self.nft(host, words);
+        }
+    }
+
+    /// Takes that back.
+    pub fn unblock(&self, host: &str) {
+        self.nft(host, "delete table inet gw");
+    }
+
+    fn nft(&self, host: &str, words: &str) {
+        ip(&format!("netns exec {} nft {words}", self.space(host)));
+    }
+
     fn port(&self, host: &str, state: &str) {
         let n = self.hosts.iter().position(|known| known == host).expect("the host is one of this network");
         ip(&format!("-n {} link set port{n} {state}", self.switch()));

@@ -5,6 +5,7 @@ use crate::commands::{Outcome, up};
 use crate::fail::Fail;
 use crate::{daemons, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
+use proto::wire::view::CellStatus;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,6 +17,7 @@ const JOIN: CommandDef = CommandDef {
     options: &[
         with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
         with("--host", Values::One, "NAME", "the name of this host (default: hostname)"),
+        with("--wait", Values::One, "SECONDS", "how long its first load report may take (default: 60)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -33,6 +35,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         let refusal = Diagnostic::new(Code::BadSyntax, "gridwright join: write gridwright join MASTER[:PORT] TOKEN");
         return Err(Fail::new(exit::USAGE, refusal.fix("make a token on the master: gridwright token")));
     };
+    let patience = up::patience(&parsed, "gridwright join")?;
     let dir = up::directory(&parsed)?;
     up::go_where_all_reach_us("join", &dir, words)?;
     let mut command = Command::new(daemons::program("gridwright-agent")?);
@@ -47,8 +50,10 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::FAILED);
     }
     write_tree(&dir)?;
-    let status = up::start_existing(&dir)?;
-    output::data(&format!("joined: {} of {} hosts report to {}\n", status.hosts_reporting, status.hosts, status.host));
+    let status = up::start_existing(&dir, patience)?;
+    let host = up::host_of(&dir).map_or_else(String::new, |host| format!(" as {host}"));
+    let CellStatus { hosts_reporting, hosts, host: master, .. } = status;
+    output::data(&format!("joined{host}: {hosts_reporting} of {hosts} hosts report to {master}\n"));
     Ok(exit::OK)
 }
 

@@ -71,7 +71,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut selection = Selection::of(&parsed, &clock)?;
     let records = match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
         Some(path) => file::read(path)?,
-        None => records(&selection)?,
+        None => records(&mut selection)?,
     };
     if parsed.has("-l") {
         selection.only_in(&suitable_queues(&parsed)?);
@@ -97,9 +97,15 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 /// Asks the master for what the selection may choose from.
-fn records(selection: &Selection) -> Result<Vec<AccountingRecord>, Fail> {
+fn records(selection: &mut Selection) -> Result<Vec<AccountingRecord>, Fail> {
     let filter: AccountingFilter = selection.question();
     let mut client = Client::connect(&Site::from_environment(), "qacct")?;
+    let names = selection.hosts();
+    if !names.is_empty()
+        && let Some(Data::Names(names)) = ask::data(&mut client, Query::HostNames { names })?
+    {
+        selection.call_hosts(names);
+    }
     match ask::data(&mut client, Query::Accounting(filter))? {
         Some(Data::Accounting(records)) => Ok(records),
         other => unexpected(other.as_ref()),

@@ -1,5 +1,7 @@
 //! `gridwright up`: a whole cluster on this machine in one command.
 
+mod reporting;
+
 use crate::accounts::Recorded;
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;
@@ -9,8 +11,10 @@ use crate::fail::Fail;
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
 use proto::wire::client::Query;
 use proto::wire::view::{CellStatus, Data};
+use reporting::Reporting;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -39,13 +43,14 @@ const UP: CommandDef = CommandDef {
             "UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444, else a free one)",
         ),
         flag("--detach", "return when the first load report is in"),
+        with("--wait", Values::One, "SECONDS", "how long that may take (default: 60)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
     exit_codes: "0 the cell is up; 1 it is not, the message says why; 2 wrong option",
 };
 
-/// How long the first load report may take, also on a machine that is busy.
+/// How long the first load report may take where `--wait` does not say, also on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often the live status line is renewed.
@@ -125,6 +130,9 @@ struct Cell {
     simulated: u32,
     sim_args: Vec<String>,
     children: Vec<Child>,
+    patience: Duration,
+    /// When the agent was started, if this command did it.
+    agent_started: Option<Instant>,
 }
 
 impl Cell {
@@ -138,7 +146,13 @@ impl Cell {
             }
         }
         number(parsed, "--slots")?;
-        Ok(Self { dir, accounts: None, simulated, sim_args, children: Vec::new() })
+        Ok(Self { simulated, sim_args, ..Self::at(&dir, patience(parsed, "gridwright up")?) })
+    }
+
+    /// What is there already.
+    fn at(dir: &Path, patience: Duration) -> Self {
+        let (sim_args, children) = (Vec::new(), Vec::new());
+        Self { dir: dir.to_owned(), accounts: None, simulated: 0, sim_args, children, patience, agent_started: None }
     }
 
     fn create_if_new(&mut self, parsed: &Parsed) -> Result<(), Fail> {
@@ -221,20 +235,28 @@ impl Cell {
         });
         let child = daemons::spawn(daemon, &self.dir, program, &args, account)?;
         self.children.push(child);
+        if daemon == Daemon::Agent {
+            self.agent_started = Some(Instant::now());
+        }
         Ok(())
     }
 
     fn wait_for_master(&self) -> Result<(), Fail> {
-        if wait_for(PATIENCE, || self.status().is_some()) { Ok(()) } else { Err(self.not_up(Daemon::Master)) }
+        if wait_for(self.patience, || self.status().is_some()) { Ok(()) } else { Err(self.not_up(Daemon::Master)) }
     }
 
+    /// Waits until this host reports, and the simulated ones.
     fn wait_until_reporting(&mut self) -> Result<CellStatus, Fail> {
         let wanted = 1 + self.simulated;
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + self.patience;
         loop {
             // A master that has not yet noticed the end of an agent still counts its host.
             let is_up = self.daemons().iter().all(|daemon| daemon.is_alive(&self.dir));
-            if let Some(status) = self.status().filter(|status| is_up && status.hosts_reporting >= wanted) {
+            let own = Reporting::of(&self.dir, self.agent_started);
+            let own = own.map_or(Ok(false), |own| own.is_in());
+            if let Some(status) =
+                self.status().filter(|status| is_up && own == Ok(true) && status.hosts_reporting >= wanted)
+            {
                 return Ok(status);
             }
             self.report_deaths()?;
@@ -267,9 +289,29 @@ impl Cell {
     }
 
     fn not_up(&self, daemon: Daemon) -> Fail {
-        let refusal = Diagnostic::new(Code::NoMaster, format!("error: no load report within {} s", PATIENCE.as_secs()));
+        let host = Reporting::of(&self.dir, None).map(|own| format!(" of host {}", own.host())).unwrap_or_default();
+        let what = format!("error: no load report{host} within {} s", self.patience.as_secs());
         let log = daemon.log(&self.dir);
-        refusal.at(self.dir.display().to_string()).why(tail(&log)).fix(format!("look into {}", log.display())).into()
+        let fix =
+            format!("gridwright doctor --dir {} examines this host; the log is {}", self.dir.display(), log.display());
+        Diagnostic::new(Code::NoMaster, what)
+            .at(self.dir.display().to_string())
+            .why(self.why_not(daemon))
+            .fix(fix)
+            .into()
+    }
+
+    /// What keeps this host from reporting: a daemon that does not live, the master's refusal, or the last words in the log.
+    fn why_not(&self, daemon: Daemon) -> String {
+        if let Some(dead) = self.daemons().into_iter().find(|daemon| !daemon.is_alive(&self.dir)) {
+            return format!("the {} does not run. {}", dead.name(), tail(&dead.log(&self.dir)));
+        }
+        let refusal = Reporting::of(&self.dir, None).and_then(|own| own.is_in().err());
+        let words = tail(&daemon.log(&self.dir));
+        match refusal {
+            Some(refusal) if words.is_empty() => refusal.to_string(),
+            Some(_) | None => words,
+        }
     }
 
     /// Shows a status line and starts again what dies, until a signal ends this process or `gridwright down` the cell.
@@ -304,12 +346,28 @@ pub fn is_cell(dir: &Path) -> bool {
 ///
 /// # Errors
 /// If a daemon does not start or no report comes.
-pub fn start_existing(dir: &Path) -> Result<CellStatus, Fail> {
-    let mut cell =
-        Cell { dir: dir.to_owned(), accounts: None, simulated: 0, sim_args: Vec::new(), children: Vec::new() };
+pub fn start_existing(dir: &Path, patience: Duration) -> Result<CellStatus, Fail> {
+    let mut cell = Cell::at(dir, patience);
     cell.settle_accounts()?;
     cell.start()?;
     cell.wait_until_reporting()
+}
+
+/// How long `--wait` says that the first load report may take.
+///
+/// # Errors
+/// If it is no number of seconds.
+pub fn patience(parsed: &Parsed, command: &str) -> Result<Duration, Fail> {
+    let Some(text) = parsed.value("--wait") else { return Ok(PATIENCE) };
+    let seconds = text
+        .parse::<u32>()
+        .map_err(|_| Fail::bad_value(format!("{command}: --wait {text} is not a number")).fix("give whole seconds"))?;
+    Ok(Duration::from_secs(seconds.into()))
+}
+
+/// The name that the cell has for the host whose state directory is `dir`.
+pub fn host_of(dir: &Path) -> Option<HostName> {
+    Reporting::of(dir, None).map(|own| own.host().clone())
 }
 
 /// The state of the cell, if its master answers.

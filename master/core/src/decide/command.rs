@@ -2,10 +2,14 @@
 
 use super::requests::Request;
 use super::{Caller, Turn, alter, delete, modify_jobs, objects, resubmit, submit};
+use crate::names::Rewriter;
 use proto::wire::client::{Command, Reply};
 
 /// Decides a command. None if the shell answers it, once it has done what only it can do.
-pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
+pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut command: Command) -> Option<Reply> {
+    let config = &turn.state().config;
+    let names = config.host_names(&turn.site().naming, &caller.host);
+    Rewriter { names, complex: &config.complex }.command(&mut command);
     Some(match command {
         Command::Submit(spec) => submit::submit(turn, caller, *spec),
         Command::Resubmit { jobs, changes } => resubmit::resubmit(turn, caller, &jobs, &changes),

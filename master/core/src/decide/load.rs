@@ -2,6 +2,7 @@
 
 use super::{Turn, agents};
 use crate::effect::ConnectionId;
+use crate::names;
 use crate::observe::Observation;
 use proto::id::HostName;
 use proto::load::LoadReport;
@@ -17,7 +18,10 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, mut report: 
     if report.sequence <= last || (!report.full && !has_reported) {
         return;
     }
-    let hosts = &turn.state().config.exec_hosts;
+    let config = &turn.state().config;
+    let canonical = config.host_names(&turn.site().naming, &host);
+    names::load_report(&mut report, |subject| canonical.canonical(subject.as_str()));
+    let hosts = &config.exec_hosts;
     let is_subject = |subject: &HostName| *subject == host || hosts.contains_key(subject);
     report.values.retain(|subject, _| is_subject(subject));
     report.withdrawn.retain(|subject, _| is_subject(subject));

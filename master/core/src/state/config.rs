@@ -1,11 +1,10 @@
 //! The configuration objects of a cell and what they resolve to.
 
-use crate::core::Site;
 use crate::event::StoredObject;
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
-use proto::host::names::HostNames;
+use proto::host::names::{HostNames, Naming};
 use proto::hostgroup::{HostGroup, HostGroupTable, HostOrGroup};
 use proto::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
 use proto::object::{Fields, ObjectKind};
@@ -88,9 +87,8 @@ impl Configuration {
     }
 
     /// The hosts that are known by what people call them; `here` is the host on which the names were written.
-    pub fn host_names<'a>(&'a self, site: &'a Site, here: &'a HostName) -> HostNames<'a> {
-        let lists = self.admin_hosts.iter().chain(&self.submit_hosts);
-        HostNames::new(self.exec_hosts.keys().chain(lists), &site.aliases, here)
+    pub fn host_names<'a>(&'a self, naming: &'a Naming, here: &'a HostName) -> HostNames<'a> {
+        HostNames::new(vec![&self.exec_hosts, &self.admin_hosts, &self.submit_hosts], naming, here)
     }
 
     /// Makes stored objects true, and resolves the queues anew.

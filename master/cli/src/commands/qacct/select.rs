@@ -104,6 +104,19 @@ impl Selection {
         self.queues = Some(queues.clone());
     }
 
+    /// The hosts that `-h` and `-q queue@host` name.
+    pub fn hosts(&self) -> Vec<String> {
+        self.groups.iter().filter_map(|group| Some(group.host()?.1.to_owned())).collect()
+    }
+
+    /// The same selection with what the cell calls these hosts, one for each of [`Selection::hosts`].
+    pub fn call_hosts(&mut self, names: Vec<String>) {
+        let groups = self.groups.iter_mut().filter(|group| group.host().is_some());
+        for (group, name) in groups.zip(names) {
+            group.pattern = group.host().map(|(before, _)| format!("{before}{name}"));
+        }
+    }
+
     /// What the master can select by itself.
     pub fn question(&self) -> AccountingFilter {
         let by_start = |moment: Option<Wall>| moment.filter(|_| !self.by_end);
@@ -141,6 +154,24 @@ impl Selection {
 }
 
 impl Group {
+    /// The host in the pattern, and what stands before it.
+    fn host(&self) -> Option<(&str, &str)> {
+        let pattern = self.pattern.as_deref()?;
+        match self.column {
+            Column::Host => Some(("", pattern)),
+            Column::Queue => {
+                pattern.find('@').map(|at| pattern.split_at(at + 1)).filter(|(_, host)| !host.starts_with('@'))
+            }
+            Column::Group
+            | Column::Owner
+            | Column::Project
+            | Column::Department
+            | Column::Account
+            | Column::Slots
+            | Column::Pe => None,
+        }
+    }
+
     fn admits(&self, record: &AccountingRecord) -> bool {
         let Some(pattern) = &self.pattern else { return self.column != Column::Pe || record.granted_pe.is_some() };
         match self.column {

@@ -37,7 +37,7 @@ pub(super) struct Draft<'a> {
 impl Draft<'_> {
     /// The hosts of the cell by every name that the caller may write.
     pub fn host_names(&self) -> HostNames<'_> {
-        self.config.host_names(self.site, &self.caller.host)
+        self.config.host_names(&self.site.naming, &self.caller.host)
     }
 
     /// Sets an object, or deletes it if it has no fields.

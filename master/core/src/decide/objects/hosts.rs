@@ -9,7 +9,7 @@ use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
-use proto::host::names::HostNames;
+use proto::host::names::{HostNames, KnownHosts};
 use proto::hostgroup::{HostGroup, HostOrGroup, host_name};
 use proto::id::{HostGroupName, HostName};
 use proto::object::{Fields, ObjectKind};
@@ -90,11 +90,13 @@ fn may_join(turn: &Turn<'_>, token_hash: &str, host: &HostName) -> Result<(), Di
     if grant.expires <= turn.now.wall {
         return refuse("the token has expired");
     }
-    if !Expression::parse(&grant.host_pattern).is_ok_and(|pattern| pattern.matches(host.as_str(), Type::Host)) {
+    // A token may name a host by any of its names.
+    let admitted = state.config.host_names(&turn.site().naming, host).in_expression(&grant.host_pattern);
+    if !Expression::parse(&admitted).is_ok_and(|pattern| pattern.matches(host.as_str(), Type::Host)) {
         return refuse(&format!("the token is for hosts named {}, not for {host}", grant.host_pattern));
     }
     let is_trusted = state.config.admin_hosts.contains(host) || state.config.submit_hosts.contains(host);
-    if is_trusted && HostName::new(&grant.host_pattern) != *host {
+    if is_trusted && HostName::new(&admitted) != *host {
         // Whoever holds a token for any host would else come in under a name that others believe.
         let refusal = Diagnostic::new(
             Code::BadToken,
@@ -145,8 +147,8 @@ pub(crate) fn renewed(turn: &mut Turn<'_>, host: HostName, serial: String, not_a
 /// The certificates of a host are no longer admitted. Its object stays until it is deleted.
 pub(super) fn revoke(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply {
     let state = turn.state();
-    let known = state.certificates.keys().chain(state.config.exec_hosts.keys());
-    let host = HostNames::new(known, &turn.site().aliases, &caller.host).canonical(host);
+    let known: Vec<&dyn KnownHosts> = vec![&state.certificates, &state.config.exec_hosts];
+    let host = HostNames::new(known, &turn.site().naming, &caller.host).canonical(host);
     if !turn.state().certificates.contains_key(&host) {
         let what = format!("host {host} has no certificate of this cell");
         return Reply::refusal(Diagnostic::new(Code::UnknownObject, what).fix("qconf -sel lists the execution hosts"));
@@ -230,7 +232,7 @@ pub(super) fn shutdown(turn: &mut Turn<'_>, caller: &Caller, hosts: &[String], k
         turn.effect(Effect::Shutdown);
         return Reply::answers(vec![Answer::Done(format!("{} kills qmaster", caller.at_host()))]);
     }
-    let names = turn.state().config.host_names(turn.site(), &caller.host);
+    let names = turn.state().config.host_names(&turn.site().naming, &caller.host);
     let hosts: Vec<HostName> = hosts.iter().map(|host| names.canonical(host)).collect();
     Reply::answers(hosts.iter().map(|host| shutdown_host(turn, caller, host, kill_jobs)).collect())
 }

@@ -1,21 +1,25 @@
 //! Hosts by every name that people call them, hosts that are named before they come, and what only the master's host may do.
 
-use super::cell::{Cell, texts};
+use super::cell::{Cell, job, texts};
 use crate::core::{Core, Site};
 use crate::effect::{Effect, Input, ReplyTo};
 use crate::state::State;
 use proto::diagnostic::Code;
-use proto::host::names::HostAliases;
+use proto::host::ExecHost;
+use proto::host::names::Naming;
 use proto::hostgroup::HostGroup;
+use proto::job::{HostPath, JobChanges, JobSpec, Requests};
+use proto::load::LoadReport;
 use proto::object::{Fields, ObjectKind as K};
 use proto::wire::client::{Answer, AttributeEdit, Command, ModifyAction, ObjectAction as Do, ObjectChange, Reply};
+use std::collections::BTreeMap;
 
 impl Cell {
     /// The cell with a master on the host `adm`, and a second network in which `h1` is `h1-ib`.
     fn with_site() -> Self {
         let mut cell = Self::ready();
         let core = std::mem::replace(&mut cell.core, Core::new(State::new()));
-        let site = Site { master_host: Some("adm".into()), aliases: HostAliases::parse("h1 h1-ib") };
+        let site = Site { master_host: Some("adm".into()), naming: Naming::default().with_aliases("h1 h1-ib") };
         cell.core = core.at(site);
         cell
     }
@@ -118,4 +122,67 @@ fn simulated_hosts_are_for_the_masters_host_alone() {
         command: Box::new(command()),
     });
     assert!(cell.effects.contains(&Effect::IssueSimulated { to: ReplyTo(5), hosts: vec!["sim0001".into()] }));
+}
+
+#[test]
+fn a_job_that_names_a_host_by_another_name_is_kept_with_the_cells_name() {
+    let mut cell = Cell::with_site();
+    let requests = Requests {
+        hard: super::cell::resources("h=h1-ib|H2.example.org"),
+        soft: super::cell::resources("h=h1.example.org"),
+        hard_queues: vec!["all.q@h1-ib".to_owned(), "*@h2.example.org".to_owned()],
+        soft_queues: vec!["@H1-IB".to_owned()],
+        ..Requests::default()
+    };
+    let stdout = vec![HostPath { host: Some("h1-ib".into()), path: "/tmp".to_owned() }];
+    let number = cell.submit(JobSpec { requests, stdout, ..job() });
+    let Requests { hard, soft, hard_queues, soft_queues, .. } = cell.job(number).spec.requests.clone();
+    assert_eq!((hard[0].to_string(), soft[0].to_string()), ("h=h1|h2".to_owned(), "h=h1".to_owned()));
+    assert_eq!((hard_queues, soft_queues), (vec!["all.q@h1".to_owned(), "*@h2".to_owned()], vec!["@h1".to_owned()]));
+    assert_eq!(cell.job(number).spec.stdout[0].host, Some("h1".into()));
+    let changes = JobChanges { hard_queues: Some(vec!["all.q@h1-ib".to_owned()]), ..JobChanges::default() };
+    let jobs = super::cell::selection(&["1"]);
+    cell.command("u1", Command::Alter { jobs, changes: Box::new(changes) });
+    assert_eq!(cell.job(number).spec.requests.hard_queues, ["all.q@h1"]);
+    let said = cell.qmod("boss", ModifyAction::DisableQueue, "all.q@h1-ib");
+    assert_eq!(said, ["boss@sub changed state of \"all.q@h1\" (disabled)"]);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn values_that_a_sensor_reports_for_another_name_of_a_host_are_that_hosts() {
+    let mut cell = Cell::with_site();
+    let connection = cell.connect("h2");
+    let values = |value: &str| BTreeMap::from([("site".into(), value.to_owned())]);
+    let report = LoadReport {
+        sequence: 1,
+        full: true,
+        values: [("h1-ib".into(), values("alias")), ("H2.example.org".into(), values("own"))].into(),
+        ..LoadReport::default()
+    };
+    cell.input(Input::LoadReport { connection, report: Box::new(report) });
+    let of = |cell: &Cell, host: &str| Some(cell.core.observations().load.get(host)?.get("site")?.text.clone());
+    assert_eq!((of(&cell, "h1").as_deref(), of(&cell, "h2").as_deref()), (Some("alias"), Some("own")));
+    let withdrawn = [("h1-ib".into(), vec!["site".into()])].into();
+    let report = LoadReport { sequence: 2, withdrawn, ..LoadReport::default() };
+    cell.input(Input::LoadReport { connection, report: Box::new(report) });
+    assert_eq!(of(&cell, "h1"), None);
+}
+
+#[test]
+fn two_names_that_differ_in_the_domain_alone_are_one_host_unless_domains_count() {
+    for (bootstrap, expected) in [("", 3), ("ignore_fqdn false", 4)] {
+        let mut cell = Cell::with_site();
+        let naming = Naming::default().with_bootstrap(bootstrap).unwrap();
+        let core = std::mem::replace(&mut cell.core, Core::new(State::new()));
+        cell.core = core.at(Site { master_host: None, naming });
+        texts(&cell.object(K::ExecHost, "h9.a.org", Do::Add(exec_host("h9.a.org"))));
+        texts(&cell.object(K::ExecHost, "h9.b.org", Do::Add(exec_host("h9.b.org"))));
+        let hosts: Vec<&str> = cell.core.state().config.exec_hosts.keys().map(|host| host.as_str()).collect();
+        assert_eq!(hosts.len(), expected + 1, "{bootstrap}: {hosts:?}");
+    }
+}
+
+fn exec_host(name: &str) -> Fields {
+    ExecHost::template(name.into()).to_fields()
 }
