@@ -4,7 +4,7 @@ mod ledger;
 
 use crate::driver::DriverInput;
 use crate::link::Online;
-use crate::sensors::SensorAnswers;
+use crate::sensors::{Sampled, SensorAnswers};
 use ::sensors::collector::{self, Collector, Values};
 use ::sensors::memory::MemFree;
 use ::sensors::report::merge;
@@ -117,16 +117,20 @@ impl Reporter {
     }
 
     async fn report(&mut self, connection: &Connection, ledger: &mut Ledger) -> Result<(), StreamError> {
+        // What is asked for from here on is at most that old; only sensors that are not due have older values.
+        let sampled = Instant::now();
         let answers = match &self.sensors {
             Some(sensors) => sensors.ask().await,
             None => Vec::new(),
         };
-        let sampled = Instant::now();
         let own = self.own_values().await;
-        let blocks = answers.iter().filter_map(|answer| answer.values.as_ref());
-        let all = merge(&own, blocks.map(|block| block.values()));
+        let blocks: Vec<&Sampled> = answers.iter().filter_map(|answer| answer.values.as_ref()).collect();
+        let all = merge(&own, blocks.iter().map(|sampled| sampled.block.values()));
         let mut report = ledger.next(&all);
-        report.sampled_ago_ms = u64::try_from(sampled.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = Instant::now();
+        report.sampled_ago_ms = milliseconds(now - sampled);
+        let ages = blocks.iter().map(|sampled| (sampled.block.values(), milliseconds(sampled.age(now))));
+        report.older = ledger.older(ages, report.sampled_ago_ms);
         connection.send_report(Kind::Load, report.sequence, &report).await?;
         ledger.sent();
         self.tell_health(answers.into_iter().map(|answer| answer.status).collect()).await;
@@ -176,6 +180,10 @@ impl MachineValues {
         }
         sample.values
     }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The interval between two reports.

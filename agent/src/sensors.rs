@@ -23,7 +23,7 @@ use std::time::Duration;
 use task::SensorTask;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Inputs that wait for one sensor; more are dropped, as a sensor that does not take them is ended anyway.
 const SENSOR_QUEUE: usize = 64;
@@ -51,9 +51,27 @@ pub struct SensorSite {
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Its newest complete block, unless it is too old.
-    pub values: Option<Arc<Block>>,
+    pub values: Option<Sampled>,
     /// How it fares.
     pub status: SensorStatus,
+}
+
+/// A block of a sensor and how old its values are.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// The block.
+    pub block: Arc<Block>,
+    /// How long before `told` the sensor was asked for it.
+    pub ago: Duration,
+    /// When this was said.
+    pub told: Instant,
+}
+
+impl Sampled {
+    /// How long before `now` its values were taken.
+    pub fn age(&self, now: Instant) -> Duration {
+        self.ago + now.saturating_duration_since(self.told)
+    }
 }
 
 /// What a sensor's task is told.
@@ -84,7 +102,7 @@ impl SensorAnswers {
             return Vec::new();
         }
         let receivers = receivers.await.unwrap_or_default();
-        let deadline = tokio::time::Instant::now() + ANSWER_PATIENCE;
+        let deadline = Instant::now() + ANSWER_PATIENCE;
         let mut answers = Vec::with_capacity(receivers.len());
         for receiver in receivers {
             let answer = tokio::time::timeout_at(deadline, receiver).await;

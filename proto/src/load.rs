@@ -23,6 +23,19 @@ pub struct LoadReport {
     /// Values that are no longer reported, by subject. Empty in a full report.
     #[serde(default)]
     pub withdrawn: BTreeMap<HostName, Vec<AttributeName>>,
+    /// Values that were taken earlier than `sampled_ago_ms` says, changed or not: those of sensors that were not asked for this
+    /// report. All others that the host reports were taken anew, those that the report leaves out with the same result.
+    #[serde(default)]
+    pub older: Vec<OlderValues>,
+}
+
+/// Values that were taken together, before the others of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OlderValues {
+    /// How long before sending they were taken, in milliseconds.
+    pub sampled_ago_ms: u64,
+    /// Their names by subject.
+    pub names: BTreeMap<HostName, Vec<AttributeName>>,
 }
 
 /// The health of one load sensor, as its host sees it.

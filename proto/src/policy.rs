@@ -14,12 +14,15 @@ pub use words::{DecayList, JobInfo, PolicyHierarchy, QueueSortMethod, TicketPoli
 
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
-use crate::object::value::{self, Assignments, Flag, Parameters, Reference, TimeText, Weight};
+use crate::object::value::{self, Assignments, Flag, Malformed, Parameters, Reference, TimeText, Weight};
 use crate::object::{Fields, ObjectKind};
 use serde::{Deserialize, Serialize};
 
 /// Seconds that are added to the expected run time of each job, unless `params` says otherwise (`sched_conf(5)`).
 const DURATION_OFFSET_S: u64 = 60;
+
+/// The parameter of `params` that says how late jobs take their share of an attribute; once for each attribute.
+const SETTLE_TIME: &str = "SETTLE_TIME";
 
 /// Declares the attributes: name, type, parser, shipped value.
 ///
@@ -83,7 +86,7 @@ attributes! {
     /// Seconds after the end of a job at which a pass starts; 0 leaves it to the interval.
     flush_finish_sec: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
     /// Further parameters.
-    params: Parameters, str::parse::<Parameters>, "none";
+    params: Parameters, parameters, "none";
     /// The time between two adjustments of the tickets of running jobs; 0 switches them off.
     reprioritize_interval: TimeText, TimeText::finite, "0:0:0";
     /// Hours in which usage decays to a half; 0 keeps it for ever.
@@ -140,4 +143,34 @@ impl SchedulerConf {
         let set = self.params.value("DURATION_OFFSET").and_then(|text| TimeText::finite(text).ok());
         set.and_then(|time| time.seconds()).unwrap_or(DURATION_OFFSET_S)
     }
+
+    /// How long after a start a job takes its share of an attribute at the latest, in milliseconds: a load value shows the use of
+    /// jobs that started so long before it was taken. 0 unless `params` has `SETTLE_TIME=attribute:time`.
+    pub fn settle_ms(&self, attribute: &str) -> u64 {
+        let set = self.settle_times().filter(|(name, _)| *name == attribute).last();
+        set.map_or(0, |(_, seconds)| seconds.saturating_mul(1000))
+    }
+
+    /// The attributes with a settle time, by full name, and the time in seconds.
+    pub fn settle_times(&self) -> impl Iterator<Item = (&str, u64)> {
+        let set = self.params.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME));
+        set.filter_map(|(_, value)| settle_time(value).ok())
+    }
+}
+
+/// `params` of a scheduler configuration; a settle time is read to see that it is one.
+fn parameters(text: &str) -> Result<Parameters, Malformed> {
+    let parameters: Parameters = text.parse()?;
+    for (_, value) in parameters.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME)) {
+        settle_time(value).map_err(|malformed| malformed.of(SETTLE_TIME))?;
+    }
+    Ok(parameters)
+}
+
+/// `attribute:time`, with the time in seconds.
+fn settle_time(text: &str) -> Result<(&str, u64), Malformed> {
+    let expected = || Malformed::new("attribute:time, as in tcp_lic:30 or tcp_lic:0:1:0,");
+    let (attribute, time) = text.split_once(':').filter(|(attribute, _)| !attribute.is_empty()).ok_or_else(expected)?;
+    let seconds = TimeText::finite(time).ok().and_then(|time| time.seconds()).ok_or_else(expected)?;
+    Ok((attribute, seconds))
 }

@@ -71,5 +71,6 @@ fn values(host: &Host, sequence: u64) -> LoadReport {
         sampled_ago_ms: 0,
         values: [(host.name.clone(), values)].into(),
         withdrawn: BTreeMap::new(),
+        older: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use ::sensors::report::{HostValues, delta};
 use proto::id::{AttributeName, HostName};
-use proto::load::LoadReport;
+use proto::load::{LoadReport, OlderValues};
 use std::collections::BTreeMap;
 
 /// Values by the host they are for and by name.
@@ -48,6 +48,23 @@ impl Ledger {
         report
     }
 
+    /// The values of sensors that were taken earlier than `report_ago_ms`; of a name that several sensors report the last counts.
+    pub(super) fn older<'a>(
+        &self,
+        blocks: impl IntoIterator<Item = (&'a HostValues, u64)>,
+        report_ago_ms: u64,
+    ) -> Vec<OlderValues> {
+        let named = blocks.into_iter().flat_map(|(values, ago_ms)| values.keys().map(move |key| (key, ago_ms)));
+        let ages: BTreeMap<_, u64> = named.collect();
+        let mut older: BTreeMap<u64, OlderValues> = BTreeMap::new();
+        for ((host, name), sampled_ago_ms) in ages.into_iter().filter(|(_, ago_ms)| *ago_ms > report_ago_ms) {
+            let group = older.entry(sampled_ago_ms).or_default();
+            group.sampled_ago_ms = sampled_ago_ms;
+            group.names.entry(host.resolve(&self.host)).or_default().push(name.clone());
+        }
+        older.into_values().collect()
+    }
+
     /// The last report is on its way.
     pub(super) fn sent(&mut self) {
         self.sent = Some(std::mem::take(&mut self.offered));
@@ -87,6 +104,17 @@ mod tests {
         let known = values(&[(HostSpec::This, "a", "1")]);
         ledger.next(&known);
         assert!(ledger.next(&known).full);
+    }
+
+    #[test]
+    fn values_of_a_sensor_that_was_not_asked_are_named_with_their_age() {
+        let ledger = Ledger::new(HostName::new("node1"));
+        let slow = values(&[(HostSpec::This, "a", "1"), (HostSpec::Global, "lic", "3")]);
+        let fresh = values(&[(HostSpec::This, "a", "2")]);
+        let older = ledger.older([(&slow, 30_000), (&fresh, 5)], 20);
+        let names = BTreeMap::from([(HostName::global(), vec![AttributeName::from("lic")])]);
+        assert_eq!(older, [OlderValues { sampled_ago_ms: 30_000, names }]);
+        assert_eq!(ledger.older([(&fresh, 5)], 20), []);
     }
 
     #[test]

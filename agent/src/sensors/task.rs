@@ -1,7 +1,7 @@
 //! One sensor from its start to its end: performs what the machine says, tells it what happens.
 
 use super::process::{Output, Process};
-use super::{Answer, SensorInput, SensorSite, file, seconds, seconds_until};
+use super::{Answer, Sampled, SensorInput, SensorSite, file, seconds, seconds_until};
 use crate::clock;
 use crate::launcher_link::{Attached, LauncherQueue, SensorNotice, ToLauncher};
 use ::sensors::config::SensorSpec;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How long the name service may take to say who the sensor's user is.
 const NAME_SERVICE_PATIENCE: Duration = Duration::from_secs(2);
@@ -155,7 +155,11 @@ impl SensorTask {
             return;
         }
         if let Some(reply) = self.asked.take() {
-            let values = self.machine.values_for_report(now).map(|fresh| fresh.block);
+            let values = self.machine.values_for_report(now).map(|fresh| Sampled {
+                block: fresh.block,
+                ago: Duration::from_millis(fresh.sampled_ago_ms),
+                told: Instant::now(),
+            });
             // A report that is no longer made needs no answer.
             let _ = reply.send(Answer { values, status: self.status(now) });
         }

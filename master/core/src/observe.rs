@@ -143,10 +143,31 @@ impl Observations {
                 known.insert(name.clone(), LoadEntry { text: text.clone(), reporter: host.clone(), sampled });
             }
         }
+        self.host(host).subjects.extend(report.values.keys().cloned());
+        self.date(host, at, report);
         let known = self.host(host);
-        known.subjects.extend(report.values.keys().cloned());
         known.unheard = false;
         (known.heard, known.reported, known.sequence) = (Some(at), Some(at), report.sequence);
+    }
+
+    /// Notes when the values of a host were taken: a report speaks of all of them, by name only of those that changed.
+    fn date(&mut self, reporter: &HostName, at: Tick, report: &LoadReport) {
+        let before = |ago_ms: u64| Tick(at.0.saturating_sub(ago_ms));
+        let sampled = before(report.sampled_ago_ms);
+        for subject in self.hosts.get(reporter).into_iter().flat_map(|host| &host.subjects) {
+            let values = self.load.get_mut(subject).into_iter().flat_map(BTreeMap::values_mut);
+            values.filter(|entry| entry.reporter == *reporter).for_each(|entry| entry.sampled = sampled);
+        }
+        for older in &report.older {
+            for (subject, names) in &older.names {
+                let Some(values) = self.load.get_mut(subject) else { continue };
+                for name in names {
+                    if let Some(entry) = values.get_mut(name).filter(|entry| entry.reporter == *reporter) {
+                        entry.sampled = before(older.sampled_ago_ms);
+                    }
+                }
+            }
+        }
     }
 
     /// Takes back every value that a host reported.

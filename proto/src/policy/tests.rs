@@ -34,6 +34,14 @@ fn the_duration_offset_is_sixty_seconds_unless_set() {
 }
 
 #[test]
+fn settle_times_are_of_single_attributes() {
+    let text = "SETTLE_TIME=tcp_lic:10,SETTLE_TIME=mem_free:0:1:0";
+    let conf = conf(&[("params", text)]).unwrap();
+    assert_eq!(conf.params.to_string(), text);
+    assert_eq!(["tcp_lic", "mem_free", "slots"].map(|name| conf.settle_ms(name)), [10_000, 60_000, 0]);
+}
+
+#[test]
 fn a_load_formula_is_a_sum_of_terms() {
     let formula: LoadFormula = "-slots+np_load_avg*2-$mem_free/1k+3".parse().unwrap();
     let number = |units: i64| crate::amount::Millionths(units * 1_000_000);
@@ -70,6 +78,9 @@ fn values_that_cannot_be_are_refused() {
         ("weight_user", "-1"),
         ("schedule_interval", "INFINITY"),
         ("job_load_adjustments", "np_load_avg"),
+        ("params", "SETTLE_TIME=lic"),
+        ("params", "SETTLE_TIME=lic:INFINITY"),
+        ("params", "SETTLE_TIME=:10"),
     ] {
         assert_eq!(conf(&[(key, value)]).expect_err(value).len(), 1, "{key} {value}");
     }

@@ -88,6 +88,17 @@ pub struct Fresh {
     pub block: Arc<Block>,
     /// Its age in milliseconds, below the age limit.
     pub age_ms: u64,
+    /// When its values were taken at the earliest, in milliseconds before now: the sensor was asked for them then.
+    pub sampled_ago_ms: u64,
+}
+
+/// The newest block of a sensor.
+#[derive(Debug)]
+struct LastBlock {
+    complete: Tick,
+    /// When the sensor was asked for it; when it came, if nobody had asked.
+    asked: Tick,
+    block: Arc<Block>,
 }
 
 /// One load sensor. The driver reports what happens and performs the actions that come back, in order.
@@ -105,7 +116,7 @@ pub struct Machine {
     gate: Gate,
     health: Health,
     last_error: Option<String>,
-    last_block: Option<(Tick, Arc<Block>)>,
+    last_block: Option<LastBlock>,
     /// Starts of the process so far.
     starts: u32,
     /// Failures since the sensor last did well; the exponent of the back-off.
@@ -161,10 +172,10 @@ impl Machine {
 
     /// The newest complete block, unless it has reached its age limit or the sensor was ended for good.
     pub fn values_for_report(&self, now: Tick) -> Option<Fresh> {
-        let (since, block) = self.last_block.as_ref()?;
-        let age_ms = now.since_ms(*since);
+        let last = self.last_block.as_ref()?;
+        let (age_ms, sampled_ago_ms) = (now.since_ms(last.complete), now.since_ms(last.asked));
         let counts = age_ms < self.settings.age_limit_ms() && !self.is_ended();
-        counts.then(|| Fresh { block: block.clone(), age_ms })
+        counts.then(|| Fresh { block: last.block.clone(), age_ms, sampled_ago_ms })
     }
 
     /// Takes bytes of the sensor's standard output.
@@ -203,7 +214,7 @@ impl Machine {
         Status {
             health: self.health,
             last_error: self.last_error.clone(),
-            value_age_ms: self.last_block.as_ref().map(|(since, _)| now.since_ms(*since)),
+            value_age_ms: self.last_block.as_ref().map(|last| now.since_ms(last.complete)),
             values: self.values_for_report(now).map_or(0, |fresh| fresh.block.values().len()),
             restarts: self.starts.saturating_sub(1),
             failures_in_row: self.failures_in_row,
@@ -246,10 +257,10 @@ impl Machine {
     }
 
     fn take_block(&mut self, block: Block, now: Tick, actions: &mut Vec<Action>) {
-        self.life.asked = None;
+        let asked = self.life.asked.take().unwrap_or(now);
         self.life.blocks = self.life.blocks.saturating_add(1);
         let block = Arc::new(block);
-        self.last_block = Some((now, block.clone()));
+        self.last_block = Some(LastBlock { complete: now, asked, block: block.clone() });
         if self.pace.admit_block(self.settings.limits.blocks_per_10s, now) {
             actions.push(Action::Block(block));
         } else {

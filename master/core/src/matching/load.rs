@@ -97,9 +97,10 @@ impl Cluster<'_> {
         if factor == Millionths::ONE { amount } else { amount.scaled(factor) }
     }
 
-    /// What was booked since the value was sampled and so is not in it yet.
+    /// What was booked since the value was sampled, or so shortly before that the jobs had not taken their share, and so is not in it.
     fn requested_since(&self, level: &Level, name: &str, entry: &LoadEntry) -> Amount {
-        let requested = self.ledgers().map(|ledger| ledger.requested_since(level, name, entry.sampled));
+        let settled = Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name)));
+        let requested = self.ledgers().map(|ledger| ledger.requested_since(level, name, settled));
         requested.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
     }
 

@@ -7,7 +7,7 @@ use super::filter::{Category, Instances};
 use super::order::Order;
 use super::order_phase::{self, Bucket, Queue, Urgency, resource_urgency};
 use crate::event::{Event, Record};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Level};
 use crate::matching::{Cluster, Demand, Mode};
 use crate::observe::{Observation, Observations};
 use crate::sched::assign::Assignment;
@@ -151,13 +151,13 @@ impl Model {
 
     /// Folds an observation in.
     pub fn observe(&mut self, observation: &Observation) {
+        let settled = self.settled_by(observation);
         self.observations.apply(observation);
         match observation {
             Observation::Load { host, report, .. } => {
                 self.changes.host(host);
-                for subject in report.values.keys().chain(report.withdrawn.keys()).filter(|subject| *subject != host) {
-                    self.changed(subject);
-                }
+                let others = report.values.keys().chain(report.withdrawn.keys()).chain(&settled);
+                others.filter(|subject| *subject != host).for_each(|subject| self.changed(subject));
             }
             Observation::Contact { host, .. } | Observation::Unheard { host } => self.changes.host(host),
             Observation::Usage(_) | Observation::Sensors { .. } => {}
@@ -278,6 +278,24 @@ impl Model {
     fn granted_of(&self, event: &Event) -> Vec<Granted> {
         let Event::TaskEnded { key, .. } = event else { return Vec::new() };
         self.state.placed(*key).map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone())
+    }
+
+    /// The subjects of a report from whose values no longer all is subtracted that was, changed or not: jobs started there since
+    /// the report before, or so shortly before it that it did not show them.
+    fn settled_by(&self, observation: &Observation) -> Vec<HostName> {
+        let Observation::Load { host, .. } = observation else { return Vec::new() };
+        let settle_ms = self.state.config.scheduler.settle_times().map(|(_, seconds)| seconds * 1000).max();
+        let subjects = self.observations.hosts.get(host).into_iter().flat_map(|known| &known.subjects);
+        let has_recent = |subject: &&HostName| {
+            let values = self.observations.load.get(*subject).into_iter().flat_map(BTreeMap::values);
+            let oldest = values.filter(|entry| entry.reporter == *host).map(|entry| entry.sampled.0).min();
+            let level = if subject.is_global() { Level::Global } else { Level::Host((*subject).clone()) };
+            oldest.is_some_and(|oldest| {
+                let since = Tick(oldest.saturating_sub(settle_ms.unwrap_or(0)));
+                self.state.ledger.since(&level, since).next().is_some()
+            })
+        };
+        subjects.filter(|subject| *subject != host).filter(has_recent).cloned().collect()
     }
 
     fn changed(&mut self, subject: &HostName) {

@@ -4,5 +4,6 @@ pub mod lab;
 mod laws;
 mod placement;
 mod priority;
+mod settle;
 
 use lab::check;

@@ -271,6 +271,16 @@ fn t16_a_changed_file_ends_the_pause_after_a_failure() {
 }
 
 #[test]
+fn values_are_as_old_as_the_request_for_them() {
+    let mut stage = Stage::running();
+    stage.wait(700);
+    stage.says(GOOD);
+    stage.wait(2_000);
+    let fresh = stage.machine.values_for_report(stage.now).unwrap();
+    assert_eq!((fresh.age_ms, fresh.sampled_ago_ms), (2_000, 2_700));
+}
+
+#[test]
 fn a_sensor_that_cannot_be_started_is_failing_and_tried_again() {
     let mut stage = Stage::new(Settings::default());
     stage.wait(0);

@@ -69,7 +69,19 @@ pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refu
         })
         .collect();
     refusals.extend(values(complex, &conf.job_load_adjustments, "job_load_adjustments"));
+    refusals.extend(conf.settle_times().filter_map(|(name, _)| unsettled(complex, name)));
     refusals
+}
+
+/// Settle times are found by the full names of numeric attributes.
+fn unsettled(complex: &Complex, name: &str) -> Option<Diagnostic> {
+    let Some(attribute) = complex.lookup(name) else { return unknown(complex, name, "params SETTLE_TIME") };
+    let refuse = |what: String| Diagnostic::new(Code::BadValue, what).at("params SETTLE_TIME");
+    if attribute.name.as_str() != name {
+        let what = format!("denied: \"{name}\" is the shortcut of an attribute");
+        return Some(refuse(what).fix(format!("name it in full: {}", attribute.name)));
+    }
+    (!attribute.r#type.is_numeric()).then(|| refuse(format!("denied: attribute \"{name}\" is no number")))
 }
 
 /// Values in hosts and queues that the complex does not take, after it changed.
@@ -154,8 +166,9 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
         }
     }
     let scheduler = &config.scheduler;
-    if scheduler.load_formula.attributes().any(|used| is_meant(used.as_str())) || is_in(&scheduler.job_load_adjustments)
-    {
+    let is_settled = scheduler.settle_times().any(|(used, _)| is_meant(used));
+    let is_loaded = scheduler.load_formula.attributes().any(|used| is_meant(used.as_str()));
+    if is_settled || is_loaded || is_in(&scheduler.job_load_adjustments) {
         users.push("scheduler configuration".to_owned());
     }
     still(&users, |first| format!("denied: Complex attribute \"{name}\" is still referenced in {first}."))

@@ -137,7 +137,7 @@ const TABLE: &[Row] = &[
     row(
         ObjectKind::SchedulerConf,
         &["params"],
-        Allowed::Parameters(&["DURATION_OFFSET"]),
+        Allowed::Parameters(&["DURATION_OFFSET", "SETTLE_TIME"]),
         "leave it none; gridwright explain JOB says why a job waits",
     ),
 ];

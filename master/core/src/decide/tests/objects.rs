@@ -232,6 +232,20 @@ fn an_object_that_others_name_stays_and_names_only_what_exists() {
             Code::BadValue,
             "denied: invalid value \"many\" of attribute \"lic\"",
         ),
+        (
+            K::SchedulerConf,
+            "",
+            attribute(Replace, "params", "SETTLE_TIME=nosuch:10"),
+            Code::UnknownResource,
+            "denied: unknown attribute \"nosuch\"",
+        ),
+        (
+            K::SchedulerConf,
+            "",
+            attribute(Replace, "params", "SETTLE_TIME=mf:10"),
+            Code::BadValue,
+            "denied: \"mf\" is the shortcut of an attribute",
+        ),
         (K::Project, "p", Do::Add(Fields::new()), Code::NotSupported, "denied: a project is not supported yet"),
     ] {
         refuses(&mut cell, kind, name, action, code, text);

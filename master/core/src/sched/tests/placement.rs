@@ -146,6 +146,24 @@ fn load_that_was_promised_is_not_promised_again() {
 }
 
 #[test]
+fn a_value_that_stays_as_it_was_is_a_later_sample_too() {
+    // Reports name what changed: what they leave out was sampled anew and is the same.
+    check(
+        "host a | mem_free=22G
+         queue all.q a slots=10
+         job 1 -l mem_free=15G
+         job 2 -l mem_free=15G
+         pass
+         = 1 all.q@a
+         = nothing
+         wait 40
+         load a
+         pass
+         = 2 all.q@a",
+    );
+}
+
+#[test]
 fn a_consumable_with_a_load_value_offers_the_lesser() {
     // reference/09sched/02: capacity 10G below the load, capacity 500G above it.
     check(
