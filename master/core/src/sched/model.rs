@@ -167,13 +167,9 @@ impl Model {
     /// Takes a plan back that the core refused. The job is not looked at for a moment.
     pub fn refused(&mut self, order: &Order) {
         match order {
-            Order::Start { seq, task, granted, .. } => {
-                self.unplan(*seq, *task);
+            Order::Start { seq, .. } => {
                 self.paused.insert(*seq, self.time.tick.plus_ms(REFUSED_PAUSE_MS));
-                for granted in granted {
-                    self.changes.host(&granted.instance.host);
-                }
-                self.refile(*seq);
+                self.take_back(order);
             }
             Order::RejectImmediate { seq } => {
                 self.given_up.remove(seq);
@@ -225,6 +221,26 @@ impl Model {
         self.plans.insert((seq, task), granted.clone());
         self.warm(granted, now.tick);
         self.refile(seq);
+    }
+
+    /// Takes the plan of a start back.
+    pub(super) fn take_back(&mut self, order: &Order) {
+        let Order::Start { seq, task, granted, .. } = order else { return };
+        self.unplan(*seq, *task);
+        for granted in granted {
+            self.changes.host(&granted.instance.host);
+        }
+        self.refile(*seq);
+    }
+
+    /// Whether a job is immediate and nothing of it has started: where the core has refused a part, the rest waits as others do.
+    pub(super) fn starts_whole(&self, seq: SubmitSeq) -> bool {
+        self.state.jobs.get(&seq).is_some_and(|job| job.spec.immediate && job.active == 0 && self.plans_of(seq) == 0)
+    }
+
+    /// The tasks of a job that nothing of the job itself keeps from starting, rising.
+    pub(super) fn eligible(&self, seq: SubmitSeq) -> Vec<TaskId> {
+        self.state.jobs.get(&seq).map_or_else(Vec::new, |job| eligible_tasks(&self.state, job).collect())
     }
 
     /// Gives a job up that should have started at once.

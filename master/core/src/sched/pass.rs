@@ -75,6 +75,10 @@ impl Pass {
             model.queue.take(seq);
             return self.push(model, bucket);
         };
+        if model.starts_whole(seq) {
+            self.ready.remove(&seq);
+            return self.start_whole(model, seq, bucket, slice);
+        }
         match model.assign(&bucket.category, self.now) {
             Some(assignment) => {
                 model.plan(seq, task, &assignment, self.now);
@@ -83,6 +87,31 @@ impl Pass {
             }
             None => self.fail(model, &bucket, slice),
         }
+    }
+
+    /// An immediate array starts with all its tasks or not at all (JOB-13), so they are tried in one step, whatever the budget.
+    fn start_whole(&mut self, model: &mut Model, seq: SubmitSeq, bucket: Bucket, slice: &mut Slice) {
+        let tasks = model.eligible(seq);
+        let mut orders = Vec::new();
+        for task in &tasks {
+            let job = model.state.jobs.get(&seq);
+            // A limit of running tasks of one job counts as well.
+            let may_start = job.is_some_and(|job| model.is_startable(job, *task, self.now));
+            let Some(assignment) = model.assign(&bucket.category, self.now).filter(|_| may_start) else { break };
+            model.plan(seq, *task, &assignment, self.now);
+            orders.push(Order::Start { seq, task: *task, granted: assignment.granted, pe: assignment.pe });
+        }
+        if orders.is_empty() {
+            return self.fail(model, &bucket, slice);
+        }
+        if orders.len() == tasks.len() {
+            slice.orders.append(&mut orders);
+        } else {
+            orders.iter().for_each(|order| model.take_back(order));
+            model.give_up(seq);
+            slice.orders.push(Order::RejectImmediate { seq });
+        }
+        self.push(model, bucket);
     }
 
     /// Nothing takes a task of the category: none of its jobs starts in this pass.
@@ -94,7 +123,8 @@ impl Pass {
         }
         if category.demand.immediate {
             let alike = model.queue.buckets().filter(|other| other.category == bucket.category);
-            let jobs: Vec<SubmitSeq> = alike.flat_map(|bucket| model.queue.jobs(bucket)).collect();
+            let jobs = alike.flat_map(|bucket| model.queue.jobs(bucket)).filter(|seq| model.starts_whole(*seq));
+            let jobs: Vec<SubmitSeq> = jobs.collect();
             for seq in jobs {
                 model.give_up(seq);
                 slice.orders.push(Order::RejectImmediate { seq });

@@ -345,6 +345,26 @@ fn an_immediate_job_starts_at_once_or_is_given_up() {
 }
 
 #[test]
+fn an_immediate_array_starts_whole_or_not_at_all() {
+    check(
+        "host a
+         queue all.q a slots=3
+         job 1 -now -t 1-4:1
+         job 2 -now -t 1-2:1
+         job 3 -now -t 1-2:1 -tc 1
+         job 4
+         job 5 -now -t 1-2:1
+         pass
+         = 1 rejected
+         = 2.1 all.q@a
+         = 2.2 all.q@a
+         = 3 rejected
+         = 4 all.q@a
+         = 5 rejected",
+    );
+}
+
+#[test]
 fn instances_are_ordered_by_load_then_sequence_number() {
     // SEMANTICS section 8: hosts a(0.20) b(0.20) c(0.10); fast seq 0 on a,b; slow seq 10 on a,b,c.
     let cluster = "host a | np_load_avg=0.20
