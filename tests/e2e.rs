@@ -18,3 +18,5 @@ mod many;
 mod names;
 #[path = "e2e/sensors.rs"]
 mod sensors;
+#[path = "e2e/waits.rs"]
+mod waits;

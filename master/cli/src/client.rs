@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::interrupt::Interrupt;
 use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::RequestId;
@@ -21,6 +22,12 @@ pub const FRAME_LIMIT: usize = 64 << 20;
 /// How long a change is repeated after its connection broke (DESIGN section 3).
 const REPEAT_FOR: Duration = Duration::from_secs(60);
 
+/// How long a command that waits for a job looks for a master that is away; each time anew.
+const LOOK_FOR: Duration = Duration::from_secs(600);
+
+/// An attempt that lasted longer than this had reached the master: an agent without one says so earlier.
+const REACHED: Duration = Duration::from_secs(10);
+
 /// The pause between two attempts to reach a master that is being started again.
 const REPEAT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -31,6 +38,7 @@ pub struct Client {
     stream: Option<UnixStream>,
     next_id: u64,
     repeat_for: Duration,
+    look_for: Duration,
 }
 
 impl Client {
@@ -39,8 +47,14 @@ impl Client {
     /// # Errors
     /// `NoMaster` if no daemon of the site answers.
     pub fn connect(site: &Site, program: &str) -> Result<Self, Diagnostic> {
-        let mut client =
-            Self { site: site.clone(), program: program.to_owned(), stream: None, next_id: 1, repeat_for: REPEAT_FOR };
+        let mut client = Self {
+            site: site.clone(),
+            program: program.to_owned(),
+            stream: None,
+            next_id: 1,
+            repeat_for: REPEAT_FOR,
+            look_for: LOOK_FOR,
+        };
         client.open()?;
         Ok(client)
     }
@@ -51,6 +65,38 @@ impl Client {
     /// `NoMaster` if the connection broke. Refusals of the master are in the reply.
     pub fn query(&mut self, query: Query) -> Result<Reply, Diagnostic> {
         self.exchange(&ClientMessage::Query(query))
+    }
+
+    /// Asks for what is answered late, and returns the whole answer; nothing if an interrupt came first. A master that goes
+    /// away is looked for quietly for ten minutes and asked again.
+    ///
+    /// # Errors
+    /// `NoMaster` or `Overloaded` as of the last attempt. Other refusals of the master are in the reply.
+    pub fn wait(&mut self, query: Query, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
+        let message = ClientMessage::Query(query);
+        let mut give_up = Instant::now() + self.look_for;
+        loop {
+            let began = Instant::now();
+            let error = match self.exchange_unless(&message, interrupt) {
+                Ok(None) => return Ok(None),
+                Ok(Some(reply)) => match not_taken(&reply) {
+                    Some(refusal) => refusal.clone(),
+                    None => return Ok(Some(reply)),
+                },
+                Err(error) => error,
+            };
+            self.stream = None;
+            let ended = Instant::now();
+            if ended.duration_since(began) > REACHED {
+                give_up = ended + self.look_for;
+            }
+            if ended >= give_up {
+                return Err(error);
+            }
+            if interrupt.comes_within(REPEAT_PAUSE)? {
+                return Ok(None);
+            }
+        }
     }
 
     /// Changes something, once: where the connection breaks, the same request is repeated for a minute and the master answers
@@ -104,13 +150,32 @@ impl Client {
     }
 
     fn exchange(&mut self, message: &ClientMessage) -> Result<Reply, Diagnostic> {
+        let (id, sent) = self.send(message)?;
+        self.receive(id, sent)
+    }
+
+    /// The same; nothing if an interrupt comes before the answer.
+    fn exchange_unless(&mut self, message: &ClientMessage, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
+        let (id, sent) = self.send(message)?;
+        if interrupt.comes_before(self.ready()?)? {
+            return Ok(None);
+        }
+        self.receive(id, sent).map(Some)
+    }
+
+    /// Sends a request under a new id; the inner result is what the stream said of it.
+    fn send(&mut self, message: &ClientMessage) -> Result<(u64, Result<(), StreamError>), Diagnostic> {
         let id = self.next_id;
         self.next_id += 1;
+        let sent = blocking::send(self.ready()?, Kind::Request, id, message, FRAME_LIMIT);
+        Ok((id, sent))
+    }
+
+    fn receive(&mut self, id: u64, sent: Result<(), StreamError>) -> Result<Reply, Diagnostic> {
+        if let Err(StreamError::Frame(error)) = sent {
+            return Ok(Reply::refusal(error.diagnostic()));
+        }
         let stream = self.ready()?;
-        let sent = match blocking::send(stream, Kind::Request, id, message, FRAME_LIMIT) {
-            Err(StreamError::Frame(error)) => return Ok(Reply::refusal(error.diagnostic())),
-            sent => sent,
-        };
         let mut whole = Reply::default();
         loop {
             // Also where sending failed: an agent without a master refuses and closes before it has read anything.

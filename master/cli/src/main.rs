@@ -10,6 +10,7 @@ mod commands;
 mod daemons;
 mod exit;
 mod fail;
+mod interrupt;
 mod job;
 mod output;
 mod programs;

@@ -1,7 +1,7 @@
 //! Those who wait for a job: `qsub -sync y` until it has left, `qsub -now y` until it is placed or given up.
 
 use super::{Answer, Model};
-use crate::store::Store;
+use crate::store::{AccountingRow, Store};
 use master_core::event::{Event, Record};
 use master_core::state::job::{FinishedJob, FinishedTask};
 use proto::accounting::AccountingRecord;
@@ -14,8 +14,14 @@ use std::collections::BTreeMap;
 /// The open answers, by job.
 #[derive(Default)]
 pub(super) struct Waiters {
-    ended: BTreeMap<SubmitSeq, Vec<Answer>>,
-    placed: BTreeMap<SubmitSeq, Vec<Answer>>,
+    ended: BTreeMap<SubmitSeq, Vec<Waiting>>,
+    placed: BTreeMap<SubmitSeq, Vec<Waiting>>,
+}
+
+/// One open answer, and the number that was asked for: the list of finished jobs may be too short to tell it.
+struct Waiting {
+    job: JobNumber,
+    answer: Answer,
 }
 
 /// Where a job is.
@@ -28,8 +34,8 @@ enum Found {
 impl Waiters {
     /// Answers when every task of the job has left, which may be now.
     pub(super) fn wait(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
-        match find(model, job) {
-            Found::Present(seq) => self.ended.entry(seq).or_default().push(answer),
+        match find(model, store, job) {
+            Found::Present(seq) => self.ended.entry(seq).or_default().push(Waiting { job, answer }),
             Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
             Found::Unknown => give(answer, unknown(job)),
         }
@@ -37,11 +43,11 @@ impl Waiters {
 
     /// Answers when a task of the job is on a host, or the job has been given up.
     pub(super) fn wait_placed(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
-        match find(model, job) {
+        match find(model, store, job) {
             Found::Present(seq) if model.state.jobs[&seq].active > 0 => {
                 give(answer, Reply::data(Data::Ended(Vec::new())))
             }
-            Found::Present(seq) => self.placed.entry(seq).or_default().push(answer),
+            Found::Present(seq) => self.placed.entry(seq).or_default().push(Waiting { job, answer }),
             Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
             Found::Unknown => give(answer, unknown(job)),
         }
@@ -50,18 +56,15 @@ impl Waiters {
     /// Answers those who waited for this event, which the model has folded already.
     pub(super) fn notice(&mut self, record: &Record, model: &Model, store: &Store) {
         if let Event::TaskPlaced { key, .. } = &record.event {
-            for answer in self.placed.remove(&key.seq).into_iter().flatten() {
-                give(answer, Reply::data(Data::Ended(Vec::new())));
+            for waiting in self.placed.remove(&key.seq).into_iter().flatten() {
+                give(waiting.answer, Reply::data(Data::Ended(Vec::new())));
             }
         } else if let Event::JobFinished { seq } = &record.event {
             let waiting = [self.ended.remove(seq), self.placed.remove(seq)];
-            let waiting: Vec<Answer> = waiting.into_iter().flatten().flatten().collect();
-            if waiting.is_empty() {
-                return;
-            }
-            let number = finished(model, *seq).map_or(JobNumber(0), |job| job.number);
-            let reply = ended(model, store, *seq, number);
-            waiting.into_iter().for_each(|answer| give(answer, reply.clone()));
+            let waiting: Vec<Waiting> = waiting.into_iter().flatten().flatten().collect();
+            let Some(first) = waiting.first() else { return };
+            let reply = ended(model, store, *seq, first.job);
+            waiting.into_iter().for_each(|waiting| give(waiting.answer, reply.clone()));
         }
     }
 }
@@ -71,12 +74,27 @@ fn give(answer: Answer, reply: Reply) {
     let _ = answer.send(vec![reply]);
 }
 
-fn find(model: &Model, number: JobNumber) -> Found {
+/// A job that has left is found in the list of finished jobs or, where that is too short, among the accounting records: a wait
+/// that is repeated after a restart of the master may come long after the end.
+fn find(model: &Model, store: &Store, number: JobNumber) -> Found {
     if let Some(seq) = model.state.by_number.get(&number) {
         return Found::Present(*seq);
     }
-    let finished = model.state.finished.iter().rev().find(|job| job.number == number);
-    finished.map_or(Found::Unknown, |job| Found::Finished(job.seq))
+    let listed = model.state.finished.iter().rev().find(|job| job.number == number).map(|job| job.seq);
+    listed.or_else(|| last_accounted(store, number)).map_or(Found::Unknown, Found::Finished)
+}
+
+/// The last job of that number that has an accounting record.
+fn last_accounted(store: &Store, number: JobNumber) -> Option<SubmitSeq> {
+    let mut last = None;
+    let note = |row: AccountingRow| {
+        last = last.max(Some(row.record.key.seq));
+        true
+    };
+    if let Err(error) = store.accounting(EventSeq(0), Some(number.0), note) {
+        tracing::warn!("{}", crate::error_chain(&error));
+    }
+    last
 }
 
 fn finished(model: &Model, seq: SubmitSeq) -> Option<&FinishedJob> {
@@ -84,7 +102,11 @@ fn finished(model: &Model, seq: SubmitSeq) -> Option<&FinishedJob> {
 }
 
 fn unknown(job: JobNumber) -> Reply {
-    Reply::refusal(Diagnostic::new(Code::UnknownJob, format!("job {job} does not exist")))
+    Reply::refusal(
+        Diagnostic::new(Code::UnknownJob, format!("job {job} does not exist"))
+            .why("it is neither in the cell nor in the accounting records")
+            .fix("list jobs with qstat -u '*', ended ones with qacct -j"),
+    )
 }
 
 /// How the tasks of a finished job ended. The finished list holds the last of them, the accounting records all that ran.
@@ -93,7 +115,7 @@ fn ended(model: &Model, store: &Store, seq: SubmitSeq, number: JobNumber) -> Rep
     let listed = finished(model, seq);
     let is_complete = listed.is_some_and(|job| job.tasks.len() as u64 >= task_count(job));
     if !is_complete {
-        let collect = |row: crate::store::AccountingRow| {
+        let collect = |row: AccountingRow| {
             if row.record.key.seq == seq {
                 tasks.insert(row.record.key.task, of_record(&row.record));
             }

@@ -32,6 +32,13 @@ impl Process {
         std::fs::read_to_string(&self.output).unwrap_or_default()
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).expect("process ids are small");
+        // It may have ended meanwhile.
+        let _ = send(Pid::from_raw(pid), signal);
+    }
+
     /// Its end, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("a child can be waited for")

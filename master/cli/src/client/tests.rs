@@ -13,10 +13,10 @@ enum Turn {
     Answer,
 }
 
-/// A daemon that treats one connection after the other as told; it ends with the ids of the requests that it read.
+/// A daemon that treats one connection after the other as told; it ends with the requests that it read.
 struct Daemon {
     dir: PathBuf,
-    thread: JoinHandle<Vec<RequestId>>,
+    thread: JoinHandle<Vec<ClientMessage>>,
 }
 
 impl Daemon {
@@ -35,14 +35,28 @@ impl Daemon {
         Client::connect(&Site::at(&self.dir), "test").unwrap()
     }
 
-    fn requests(self) -> Vec<RequestId> {
-        let ids = self.thread.join().unwrap();
+    fn messages(self) -> Vec<ClientMessage> {
+        let messages = self.thread.join().unwrap();
         std::fs::remove_dir_all(self.dir).unwrap();
-        ids
+        messages
+    }
+
+    /// The ids of the changes.
+    fn requests(self) -> Vec<RequestId> {
+        let id = |message| match message {
+            ClientMessage::Change { id, .. } => Some(id),
+            ClientMessage::Query(_) => None,
+        };
+        self.messages().into_iter().filter_map(id).collect()
+    }
+
+    /// How many questions there were.
+    fn questions(self) -> usize {
+        self.messages().iter().filter(|message| matches!(message, ClientMessage::Query(_))).count()
     }
 }
 
-fn serve(mut stream: UnixStream, turn: &Turn) -> Option<RequestId> {
+fn serve(mut stream: UnixStream, turn: &Turn) -> Option<ClientMessage> {
     if let Turn::NoMaster = turn {
         let refusal = Diagnostic::new(Code::NoMaster, "error: no connection to the master");
         blocking::send(&mut stream, Kind::Refusal, 0, &refusal, FRAME_LIMIT).unwrap();
@@ -50,12 +64,12 @@ fn serve(mut stream: UnixStream, turn: &Turn) -> Option<RequestId> {
     }
     assert_eq!(blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap().kind, Kind::Hello);
     let frame = blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap();
-    let ClientMessage::Change { id, .. } = frame.message().unwrap() else { panic!("a change was sent") };
+    let message = frame.message().unwrap();
     if let Turn::Answer = turn {
         let reply = Reply::answers(vec![Answer::Done("done".to_owned())]);
         blocking::send(&mut stream, Kind::Reply, frame.id, &reply, FRAME_LIMIT).unwrap();
     }
-    Some(id)
+    Some(message)
 }
 
 #[test]
@@ -93,4 +107,23 @@ fn a_change_that_was_never_sent_has_no_master() {
     assert!(client.change(Command::TriggerScheduling).is_err());
     daemon.requests();
     assert_eq!(client.change(Command::TriggerScheduling).unwrap_err().code, Code::NoMaster);
+}
+
+#[test]
+fn a_wait_goes_on_with_the_next_master() {
+    let turns = vec![Turn::Drop, Turn::NoMaster, Turn::Drop, Turn::Answer];
+    let daemon = Daemon::start("wait", turns);
+    let interrupt = Interrupt::hold().unwrap();
+    let reply = daemon.client().wait(Query::Status, &interrupt).unwrap().unwrap();
+    assert_eq!(reply.answers, [Answer::Done("done".to_owned())]);
+    assert_eq!(daemon.questions(), 3);
+}
+
+#[test]
+fn a_wait_ends_when_no_master_comes_back() {
+    let daemon = Daemon::start("lost", vec![Turn::Drop]);
+    let mut client = daemon.client();
+    client.look_for = Duration::ZERO;
+    let refusal = client.wait(Query::Status, &Interrupt::hold().unwrap()).unwrap_err();
+    assert_eq!((refusal.code, daemon.questions()), (Code::NoMaster, 1));
 }

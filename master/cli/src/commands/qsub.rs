@@ -7,6 +7,7 @@ use crate::args::{Given, Parsed};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
+use crate::interrupt::Interrupt;
 use crate::job::options::QSUB;
 use crate::job::request::{JobRequest, rejected};
 use crate::job::{script, sources};
@@ -16,6 +17,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::job::Program;
 use proto::wire::client::{Answer, Command, Reply};
 use proto::wire::view::Data;
+use wait::Wait;
 
 /// Runs `qsub` with the words behind its name.
 pub fn run(words: Vec<String>) -> Outcome {
@@ -40,16 +42,15 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let mut client = Client::connect(&site, "qsub")?;
+    // From before the job exists: a Ctrl-C while it is being submitted must not leave it behind.
+    let interrupt = if request.immediate || request.sync { Some(Interrupt::hold()?) } else { None };
     let reply = client.change(Command::Submit(Box::new(spec)))?;
     match accepted(&reply)? {
         Some(Data::Submitted { number, name, array }) => {
             output::data(&confirmation(*number, name, *array, request.terse));
-            let immediate = request.immediate;
-            if immediate || request.sync {
-                wait::until_ended(&mut client, *number, array.is_some(), immediate, request.sync)
-            } else {
-                Ok(exit::OK)
-            }
+            let Some(interrupt) = interrupt else { return Ok(exit::OK) };
+            let JobRequest { immediate, sync, .. } = request;
+            Wait { job: *number, is_array: array.is_some(), immediate, sync }.run(&mut client, interrupt)
         }
         _ => Ok(exit::OK),
     }

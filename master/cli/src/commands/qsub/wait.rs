@@ -2,42 +2,86 @@
 
 use crate::client::Client;
 use crate::commands::Outcome;
-use crate::fail::Fail;
+use crate::interrupt::Interrupt;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
-use proto::wire::client::Query;
+use proto::wire::client::{Answer, Command, JobSelection, JobTarget, Query};
 use proto::wire::view::{Data, EndedTask};
 
-/// Waits until every task has left and tells how; the exit code is the job's: of an array the first that is not 0.
-pub fn until_ended(client: &mut Client, job: JobNumber, is_array: bool, immediate: bool, sync: bool) -> Outcome {
-    if immediate && !sync {
-        output::note("Waiting for immediate job to be scheduled.");
-        return until_placed(client, job);
-    }
-    let reply = client.query(Query::Wait { job })?;
-    let Some(Data::Ended(tasks)) = reply.data else {
-        return Err(Diagnostic::new(Code::UnknownJob, format!("error: job {job} is not known any more")).into());
-    };
-    if immediate && tasks.iter().all(|task| task.deleted) {
-        return Ok(not_scheduled());
-    }
-    let code = tasks.iter().map(exit_code).find(|code| *code != exit::OK).unwrap_or(exit::OK);
-    for task in &tasks {
-        tell(job, is_array, task);
-    }
-    Ok(code)
+/// What to wait for.
+#[derive(Clone, Copy)]
+pub struct Wait {
+    /// The job.
+    pub job: JobNumber,
+    /// Whether it is an array: then tasks are told one by one.
+    pub is_array: bool,
+    /// `-now y`.
+    pub immediate: bool,
+    /// `-sync y`.
+    pub sync: bool,
 }
 
-/// Waits until an immediate job runs or was given up.
-fn until_placed(client: &mut Client, job: JobNumber) -> Result<u8, Fail> {
-    let reply = client.query(Query::WaitPlaced { job })?;
-    match reply.data {
-        Some(Data::Ended(tasks)) if tasks.iter().all(|task| task.deleted) => Ok(not_scheduled()),
-        _ => {
-            output::note(&format!("\nYour immediate job {job} has been successfully scheduled."));
-            Ok(exit::OK)
+impl Wait {
+    /// Waits, and tells what became of the job; the exit code is the job's: of an array the first that is not 0. An interrupt
+    /// deletes the job.
+    pub fn run(self, client: &mut Client, interrupt: Interrupt) -> Outcome {
+        let job = self.job;
+        if self.immediate && !self.sync {
+            output::note("Waiting for immediate job to be scheduled.");
         }
+        let query = if self.sync { Query::Wait { job } } else { Query::WaitPlaced { job } };
+        let Some(reply) = client.wait(query, &interrupt)? else { return self.interrupted(client, interrupt) };
+        match reply.data {
+            Some(Data::Ended(tasks)) if self.sync => Ok(self.ended(&tasks)),
+            Some(Data::Ended(tasks)) => Ok(self.placed(&tasks)),
+            _ => {
+                let what = format!("error: job {job} is not known any more");
+                let refusal = Diagnostic::new(Code::UnknownJob, what)
+                    .why("it left while the master was away, and no accounting record tells of it")
+                    .fix("keep more of them with finished_jobs in qconf -mconf");
+                Err(refusal.into())
+            }
+        }
+    }
+
+    fn ended(self, tasks: &[EndedTask]) -> u8 {
+        if self.immediate && tasks.iter().all(|task| task.deleted) {
+            return not_scheduled();
+        }
+        if tasks.is_empty() {
+            output::note(&format!("No information available on job {}'s exit status.", self.job));
+            return exit::FAILED;
+        }
+        for task in tasks {
+            tell(self.job, self.is_array, task);
+        }
+        tasks.iter().map(exit_code).find(|code| *code != exit::OK).unwrap_or(exit::OK)
+    }
+
+    /// An immediate job runs, or all of it was given up.
+    fn placed(self, tasks: &[EndedTask]) -> u8 {
+        if !tasks.is_empty() && tasks.iter().all(|task| task.deleted) {
+            return not_scheduled();
+        }
+        output::note(&format!("\nYour immediate job {} has been successfully scheduled.", self.job));
+        exit::OK
+    }
+
+    /// Deletes the job, as 8.1.9 does. A second interrupt ends the command at once.
+    fn interrupted(self, client: &mut Client, interrupt: Interrupt) -> Outcome {
+        drop(interrupt);
+        output::note("\nInterrupted!\nPlease wait while qsub shuts down.");
+        let target = JobTarget { job: self.job.to_string(), tasks: Vec::new() };
+        let jobs = JobSelection { targets: vec![target], ..JobSelection::default() };
+        let reply = client.change(Command::Delete { jobs, force: false })?;
+        for answer in &reply.answers {
+            match answer {
+                Answer::Done(text) => output::note(text),
+                Answer::Warning(diagnostic) | Answer::Refused(diagnostic) => output::diagnostic(diagnostic),
+            }
+        }
+        Ok(exit::FAILED)
     }
 }
 

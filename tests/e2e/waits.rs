@@ -1,0 +1,57 @@
+//! Commands that wait for a job: through a restart of the master, and until Ctrl-C.
+
+use gridwright_tests::cell::{As, Cell, Process, wait_until};
+use nix::sys::signal::Signal;
+
+/// Starts `qsub` with these words beside the test and waits until its job is in the wanted state.
+fn submit(cell: &Cell, words: &[&str], state: &str) -> Process {
+    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    command.args(["qsub", "-cwd", "-j", "y", "-o", "out"]).args(words);
+    let process = Process::start(command, &cell.top().join("qsub.out"));
+    wait_until(|| process.printed(), || process.printed().contains("has been submitted"));
+    cell.wait_for_state("1", state);
+    process
+}
+
+/// The exit code of a command that ends by itself.
+fn code(process: &mut Process) -> i32 {
+    let mut status = None;
+    wait_until(
+        || "the end of qsub".to_owned(),
+        || {
+            status = process.ended();
+            status.is_some()
+        },
+    );
+    status.and_then(|status| status.code()).unwrap_or(-1)
+}
+
+#[test]
+fn sync_waits_through_a_restart_of_the_master() {
+    let cell = Cell::up();
+    cell.write("job.sh", "#!/bin/sh\nuntil test -e go; do sleep 0.1; done\nexit 7\n", 0o755);
+    let mut qsub = submit(&cell, &["-sync", "y", "job.sh"], "r");
+    cell.kill("master");
+    cell.write("go", "", 0o644);
+    cell.bring_up(&[]).ok();
+    assert_eq!(code(&mut qsub), 7, "{}", qsub.printed());
+    let wanted = "Your job 1 (\"job.sh\") has been submitted\nJob 1 exited with exit code 7.\n";
+    assert_eq!(qsub.printed(), wanted);
+}
+
+#[test]
+fn an_interrupted_wait_deletes_the_job() {
+    for (signal, words, state) in [
+        (Signal::SIGINT, &["-sync", "y", "-b", "y", "sleep", "600"][..], "r"),
+        (Signal::SIGTERM, &["-sync", "y", "-h", "-b", "y", "sleep", "600"][..], "hqw"),
+    ] {
+        let cell = Cell::up();
+        let mut qsub = submit(&cell, words, state);
+        qsub.signal(signal);
+        assert_eq!(code(&mut qsub), 1, "{}", qsub.printed());
+        let printed = qsub.printed();
+        assert!(printed.contains("\nInterrupted!\nPlease wait while qsub shuts down.\n"), "{printed}");
+        assert!(printed.contains("job 1"), "{printed}");
+        wait_until(|| cell.state_of("1"), || cell.user(&["qstat", "-j", "1"]).code != 0);
+    }
+}
