@@ -15,7 +15,7 @@ use proto::wire::agent::{AgentConfig, StartOrder};
 
 /// Seconds after which a prolog, epilog or parallel environment procedure is ended (`SCRIPT_TIMEOUT`).
 const PROCEDURE_TIMEOUT_S: u32 = 120;
-/// Milliseconds between two samples of a task (`PDC_INTERVAL`).
+/// Milliseconds between two samples of a task where the master does not tell `PDC_INTERVAL`.
 const SAMPLE_INTERVAL_MS: u32 = 1000;
 /// The file mode creation mask of jobs.
 const UMASK: u32 = 0o022;
@@ -56,7 +56,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         cgroup_parent: site.cgroup_parent.clone(),
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
         keep_active: config.keep_active,
-        sample_interval_ms: SAMPLE_INTERVAL_MS,
+        sample_interval_ms: config.sample_interval_ms.unwrap_or(SAMPLE_INTERVAL_MS),
         streams,
     }
 }

@@ -10,6 +10,7 @@ pub mod rules;
 mod script;
 mod sensor;
 mod server;
+mod tracking;
 
 use crate::proc;
 use crate::shepherd::{Host, LoginLimit};

@@ -73,6 +73,9 @@ pub struct AgentConfig {
     pub job_environment: Vec<(String, String)>,
     /// Interval of usage reports of running tasks in milliseconds; 0 is none.
     pub usage_interval_ms: u64,
+    /// `PDC_INTERVAL` of `execd_params` in milliseconds: how often a task is sampled; 0 is never, and then no limit of the whole task is
+    /// enforced but those of the clock. An older master does not tell it: each second.
+    pub sample_interval_ms: Option<u32>,
 }
 
 /// From the agent.

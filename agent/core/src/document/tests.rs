@@ -121,3 +121,12 @@ fn a_parallel_job_gets_its_host_file_and_a_serial_one_none() {
     let document = launch_document(&site(), &AgentConfig::default(), &order, &spec());
     assert_eq!(document.host_file.as_deref(), Some("node1 2 all.q@node1 UNDEFINED\n"));
 }
+
+#[test]
+fn a_task_is_sampled_as_often_as_the_cell_says() {
+    let interval = |sample_interval_ms| {
+        let config = AgentConfig { sample_interval_ms, ..AgentConfig::default() };
+        launch_document(&site(), &config, &order(key(1, 1)), &spec()).sample_interval_ms
+    };
+    assert_eq!([None, Some(5000), Some(0)].map(interval), [1000, 5000, 0]);
+}

@@ -25,8 +25,8 @@ pub struct Rules {
     pub min_uid: u32,
     /// The lowest gid that may run tasks.
     pub min_gid: u32,
-    /// The gids that may be given to tasks to track them by; none by default.
-    tracking_gids: Option<RangeInclusive<u32>>,
+    /// The gids that are given to tasks to track them by; none by default.
+    pub tracking_gids: Option<RangeInclusive<u32>>,
     denied: BTreeSet<String>,
     sensor_users: BTreeSet<String>,
     root_commands: BTreeSet<String>,

@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::identities::Identities;
+use super::tracking::Tracking;
 use super::{script, sensor};
 use crate::shepherd::{self, Host, User};
 use crate::sys::{self, Fork, Wait, Waited};
@@ -39,6 +40,7 @@ pub struct Server {
     children: BTreeMap<i32, TaskKey>,
     sensors: BTreeMap<i32, u64>,
     identities: Identities,
+    tracking: Tracking,
 }
 
 /// What the launcher remembers of a task that has not ended.
@@ -63,8 +65,10 @@ impl Server {
         listener.set_nonblocking(true)?;
         epoll.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))?;
         epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, SIGNALS))?;
+        let tracking = Tracking::new(host.rules.tracking_gids.clone());
         Ok(Server {
             host,
+            tracking,
             agent_uid,
             epoll,
             listener,
@@ -263,6 +267,7 @@ impl Server {
         match outcome {
             Ok(()) => vec![Notice::Accepted { key }],
             Err(text) => {
+                self.tracking.take_back(&key);
                 // An empty directory of our own; if it stays, the next launcher records a start that failed.
                 let _ = dir.remove();
                 vec![refused(key, text)]
@@ -280,9 +285,12 @@ impl Server {
         [Notice::Accepted { key }].into_iter().chain(executed).collect()
     }
 
-    fn fork_shepherd(&mut self, document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
+    fn fork_shepherd(&mut self, mut document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
         let key = document.key;
         let (ours, theirs) = UnixStream::pair()?;
+        if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
+            document.account.tracking_gid = self.tracking.give(key);
+        }
         let user = User { known: self.identities.recall(&document.account.user), teller: self.identities.teller() };
         match sys::fork()? {
             Fork::Child => shepherd::run(self.host.clone(), user, document, script, theirs),
@@ -389,7 +397,7 @@ impl Server {
         let Some(task) = self.tasks.get_mut(&key) else { return };
         match notice {
             Notice::Executed { pid, boot_ms, .. } => task.executed = Some((*pid, *boot_ms)),
-            Notice::Ended(_) => drop(self.tasks.remove(&key)),
+            Notice::Ended(_) => self.drop_task(&key),
             Notice::Accepted { .. }
             | Notice::Refused { .. }
             | Notice::Usage { .. }
@@ -399,6 +407,11 @@ impl Server {
             | Notice::SensorEnded { .. } => {}
         }
         self.tell(notice);
+    }
+
+    fn drop_task(&mut self, key: &TaskKey) {
+        self.tasks.remove(key);
+        self.tracking.take_back(key);
     }
 
     fn take_signals(&mut self) -> io::Result<std::ops::ControlFlow<()>> {
@@ -431,16 +444,20 @@ impl Server {
     fn recover(&mut self, key: TaskKey) -> io::Result<()> {
         let dir = TaskDir::new(&key);
         if let Some(ended) = shepherd::ended(&dir) {
-            if self.tasks.remove(&key).is_some() {
+            if self.tasks.contains_key(&key) {
+                self.drop_task(&key);
                 self.tell(&ended);
             }
             return Ok(());
         }
         if !dir.exists() {
-            self.tasks.remove(&key);
+            self.drop_task(&key);
             return Ok(());
         }
         self.tasks.entry(key).or_default();
+        if let Some(gid) = dir.read_launch().and_then(|document| document.account.tracking_gid) {
+            self.tracking.keep(key, gid);
+        }
         if dir.lock()?.is_some() {
             return self.fork_undertaker(key);
         }

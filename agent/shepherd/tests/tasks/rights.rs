@@ -63,18 +63,44 @@ fn a_queue_may_take_rights_away() {
 }
 
 #[test]
-fn a_job_leads_a_session_of_its_own_and_has_its_tracking_group() {
-    let mut cell = Cell::start_with(&[("launcher.conf", "tracking_gids 64998 64999")]);
-    let mut document = cell.shell("ps -o pid=,sid=,pgid= -p $$; id -G");
-    let is_root = nix::unistd::Uid::effective().is_root();
-    document.account.tracking_gid = is_root.then_some(64_998);
+fn a_job_leads_a_session_of_its_own() {
+    let mut cell = Cell::start();
+    let document = cell.shell("ps -o pid=,sid=,pgid= -p $$");
     let key = document.key;
     let result = cell.run_document(document);
     let output = cell.output(&result, 'o');
-    let ids: Vec<&str> = output.lines().next().unwrap().split_ascii_whitespace().collect();
+    let ids: Vec<&str> = output.split_ascii_whitespace().collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{output}");
     assert_eq!(cell.executed_of(key).to_string(), ids[0]);
-    assert!(!is_root || output.contains("64998"), "{output}");
+}
+
+#[test]
+fn each_task_has_a_group_of_the_hosts_own_range_also_after_the_launcher_was_killed() {
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start_with(&[("launcher.conf", "tracking_gids 64997 64998")]);
+    let group = |cell: &Cell, name: &str| {
+        let groups = cell.read_when_there(name);
+        groups.split(' ').find(|group| group.starts_with("6499")).map(str::to_owned)
+    };
+    let document = cell.shell("id -G >first; sleep 1000");
+    let first = cell.launch(document);
+    cell.executed(first);
+    assert_eq!(group(&cell, "first").as_deref(), Some("64997"));
+    cell.restart_launcher();
+    cell.found(first);
+    for name in ["second", "third"] {
+        let document = cell.shell(&format!("id -G >{name}"));
+        assert_eq!(cell.run_document(document).cause, Cause::Exited(0));
+        assert_eq!(group(&cell, name).as_deref(), Some("64998"), "{name}");
+    }
+    let document = cell.shell("id -G >fourth; sleep 1000");
+    cell.launch(document);
+    assert_eq!(group(&cell, "fourth").as_deref(), Some("64998"));
+    let document = cell.shell("id -G >fifth");
+    cell.run_document(document);
+    assert_eq!(group(&cell, "fifth"), None, "all groups are in use");
 }
 
 #[test]

@@ -32,16 +32,20 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConf
     let settings = config.settings_of(host);
     let params = settings.execd();
     let report_interval_ms = settings.load_report_time.seconds().unwrap_or(0).saturating_mul(MS);
+    let sample_interval_ms = match params.pdc_interval {
+        PdcInterval::Seconds(seconds) => seconds.saturating_mul(MS),
+        PdcInterval::PerLoadReport => report_interval_ms,
+        PdcInterval::Never => 0,
+    };
     AgentConfig {
         report_interval_ms,
         load_sensors: settings.load_sensor.0.clone(),
         mem_free_classic: params.mem_free_classic,
         keep_active: params.keep_active,
         job_environment: Vec::new(),
-        usage_interval_ms: match params.pdc_interval {
-            PdcInterval::Seconds(_) | PdcInterval::PerLoadReport => report_interval_ms,
-            PdcInterval::Never => 0,
-        },
+        // Usage travels with the load reports, as in 8.1.9, and never more often than it is sampled.
+        usage_interval_ms: if sample_interval_ms == 0 { 0 } else { report_interval_ms.max(sample_interval_ms) },
+        sample_interval_ms: Some(u32::try_from(sample_interval_ms).unwrap_or(u32::MAX)),
     }
 }
 

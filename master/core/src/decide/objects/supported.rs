@@ -85,6 +85,13 @@ const TABLE: &[Row] = &[
         "leave it builtin",
     ),
     row(ObjectKind::ClusterConf, &["delegated_file_staging", "reprioritize"], FALSE, "leave it false"),
+    row(
+        ObjectKind::ClusterConf,
+        &["gid_range"],
+        Allowed::Words(&["65400-65500", "none"]),
+        "leave it 65400-65500, which means nothing here; groups that mark the processes of jobs are named on each host, with \
+         tracking_gids LOW HIGH in etc/launcher.conf of its state directory",
+    ),
     row(ObjectKind::ClusterConf, &["jsv_url"], Allowed::None, "leave it none and check jobs where they are submitted"),
     row(ObjectKind::ClusterConf, &["auto_user_oticket", "auto_user_fshare"], ZERO, "leave it 0"),
     row(ObjectKind::ClusterConf, &["auto_user_default_project"], Allowed::Projects, "leave it none"),

@@ -286,6 +286,7 @@ fn what_is_not_supported_is_refused_by_name() {
         ("execd_params", "KEEP_ACTIVE=true,USE_SYSLOG=true"),
         ("reporting_params", "accounting=true reporting=true"),
         ("qlogin_command", "/usr/bin/ssh"),
+        ("gid_range", "20000-20100"),
     ] {
         let reply = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[(key, value)])))]);
         let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
@@ -413,6 +414,28 @@ fn agents_hear_of_a_configuration_that_changed_for_them() {
         })
         .collect();
     assert_eq!(intervals, [7_000]);
+}
+
+#[test]
+fn agents_sample_and_report_use_as_pdc_interval_says() {
+    let mut cell = Cell::ready();
+    let mut told = |interval: &str| {
+        let params = format!("PDC_INTERVAL={interval}");
+        let local: Fields = [("load_report_time", "00:00:07"), ("execd_params", &params)].into_iter().collect();
+        cell.qconf(K::ClusterConf, "h2", Do::Add(local));
+        let configs = cell.sent().into_iter().filter_map(|message| match message {
+            MasterMessage::Configure(config) => Some((config.sample_interval_ms, config.usage_interval_ms)),
+            _ => None,
+        });
+        let told: Vec<_> = configs.collect();
+        cell.qconf(K::ClusterConf, "h2", Do::Delete);
+        cell.sent();
+        told
+    };
+    assert_eq!(told("2"), [(Some(2_000), 7_000)]);
+    assert_eq!(told("0:1:0"), [(Some(60_000), 60_000)]);
+    assert_eq!(told("PER_LOAD_REPORT"), [(Some(7_000), 7_000)]);
+    assert_eq!(told("NEVER"), [(Some(0), 0)]);
 }
 
 /// Changes of a small world, most of which refer to each other.
