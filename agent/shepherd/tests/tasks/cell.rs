@@ -19,6 +19,9 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// The program under test; `GRIDWRIGHT_SHEPHERD` names a copy of it.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gridwright-shepherd");
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Cell {
@@ -105,7 +108,7 @@ impl Cell {
         command.args([
             "-c",
             "trap '' HUP INT QUIT USR1; exec \"$0\" \"$@\"",
-            env!("CARGO_BIN_EXE_gridwright-shepherd"),
+            &std::env::var("GRIDWRIGHT_SHEPHERD").unwrap_or_else(|_| PROGRAM.to_owned()),
         ]);
         command.arg("launch").arg("--dir").arg(dir);
         if !nix::unistd::Uid::effective().is_root() {

@@ -122,6 +122,80 @@ fn a_soft_cpu_limit_sends_sigxcpu() {
 }
 
 #[test]
+fn every_pair_of_soft_and_hard_limits_is_in_force_in_the_job() {
+    let mut cell = Cell::start();
+    let pairs = [
+        (Resource::Cpu, "Max cpu time", 1000, 2000),
+        (Resource::FileSize, "Max file size", 10 * MIB, 20 * MIB),
+        (Resource::Data, "Max data size", 300 * MIB, 400 * MIB),
+        (Resource::Stack, "Max stack size", 2 * MIB, 4 * MIB),
+        (Resource::Core, "Max core file size", 0, 0),
+        (Resource::ResidentSet, "Max resident set", 100 * MIB, 200 * MIB),
+        (Resource::AddressSpace, "Max address space", 500 * MIB, 600 * MIB),
+        (Resource::OpenFiles, "Max open files", 100, 200),
+        (Resource::Processes, "Max processes", 1000, 1200),
+        (Resource::LockedMemory, "Max locked memory", 4096, 8192),
+        (Resource::FileLocks, "Max file locks", 10, 20),
+    ];
+    let mut document = cell.document(direct(&["cat", "/proc/self/limits"]));
+    let bounds = |&(resource, _, soft, hard): &(Resource, &str, u64, u64)| ProcessLimit {
+        resource,
+        soft: Bound::Finite(soft),
+        hard: Bound::Finite(hard),
+    };
+    document.limits = pairs.iter().map(bounds).collect();
+    let result = cell.run_document(document);
+    assert_eq!((&result.cause, &result.refused_limits), (&Cause::Exited(0), &Vec::new()));
+    let output = cell.output(&result, 'o');
+    for (_, name, soft, hard) in pairs {
+        let line = output.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        let values: Vec<u64> = line.split_whitespace().take(2).map(|value| value.parse().unwrap()).collect();
+        assert_eq!(values, [soft, hard], "{name}");
+    }
+}
+
+#[test]
+fn soft_limits_of_the_whole_task_send_sigxcpu() {
+    let mut cell = Cell::start();
+    for name in ["s_vmem", "s_rss"] {
+        let mut document = cell.shell(&format!("exec {}", holder(60)));
+        let limits = &mut document.task_limits;
+        *if name == "s_vmem" { &mut limits.s_vmem_bytes } else { &mut limits.s_rss_bytes } = Some(40 * MIB);
+        let result = cell.run_document(document);
+        assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGXCPU, .. }), "{name}: {result:?}");
+        assert_eq!(named(&result.limit), Some((name, Evidence::Certain)));
+    }
+}
+
+#[test]
+fn a_soft_file_size_is_named_as_such_and_core_files_stay_within_theirs() {
+    let mut cell = Cell::start();
+    let mut document = cell.document(direct(&["dd", "if=/dev/zero", "of=big", "bs=64k", "count=100"]));
+    let soft = Bound::Finite(MIB);
+    document.limits = vec![ProcessLimit { resource: Resource::FileSize, soft, hard: Bound::Finite(2 * MIB) }];
+    let result = cell.run_document(document);
+    assert_eq!(named(&result.limit), Some(("s_fsize", Evidence::Certain)));
+    let mut document = cell.shell("kill -QUIT $$");
+    document.limits = vec![limit(Resource::Core, 0)];
+    assert_eq!(cell.run_document(document).cause, Cause::Signalled { signal: libc::SIGQUIT, core: false });
+}
+
+#[test]
+fn programs_that_run_into_their_data_or_stack_limit_are_blamed_on_it_with_what_is_known() {
+    let mut cell = Cell::start();
+    let grow = "perl -e 'my @x; for (1..95) { push @x, \"x\" x (1 << 20) } select(undef, undef, undef, 1); exit 55'";
+    let mut document = cell.shell(grow);
+    document.limits = vec![limit(Resource::Data, 102 * MIB)];
+    let result = cell.run_document(document);
+    assert_eq!(named(&result.limit), Some(("h_data", Evidence::Likely)), "{result:?}");
+    let mut document = cell.shell("ulimit -c 0; exec bash -c 'f() { f; }; f'");
+    document.limits = vec![limit(Resource::Stack, MIB)];
+    let result = cell.run_document(document);
+    assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGSEGV, .. }), "{result:?}");
+    assert_eq!(result.limit.map(|hit| hit.limit), Some("h_stack".to_owned()));
+}
+
+#[test]
 fn a_limit_that_cannot_be_set_is_reported_and_the_job_runs() {
     let mut cell = Cell::start();
     let hard = gridwright_shepherd::sys::limit_in_force(libc::RLIMIT_NOFILE).1;

@@ -9,5 +9,6 @@ mod cell;
 mod deaths;
 mod limits;
 mod rights;
+mod single_user;
 mod speed;
 mod starts;

@@ -32,7 +32,9 @@ fn scripts_start_as_their_mode_says() {
         (StartMode::PosixCompliant, "#!/bin/bash\necho \"posix ${BASH:-no} $1\"\n", "posix no a b\n"),
         (StartMode::ScriptFromStdin, "echo \"stdin $1\"\n", "stdin a b\n"),
     ];
-    for (mode, script, expected) in cases {
+    let in_csh = [(StartMode::UnixBehavior, "#!/bin/csh -f\nset x = 4\necho csh $x $1:q\n", "csh 4 a b\n")];
+    let csh = if std::path::Path::new("/bin/csh").exists() { in_csh.as_slice() } else { &[] };
+    for (mode, script, expected) in cases.into_iter().chain(csh.iter().copied()) {
         let document = cell.script_document(mode, "/bin/sh", &["a b"]);
         let result = cell.run_script(document, script);
         assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), expected), "{script}");
@@ -114,10 +116,17 @@ fn the_users_own_mistakes_have_the_codes_of_grid_engine() {
     no_input.streams.stdin = Some("missing".into());
     let mut no_shell = cell.shell("true");
     no_shell.start = proto::launch::Start::Command { shell: "/bin/nosuch".into(), login: false, argv: vec![] };
+    let closed = cell.work.join("closed");
+    fs::write(&closed, "").unwrap();
+    nix::unistd::chown(&closed, Some(cell.account.uid.into()), None).unwrap();
+    fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
+    let mut closed_output = cell.shell("true");
+    closed_output.streams.stdout.path = "closed".into();
     let no_program = cell.document(direct(&["nosuchprogram"]));
     let cases = [
         (no_folder, Failed::NO_CWD),
         (no_output, Failed::OPEN_FILE),
+        (closed_output, Failed::OPEN_FILE),
         (no_input, Failed::OPEN_FILE),
         (no_shell, Failed::NO_SHELL),
         (no_program, Failed::NO_SHELL),
