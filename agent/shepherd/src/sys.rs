@@ -153,6 +153,54 @@ pub fn place(fd: RawFd, to: RawFd) -> io::Result<()> {
     check(unsafe { libc::dup2(fd, to) })
 }
 
+/// What one read of a Unix stream socket gave.
+pub struct Received {
+    /// Bytes; 0 at the end of the stream.
+    pub count: usize,
+    /// The descriptors that came along; none if the message had none, fewer than were sent if this process has no free number.
+    pub descriptors: Option<Vec<OwnedFd>>,
+}
+
+/// recvmsg(2). nix gives no access to what arrived of a control message that was cut short; those descriptors would stay open.
+///
+/// # Errors
+/// Those of recvmsg(2), `WouldBlock` among them.
+pub fn receive(socket: &impl AsRawFd, chunk: &mut [u8]) -> io::Result<Received> {
+    // Integers for the alignment of cmsg(3); room for 28 descriptors.
+    let mut control = [0u64; 16];
+    let mut part = libc::iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: chunk.len() };
+    // SAFETY: msghdr is pointers and integers, for which zero is valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
+    (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
+    // SAFETY: `message` points to live buffers of the lengths that it names.
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+    let mut descriptors = (message.msg_flags & libc::MSG_CTRUNC != 0).then(Vec::new);
+    // SAFETY: the kernel has filled `message`, and `control` is alive.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(&message) };
+    // SAFETY: the macros give null or a header inside `control`, which is aligned for it.
+    while let Some(header) = unsafe { next.as_ref() } {
+        if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+            descriptors.get_or_insert_default().extend(rights(header));
+        }
+        // SAFETY: as above; `next` is a header of this message.
+        next = unsafe { libc::CMSG_NXTHDR(&message, next) };
+    }
+    Ok(Received { count, descriptors })
+}
+
+/// The descriptors of a control message of SCM_RIGHTS that has just been received.
+fn rights(header: &libc::cmsghdr) -> Vec<OwnedFd> {
+    // SAFETY: CMSG_LEN only computes.
+    let head = unsafe { libc::CMSG_LEN(0) } as usize;
+    // SAFETY: CMSG_DATA only computes.
+    let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
+    let count = header.cmsg_len.saturating_sub(head) / size_of::<RawFd>();
+    // SAFETY: cmsg_len says that `count` descriptors follow the header; they may be unaligned.
+    (0..count).map(|at| own(unsafe { data.wrapping_add(at).read_unaligned() })).collect()
+}
+
 /// Takes ownership of a descriptor received from the kernel.
 pub fn own(fd: RawFd) -> OwnedFd {
     // SAFETY: called once for each number that the kernel has just given to this process.

@@ -163,6 +163,23 @@ fn create_file(path: PathBuf) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
+/// Whether the disk has room for another task.
+///
+/// # Errors
+/// What is missing, as the reason of a refused start.
+pub fn room(min_bytes: u64) -> Result<(), String> {
+    let disk = nix::sys::statvfs::statvfs(TASKS).map_err(|errno| format!("{TASKS}: {errno}"))?;
+    let free = disk.blocks_free() as u64 * disk.fragment_size() as u64;
+    if free < min_bytes {
+        return Err(format!("no space left on the disk of {TASKS}/: {free} bytes are free, a start needs {min_bytes}"));
+    }
+    // Some file systems have no fixed number of files and say 0 of 0.
+    if disk.files() > 0 && disk.files_free() == 0 {
+        return Err(format!("no file can be made any more on the disk of {TASKS}/: it has no free inode"));
+    }
+    Ok(())
+}
+
 /// The keys of all task directories.
 ///
 /// # Errors

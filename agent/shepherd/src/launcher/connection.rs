@@ -1,13 +1,11 @@
 //! One Unix stream socket: messages in with their descriptors, messages out, never blocking.
 
 use crate::sys;
-use nix::errno::Errno;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, recvmsg};
 use proto::launch::pairs::Record;
 use proto::launch::{MAX_DOCUMENT_BYTES, frame, unframe};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, IoSliceMut, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 /// The most bytes that wait for a peer that does not read; it is dropped then and lists its tasks when it returns.
@@ -20,7 +18,9 @@ const MAX_DESCRIPTORS: usize = 64;
 pub struct Connection {
     stream: UnixStream,
     incoming: Vec<u8>,
-    descriptors: VecDeque<OwnedFd>,
+    /// One entry for each message that came with descriptors: where some of them were lost, for want of free numbers here, the
+    /// message has fewer, and those of the next one are not taken for its own.
+    descriptors: VecDeque<Vec<OwnedFd>>,
     outgoing: Vec<u8>,
 }
 
@@ -50,23 +50,18 @@ impl Connection {
     /// `UnexpectedEof` when the peer is gone; the messages before that are complete.
     pub fn fill(&mut self) -> io::Result<()> {
         let mut chunk = [0; 1 << 14];
-        let mut control = nix::cmsg_space!([i32; 16]);
         loop {
-            let mut parts = [IoSliceMut::new(&mut chunk)];
-            let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-            let (count, fds) = match recvmsg::<UnixAddr>(self.stream.as_raw_fd(), &mut parts, Some(&mut control), flags)
-            {
-                Ok(message) => (message.bytes, received(&message)),
-                Err(Errno::EAGAIN) => return Ok(()),
-                Err(Errno::EINTR) => continue,
-                Err(errno) => return Err(errno.into()),
+            let sys::Received { count, descriptors } = match sys::receive(&self.stream, &mut chunk) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                received => received?,
             };
-            self.descriptors.extend(fds);
+            self.descriptors.extend(descriptors);
             if count == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
             self.incoming.extend_from_slice(&chunk[..count]);
-            if self.descriptors.len() > MAX_DESCRIPTORS || self.incoming.len() > 2 * MAX_DOCUMENT_BYTES {
+            if self.waiting_descriptors() > MAX_DESCRIPTORS || self.incoming.len() > 2 * MAX_DOCUMENT_BYTES {
                 return Err(ErrorKind::InvalidData.into());
             }
             if count < chunk.len() {
@@ -87,10 +82,13 @@ impl Connection {
         }))
     }
 
-    /// The next descriptors that came with messages; `None` if there are fewer.
+    fn waiting_descriptors(&self) -> usize {
+        self.descriptors.iter().map(|of_message| of_message.len().max(1)).sum()
+    }
+
+    /// The descriptors of the next message that came with some; `None` if they are not `N`.
     pub fn take_descriptors<const N: usize>(&mut self) -> Option<[OwnedFd; N]> {
-        let taken: Vec<OwnedFd> = self.descriptors.drain(..N.min(self.descriptors.len())).collect();
-        taken.try_into().ok()
+        self.descriptors.pop_front()?.try_into().ok()
     }
 
     /// Queues a message and sends what can be sent.
@@ -119,13 +117,4 @@ impl Connection {
         self.outgoing.drain(..sent);
         if self.outgoing.len() > MAX_UNSENT { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
     }
-}
-
-fn received(message: &nix::sys::socket::RecvMsg<'_, '_, UnixAddr>) -> Vec<OwnedFd> {
-    let Ok(parts) = message.cmsgs() else { return Vec::new() };
-    let rights = parts.filter_map(|part| match part {
-        ControlMessageOwned::ScmRights(fds) => Some(fds),
-        _ => None,
-    });
-    rights.flatten().map(sys::own).collect()
 }

@@ -15,6 +15,7 @@ use proto::id::TaskKey;
 use proto::launch::{LaunchDocument, Notice, Order, Request, SensorSpec, Start, TaskState, TaskSummary};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 
@@ -23,7 +24,16 @@ const SIGNALS: u64 = 1;
 const FIRST_PEER: u64 = 2;
 
 /// How often a task whose shepherd lives but has no socket yet is looked at again.
-const RETRY_MS: u16 = 200;
+const RETRY_MS: u64 = 200;
+
+/// The pause after the system refused a descriptor, a process or room on the disk: connections wait, tasks are looked at later.
+const TROUBLE_MS: u64 = 2_000;
+
+/// The most connections of the agent's uid: it needs one, and a moment long a second one when it was started again.
+const MAX_AGENTS: usize = 16;
+
+/// The room on the disk of `tasks/` below which nothing is started: a document, a script, a record and a result.
+const MIN_FREE_BYTES: u64 = 1 << 20;
 
 /// The state of the launcher. All of it can be built anew from `tasks/`.
 pub struct Server {
@@ -41,6 +51,10 @@ pub struct Server {
     sensors: BTreeMap<i32, u64>,
     identities: Identities,
     tracking: Tracking,
+    /// When connections are taken again, where the system refused one.
+    accept_at: Option<u64>,
+    /// When tasks without a connection are looked at again.
+    recover_at: u64,
 }
 
 /// What the launcher remembers of a task that has not ended.
@@ -52,6 +66,8 @@ struct Task {
     executed: Option<(i32, u64)>,
     /// An order that came before its shepherd could be reached; the last one counts.
     waiting: Option<Order>,
+    /// Whether an undertaker is at work on it.
+    burying: bool,
 }
 
 impl Server {
@@ -80,6 +96,8 @@ impl Server {
             children: BTreeMap::new(),
             sensors: BTreeMap::new(),
             identities: Identities::new()?,
+            accept_at: None,
+            recover_at: 0,
         })
     }
 
@@ -89,26 +107,43 @@ impl Server {
     /// Those of epoll.
     pub fn run(mut self, inherited: Option<UnixStream>) -> io::Result<()> {
         for key in task_dir::all_keys()? {
-            self.recover(key)?;
+            self.find_out(key);
         }
         if let Some(stream) = inherited {
             self.add_agent(stream)?;
         }
         let mut events = [EpollEvent::empty(); 64];
         loop {
-            let timeout = if self.unattached().is_empty() { EpollTimeout::NONE } else { RETRY_MS.into() };
-            let count = match self.epoll.wait(&mut events, timeout) {
+            let count = match self.epoll.wait(&mut events, self.patience()) {
                 Err(nix::errno::Errno::EINTR) => 0,
                 other => other?,
             };
             for event in &events[..count] {
-                if self.attend(event.data())?.is_break() {
+                if self.attend(event.data()).is_break() {
                     return Ok(());
                 }
             }
-            for key in self.unattached() {
-                self.recover(key)?;
-            }
+            self.catch_up();
+        }
+    }
+
+    /// How long to wait for events: until something that failed or could not be reached is due again.
+    fn patience(&self) -> EpollTimeout {
+        let recover_at = (!self.unattached().is_empty()).then_some(self.recover_at);
+        let Some(due) = [self.accept_at, recover_at].into_iter().flatten().min() else { return EpollTimeout::NONE };
+        u16::try_from(due.saturating_sub(sys::boot_ms())).unwrap_or(u16::MAX).into()
+    }
+
+    /// Does again what is due again.
+    fn catch_up(&mut self) {
+        let now = sys::boot_ms();
+        if self.accept_at.is_some_and(|at| at <= now) {
+            self.accept_at = None;
+            self.watch_listener(EpollFlags::EPOLLIN);
+        }
+        if self.recover_at <= now {
+            self.recover_at = now + RETRY_MS;
+            self.unattached().into_iter().for_each(|key| self.find_out(key));
         }
     }
 
@@ -121,27 +156,52 @@ impl Server {
         alone.map(|(key, _)| *key).collect()
     }
 
-    fn attend(&mut self, token: u64) -> io::Result<std::ops::ControlFlow<()>> {
+    fn attend(&mut self, token: u64) -> ControlFlow<()> {
         match token {
-            LISTENER => self.accept()?,
+            LISTENER => self.accept(),
             SIGNALS => return self.take_signals(),
             token if self.agents.contains_key(&token) => self.serve_agent(token),
-            token => self.hear_shepherd(token)?,
+            token => self.hear_shepherd(token),
         }
-        Ok(std::ops::ControlFlow::Continue(()))
+        ControlFlow::Continue(())
     }
 
-    fn accept(&mut self) -> io::Result<()> {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let uid = getsockopt(&stream, sockopt::PeerCredentials).map(|peer| peer.uid());
-            if uid == Ok(self.agent_uid) {
-                self.add_agent(stream)?;
-            } else {
-                eprintln!(
-                    "gridwright-shepherd: a connection of uid {uid:?} was refused: only uid {} may",
-                    self.agent_uid
-                );
+    fn accept(&mut self) {
+        loop {
+            let outcome = match self.listener.accept() {
+                Ok((stream, _)) => self.admit(stream),
+                Err(error) => Err(error),
+            };
+            match outcome {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {
+                }
+                Err(error) => {
+                    // Out of descriptors, mostly. The connection stays in the queue, which would wake us again at once.
+                    eprintln!("gridwright-shepherd: no connection is taken for {TROUBLE_MS} ms: {error}");
+                    self.watch_listener(EpollFlags::empty());
+                    self.accept_at = Some(sys::boot_ms() + TROUBLE_MS);
+                    return;
+                }
             }
+        }
+    }
+
+    /// What is registered already can always be changed: no memory and no descriptor is needed.
+    fn watch_listener(&self, flags: EpollFlags) {
+        let _ = self.epoll.modify(&self.listener, &mut EpollEvent::new(flags, LISTENER));
+    }
+
+    fn admit(&mut self, stream: UnixStream) -> io::Result<()> {
+        let uid = getsockopt(&stream, sockopt::PeerCredentials).map(|peer| peer.uid());
+        if uid != Ok(self.agent_uid) {
+            let agent_uid = self.agent_uid;
+            eprintln!("gridwright-shepherd: a connection of uid {uid:?} was refused: only uid {agent_uid} may");
+        } else if self.agents.len() >= MAX_AGENTS {
+            eprintln!("gridwright-shepherd: a connection was refused: the agent has {MAX_AGENTS} already");
+        } else {
+            self.add_agent(stream)?;
         }
         Ok(())
     }
@@ -231,7 +291,10 @@ impl Server {
             Request::Forget { key } => vec![self.forget(key)],
             Request::StartSensor(spec) => match agent.take_descriptors::<3>() {
                 Some(streams) => vec![self.start_sensor(spec, &streams)],
-                None => vec![refused_sensor(&spec, "three descriptors must come with the request".into())],
+                None => vec![refused_sensor(
+                    &spec,
+                    "three descriptors must come with the request: the launcher may be out of them (ulimit -n)".into(),
+                )],
             },
             Request::StopSensor { pid, signal } => {
                 if self.sensors.contains_key(&pid) {
@@ -250,12 +313,16 @@ impl Server {
         let key = document.key;
         let needs_script = matches!(document.start, Start::Script { .. });
         if needs_script && script.is_none() {
-            return vec![refused(key, "a script must come with the document as a descriptor".into())];
+            let text = "no script came with the document: the launcher may be out of descriptors (ulimit -n)";
+            return vec![refused(key, text.into())];
         }
         if let Some(Err(text)) = script.as_ref().map(script::check) {
             return vec![refused(key, text)];
         }
         let dir = TaskDir::new(&key);
+        if let Err(text) = task_dir::room(MIN_FREE_BYTES) {
+            return if dir.exists() { self.known(key, &dir) } else { vec![refused(key, text)] };
+        }
         match dir.create() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return self.known(key, &dir),
             Err(error) => return vec![refused(key, format!("{}: {error}", dir.file("").display()))],
@@ -288,6 +355,9 @@ impl Server {
     fn fork_shepherd(&mut self, mut document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
         let key = document.key;
         let (ours, theirs) = UnixStream::pair()?;
+        // All that can fail comes before the fork: a start that is refused has no shepherd.
+        let connection = Connection::new(ours)?;
+        let token = self.watch(&connection)?;
         if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
             document.account.tracking_gid = self.tracking.give(key);
         }
@@ -296,14 +366,13 @@ impl Server {
             Fork::Child => shepherd::run(self.host.clone(), user, document, script, theirs),
             Fork::Parent(pid) => {
                 self.children.insert(pid, key);
-                self.attach(key, ours)
+                self.attach(key, token, connection);
+                Ok(())
             }
         }
     }
 
-    fn attach(&mut self, key: TaskKey, stream: UnixStream) -> io::Result<()> {
-        let connection = Connection::new(stream)?;
-        let token = self.watch(&connection)?;
+    fn attach(&mut self, key: TaskKey, token: u64, connection: Connection) {
         self.shepherds.insert(token, (key, connection));
         let task = self.tasks.entry(key).or_default();
         task.token = Some(token);
@@ -311,7 +380,6 @@ impl Server {
             // What fails here is the end of the shepherd, which is on its way as a notice of its own.
             let _ = self.signal(key, order);
         }
-        Ok(())
     }
 
     fn signal(&mut self, key: TaskKey, order: Order) -> Vec<Notice> {
@@ -371,8 +439,8 @@ impl Server {
     }
 
     /// What a shepherd says is passed on; what it said last is remembered.
-    fn hear_shepherd(&mut self, token: u64) -> io::Result<()> {
-        let Some((key, mut connection)) = self.shepherds.remove(&token) else { return Ok(()) };
+    fn hear_shepherd(&mut self, token: u64) {
+        let Some((key, mut connection)) = self.shepherds.remove(&token) else { return };
         let mut alive = connection.fill().is_ok();
         loop {
             match connection.next::<Notice>() {
@@ -390,7 +458,6 @@ impl Server {
             // It ended, died, or dropped us: the lock tells which, now or when its end is reaped.
             task.token = None;
         }
-        Ok(())
     }
 
     fn pass_on(&mut self, key: TaskKey, notice: &Notice) {
@@ -414,30 +481,50 @@ impl Server {
         self.tracking.take_back(key);
     }
 
-    fn take_signals(&mut self) -> io::Result<std::ops::ControlFlow<()>> {
+    fn take_signals(&mut self) -> ControlFlow<()> {
         while let Ok(Some(info)) = self.signals.read_signal() {
             if info.ssi_signo != libc::SIGCHLD as u32 {
-                return Ok(std::ops::ControlFlow::Break(()));
+                return ControlFlow::Break(());
             }
         }
         while let Wait::Ended(waited) = sys::wait_any() {
-            self.child_ended(&waited)?;
+            self.child_ended(&waited);
         }
-        Ok(std::ops::ControlFlow::Continue(()))
+        ControlFlow::Continue(())
     }
 
     /// Processes of a dead shepherd come to us as orphans and are in neither table.
-    fn child_ended(&mut self, waited: &Waited) -> io::Result<()> {
+    fn child_ended(&mut self, waited: &Waited) {
         if let Some(id) = self.sensors.remove(&waited.pid) {
             let status = shell_status(waited.status);
             self.tell(&Notice::SensorEnded { id, pid: waited.pid, status });
         }
-        let Some(key) = self.children.remove(&waited.pid) else { return Ok(()) };
+        let Some(key) = self.children.remove(&waited.pid) else { return };
         // Its last words may still be in the socket.
         if let Some(token) = self.tasks.get(&key).and_then(|task| task.token) {
-            self.hear_shepherd(token)?;
+            self.hear_shepherd(token);
         }
-        if self.tasks.contains_key(&key) { self.recover(key) } else { Ok(()) }
+        let Some(task) = self.tasks.get_mut(&key) else { return };
+        if std::mem::take(&mut task.burying) && waited.status != 0 {
+            // It could not write the end, on a full disk for one: the next one would fail at once.
+            self.put_off();
+        } else {
+            self.find_out(key);
+        }
+    }
+
+    /// Looks at what is left of tasks later: the system has just refused something.
+    fn put_off(&mut self) {
+        self.recover_at = sys::boot_ms() + TROUBLE_MS;
+    }
+
+    /// As [`Server::recover`]; where that fails it is done again later, and until then the task counts as one that runs.
+    fn find_out(&mut self, key: TaskKey) {
+        if let Err(error) = self.recover(key) {
+            eprintln!("gridwright-shepherd: task {key}: what became of it is looked at again later: {error}");
+            self.tasks.entry(key).or_default();
+            self.put_off();
+        }
     }
 
     /// Finds out what became of a task: ended, in a living shepherd's hands, or left alone.
@@ -462,7 +549,12 @@ impl Server {
             return self.fork_undertaker(key);
         }
         match UnixStream::connect(dir.file("sock")) {
-            Ok(stream) => self.attach(key, stream),
+            Ok(stream) => {
+                let connection = Connection::new(stream)?;
+                let token = self.watch(&connection)?;
+                self.attach(key, token, connection);
+                Ok(())
+            }
             // It lives and has no socket yet: asked again after RETRY_MS.
             Err(_) => Ok(()),
         }
@@ -481,6 +573,7 @@ impl Server {
             }
             Fork::Parent(pid) => {
                 self.children.insert(pid, key);
+                self.tasks.entry(key).or_default().burying = true;
                 Ok(())
             }
         }

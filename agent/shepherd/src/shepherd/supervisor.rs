@@ -22,9 +22,10 @@ use proto::launch::{
     Cause, Evidence, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd,
     ProcedureKind, RefusedLimit, Request, Start, TaskUsage,
 };
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// Milliseconds that a child may take from fork to execve: the name service and the user's file systems answer within it.
 const SETUP_DEADLINE_MS: u64 = 60_000;
@@ -37,6 +38,9 @@ const FIRST_SAMPLE_MS: u64 = 100;
 
 /// A task that lives this long gets a socket for later launchers, which ask again until it is there.
 const LISTEN_AFTER_MS: u64 = 100;
+
+/// How long a result that found no room on the disk waits until it is written again.
+const DISK_PAUSE: Duration = Duration::from_secs(1);
 
 /// The exit code of a shell whose command was ended by SIGTERM.
 const SHELL_SIGTERM: u8 = 143;
@@ -511,6 +515,22 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// A full disk must not make a job that ended well one whose shepherd died: the result waits until there is room.
+    fn write_result(&self, result: &LaunchResult) -> io::Result<()> {
+        let mut told = false;
+        loop {
+            match self.context.dir.write_result(result) {
+                Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                    if !std::mem::replace(&mut told, true) {
+                        eprintln!("gridwright-shepherd: task {}: its result waits for disk space: {error}", result.key);
+                    }
+                    std::thread::sleep(DISK_PAUSE);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
     fn finish(mut self, cause: Cause, after: Option<Failure>, usage: TaskUsage, wallclock_ms: u64) -> io::Result<()> {
         let document = &self.context.document;
         let result = LaunchResult {
@@ -528,7 +548,7 @@ impl<'a> Supervisor<'a> {
             ended_boot_ms: sys::boot_ms(),
             boot_id: self.context.boot_id.clone(),
         };
-        self.context.dir.write_result(&result)?;
+        self.write_result(&result)?;
         if !document.keep_active {
             self.context.dir.clean_active();
         }

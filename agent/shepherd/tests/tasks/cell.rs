@@ -76,13 +76,24 @@ impl Cell {
         u64::from(std::process::id()) << 16 | COUNT.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// A cell whose launcher may open this many files.
+    pub fn start_with_open_files(count: u32) -> Self {
+        let dir = std::env::temp_dir().join(format!("gridwright-shepherd-test-{:x}", Self::new_id()));
+        Self::start_under(dir, &format!("ulimit -Sn {count};"))
+    }
+
     pub fn start_in(dir: PathBuf) -> Self {
+        Self::start_under(dir, "")
+    }
+
+    /// A cell whose launcher is started after these commands of sh.
+    fn start_under(dir: PathBuf, before: &str) -> Self {
         let account = Account::take();
         let work = dir.join("work");
         fs::create_dir_all(&work).unwrap();
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
         chown(&work, Some(account.uid), Some(account.gid)).unwrap();
-        let launcher = Self::spawn(&dir, &[]);
+        let launcher = Self::spawn(&dir, before, &[]);
         let stream = Self::connect(&dir);
         Cell {
             dir,
@@ -98,23 +109,25 @@ impl Cell {
         }
     }
 
-    fn spawn(dir: &std::path::Path, groups: &[u32]) -> Child {
+    fn spawn(dir: &std::path::Path, before: &str, groups: &[u32]) -> Child {
         // As under nohup and in the background of a script: a job inherits none of these.
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
         let mut command = Command::new(if groups.is_empty() { "/bin/sh" } else { "setpriv" });
         if !groups.is_empty() {
             command.args(["--groups", &groups.join(","), "/bin/sh"]);
         }
-        command.args([
-            "-c",
-            "trap '' HUP INT QUIT USR1; exec \"$0\" \"$@\"",
-            &std::env::var("GRIDWRIGHT_SHEPHERD").unwrap_or_else(|_| PROGRAM.to_owned()),
-        ]);
+        let line = format!("{before} trap '' HUP INT QUIT USR1; exec \"$0\" \"$@\"");
+        command.args(["-c", &line, &std::env::var("GRIDWRIGHT_SHEPHERD").unwrap_or_else(|_| PROGRAM.to_owned())]);
         command.arg("launch").arg("--dir").arg(dir);
         if !nix::unistd::Uid::effective().is_root() {
             command.arg("--single-user");
         }
         command.spawn().unwrap()
+    }
+
+    /// Another connection, as of an agent that was started again.
+    pub fn another_connection(&self) -> UnixStream {
+        Self::connect(&self.dir)
     }
 
     fn connect(dir: &std::path::Path) -> UnixStream {
@@ -130,7 +143,7 @@ impl Cell {
     pub fn restart_launcher(&mut self) {
         self.launcher.kill().unwrap();
         self.launcher.wait().unwrap();
-        self.launcher = Self::spawn(&self.dir, &self.groups);
+        self.launcher = Self::spawn(&self.dir, "", &self.groups);
         self.stream = Self::connect(&self.dir);
         self.buffer.clear();
         self.heard.clear();

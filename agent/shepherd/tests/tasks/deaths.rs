@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, is_alive, until};
 use gridwright_shepherd::proc;
-use proto::launch::{Cause, Notice, Order};
+use proto::launch::{Cause, Notice, Order, StartMode};
 
 #[test]
 fn a_new_launcher_finds_the_tasks_of_a_killed_one() {
@@ -106,4 +106,34 @@ fn a_launcher_that_cannot_read_its_tasks_gives_no_list() {
     std::fs::rename(cell.dir.join("away"), cell.dir.join("tasks")).unwrap();
     cell.restart_launcher();
     assert_eq!(cell.list(), []);
+}
+
+#[test]
+fn a_launcher_without_descriptors_refuses_starts_sleeps_and_finds_what_ended_once_there_are_some() {
+    const OPEN_FILES: usize = 20;
+    let mut cell = Cell::start_with_open_files(OPEN_FILES as u32);
+    let document = cell.shell("sleep 1000");
+    let orphan = cell.launch(document);
+    let main = cell.executed(orphan);
+    let held: Vec<_> = (0..OPEN_FILES).map(|_| cell.another_connection()).collect();
+    let folder = format!("/proc/{}", cell.launcher.id());
+    let opened = || std::fs::read_dir(format!("{folder}/fd")).unwrap().count();
+    until("a launcher that is out of descriptors", || (opened() >= OPEN_FILES).then_some(()));
+
+    let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
+    let key = cell.launch_script(document, "#!/bin/sh\nexit 3\n");
+    assert!(cell.refused(key).contains("out of descriptors"), "{}", cell.refused(key));
+    let document = cell.shell("true");
+    let key = cell.launch(document);
+    assert!(cell.refused(key).contains("Too many open files"), "{}", cell.refused(key));
+    let sleeping = || proc::stat(cell.launcher.id() as i32).filter(|stat| stat.state == b'S').map(drop);
+    until("a launcher that does not turn in circles", sleeping);
+    let shepherd = proc::stat(main).unwrap().parent;
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(shepherd), nix::sys::signal::Signal::SIGKILL).unwrap();
+    until("the end of the shepherd", || (!is_alive(shepherd)).then_some(()));
+    drop(held);
+
+    assert_eq!(cell.ended(orphan).cause, Cause::ShepherdDied);
+    let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
+    assert_eq!(cell.run_script(document, "#!/bin/sh\nexit 4\n").cause, Cause::Exited(4));
 }
