@@ -221,6 +221,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::JobAltered { .. }
         | Event::HoldsChanged { .. }
         | Event::TaskEnded { .. }
+        | Event::TaskConfirmedGone { .. }
         | Event::TasksDeleted { .. }
         | Event::TaskSuspended { .. }
         | Event::TaskThresholdSuspended { .. }
@@ -235,6 +236,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::TaskStarted { .. }
         | Event::TaskDeletionRequested { .. }
         | Event::TaskRescheduleRequested { .. }
+        | Event::TaskUnconfirmed { .. }
         | Event::CertificateIssued { .. }
         | Event::HostRevoked { .. }
         | Event::TokenCreated(_)

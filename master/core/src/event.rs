@@ -128,6 +128,21 @@ pub enum Event {
         /// What becomes of the task.
         then: Then,
     },
+    /// A host from which nothing is heard may still run an attempt that was given up: the task does not go there again until the host
+    /// has confirmed that it is gone.
+    TaskUnconfirmed {
+        /// The attempt.
+        key: TaskKey,
+        /// The host.
+        host: HostName,
+    },
+    /// The host has confirmed that such an attempt is gone.
+    TaskConfirmedGone {
+        /// The attempt.
+        key: TaskKey,
+        /// The host.
+        host: HostName,
+    },
     /// Pending tasks were deleted.
     TasksDeleted {
         /// The job.

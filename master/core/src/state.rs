@@ -17,7 +17,9 @@ use crate::ledger::Ledger;
 use config::Configuration;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
-use proto::id::{CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, TaskKey};
+use proto::id::{
+    CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, TaskId, TaskKey,
+};
 use proto::time::{Now, Wall};
 use proto::wire::client::Reply;
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,9 @@ pub struct State {
     pub finished: VecDeque<FinishedJob>,
     /// What running tasks take from the consumables.
     pub ledger: Ledger,
+    /// Attempts that were given up with their hosts and may still run there, of jobs that are not finished.
+    #[serde(default)]
+    pub unconfirmed: BTreeMap<HostName, BTreeSet<TaskKey>>,
     /// Certificates that are admitted, by host: serial and end of validity.
     pub certificates: BTreeMap<HostName, BTreeMap<String, Wall>>,
     /// Join tokens by hash.
@@ -84,6 +89,7 @@ impl State {
             last_number: JobNumber(0),
             finished: VecDeque::new(),
             ledger: Ledger::default(),
+            unconfirmed: BTreeMap::new(),
             certificates: BTreeMap::new(),
             tokens: BTreeMap::new(),
             answers: VecDeque::new(),
@@ -109,6 +115,18 @@ impl State {
         let task = job.tasks.get(&key.task)?;
         let placement = task.place.placement().filter(|placement| placement.key == key)?;
         Some((job, task, placement))
+    }
+
+    /// The hosts on which an attempt of a task of this job may still run that was given up.
+    pub fn unconfirmed_hosts(&self, seq: SubmitSeq) -> impl Iterator<Item = &HostName> {
+        let has_job = move |keys: &BTreeSet<TaskKey>| keys.iter().any(|key| key.seq == seq);
+        self.unconfirmed.iter().filter(move |(_, keys)| has_job(keys)).map(|(host, _)| host)
+    }
+
+    /// Whether an attempt of this very task may still run on a host (MATCH-16).
+    pub fn is_unconfirmed(&self, host: &HostName, seq: SubmitSeq, task: TaskId) -> bool {
+        let keys = self.unconfirmed.get(host).into_iter().flatten();
+        keys.into_iter().any(|key| key.seq == seq && key.task == task)
     }
 
     /// Whether anything stops a placed task: people, a threshold, or one of its queue instances.

@@ -103,6 +103,8 @@ kinds! {
     TaskPlaced = "task-placed",
     TaskStarted = "task-started",
     TaskEnded = "task-ended",
+    TaskUnconfirmed = "task-unconfirmed",
+    TaskConfirmedGone = "task-confirmed-gone",
     TasksDeleted = "tasks-deleted",
     TaskDeletionRequested = "task-deletion-requested",
     TaskRescheduleRequested = "task-reschedule-requested",

@@ -57,6 +57,9 @@ fn told(state: &State) -> String {
     for token in state.tokens.values() {
         line(format!("token {} for {} {} times", token.hash, token.host_pattern, token.uses_left));
     }
+    for (host, keys) in &state.unconfirmed {
+        line(format!("{host} may still run {:?}", keys.iter().map(ToString::to_string).collect::<Vec<_>>()));
+    }
     line(format!("{} answers", state.answers.len()));
     text
 }

@@ -100,5 +100,8 @@ fn administration() -> Vec<Event> {
             id: RequestId(99),
             reply: Box::new(Reply::answers(vec![Answer::Done("done".to_owned())])),
         },
+        Event::TaskUnconfirmed { key: key(3, 2), host: HostName::new("node1") },
+        Event::TaskUnconfirmed { key: key(3, 4), host: HostName::new("node1") },
+        Event::TaskConfirmedGone { key: key(3, 4), host: HostName::new("node1") },
     ]
 }

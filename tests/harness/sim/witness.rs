@@ -76,6 +76,8 @@ impl Witness {
             | Event::TaskStarted { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
+            | Event::TaskUnconfirmed { .. }
+            | Event::TaskConfirmedGone { .. }
             | Event::TaskSuspended { .. }
             | Event::TaskThresholdSuspended { .. }
             | Event::ErrorCleared { .. }

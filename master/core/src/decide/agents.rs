@@ -9,6 +9,7 @@ pub use table::Agents;
 use super::tasks::TaskEnd;
 use super::{Turn, end, reconcile, tasks};
 use crate::effect::{ConnectionId, Effect};
+use crate::event::Event;
 use crate::observe::Observation;
 use crate::state::config::Configuration;
 use proto::conf::PdcInterval;
@@ -242,6 +243,7 @@ fn reschedule_unknown(turn: &mut Turn<'_>, host: &HostName) {
         if placement.host() == host && end::is_rerunnable(turn.state(), job, placement) {
             let reason = format!("host {host} is unknown for longer than reschedule_unknown allows");
             let result = TaskResult::not_started(Failed::IN_RECOGNIZING_JOB, reason);
+            turn.record(Event::TaskUnconfirmed { key, host: host.clone() });
             tasks::end(turn, key, TaskEnd::lost(result));
         }
     }

@@ -42,6 +42,10 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, granted: &[Granted], ord
     if let Some(away) = granted.iter().find(|granted| !turn.observations().is_ready(&granted.instance.host)) {
         return Err(stale(&format!("host {} is not connected", away.instance.host)));
     }
+    let lost = |granted: &&Granted| state.is_unconfirmed(&granted.instance.host, seq, task);
+    if let Some(granted) = granted.iter().find(lost) {
+        return Err(stale(&format!("an earlier attempt may still run on host {}", granted.instance.host)));
+    }
     matching::check_start(state, turn.observations(), order, turn.now)
         .map_err(|reasons| stale(&reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))
 }

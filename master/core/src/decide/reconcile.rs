@@ -11,6 +11,10 @@ use std::collections::BTreeSet;
 /// started there, and is lost otherwise; what it is yet to do to its tasks is said again.
 pub(super) fn reconcile(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, reports: Vec<TaskReport>) {
     let reported: BTreeSet<TaskKey> = reports.iter().map(|report| report.key).collect();
+    let given_up = turn.state().unconfirmed.get(host).cloned().unwrap_or_default();
+    for key in given_up.difference(&reported) {
+        tasks::confirm_gone(turn, host, *key);
+    }
     for report in reports {
         tasks::report(turn, connection, host, report);
     }

@@ -56,7 +56,7 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
     turn.agents_mut().answered(host, key);
     let is_ours = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.host() == host);
     if !is_ours {
-        return foreign(turn, connection, key, &state);
+        return foreign(turn, connection, host, key, &state);
     }
     match state {
         TaskReportState::Accepted => {}
@@ -70,13 +70,23 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
 }
 
 /// A task that the master did not give to this host, or no longer counts as its own, is ended there and forgotten.
-fn foreign(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey, state: &TaskReportState) {
+fn foreign(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: TaskKey, state: &TaskReportState) {
     match state {
         TaskReportState::Accepted | TaskReportState::Running { .. } => {
             turn.send(connection, MasterMessage::Signal { key, signal: TaskSignal::Terminate });
         }
-        TaskReportState::Ended(_) => turn.send(connection, MasterMessage::Forget { key }),
-        TaskReportState::Unknown => {}
+        TaskReportState::Ended(_) => {
+            confirm_gone(turn, host, key);
+            turn.send(connection, MasterMessage::Forget { key });
+        }
+        TaskReportState::Unknown => confirm_gone(turn, host, key),
+    }
+}
+
+/// The host does not run an attempt that was given up with it: its task may go there again (MATCH-16).
+pub(super) fn confirm_gone(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
+    if turn.state().unconfirmed.get(host).is_some_and(|keys| keys.contains(&key)) {
+        turn.record(Event::TaskConfirmedGone { key, host: host.clone() });
     }
 }
 

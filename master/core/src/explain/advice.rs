@@ -8,7 +8,7 @@ use crate::sched::category::CategoryKey;
 use crate::sched::finding::{Findings, Group, grouped, is_alike};
 use crate::sched::reason::{Reason, Shortage, What};
 use crate::state::State;
-use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible};
+use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::Job;
 use proto::id::SubmitSeq;
 use proto::time::Now;
@@ -33,8 +33,8 @@ pub fn explain(
     if eligible_tasks(state, job).next().is_none() {
         return Explanation { summary: "All of its tasks have been given to hosts.".to_owned(), ..known };
     }
-    let demand = Demand::new(&state.config.complex, &job.spec);
-    let Some(finding) = findings.of(&CategoryKey::new(&demand, &job.spec)) else {
+    let demand = Demand::of_job(state, job);
+    let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)) else {
         let summary = match observations.hosts.values().any(|host| host.connected) {
             true => {
                 "The scheduler has not found it a place yet, and has not tried in vain: it is behind jobs of higher priority."
@@ -74,7 +74,7 @@ fn ineligible(state: &State, job: &Job, now: Now) -> Option<(String, WaitReason)
             plain("Job is in error state".to_owned(), Some("clear it with qmod -cj once the cause is gone".to_owned()));
         return Some((format!("It is in error: {error}"), reason));
     }
-    let why = match job_eligible(state, job, now.wall) {
+    let why = match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
         Err(why) => why,
         Ok(()) if job.spec.holds.any() && eligible_tasks(state, job).next().is_none() => Ineligible::Held,
         Ok(()) => return None,
@@ -86,7 +86,8 @@ fn ineligible(state: &State, job: &Job, now: Now) -> Option<(String, WaitReason)
         | Ineligible::Error
         | Ineligible::WaitsFor(_)
         | Ineligible::StartTime(_)
-        | Ineligible::ArrayInstances(_) => None,
+        | Ineligible::ArrayInstances(_)
+        | Ineligible::UserJobs(_) => None,
     };
     let text = why.text(state);
     Some((format!("It may not start yet: {text}."), plain(text, hint)))
@@ -115,7 +116,9 @@ fn nearness(reason: &Reason) -> (u32, u64) {
         }
         What::Full { .. } | What::InUse { .. } => (0, 1000),
         What::Overloaded(_) => (1, 0),
-        What::NoContact | What::Suspended | What::InError | What::Ambiguous | What::Disabled => (2, 0),
+        What::NoContact | What::MayRunThere | What::Suspended | What::InError | What::Ambiguous | What::Disabled => {
+            (2, 0)
+        }
         What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
         What::NotInPe { .. } | What::NotInMasterQueues | What::NoAccess | What::NoProject => (4, 0),
         What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
@@ -189,6 +192,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::MayRunThere
         | What::NoAccess
         | What::NoProject
         | What::NoSuchPe { .. }
@@ -221,6 +225,7 @@ fn hint(reason: &Reason) -> Option<String> {
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::MayRunThere
         | What::NoAccess
         | What::NoProject
         | What::InUse { .. }

@@ -8,7 +8,7 @@ use crate::sched::category::CategoryKey;
 use crate::sched::finding::Findings;
 use crate::sched::reason::{Reason, What};
 use crate::state::State;
-use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible};
+use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::Job;
 use proto::id::SubmitSeq;
 use proto::time::Now;
@@ -28,8 +28,8 @@ pub fn scheduling_info(
     let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Now) };
     let mut lines = about_cluster(&cluster);
     lines.extend(about_job(state, job, now));
-    let demand = Demand::new(&state.config.complex, &job.spec);
-    if let Some(finding) = findings.of(&CategoryKey::new(&demand, &job.spec)).filter(|_| is_pending(job)) {
+    let demand = Demand::of_job(state, job);
+    if let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)).filter(|_| is_pending(job)) {
         let reasons = finding.groups.iter().flat_map(|group| &group.examples);
         lines.extend(reasons.filter(|reason| !is_about_cluster(reason)).map(|reason| sentence(reason, &demand.text)));
     }
@@ -50,6 +50,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::MayRunThere
         | What::NoAccess
         | What::NoProject
         | What::UnknownResource { .. }
@@ -93,7 +94,7 @@ fn about_job(state: &State, job: &Job, now: Now) -> Vec<String> {
     if job.tasks.values().any(|task| task.place.error().is_some()) {
         lines.push("Job is in error state".to_owned());
     }
-    match job_eligible(state, job, now.wall) {
+    match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
         Ok(()) if is_pending(job) && eligible_tasks(state, job).next().is_none() && lines.is_empty() => {
             lines.push(held(job));
         }
@@ -122,6 +123,7 @@ fn not_eligible(why: &Ineligible) -> Option<String> {
         Ineligible::StartTime(_) => "Job can not run because execution time not reached".to_owned(),
         // 8.1.9 names max_aj_instances here too, which is wrong.
         Ineligible::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),
+        Ineligible::UserJobs(_) => "Job dropped because of user limitations".to_owned(),
         Ineligible::ArrayInstances(_) => "not all array tasks may be started due to 'max_aj_instances'".to_owned(),
     })
 }

@@ -22,6 +22,7 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::MayRunThere
         | What::NoAccess
         | What::NoProject
         | What::Forced { .. }
@@ -62,6 +63,10 @@ impl fmt::Display for Reason {
             What::NotInPe { pe } => {
                 write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in pe list")
             }
+            What::MayRunThere => {
+                let host = host_of(level);
+                write!(f, "cannot run on host \"{host}\" until clean up of an previous run has finished")
+            }
             What::NoAccess => write!(f, "has no permission for {}", place(level)),
             What::NoProject => write!(f, "has no permission for {} because of its project", place(level)),
             What::UnknownResource { attribute } => {
@@ -88,6 +93,14 @@ impl fmt::Display for Reason {
             What::NoSuchJob => f.write_str("the job is gone"),
             What::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
         }
+    }
+}
+
+fn host_of(level: &Level) -> &str {
+    match level {
+        Level::Global => "global",
+        Level::Host(host) => host.as_str(),
+        Level::Instance(instance) => instance.host.as_str(),
     }
 }
 

@@ -1,12 +1,15 @@
 //! What a job asks for, with names resolved, values read, and defaults added.
 
 use super::pattern::QueuePattern;
+use crate::state::State;
+use crate::state::job::Job;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Complex, Requestable};
-use proto::id::{AttributeName, UserName};
+use proto::id::{AttributeName, HostName, UserName};
 use proto::job::{JobSpec, PeRequest};
 use proto::request::ResourceRequest;
 use proto::restring::Expression;
+use std::collections::BTreeSet;
 
 /// A value of an attribute, as its type has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +90,8 @@ pub struct Demand {
     pub immediate: bool,
     /// The owner.
     pub user: UserName,
+    /// Hosts that may still run an attempt of one of its tasks that was given up (MATCH-16).
+    pub avoided_hosts: BTreeSet<HostName>,
     /// `-P`.
     pub project: Option<String>,
     /// The hard requests as the job made them, `-l NONE` if it made none.
@@ -94,6 +99,12 @@ pub struct Demand {
 }
 
 impl Demand {
+    /// What a job of a state asks for, and which hosts it avoids for now.
+    pub fn of_job(state: &State, job: &Job) -> Demand {
+        let avoided_hosts = state.unconfirmed_hosts(job.seq).cloned().collect();
+        Demand { avoided_hosts, ..Demand::new(&state.config.complex, &job.spec) }
+    }
+
     /// What a job asks for under a complex.
     pub fn new(complex: &Complex, spec: &JobSpec) -> Demand {
         let requests = &spec.requests;
@@ -114,6 +125,7 @@ impl Demand {
             pe: requests.pe.clone(),
             immediate: spec.immediate,
             user: spec.owner.user.clone(),
+            avoided_hosts: BTreeSet::new(),
             project: spec.project.clone(),
             text: text(&requests.hard),
         }

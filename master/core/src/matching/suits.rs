@@ -13,6 +13,9 @@ impl Cluster<'_> {
         if !is_in_queue_list(self.config, &demand.hard_queues, instance) {
             return Some(What::NotInQueueList);
         }
+        if demand.avoided_hosts.contains(&instance.host) {
+            return Some(What::MayRunThere);
+        }
         match (pe, demand.immediate) {
             (Some(pe), _) if settings.pe_list.contains(pe) => None,
             (Some(pe), _) => Some(What::NotInPe { pe: pe.to_string() }),

@@ -60,6 +60,7 @@ pub fn check_start(state: &State, observations: &Observations, order: &Order, no
         Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => return Ok(()),
     };
     let Some(job) = state.jobs.get(seq) else { return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]) };
+    // Which tasks avoid which hosts is the core's business: another task of the job may go there.
     let demand = Demand::new(&state.config.complex, &job.spec);
     let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order) };
     let mut reasons = Vec::new();

@@ -1,14 +1,14 @@
 //! Categories: jobs that ask for the same share one answer (CATALOGUE CAT).
 
 use crate::matching::{Demand, Request, Value};
-use proto::complex::Complex;
-use proto::id::AttributeName;
-use proto::job::JobSpec;
+use crate::state::State;
+use crate::state::job::Job;
+use proto::id::{AttributeName, HostName, UserName};
 use std::collections::BTreeSet;
 
 /// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count (CAT-02).
 ///
-/// The owner is no part of it, because nothing refers to single users yet.
+/// The owner is part of it only while `maxujobs` limits what each user runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CategoryKey {
     hard: BTreeSet<(AttributeName, Value)>,
@@ -20,16 +20,14 @@ pub struct CategoryKey {
     pe: Option<(String, String)>,
     project: Option<String>,
     immediate: bool,
+    avoided_hosts: BTreeSet<HostName>,
+    owner: Option<UserName>,
 }
 
 impl CategoryKey {
-    /// The category of a job under a complex.
-    pub fn of(complex: &Complex, spec: &JobSpec) -> CategoryKey {
-        CategoryKey::new(&Demand::new(complex, spec), spec)
-    }
-
-    /// The category of a job whose demand is known.
-    pub fn new(demand: &Demand, spec: &JobSpec) -> CategoryKey {
+    /// The category of a job of which the demand is known.
+    pub fn new(state: &State, job: &Job, demand: &Demand) -> CategoryKey {
+        let spec = &job.spec;
         let requests = &spec.requests;
         CategoryKey {
             hard: values(&demand.hard),
@@ -41,6 +39,8 @@ impl CategoryKey {
             pe: requests.pe.as_ref().map(|pe| (pe.name.clone(), pe.slots.to_string())),
             project: spec.project.clone(),
             immediate: spec.immediate,
+            avoided_hosts: demand.avoided_hosts.clone(),
+            owner: (state.config.scheduler.maxujobs > 0).then(|| spec.owner.user.clone()),
         }
     }
 }

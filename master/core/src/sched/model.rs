@@ -14,7 +14,7 @@ use crate::sched::assign::Assignment;
 use crate::state::State;
 use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
 use crate::state::job::Job;
-use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::job::Granted;
 use proto::time::{Now, Tick, Wall};
 use proto::wire::view::PriorityNumbers;
@@ -42,7 +42,10 @@ pub struct Model {
     pub(super) categories: BTreeMap<Arc<CategoryKey>, Category>,
     pub(super) changes: Changes,
     planned: Ledger,
-    plans: BTreeMap<(SubmitSeq, TaskId), Vec<Granted>>,
+    /// With the owner of each.
+    plans: BTreeMap<(SubmitSeq, TaskId), UserName>,
+    /// How many of `plans` are of each user, for `maxujobs`.
+    planned_of: BTreeMap<UserName, u32>,
     /// Jobs that were given up because they could not start at once.
     given_up: BTreeSet<SubmitSeq>,
     /// Jobs for which an order was refused, with the end of their pause.
@@ -71,6 +74,7 @@ impl Model {
             changes: Changes::default(),
             planned: Ledger::default(),
             plans: BTreeMap::new(),
+            planned_of: BTreeMap::new(),
             given_up: BTreeSet::new(),
             paused: BTreeMap::new(),
             category_of: BTreeMap::new(),
@@ -134,6 +138,8 @@ impl Model {
             | Event::HoldsChanged { .. }
             | Event::TaskStarted { .. }
             | Event::TaskEnded { .. }
+            | Event::TaskUnconfirmed { .. }
+            | Event::TaskConfirmedGone { .. }
             | Event::TasksDeleted { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
@@ -218,7 +224,9 @@ impl Model {
         let Some(job) = self.state.jobs.get(&seq) else { return };
         let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
         self.planned.book(&self.state.config, &job.spec, plan_key(seq, task), granted, pe, now.tick);
-        self.plans.insert((seq, task), granted.clone());
+        let owner = job.spec.owner.user.clone();
+        *self.planned_of.entry(owner.clone()).or_default() += 1;
+        self.plans.insert((seq, task), owner);
         self.warm(granted, now.tick);
         self.refile(seq);
     }
@@ -266,6 +274,17 @@ impl Model {
             && eligible(&self.state, job, task, now.wall).is_ok()
     }
 
+    /// Whether the owner of a job runs as many tasks as `maxujobs` allows, planned ones among them.
+    ///
+    /// Asked when a job's turn comes and not when it is filed: the end of one task would move all jobs of its owner.
+    pub(super) fn is_owner_full(&self, seq: SubmitSeq) -> bool {
+        let limit = self.state.config.scheduler.maxujobs;
+        let Some(job) = self.state.jobs.get(&seq).filter(|_| limit > 0) else { return false };
+        let owner = &job.spec.owner.user;
+        let planned = self.planned_of.get(owner).copied().unwrap_or(0);
+        self.state.index.active_of(owner).saturating_add(planned) >= limit
+    }
+
     /// As [`job_eligible`], with planned tasks counted as running.
     fn job_eligible(&self, job: &Job, now: Now) -> Result<(), Ineligible> {
         job_eligible(&self.state, job, now.wall)?;
@@ -287,7 +306,12 @@ impl Model {
 
     fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
         self.planned.release(plan_key(seq, task));
-        self.plans.remove(&(seq, task));
+        let Some(owner) = self.plans.remove(&(seq, task)) else { return };
+        let planned = self.planned_of.get_mut(&owner).expect("plans are counted by owner");
+        *planned -= 1;
+        if *planned == 0 {
+            self.planned_of.remove(&owner);
+        }
     }
 
     /// The slots that an event frees.
@@ -355,8 +379,8 @@ impl Model {
         if !pending && job.active == 0 && self.plans_of(seq) == 0 {
             return;
         }
-        let demand = Demand::new(&self.state.config.complex, &job.spec);
-        let key = Arc::new(CategoryKey::new(&demand, &job.spec));
+        let demand = Demand::of_job(&self.state, job);
+        let key = Arc::new(CategoryKey::new(&self.state, job, &demand));
         let urgency = Urgency { resources: resource_urgency(&self.state.config, &demand), deadline: job.spec.deadline };
         let priority = job.spec.priority;
         let category = if pending { self.enter_category(seq, key, demand) } else { key };
@@ -395,7 +419,10 @@ fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::TasksDeleted { seq, .. }
         | Event::ErrorCleared { seq, .. }
         | Event::JobFinished { seq } => Some(*seq),
-        Event::TaskPlaced { key, .. } | Event::TaskEnded { key, .. } => Some(key.seq),
+        Event::TaskPlaced { key, .. }
+        | Event::TaskEnded { key, .. }
+        | Event::TaskUnconfirmed { key, .. }
+        | Event::TaskConfirmedGone { key, .. } => Some(key.seq),
         Event::CellCreated { .. }
         | Event::EpochRaised { .. }
         | Event::WallJumped { .. }

@@ -70,6 +70,10 @@ impl Pass {
         if model.queue.first(&bucket) != Some(seq) {
             return self.push(model, bucket);
         }
+        if model.is_owner_full(seq) {
+            // While `maxujobs` counts, all jobs of a bucket are of one owner.
+            return self.reject_immediate(model, &bucket, slice);
+        }
         let Some(task) = self.next_task(model, seq) else {
             // Nothing of the job is ready any more: a start time or a limit that no event tells of.
             model.queue.take(seq);
@@ -95,8 +99,9 @@ impl Pass {
         let mut orders = Vec::new();
         for task in &tasks {
             let job = model.state.jobs.get(&seq);
-            // A limit of running tasks of one job counts as well.
-            let may_start = job.is_some_and(|job| model.is_startable(job, *task, self.now));
+            // A limit of running tasks of one job, or of one user, counts as well.
+            let may_start =
+                job.is_some_and(|job| model.is_startable(job, *task, self.now)) && !model.is_owner_full(seq);
             let Some(assignment) = model.assign(&bucket.category, self.now).filter(|_| may_start) else { break };
             model.plan(seq, *task, &assignment, self.now);
             orders.push(Order::Start { seq, task: *task, granted: assignment.granted, pe: assignment.pe });
@@ -121,14 +126,20 @@ impl Pass {
         if category.is_report_due(self.now.tick) {
             slice.reasons.push(Finding::new((*bucket.category).clone(), self.now, category.reasons()));
         }
-        if category.demand.immediate {
-            let alike = model.queue.buckets().filter(|other| other.category == bucket.category);
-            let jobs = alike.flat_map(|bucket| model.queue.jobs(bucket)).filter(|seq| model.starts_whole(*seq));
-            let jobs: Vec<SubmitSeq> = jobs.collect();
-            for seq in jobs {
-                model.give_up(seq);
-                slice.orders.push(Order::RejectImmediate { seq });
-            }
+        self.reject_immediate(model, bucket, slice);
+    }
+
+    /// Gives up the jobs of a category that start at once or never.
+    fn reject_immediate(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
+        if !model.categories.get(&bucket.category).is_some_and(|category| category.demand.immediate) {
+            return;
+        }
+        let alike = model.queue.buckets().filter(|other| other.category == bucket.category);
+        let jobs = alike.flat_map(|bucket| model.queue.jobs(bucket)).filter(|seq| model.starts_whole(*seq));
+        let jobs: Vec<SubmitSeq> = jobs.collect();
+        for seq in jobs {
+            model.give_up(seq);
+            slice.orders.push(Order::RejectImmediate { seq });
         }
     }
 

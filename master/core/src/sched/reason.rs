@@ -50,6 +50,8 @@ pub enum What {
         /// The name or pattern that the job gives.
         pe: String,
     },
+    /// The host may still run an attempt of the job that was given up.
+    MayRunThere,
     /// The user is not admitted.
     NoAccess,
     /// The job's project is not admitted.

@@ -8,7 +8,7 @@ mod tasks;
 
 use super::{ANSWERS_KEPT, State};
 use crate::event::{Event, InstanceState, JoinGrant, Record, StoredObject};
-use proto::id::{EventSeq, HostName, QueueInstanceName, RequestId};
+use proto::id::{EventSeq, HostName, QueueInstanceName, RequestId, TaskKey};
 use proto::object::ObjectKind;
 use proto::time::Wall;
 use proto::wire::client::Reply;
@@ -50,6 +50,10 @@ impl State {
             Event::TaskPlaced { key, granted, pe } => self.place_task(*key, granted, pe.as_ref()),
             Event::TaskStarted { key, at } => self.start_task(*key, *at),
             Event::TaskEnded { key, record, then } => self.end_task(*key, record.as_deref(), then),
+            Event::TaskUnconfirmed { key, host } => {
+                self.unconfirmed.entry(host.clone()).or_default().insert(*key);
+            }
+            Event::TaskConfirmedGone { key, host } => self.forget_unconfirmed(host, |known| known == key),
             Event::TaskDeletionRequested { key } => self.placement_mut(*key).deleting = true,
             Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
             Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
@@ -97,6 +101,15 @@ impl State {
             if !self.config.resolved.contains_key(instance) && self.tasks_in(instance).is_empty() {
                 self.instances.remove(instance);
             }
+        }
+    }
+
+    /// Drops attempts of a host that were given up; a host without any is not kept.
+    pub(super) fn forget_unconfirmed(&mut self, host: &HostName, is_gone: impl Fn(&TaskKey) -> bool) {
+        let Some(keys) = self.unconfirmed.get_mut(host) else { return };
+        keys.retain(|key| !is_gone(key));
+        if keys.is_empty() {
+            self.unconfirmed.remove(host);
         }
     }
 

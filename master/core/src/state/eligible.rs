@@ -27,6 +27,8 @@ pub enum Ineligible {
     TaskConcurrency(u32),
     /// As many tasks of the job as `max_aj_instances` allows are on hosts.
     ArrayInstances(u32),
+    /// As many tasks of the user as `maxujobs` allows are on hosts.
+    UserJobs(u32),
 }
 
 impl Ineligible {
@@ -60,6 +62,9 @@ impl fmt::Display for Ineligible {
             Ineligible::ArrayInstances(limit) => {
                 write!(f, "{limit} of its tasks run, as many as max_aj_instances allows")
             }
+            Ineligible::UserJobs(limit) => {
+                write!(f, "{limit} jobs of its owner run, as many as maxujobs of the scheduler configuration allows")
+            }
         }
     }
 }
@@ -71,7 +76,18 @@ impl fmt::Display for Ineligible {
 pub fn eligible(state: &State, job: &Job, task: TaskId, now: Wall) -> Result<(), Ineligible> {
     task_eligible(job, task)?;
     job_eligible(state, job, now)?;
+    user_eligible(state, job)?;
     array_dependency(state, job, task)
+}
+
+/// Whether the owner of a job may run one more task (`maxujobs`; each task of an array is one).
+///
+/// # Errors
+/// With the limit.
+pub fn user_eligible(state: &State, job: &Job) -> Result<(), Ineligible> {
+    let limit = state.config.scheduler.maxujobs;
+    let is_full = limit > 0 && state.index.active_of(&job.spec.owner.user) >= limit;
+    if is_full { Err(Ineligible::UserJobs(limit)) } else { Ok(()) }
 }
 
 /// Whether any task of a job may be started now: what all of its tasks share.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Index {
     by_owner: BTreeMap<UserName, BTreeSet<SubmitSeq>>,
+    active_of: BTreeMap<UserName, u32>,
     on_host: BTreeMap<HostName, BTreeSet<TaskKey>>,
     successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
     start_times: BTreeSet<(Wall, SubmitSeq)>,
@@ -24,7 +25,8 @@ impl Index {
         let mut index = Self::default();
         for job in state.jobs.values() {
             index.add_job(job);
-            job.placements().for_each(|(_, placement)| index.add_placement(placement));
+            let owner = &job.spec.owner.user;
+            job.placements().for_each(|(_, placement)| index.add_placement(owner, placement));
         }
         for (id, reply) in &state.answers {
             index.answers.insert(*id, reply.clone());
@@ -40,6 +42,11 @@ impl Index {
     /// How many jobs a user has.
     pub fn job_count(&self, user: &UserName) -> usize {
         self.by_owner.get(user).map_or(0, BTreeSet::len)
+    }
+
+    /// How many tasks of a user are on hosts, for `maxujobs`.
+    pub fn active_of(&self, user: &UserName) -> u32 {
+        self.active_of.get(user).copied().unwrap_or(0)
     }
 
     /// Everybody who has jobs.
@@ -95,13 +102,19 @@ impl Index {
         }
     }
 
-    pub(super) fn add_placement(&mut self, placement: &Placement) {
+    pub(super) fn add_placement(&mut self, owner: &UserName, placement: &Placement) {
+        *self.active_of.entry(owner.clone()).or_default() += 1;
         for granted in &placement.granted {
             self.on_host.entry(granted.instance.host.clone()).or_default().insert(placement.key);
         }
     }
 
-    pub(super) fn remove_placement(&mut self, placement: &Placement) {
+    pub(super) fn remove_placement(&mut self, owner: &UserName, placement: &Placement) {
+        let active = self.active_of.get_mut(owner).expect("the owner of a placed task has one");
+        *active -= 1;
+        if *active == 0 {
+            self.active_of.remove(owner);
+        }
         for granted in &placement.granted {
             remove(&mut self.on_host, &granted.instance.host, &placement.key);
         }

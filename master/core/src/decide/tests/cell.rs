@@ -11,6 +11,7 @@ use proto::host::ExecHost;
 use proto::id::{CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec, Owner, Program};
 use proto::object::{Fields, ObjectKind};
+use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::request::{ResourceList, TaskRange};
 use proto::time::{Now, Tick, Wall};
@@ -164,6 +165,12 @@ impl Cell {
         let mut fields = ClusterConf::template().to_fields();
         changes.iter().for_each(|(key, value)| fields.set(key, *value));
         self.store(vec![object(ObjectKind::ClusterConf, "global", fields)]);
+    }
+
+    pub fn set_scheduler(&mut self, changes: &[(&str, &str)]) {
+        let mut fields = SchedulerConf::template().to_fields();
+        changes.iter().for_each(|(key, value)| fields.set(key, *value));
+        self.store(vec![object(ObjectKind::SchedulerConf, "", fields)]);
     }
 
     /// Sets attributes of `all.q`.

@@ -3,7 +3,7 @@ use super::*;
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::observe::Observation;
 use crate::state::job::Place;
-use proto::id::{AttributeName, HostName};
+use proto::id::{AttributeName, HostName, TaskKey};
 use proto::job::JobSpec;
 use proto::load::LoadReport;
 use proto::usage::{Exit, Failed, Usage};
@@ -217,6 +217,65 @@ fn a_host_that_is_not_heard_loses_its_values_and_its_rerunnable_tasks() {
             .any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. }))
     );
     cell.assert_replay_is_live();
+}
+
+/// A task that was given up with its host and waits.
+fn given_up(cell: &mut Cell) -> (u32, TaskKey) {
+    cell.set_cluster(&[("reschedule_unknown", "0:1:0")]);
+    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let key = cell.run(number, 1, "h1");
+    cell.disconnect("h1");
+    cell.pass(300_000);
+    cell.pass(60_000);
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    (number, key)
+}
+
+#[test]
+fn a_task_goes_back_to_the_host_that_lost_it_only_once_it_is_gone_there() {
+    // MATCH-16: the host is heard again while the first attempt still runs there.
+    let mut cell = Cell::ready();
+    let (number, key) = given_up(&mut cell);
+    let other = cell.submit(job());
+    cell.connect_with("h1", 1, vec![TaskReport { key, state: TaskReportState::Running { for_ms: 5 } }]);
+    let why = cell.order(number, 1, "h1").unwrap_err();
+    assert_eq!(why, "an earlier attempt may still run on host h1");
+    cell.run(other, 1, "h1");
+    cell.exit(key, "h1", 137);
+    cell.run(number, 1, "h1");
+    assert!(cell.core.state().unconfirmed.is_empty());
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_host_that_knows_nothing_of_a_lost_task_may_have_it_again() {
+    let mut cell = Cell::ready();
+    let (number, _) = given_up(&mut cell);
+    cell.connect("h1");
+    cell.run(number, 1, "h1");
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_lost_task_that_ran_elsewhere_is_forgotten_with_its_job() {
+    let mut cell = Cell::ready();
+    let (number, _) = given_up(&mut cell);
+    let key = cell.run(number, 1, "h2");
+    cell.exit(key, "h2", 0);
+    assert!(cell.core.state().unconfirmed.is_empty());
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn no_user_runs_more_than_maxujobs() {
+    let mut cell = Cell::ready();
+    cell.set_scheduler(&[("maxujobs", "1")]);
+    let (first, second) = (cell.submit(job()), cell.submit(job()));
+    let key = cell.run(first, 1, "h1");
+    let why = cell.order(second, 1, "h2").unwrap_err();
+    assert_eq!(why, "1 jobs of its owner run, as many as maxujobs of the scheduler configuration allows");
+    cell.exit(key, "h1", 0);
+    cell.run(second, 1, "h2");
 }
 
 fn load(cell: &mut Cell, host: &str, sequence: u64, full: bool, values: &[(&str, &str, &str)]) {

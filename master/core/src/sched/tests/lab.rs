@@ -9,7 +9,7 @@
 //! group @g a b                             a host group
 //! pe mpi 100 $round_robin                  a parallel environment, in the pe_list of every queue by default
 //! conf queue_sort_method seqno             the scheduler configuration
-//! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -h -soft -l x=1
+//! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
 //! pass                                     a whole pass; its orders become events
 //! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / alter 1 …
 //! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
@@ -312,6 +312,7 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
             "-p" => spec.priority = value().parse().unwrap(),
             "-t" => spec.array = Some(TaskRange::parse(value()).unwrap()),
             "-tc" => spec.task_concurrency = Some(value().parse().unwrap()),
+            "-u" => spec.owner.user = value().into(),
             "-now" => spec.immediate = true,
             "-h" => spec.holds.user = true,
             "-after" => spec.start_after = Some(Wall(1_800_000_000_000 + 1000 * value().parse::<i64>().unwrap())),

@@ -2,6 +2,8 @@
 
 use super::check;
 use super::lab::Lab;
+use crate::event::{Event, Then};
+use proto::id::{SubmitSeq, TaskId};
 
 #[test]
 fn every_level_that_defines_a_consumable_must_have_enough() {
@@ -579,5 +581,71 @@ fn the_slot_of_a_master_that_is_no_task_stays_in_the_masters_instance() {
          job 1 -pe loose 7
          pass
          = 1 a.q@a:3 b.q@a:4",
+    );
+}
+
+#[test]
+fn a_user_runs_as_many_tasks_as_maxujobs_allows() {
+    check(
+        "conf maxujobs 3
+         host a
+         queue all.q a slots=10
+         job 1 -t 1-2
+         job 2 -l arch=no
+         job 3
+         job 4 -u u2
+         pass
+         = 1.1 all.q@a
+         = 1.2 all.q@a
+         = 3 all.q@a
+         = 4 all.q@a
+         job 5
+         job 6 -now -q all.q
+         pass
+         = 6 rejected
+         ? 5 Job dropped because of user limitations
+         end 1.1
+         pass
+         = 5 all.q@a
+         conf maxujobs 0
+         job 7
+         pass
+         = 7 all.q@a",
+    );
+}
+
+#[test]
+fn a_job_avoids_the_host_that_may_still_run_it() {
+    // MATCH-16
+    let mut lab = Lab::new();
+    for line in ["host a", "queue all.q a slots=4", "job 1", "job 2", "pass", "= 1 all.q@a", "= 2 all.q@a", "lose a"] {
+        lab.line(line);
+    }
+    let key = lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(1)].place.placement().unwrap().key;
+    lab.event(Event::TaskUnconfirmed { key, host: "a".into() });
+    lab.event(Event::TaskEnded { key, record: None, then: Then::Requeued });
+    for line in ["find a", "job 3", "pass", "= 3 all.q@a"] {
+        lab.line(line);
+    }
+    lab.line("? 1 cannot run on host \"a\" until clean up of an previous run has finished");
+    lab.event(Event::TaskConfirmedGone { key, host: "a".into() });
+    for line in ["pass", "= 1 all.q@a"] {
+        lab.line(line);
+    }
+}
+
+#[test]
+fn an_immediate_array_counts_every_task_for_its_owner() {
+    check(
+        "conf maxujobs 3
+         host a
+         queue all.q a slots=10 qtype=INTERACTIVE
+         job 1 -t 1-4 -now
+         job 2 -t 1-3 -now
+         pass
+         = 1 rejected
+         = 2.1 all.q@a
+         = 2.2 all.q@a
+         = 2.3 all.q@a",
     );
 }

@@ -3,7 +3,7 @@
 use super::super::State;
 use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Place, Task, changed_holds};
 use super::super::ranges::TaskRanges;
-use proto::id::{JobNumber, SubmitSeq, TaskId};
+use proto::id::{HostName, JobNumber, SubmitSeq, TaskId};
 use proto::job::{HoldChange, JobSpec};
 use proto::request::TaskRange;
 use proto::time::Wall;
@@ -114,6 +114,8 @@ impl State {
         assert!(job.is_empty(), "a job is finished when its last task has left");
         self.index.remove_job(&job);
         self.by_number.remove(&job.number);
+        let hosts: Vec<HostName> = self.unconfirmed_hosts(seq).cloned().collect();
+        hosts.iter().for_each(|host| self.forget_unconfirmed(host, |key| key.seq == seq));
         if !job.failed {
             self.release_successors(seq);
         }

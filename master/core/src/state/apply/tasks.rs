@@ -44,7 +44,7 @@ impl State {
             suspended_by_threshold: false,
             was_suspended: false,
         };
-        self.index.add_placement(&placement);
+        self.index.add_placement(&job.spec.owner.user, &placement);
         self.ledger.book(&self.config, &job.spec, key, granted, pe, now.tick);
         task.place = Place::OnHost(placement);
         job.active += 1;
@@ -72,7 +72,8 @@ impl State {
     pub(super) fn end_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, then: &Then) {
         let placement = self.placement_mut(key).clone();
         assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
-        self.index.remove_placement(&placement);
+        let owner = self.jobs[&key.seq].spec.owner.user.clone();
+        self.index.remove_placement(&owner, &placement);
         self.forget_instances(placement.granted.iter().map(|granted| &granted.instance));
         assert!(self.ledger.release(key), "a placed task is booked");
         let now = self.now.wall;
