@@ -55,7 +55,7 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
             requests::command(
                 turn,
                 requests::Request { reply_to, id, entropy },
-                Caller::new(turn.state(), owner, host),
+                Caller::new(turn.state(), turn.site(), owner, host),
                 *command,
             );
         }

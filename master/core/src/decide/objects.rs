@@ -17,6 +17,7 @@ use super::requests::Request;
 use super::{Caller, Turn};
 use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
 use proto::wire::client::{Command, Reply};
 
 /// Decides a command that is not about jobs. None if the shell answers it.
@@ -44,14 +45,19 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
     })
 }
 
-/// Administration takes a manager and an administrative host. A manager elsewhere is told about the host.
+/// Administration takes a manager and an administrative host, root the master's host. A manager elsewhere is told about the host.
 fn must_administer(turn: &Turn<'_>, caller: &Caller) -> Result<(), Diagnostic> {
-    let config = &turn.state().config;
-    let is_manager = caller.owner.uid == 0 || config.managers.contains(caller.user());
-    if is_manager && !config.admin_hosts.contains(&caller.host) {
-        let what = format!("denied: host \"{}\" is no admin host", caller.host);
-        let fix = format!("on an administrative host: qconf -ah {}", caller.host);
+    if !caller.is_manager_elsewhere(turn.state()) {
+        return caller.must_be_manager();
+    }
+    let host = &caller.host;
+    if !turn.state().config.admin_hosts.contains(host) {
+        let what = format!("denied: host \"{host}\" is no admin host");
+        let fix = format!("on an administrative host: qconf -ah {host}");
         return Err(Diagnostic::new(Code::HostNotPermitted, what).fix(fix));
     }
-    caller.must_be_manager()
+    let what = format!("denied: root of host \"{host}\" is no manager");
+    let refusal = Diagnostic::new(Code::HostNotPermitted, what).why("root counts on the master's host alone");
+    let master = turn.site().master_host.as_ref().map_or("the master's host", HostName::as_str);
+    Err(refusal.fix(format!("on {master} as root, or here as another manager: qconf -am USER adds one")))
 }

@@ -1,5 +1,6 @@
 //! Who a caller is and what that allows (SEC-01, SEC-02, DESIGN section 8).
 
+use crate::core::Site;
 use crate::state::State;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, UserName};
@@ -23,11 +24,18 @@ enum Role {
     Manager,
 }
 
+/// Whether a host vouches for its root, by number or by name.
+fn is_root(owner: &Owner) -> bool {
+    owner.uid == 0 || owner.user.as_str() == "root"
+}
+
 impl Caller {
-    /// A user with the rights of its role. A manager is one only on an administrative host, and root is one there.
-    pub fn new(state: &State, owner: Owner, host: HostName) -> Self {
+    /// A user with the rights of its role. A manager is one only on an administrative host, and root only on the master's own:
+    /// whoever is root of another host would else be root of the cell, in the list of managers or not.
+    pub fn new(state: &State, site: &Site, owner: Owner, host: HostName) -> Self {
         let config = &state.config;
-        let role = if !config.admin_hosts.contains(&host) {
+        let is_elsewhere = site.master_host.as_ref().is_some_and(|master| *master != host);
+        let role = if !config.admin_hosts.contains(&host) || (is_root(&owner) && is_elsewhere) {
             Role::User
         } else if owner.uid == 0 || config.managers.contains(&owner.user) {
             Role::Manager
@@ -37,6 +45,11 @@ impl Caller {
             Role::User
         };
         Self { owner, host, role }
+    }
+
+    /// Whether the caller would administer the cell from another host.
+    pub fn is_manager_elsewhere(&self, state: &State) -> bool {
+        !self.is_manager() && (is_root(&self.owner) || state.config.managers.contains(self.user()))
     }
 
     /// The login name.

@@ -9,6 +9,7 @@ mod life;
 mod names;
 mod objects;
 mod replay;
+mod rights;
 mod submission;
 
 use cell::{Cell, array, job};
