@@ -10,7 +10,8 @@ use proto::time::Wall;
 use proto::wire::client::Reply;
 use proto::wire::view::{Data, IssuedCertificate};
 use quic::{ClusterCa, Credentials, HostKey, IdentityError, PeerIdentity};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -57,6 +58,9 @@ pub enum KeyError {
         #[source]
         source: IdentityError,
     },
+    /// A renewed certificate cannot be served with.
+    #[error("the renewed certificate cannot be served with")]
+    NotServed(#[source] quic::BindError),
 }
 
 /// Reads the CA of the cell.
@@ -72,23 +76,32 @@ pub fn read_ca(layout: &Layout) -> Result<ClusterCa, KeyError> {
 ///
 /// # Errors
 /// As [`KeyError`].
-pub fn master_credentials(layout: &Layout, ca: &ClusterCa) -> Result<Credentials, KeyError> {
+pub fn master_credentials(layout: &Layout, ca: &ClusterCa, now: Wall) -> Result<Credentials, KeyError> {
     let unusable = |source| KeyError::Unusable { path: layout.master(""), source };
     let (mut certificate, key) = (read(layout.master("master.crt"))?, read(layout.master("master.key"))?);
     let identity = PeerIdentity::from_pem(&certificate).map_err(unusable)?;
-    if identity.needs_renewal(wall_now()) {
+    if identity.needs_renewal(now) {
         let renew = || {
             let csr = HostKey::from_pem(&key)?.csr_pem()?;
-            ca.sign_master_csr(&csr, &identity.host, wall_now(), quic::DEFAULT_VALIDITY_S)
+            ca.sign_master_csr(&csr, &identity.host, now, quic::DEFAULT_VALIDITY_S)
         };
         certificate = renew().map_err(unusable)?;
         let path = layout.master("master.crt");
         // It is signed anew at each start until the file can be written.
-        if let Err(error) = std::fs::write(&path, &certificate) {
+        if let Err(error) = replace(&path, &certificate) {
             tracing::warn!("cannot keep the renewed certificate in {}: {error}", path.display());
         }
     }
     Credentials::from_pem(&certificate, &key, &ca.certificate().to_pem()).map_err(unusable)
+}
+
+/// Writes a file so that it is whole, the old one or the new one, whatever happens.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = std::fs::File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(new, path)
 }
 
 fn read(path: PathBuf) -> Result<String, KeyError> {

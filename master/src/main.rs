@@ -17,6 +17,7 @@ mod lock;
 mod notify;
 mod pending;
 mod query;
+mod renewal;
 mod replay;
 mod run;
 mod scheduler;

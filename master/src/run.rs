@@ -2,7 +2,7 @@
 
 use crate::accounting_file::{AccountingError, AccountingFile};
 use crate::args::RunOptions;
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_now};
 use crate::config::{CellConfig, ConfigError, MasterConfig};
 use crate::connections::Admitted;
 use crate::driver::{Driver, DriverInput, Outlets};
@@ -11,6 +11,7 @@ use crate::layout::Layout;
 use crate::lock::{LockError, MasterLock};
 use crate::notify;
 use crate::query::{Model, QueryInput, QueryThread, Question, Statics, Upkeep};
+use crate::renewal::Renewal;
 use crate::replay::{Replayed, replay};
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
@@ -123,6 +124,7 @@ struct Master {
     desk: Arc<Desk>,
     server: Arc<Server>,
     tickets: Tickets,
+    renewal: Renewal,
     revocations: mpsc::UnboundedReceiver<quic::Serial>,
     threads: Threads,
 }
@@ -153,7 +155,7 @@ impl Master {
         state: State,
     ) -> Result<Self, RunError> {
         let ca = issuer::read_ca(layout)?;
-        let credentials = issuer::master_credentials(layout, &ca)?;
+        let credentials = issuer::master_credentials(layout, &ca, wall_now())?;
         let tickets = Tickets::read(layout)?;
         let admitted = Arc::new(Admitted::of(&state));
         let server = bind(runtime, cell, &config, &credentials, &tickets, &admitted)?;
@@ -161,12 +163,15 @@ impl Master {
         let (revoked, revocations) = mpsc::unbounded_channel();
         let threads =
             Threads::start(runtime.handle(), layout, &desk, queues, Start { store, state, admitted, revoked })?;
-        Ok(Self { desk, server: Arc::new(server), tickets, revocations, threads })
+        let server = Arc::new(server);
+        let served = credentials.identity().clone();
+        let renewal = Renewal::new(layout.clone(), desk.issuer.clone(), server.clone(), served);
+        Ok(Self { desk, server, tickets, renewal, revocations, threads })
     }
 
     /// Serves until a signal or the core ends the master, then ends everything in order.
     async fn serve(self, layout: &Layout) -> Result<(), RunError> {
-        let Self { desk, server, tickets, revocations, threads } = self;
+        let Self { desk, server, tickets, renewal, revocations, threads } = self;
         let socket = unix::listen(layout).map_err(system("listen on run/master.sock"))?;
         let mut terminate = signal(SignalKind::terminate()).map_err(system("wait for signals"))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("wait for signals"))?;
@@ -175,6 +180,7 @@ impl Master {
             tokio::spawn(agents::accept(server.clone(), desk.clone())),
             tokio::spawn(revoke(server.clone(), revocations)),
             tokio::spawn(tickets.rotate()),
+            tokio::spawn(renewal.keep()),
         ];
         let address = server.local_addr().map_err(system("use the UDP socket"))?;
         notify::ready(layout).map_err(system("write run/master.ready"))?;
