@@ -14,12 +14,14 @@ use crate::issuer::Issuer;
 use crate::pending::Pending;
 use crate::query::QueryInput;
 use crate::scheduler::{SchedulerInput, is_trigger};
+use crate::set_aside::SetAside;
 use crate::store::{Store, StoreError};
 use master_core::core::{Core, Step};
 use master_core::effect::{ConnectionId, Effect, Input, ReplyTo};
 use master_core::event::Record;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
+use proto::time::Now;
 use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
 use proto::wire::client::Reply;
 use std::sync::Arc;
@@ -76,6 +78,7 @@ pub struct Driver {
     clock: Clock,
     inputs: mpsc::Receiver<DriverInput>,
     outlets: Outlets,
+    aside: SetAside,
     runtime: Handle,
     ending: bool,
 }
@@ -108,9 +111,10 @@ impl Driver {
         clock: Clock,
         inputs: mpsc::Receiver<DriverInput>,
         outlets: Outlets,
+        aside: SetAside,
         runtime: Handle,
     ) -> Self {
-        Self { core, store, clock, inputs, outlets, runtime, ending: false }
+        Self { core, store, clock, inputs, outlets, aside, runtime, ending: false }
     }
 
     /// Works until it is told to stop, or the core ends the master.
@@ -194,8 +198,9 @@ impl Driver {
             Input::AgentConnected { connection, host, .. } => Some((*connection, host.clone())),
             _ => None,
         };
-        let Step { events, effects } = self.core.handle(input, self.clock.now());
-        if let Some((connection, host)) = connected {
+        let now = self.clock.now();
+        let (Step { events, effects }, is_set_aside) = self.handled(input, now);
+        if let Some((connection, host)) = connected.filter(|_| !is_set_aside) {
             // First on the stream, before anything that the core has to say to the agent.
             turn.add(Out::Welcome(connection, Box::new(self.welcome(&host))));
         }
@@ -204,6 +209,14 @@ impl Driver {
             turn.records.extend(events.into_iter().map(Arc::new));
         }
         effects.into_iter().for_each(|effect| turn.add(Out::Effect(effect)));
+    }
+
+    /// What the core makes of an input, and whether it was set aside instead.
+    fn handled(&mut self, input: Input, now: Now) -> (Step, bool) {
+        match self.aside.admit(&self.core, input) {
+            Ok(input) => (self.core.handle(input, now), false),
+            Err(step) => (step, true),
+        }
     }
 
     fn welcome(&self, host: &HostName) -> MasterWelcome {

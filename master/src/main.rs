@@ -22,6 +22,7 @@ mod replay;
 mod run;
 mod scheduler;
 mod server;
+mod set_aside;
 mod store;
 #[cfg(test)]
 mod testing;

@@ -15,6 +15,7 @@ use crate::renewal::Renewal;
 use crate::replay::{Replayed, replay};
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
+use crate::set_aside::{CORE_THREAD, SetAside};
 use crate::store::{Store, StoreError};
 use crate::tickets::Tickets;
 use master_core::core::{Core, Site};
@@ -284,10 +285,12 @@ impl Threads {
             issuer: desk.issuer.clone(),
             revoked,
         };
+        let aside = SetAside::read(layout.master("aborts"));
+        aside.note_panics();
         let core = Core::new(state).at(Site { master_host: Some(desk.host.clone()), naming });
-        let driver = Driver::new(core, store, clock, inputs, outlets, runtime.clone());
+        let driver = Driver::new(core, store, clock, inputs, outlets, aside, runtime.clone());
         let (ended, driver_ended) = oneshot::channel::<()>();
-        let driver = spawn("master-core", move || {
+        let driver = spawn(CORE_THREAD, move || {
             // Dropped when the thread ends, however that comes about.
             let _ended = ended;
             driver.run()

@@ -2,7 +2,7 @@
 
 use crate::decide::agents::Agents;
 use crate::decide::{self, Turn};
-use crate::effect::{Effect, Input};
+use crate::effect::{ConnectionId, Effect, Input};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::Observations;
 use crate::state::State;
@@ -87,6 +87,11 @@ impl Core {
     /// Everything soft that is known.
     pub fn observations(&self) -> &Observations {
         &self.observations
+    }
+
+    /// The host behind a connection of an agent.
+    pub fn host_of(&self, connection: ConnectionId) -> Option<&HostName> {
+        self.agents.host_of(connection)
     }
 
     /// How the agent of a host is to behave: for its welcome.

@@ -74,6 +74,7 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.push(name_service());
     findings.push(space(dir));
     findings.extend(buffer(dir));
+    findings.extend(set_aside(dir));
     findings.extend(sensors(dir));
     findings
 }
@@ -226,6 +227,18 @@ fn space(dir: &Path) -> Finding {
             }
         }
     }
+}
+
+/// Inputs that ended the master twice and that it does not take any more: `COUNT VERSION MARK` in each line of its file.
+fn set_aside(dir: &Path) -> Option<Finding> {
+    let path = dir.join("master/aborts");
+    let text = std::fs::read_to_string(&path).ok()?;
+    let mut aside = text.lines().filter_map(|line| line.split_once(' ')).filter(|(count, _)| *count != "1");
+    let (_, first) = aside.next()?;
+    let mark = first.split_once(' ').map_or(first, |(_, mark)| mark);
+    let found = format!("the master sets aside what ended it twice: {mark}, and {} more", aside.count());
+    let fix = format!("report it with log/master.log; to try again, remove {} and restart the master", path.display());
+    Some(Finding::bad("aborts", found, fix))
 }
 
 /// The kernel's limit of UDP receive buffers, where this host is a master.
