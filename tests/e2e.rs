@@ -20,3 +20,5 @@ mod names;
 mod sensors;
 #[path = "e2e/waits.rs"]
 mod waits;
+#[path = "e2e/tolerances.rs"]
+mod tolerances;

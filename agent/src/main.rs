@@ -32,7 +32,7 @@ const USAGE: &str = "\
 usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [--log-file FILE]
        gridwright-agent sim --dir DIR --count N [--slots S] [--load FILE] [--daemon] [--log-file FILE]
        gridwright-agent join MASTER[:PORT] TOKEN --dir DIR [--host NAME]
-       gridwright-agent sensor-check SCRIPT [ARGUMENTS] [--dir DIR] [--user NAME|UID:GID]
+       gridwright-agent sensor-check SCRIPT [ARGUMENTS] [--dir DIR] [--user NAME|UID:GID] [--deadline SECONDS]
 
   run            the agent of this host, until SIGTERM; jobs go on without it
   sim            N hosts sim0001, sim0002 ... that only pretend to run jobs
@@ -137,6 +137,7 @@ struct Given {
     slots: Option<u32>,
     load: Option<PathBuf>,
     host: Option<String>,
+    deadline: Option<u32>,
     words: Vec<String>,
 }
 
@@ -154,6 +155,7 @@ impl Given {
                 Arg::Long("slots") => given.slots = Some(parser.value()?.parse()?),
                 Arg::Long("load") => given.load = Some(parser.value()?.into()),
                 Arg::Long("host") => given.host = Some(parser.value()?.string()?),
+                Arg::Long("deadline") => given.deadline = Some(parser.value()?.parse()?),
                 Arg::Value(word) => given.words.push(word.string()?),
                 Arg::Short(_) | Arg::Long(_) => return Err(argument.unexpected().into()),
             }
@@ -199,6 +201,7 @@ fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage
         sensor: given.words.join(" "),
         dir: dir.unwrap_or_else(|| "/var/lib/gridwright".into()),
         user: given.user,
+        deadline_s: given.deadline,
     };
     Ok(sensor_check::run(&options))
 }

@@ -9,8 +9,10 @@ use ::sensors::launch::command_line;
 use ::sensors::protocol::{Action, Exit, Health, Machine, Settings, Signal, Trace};
 use ::sensors::safety::Uid;
 use nix::unistd::{Gid, Pid, User};
+use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use std::collections::VecDeque;
+use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
@@ -33,6 +35,8 @@ pub struct Options {
     pub dir: PathBuf,
     /// Under whom it runs: `NAME` or `UID:GID`; only root can choose.
     pub user: Option<String>,
+    /// Seconds that an answer may take; 60 by default.
+    pub deadline_s: Option<u32>,
 }
 
 /// Runs the sensor and prints what was understood. The exit code says whether it can be used.
@@ -44,8 +48,16 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let outcome = runtime.block_on(check(options));
     runtime.shutdown_background();
     let transcript = outcome?;
-    transcript.text().iter().for_each(|line| println!("{line}"));
+    tell(&transcript.summary());
     Ok(ExitCode::from(transcript.verdict().exit_code()))
+}
+
+/// Prints as it happens. Whoever does not read on is no error.
+fn tell(lines: &[String]) {
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        let _ = writeln!(out, "{line}");
+    }
 }
 
 /// Under whom the sensor runs.
@@ -58,7 +70,10 @@ struct Account {
 async fn check(options: &Options) -> Result<Transcript, Failure> {
     let path = std::fs::canonicalize(options.sensor.split_whitespace().next().unwrap_or_default());
     let rest = options.sensor.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
-    let path = path.map_err(|error| Failure::text(format!("{}: {error}", options.sensor)))?;
+    let path = path.map_err(|error| {
+        let refusal = Diagnostic::new(Code::SystemRefused, "the load sensor cannot be read").at(&options.sensor);
+        Failure::refusal(&refusal.why(error.to_string()).fix("name its file, as load_sensor would"))
+    })?;
     let entry = format!("{} {rest}", path.display());
     let specs = parse_load_sensor(&entry).map_err(|refusal| Failure::refusal(&refusal))?;
     let [spec] = specs.as_slice() else { return Err(Failure::text(format!("{entry}: name one sensor"))) };
@@ -67,7 +82,10 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
         .await
         .map_err(|why| Failure::text(format!("load sensor {spec} would be refused: {why}")))?;
     let host = HostName::new(&own_host());
-    let settings = Settings { interval_ms: INTERVAL_MS, trace: Trace::Lines, ..Settings::default() };
+    let settings = settings(options.deadline_s);
+    let deadline_s = settings.deadline_ms / 1000;
+    let (uid, path) = (account.uid, &spec.path);
+    tell(&[format!("checking {path} as uid {uid}: {REQUESTS} requests, {deadline_s} s for each answer")]);
     let check = Check {
         spec: spec.clone(),
         account,
@@ -77,6 +95,13 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
         running: None,
     };
     Ok(check.run().await)
+}
+
+/// As the agent would have it, but asked more often. Who must not take long to answer must not take longer to leave.
+fn settings(deadline_s: Option<u32>) -> Settings {
+    let usual = Settings { interval_ms: INTERVAL_MS, trace: Trace::Lines, ..Settings::default() };
+    let deadline_ms = deadline_s.map_or(usual.deadline_ms, |seconds| u64::from(seconds) * 1000);
+    Settings { deadline_ms, quit_wait_ms: usual.quit_wait_ms.min(deadline_ms), ..usual }
 }
 
 fn own_host() -> String {
@@ -174,7 +199,7 @@ impl Check {
             Event::Output(Output::OutEnd) => self.machine.eof(now),
             Event::Output(Output::Err(bytes)) => self.machine.stderr(&bytes, now),
             Event::Exited(exit) => {
-                self.transcript.exited(exit, now);
+                tell(&self.transcript.exited(exit, now));
                 let actions = self.machine.exited(exit, now);
                 let is_ended = self.perform(actions);
                 self.running = None;
@@ -206,14 +231,14 @@ impl Check {
     }
 
     fn perform(&mut self, actions: Vec<Action>) -> bool {
-        self.transcript.actions(&actions, clock::tick());
+        tell(&self.transcript.actions(&actions, clock::tick()));
         let mut is_ended = false;
         let mut queue = VecDeque::from(actions);
         while let Some(action) = queue.pop_front() {
             match action {
                 Action::Start => {
                     let more = self.start();
-                    self.transcript.actions(&more, clock::tick());
+                    tell(&self.transcript.actions(&more, clock::tick()));
                     queue.extend(more);
                 }
                 Action::Write(request) => {

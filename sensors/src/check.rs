@@ -4,22 +4,25 @@
 //! did and saw; this module turns the record into text and a verdict. Deliberately absent: the running.
 
 use crate::host::HostSpec;
-use crate::protocol::{Action, Block, Doubt, Exit, Meaning, Request, Signal, Value};
+use crate::protocol::{Action, Block, Doubt, Exit, Meaning, Request, Signal, Value, WarningKind};
 use proto::time::Tick;
 
-/// One thing that happened in a checked run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The machine asked for this.
-    Action(Action),
-    /// The process ended.
-    Exited(Exit),
-}
+/// Lines of the sensor that are shown; the rest of a flood is counted.
+const LINES_SHOWN: usize = 200;
 
-/// A checked run: what happened when, in order.
+/// Characters of a line that are shown.
+const CHARS_SHOWN: usize = 160;
+
+/// A checked run: counts, and what to say at its end. What happened is told as it happens, so that a flood costs no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
-    events: Vec<(Tick, Event)>,
+    start: Option<Tick>,
+    blocks: usize,
+    warnings: usize,
+    /// The first warning of each kind, in the order in which they came.
+    first: Vec<(WarningKind, String)>,
+    /// Lines of the sensor so far.
+    lines: usize,
 }
 
 /// How a checked sensor did.
@@ -29,7 +32,7 @@ pub enum Verdict {
     Good,
     /// It works, and something should be mended.
     Warned,
-    /// It delivered no block, or could not be started.
+    /// It delivered no block, or none in time, or could not be started.
     Failed,
 }
 
@@ -44,64 +47,122 @@ impl Verdict {
 }
 
 impl Transcript {
-    /// Adds what the machine asked for at `now`.
-    pub fn actions(&mut self, actions: &[Action], now: Tick) {
-        self.events.extend(actions.iter().map(|action| (now, Event::Action(action.clone()))));
+    /// Takes what the machine asked for at `now`, and tells it: seconds since the start, who (`->` to the sensor, `<-` from it,
+    /// `!!` a warning), what, and what it was understood to mean.
+    pub fn actions(&mut self, actions: &[Action], now: Tick) -> Vec<String> {
+        actions.iter().flat_map(|action| self.action(action, now)).collect()
     }
 
-    /// Adds the end of the process at `now`.
-    pub fn exited(&mut self, exit: Exit, now: Tick) {
-        self.events.push((now, Event::Exited(exit)));
+    /// Takes the end of the process at `now`, and tells it.
+    pub fn exited(&mut self, exit: Exit, now: Tick) -> Vec<String> {
+        self.timed(vec![format!("<- ended with {exit}")], now)
+    }
+
+    fn action(&mut self, action: &Action, now: Tick) -> Vec<String> {
+        match action {
+            Action::Block(_) => self.blocks += 1,
+            Action::Warn(warning) => {
+                self.warnings += 1;
+                if self.first.iter().all(|(kind, _)| *kind != warning.kind) {
+                    self.first.push((warning.kind, warning.text.clone()));
+                }
+            }
+            Action::Line { .. } | Action::Stderr(_) => {
+                self.lines += 1;
+                if self.lines == LINES_SHOWN + 1 {
+                    return self.timed(vec!["<- … (further lines are counted and not shown)".to_owned()], now);
+                }
+                if self.lines > LINES_SHOWN {
+                    return Vec::new();
+                }
+            }
+            Action::Start
+            | Action::Write(_)
+            | Action::CloseStdin
+            | Action::SignalGroup(_)
+            | Action::Health { .. }
+            | Action::Ended => {}
+        }
+        self.timed(describe_action(action), now)
+    }
+
+    fn timed(&mut self, lines: Vec<String>, now: Tick) -> Vec<String> {
+        let ms = now.since_ms(*self.start.get_or_insert(now));
+        lines.into_iter().map(|line| format!("{:>4}.{:03}  {line}", ms / 1000, ms % 1000)).collect()
     }
 
     /// How many complete blocks were delivered.
     pub fn blocks(&self) -> usize {
-        self.events.iter().filter(|(_, event)| matches!(event, Event::Action(Action::Block(_)))).count()
+        self.blocks
     }
 
     /// How many things were warned about.
     pub fn warnings(&self) -> usize {
-        self.events.iter().filter(|(_, event)| matches!(event, Event::Action(Action::Warn(_)))).count()
+        self.warnings
     }
 
     /// The judgement over the whole run.
     pub fn verdict(&self) -> Verdict {
-        match (self.blocks(), self.warnings()) {
+        let is_too_slow = self.first.iter().any(|(kind, _)| *kind == WarningKind::NoAnswer);
+        match (self.blocks, self.warnings) {
+            // What came after the deadline helps nobody: the agent would end the sensor each time.
+            (_, _) if is_too_slow => Verdict::Failed,
             (0, _) => Verdict::Failed,
             (_, 0) => Verdict::Good,
             _ => Verdict::Warned,
         }
     }
 
-    /// The run as text, one line for each thing: seconds since the start, who (`->` to the sensor, `<-` from it, `!!` a
-    /// warning), what, and what it was understood to mean; then a summary.
-    pub fn text(&self) -> Vec<String> {
-        let start = self.events.first().map_or(Tick(0), |(now, _)| *now);
-        let mut lines = Vec::new();
-        for (now, event) in &self.events {
-            let ms = now.since_ms(start);
-            let said = describe(event).into_iter();
-            lines.extend(said.map(|line| format!("{:>4}.{:03}  {line}", ms / 1000, ms % 1000)));
-        }
-        lines.push(self.summary());
-        lines
-    }
-
-    fn summary(&self) -> String {
-        let counts = format!("complete blocks: {}, warnings: {}", self.blocks(), self.warnings());
-        match self.verdict() {
+    /// The judgement as text: whether it works, and each thing that is wrong with its remedy.
+    pub fn summary(&self) -> Vec<String> {
+        let hidden = self.lines.saturating_sub(LINES_SHOWN);
+        let hidden = if hidden > 0 { format!(", lines not shown: {hidden}") } else { String::new() };
+        let counts = format!("complete blocks: {}, warnings: {}{hidden}", self.blocks, self.warnings);
+        let head = match self.verdict() {
             Verdict::Good => format!("good: {counts}"),
             Verdict::Warned => format!("works, with warnings: {counts}"),
             Verdict::Failed => format!("does not work: {counts}"),
-        }
+        };
+        let reasons = self
+            .first
+            .iter()
+            .flat_map(|(kind, text)| [format!("  why: {}", shown(text)), format!("  fix: {}", remedy(*kind))]);
+        std::iter::once(head).chain(reasons).collect()
     }
 }
 
-fn describe(event: &Event) -> Vec<String> {
-    match event {
-        Event::Exited(exit) => vec![format!("<- ended with {exit}")],
-        Event::Action(action) => describe_action(action),
+/// What its author can do about a warning.
+fn remedy(kind: WarningKind) -> &'static str {
+    match kind {
+        WarningKind::NotUnderstood => "write each value as host:name:value, and everything else to standard error",
+        WarningKind::LineTooLong => "end each line with a newline and keep it short",
+        WarningKind::EmptyValue => "leave the line out where there is no value",
+        WarningKind::EmptyHost => "begin the line with $HOST, or with global for the whole cluster",
+        WarningKind::DataBeforeBegin | WarningKind::NoBegin => "print begin before the first value",
+        WarningKind::UnfinishedBlock => "print end after the last value",
+        WarningKind::StrayEnd => "print end once, after the values",
+        WarningKind::BlockTooLarge => "report fewer or shorter values",
+        WarningKind::TooFast => "wait for a line on standard input before each block",
+        WarningKind::NoAnswer => {
+            "answer each line from standard input with begin, the values and end; where that has to take longer, \
+             give it a deadline_s in a [[sensor]] section of etc/agent.toml"
+        }
+        WarningKind::Buffering => "flush after end: stdbuf -oL PROGRAM, $|=1 in perl, flush=True in python",
+        WarningKind::ClosedOutput => "keep standard output open while the sensor lives",
+        WarningKind::Ended => "read requests in a loop until quit; what went wrong is on its standard error above",
+        WarningKind::EndsAfterAnswer => {
+            "read the next request instead of ending, so that it need not be started each time"
+        }
+        WarningKind::NotStarted => "check the path, the mode, and the interpreter that the first line names",
+        WarningKind::IgnoredQuit => "end on the line quit, and at the end of the input",
     }
+}
+
+/// A text of the sensor as a terminal can bear it: no control characters, not endless.
+fn shown(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    let kept: String = text.chars().take(CHARS_SHOWN).map(escaped).collect();
+    if text.chars().nth(CHARS_SHOWN).is_some() { kept + "…" } else { kept }
 }
 
 fn describe_action(action: &Action) -> Vec<String> {
@@ -114,10 +175,10 @@ fn describe_action(action: &Action) -> Vec<String> {
         // The sweep after every end is routine; a kill that mattered came with a warning.
         Action::SignalGroup(Signal::Kill) => return Vec::new(),
         Action::Block(block) => return describe_block(block),
-        Action::Warn(warning) => format!("!! {}", warning.text),
+        Action::Warn(warning) => format!("!! {}", shown(&warning.text)),
         Action::Health { from, to } => format!("-- {from} -> {to}"),
-        Action::Stderr(text) => format!("<- (standard error) {text}"),
-        Action::Line { text, meaning } => format!("<- {:<40} {}", text.trim_end(), describe_meaning(meaning)),
+        Action::Stderr(text) => format!("<- (standard error) {}", shown(text)),
+        Action::Line { text, meaning } => format!("<- {:<40} {}", shown(text.trim_end()), describe_meaning(meaning)),
         Action::Ended => "-- done".to_owned(),
     };
     vec![line]
@@ -134,9 +195,9 @@ fn describe_meaning(meaning: &Meaning) -> String {
                 Some(Doubt::EmptyHost) => " (the host field is empty)",
                 None => "",
             };
-            format!("{name} = {text:?} for {}{doubt}", describe_host(host))
+            format!("{} = \"{}\" for {}{doubt}", shown(name.as_str()), shown(text), describe_host(host))
         }
-        Meaning::NoValue { host, name } => format!("{name} has no value for {}", describe_host(host)),
+        Meaning::NoValue { host, name } => format!("{} has no value for {}", shown(name.as_str()), describe_host(host)),
         Meaning::NotUnderstood(fault) => format!("ignored, because {}", fault.as_str()),
     }
 }
@@ -150,7 +211,7 @@ fn describe_block(block: &Block) -> Vec<String> {
             name if is_built_in(name) => ", overrides the built-in value",
             _ => "",
         };
-        format!("==   {name}={text} for {}{note}", describe_host(host))
+        format!("==   {}={} for {}{note}", shown(name.as_str()), shown(text), describe_host(host))
     });
     std::iter::once(head).chain(values).collect()
 }
@@ -186,23 +247,38 @@ mod tests {
     use crate::host::{Domains, SelfNames};
     use crate::protocol::{Machine, Settings, Trace};
 
-    fn run(output: &str) -> Transcript {
+    /// A run with this output, as it was told.
+    fn run(output: &str) -> (Transcript, Vec<String>) {
         let settings = Settings { trace: Trace::Lines, ..Settings::default() };
         let names = SelfNames::new(&"vm".into(), [], Domains::Compare);
         let mut machine = Machine::new(settings, names, Tick(0));
-        let mut transcript = Transcript::default();
-        transcript.actions(&machine.tick(Tick(0)), Tick(0));
-        transcript.actions(&machine.started(Tick(0)), Tick(0));
-        transcript.actions(&machine.bytes(output.as_bytes(), Tick(250)), Tick(250));
-        transcript.actions(&machine.stop(Tick(1250)), Tick(1250));
-        transcript.exited(Exit::Status(0), Tick(1260));
-        transcript.actions(&machine.exited(Exit::Status(0), Tick(1260)), Tick(1260));
-        transcript
+        let (mut transcript, mut told) = (Transcript::default(), Vec::new());
+        told.extend(transcript.actions(&machine.tick(Tick(0)), Tick(0)));
+        told.extend(transcript.actions(&machine.started(Tick(0)), Tick(0)));
+        told.extend(transcript.actions(&machine.bytes(output.as_bytes(), Tick(250)), Tick(250)));
+        told.extend(transcript.actions(&machine.stop(Tick(1250)), Tick(1250)));
+        told.extend(transcript.exited(Exit::Status(0), Tick(1260)));
+        told.extend(transcript.actions(&machine.exited(Exit::Status(0), Tick(1260)), Tick(1260)));
+        told.extend(transcript.summary());
+        (transcript, told)
+    }
+
+    #[test]
+    fn a_flood_is_counted_and_not_shown() {
+        let (transcript, told) = run(&"junk\n".repeat(1000));
+        assert!(told.len() < LINES_SHOWN + 20, "{}", told.len());
+        assert!(transcript.summary()[0].ends_with("lines not shown: 800"), "{:?}", transcript.summary());
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        let (_, told) = run("begin\nvm:\u{1b}[31mx:\u{7}1\nend\n\0\0\n");
+        assert!(told.iter().all(|line| !line.contains(char::is_control)), "{told:?}");
     }
 
     #[test]
     fn a_run_reads_line_by_line() {
-        let transcript = run("begin\nvm:logins:4\noops\nglobal:load_avg:1\nend\n");
+        let (_, told) = run("begin\nvm:logins:4\noops\nglobal:load_avg:1\nend\n");
         let expected = [
             "   0.000  -- start",
             "   0.000  -> (empty line: report your values)",
@@ -222,8 +298,10 @@ mod tests {
             "   1.260  -- running -> stopped",
             "   1.260  -- done",
             "works, with warnings: complete blocks: 1, warnings: 1",
+            "  why: line ignored, because it is not of the form host:name:value: \"oops\"",
+            "  fix: write each value as host:name:value, and everything else to standard error",
         ];
-        assert_eq!(transcript.text(), expected);
+        assert_eq!(told, expected);
     }
 
     #[test]
@@ -235,7 +313,7 @@ mod tests {
             ("", Verdict::Failed, 1),
         ];
         for (output, verdict, exit_code) in cases {
-            assert_eq!(run(output).verdict(), verdict, "{output:?}");
+            assert_eq!(run(output).0.verdict(), verdict, "{output:?}");
             assert_eq!(verdict.exit_code(), exit_code);
         }
     }

@@ -1,7 +1,7 @@
 //! Hosts that only pretend to run jobs, and the tour.
 
-use gridwright_tests::cell::{As, Cell, Plan, Said, long_or};
-use std::sync::{Mutex, PoisonError};
+use gridwright_tests::cell::{As, Cell, Plan, Process, Said, long_or, wait_until};
+use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -24,11 +24,7 @@ fn simulated_hosts_come_up_and_run_jobs() {
     assert!(records.iter().all(|record| record.value("failed") == "0" && record.value("hostname").starts_with("sim")));
 }
 
-/// Tours share one account of the machine, which the one that made it removes.
-static ONE_TOUR: Mutex<()> = Mutex::new(());
-
 fn demo(words: &[&str]) -> Said {
-    let _one = ONE_TOUR.lock().unwrap_or_else(PoisonError::into_inner);
     let cell = Cell::prepare(Plan::default());
     let mut command = cell.command(As::Admin, &cell.programs().gridwright());
     command.arg("demo").args(words);
@@ -39,6 +35,31 @@ fn demo(words: &[&str]) -> Said {
 fn the_tour_verifies_every_step() {
     let said = demo(&[]).ok();
     assert!(said.out.ends_with("demo: every step was verified\n"), "{said}");
+}
+
+#[test]
+fn two_tours_at_once_do_not_disturb_each_other() {
+    let beside = std::thread::spawn(|| demo(&["--sabotage", "array"]));
+    demo(&[]).ok();
+    beside.join().unwrap().refused(&["demo step \"array\" failed"]);
+}
+
+#[test]
+fn a_tour_that_is_interrupted_leaves_nothing_behind() {
+    let cell = Cell::prepare(Plan::default());
+    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    command.arg("demo").env("TMPDIR", cell.top());
+    let mut tour = Process::start(command, &cell.top().join("demo.out"));
+    wait_until(|| tour.printed(), || tour.printed().contains("array: one submission"));
+    tour.signal(Signal::SIGINT);
+    wait_until(|| "the end of the tour".to_owned(), || tour.ended().is_some());
+    assert_eq!(tour.ended().and_then(|status| status.code()), Some(1), "{}", tour.printed());
+    assert!(tour.printed().contains("interrupted"), "{}", tour.printed());
+    let left: Vec<_> = std::fs::read_dir(cell.top()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("gridwright-demo")), "{left:?}");
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap();
+    let own = format!("gw-demo-{}:", tour.id());
+    assert!(!accounts.contains(&own), "{own} is still there");
 }
 
 #[test]

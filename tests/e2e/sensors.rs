@@ -13,7 +13,7 @@ const FLOODS: &str = "#!/bin/sh\nexec cat /dev/zero\n";
 const DIES: &str = "#!/bin/sh\necho no licence >&2\nexit 7\n";
 
 /// One line of `gridwright sensor status` and what follows it.
-fn status_of(cell: &Cell, sensor: &str) -> String {
+pub fn status_of(cell: &Cell, sensor: &str) -> String {
     let status = cell.user(&["sensor", "status"]).ok().out;
     let mut lines = status.lines().skip_while(|line| !line.contains(&format!("{sensor}:")));
     let head = lines.next().unwrap_or_default().to_owned();
@@ -21,7 +21,7 @@ fn status_of(cell: &Cell, sensor: &str) -> String {
 }
 
 /// The number before a word of a status line.
-fn number_before(status: &str, word: &str) -> Option<u64> {
+pub fn number_before(status: &str, word: &str) -> Option<u64> {
     status.split(word).next()?.split_whitespace().next_back()?.parse().ok()
 }
 

@@ -19,6 +19,7 @@ fn a_good_sensor_is_asked_twice_and_told_to_quit() {
     assert_eq!(text.matches("report your values").count(), 2, "{text}");
     assert!(text.contains("-> quit") && text.contains("exit status 0"), "{text}");
     assert!(text.lines().last().unwrap().starts_with("good: complete blocks: 2"), "{text}");
+    assert!(text.starts_with("checking "), "{text}");
 }
 
 #[test]

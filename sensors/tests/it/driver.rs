@@ -72,6 +72,8 @@ struct Process {
 pub(crate) struct Run {
     pub(crate) machine: Machine,
     pub(crate) transcript: Transcript,
+    /// What it told so far.
+    pub(crate) told: Vec<String>,
     pub(crate) seen: Vec<Action>,
     sensor: SensorSpec,
     search_path: String,
@@ -90,6 +92,7 @@ impl Run {
         let mut run = Self {
             machine: Machine::new(settings, names, Tick(0)),
             transcript: Transcript::default(),
+            told: Vec::new(),
             seen: Vec::new(),
             sensor: SensorSpec {
                 path: sensor.to_str().unwrap().to_owned(),
@@ -134,7 +137,7 @@ impl Run {
     pub(crate) fn until(&mut self, what: &str, is_done: impl Fn(&Run) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_done(self) {
-            assert!(Instant::now() < deadline, "{what} never came:\n{}", self.transcript.text().join("\n"));
+            assert!(Instant::now() < deadline, "{what} never came:\n{}", self.told.join("\n"));
             self.step();
         }
     }
@@ -177,19 +180,22 @@ impl Run {
         let Some(status) = process.child.try_wait().unwrap() else { return };
         self.process = None;
         let exit = status.code().map(Exit::Status).unwrap_or_else(|| Exit::Signal(status.signal().unwrap()));
-        self.transcript.exited(exit, self.now());
+        let now = self.now();
+        self.told.extend(self.transcript.exited(exit, now));
         let actions = self.machine.exited(exit, self.now());
         self.perform(actions);
     }
 
     fn perform(&mut self, actions: Vec<Action>) {
-        self.transcript.actions(&actions, self.now());
+        let now = self.now();
+        self.told.extend(self.transcript.actions(&actions, now));
         let mut queue = VecDeque::from(actions);
         while let Some(action) = queue.pop_front() {
             match &action {
                 Action::Start => {
                     let started = self.spawn();
-                    self.transcript.actions(&started, self.now());
+                    let now = self.now();
+                    self.told.extend(self.transcript.actions(&started, now));
                     queue.extend(started);
                 }
                 Action::Write(request) => {

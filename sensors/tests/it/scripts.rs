@@ -32,7 +32,7 @@ fn values(case: &Case<'_>) -> BTreeMap<String, String> {
     run.stop();
     run.until("its end", |run| run.has(&Action::Ended));
     assert!(!run.has(&Action::SignalGroup(Signal::Terminate)), "{} ignores quit", case.script);
-    assert_eq!(run.transcript.warnings(), 0, "{}", run.transcript.text().join("\n"));
+    assert_eq!(run.transcript.warnings(), 0, "{}", run.told.join("\n"));
     let host = |spec| format!("{spec:?}").to_lowercase();
     fresh.block.values().iter().map(|((spec, name), value)| (format!("{}:{name}", host(spec)), value.clone())).collect()
 }

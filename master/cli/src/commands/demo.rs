@@ -1,6 +1,7 @@
 //! `gridwright demo`: a tour that only spawns public commands, prints them, and verifies every step.
 
 mod account;
+mod interrupt;
 mod steps;
 mod tour;
 
@@ -37,24 +38,30 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let sabotage = parsed.value("--sabotage");
-    if let Some(step) = sabotage.filter(|step| !steps::ALL.iter().any(|(name, _)| name == step)) {
-        let names: Vec<&str> = steps::ALL.iter().map(|(name, _)| *name).collect();
+    if let Some(step) = sabotage.filter(|step| !steps::ALL.iter().any(|(name, ..)| name == step)) {
+        let names: Vec<&str> = steps::ALL.iter().map(|(name, ..)| *name).collect();
         return Err(
             Fail::bad_value(format!("gridwright demo: no step \"{step}\"")).fix(format!("one of {}", names.join(", ")))
         );
     }
+    interrupt::catch();
     let mut tour = Tour::begin()?;
     let outcome = walk(&mut tour, sabotage);
     tour.end(parsed.has("--keep"));
     outcome?;
-    output::data("\ndemo: every step was verified\n");
+    output::data("\nA cell of your own: gridwright up --detach\n");
+    output::data("demo: every step was verified\n");
     Ok(exit::OK)
 }
 
 fn walk(tour: &mut Tour, sabotage: Option<&str>) -> Result<(), Fail> {
-    for (name, step) in steps::ALL {
-        tour.headline(name);
+    for ((name, shows, step), number) in steps::ALL.into_iter().zip(1..) {
+        tour.headline(&format!("{number}/{} {name}: {shows}", steps::ALL.len()));
         step(tour, sabotage == Some(name)).map_err(|mut fail| {
+            if interrupt::is_interrupted() {
+                fail.diagnostic.what = "interrupted; the cell is taken down and its directory removed".to_owned();
+                return fail;
+            }
             fail.diagnostic.what = format!("error: demo step \"{name}\" failed: {}", fail.diagnostic.what);
             fail
         })?;

@@ -26,10 +26,23 @@ const STATUS: CommandDef = CommandDef {
     exit_codes: "0 the sensor is usable, or the status was printed; 1 it is not; 2 wrong option",
 };
 
+const CHECK: CommandDef = CommandDef {
+    name: "gridwright sensor check",
+    summary: "Runs a load sensor as the agent would, tells line by line what was understood, and judges it.",
+    operand_placeholder: "SCRIPT [ARGUMENTS]",
+    operands: Operands::EndOptions,
+    options: &[
+        with("--deadline", Values::One, "SECONDS", "how long an answer may take (default: 60)"),
+        flag("-help", "print this help"),
+        flag("--help", "print this help"),
+    ],
+    exit_codes: "0 it works, perhaps with warnings; 1 it does not; 2 wrong option; 7 value does not parse",
+};
+
 /// Runs `gridwright sensor`.
 pub fn run(words: Vec<String>) -> Outcome {
     if words.first().is_some_and(|word| word == "check") {
-        return check(&words[1..]);
+        return check(words[1..].to_vec());
     }
     let parsed = STATUS.parse(words)?;
     if parsed.operands.first().is_none_or(|word| word != "status") || parsed.has("-help") || parsed.has("--help") {
@@ -51,17 +64,32 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 /// Hands over to the agent's program, which runs the script as the agent would.
-fn check(words: &[String]) -> Outcome {
-    if words.is_empty() {
-        let refusal = Diagnostic::new(Code::BadSyntax, "gridwright sensor check: name a script");
-        return Err(Fail::new(exit::USAGE, refusal));
+fn check(words: Vec<String>) -> Outcome {
+    let parsed = CHECK.parse(words)?;
+    if parsed.has("-help") || parsed.has("--help") {
+        output::data(&CHECK.help());
+        return Ok(exit::OK);
+    }
+    if parsed.operands.is_empty() {
+        let refusal = Diagnostic::new(Code::BadSyntax, "gridwright sensor check: no script is named");
+        return Err(Fail::new(
+            exit::USAGE,
+            refusal.fix("gridwright sensor check SCRIPT, as load_sensor would name it"),
+        ));
     }
     let mut command = Command::new(daemons::program("gridwright-agent")?);
     let site = Site::from_environment();
-    command.arg("sensor-check").args(words).arg("--dir").arg(site.dir());
+    command.arg("sensor-check").arg("--dir").arg(site.dir());
+    if let Some(text) = parsed.value("--deadline") {
+        let seconds = text.parse::<u32>().ok().filter(|seconds| *seconds > 0);
+        let what = format!("gridwright sensor check: --deadline {text} is no number of seconds");
+        let seconds = seconds.ok_or_else(|| Fail::bad_value(what).fix("give a whole number from 1 up"))?;
+        command.args(["--deadline", &seconds.to_string()]);
+    }
     if let (true, Some(uid)) = (nix::unistd::getuid().is_root(), crate::accounts::sensor_uid(site.dir())) {
         command.args(["--user", &format!("{uid}:{uid}")]);
     }
+    command.arg("--").args(&parsed.operands);
     let status = command.status().map_err(|error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
     })?;

@@ -1,12 +1,17 @@
 //! The ordinary account that the tour's jobs run as when root starts it.
 
+use crate::daemons;
 use crate::fail::Fail;
 use nix::unistd::User;
 use proto::diagnostic::{Code, Diagnostic};
 use std::process::Command;
+use std::time::Duration;
 
-/// The account's name.
-const NAME: &str = "gridwright-demo";
+/// Accounts of tours begin so; the process id of the tour follows, so that two at once have one each.
+const PREFIX: &str = "gw-demo-";
+
+/// How long another command may keep the files of accounts locked.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An ordinary account; one that was made for the tour is removed with it.
 pub struct Account {
@@ -35,16 +40,13 @@ impl Account {
                 .ok_or_else(|| refused("this user is unknown to the name service"))?;
             return Ok(Self::from(user, false));
         }
-        if let Some(user) = lookup() {
-            return Ok(Self::from(user, false));
+        let name = format!("{PREFIX}{}", std::process::id());
+        // One that is there already is of a tour that was killed and whose process id has come round.
+        if lookup(&name).is_none() {
+            manage(Command::new("useradd").args(["--create-home", "--shell", "/bin/sh", &name]))
+                .map_err(|why| refused(&why))?;
         }
-        let made = Command::new("useradd").args(["--create-home", "--shell", "/bin/sh", NAME]).output();
-        match made {
-            Ok(made) if made.status.success() => {}
-            Ok(made) => return Err(refused(String::from_utf8_lossy(&made.stderr).trim())),
-            Err(error) => return Err(refused(&format!("useradd: {error}"))),
-        }
-        lookup()
+        lookup(&name)
             .map(|user| Self::from(user, true))
             .ok_or_else(|| refused("useradd made it and the name service does not know it"))
     }
@@ -59,17 +61,32 @@ impl Drop for Account {
     fn drop(&mut self) {
         if self.made {
             // Nothing is left to do about an account that cannot be removed.
-            let _ = Command::new("userdel").args(["--remove", &self.name]).output();
+            let _ = manage(Command::new("userdel").args(["--remove", &self.name]));
         }
     }
 }
 
-fn lookup() -> Option<User> {
-    User::from_name(NAME).ok().flatten()
+fn lookup(name: &str) -> Option<User> {
+    User::from_name(name).ok().flatten()
+}
+
+/// Runs a command that changes accounts, again while another one has them locked or a process of the account still ends.
+fn manage(command: &mut Command) -> Result<(), String> {
+    let mut outcome = Ok(());
+    daemons::wait_for(PATIENCE, || {
+        outcome = once(command);
+        let is_passing = |why: &String| why.contains("lock") || why.contains("currently used");
+        !outcome.as_ref().is_err_and(is_passing)
+    });
+    outcome
+}
+
+fn once(command: &mut Command) -> Result<(), String> {
+    let done = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()) }
 }
 
 fn refused(why: &str) -> Fail {
-    let refusal =
-        Diagnostic::new(Code::SystemRefused, format!("error: no ordinary account for the demo's jobs ({NAME})"));
+    let refusal = Diagnostic::new(Code::SystemRefused, "error: no ordinary account for the demo's jobs");
     refusal.why(why).fix("run the demo as an ordinary user").into()
 }

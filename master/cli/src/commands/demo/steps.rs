@@ -6,18 +6,18 @@ use crate::fail::Fail;
 use nix::sys::signal::{Signal, kill};
 use std::time::Duration;
 
-/// A step: its name, and what it does.
-type Step = (&'static str, fn(&mut Tour, bool) -> Result<(), Fail>);
+/// A step: its name, what it shows, and what it does.
+type Step = (&'static str, &'static str, fn(&mut Tour, bool) -> Result<(), Fail>);
 
 /// All steps.
 pub const ALL: [Step; 7] = [
-    ("up", up),
-    ("sensor", sensor),
-    ("array", array),
-    ("h_vmem", memory),
-    ("h_fsize", file_size),
-    ("licence", licence),
-    ("crash", crash),
+    ("up", "one command brings up a cell: master, launcher and agent", up),
+    ("sensor", "a script reports a load value of its own", sensor),
+    ("array", "one submission, three tasks", array),
+    ("h_vmem", "two processes of 150 MB together break a limit of 250 MB; qacct says so", memory),
+    ("h_fsize", "a job writes more than it may; qacct says so", file_size),
+    ("licence", "two jobs, one licence: the second waits, and explain says why", licence),
+    ("crash", "master and agent are killed with -9; no job is lost or run twice", crash),
 ];
 
 /// The seed's Bourne shell sensor, as we ship it.

@@ -1,6 +1,7 @@
 //! Spawning and printing the commands of the tour.
 
 use super::account::Account;
+use super::interrupt::is_interrupted;
 use crate::daemons::wait_for;
 use crate::fail::Fail;
 use crate::output;
@@ -14,8 +15,11 @@ use std::time::Duration;
 /// How long anything may take, also on a machine at a load of 30.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// Of a listing more than twice as long, so many lines are printed from its head.
-const SHOWN_LINES: usize = 48;
+/// What stands between two records of `qacct -j`.
+const SEPARATOR: &str = "==============================================================";
+
+/// Records that are printed.
+const SHOWN_RECORDS: usize = 3;
 
 /// What a command printed and returned.
 pub struct Said {
@@ -101,9 +105,7 @@ impl Tour {
     /// Runs a command and prints it with what it said.
     pub fn show(&self, who: As, words: &[&str]) -> Said {
         let said = self.quiet(who, words);
-        let command =
-            if words[0].starts_with('q') { words.join(" ") } else { format!("gridwright {}", words.join(" ")) };
-        output::data(&format!("$ {command}\n{}", said.text));
+        output::data(&format!("$ {}\n{}", typed(words), said.text));
         said
     }
 
@@ -113,6 +115,9 @@ impl Tour {
     /// If the command fails.
     pub fn must(&self, who: As, words: &[&str]) -> Result<String, Fail> {
         let said = self.show(who, words);
+        if is_interrupted() {
+            return Err(failed("interrupted".to_owned()));
+        }
         if said.code == 0 { Ok(said.text) } else { Err(failed(format!("{} returned {}", words.join(" "), said.code))) }
     }
 
@@ -139,16 +144,27 @@ impl Tour {
     /// # Errors
     /// If it does not hold in time; the last answer is printed.
     pub fn until(&self, who: As, words: &[&str], what: &str, holds: impl Fn(&Said) -> bool) -> Result<Said, Fail> {
+        let (said, outcome) = self.repeat(who, words, what, holds);
+        output::data(&format!("$ {}\n{}", typed(words), said.text));
+        outcome.map(|()| said)
+    }
+
+    /// Repeats a command until what it says holds: its last answer, and whether that came in time.
+    fn repeat(&self, who: As, words: &[&str], what: &str, holds: impl Fn(&Said) -> bool) -> (Said, Result<(), Fail>) {
         let mut last = self.quiet(who, words);
         let fine = wait_for(PATIENCE, || {
-            if holds(&last) {
+            if holds(&last) || is_interrupted() {
                 return true;
             }
             last = self.quiet(who, words);
             holds(&last)
         });
-        output::data(&format!("$ {}\n{}", words.join(" "), shortened(&last.text)));
-        if fine { Ok(last) } else { Err(failed(format!("{what}: not within {} s", PATIENCE.as_secs()))) }
+        let outcome = match (is_interrupted(), fine) {
+            (true, _) => Err(failed("interrupted".to_owned())),
+            (false, true) => Ok(()),
+            (false, false) => Err(failed(format!("{what}: not within {} s", PATIENCE.as_secs()))),
+        };
+        (last, outcome)
     }
 
     /// Submits a job and returns its number.
@@ -169,10 +185,13 @@ impl Tour {
     /// # Errors
     /// If it does not in time.
     pub fn accounted(&self, job: &str, count: usize) -> Result<String, Fail> {
-        let said = self.until(As::User, &["qacct", "-j", job], "the accounting record", |said| {
+        let words = ["qacct", "-j", job];
+        let said = self.repeat(As::User, &words, "the accounting record", |said| {
             said.text.lines().filter(|line| line.starts_with("jobnumber")).count() >= count
-        })?;
-        Ok(said.text)
+        });
+        let (said, outcome) = said;
+        output::data(&format!("$ {}\n{}", typed(&words), telling(&said.text)));
+        outcome.map(|()| said.text)
     }
 
     /// Writes a file of the tour.
@@ -188,15 +207,31 @@ impl Tour {
     }
 }
 
-/// A long listing without its middle.
-fn shortened(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    if lines.len() <= 2 * SHOWN_LINES {
-        return text.to_owned();
+/// A command as it would be typed.
+fn typed(words: &[&str]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    let quoted = |word: &&str| {
+        if !word.is_empty() && word.chars().all(is_plain) { (*word).to_owned() } else { format!("'{word}'") }
+    };
+    let line = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    if words[0].starts_with('q') { line } else { format!("gridwright {line}") }
+}
+
+/// Of accounting records the lines that tell something here: of the first ones all of them, of many the rest is counted.
+fn telling(text: &str) -> String {
+    const KEYS: [&str; 9] =
+        ["jobnumber", "taskid", "hostname", "owner", "failed", "exit_status", "ru_wallclock", "maxrss", "limit"];
+    let records: Vec<&str> = text.split(SEPARATOR).map(str::trim_start).filter(|record| !record.is_empty()).collect();
+    let mut shown = String::new();
+    for record in records.iter().take(SHOWN_RECORDS) {
+        let is_telling = |line: &&str| line.split_whitespace().next().is_some_and(|key| KEYS.contains(&key));
+        record.lines().filter(is_telling).for_each(|line| shown += &format!("{}\n", line.trim_end()));
+        shown += "[... more lines]\n";
     }
-    let (head, tail) = (&lines[..SHOWN_LINES], &lines[lines.len() - SHOWN_LINES / 4..]);
-    let left_out = lines.len() - head.len() - tail.len();
-    format!("{}\n[... {left_out} lines ...]\n{}\n", head.join("\n"), tail.join("\n"))
+    match records.len().saturating_sub(SHOWN_RECORDS) {
+        0 => shown,
+        more => shown + &format!("[... {more} more records]\n"),
+    }
 }
 
 /// A step that did not show what it should.
