@@ -18,7 +18,7 @@ mod many;
 mod names;
 #[path = "e2e/sensors.rs"]
 mod sensors;
-#[path = "e2e/waits.rs"]
-mod waits;
 #[path = "e2e/tolerances.rs"]
 mod tolerances;
+#[path = "e2e/waits.rs"]
+mod waits;

@@ -32,11 +32,6 @@ impl Process {
         self.child.id()
     }
 
-    /// Sends it a signal; one that is gone already is fine.
-    pub fn signal(&self, signal: Signal) {
-        let _ = send(Pid::from_raw(self.id().cast_signed()), signal);
-    }
-
     /// What it has printed so far.
     pub fn printed(&self) -> String {
         std::fs::read_to_string(&self.output).unwrap_or_default()
