@@ -4,7 +4,9 @@ use proto::id::HostName;
 use quic::MasterAddress;
 use serde::Deserialize;
 use std::io;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The UDP port of the master unless the file says otherwise.
 pub const DEFAULT_PORT: u16 = 6444;
@@ -16,6 +18,17 @@ pub const KEYS: &[(&str, &str)] = &[
     ("port", "The UDP port of the master."),
     ("sensor_user", "Under whom load sensors run: a name, or UID:GID. Default: gridwright-sensor."),
     ("cgroup_parent", "A control group of ours below which each task gets one of its own. Default: none."),
+    ("clients", "Commands of users that may be connected to this host's socket. Default: 1000."),
+    ("clients_per_user", "Of these, commands of one user. Default: 200."),
+    (
+        "client_idle_s",
+        "Seconds after which a command that asks nothing and waits for nothing is disconnected. Default: 600.",
+    ),
+    (
+        "waits",
+        "Commands that may wait for jobs (qsub -sync y), 46 at most: each holds a stream to the master. Default: 46.",
+    ),
+    ("waits_per_user", "Of these, commands of one user. Default: 23."),
     ("sensor", "[[sensor]] sections: path, and user, interval_s, deadline_s where they differ from the others'."),
 ];
 
@@ -30,8 +43,37 @@ pub struct Config {
     pub sensor_user: Option<String>,
     /// A control group of ours.
     pub cgroup_parent: Option<String>,
+    /// What users of this host may take.
+    pub users: UserLimits,
     /// Settings of single sensors.
     pub sensors: Vec<SensorSettings>,
+}
+
+/// What the commands of users may take of this host's way to the master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserLimits {
+    /// Commands at once.
+    pub clients: usize,
+    /// Of these, commands of one user.
+    pub clients_per_user: usize,
+    /// How long a command may ask nothing.
+    pub client_idle: Duration,
+    /// Commands that wait for a job.
+    pub waits: usize,
+    /// Of these, commands of one user.
+    pub waits_per_user: usize,
+}
+
+impl Default for UserLimits {
+    fn default() -> Self {
+        Self {
+            clients: 1_000,
+            clients_per_user: 200,
+            client_idle: Duration::from_secs(600),
+            waits: 46,
+            waits_per_user: 23,
+        }
+    }
 }
 
 /// What is different for one load sensor.
@@ -63,8 +105,27 @@ struct File {
     sensor_user: String,
     #[serde(default)]
     cgroup_parent: String,
+    clients: Option<NonZeroUsize>,
+    clients_per_user: Option<NonZeroUsize>,
+    client_idle_s: Option<NonZeroU64>,
+    waits: Option<NonZeroUsize>,
+    waits_per_user: Option<NonZeroUsize>,
     #[serde(default)]
     sensor: Vec<SensorSettings>,
+}
+
+impl File {
+    fn users(&self) -> UserLimits {
+        let default = UserLimits::default();
+        let or = |given: Option<NonZeroUsize>, default: usize| given.map_or(default, NonZeroUsize::get);
+        UserLimits {
+            clients: or(self.clients, default.clients),
+            clients_per_user: or(self.clients_per_user, default.clients_per_user),
+            client_idle: self.client_idle_s.map_or(default.client_idle, |seconds| Duration::from_secs(seconds.get())),
+            waits: or(self.waits, default.waits),
+            waits_per_user: or(self.waits_per_user, default.waits_per_user),
+        }
+    }
 }
 
 fn default_port() -> u16 {
@@ -111,13 +172,15 @@ fn parse(text: &str) -> Result<Config, (usize, String)> {
         let at = error.span().map_or(0, |span| span.start);
         (line_of(text, at), error.message().to_owned())
     })?;
-    let File { host, master_host, port, sensor_user, cgroup_parent, sensor } = file;
+    let users = file.users();
+    let File { host, master_host, port, sensor_user, cgroup_parent, sensor, .. } = file;
     let given = |text: String| (!text.is_empty()).then_some(text);
     Ok(Config {
         host: HostName::new(&host),
         master: MasterAddress { host: master_host, port },
         sensor_user: given(sensor_user),
         cgroup_parent: given(cgroup_parent),
+        users,
         sensors: sensor,
     })
 }
@@ -140,7 +203,8 @@ pub fn document(host: &HostName, master: &MasterAddress) -> String {
         match value {
             Some(value) => text.push_str(&format!("{key} = {value}\n")),
             None if *key == "sensor" => text.push_str("#[[sensor]]\n"),
-            None => text.push_str(&format!("#{key} = \"\"\n")),
+            None if matches!(*key, "sensor_user" | "cgroup_parent") => text.push_str(&format!("#{key} = \"\"\n")),
+            None => text.push_str(&format!("#{key} =\n")),
         }
     }
     text

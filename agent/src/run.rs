@@ -110,7 +110,7 @@ impl Agent {
         let (notices, sensor_notices) = mpsc::channel(SENSOR_NOTICES);
         let (layout, driver) = (self.layout.clone(), wires.driver.clone());
         tokio::spawn(LauncherLink { layout, queue: launcher_requests, driver, sensors: notices }.run());
-        tokio::spawn(users::serve(listener, wires.online.subscribe(), wires.hurry.clone()));
+        tokio::spawn(users::serve(listener, wires.online.subscribe(), wires.hurry.clone(), self.config.users));
         notify::tell_manager("READY=1");
         tracing::info!("agent {} of {} starts", env!("CARGO_PKG_VERSION"), self.config.host);
         let last_words = self.work(&wires, sensor_notices);

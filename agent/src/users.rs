@@ -1,17 +1,19 @@
 //! Commands of users on this host: a Unix socket whose clients the kernel names, and a stream to the master for each.
 //!
-//! The agent vouches for the user and passes frames on as they are; it does not look into them.
+//! The agent vouches for the user and passes frames on as they are. A stream is taken when a client asks something and given back
+//! when it is answered and nothing follows: clients that are idle hold none, and those that wait for jobs have a share of their own.
 
 mod account;
+mod exchange;
 
+use crate::config::UserLimits;
 use crate::link::Online;
 use account::who;
+use exchange::{End, Exchange};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::Vouch;
-use proto::wire::frame::Kind;
-use quic::{
-    AGENT_STREAMS, Connection, FrameLimits, FrameReceiver, FrameSender, StreamError, StreamReceiver, StreamSender,
-};
+use proto::wire::frame::{Frame, Kind};
+use quic::{AGENT_STREAMS, Connection, FrameLimits, FrameReceiver, FrameSender, Full, Share, Shares, StreamError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -19,12 +21,18 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-/// Clients at once; more wait in the socket's queue.
-const CLIENTS: usize = 256;
-
-/// Streams of users at once: what the transport allows without the control stream and a renewal. A command has one while it runs,
-/// `qsub -sync y` until its job ends; more commands wait in their order for one that is free.
+/// Streams of users at once: what the transport allows without the control stream and a renewal. A command has one while it is
+/// answered, `qsub -sync y` until its job ends.
 const STREAMS: usize = AGENT_STREAMS as usize - 2;
+
+/// Streams that remain for commands that do not wait, however many do.
+const STREAMS_WITHOUT_WAITS: usize = 16;
+
+/// How long a command waits for a stream before it is refused.
+const STREAM_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a client may take from its connection to its first frame.
+const FIRST_FRAME: Duration = Duration::from_secs(10);
 
 /// How long a client waits for a connection to the master that is just being made.
 const CONNECTION_PATIENCE: Duration = Duration::from_secs(3);
@@ -35,19 +43,25 @@ struct Desk {
     online: Online,
     hurry: Arc<Notify>,
     streams: Arc<Semaphore>,
+    waits: Shares,
+    limits: UserLimits,
 }
 
 /// Serves clients of the socket until the agent ends.
-pub async fn serve(listener: UnixListener, online: Online, hurry: Arc<Notify>) {
-    let desk = Desk { online, hurry, streams: Arc::new(Semaphore::new(STREAMS)) };
-    let clients = Arc::new(Semaphore::new(CLIENTS));
-    while let Ok(place) = clients.clone().acquire_owned().await {
+pub async fn serve(listener: UnixListener, online: Online, hurry: Arc<Notify>, limits: UserLimits) {
+    let waits = Shares::new(limits.waits.min(STREAMS - STREAMS_WITHOUT_WAITS), limits.waits_per_user);
+    let desk = Desk { online, hurry, streams: Arc::new(Semaphore::new(STREAMS)), waits, limits };
+    let clients = Shares::new(limits.clients, limits.clients_per_user);
+    loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let desk = desk.clone();
+                let place = place(&clients, &stream);
                 tokio::spawn(async move {
-                    desk.client(stream).await;
-                    drop(place);
+                    match place {
+                        Ok(place) => desk.client(stream, place).await,
+                        Err(refusal) => refuse(stream, &refusal).await,
+                    }
                 });
             }
             Err(error) => {
@@ -59,40 +73,101 @@ pub async fn serve(listener: UnixListener, online: Online, hurry: Arc<Notify>) {
     }
 }
 
+/// A place for a client, by the user that the kernel names.
+fn place(clients: &Shares, stream: &UnixStream) -> Result<Share, Diagnostic> {
+    let unknown = |error: std::io::Error| {
+        Diagnostic::new(Code::SystemRefused, "error: the user of this command is not known").why(error.to_string())
+    };
+    let uid = stream.peer_cred().map_err(unknown)?.uid();
+    clients.take(uid).map_err(|full| match full {
+        Full::All { limit } => {
+            overloaded(format!("error: {limit} commands of this host are connected already"), "clients")
+        }
+        Full::Each { limit } => overloaded(
+            format!("error: {limit} commands of user id {uid} are connected already on this host"),
+            "clients_per_user",
+        ),
+    })
+}
+
+async fn refuse(stream: UnixStream, refusal: &Diagnostic) {
+    tracing::info!("{refusal}");
+    // A client that is gone needs no answer.
+    let _ = FrameSender::new(stream, FrameLimits::REPLY).send(Kind::Refusal, 0, refusal).await;
+}
+
+/// A refusal because a limit is reached, with the key that sets it.
+fn overloaded(what: String, key: &str) -> Diagnostic {
+    let fix = format!("end some of them or try again later; {key} of etc/agent.toml is the limit");
+    Diagnostic::new(Code::Overloaded, what).fix(fix)
+}
+
 impl Desk {
     /// One client from its connection to its end. A refusal under the id 0 answers whatever it asks.
-    async fn client(mut self, stream: UnixStream) {
+    async fn client(mut self, stream: UnixStream, place: Share) {
         let vouch = who(&stream).await.map(|owner| Vouch { owner });
         let (reader, writer) = stream.into_split();
         let mut sender = FrameSender::new(writer, FrameLimits::REPLY);
         let receiver = FrameReceiver::new(reader, FrameLimits::REQUEST);
         let outcome = match vouch {
-            Ok(vouch) => self.pass_on(vouch, receiver, &mut sender).await,
+            Ok(vouch) => self.serve(&vouch, receiver, &mut sender).await,
             Err(refusal) => Err(refusal),
         };
         if let Err(refusal) = outcome {
             // A client that is gone needs no answer.
             let _ = sender.send(Kind::Refusal, 0, &refusal).await;
         }
+        drop(place);
     }
 
-    async fn pass_on(
+    /// Passes on what the client asks, each time it does, until it goes or is silent for too long.
+    async fn serve(
         &mut self,
-        vouch: Vouch,
-        from_client: FrameReceiver<OwnedReadHalf>,
+        vouch: &Vouch,
+        mut from_client: FrameReceiver<OwnedReadHalf>,
         to_client: &mut FrameSender<OwnedWriteHalf>,
     ) -> Result<(), Diagnostic> {
-        let ends = |_| no_master("this host's agent ends");
-        let _stream = self.streams.clone().acquire_owned().await.map_err(ends)?;
+        let mut hello = None;
+        loop {
+            let patience = if hello.is_some() { self.limits.client_idle } else { FIRST_FRAME };
+            match timeout(patience, from_client.recv()).await {
+                Err(_) => {
+                    let what = format!("the connection was idle for {} s", patience.as_secs());
+                    return Err(overloaded(what, "client_idle_s"));
+                }
+                Ok(Ok(Some(frame))) if frame.kind == Kind::Hello => hello = Some(frame),
+                Ok(Ok(Some(frame))) => {
+                    match self.pass_on(vouch, hello.as_ref(), frame, &mut from_client, to_client).await? {
+                        End::Answered => {}
+                        End::Gone => return Ok(()),
+                    }
+                }
+                Ok(Ok(None) | Err(_)) => return Ok(()),
+            }
+        }
+    }
+
+    /// One stream to the master, from a first request until nothing more is asked for the moment.
+    async fn pass_on(
+        &mut self,
+        vouch: &Vouch,
+        hello: Option<&Frame>,
+        first: Frame,
+        from_client: &mut FrameReceiver<OwnedReadHalf>,
+        to_client: &mut FrameSender<OwnedWriteHalf>,
+    ) -> Result<End, Diagnostic> {
+        let _stream = match timeout(STREAM_PATIENCE, self.streams.clone().acquire_owned()).await {
+            Ok(place) => place.map_err(|_| no_master("this host's agent ends"))?,
+            Err(_) => return Err(busy()),
+        };
         let connection = self.connection().await?;
         let broken = |error: StreamError| no_master(&error.to_string());
         let (mut to_master, from_master) = connection.open_bi(FrameLimits::REPLY).await.map_err(broken)?;
-        to_master.send(Kind::Hello, 0, &vouch).await.map_err(broken)?;
-        tokio::select! {
-            end = requests(from_client, to_master) => end,
-            end = replies(from_master, to_client) => end,
+        to_master.send(Kind::Hello, 0, vouch).await.map_err(broken)?;
+        if let Some(hello) = hello {
+            to_master.send_frame(hello).await.map_err(broken)?;
         }
-        Ok(())
+        Ok(Exchange::new(&self.waits, &vouch.owner).run(first, from_client, to_client, to_master, from_master).await)
     }
 
     /// The present connection. Where one is being made, the attempt is hurried on and waited for.
@@ -107,22 +182,10 @@ impl Desk {
     }
 }
 
-/// From the client to the master, until the client has gone.
-async fn requests(mut from: FrameReceiver<OwnedReadHalf>, mut to: StreamSender) {
-    while let Ok(Some(frame)) = from.recv().await {
-        if to.send_frame(&frame).await.is_err() {
-            break;
-        }
-    }
-}
-
-/// From the master to the client, until either has gone.
-async fn replies(mut from: StreamReceiver, to: &mut FrameSender<OwnedWriteHalf>) {
-    while let Ok(Some(frame)) = from.recv().await {
-        if to.send_frame(&frame).await.is_err() {
-            break;
-        }
-    }
+fn busy() -> Diagnostic {
+    let what = format!("error: all {STREAMS} streams of this host to the master are in use");
+    let why = format!("none was free within {} s", STREAM_PATIENCE.as_secs());
+    Diagnostic::new(Code::Overloaded, what).why(why).fix("try again in a moment, or from the master's host")
 }
 
 fn no_master(why: &str) -> Diagnostic {

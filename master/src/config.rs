@@ -11,6 +11,7 @@ use keys::Form;
 use proto::id::{CellId, HostName};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// A configuration file cannot be used.
@@ -73,6 +74,18 @@ pub struct MasterConfig {
     pub agent_queue: usize,
     /// Connections on the Unix socket.
     pub clients: usize,
+    /// Of these, connections of one user.
+    pub clients_per_user: usize,
+    /// How long a client may take to its first frame.
+    pub client_first: Duration,
+    /// How long a client may be silent while nothing of it is under way.
+    pub client_idle: Duration,
+    /// Answers that may wait for jobs.
+    pub waits: usize,
+    /// Of these, answers that one user waits for.
+    pub waits_per_user: usize,
+    /// Questions for accounting records that are read at a time.
+    pub accounting_readers: usize,
     /// Requests of one client that may be under way.
     pub client_requests: usize,
     /// The largest request of a client in bytes.
@@ -115,6 +128,12 @@ impl MasterConfig {
             query_queue: values.number("query_queue")?,
             agent_queue: values.number("agent_queue")?,
             clients: values.number("clients")?,
+            clients_per_user: values.number("clients_per_user")?,
+            client_first: Duration::from_secs(values.number("client_first_s")?),
+            client_idle: Duration::from_secs(values.number("client_idle_s")?),
+            waits: values.number("waits")?,
+            waits_per_user: values.number("waits_per_user")?,
+            accounting_readers: values.number("accounting_readers")?,
             client_requests: values.number("client_requests")?,
             client_frame_bytes: values.number("client_frame_bytes")?,
             agents: values.number("agents")?,

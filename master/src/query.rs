@@ -222,7 +222,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
     }
 }
 
-pub use accounting::accounting;
+pub use accounting::Accounting;
 pub(crate) use objects::complex_fields;
 
 /// Splits rows into replies of at most `size` rows each, the last one without `more`.

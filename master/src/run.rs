@@ -22,7 +22,7 @@ use master_core::core::{Core, Site};
 use master_core::state::State;
 use proto::diagnostic::Diagnostic;
 use proto::host::names::Naming;
-use quic::{BindError, ClusterCa, Credentials, Server, ServerLimits};
+use quic::{BindError, ClusterCa, Credentials, Server, ServerLimits, Shares};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// Inputs of the query thread that may wait; beyond them the core waits for its readers.
 const EVENT_QUEUE: usize = 16_384;
@@ -240,6 +240,8 @@ fn open_desk(layout: &Layout, cell: &CellConfig, config: MasterConfig, ca: Clust
         connections: Arc::default(),
         issuer: Arc::new(Issuer::new(Arc::new(ca), config.certificate_days, inputs)),
         database: layout.database(),
+        waits: Shares::new(config.waits, config.waits_per_user),
+        accounting: Arc::new(Semaphore::new(config.accounting_readers)),
         cell: cell.cell,
         host: cell.master_host.clone(),
         port: cell.port,

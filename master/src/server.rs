@@ -18,10 +18,11 @@ use master_core::effect::{ConnectionId, Input};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, HostName};
 use proto::wire::client::Reply;
+use quic::Shares;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// What every conversation with the outside needs.
 pub struct Desk {
@@ -41,6 +42,10 @@ pub struct Desk {
     pub config: MasterConfig,
     /// The database, for accounting records.
     pub database: PathBuf,
+    /// Places of those who wait for jobs.
+    pub waits: Shares,
+    /// Places of those who read accounting records at a time.
+    pub accounting: Arc<Semaphore>,
     /// The cell.
     pub cell: CellId,
     /// The master's host.

@@ -6,8 +6,10 @@
 mod cell;
 
 use cell::{Agent, Cell};
+use proto::diagnostic::Code;
+use proto::id::JobNumber;
 use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState};
-use proto::wire::client::{AccountingFilter, Command, JobFilter, Query};
+use proto::wire::client::{AccountingFilter, Answer, Command, JobFilter, Query, Reply};
 use proto::wire::view::Data;
 
 /// Runs every task that is ordered, at once and with success, until `count` of them were forgotten.
@@ -117,5 +119,65 @@ fn a_repeated_request_gets_the_first_answer_also_from_the_next_master() {
 fn a_bad_request_is_refused_and_the_next_one_served() {
     let cell = Cell::new();
     let refusal = cell.send_garbage_then_status();
-    assert_eq!(refusal.code, proto::diagnostic::Code::BadMessage);
+    assert_eq!(refusal.code, Code::BadMessage);
+}
+
+#[test]
+fn one_user_has_a_share_of_the_connections() {
+    let cell = Cell::with_settings("clients_per_user = 3");
+    let mut held: Vec<_> = (0..3).map(|_| cell.connect()).collect();
+    for stream in &mut held {
+        cell::begin(stream, Query::Status);
+        assert!(cell::reply(stream).is_ok());
+    }
+    let refusal = cell::reply(&mut cell.connect()).unwrap_err();
+    assert_eq!(refusal.code, Code::Overloaded);
+    assert!(refusal.fix.contains("clients_per_user"), "{refusal}");
+    held.pop();
+    cell::wait_until("the place that is free again", || {
+        let mut stream = cell.connect();
+        cell::begin(&mut stream, Query::Status);
+        cell::reply(&mut stream).is_ok()
+    });
+}
+
+#[test]
+fn a_silent_command_is_disconnected_and_one_that_waits_for_a_job_is_not() {
+    let cell = Cell::with_settings("client_first_s = 1\nclient_idle_s = 1");
+    cell::runtime().block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        let job = agent.submit(cell::job("waited", None)).await;
+        let mut waiting = cell.connect();
+        cell::begin(&mut waiting, Query::Wait { job });
+        for mut silent in [cell.connect_silently(), cell.connect()] {
+            let refusal = cell::reply(&mut silent).unwrap_err();
+            assert!(refusal.what.contains("idle for 1 s"), "{refusal}");
+        }
+        agent.report_load().await;
+        run_tasks(&mut agent, 1).await;
+        let ended = cell::reply(&mut waiting).unwrap();
+        assert!(matches!(ended.data, Some(Data::Ended(ref tasks)) if tasks.len() == 1), "{ended:?}");
+    });
+}
+
+#[test]
+fn a_wait_ends_with_the_command_that_waits() {
+    let cell = Cell::with_settings("waits_per_user = 1");
+    let job = cell::runtime().block_on(async { Agent::connect(&cell).await.submit(cell::job("held", None)).await });
+    let wait_for = |job| {
+        let mut stream = cell.connect();
+        cell::begin(&mut stream, Query::Wait { job });
+        stream
+    };
+    let code = |reply: Reply| match &reply.answers[..] {
+        [Answer::Refused(refusal)] => refusal.code,
+        other => panic!("no refusal: {other:?}"),
+    };
+    let waiting = wait_for(job);
+    let unknown = JobNumber(999);
+    // Whether there is a place is told by the refusal of a job that does not exist.
+    let is_full = || code(cell::reply(&mut wait_for(unknown)).unwrap()) == Code::Overloaded;
+    cell::wait_until("the place is taken", is_full);
+    drop(waiting);
+    cell::wait_until("the place is free", || !is_full());
 }

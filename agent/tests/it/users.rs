@@ -3,6 +3,7 @@
 use crate::cell::{Cell, often, soon};
 use crate::launcher::Launcher;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::JobNumber;
 use proto::wire::agent::{PROTOCOL_VERSION, Vouch};
 use proto::wire::client::{ClientHello, ClientMessage, Query, Reply};
 use proto::wire::frame::Kind;
@@ -12,12 +13,22 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 async fn client(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<OwnedReadHalf>) {
+    asking(dir, Query::Status).await
+}
+
+async fn asking(dir: &Path, query: Query) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<OwnedReadHalf>) {
+    let (mut sender, receiver) = silent(dir).await;
+    sender.send(Kind::Request, 5, &ClientMessage::Query(query)).await.unwrap();
+    (sender, receiver)
+}
+
+/// A command that has said hello and nothing more.
+async fn silent(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<OwnedReadHalf>) {
     let stream = UnixStream::connect(dir.join("run/agent.sock")).await.unwrap();
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
     let hello = ClientHello { version: PROTOCOL_VERSION, program: "qstat".to_owned() };
     sender.send(Kind::Hello, 0, &hello).await.unwrap();
-    sender.send(Kind::Request, 5, &ClientMessage::Query(Query::Status)).await.unwrap();
     (sender, FrameReceiver::new(reader, FrameLimits::REPLY))
 }
 
@@ -85,4 +96,47 @@ async fn without_a_master_a_command_is_told_so() {
     assert_eq!(refusal.code, Code::NoMaster);
     assert!(refusal.what.starts_with("error: unable to send message to qmaster"), "{refusal}");
     drop(stream);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_that_ask_nothing_hold_no_stream() {
+    let cell = Cell::new();
+    let launcher = Launcher::new(cell.path());
+    let _agent = cell.start_agent();
+    let _session = launcher.accept(vec![]);
+    let (_, host) = cell.welcome(often()).await;
+    host.load_report().await;
+    let mut idle = Vec::new();
+    for _ in 0..AGENT_STREAMS + 10 {
+        idle.push(silent(cell.path()).await);
+    }
+    let _asks = client(cell.path()).await;
+    let stream = host.connection.accept_bi(FrameLimits::REQUEST);
+    soon("the stream of the one that asks", stream).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waits_of_one_user_leave_streams_to_others() {
+    let cell = Cell::new();
+    let launcher = Launcher::new(cell.path());
+    let _agent = cell.start_agent();
+    let _session = launcher.accept(vec![]);
+    let (_, host) = cell.welcome(often()).await;
+    host.load_report().await;
+    let wait = || Query::Wait { job: JobNumber(1) };
+    let mut waiting = Vec::new();
+    // The default of waits_per_user.
+    for _ in 0..23 {
+        let user = asking(cell.path(), wait()).await;
+        waiting.push((user, soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap()));
+    }
+    let (_sender, mut replies) = asking(cell.path(), wait()).await;
+    let _stream = soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
+    let refusal = soon("a refusal", replies.recv()).await.unwrap().unwrap();
+    assert_eq!((refusal.kind, refusal.id), (Kind::Refusal, 5));
+    let refusal: Diagnostic = refusal.message().unwrap();
+    assert_eq!(refusal.code, Code::Overloaded);
+    assert!(refusal.fix.contains("waits_per_user"), "{refusal}");
+    let _asks = client(cell.path()).await;
+    soon("the stream of the one that asks", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
 }

@@ -5,6 +5,8 @@ mod tests;
 
 use crate::interrupt::Interrupt;
 use crate::site::Site;
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::RequestId;
 use proto::wire::agent::PROTOCOL_VERSION;
@@ -13,6 +15,7 @@ use proto::wire::frame::{Frame, Kind};
 use proto::wire::view::Data;
 use quic::{StreamError, blocking};
 use std::io::Read;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -36,6 +39,8 @@ pub struct Client {
     site: Site,
     program: String,
     stream: Option<UnixStream>,
+    /// Whether the stream has answered something: from then on it may have been closed as idle.
+    has_answered: bool,
     next_id: u64,
     repeat_for: Duration,
     look_for: Duration,
@@ -51,6 +56,7 @@ impl Client {
             site: site.clone(),
             program: program.to_owned(),
             stream: None,
+            has_answered: false,
             next_id: 1,
             repeat_for: REPEAT_FOR,
             look_for: LOOK_FOR,
@@ -99,6 +105,19 @@ impl Client {
         }
     }
 
+    /// Asks, and gives each part of the answer to `each`: what is long is never held whole.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    pub fn query_parts(&mut self, query: Query, mut each: impl FnMut(Reply)) -> Result<(), Diagnostic> {
+        let (id, sent) = self.send(&ClientMessage::Query(query))?;
+        if let Err(StreamError::Frame(error)) = sent {
+            each(Reply::refusal(error.diagnostic()));
+            return Ok(());
+        }
+        self.receive_parts(id, sent, each)
+    }
+
     /// Changes something, once: where the connection breaks, the same request is repeated for a minute and the master answers
     /// a repeat with its first answer. An agent that says it has no connection has passed nothing on: that is final at the
     /// first attempt, and says nothing about the outcome at a repeat.
@@ -134,9 +153,9 @@ impl Client {
         }
     }
 
-    /// The open stream; a new one where the last one broke.
+    /// The open stream; a new one where the last one broke, or was closed while nothing was asked, as under an editor.
     fn ready(&mut self) -> Result<&mut UnixStream, Diagnostic> {
-        match self.stream.take() {
+        match self.stream.take().filter(|stream| !self.has_answered || is_quiet(stream)) {
             Some(stream) => Ok(self.stream.insert(stream)),
             None => self.open(),
         }
@@ -146,6 +165,7 @@ impl Client {
         let mut stream = self.site.connect()?;
         let hello = ClientHello { version: PROTOCOL_VERSION, program: self.program.clone() };
         blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&error))?;
+        self.has_answered = false;
         Ok(self.stream.insert(stream))
     }
 
@@ -157,7 +177,9 @@ impl Client {
     /// The same; nothing if an interrupt comes before the answer.
     fn exchange_unless(&mut self, message: &ClientMessage, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
         let (id, sent) = self.send(message)?;
-        if interrupt.comes_before(self.ready()?)? {
+        if let Some(stream) = &self.stream
+            && interrupt.comes_before(stream)?
+        {
             return Ok(None);
         }
         self.receive(id, sent).map(Some)
@@ -175,8 +197,19 @@ impl Client {
         if let Err(StreamError::Frame(error)) = sent {
             return Ok(Reply::refusal(error.diagnostic()));
         }
-        let stream = self.ready()?;
         let mut whole = Reply::default();
+        self.receive_parts(id, sent, |part| append(&mut whole, part))?;
+        Ok(whole)
+    }
+
+    /// Gives each part of an answer to `each`. The stream is the one that the request was sent on.
+    fn receive_parts(
+        &mut self,
+        id: u64,
+        sent: Result<(), StreamError>,
+        mut each: impl FnMut(Reply),
+    ) -> Result<(), Diagnostic> {
+        let stream = self.stream.as_mut().ok_or_else(|| broken(&"the connection was closed"))?;
         loop {
             // Also where sending failed: an agent without a master refuses and closes before it has read anything.
             let received = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(&error))?;
@@ -185,12 +218,19 @@ impl Client {
             };
             let Some(part) = part_of(&frame, id)? else { continue };
             let more = part.more;
-            append(&mut whole, part);
+            each(part);
             if !more {
-                return Ok(whole);
+                self.has_answered = true;
+                return Ok(());
             }
         }
     }
+}
+
+/// Whether nothing has come on a stream on which nothing was asked: neither its end nor a reason for it.
+fn is_quiet(stream: &UnixStream) -> bool {
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    recv(stream.as_raw_fd(), &mut [0], flags) == Err(Errno::EAGAIN)
 }
 
 /// The part of the answer to `id` in a frame; none if the frame answers something else.

@@ -1,50 +1,78 @@
-//! `qacct`: records by job, task, owner and time. Read from the database beside the query thread, by as many at once as ask.
+//! `qacct`: records by job, task, owner and time. Read from the database beside the query thread, part by part, so that neither
+//! memory nor the database's log grows with the number of records.
 
+use super::select;
 use super::select::Patterns;
-use super::{parts, select};
 use crate::store::{AccountingRow, Store, StoreError};
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, TaskId};
 use proto::wire::client::{AccountingFilter, Reply};
 use proto::wire::view::Data;
-use std::path::Path;
+use std::path::PathBuf;
 
-/// Records of one part of an answer: about half a MiB.
-const PART: usize = 1_000;
+/// Records of one part of an answer: about half a MiB. No more are in memory for one question.
+pub const PART_RECORDS: usize = 1_000;
 
-/// The most records that one question is answered with.
-pub const RECORDS_MAX: usize = 2_000_000;
+/// Records that are looked at for one part, of which few may match.
+const PART_ROWS: usize = 20_000;
 
-/// The answer to [`proto::wire::client::Query::Accounting`]. Blocks while it reads.
-pub fn accounting(database: &Path, filter: &AccountingFilter) -> Vec<Reply> {
-    match Store::open_to_read(database).and_then(|store| read(&store, filter)) {
-        Ok(records) if records.len() >= RECORDS_MAX => vec![Reply::refusal(
-            Diagnostic::new(Code::Overloaded, format!("more than {RECORDS_MAX} accounting records match"))
-                .fix("ask for fewer with -j, -o, -b or -e"),
-        )],
-        Ok(records) => parts(records, PART, |records| Reply::data(Data::Accounting(records))),
-        Err(error) => vec![Reply::refusal(
-            Diagnostic::new(Code::SystemRefused, "cannot read the accounting records").why(crate::error_chain(&error)),
-        )],
-    }
+/// One question of [`proto::wire::client::Query::Accounting`], while it is answered.
+pub struct Accounting {
+    database: PathBuf,
+    filter: AccountingFilter,
+    owners: Patterns,
+    store: Option<Store>,
+    /// The event of the last record that was looked at.
+    after: EventSeq,
 }
 
-fn read(store: &Store, filter: &AccountingFilter) -> Result<Vec<AccountingRecord>, StoreError> {
-    let owners = Patterns::new(&filter.owners);
-    let mut found = Vec::new();
-    // One job by its number is found by index; anything else is a walk.
-    let number = match &filter.jobs[..] {
-        [job] => job.parse().ok(),
-        _ => None,
-    };
-    store.accounting(EventSeq(0), number, |AccountingRow { record, .. }| {
-        if matches(filter, &owners, &record) {
-            found.push(record);
+impl Accounting {
+    /// A question to the database at that path.
+    pub fn new(database: PathBuf, filter: AccountingFilter) -> Self {
+        let owners = Patterns::new(&filter.owners);
+        Self { database, filter, owners, store: None, after: EventSeq(0) }
+    }
+
+    /// The next part of the answer; the last one is without `more`. Blocks while it reads, and holds no lock of the database
+    /// between two parts: what was recorded meanwhile comes with the last.
+    pub fn part(&mut self) -> Reply {
+        match self.read() {
+            Ok((records, more)) => Reply { more, ..Reply::data(Data::Accounting(records)) },
+            Err(error) => {
+                let refusal = Diagnostic::new(Code::SystemRefused, "cannot read the accounting records");
+                Reply::refusal(refusal.why(crate::error_chain(&error)))
+            }
         }
-        found.len() < RECORDS_MAX
-    })?;
-    Ok(found)
+    }
+
+    /// A part in which no record matched, before the end.
+    pub fn nothing_yet() -> Reply {
+        Reply { more: true, ..Reply::data(Data::Accounting(Vec::new())) }
+    }
+
+    fn read(&mut self) -> Result<(Vec<AccountingRecord>, bool), StoreError> {
+        let store = match self.store.take() {
+            Some(store) => store,
+            None => Store::open_to_read(&self.database)?,
+        };
+        // One job by its number is found by index; anything else is a walk.
+        let number = match &self.filter.jobs[..] {
+            [job] => job.parse().ok(),
+            _ => None,
+        };
+        let (mut found, mut looked_at, mut last) = (Vec::new(), 0, self.after);
+        store.accounting(self.after, number, |AccountingRow { seq, record }| {
+            (last, looked_at) = (seq, looked_at + 1);
+            if matches(&self.filter, &self.owners, &record) {
+                found.push(record);
+            }
+            found.len() < PART_RECORDS && looked_at < PART_ROWS
+        })?;
+        (self.after, self.store) = (last, Some(store));
+        let more = found.len() == PART_RECORDS || looked_at == PART_ROWS;
+        Ok((found, more))
+    }
 }
 
 fn matches(filter: &AccountingFilter, owners: &Patterns, record: &AccountingRecord) -> bool {
@@ -55,4 +83,37 @@ fn matches(filter: &AccountingFilter, owners: &Patterns, record: &AccountingReco
         && owners.admit(record.owner.as_str())
         && begin.is_none_or(|begin| record.started >= begin)
         && end.is_none_or(|end| record.started <= end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TempDir, cell_events};
+
+    /// The parts of an answer: how many records each has.
+    fn parts(database: &std::path::Path, filter: AccountingFilter) -> Vec<usize> {
+        let mut question = Accounting::new(database.to_owned(), filter);
+        let mut counts = Vec::new();
+        loop {
+            let Reply { more, answers, data } = question.part();
+            let Some(Data::Accounting(records)) = data else { panic!("{answers:?}") };
+            counts.push(records.len());
+            if !more {
+                return counts;
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_records_are_held_than_one_part_has_and_each_is_given_once() {
+        let dir = TempDir::new("accounting");
+        let database = dir.path().join("cell.db");
+        let count = 2 * PART_RECORDS + 500;
+        Store::create(&database).unwrap().append(&cell_events(u64::try_from(count).unwrap())).unwrap();
+        assert_eq!(parts(&database, AccountingFilter::default()), [PART_RECORDS, PART_RECORDS, 500]);
+        let one = AccountingFilter { jobs: vec!["7".to_owned()], ..AccountingFilter::default() };
+        assert_eq!(parts(&database, one), [1]);
+        let nobody = AccountingFilter { owners: vec!["nobody-at-all".to_owned()], ..AccountingFilter::default() };
+        assert_eq!(parts(&database, nobody), [0]);
+    }
 }

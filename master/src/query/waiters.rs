@@ -35,7 +35,7 @@ impl Waiters {
     /// Answers when every task of the job has left, which may be now.
     pub(super) fn wait(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
         match find(model, store, job) {
-            Found::Present(seq) => self.ended.entry(seq).or_default().push(Waiting { job, answer }),
+            Found::Present(seq) => add(self.ended.entry(seq).or_default(), Waiting { job, answer }),
             Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
             Found::Unknown => give(answer, unknown(job)),
         }
@@ -47,7 +47,7 @@ impl Waiters {
             Found::Present(seq) if model.state.jobs[&seq].active > 0 => {
                 give(answer, Reply::data(Data::Ended(Vec::new())))
             }
-            Found::Present(seq) => self.placed.entry(seq).or_default().push(Waiting { job, answer }),
+            Found::Present(seq) => add(self.placed.entry(seq).or_default(), Waiting { job, answer }),
             Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
             Found::Unknown => give(answer, unknown(job)),
         }
@@ -67,6 +67,12 @@ impl Waiters {
             waiting.into_iter().for_each(|waiting| give(waiting.answer, reply.clone()));
         }
     }
+}
+
+/// Adds one who waits in the place of those who have gone: so no more are kept than wait, but for one a job.
+fn add(waiting: &mut Vec<Waiting>, new: Waiting) {
+    waiting.retain(|other| !other.answer.is_closed());
+    waiting.push(new);
 }
 
 fn give(answer: Answer, reply: Reply) {

@@ -1,19 +1,24 @@
-//! One command: its requests in, its answers out, in order, as many under way as the limit allows.
+//! One command: its requests in, its answers out, in order, as many under way as the limit allows. One that neither asks nor
+//! waits is disconnected after a while, and what it waited for is given up with it.
 
 use super::{Desk, overloaded};
-use crate::query::{self, Question};
+use crate::query::{Accounting, Question};
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, RequestId};
 use proto::job::Owner;
-use proto::wire::client::{ClientHello, ClientMessage, Command, Query, Reply};
+use proto::wire::client::{AccountingFilter, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::view::Data;
-use quic::{FrameReceiver, FrameSender, JoinToken, StreamError};
-use std::sync::Arc;
+use quic::{FrameReceiver, FrameSender, Full, JoinToken, Share, StreamError};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
 
 /// Who sends requests.
 #[derive(Clone, Debug)]
@@ -28,57 +33,137 @@ pub(super) struct Caller {
 enum Answering {
     Change(oneshot::Receiver<Reply>, Option<JoinToken>),
     Query(oneshot::Receiver<Vec<Reply>>),
+    /// What may take as long as a job: given up when the client goes.
+    Wait(oneshot::Receiver<Vec<Reply>>, Share),
+    /// Read and sent part by part, when its turn has come.
+    Accounting(AccountingFilter),
     Now(Reply),
     /// A frame that could not be read as a request.
     Refused(Diagnostic),
 }
 
 /// Serves a client until it goes.
-pub(super) async fn serve<R, W>(desk: Arc<Desk>, caller: Caller, mut receiver: FrameReceiver<R>, sender: FrameSender<W>)
+pub(super) async fn serve<R, W>(desk: Arc<Desk>, caller: Caller, receiver: FrameReceiver<R>, sender: FrameSender<W>)
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let (queue, answers) = mpsc::channel(desk.config.client_requests);
+    let (here, gone) = watch::channel(());
+    let activity = Activity::new();
     let reading = async {
-        let end = read(&desk, &caller, &mut receiver, queue).await;
-        if let Err(error) = end {
+        let mut reader = Reader { desk: &desk, caller: &caller, receiver, activity: &activity, queue };
+        if let Err(error) = reader.read().await {
             tracing::info!("client {}@{}: {}", caller.owner.user, caller.host, crate::error_chain(&error));
         }
+        drop((reader, here));
     };
+    let writing = Writer { desk: &desk, sender, activity: &activity, gone }.write(answers);
     // Both end by themselves: reading at the end of the stream, writing when everything asked by then is answered or cannot be sent.
-    let ((), sent) = tokio::join!(reading, write(sender, answers));
+    let ((), sent) = tokio::join!(reading, writing);
     if let Err(error) = sent {
         tracing::debug!("client {}@{}: {}", caller.owner.user, caller.host, crate::error_chain(&error));
     }
 }
 
-async fn read<R: AsyncRead + Unpin>(
-    desk: &Arc<Desk>,
-    caller: &Caller,
-    receiver: &mut FrameReceiver<R>,
+/// When something of a client last happened.
+struct Activity {
+    under_way: AtomicUsize,
+    last: Mutex<Instant>,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Self { under_way: AtomicUsize::new(0), last: Mutex::new(Instant::now()) }
+    }
+
+    fn happened(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn began(&self) {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn answered(&self) {
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.happened();
+    }
+
+    /// When the client has been idle for `limit`; none while something of it is under way.
+    fn idle_at(&self, limit: Duration) -> Option<Instant> {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.under_way.load(Ordering::Relaxed) == 0).then_some(last + limit)
+    }
+}
+
+/// The half that takes requests.
+struct Reader<'a, R> {
+    desk: &'a Arc<Desk>,
+    caller: &'a Caller,
+    receiver: FrameReceiver<R>,
+    activity: &'a Activity,
     queue: mpsc::Sender<(u64, Answering)>,
-) -> Result<(), StreamError> {
-    loop {
-        let frame = match receiver.recv().await {
-            Ok(Some(frame)) => frame,
-            Ok(None) => return Ok(()),
-            Err(StreamError::Frame(error)) => {
-                let is_over = !StreamError::Frame(error).is_single_frame();
-                let refusal = Diagnostic::new(Code::BadMessage, "a frame was refused");
-                if queue.send((0, Answering::Refused(refusal))).await.is_err() || is_over {
-                    return Ok(());
+}
+
+/// The client was silent for too long.
+struct Silent;
+
+impl<R: AsyncRead + Unpin> Reader<'_, R> {
+    async fn read(&mut self) -> Result<(), StreamError> {
+        let mut limit = self.desk.config.client_first;
+        loop {
+            let Ok(received) = self.receive(limit).await else {
+                self.queue(0, Answering::Refused(too_silent(limit))).await;
+                return Ok(());
+            };
+            limit = self.desk.config.client_idle;
+            let frame = match received {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(()),
+                Err(StreamError::Frame(error)) => {
+                    let is_over = !StreamError::Frame(error).is_single_frame();
+                    let refusal = Diagnostic::new(Code::BadMessage, "a frame was refused");
+                    if !self.queue(0, Answering::Refused(refusal)).await || is_over {
+                        return Ok(());
+                    }
+                    continue;
                 }
-                continue;
+                Err(error) => return Err(error),
+            };
+            // The writer is gone when the client does not read: then nothing more is read either.
+            let Some(answering) = begin(self.desk, self.caller, &frame).await else { continue };
+            if !self.queue(frame.id, answering).await {
+                return Ok(());
             }
-            Err(error) => return Err(error),
-        };
-        // The writer is gone when the client does not read: then nothing more is read either.
-        let Some(answering) = begin(desk, caller, &frame).await else { continue };
-        if queue.send((frame.id, answering)).await.is_err() {
-            return Ok(());
         }
     }
+
+    /// The next frame of a client that may be idle for `limit`.
+    async fn receive(&mut self, limit: Duration) -> Result<Result<Option<Frame>, StreamError>, Silent> {
+        loop {
+            let due = self.activity.idle_at(limit).unwrap_or_else(|| Instant::now() + limit);
+            if let Ok(received) = timeout_at(due, self.receiver.recv()).await {
+                self.activity.happened();
+                return Ok(received);
+            }
+            if self.activity.idle_at(limit).is_some_and(|at| at <= Instant::now()) {
+                return Err(Silent);
+            }
+        }
+    }
+
+    /// Hands an answer to the writer; false once that is gone.
+    async fn queue(&self, id: u64, answering: Answering) -> bool {
+        self.activity.began();
+        self.queue.send((id, answering)).await.is_ok()
+    }
+}
+
+fn too_silent(limit: Duration) -> Diagnostic {
+    let what = format!("the connection was idle for {} s", limit.as_secs());
+    Diagnostic::new(Code::Overloaded, what)
+        .fix("connect again; client_first_s and client_idle_s of etc/master.toml are the limits")
 }
 
 /// Sets a request on its way; none if the frame asks for nothing.
@@ -91,7 +176,7 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Answe
         }
         Kind::Request => Some(match frame.message::<ClientMessage>() {
             Ok(ClientMessage::Change { id, command }) => change(desk, caller, id, command).await,
-            Ok(ClientMessage::Query(query)) => ask(desk, caller.host.clone(), query),
+            Ok(ClientMessage::Query(query)) => ask(desk, caller, query),
             Err(error) => Answering::Refused(error.diagnostic()),
         }),
         Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => {
@@ -130,18 +215,23 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
     Ok((token, hash))
 }
 
-fn ask(desk: &Arc<Desk>, from: HostName, query: Query) -> Answering {
-    let (answer, receiver) = oneshot::channel();
+fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
     if let Query::Accounting(filter) = query {
-        let database = desk.database.clone();
-        tokio::task::spawn_blocking(move || {
-            // Whoever asked may have gone.
-            let _ = answer.send(query::accounting(&database, &filter));
-        });
-        return Answering::Query(receiver);
+        return Answering::Accounting(filter);
     }
-    match desk.questions.try_send(Question { query, from, answer }) {
-        Ok(()) => Answering::Query(receiver),
+    let place = match query {
+        Query::Wait { .. } | Query::WaitPlaced { .. } => match desk.waits.take(caller.owner.uid) {
+            Ok(place) => Some(place),
+            Err(full) => return Answering::Now(Reply::refusal(no_wait(full, &caller.owner))),
+        },
+        _ => None,
+    };
+    let (answer, receiver) = oneshot::channel();
+    match desk.questions.try_send(Question { query, from: caller.host.clone(), answer }) {
+        Ok(()) => match place {
+            Some(place) => Answering::Wait(receiver, place),
+            None => Answering::Query(receiver),
+        },
         Err(mpsc::error::TrySendError::Full(_)) => {
             let what = format!("{} questions wait for an answer already", desk.config.query_queue);
             Answering::Now(Reply::refusal(overloaded(what, "query_queue")))
@@ -150,29 +240,85 @@ fn ask(desk: &Arc<Desk>, from: HostName, query: Query) -> Answering {
     }
 }
 
-async fn write<W: AsyncWrite + Unpin>(
-    mut sender: FrameSender<W>,
-    mut answers: mpsc::Receiver<(u64, Answering)>,
-) -> Result<(), StreamError> {
-    while let Some((id, answering)) = answers.recv().await {
+fn no_wait(full: Full, owner: &Owner) -> Diagnostic {
+    match full {
+        Full::All { limit } => overloaded(format!("{limit} commands wait for jobs already"), "waits"),
+        Full::Each { limit } => {
+            overloaded(format!("{limit} commands of {} wait for jobs already", owner.user), "waits_per_user")
+        }
+    }
+}
+
+/// The half that gives answers.
+struct Writer<'a, W> {
+    desk: &'a Arc<Desk>,
+    sender: FrameSender<W>,
+    activity: &'a Activity,
+    /// Closed once the client sends nothing more.
+    gone: watch::Receiver<()>,
+}
+
+impl<W: AsyncWrite + Unpin> Writer<'_, W> {
+    async fn write(mut self, mut answers: mpsc::Receiver<(u64, Answering)>) -> Result<(), StreamError> {
+        while let Some((id, answering)) = answers.recv().await {
+            if self.answer(id, answering).await?.is_break() {
+                return Ok(());
+            }
+            self.activity.answered();
+        }
+        self.sender.finish().await
+    }
+
+    async fn answer(&mut self, id: u64, answering: Answering) -> Result<ControlFlow<()>, StreamError> {
         let replies = match answering {
             Answering::Now(reply) => vec![reply],
             Answering::Query(answer) => answer.await.unwrap_or_else(|_| vec![Reply::refusal(ending())]),
+            Answering::Wait(answer, _place) => tokio::select! {
+                replies = answer => replies.unwrap_or_else(|_| vec![Reply::refusal(ending())]),
+                // Nothing is ever sent here: it ends with the half that reads.
+                _ = self.gone.changed() => Vec::new(),
+            },
+            Answering::Accounting(filter) => {
+                self.accounting(id, filter).await?;
+                Vec::new()
+            }
             Answering::Change(answer, token) => match answer.await {
                 Ok(reply) => vec![shown(reply, token.as_ref())],
                 // Without an answer the client repeats its request at the next master, which tells what became of it.
-                Err(_) => return Ok(()),
+                Err(_) => return Ok(ControlFlow::Break(())),
             },
             Answering::Refused(refusal) => {
-                sender.send(Kind::Refusal, id, &refusal).await?;
-                continue;
+                self.sender.send(Kind::Refusal, id, &refusal).await?;
+                Vec::new()
             }
         };
         for reply in &replies {
-            sender.send(Kind::Reply, id, reply).await?;
+            self.sender.send(Kind::Reply, id, reply).await?;
         }
+        Ok(ControlFlow::Continue(()))
     }
-    sender.finish().await
+
+    /// Reads one part, sends it, reads the next: one part is in memory, and a client that is slow keeps nobody from reading.
+    async fn accounting(&mut self, id: u64, filter: AccountingFilter) -> Result<(), StreamError> {
+        let mut reading = Some(Accounting::new(self.desk.database.clone(), filter));
+        while let Some(mut next) = reading.take() {
+            let place = self.desk.accounting.clone().acquire_owned().await;
+            let part = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                let reply = next.part();
+                (reply, next)
+            });
+            let (reply, next) = part.await.map_err(|_| StreamError::Disconnected)?;
+            if reply.more {
+                reading = Some(next);
+            }
+            // A part in which nothing matched is not worth a frame.
+            if !reply.more || reply != Accounting::nothing_yet() {
+                self.sender.send(Kind::Reply, id, &reply).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Puts the token in the place of its hash, the only time that it is shown.

@@ -8,7 +8,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::UserName;
 use proto::job::Owner;
 use proto::wire::frame::Kind;
-use quic::{FrameLimits, FrameReceiver, FrameSender};
+use quic::{FrameLimits, FrameReceiver, FrameSender, Full, Share, Shares};
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -18,7 +18,6 @@ use std::os::unix::net::UnixListener as StdListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// How long the name service may take to say what a user is called.
@@ -52,7 +51,7 @@ pub fn listen(layout: &Layout) -> io::Result<UnixListener> {
 
 /// Serves commands until the task is dropped.
 pub async fn accept(listener: UnixListener, desk: Arc<Desk>) {
-    let slots = Arc::new(Semaphore::new(desk.config.clients));
+    let shares = Shares::new(desk.config.clients, desk.config.clients_per_user);
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -64,17 +63,29 @@ pub async fn accept(listener: UnixListener, desk: Arc<Desk>) {
             }
         };
         let desk = desk.clone();
-        match slots.clone().try_acquire_owned() {
-            Ok(slot) => drop(tokio::spawn(async move {
+        match place(&shares, &stream) {
+            Ok(share) => drop(tokio::spawn(async move {
                 serve(stream, desk).await;
-                drop(slot);
+                drop(share);
             })),
-            Err(_) => {
-                let what = format!("{} commands are connected already", desk.config.clients);
-                drop(tokio::spawn(refuse(stream, overloaded(what, "clients"))));
-            }
+            Err(refusal) => drop(tokio::spawn(refuse(stream, refusal))),
         }
     }
+}
+
+/// A place for a client, by the user that the kernel names.
+fn place(shares: &Shares, stream: &UnixStream) -> Result<Share, Diagnostic> {
+    let uid = stream.peer_cred().map_err(|error| nobody(error.to_string()))?.uid();
+    shares.take(uid).map_err(|full| match full {
+        Full::All { limit } => overloaded(format!("{limit} commands are connected already"), "clients"),
+        Full::Each { limit } => {
+            overloaded(format!("{limit} commands of user id {uid} are connected already"), "clients_per_user")
+        }
+    })
+}
+
+fn nobody(why: String) -> Diagnostic {
+    Diagnostic::new(Code::SystemRefused, "cannot tell who is asking").why(why)
 }
 
 async fn serve(stream: UnixStream, desk: Arc<Desk>) {
@@ -97,15 +108,14 @@ async fn refuse(stream: UnixStream, refusal: Diagnostic) {
 
 /// Who is at the other end.
 async fn peer(stream: &UnixStream) -> Result<Owner, Diagnostic> {
-    let refuse = |why: String| Diagnostic::new(Code::SystemRefused, "cannot tell who is asking").why(why);
-    let credentials = stream.peer_cred().map_err(|error| refuse(error.to_string()))?;
+    let credentials = stream.peer_cred().map_err(|error| nobody(error.to_string()))?;
     let (uid, gid) = (credentials.uid(), credentials.gid());
     // The name service may be a directory far away: it must not stop the threads that serve others.
     let lookup = tokio::task::spawn_blocking(move || owner(uid, gid));
     match timeout(LOOKUP_DEADLINE, lookup).await {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(error)) => Err(refuse(error.to_string())),
-        Err(_) => Err(refuse(format!("the name service does not answer for {} s", LOOKUP_DEADLINE.as_secs()))),
+        Ok(Err(error)) => Err(nobody(error.to_string())),
+        Err(_) => Err(nobody(format!("the name service does not answer for {} s", LOOKUP_DEADLINE.as_secs()))),
     }
 }
 

@@ -46,6 +46,15 @@ impl Cell {
 
     /// A cell in a directory of that name.
     pub fn in_directory(name: &str) -> Self {
+        Self::make(name, "")
+    }
+
+    /// A cell with these lines in `etc/master.toml`.
+    pub fn with_settings(lines: &str) -> Self {
+        Self::make("cell", lines)
+    }
+
+    fn make(name: &str, settings: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let top = std::env::temp_dir().join(format!("gridwright-daemon-{}-{count}", std::process::id()));
@@ -53,6 +62,9 @@ impl Cell {
         let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let made = command(&dir, "init", &["--port", &port.to_string(), "--slots", "4", "--host", "node1"]);
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let file = dir.join("etc/master.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{text}\n{settings}\n")).unwrap();
         let master = start(&dir);
         Self { top, dir, port, master }
     }
@@ -118,11 +130,19 @@ impl Cell {
         refusal.message().unwrap()
     }
 
-    fn connect(&self) -> UnixStream {
-        let run = std::fs::File::open(self.path("run")).unwrap();
-        let mut stream = UnixStream::connect(format!("/proc/self/fd/{}/master.sock", run.as_raw_fd())).unwrap();
+    /// A command that has said hello and nothing more.
+    pub fn connect(&self) -> UnixStream {
+        let mut stream = self.connect_silently();
         let hello = ClientHello { version: PROTOCOL_VERSION, program: "test".to_owned() };
-        blocking::send(&mut stream, Kind::Hello, 0, &hello, LIMIT).unwrap();
+        // A refusal may have been faster.
+        let _ = blocking::send(&mut stream, Kind::Hello, 0, &hello, LIMIT);
+        stream
+    }
+
+    /// A connection without a word.
+    pub fn connect_silently(&self) -> UnixStream {
+        let run = std::fs::File::open(self.path("run")).unwrap();
+        let stream = UnixStream::connect(format!("/proc/self/fd/{}/master.sock", run.as_raw_fd())).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
@@ -133,6 +153,20 @@ impl Drop for Cell {
         let _ = self.master.kill();
         let _ = self.master.wait();
         let _ = std::fs::remove_dir_all(&self.top);
+    }
+}
+
+/// Asks without waiting for the answer.
+pub fn begin(stream: &mut UnixStream, query: Query) {
+    blocking::send(stream, Kind::Request, 1, &ClientMessage::Query(query), LIMIT).unwrap();
+}
+
+/// The next reply, or the refusal in its place.
+pub fn reply(stream: &mut UnixStream) -> Result<Reply, Diagnostic> {
+    let frame = blocking::recv(stream, LIMIT).unwrap().unwrap();
+    match frame.kind {
+        Kind::Refusal => Err(frame.message().unwrap()),
+        _ => Ok(frame.message().unwrap()),
     }
 }
 
@@ -154,7 +188,7 @@ fn start(dir: &Path) -> Child {
     child
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < end, "not within {} s: {what}", PATIENCE.as_secs());
@@ -223,8 +257,8 @@ impl Agent {
     /// Submits a job for a user of this host.
     pub async fn submit(&mut self, spec: JobSpec) -> JobNumber {
         let id = u128::from(u64::from_ne_bytes(*b"random!!")) + u128::from(self.reports) + random();
-        match self.change(id, Command::Submit(Box::new(spec))).await.data {
-            Some(Data::Submitted { number, .. }) => number,
+        match self.change(id, Command::Submit(Box::new(spec))).await {
+            Reply { data: Some(Data::Submitted { number, .. }), .. } => number,
             other => panic!("not submitted: {other:?}"),
         }
     }

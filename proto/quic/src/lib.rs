@@ -11,6 +11,7 @@ mod connection;
 mod error;
 mod identity;
 mod server;
+mod shares;
 mod stream;
 mod ticket;
 mod tls;
@@ -23,6 +24,7 @@ pub use connection::{CloseCode, Closed, Connection, JoinConnection, RecvHalf, Se
 pub use error::{BindError, ConnectError, IdentityError, StreamError};
 pub use identity::{CaCertificate, Credentials, Fingerprint, LATE_RENEWAL_S, PeerIdentity, Serial};
 pub use server::{Accepted, Admission, Server, ServerLimits, Verdict};
+pub use shares::{Full, Share, Shares};
 pub use stream::{FrameLimits, FrameReceiver, FrameSender};
 pub use ticket::{ROTATE_AFTER_S, TicketKeys};
 pub use token::{BadToken, JoinToken, TokenHash};

@@ -127,3 +127,18 @@ fn a_wait_ends_when_no_master_comes_back() {
     let refusal = client.wait(Query::Status, &Interrupt::hold().unwrap()).unwrap_err();
     assert_eq!((refusal.code, daemon.questions()), (Code::NoMaster, 1));
 }
+
+#[test]
+fn a_connection_that_was_closed_while_nothing_was_asked_is_made_again() {
+    let daemon = Daemon::start("idle", vec![Turn::Answer, Turn::Answer]);
+    let mut client = daemon.client();
+    for _ in 0..2 {
+        let reply = client.change(Command::TriggerScheduling).unwrap();
+        assert_eq!(reply.answers, [Answer::Done("done".to_owned())]);
+        // The daemon closes after each answer: the end is there to be seen once it has.
+        while is_quiet(client.stream.as_ref().unwrap()) {
+            std::thread::yield_now();
+        }
+    }
+    assert_eq!(daemon.requests().len(), 2);
+}

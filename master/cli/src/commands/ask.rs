@@ -159,7 +159,15 @@ pub fn login_name() -> String {
 /// # Errors
 /// The first refusal in the answer.
 pub fn data(client: &mut Client, query: Query) -> Result<Option<Data>, Fail> {
-    let Reply { more: _, answers, data } = client.query(query)?;
+    settled(client.query(query)?)
+}
+
+/// The data of an answer, after its warnings are printed.
+///
+/// # Errors
+/// The first refusal in it.
+pub fn settled(reply: Reply) -> Result<Option<Data>, Fail> {
+    let Reply { more: _, answers, data } = reply;
     for answer in answers {
         match answer {
             Answer::Refused(refusal) => return Err(refusal.into()),

@@ -13,7 +13,7 @@ mod tests;
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
 use crate::client::Client;
 use crate::commands::Outcome;
-use crate::commands::ask::{self, Format, unexpected};
+use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
@@ -22,10 +22,11 @@ use crate::{exit, output};
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::QueueInstanceName;
-use proto::wire::client::{AccountingFilter, Query, QueueFilter};
+use proto::wire::client::{AccountingFilter, Query, QueueFilter, Reply};
 use proto::wire::view::Data;
 use select::Selection;
 use std::collections::BTreeSet;
+use table::Sums;
 
 const QACCT: CommandDef = CommandDef {
     name: "qacct",
@@ -69,14 +70,15 @@ pub fn run(words: Vec<String>) -> Outcome {
     let clock = Clock::local();
     let format = Format::of(&parsed)?;
     let mut selection = Selection::of(&parsed, &clock)?;
-    let records = match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
-        Some(path) => file::read(path)?,
-        None => records(&mut selection)?,
-    };
     if parsed.has("-l") {
         selection.only_in(&suitable_queues(&parsed)?);
     }
-    let records = selection.choose(records);
+    let mut found = Found { records: Vec::new(), sums: Sums::new(selection.columns()) };
+    match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
+        Some(path) => file::read(path, |record| found.take(&mut selection, vec![record]))?,
+        None => ask_master(&mut selection, &mut found)?,
+    }
+    let Found { records, sums } = found;
     if selection.ignored() > 0 {
         let jobs = selection.ignored();
         output::note(&format!("{jobs} jobs ignored for accounting. Jobs' master queue no longer exists."));
@@ -84,20 +86,36 @@ pub fn run(words: Vec<String>) -> Outcome {
     match (selection.jobs(), format) {
         (Some(jobs), _) => blocks(&records, jobs, &selection, format, &clock),
         (None, Format::Json) => {
-            let rows = table::json(&records, &selection.columns());
-            output::data(&json::Document::new().with("usage", &rows).finish());
+            output::data(&json::Document::new().with("usage", &table::json(sums)).finish());
             Ok(exit::OK)
         }
         (None, Format::Text | Format::Xml) => {
             let begin = if parsed.has("-l") { "\n" } else { "" };
-            output::data(&format!("{begin}{}", table::text(&records, &selection.columns())));
+            output::data(&format!("{begin}{}", table::text(sums)));
             Ok(exit::OK)
         }
     }
 }
 
-/// Asks the master for what the selection may choose from.
-fn records(selection: &mut Selection) -> Result<Vec<AccountingRecord>, Fail> {
+/// What was chosen: the records themselves for `-j`, else their sums alone.
+struct Found {
+    records: Vec<AccountingRecord>,
+    sums: Sums,
+}
+
+impl Found {
+    fn take(&mut self, selection: &mut Selection, records: Vec<AccountingRecord>) {
+        let chosen = selection.choose(records);
+        if selection.jobs().is_some() {
+            self.records.extend(chosen);
+        } else {
+            chosen.iter().for_each(|record| self.sums.add(record));
+        }
+    }
+}
+
+/// Asks the master for what the selection may choose from, and takes it part by part.
+fn ask_master(selection: &mut Selection, found: &mut Found) -> Result<(), Fail> {
     let filter: AccountingFilter = selection.question();
     let mut client = Client::connect(&Site::from_environment(), "qacct")?;
     let names = selection.hosts();
@@ -105,11 +123,15 @@ fn records(selection: &mut Selection) -> Result<Vec<AccountingRecord>, Fail> {
         && let Some(Data::Names(names)) = ask::data(&mut client, Query::HostNames { names })?
     {
         selection.call_hosts(names);
+        found.sums = Sums::new(selection.columns());
     }
-    match ask::data(&mut client, Query::Accounting(filter))? {
-        Some(Data::Accounting(records)) => Ok(records),
-        other => unexpected(other.as_ref()),
-    }
+    let mut rest = Reply::default();
+    client.query_parts(Query::Accounting(filter), |part| match part.data {
+        Some(Data::Accounting(records)) if part.answers.is_empty() => found.take(selection, records),
+        _ => rest = part,
+    })?;
+    ask::settled(rest)?;
+    Ok(())
 }
 
 /// The queue instances that there are, and those that offer what `-l` asks for.

@@ -14,18 +14,18 @@ use std::io::{BufRead as _, BufReader};
 /// How many fields a line has.
 const FIELDS: usize = 45;
 
-/// All records of a file. Lines that are none are counted on stderr and passed over.
+/// Gives each record of a file to `each`. Lines that are none are counted on stderr and passed over.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn read(path: &str) -> Result<Vec<AccountingRecord>, Fail> {
+pub fn read(path: &str, mut each: impl FnMut(AccountingRecord)) -> Result<(), Fail> {
     let refuse = |error: std::io::Error| {
         output::data("no jobs running since startup\n");
         let what = format!("{path}: {}", system_text(&error));
         Fail::new(exit::FAILED, Diagnostic::new(Code::SystemRefused, what))
     };
     let file = std::fs::File::open(path).map_err(refuse)?;
-    let (mut records, mut bad) = (Vec::new(), 0_usize);
+    let mut bad = 0_usize;
     for line in BufReader::new(file).split(b'\n') {
         let line = line.map_err(refuse)?;
         let line = String::from_utf8_lossy(&line);
@@ -33,14 +33,14 @@ pub fn read(path: &str) -> Result<Vec<AccountingRecord>, Fail> {
             continue;
         }
         match record(&line) {
-            Some(record) => records.push(record),
+            Some(record) => each(record),
             None => bad += 1,
         }
     }
     if bad > 0 {
         output::note(&format!("warning: {path}: {bad} lines are no accounting records and were passed over"));
     }
-    Ok(records)
+    Ok(())
 }
 
 /// The record of one line; none if it has too few fields or a number does not read.

@@ -129,7 +129,7 @@ impl Selection {
         }
     }
 
-    /// The records that are meant, in their order.
+    /// Those of some records that are meant, in their order.
     pub fn choose(&mut self, mut records: Vec<AccountingRecord>) -> Vec<AccountingRecord> {
         records.retain(|record| self.admits(record));
         let Some([all, suitable]) = &self.queues else { return records };
@@ -137,7 +137,7 @@ impl Selection {
         let instance =
             |record: &AccountingRecord| QueueInstanceName { queue: record.queue.clone(), host: record.host.clone() };
         records.retain(|record| all.contains(&instance(record)));
-        self.ignored = before - records.len();
+        self.ignored += before - records.len();
         records.retain(|record| suitable.contains(&instance(record)));
         records
     }

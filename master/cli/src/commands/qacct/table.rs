@@ -76,15 +76,27 @@ struct Row {
     iow_ms: u64,
 }
 
-/// The rows in the order of their values; the single one of everything where there are no columns.
-fn rows(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> Vec<Row> {
-    let mut sums: BTreeMap<Vec<String>, Row> = BTreeMap::new();
-    if columns.is_empty() {
-        sums.insert(Vec::new(), Row::default());
+/// Sums that grow record by record: no record is kept.
+pub struct Sums {
+    columns: Vec<(Column, Option<String>)>,
+    /// In the order of their values; the single one of everything where there are no columns.
+    rows: BTreeMap<Vec<String>, Row>,
+}
+
+impl Sums {
+    /// Sums for each combination of the values of these columns.
+    pub fn new(columns: Vec<(Column, Option<String>)>) -> Self {
+        let mut rows = BTreeMap::new();
+        if columns.is_empty() {
+            rows.insert(Vec::new(), Row::default());
+        }
+        Self { columns, rows }
     }
-    for record in records {
-        let group: Vec<String> = columns.iter().map(|(column, _)| column.value(record)).collect();
-        let row = sums.entry(group.clone()).or_insert_with(|| Row { group, ..Row::default() });
+
+    /// Adds a record.
+    pub fn add(&mut self, record: &AccountingRecord) {
+        let group: Vec<String> = self.columns.iter().map(|(column, _)| column.value(record)).collect();
+        let row = self.rows.entry(group.clone()).or_insert_with(|| Row { group, ..Row::default() });
         for (sum, part) in [
             // A second is what 8.1.9 counts wall clock in.
             (&mut row.wallclock_ms, record.wallclock_ms / 1000 * 1000),
@@ -98,11 +110,11 @@ fn rows(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> V
             *sum = sum.saturating_add(part);
         }
     }
-    sums.into_values().collect()
 }
 
 /// The rows as JSON, each value of a group under the name of its column.
-pub fn json(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> Vec<Value> {
+pub fn json(sums: Sums) -> Vec<Value> {
+    let Sums { columns, rows } = sums;
     let named = |row: &Row| -> Map<String, Value> {
         let names = columns.iter().map(|(column, _)| column.heading().to_lowercase().replace(' ', "_"));
         names.zip(row.group.iter().cloned().map(Value::from)).collect()
@@ -112,13 +124,14 @@ pub fn json(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) 
         value["group"] = Value::Object(named(&row));
         value
     };
-    rows(records, columns).into_iter().map(with_names).collect()
+    rows.into_values().map(with_names).collect()
 }
 
 /// The table.
-pub fn text(records: &[AccountingRecord], columns: &[(Column, Option<String>)]) -> String {
-    let rows = rows(records, columns);
-    let widths: Vec<usize> = (0..columns.len()).map(|at| width(at, columns, &rows)).collect();
+pub fn text(sums: Sums) -> String {
+    let Sums { columns, rows } = sums;
+    let rows: Vec<Row> = rows.into_values().collect();
+    let widths: Vec<usize> = (0..columns.len()).map(|at| width(at, &columns, &rows)).collect();
     let mut text = String::new();
     if columns.is_empty() {
         text.push_str("Total System Usage\n");

@@ -37,7 +37,7 @@ fn chosen(line: &str) -> Vec<u32> {
 fn table_of(line: &str) -> String {
     let mut selection = selection(line);
     let records = selection.choose(records());
-    table::text(&records, &selection.columns())
+    table::text(sums(&records, &selection))
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn sums_are_printed_in_all_or_by_columns() {
 fn rows_as_json_name_their_columns() {
     let mut selection = selection("-o -q");
     let records = selection.choose(records());
-    let rows = table::json(&records, &selection.columns());
+    let rows = table::json(sums(&records, &selection));
     assert_eq!((&rows[0]["group"]["owner"], &rows[0]["group"]["cluster_queue"]), (&"u1".into(), &"all.q".into()));
 }
 
@@ -225,4 +225,10 @@ proptest! {
             let _ = block::render(&[record], &utc());
         }
     }
+}
+
+fn sums(records: &[AccountingRecord], selection: &Selection) -> table::Sums {
+    let mut sums = table::Sums::new(selection.columns());
+    records.iter().for_each(|record| sums.add(record));
+    sums
 }
