@@ -18,6 +18,8 @@ mod many;
 mod names;
 #[path = "e2e/sensors.rs"]
 mod sensors;
+#[path = "e2e/surroundings.rs"]
+mod surroundings;
 #[path = "e2e/tolerances.rs"]
 mod tolerances;
 #[path = "e2e/waits.rs"]

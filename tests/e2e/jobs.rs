@@ -145,12 +145,11 @@ fn a_job_inherits_nothing_of_the_daemons() {
 }
 
 #[test]
-fn a_user_unknown_on_the_host_is_an_error_of_the_job_and_not_of_the_queue() {
+fn a_user_denied_on_the_host_is_an_error_of_the_job_and_not_of_the_queue() {
     if !is_root() {
         return;
     }
     let cell = Cell::up();
-    // The launcher looks the name up anew: a user who is denied on the host stands for one that it does not know.
     let rules = cell.dir().join("etc/launcher.conf");
     let text = std::fs::read_to_string(&rules).unwrap();
     std::fs::write(&rules, format!("{text}deny_user {}\n", cell.account().name)).unwrap();

@@ -20,13 +20,14 @@ pub use process::{Process, resident_kib};
 pub use programs::Programs;
 pub use record::{Record, records};
 pub use said::Said;
-pub use temp::TempDir;
+pub use temp::{TempDir, run};
 pub use wait::{PATIENCE, wait_for, wait_until};
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// As whom a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +127,13 @@ impl Cell {
         let mut cell = Self::prepare(Plan::default());
         cell.place = Place::Host(network.clone(), host.to_owned());
         cell
+    }
+
+    /// The same for another ordinary account.
+    pub fn of_account(mut self, account: &Arc<Account>) -> Self {
+        account.own(&self.work());
+        self.account = account.clone();
+        self
     }
 
     /// Runs `gridwright up --detach` with further words; they settle the port unless they name one.
@@ -379,6 +387,29 @@ pub fn available(what: &str, is_there: bool) -> bool {
         eprintln!("skipped: {what} is missing");
     }
     is_there
+}
+
+/// Runs the test `name` of this program again, alone and in mount and process namespaces of its own, after the shell commands `before`.
+/// Answers whether this is that run; where it is not, the test is over.
+///
+/// # Panics
+/// If that run fails.
+pub fn in_namespaces(name: &str, before: &str) -> bool {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    if std::env::var_os(temp::INSIDE).is_some() {
+        return true;
+    }
+    let called = format!("{}i{}", run(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let me = std::env::current_exe().expect("a program has a path");
+    // The shell stays: as process 1 it reaps what daemons leave behind.
+    let script = format!("set -e; {before}; \"$0\" --exact --nocapture {name}; exit $?");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script]).arg(me);
+    let output = command.env(temp::INSIDE, called).output().unwrap_or_else(|error| panic!("unshare: {error}"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let is_good = output.status.success() && said.contains("1 passed");
+    assert!(is_good, "{said}{}", String::from_utf8_lossy(&output.stderr));
+    false
 }
 
 /// Whether the test runs as root, as some must.

@@ -46,6 +46,14 @@ impl Network {
             .expect("root may write below /etc");
     }
 
+    /// Lays a file over `/etc/NAME` of a host, for what is started there from now on.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn lay_over_etc(&self, host: &str, name: &str, text: &str) {
+        std::fs::write(self.etc(host).join(name), text).expect("root may write below /etc");
+    }
+
     /// A command on a host, under an account where one is named.
     pub(super) fn command(&self, host: &str, account: Option<&Account>, program: &Path) -> Command {
         let mut command = Command::new("ip");

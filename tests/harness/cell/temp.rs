@@ -20,7 +20,7 @@ impl TempDir {
     #[expect(clippy::new_without_default, reason = "it makes a directory, which nobody expects of a default")]
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("gridwright-e2e-{}-{}.", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("gridwright-e2e-{}-{}.", run(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("the directory is ours");
@@ -43,6 +43,14 @@ impl Drop for TempDir {
         // What cannot be removed is in the temporary directory and harms nobody.
         let _ = std::fs::remove_dir_all(&self.path);
     }
+}
+
+/// The variable that tells a program that it runs in namespaces of its own, and what its run is called.
+pub(super) const INSIDE: &str = "GRIDWRIGHT_TESTS_INSIDE";
+
+/// A name of this run of the program that no other one on this machine has: process ids repeat in namespaces.
+pub fn run() -> String {
+    std::env::var(INSIDE).unwrap_or_else(|_| std::process::id().to_string())
 }
 
 /// Writes a file with these rights.
