@@ -13,7 +13,7 @@ use crate::connections::{Admitted, Connections, Outgoing};
 use crate::issuer::Issuer;
 use crate::pending::Pending;
 use crate::query::QueryInput;
-use crate::scheduler::{SchedulerInput, is_trigger};
+use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
 use crate::set_aside::SetAside;
 use crate::store::{Store, StoreError};
 use master_core::core::{Core, Step};
@@ -274,7 +274,8 @@ impl Driver {
             Effect::OrderRefused { scheduler: _, order, why } => {
                 self.to_scheduler(SchedulerInput::Refused { order, why });
             }
-            Effect::TriggerScheduling => self.to_scheduler(SchedulerInput::Trigger),
+            Effect::TriggerScheduling => self.to_scheduler(SchedulerInput::Trigger(Monitoring::Off)),
+            Effect::MonitorScheduling => self.to_scheduler(SchedulerInput::Trigger(Monitoring::On)),
             Effect::Shutdown => self.ending = true,
             Effect::Warn(diagnostic) => tracing::warn!("{diagnostic}"),
         }
@@ -316,6 +317,7 @@ impl Out {
                 | Effect::IssueSimulated { .. }
                 | Effect::Revoked(_)
                 | Effect::TriggerScheduling
+                | Effect::MonitorScheduling
                 | Effect::OrderRefused { .. }
                 | Effect::Shutdown => true,
                 Effect::Observed(_) | Effect::Warn(_) => false,

@@ -121,7 +121,9 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     identity.write(&layout, plan.owners)?;
     make_database(&layout, plan, cell, &identity, now)?;
     tree::write_classic_files(&layout, &Classic { master_host: &plan.host, port: plan.port, user: &plan.user })?;
-    tree::write(&layout.common("accounting"), "", 0o644)?;
+    for written_by_the_master in ["accounting", "schedd_runlog"] {
+        tree::write(&layout.common(written_by_the_master), "", 0o644)?;
+    }
     write_configuration(&layout, plan)?;
     tree::give_to_owners(&layout, plan.owners)?;
     let set = [

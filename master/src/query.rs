@@ -11,6 +11,7 @@ mod jobs;
 mod model;
 mod objects;
 mod queues;
+mod run_log;
 mod select;
 mod status;
 #[cfg(test)]
@@ -21,7 +22,7 @@ pub use model::{Model, Statics};
 
 use crate::accounting_file::AccountingFile;
 use crate::pending::Pending;
-use crate::scheduler::Update;
+use crate::scheduler::{Monitoring, Update};
 use crate::store::{Snapshot, Store};
 use master_core::effect::ReplyTo;
 use master_core::event::Record;
@@ -147,10 +148,23 @@ impl QueryThread {
             QueryInput::Events(records) => self.fold(&records),
             QueryInput::Observed(observation) => self.model.observe(&observation),
             QueryInput::Deliver(to, reply) => self.replies.answer(to, *reply),
-            QueryInput::Scheduling(update) => self.model.scheduling.take(*update),
+            QueryInput::Scheduling(update) => self.learn(*update),
             QueryInput::Stop => return true,
         }
         false
+    }
+
+    /// Takes the news of passes in, and writes one down where that was asked for.
+    fn learn(&mut self, update: Update) {
+        let is_monitored = update.monitoring == Monitoring::On;
+        self.model.scheduling.take(update);
+        if !is_monitored {
+            return;
+        }
+        let path = &self.model.statics.run_log;
+        if let Err(error) = run_log::append(&self.model, path) {
+            tracing::warn!("cannot write {}: {error}", path.display());
+        }
     }
 
     /// Accounting records are in the file before their jobs leave `qstat` (DESIGN section 9).

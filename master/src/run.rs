@@ -271,7 +271,8 @@ impl Threads {
         let Start { store, state, admitted, revoked } = start;
         let clock = Clock::continue_from(state.now);
         let naming = naming(layout)?;
-        let query = query_thread(layout, desk, Model::new(state.clone(), statics(desk, naming.clone(), clock)))?;
+        let query =
+            query_thread(layout, desk, Model::new(state.clone(), statics(layout, desk, naming.clone(), clock)))?;
         let on = runtime.clone();
         let query = spawn("master-query", move || query.run(from_driver, questions, &on))?;
         let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
@@ -316,8 +317,9 @@ fn naming(layout: &Layout) -> Result<Naming, RunError> {
     Ok(naming.with_aliases(&read("host_aliases", "read default/common/host_aliases")?))
 }
 
-fn statics(desk: &Desk, naming: Naming, clock: Clock) -> Statics {
-    Statics { host: desk.host.to_string(), port: desk.port, naming, clock }
+fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Statics {
+    let run_log = layout.common("schedd_runlog");
+    Statics { host: desk.host.to_string(), port: desk.port, naming, clock, run_log }
 }
 
 fn query_thread(layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {

@@ -53,9 +53,19 @@ pub enum SchedulerInput {
         why: Diagnostic,
     },
     /// A pass is wanted now.
-    Trigger,
+    Trigger(Monitoring),
     /// The end.
     Stop,
+}
+
+/// Whether what a pass finds out is to be written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Monitoring {
+    /// As always: it is not.
+    #[default]
+    Off,
+    /// Once, after the pass (`qconf -tsm`).
+    On,
 }
 
 /// The thread's things.
@@ -72,6 +82,8 @@ pub struct SchedulerThread {
     at_latest: Instant,
     /// When priority numbers may be made again.
     priorities_after: Instant,
+    /// Of the next pass.
+    monitoring: Monitoring,
     /// What the query thread has not been told yet.
     update: Update,
 }
@@ -90,6 +102,7 @@ impl SchedulerThread {
             not_before: now,
             at_latest: now,
             priorities_after: now,
+            monitoring: Monitoring::Off,
             update: Update::default(),
         }
     }
@@ -133,7 +146,10 @@ impl SchedulerThread {
                 self.scheduler.refused(&order);
                 self.is_wanted = true;
             }
-            SchedulerInput::Trigger => {
+            SchedulerInput::Trigger(monitoring) => {
+                if monitoring == Monitoring::On {
+                    self.monitoring = Monitoring::On;
+                }
                 self.is_wanted = true;
                 self.not_before = Instant::now();
             }
@@ -145,6 +161,8 @@ impl SchedulerThread {
     fn pass(&mut self, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
         let began = Instant::now();
         self.is_wanted = false;
+        // What is asked for while this pass runs is for the next one.
+        let monitoring = std::mem::take(&mut self.monitoring);
         self.scheduler.begin(self.clock.now());
         loop {
             let Slice { orders, reasons, finished } = self.scheduler.next(BUDGET);
@@ -163,6 +181,9 @@ impl SchedulerThread {
         self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
         self.at_latest = ended + self.interval();
         self.update.passes += 1;
+        if monitoring == Monitoring::On {
+            self.update.monitoring = Monitoring::On;
+        }
         // For the core this is worth waiting a moment for, and nothing more: where its queue is full it does not wait.
         let _ = self.orders.try_send(DriverInput::Planned);
         self.tell(ended);

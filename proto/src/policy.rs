@@ -80,7 +80,7 @@ attributes! {
     /// What hosts are sorted by; lower comes first.
     load_formula: LoadFormula, str::parse::<LoadFormula>, "np_load_avg";
     /// Whether reasons for waiting are kept for `qstat -j`.
-    schedd_job_info: JobInfo, str::parse::<JobInfo>, "false";
+    schedd_job_info: JobInfo, str::parse::<JobInfo>, "true";
     /// Seconds after a submission at which a pass starts; 0 leaves it to the interval.
     flush_submit_sec: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
     /// Seconds after the end of a job at which a pass starts; 0 leaves it to the interval.

@@ -1,4 +1,4 @@
-//! Commands that wait for a job: through a restart of the master, and until Ctrl-C.
+//! Commands that wait for a job: through a restart of the master, and until Ctrl-C. And what tells why a job waits.
 
 use gridwright_tests::cell::{As, Cell, Process, wait_until};
 use nix::sys::signal::Signal;
@@ -54,4 +54,18 @@ fn an_interrupted_wait_deletes_the_job() {
         assert!(printed.contains("job 1"), "{printed}");
         wait_until(|| cell.state_of("1"), || cell.user(&["qstat", "-j", "1"]).code != 0);
     }
+}
+
+#[test]
+fn a_monitored_pass_is_written_down() {
+    let cell = Cell::up();
+    cell.submit(&["-h", "-b", "y", "true"]);
+    let said = cell.admin(&["qconf", "-tsm"]).ok();
+    assert!(said.err.ends_with(" triggers scheduler monitoring\n"), "{said}");
+    let path = cell.dir().join("default/common/schedd_runlog");
+    let log = || std::fs::read_to_string(&path).unwrap_or_default();
+    wait_until(log, || log().contains("|--------------STOP-SCHEDULER-RUN-------------\n"));
+    let log = log();
+    assert!(log.lines().next().is_some_and(|line| line.ends_with("|-------------START-SCHEDULER-RUN-------------")));
+    assert!(log.contains("|Job 1 dropped because of hold state\n"), "{log}");
 }

@@ -106,6 +106,12 @@ impl Recorded {
     /// If a file cannot be given away.
     pub fn hand_over(self, dir: &Path) -> Result<(), Fail> {
         let Accounts { master, agent, group } = self.daemons();
+        let run_log = dir.join("default/common/schedd_runlog");
+        // The master makes no files in that directory, and cells of earlier releases have none of this name.
+        if dir.join("default/common/accounting").exists() {
+            let made = std::fs::OpenOptions::new().create(true).append(true).open(&run_log);
+            made.map_err(|error| not_given(run_log.display().to_string(), &error))?;
+        }
         let give = |name: &str, uid: u32, mode: u32| give(&dir.join(name), uid, group, mode);
         for outcome in [
             give("master", master, 0o700),
@@ -114,14 +120,17 @@ impl Recorded {
             give("log", 0, 0o755),
             give("tasks", 0, 0o2751),
             give("default/common/accounting", master, 0o644),
+            give("default/common/schedd_runlog", master, 0o644),
         ] {
-            outcome.map_err(|(path, error)| {
-                let refusal = Diagnostic::new(Code::SystemRefused, "error: a file cannot be given to its daemon");
-                Fail::from(refusal.at(path).why(error.to_string()))
-            })?;
+            outcome.map_err(|(path, error)| not_given(path, &error))?;
         }
         Ok(())
     }
+}
+
+fn not_given(path: String, error: &std::io::Error) -> Fail {
+    let refusal = Diagnostic::new(Code::SystemRefused, "error: a file cannot be given to its daemon");
+    refusal.at(path).why(error.to_string()).into()
 }
 
 /// The uid that load sensors of a cell run under, where it is recorded.

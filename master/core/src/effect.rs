@@ -148,8 +148,10 @@ pub enum Effect {
         /// Why.
         why: Diagnostic,
     },
-    /// A scheduling pass is wanted now (`qconf -tsm`, a start time that has come).
+    /// A scheduling pass is wanted now: a start time has come.
     TriggerScheduling,
+    /// A scheduling pass is wanted now, and what it finds out is to be written down (`qconf -tsm`).
+    MonitorScheduling,
     /// End the master.
     Shutdown,
     /// Something an operator should read in the log.

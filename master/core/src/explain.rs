@@ -10,6 +10,6 @@ mod tests;
 mod words;
 
 pub use advice::explain;
-pub use info::scheduling_info;
+pub use info::{cluster_info, job_info, scheduling_info};
 pub use instance::{state_letters, state_reasons};
 pub use words::{sentence, sentence_of_overload};

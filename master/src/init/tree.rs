@@ -114,7 +114,8 @@ pub(super) fn give_to_owners(layout: &Layout, owners: Option<OwnerUids>) -> Resu
     for shared in ["run", "log"] {
         give(&layout.dir().join(shared), Some(master), Some(agent))?;
     }
-    give(&layout.common("accounting"), Some(master), Some(master))
+    give(&layout.common("accounting"), Some(master), Some(master))?;
+    give(&layout.common("schedd_runlog"), Some(master), Some(master))
 }
 
 /// The files and links that scripts written for Grid Engine look for, on every host; what is there is overwritten. The

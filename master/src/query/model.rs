@@ -7,6 +7,7 @@ use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
 use master_core::state::State;
 use proto::host::names::Naming;
+use std::path::PathBuf;
 
 /// The state with everything soft beside it.
 pub struct Model {
@@ -33,6 +34,8 @@ pub struct Statics {
     pub naming: Naming,
     /// The clock of the cell.
     pub clock: Clock,
+    /// Where `qconf -tsm` has a pass written down.
+    pub run_log: PathBuf,
 }
 
 impl Model {

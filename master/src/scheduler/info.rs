@@ -1,5 +1,6 @@
 //! What the query thread is told of the scheduler's work, and how it keeps it.
 
+use super::Monitoring;
 use master_core::event::{Event, Record};
 use master_core::sched::Scheduler;
 use master_core::sched::finding::{Finding, Findings};
@@ -17,6 +18,8 @@ pub struct Update {
     pub priorities: Option<BTreeMap<SubmitSeq, PriorityNumbers>>,
     /// Why categories of jobs wait.
     pub findings: Vec<Finding>,
+    /// Whether one of the passes is to be written down.
+    pub monitoring: Monitoring,
 }
 
 /// What the query thread knows of the scheduler's work.
@@ -32,7 +35,7 @@ pub struct SchedulingInfo {
 impl SchedulingInfo {
     /// Takes news in.
     pub fn take(&mut self, update: Update) {
-        let Update { passes, priorities, findings } = update;
+        let Update { passes, priorities, findings, monitoring: _ } = update;
         self.passes = passes;
         self.findings.extend(findings);
         if let Some(priorities) = priorities {

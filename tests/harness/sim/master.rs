@@ -299,7 +299,7 @@ impl World {
                     self.plan_pass(2);
                 }
             }
-            Effect::TriggerScheduling => self.plan_pass(0),
+            Effect::TriggerScheduling | Effect::MonitorScheduling => self.plan_pass(0),
             Effect::Joined { .. } | Effect::IssueSimulated { .. } | Effect::Revoked(_) | Effect::Shutdown => {
                 panic!("nobody asked for {effect:?}")
             }

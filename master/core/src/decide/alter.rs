@@ -6,7 +6,7 @@ mod fields;
 mod holds;
 
 use super::select::{self, Missing, Selected};
-use super::submit::checks;
+use super::submit::{self, checks};
 use super::verify::{self, Verdict};
 use super::{Caller, Turn, dependency};
 use crate::event::Event;
@@ -14,7 +14,7 @@ use crate::state::job::Job;
 use fields::Alteration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
-use proto::job::{JobChanges, JobSpec, Validation};
+use proto::job::{JobChanges, JobSpec, MailEvents, Validation};
 use proto::wire::client::{Answer, JobSelection, Reply};
 use std::sync::Arc;
 
@@ -90,8 +90,9 @@ fn alter_spec(
     let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
     altered.apply(caller, number, changes).map_err(one)?;
     let Alteration { spec, texts } = altered;
+    let unserved = unserved(&spec, changes);
     if spec == *job.spec && changes.validation.is_none() {
-        return Ok(done(texts));
+        return Ok(done(texts).into_iter().chain(unserved).collect());
     }
     checks::check_spec(turn.state(), &spec)?;
     if changes.validation == Some(Validation::Poke) && (job.active > 0 || job.spec.holds.any()) {
@@ -106,7 +107,14 @@ fn alter_spec(
     let texts =
         dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
     turn.record(Event::JobAltered { seq, spec: Arc::new(*spec), waits_for, array_waits_for });
-    Ok(done(texts).into_iter().chain(warnings).collect())
+    Ok(done(texts).into_iter().chain(unserved).chain(warnings).collect())
+}
+
+/// As at submission, of what is asked for now: who changes the addresses of mail waits for mail, too.
+fn unserved(spec: &JobSpec, changes: &JobChanges) -> Vec<Answer> {
+    let about_mail = changes.mail.is_some() || changes.mail_to.is_some();
+    let mail = if about_mail { spec.mail } else { MailEvents::default() };
+    submit::unserved(changes.reserve == Some(true), mail)
 }
 
 /// What `-w` makes of an alteration.

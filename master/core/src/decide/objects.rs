@@ -18,7 +18,7 @@ use super::{Caller, Turn};
 use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
-use proto::wire::client::{Command, Reply};
+use proto::wire::client::{Answer, Command, Reply};
 
 /// Decides a command that is not about jobs. None if the shell answers it.
 pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
@@ -34,8 +34,9 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, caller, request, count, slots),
         Command::Shutdown { hosts, kill_jobs } => hosts::shutdown(turn, caller, &hosts, kill_jobs),
         Command::TriggerScheduling => {
-            turn.effect(Effect::TriggerScheduling);
-            Reply::default()
+            turn.effect(Effect::MonitorScheduling);
+            let text = format!("{} triggers scheduler monitoring", caller.at_host());
+            Reply::answers(vec![Answer::Done(text)])
         }
         Command::Submit(_)
         | Command::Resubmit { .. }

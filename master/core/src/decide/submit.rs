@@ -56,19 +56,19 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let owner = spec.owner.user.clone();
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
     let array_waits_for = dependency::resolve(turn.state(), &owner, None, &spec.array_predecessors).map_err(one)?;
-    answers.extend(unserved(&spec));
+    answers.extend(unserved(spec.reserve, spec.mail));
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
     turn.record(Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for });
     Ok(Accepted::Job { number, answers })
 }
 
 /// Warnings about wishes that are kept with the job and that nothing fulfils yet.
-fn unserved(spec: &JobSpec) -> Vec<Answer> {
-    let MailEvents { begin, end, abort, suspend } = spec.mail;
+pub(super) fn unserved(reserve: bool, mail: MailEvents) -> Vec<Answer> {
+    let MailEvents { begin, end, abort, suspend } = mail;
     let warning = |what: &str, option: &str, fix: &str| {
         Answer::Warning(Diagnostic::new(Code::NotSupported, format!("warning: {what}")).at(option).fix(fix))
     };
-    let reserve = spec.reserve.then(|| {
+    let reserve = reserve.then(|| {
         let fix = "leave it out; a higher priority (-p) puts the job before others";
         warning("reservations are not supported yet: the job starts when it fits", "-R y", fix)
     });

@@ -11,12 +11,19 @@ use crate::state::State;
 use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::Job;
 use proto::id::SubmitSeq;
+use proto::policy::JobInfo;
 use proto::time::Now;
 
 /// Lines about queue instances; a large cluster has more than anybody reads.
 const LINES_MAX: usize = 100;
 
-/// The lines for a job, in the words of 8.1.9.
+/// What stands there for every job where `schedd_job_info` is false.
+const TURNED_OFF: &str = "(Collecting of scheduler job information is turned off)";
+
+/// What stands there for every job where `schedd_job_info` is a list.
+const NOT_FOR_EVERY_JOB: &str = "(Scheduler job information not available for every job)";
+
+/// The lines for a job, in the words of 8.1.9, as far as `schedd_job_info` has them shown.
 pub fn scheduling_info(
     state: &State,
     observations: &Observations,
@@ -25,9 +32,26 @@ pub fn scheduling_info(
     now: Now,
 ) -> Vec<String> {
     let Some(job) = state.jobs.get(&seq) else { return Vec::new() };
-    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Now) };
-    let mut lines = about_cluster(&cluster);
-    lines.extend(about_job(state, job, now));
+    let (mut lines, is_listed) = match &state.config.scheduler.schedd_job_info {
+        JobInfo::No => return vec![TURNED_OFF.to_owned()],
+        JobInfo::Yes => (Vec::new(), true),
+        JobInfo::Jobs(jobs) => (vec![NOT_FOR_EVERY_JOB.to_owned()], jobs.contains(&job.number)),
+    };
+    lines.extend(cluster_info(state, observations, now));
+    if is_listed {
+        lines.extend(job_info(state, findings, job, now));
+    }
+    lines
+}
+
+/// The queue instances that take no jobs now, whatever `schedd_job_info` says.
+pub fn cluster_info(state: &State, observations: &Observations, now: Now) -> Vec<String> {
+    about_cluster(&Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Now) })
+}
+
+/// What a job itself lacks, whatever `schedd_job_info` says.
+pub fn job_info(state: &State, findings: &Findings, job: &Job, now: Now) -> Vec<String> {
+    let mut lines = about_job(state, job, now);
     let demand = Demand::of_job(state, job);
     if let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)).filter(|_| is_pending(job)) {
         let reasons = finding.groups.iter().flat_map(|group| &group.examples);

@@ -1,6 +1,6 @@
 //! What `gridwright explain` says.
 
-use super::explain;
+use super::{explain, scheduling_info};
 use crate::sched::tests::lab::Lab;
 use proto::id::SubmitSeq;
 use proto::wire::view::Explanation;
@@ -9,6 +9,27 @@ fn explained(script: &str, job: u64) -> Explanation {
     let mut lab = Lab::new();
     script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
     explain(lab.state(), lab.scheduler.model().observations(), &lab.findings, SubmitSeq(job), lab.now)
+}
+
+#[test]
+fn scheduling_info_is_shown_for_the_jobs_that_the_configuration_names() {
+    let full = "queue instance \"all.q@a\" dropped because it is full";
+    let all = "All queues dropped because of overload or full";
+    let held = "Job dropped because of hold state";
+    let listed = "(Scheduler job information not available for every job)";
+    for (value, lines) in [
+        ("true", &[full, all, held][..]),
+        ("false", &["(Collecting of scheduler job information is turned off)"]),
+        ("job_list 2,7", &[listed, full, all, held]),
+        ("job_list 7", &[listed, full, all]),
+    ] {
+        let script = "host a\nqueue all.q a slots=1\njob 1\njob 2 -h\npass";
+        let mut lab = Lab::new();
+        script.lines().for_each(|line| lab.line(line));
+        lab.line(&format!("conf schedd_job_info {value}"));
+        let observations = lab.scheduler.model().observations();
+        assert_eq!(scheduling_info(lab.state(), observations, &lab.findings, SubmitSeq(2), lab.now), lines, "{value}");
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ const NUMBERS: &[(&str, bool, u32)] = &[
     ("dropped because it is full", true, 37),
     ("dropped because it is overloaded", true, 36),
     ("All queues dropped because of overload or full", true, 28),
+    ("(Collecting of scheduler job information is turned off)", true, 29),
+    ("(Scheduler job information not available for every job)", true, 30),
     ("error state", false, 32),
     ("hold state", false, 33),
     ("execution time not reached", false, 31),

@@ -84,6 +84,7 @@ fn check_owner(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic>
     let too_low = |kind: &str, id: u32, least: u32| {
         let what = format!("your {kind} id {id} is lower than minimum {kind} id {least} of cluster configuration");
         Diagnostic::new(Code::NotPermitted, format!("job rejected: {what}"))
+            .fix("submit as an ordinary user; a manager changes min_uid and min_gid with qconf -mconf")
     };
     // A job never runs as root, whatever the configuration says (SEC-08).
     if owner.uid == 0 || owner.uid < settings.min_uid {

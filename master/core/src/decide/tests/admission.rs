@@ -230,8 +230,9 @@ fn daemons_end_when_a_manager_says_so() {
     );
     cell.command("boss", Command::Shutdown { hosts: Vec::new(), kill_jobs: false });
     assert!(cell.effects.contains(&Effect::Shutdown));
-    cell.command("boss", Command::TriggerScheduling);
-    assert!(cell.effects.contains(&Effect::TriggerScheduling));
+    let reply = cell.command("boss", Command::TriggerScheduling);
+    assert_eq!(texts(&reply), ["boss@sub triggers scheduler monitoring"]);
+    assert!(cell.effects.contains(&Effect::MonitorScheduling));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn every_change_is_named_in_the_words_of_8_1_9() {
             "modified stderr path list of job 1|modified output merge behaviour of job 1|modified stdout path list of job 1",
         ),
         (JobChanges { environment: Some(vec![("X".into(), "1".into())]), ..none() }, "modified environment of job 1"),
-        (JobChanges { reserve: Some(true), ..none() }, "modified reservation behaviour of job 1"),
+        (JobChanges { reserve: Some(false), ..none() }, "modified reservation behaviour of job 1"),
         (JobChanges { task_concurrency: Some(3), ..none() }, "invalid \"task concurrency\" value in job request"),
         (JobChanges { shell: Some(Vec::new()), ..none() }, "modified shell list of job 1"),
         (none(), ""),

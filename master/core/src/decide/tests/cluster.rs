@@ -125,6 +125,7 @@ impl Cluster {
                 | Effect::IssueSimulated { .. }
                 | Effect::Revoked(_)
                 | Effect::TriggerScheduling
+                | Effect::MonitorScheduling
                 | Effect::Shutdown
                 | Effect::Warn(_) => {}
             }

@@ -121,6 +121,34 @@ fn a_wish_that_nothing_fulfils_yet_is_warned_of_and_the_job_accepted() {
 }
 
 #[test]
+fn qalter_warns_of_the_same_wishes() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    let mail = MailEvents { end: true, ..MailEvents::default() };
+    let no_mail = JobChanges { mail: Some(MailEvents::default()), ..JobChanges::default() };
+    let mailing = "warning: mail is not supported yet: none will be sent";
+    let reserving = "warning: reservations are not supported yet: the job starts when it fits";
+    for (changes, warnings) in [
+        (JobChanges { priority: Some(-1), ..JobChanges::default() }, &[][..]),
+        (no_mail, &[]),
+        (JobChanges { mail_to: Some(vec!["u2".into()]), ..JobChanges::default() }, &[]),
+        (JobChanges { mail: Some(mail), ..JobChanges::default() }, &[mailing]),
+        (JobChanges { mail_to: Some(vec!["u1".into()]), ..JobChanges::default() }, &[mailing]),
+        (JobChanges { reserve: Some(false), ..JobChanges::default() }, &[]),
+        (JobChanges { reserve: Some(true), ..JobChanges::default() }, &[reserving]),
+        (JobChanges { reserve: Some(true), ..JobChanges::default() }, &[reserving]),
+    ] {
+        let reply = cell.command("u1", Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) });
+        let warned = reply.answers.iter().filter_map(|answer| match answer {
+            Answer::Warning(warning) => Some(warning.what.as_str()),
+            Answer::Done(_) => None,
+            Answer::Refused(refusal) => panic!("{refusal}"),
+        });
+        assert_eq!(warned.collect::<Vec<_>>(), warnings);
+    }
+}
+
+#[test]
 fn only_submit_hosts_submit() {
     let mut cell = Cell::ready();
     let reply = cell.command_as(RequestId(99), "u1", "adm", Command::Submit(Box::new(job())));
