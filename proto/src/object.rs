@@ -66,6 +66,30 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
+    /// The option of `qconf` that lists the objects of this kind, or shows what exists once.
+    pub fn listed_by(self) -> &'static str {
+        match self {
+            ObjectKind::ComplexTable => "-sc",
+            ObjectKind::ExecHost => "-sel",
+            ObjectKind::Queue => "-sql",
+            ObjectKind::HostGroup => "-shgrpl",
+            ObjectKind::Pe => "-spl",
+            ObjectKind::ClusterConf => "-sconfl",
+            ObjectKind::SchedulerConf => "-ssconf",
+            ObjectKind::AdminHosts => "-sh",
+            ObjectKind::SubmitHosts => "-ss",
+            ObjectKind::Managers => "-sm",
+            ObjectKind::Operators => "-so",
+            ObjectKind::Checkpoint => "-sckptl",
+            ObjectKind::Calendar => "-scall",
+            ObjectKind::UserSet => "-sul",
+            ObjectKind::Project => "-sprjl",
+            ObjectKind::User => "-suserl",
+            ObjectKind::ResourceQuota => "-srqsl",
+            ObjectKind::ShareTree => "-sstree",
+        }
+    }
+
     /// Every kind, in the order of the declaration.
     pub const ALL: &[ObjectKind] = &[
         ObjectKind::ComplexTable,

@@ -105,7 +105,7 @@ fn unknown(kind: ObjectKind, name: &str) -> Diagnostic {
         | ObjectKind::ResourceQuota
         | ObjectKind::ShareTree => format!("{kind} {name} does not exist"),
     };
-    Diagnostic::new(Code::UnknownObject, what)
+    Diagnostic::new(Code::UnknownObject, what).fix(format!("qconf {} lists what there is", kind.listed_by()))
 }
 
 /// The answer to [`proto::wire::client::Query::Template`].

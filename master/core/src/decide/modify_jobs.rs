@@ -83,7 +83,8 @@ pub(super) fn modify(
 
 fn unknown(scope: Scope, target: &str) -> Diagnostic {
     match scope {
-        Scope::Queues => Diagnostic::new(Code::UnknownObject, format!("invalid queue \"{target}\"")),
+        Scope::Queues => Diagnostic::new(Code::UnknownObject, format!("invalid queue \"{target}\""))
+            .fix("qstat -f lists the queue instances"),
         Scope::Jobs(_) | Scope::Both(_) => {
             Diagnostic::new(Code::UnknownJob, format!("invalid queue or job \"{target}\""))
         }

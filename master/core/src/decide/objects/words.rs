@@ -91,7 +91,7 @@ pub(super) fn removed(caller: &Caller, kind: ObjectKind, name: &str) -> String {
 
 /// An object of that name is there already.
 pub(super) fn exists(kind: ObjectKind, name: &str) -> Diagnostic {
-    let kind = match kind {
+    let words = match kind {
         ObjectKind::AdminHosts => "adminhost",
         ObjectKind::SubmitHosts => "submithost",
         ObjectKind::ComplexTable
@@ -111,12 +111,14 @@ pub(super) fn exists(kind: ObjectKind, name: &str) -> Diagnostic {
         | ObjectKind::ResourceQuota
         | ObjectKind::ShareTree => list(kind),
     };
-    Diagnostic::new(Code::AlreadyExists, format!("{kind} \"{name}\" already exists"))
+    Diagnostic::new(Code::AlreadyExists, format!("{words} \"{name}\" already exists"))
+        .fix(format!("choose another name, or change what is there; qconf {} lists all", kind.listed_by()))
 }
 
 /// There is no object of that name.
 pub(super) fn absent(kind: ObjectKind, name: &str) -> Diagnostic {
     Diagnostic::new(Code::UnknownObject, format!("denied: {} \"{name}\" does not exist", object(kind)))
+        .fix(format!("qconf {} lists what there is", kind.listed_by()))
 }
 
 /// Objects of this kind are known and not supported.

@@ -31,20 +31,20 @@ pub(super) fn normalise(spec: &mut JobSpec) -> Vec<Answer> {
     let Some((at, _)) = spec.name.char_indices().nth(NAME_MAX_CHARS) else { return Vec::new() };
     spec.name.truncate(at);
     let what = format!("the job name was cut to {NAME_MAX_CHARS} characters");
-    vec![Answer::Warning(Diagnostic::new(Code::BadValue, what).at("-N"))]
+    vec![Answer::Warning(Diagnostic::new(Code::BadValue, what).at("-N").fix("choose a shorter one"))]
 }
 
 /// # Errors
 /// If the text cannot be the name of a job.
 pub(in crate::decide) fn check_job_name(name: &str) -> Result<(), Diagnostic> {
     if name.is_empty() {
-        return Err(
-            Diagnostic::new(Code::JobRejected, "job rejected cause there is no job_name in the request").at("-N")
-        );
+        return Err(Diagnostic::new(Code::JobRejected, "job rejected cause there is no job_name in the request")
+            .at("-N")
+            .fix("write a name behind -N"));
     }
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         let what = format!("denied: \"{name}\" is not a valid object name (cannot start with a digit)");
-        return Err(Diagnostic::new(Code::BadValue, what).at("-N"));
+        return Err(Diagnostic::new(Code::BadValue, what).at("-N").fix("begin it with a letter"));
     }
     check_characters(name).map_err(|refusal| refusal.at("-N"))
 }
@@ -57,10 +57,12 @@ pub(in crate::decide) fn check_account(name: &str) -> Result<(), Diagnostic> {
 
 fn check_characters(name: &str) -> Result<(), Diagnostic> {
     if let Some((_, forbidden)) = FORBIDDEN.iter().find(|(character, _)| name.contains(*character)) {
-        return Err(Diagnostic::new(Code::BadValue, format!("{forbidden} not allowed in objectname")));
+        return Err(Diagnostic::new(Code::BadValue, format!("{forbidden} not allowed in objectname"))
+            .fix("use letters, digits, dots, dashes and underscores"));
     }
     if let Some(keyword) = KEYWORDS.iter().find(|keyword| keyword.eq_ignore_ascii_case(name)) {
-        return Err(Diagnostic::new(Code::BadValue, format!("Keyword (\"{keyword}\") not allowed as objectname")));
+        return Err(Diagnostic::new(Code::BadValue, format!("Keyword (\"{keyword}\") not allowed as objectname"))
+            .fix("choose another name"));
     }
     Ok(())
 }
