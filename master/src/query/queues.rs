@@ -105,7 +105,7 @@ fn view(
         used: cluster.ledger.slots(&level),
         reserved: 0,
         total: settings.slots,
-        load_avg: load("load_avg"),
+        load_avg: load(if filter.load_value.is_empty() { "load_avg" } else { &filter.load_value }),
         np_load_avg: load("np_load_avg").and_then(|text| Millionths::parse(&text).ok()).map(|value| value.0),
         arch: load("arch"),
         states: explain::state_letters(cluster, name),

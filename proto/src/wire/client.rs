@@ -361,6 +361,8 @@ pub struct QueueFilter {
     pub attributes: Option<Vec<String>>,
     /// `-explain`: letters of states to explain.
     pub explain: String,
+    /// `SGE_LOAD_AVG`: the load value to tell as that of the instance; empty is `load_avg`.
+    pub load_value: String,
 }
 
 /// Which hosts, and what to tell about them. Empty lists do not filter.

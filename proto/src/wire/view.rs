@@ -245,7 +245,7 @@ pub struct QueueView {
     pub reserved: u32,
     /// All slots.
     pub total: u32,
-    /// The value that `SGE_LOAD_AVG` names by default (`load_avg`), as reported; none while unknown.
+    /// The load value that the question named, by default `load_avg`, as reported; none while unknown.
     pub load_avg: Option<String>,
     /// `np_load_avg` in millionths, for `-g c`; none while unknown.
     pub np_load_avg: Option<i64>,

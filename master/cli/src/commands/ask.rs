@@ -80,6 +80,7 @@ pub fn queue_filter(parsed: &Parsed) -> Result<QueueFilter, Fail> {
         states,
         attributes: None,
         explain: String::new(),
+        load_value: String::new(),
     })
 }
 

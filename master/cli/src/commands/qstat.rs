@@ -73,7 +73,8 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QSTAT.help());
         return Ok(exit::OK);
     }
-    let options = Options::of(&parsed, &ask::login_name())?;
+    let mut options = Options::of(&parsed, &ask::login_name())?;
+    options.queues.load_value = std::env::var("SGE_LOAD_AVG").unwrap_or_default();
     let mut client = Client::connect(&Site::from_environment(), "qstat")?;
     ask::check_pes(&mut client, &options.queues.pes)?;
     ask::check_resources(&mut client, &options.queues.resources)?;

@@ -9,7 +9,11 @@ use crate::output::value::{self, Form, cut};
 use proto::wire::view::{JobRow, QueueView};
 use std::fmt::Write as _;
 
-const HEADING: &str = "queuename                      qtype resv/used/tot. load_avg arch          states";
+/// The heading; the column of the load is named after its value.
+fn heading(load_value: &str) -> String {
+    let load = if load_value.is_empty() { "load_avg" } else { load_value };
+    format!("queuename                      qtype resv/used/tot. {:<8} arch          states", cut(load, 8))
+}
 
 /// The whole text; empty if there is nothing to show.
 pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Clock) -> String {
@@ -22,7 +26,7 @@ pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &
             continue;
         }
         if text.is_empty() {
-            let _ = writeln!(text, "{HEADING}");
+            let _ = writeln!(text, "{}", heading(&options.queues.load_value));
         }
         let _ = writeln!(text, "{}", "-".repeat(if columns.extended { 189 } else { 81 }));
         text.push_str(&queue_text(queue));
@@ -37,7 +41,12 @@ pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &
 fn queue_text(queue: &QueueView) -> String {
     let name = format!("{}@{}", queue.queue, queue.host);
     let slots = format!("{}/{}/{}", queue.reserved, queue.used, queue.total);
-    let load = queue.load_avg.as_deref().and_then(|text| value::load(text, 2)).unwrap_or_else(|| "-NA-".to_owned());
+    // A value with a unit, such as one of memory, is shown as it was reported.
+    let shown = |text: &str| match text.parse::<f64>() {
+        Ok(_) => value::load(text, 2).unwrap_or_else(|| cut(text, 8)),
+        Err(_) => cut(text, 8),
+    };
+    let load = queue.load_avg.as_deref().map_or_else(|| "-NA-".to_owned(), shown);
     let arch = queue.arch.as_deref().unwrap_or("-NA-");
     let kinds = cut(&queue.kinds, 5);
     let mut text =

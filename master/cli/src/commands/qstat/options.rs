@@ -91,7 +91,8 @@ impl Options {
 
     /// Whether queue instances are selected, so that tasks elsewhere are left out.
     pub fn selects_queues(&self) -> bool {
-        let QueueFilter { queues, resources, pes, users, states, attributes: _, explain: _ } = &self.queues;
+        let QueueFilter { queues, resources, pes, users, states, attributes: _, explain: _, load_value: _ } =
+            &self.queues;
         !(queues.is_empty() && resources.is_empty() && pes.is_empty() && users.is_empty() && states.is_empty())
     }
 

@@ -66,6 +66,19 @@ fn plain_listing_has_the_columns_and_the_order_of_8_1_9() {
 }
 
 #[test]
+fn the_load_column_is_named_after_the_value_that_the_environment_asks_for() {
+    let mut options = options("-f");
+    options.queues.load_value = "mem_free_of_this".to_owned();
+    let mut queues = captured::queues();
+    queues.truncate(1);
+    queues[0].load_avg = Some("22.142G".to_owned());
+    let text = full::render(&queues, &[], &options, &utc());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "queuename                      qtype resv/used/tot. mem_free arch          states");
+    assert_eq!(lines[2], "all.q@vm                       BIP   0/8/8          22.142G  lx-amd64      ");
+}
+
+#[test]
 fn listing_by_queue_frames_pending_jobs() {
     let expected = r##"queuename                      qtype resv/used/tot. load_avg arch          states
 ---------------------------------------------------------------------------------

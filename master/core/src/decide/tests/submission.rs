@@ -1,9 +1,9 @@
-use super::cell::{owner, resources, texts};
+use super::cell::{owner, resources, selection, texts};
 use super::*;
 use crate::event::Event;
 use proto::diagnostic::Code;
 use proto::id::{JobNumber, RequestId};
-use proto::job::{JobSpec, MailEvents, PeRequest, Program, Requests, Validation};
+use proto::job::{JobChanges, JobSpec, MailEvents, PeRequest, Program, Requests, Validation};
 use proto::request::SlotRange;
 use proto::time::Wall;
 use proto::wire::client::{Answer, Command};
