@@ -147,6 +147,9 @@ pub struct JobSpec {
     /// `-cwd` or `-wd`; none is the home directory.
     #[serde(default)]
     pub directory: Option<String>,
+    /// The directory on hosts where it has another path (`sge_aliases`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directory_on: Vec<HostPath>,
     /// `-o`.
     #[serde(default)]
     pub stdout: Vec<HostPath>,
@@ -243,6 +246,8 @@ pub struct JobChanges {
     pub args: Option<Vec<String>>,
     /// `-cwd`, `-wd`.
     pub directory: Option<String>,
+    /// The same on hosts where it has another path (`sge_aliases`).
+    pub directory_on: Option<Vec<HostPath>>,
     /// `-o`.
     pub stdout: Option<Vec<HostPath>>,
     /// `-e`.

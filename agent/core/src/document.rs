@@ -28,7 +28,8 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
     let texts = Texts::of(site, order, spec);
     let tmp_name = format!("{}.{}.{}", order.number, order.key.task, texts.queue);
     let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
-    let directory = spec.directory.clone().unwrap_or_default();
+    let mapped = for_host(&spec.directory_on, &site.host).map(str::to_owned);
+    let directory = mapped.or_else(|| spec.directory.clone()).unwrap_or_default();
     let streams = streams(site, order, spec, &texts);
     let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file =

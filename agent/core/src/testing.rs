@@ -30,6 +30,7 @@ pub(crate) fn spec() -> JobSpec {
         submit_host: HostName::new("login"),
         submit_directory: "/home/u1".to_owned(),
         directory: None,
+        directory_on: Vec::new(),
         stdout: vec![],
         stderr: vec![],
         stdin: vec![],

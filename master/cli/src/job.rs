@@ -1,5 +1,6 @@
 //! What `qsub`, `qalter` and `qresub` share: the options that describe a job, where they come from, and what they mean.
 
+pub mod aliases;
 pub mod date;
 pub mod environment;
 pub mod options;

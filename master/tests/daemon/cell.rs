@@ -297,6 +297,7 @@ pub fn job(name: &str, tasks: Option<&str>) -> JobSpec {
         submit_host: HostName::new("node1"),
         submit_directory: "/".to_owned(),
         directory: None,
+        directory_on: Vec::new(),
         stdout: Vec::new(),
         stderr: Vec::new(),
         stdin: Vec::new(),

@@ -102,6 +102,7 @@ pub(super) fn job(user: &str, name: &str) -> JobSpec {
         submit_host: "sub".into(),
         submit_directory: "/home".to_owned(),
         directory: None,
+        directory_on: Vec::new(),
         stdout: Vec::new(),
         stderr: Vec::new(),
         stdin: Vec::new(),

@@ -53,6 +53,17 @@ fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
 }
 
 #[test]
+fn the_working_directory_is_the_one_of_this_host() {
+    let mut given = spec();
+    given.directory = Some("/home/u1/x".to_owned());
+    assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/home/u1/x");
+    given.directory_on = vec![HostPath { host: Some(HostName::new("elsewhere")), path: "/export/u1/x".to_owned() }];
+    assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/home/u1/x");
+    given.directory_on.push(HostPath { host: Some(site().host), path: "/data/u1/x".to_owned() });
+    assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/data/u1/x");
+}
+
+#[test]
 fn output_names_follow_the_job_and_task() {
     let mut given = spec();
     given.stdout = vec![HostPath { host: None, path: "$HOME/out.$JOB_ID.$TASK_ID".to_owned() }];

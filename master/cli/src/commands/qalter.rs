@@ -108,6 +108,8 @@ pub fn alter(words: Vec<String>) -> Outcome {
         }
         request.apply(given)?;
     }
+    let site = Site::from_environment();
+    request.map_directory(&site)?;
     let users = if parsed.has("-uall") { Some("*") } else { parsed.value("-u") };
     let jobs = selection("qalter", &parsed.operands, users)?;
     let changes = changes(request, args);
@@ -121,8 +123,7 @@ pub fn alter(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let verifies = matches!(changes.validation, Some(Validation::Verify | Validation::Poke));
-    let reply = Client::connect(&Site::from_environment(), "qalter")?
-        .change(Command::Alter { jobs, changes: Box::new(changes) })?;
+    let reply = Client::connect(&site, "qalter")?.change(Command::Alter { jobs, changes: Box::new(changes) })?;
     let code = output::answers(&reply.answers);
     Ok(if verifies && code != exit::OK { exit::FAILED } else { code })
 }

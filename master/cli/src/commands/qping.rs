@@ -1,7 +1,8 @@
 //! `qping`: whether the master, or the agent of a host, answers and for how long it has been up.
 //!
-//! Components are asked through the site's own socket: host, port and id are accepted, printed and not dialled. Message traces of
-//! 8.1.9 (`-dump`) are deliberately absent.
+//! Components are asked through the site's own socket; the host and the port that are named must be those of this cell, as other
+//! cells do not talk to us. Agents do not listen, so the port of an execd is only printed. Message traces of 8.1.9 (`-dump`) are
+//! deliberately absent.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
 use crate::client::Client;
@@ -13,6 +14,7 @@ use crate::output::time::{self, Clock};
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
 use proto::time::Wall;
 use proto::wire::client::{HostFilter, Query};
 use proto::wire::view::{CellStatus, Data, HostView};
@@ -73,6 +75,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         message += 1;
         let status = ask_status(named.as_ref())?;
         let endpoint = named.get_or_insert_with(|| Endpoint::of_master(&status));
+        endpoint.must_be_of(&status)?;
         if format == Format::Json {
             output::data(&json::Document::new().with("status", &status).finish());
             return Ok(exit::OK);
@@ -146,6 +149,19 @@ impl Endpoint {
             component: "qmaster".to_owned(),
             id: "1".to_owned(),
         }
+    }
+
+    /// A master elsewhere, or at another port, is none of this cell.
+    fn must_be_of(&self, status: &CellStatus) -> Result<(), Fail> {
+        let short = |host: &str| HostName::new(host).short().to_owned();
+        let is_here = short(&self.host) == short(&status.host) || short(&self.host) == "localhost";
+        if self.is_agent() || (is_here && self.port == status.port.to_string()) {
+            return Ok(());
+        }
+        let refusal = Diagnostic::new(Code::NoMaster, "the master of this cell is elsewhere")
+            .at(format!("{} port {}", status.host, status.port))
+            .fix("name that host and port, or set GRIDWRIGHT_DIR to the directory of the cell that is meant");
+        Err(self.unreachable(&refusal))
     }
 
     fn is_agent(&self) -> bool {
@@ -246,6 +262,23 @@ mod tests {
             status:                   0\n";
         assert!(text.starts_with(expected), "{text}");
         assert!(text.ends_with("Monitor:                  disabled\n\n\n"));
+    }
+
+    #[test]
+    fn a_master_elsewhere_or_at_another_port_does_not_answer() {
+        let status = CellStatus { host: "vm.site".to_owned(), port: 6444, ..CellStatus::default() };
+        for (host, port, component, answers) in [
+            ("vm", "6444", "qmaster", true),
+            ("VM.site", "6444", "qmaster", true),
+            ("localhost", "6444", "qmaster", true),
+            ("vm", "6445", "qmaster", false),
+            ("nosuchhost", "6444", "qmaster", false),
+            ("n1", "6445", "execd", true),
+        ] {
+            let words = [host, port, component, "1"].map(str::to_owned);
+            let endpoint = Endpoint::of(&words).unwrap().unwrap();
+            assert_eq!(endpoint.must_be_of(&status).is_ok(), answers, "{host} {port} {component}");
+        }
     }
 
     #[test]

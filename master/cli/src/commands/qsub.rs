@@ -35,6 +35,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     for given in &options {
         request.apply(given)?;
     }
+    request.map_directory(&site)?;
     let args = command_line.operands.get(1..).unwrap_or_default().to_vec();
     let spec = build::specification(&request, program, args);
     if request.verify {

@@ -1,10 +1,12 @@
 //! What the options of a job mean: each becomes a change of a specification.
 
-use super::{date, paths};
+use super::{aliases, date, paths};
 use crate::args::Given;
 use crate::exit;
 use crate::fail::Fail;
+use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
 use proto::job::{HoldChange, Holds, JobChanges, MailEvents, PeRequest, Validation};
 use proto::request::{RangeError, ResourceList, ResourceRequest, SlotRange, TaskRange};
 use proto::time::Wall;
@@ -39,6 +41,18 @@ impl JobRequest {
     /// Nothing said yet; `command` is named in messages.
     pub fn new(command: &'static str) -> Self {
         Self { command, ..Self::default() }
+    }
+
+    /// Looks up under which paths other hosts have the working directory.
+    ///
+    /// # Errors
+    /// A file of path aliases that cannot be read.
+    pub fn map_directory(&mut self, site: &Site) -> Result<(), Fail> {
+        if let Some(directory) = &self.changes.directory {
+            let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+            self.changes.directory_on = Some(aliases::of_directory(site, directory, &HostName::new(&host))?);
+        }
+        Ok(())
     }
 
     /// Takes one option in. Later ones win, lists of `-l`, `-q` and `-v` grow.

@@ -20,6 +20,7 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
         submit_host: host(),
         submit_directory: here.clone(),
         directory: changes.directory,
+        directory_on: changes.directory_on.unwrap_or_default(),
         stdout: changes.stdout.unwrap_or_default(),
         stderr: changes.stderr.unwrap_or_default(),
         stdin: changes.stdin.unwrap_or_default(),

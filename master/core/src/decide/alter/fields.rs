@@ -121,6 +121,10 @@ impl Alteration {
         self.set(number, "stdin path list", &changes.stdin, |spec| &mut spec.stdin);
         self.set(number, "shell list", &changes.shell, |spec| &mut spec.shell);
         self.set_some(number, "working directory", &changes.directory, |spec| &mut spec.directory);
+        if changes.directory.is_some() {
+            // Where the old directory is on other hosts says nothing about the new one.
+            self.spec.directory_on = changes.directory_on.clone().unwrap_or_default();
+        }
     }
 
     fn environment(&mut self, number: JobNumber, changes: &JobChanges) {

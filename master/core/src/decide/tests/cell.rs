@@ -41,6 +41,7 @@ pub(super) fn job() -> JobSpec {
         submit_host: "sub".into(),
         submit_directory: String::new(),
         directory: None,
+        directory_on: Vec::new(),
         stdout: Vec::new(),
         stderr: Vec::new(),
         stdin: Vec::new(),

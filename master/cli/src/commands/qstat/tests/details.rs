@@ -28,6 +28,7 @@ fn spec(name: &str) -> JobSpec {
         submit_host: HostName::new("vm"),
         submit_directory: "/home/u2".to_owned(),
         directory: None,
+        directory_on: Vec::new(),
         stdout: Vec::new(),
         stderr: Vec::new(),
         stdin: Vec::new(),
