@@ -121,8 +121,8 @@ fn cluster_queues(client: &mut Client, options: &Options) -> Outcome {
     let queues = selected_queues(client, options)?;
     let summaries = summary::of(&queues);
     output::data(&match options.format {
-        Format::Text => summary::text(&summaries),
-        Format::Xml => summary::xml(&summaries),
+        Format::Text => summary::text(&summaries, options.columns),
+        Format::Xml => summary::xml(&summaries, options.columns),
         Format::Json => json::Document::new().with("cluster_queues", &summaries).finish(),
     });
     Ok(exit::OK)

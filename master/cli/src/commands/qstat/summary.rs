@@ -1,5 +1,6 @@
 //! `qstat -g c`: one line for each cluster queue.
 
+use super::columns::Columns;
 use crate::output::value::{cut, millionths};
 use crate::output::xml::Document;
 use proto::wire::view::QueueView;
@@ -12,6 +13,21 @@ const PASSING: &str = "aoACDS";
 
 /// States that somebody has to end.
 const STANDING: &str = "cdsuE";
+
+/// States with a column of their own under `-ext`, in its order, and their names in XML and JSON.
+const STATES: [(char, &str); 11] = [
+    ('s', "suspend_manual"),
+    ('A', "suspend_threshold"),
+    ('S', "suspend_on_subordinate"),
+    ('C', "suspend_calendar"),
+    ('u', "unknown"),
+    ('a', "load_alarm"),
+    ('d', "disabled_manual"),
+    ('D', "disabled_calendar"),
+    ('c', "ambiguous"),
+    ('o', "orphaned"),
+    ('E', "error"),
+];
 
 /// All instances of one cluster queue together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -32,6 +48,8 @@ pub struct Summary {
     temporarily_disabled: u64,
     /// Slots of instances in one of the states `cdsuE`.
     manual_intervention: u64,
+    /// Slots of instances in each state, by the name of the state.
+    states: BTreeMap<&'static str, u64>,
 }
 
 /// Cluster queues by name.
@@ -45,6 +63,7 @@ pub fn of(queues: &[QueueView]) -> Vec<Summary> {
 
 fn summary(name: &str, instances: &[&QueueView]) -> Summary {
     let mut summary = Summary { name: name.to_owned(), np_load_avg: load(instances), ..Summary::default() };
+    summary.states = STATES.iter().map(|(_, name)| (*name, 0)).collect();
     for instance in instances {
         let (used, reserved, total) = (instance.used.into(), instance.reserved.into(), u64::from(instance.total));
         let is_in = |states: &str| instance.states.contains(|state| states.contains(state));
@@ -53,6 +72,9 @@ fn summary(name: &str, instances: &[&QueueView]) -> Summary {
         summary.total += total;
         summary.temporarily_disabled += if is_in(PASSING) { total } else { 0 };
         summary.manual_intervention += if is_in(STANDING) { total } else { 0 };
+        for (_, name) in STATES.iter().filter(|(letter, _)| instance.states.contains(*letter)) {
+            *summary.states.entry(name).or_default() += total;
+        }
         if !is_in(PASSING) && !is_in(STANDING) {
             summary.available += total.saturating_sub(used).saturating_sub(reserved);
         }
@@ -69,14 +91,16 @@ fn load(instances: &[&QueueView]) -> Option<i64> {
     i64::try_from(sum.checked_div(slots)?).ok()
 }
 
-/// The table; empty without queues.
-pub fn text(summaries: &[Summary]) -> String {
+/// The table, with a column for each state under `-ext`; empty without queues.
+pub fn text(summaries: &[Summary], columns: Columns) -> String {
     if summaries.is_empty() {
         return String::new();
     }
-    let mut text = "CLUSTER QUEUE                   CQLOAD   USED    RES  AVAIL  TOTAL aoACDS  cdsuE  \n".to_owned()
-        + &"-".repeat(80)
-        + "\n";
+    let mut text = "CLUSTER QUEUE                   CQLOAD   USED    RES  AVAIL  TOTAL aoACDS  cdsuE  ".to_owned();
+    if columns.extended {
+        text += &STATES.map(|(letter, _)| format!("{letter:>5}")).join(" ");
+    }
+    let _ = writeln!(text, "\n{}", "-".repeat(if columns.extended { 146 } else { 80 }));
     for summary in summaries {
         let load = summary.np_load_avg.map_or_else(|| "-NA-".to_owned(), |load| millionths(load, 2));
         let _ = write!(text, "{:<30} {load:>7}", cut(&summary.name, 30));
@@ -84,13 +108,19 @@ pub fn text(summaries: &[Summary]) -> String {
         for number in [used, reserved, available, total, temporarily_disabled, manual_intervention] {
             let _ = write!(text, " {number:>6}");
         }
-        text.push_str(" \n");
+        text.push(' ');
+        if columns.extended {
+            text.push(' ');
+            let slots = |name| summary.states.get(name).copied().unwrap_or_default();
+            text += &STATES.map(|(_, name)| format!("{:>5}", slots(name))).join(" ");
+        }
+        text.push('\n');
     }
     text
 }
 
 /// The document of `-g c -xml`.
-pub fn xml(summaries: &[Summary]) -> String {
+pub fn xml(summaries: &[Summary], columns: Columns) -> String {
     let mut document = Document::new("job_info", "qstat");
     for summary in summaries {
         document.open("cluster_queue_summary");
@@ -104,6 +134,9 @@ pub fn xml(summaries: &[Summary]) -> String {
         document.leaf("total", summary.total);
         document.leaf("temp_disabled", summary.temporarily_disabled);
         document.leaf("manual_intervention", summary.manual_intervention);
+        for (_, name) in STATES.iter().filter(|_| columns.extended) {
+            document.leaf(name, summary.states.get(name).copied().unwrap_or_default());
+        }
         document.close();
     }
     document.finish()

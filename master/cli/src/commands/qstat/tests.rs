@@ -284,7 +284,7 @@ all.q                             2.76      8      0      0      8      0      0
 dis.q                             2.76      0      0      0      3      0      3 
 sus.q                             2.76      1      0      0      1      0      1 
 "##;
-    assert_eq!(summary::text(&summaries), expected);
+    assert_eq!(summary::text(&summaries, Columns::default()), expected);
     let expected = r##"<?xml version='1.0'?>
 <job_info  xmlns:xsd="http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qstat/qstat.xsd">
   <cluster_queue_summary>
@@ -319,8 +319,23 @@ sus.q                             2.76      1      0      0      1      0      1
   </cluster_queue_summary>
 </job_info>
 "##;
-    assert_eq!(summary::xml(&summaries), expected);
-    assert_eq!(summary::text(&[]), "");
+    assert_eq!(summary::xml(&summaries, Columns::default()), expected);
+    assert_eq!(summary::text(&[], Columns::default()), "");
+}
+
+#[test]
+fn a_summary_in_full_counts_the_slots_in_each_state() {
+    let summaries = summary::of(&captured::queues());
+    let columns = options("-g c -ext").columns;
+    let text = summary::text(&summaries, columns);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with(" aoACDS  cdsuE      s     A     S     C     u     a     d     D     c     o     E"));
+    assert_eq!(lines[1], "-".repeat(146));
+    assert!(lines[3].ends_with("      0      3      0     0     0     0     0     0     3     0     0     0     0"));
+    assert!(lines[4].ends_with("      0      1      1     0     0     0     0     0     0     0     0     0     0"));
+    assert!(lines.iter().filter(|line| !line.starts_with('-')).all(|line| line.len() == lines[0].len()));
+    let xml = summary::xml(&summaries, columns);
+    assert!(xml.contains("    <disabled_manual>3</disabled_manual>\n"), "{xml}");
 }
 
 #[test]
