@@ -16,6 +16,7 @@ use proto::job::Granted;
 use proto::pe::ParallelEnvironment;
 use proto::restring::Expression;
 use spread::spread;
+use std::cmp::Reverse;
 
 /// Slots for one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +54,8 @@ pub fn assign_serial(
     Ok(Assignment { granted: vec![Granted { instance: instance.clone(), slots: 1 }], pe: None })
 }
 
-/// Slots for a parallel job in the environment that gives it most; among equals the first by name.
+/// Slots for a parallel job in the environment that gives it most; among equals in the one that leaves fewest of its wishes
+/// open, counted for each slot; then in the first by name (PE-08).
 ///
 /// `order` holds the queue instances to be tried, best first.
 ///
@@ -67,15 +69,16 @@ pub fn assign_parallel(
 ) -> Result<Assignment, Vec<Reason>> {
     let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
     let mut reasons = Vec::new();
-    let mut best: Option<(u32, Assignment)> = None;
+    let mut best: Option<((u32, Reverse<u64>), Assignment)> = None;
     let mut found = false;
     for pe in environments(cluster, &wanted.name) {
         found = true;
         match assign_in(cluster, demand, globally, order, pe) {
             Ok(granted) => {
                 let slots = granted.iter().map(|granted| granted.slots).sum();
-                if best.as_ref().is_none_or(|(most, _)| slots > *most) {
-                    best = Some((slots, Assignment { granted, pe: Some(pe.name.clone()) }));
+                let worth = (slots, Reverse(violations(cluster, demand, &granted)));
+                if best.as_ref().is_none_or(|(most, _)| worth > *most) {
+                    best = Some((worth, Assignment { granted, pe: Some(pe.name.clone()) }));
                 }
             }
             Err(why) => reasons.extend(why),
@@ -85,6 +88,11 @@ pub fn assign_parallel(
         reasons.push(Reason::new(Level::Global, What::NoSuchPe { pe: wanted.name.clone() }));
     }
     best.map(|(_, assignment)| assignment).ok_or(reasons)
+}
+
+fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted]) -> u64 {
+    let open = |granted: &Granted| u64::from(cluster.violations(&granted.instance, demand)) * u64::from(granted.slots);
+    granted.iter().map(open).sum()
 }
 
 /// The parallel environments that a name or pattern means and that the owner may use.

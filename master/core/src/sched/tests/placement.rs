@@ -347,6 +347,25 @@ fn an_immediate_job_starts_at_once_or_is_given_up() {
 }
 
 #[test]
+fn a_pattern_of_environments_means_the_one_with_most_slots_then_fewest_wishes_left_open() {
+    let cluster = "host a
+         host b
+         pe ma 100 $fill_up
+         pe mb 100 $fill_up
+         queue q1 a slots=3 pe_list=ma
+         queue q2 b slots=2 pe_list=mb
+         ";
+    for (job, places) in [
+        ("job 1 -pe m* 2", "= 1 q1@a:2"),
+        ("job 1 -pe m* 2 -soft -q q1", "= 1 q1@a:2"),
+        ("job 1 -pe m* 2 -soft -q q2", "= 1 q2@b:2"),
+        ("job 1 -pe m* 2-3 -soft -q q2", "= 1 q1@a:3"),
+    ] {
+        check(&format!("{cluster}{job}\npass\n{places}"));
+    }
+}
+
+#[test]
 fn an_immediate_array_starts_whole_or_not_at_all() {
     check(
         "host a
