@@ -299,8 +299,6 @@ pub struct JobFilter {
     pub queues: Vec<String>,
     /// `-l`: resources that a queue must offer.
     pub resources: Vec<ResourceRequest>,
-    /// `-pe`: patterns.
-    pub pes: Vec<String>,
     /// Numbers, names or patterns of jobs.
     pub jobs: Vec<String>,
 }

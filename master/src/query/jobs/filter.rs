@@ -17,7 +17,6 @@ pub(super) struct Chosen<'a> {
     filter: &'a JobFilter,
     config: &'a Configuration,
     users: Patterns,
-    pes: Patterns,
     /// The queue instances that `-q` and `-l` mean; none where every one is meant.
     instances: Option<BTreeSet<&'a QueueInstanceName>>,
 }
@@ -33,7 +32,6 @@ impl<'a> Chosen<'a> {
             filter,
             config,
             users: Patterns::new(&filter.users),
-            pes: Patterns::new(&filter.pes),
             instances: (!selection.is_all()).then(|| meant.map(|(name, _)| name).collect()),
         })
     }
@@ -43,7 +41,6 @@ impl<'a> Chosen<'a> {
         let jobs = &self.filter.jobs;
         self.users.admit(spec.owner.user.as_str())
             && (jobs.is_empty() || jobs.iter().any(|job| select::names_job(job, number, &spec.name)))
-            && (self.filter.pes.is_empty() || spec.requests.pe.as_ref().is_some_and(|pe| self.pes.any(&pe.name)))
     }
 
     /// Leaves the tasks that are meant.

@@ -81,7 +81,6 @@ impl Options {
                 states,
                 queues: queues.queues.clone(),
                 resources: queues.resources.clone(),
-                pes: Vec::new(),
                 jobs: Vec::new(),
             },
             queues,
