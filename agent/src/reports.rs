@@ -68,24 +68,25 @@ enum Due {
 impl Reporter {
     /// Reports until the link or the driver is gone.
     pub async fn run(mut self) {
+        let started = Instant::now();
         loop {
             let connection = match self.online.wait_for(Option::is_some).await {
                 Ok(online) => online.clone(),
                 Err(_) => return,
             };
             let Some(connection) = connection else { continue };
-            if self.serve(&connection).await.is_err() {
+            if self.serve(&connection, started).await.is_err() {
                 return;
             }
         }
     }
 
     /// Reports on one connection; an error once there is nobody to report for.
-    async fn serve(&mut self, connection: &Connection) -> Result<(), ()> {
+    async fn serve(&mut self, connection: &Connection, started: Instant) -> Result<(), ()> {
         let mut ledger = Ledger::new(self.host.clone());
         loop {
             let begin = Instant::now();
-            if let Err(error) = self.report(connection, &mut ledger).await {
+            if let Err(error) = self.report(connection, &mut ledger, started).await {
                 tracing::debug!("a load report was not sent: {error}");
                 return self.online.changed().await.map_err(drop);
             }
@@ -116,7 +117,12 @@ impl Reporter {
         }
     }
 
-    async fn report(&mut self, connection: &Connection, ledger: &mut Ledger) -> Result<(), StreamError> {
+    async fn report(
+        &mut self,
+        connection: &Connection,
+        ledger: &mut Ledger,
+        started: Instant,
+    ) -> Result<(), StreamError> {
         // What is asked for from here on is at most that old; only sensors that are not due have older values.
         let sampled = Instant::now();
         let answers = match &self.sensors {
@@ -129,6 +135,7 @@ impl Reporter {
         let mut report = ledger.next(&all);
         let now = Instant::now();
         report.sampled_ago_ms = milliseconds(now - sampled);
+        report.up_ms = milliseconds(now - started);
         let ages = blocks.iter().map(|sampled| (sampled.block.values(), milliseconds(sampled.age(now))));
         report.older = ledger.older(ages, report.sampled_ago_ms);
         connection.send_report(Kind::Load, report.sequence, &report).await?;

@@ -27,6 +27,9 @@ pub struct LoadReport {
     /// report. All others that the host reports were taken anew, those that the report leaves out with the same result.
     #[serde(default)]
     pub older: Vec<OlderValues>,
+    /// For how long the agent has run, in milliseconds; 0 from one that does not say.
+    #[serde(default)]
+    pub up_ms: u64,
 }
 
 /// Values that were taken together, before the others of a report.

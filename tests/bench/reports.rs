@@ -72,5 +72,6 @@ fn values(host: &Host, sequence: u64) -> LoadReport {
         values: [(host.name.clone(), values)].into(),
         withdrawn: BTreeMap::new(),
         older: Vec::new(),
+        up_ms: 0,
     }
 }

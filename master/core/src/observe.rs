@@ -68,6 +68,8 @@ pub struct HostObservation {
     pub heard: Option<Tick>,
     /// When its last load report arrived on the present connection.
     pub reported: Option<Tick>,
+    /// When its agent started, as its last report said.
+    pub agent_started: Option<Tick>,
     /// Sequence number of that report.
     pub sequence: u64,
     /// Its load sensors.
@@ -148,6 +150,7 @@ impl Observations {
         let known = self.host(host);
         known.unheard = false;
         (known.heard, known.reported, known.sequence) = (Some(at), Some(at), report.sequence);
+        known.agent_started = (report.up_ms > 0).then(|| Tick(at.0.saturating_sub(report.up_ms)));
     }
 
     /// Notes when the values of a host were taken: a report speaks of all of them, by name only of those that changed.

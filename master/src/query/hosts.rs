@@ -56,6 +56,7 @@ fn view(model: &Model, cluster: &Cluster<'_>, host: &HostName, attributes: Optio
         host: host.clone(),
         load: values.map(|(name, entry)| (name.clone(), entry.text.clone())).collect(),
         report_age_ms: observed.and_then(|host| host.reported).map(|at| statics.clock.tick().since_ms(at)),
+        agent_up_ms: observed.and_then(|host| host.agent_started).map(|at| statics.clock.tick().since_ms(at)),
         connected: observed.is_some_and(|host| host.connected),
         resources: attributes.map_or_else(Vec::new, |names| cluster.resources(&level(host), names)),
     }

@@ -272,6 +272,9 @@ pub struct HostView {
     pub load: BTreeMap<AttributeName, String>,
     /// Milliseconds since the last report; none if there was none.
     pub report_age_ms: Option<u64>,
+    /// For how many milliseconds its agent has run; none before its first report, and of an older agent.
+    #[serde(default)]
+    pub agent_up_ms: Option<u64>,
     /// Whether its agent is connected.
     pub connected: bool,
     /// Attributes of `-F`.

@@ -225,6 +225,7 @@ pub fn hosts() -> Vec<HostView> {
         host: HostName::new(name),
         load: Default::default(),
         report_age_ms: None,
+        agent_up_ms: None,
         connected: false,
         resources: Vec::new(),
     };

@@ -199,7 +199,7 @@ impl Health {
             Some(age) => format!("last load report {} s ago | OK", age / 1000),
             None => "no load report yet | OK".to_owned(),
         };
-        Self { up_s: 0, clients: 1, info }
+        Self { up_s: host.agent_up_ms.unwrap_or_default() / 1000, clients: 1, info }
     }
 
     fn line(&self, endpoint: &Endpoint, now: Wall, clock: &Clock) -> String {
@@ -245,6 +245,15 @@ mod tests {
         let (endpoint, health) = master();
         let line = health.line(&endpoint, Wall::from_seconds(1_795_226_134), &Clock::new(TimeZone::UTC));
         assert_eq!(line, "11/21/2026 01:55:34 endpoint vm/qmaster/1 at port 6444 is up for 3118 seconds\n");
+    }
+
+    #[test]
+    fn an_agent_tells_how_long_it_is_up() {
+        let hosts = crate::commands::captured::hosts();
+        let mut host = hosts.into_iter().find(|host| host.connected).unwrap();
+        assert_eq!(Health::of_agent(&host).up_s, 0);
+        host.agent_up_ms = Some(1_950_700);
+        assert_eq!(Health::of_agent(&host).up_s, 1950);
     }
 
     #[test]
