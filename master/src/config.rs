@@ -92,6 +92,10 @@ pub struct MasterConfig {
     pub client_frame_bytes: usize,
     /// QUIC connections.
     pub agents: usize,
+    /// Load values that one host may report.
+    pub load_values: usize,
+    /// The longest load value, and the longest name of one, in bytes.
+    pub load_value_bytes: usize,
     /// Days for which a host's certificate is valid.
     pub certificate_days: i64,
 }
@@ -137,6 +141,8 @@ impl MasterConfig {
             client_requests: values.number("client_requests")?,
             client_frame_bytes: values.number("client_frame_bytes")?,
             agents: values.number("agents")?,
+            load_values: values.number("load_values")?,
+            load_value_bytes: values.number("load_value_bytes")?,
             certificate_days: values.number("certificate_days")?,
         })
     }

@@ -93,6 +93,8 @@ pub struct QueryThread {
     upkeep: Upkeep,
     last_snapshot: u64,
     sync_at: Option<Instant>,
+    /// Whether events wait to be removed: a step is done whenever nothing else is to do.
+    is_trimming: bool,
 }
 
 /// What woke the thread.
@@ -100,13 +102,24 @@ enum Wake {
     Inputs,
     Question(Box<Question>),
     Sync,
+    Trim,
 }
 
 impl QueryThread {
     /// A query thread over `model`, which is the state that the core starts with.
     pub fn new(model: Model, store: Store, file: AccountingFile, replies: Arc<Pending<Reply>>, upkeep: Upkeep) -> Self {
         let last_snapshot = model.state.last.0;
-        Self { model, store, file, replies, waiters: Waiters::default(), upkeep, last_snapshot, sync_at: None }
+        Self {
+            model,
+            store,
+            file,
+            replies,
+            waiters: Waiters::default(),
+            upkeep,
+            last_snapshot,
+            sync_at: None,
+            is_trimming: false,
+        }
     }
 
     /// Works until it is told to stop.
@@ -118,13 +131,14 @@ impl QueryThread {
     ) {
         let mut waiting = Vec::with_capacity(BATCH);
         loop {
-            let sync_at = self.sync_at;
+            let (sync_at, is_trimming) = (self.sync_at, self.is_trimming);
             let wake = runtime.block_on(async {
                 tokio::select! {
                     biased;
                     _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
                     Some(question) = questions.recv() => Wake::Question(Box::new(question)),
                     () = sleep_until(sync_at.unwrap_or_else(Instant::now)), if sync_at.is_some() => Wake::Sync,
+                    () = std::future::ready(()), if is_trimming => Wake::Trim,
                 }
             });
             match wake {
@@ -136,6 +150,11 @@ impl QueryThread {
                 }
                 Wake::Question(question) => self.answer(*question),
                 Wake::Sync => self.sync_file(),
+                Wake::Trim => {}
+            }
+            // One step at each turn: a busy thread trims as fast as the log grows, an idle one until it is done.
+            if self.is_trimming {
+                self.trim();
             }
         }
         self.snapshot();
@@ -199,11 +218,22 @@ impl QueryThread {
     fn snapshot(&mut self) {
         self.last_snapshot = self.model.state.last.0;
         let snapshot = Snapshot::of(&self.model.state);
-        match self.store.keep_snapshot(&snapshot, self.upkeep.trim_log) {
-            Ok(()) => tracing::debug!("snapshot after event {}: {} bytes", snapshot.seq.0, snapshot.bytes()),
+        match self.store.keep_snapshot(&snapshot) {
+            Ok(()) => {
+                tracing::debug!("snapshot after event {}: {} bytes", snapshot.seq.0, snapshot.bytes());
+                self.is_trimming = self.upkeep.trim_log;
+            }
             // A start without it takes longer: nothing is lost.
             Err(error) => tracing::warn!("{}", crate::error_chain(&error)),
         }
+    }
+
+    /// One step of trimming the log. What fails is done with the next snapshot.
+    fn trim(&mut self) {
+        self.is_trimming = self.store.trim_step().unwrap_or_else(|error| {
+            tracing::warn!("{}", crate::error_chain(&error));
+            false
+        });
     }
 
     fn sync_file(&mut self) {

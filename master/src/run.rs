@@ -18,7 +18,7 @@ use crate::server::{Desk, agents, unix};
 use crate::set_aside::{CORE_THREAD, SetAside};
 use crate::store::{Store, StoreError};
 use crate::tickets::Tickets;
-use master_core::core::{Core, Site};
+use master_core::core::{Core, LoadLimits, Site};
 use master_core::state::State;
 use proto::diagnostic::Diagnostic;
 use proto::host::names::Naming;
@@ -290,7 +290,8 @@ impl Threads {
         };
         let aside = SetAside::read(layout.master("aborts"));
         aside.note_panics();
-        let core = Core::new(state).at(Site { master_host: Some(desk.host.clone()), naming });
+        let load = LoadLimits { values: desk.config.load_values, bytes: desk.config.load_value_bytes };
+        let core = Core::new(state).at(Site { master_host: Some(desk.host.clone()), naming, load });
         let driver = Driver::new(core, store, clock, inputs, outlets, aside, runtime.clone());
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn(CORE_THREAD, move || {

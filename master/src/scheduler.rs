@@ -138,7 +138,7 @@ impl SchedulerThread {
                 self.scheduler.observe(&observation);
                 self.is_wanted |= match observation {
                     Observation::Load { .. } | Observation::Contact { .. } | Observation::Unheard { .. } => true,
-                    Observation::Usage(_) | Observation::Sensors { .. } => false,
+                    Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => false,
                 };
             }
             SchedulerInput::Refused { order, why } => {

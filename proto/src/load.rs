@@ -42,7 +42,7 @@ pub struct OlderValues {
 }
 
 /// The health of one load sensor, as its host sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SensorStatus {
     /// The command line from the configuration.
     pub command: String,

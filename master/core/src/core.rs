@@ -33,6 +33,23 @@ pub struct Site {
     pub master_host: Option<HostName>,
     /// Other names of hosts, and what their domains mean.
     pub naming: Naming,
+    /// What one host may report.
+    pub load: LoadLimits,
+}
+
+/// What one host may report: beyond it single values are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadLimits {
+    /// Load values, those for `global` and for other hosts included.
+    pub values: usize,
+    /// Bytes of one value, and of one name.
+    pub bytes: usize,
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self { values: 1_000, bytes: 1_024 }
+    }
 }
 
 /// The deciding part of the master: the state, what is observed, and who is connected.

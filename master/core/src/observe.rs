@@ -35,6 +35,13 @@ pub enum Observation {
         /// The host.
         host: HostName,
     },
+    /// How many values of a host's last report were refused, where that has changed.
+    LoadRefused {
+        /// The host that sent it.
+        host: HostName,
+        /// How many; none is 0.
+        values: usize,
+    },
     /// Use of running tasks.
     Usage(Vec<(TaskKey, Usage)>),
     /// Health of a host's sensors.
@@ -72,6 +79,8 @@ pub struct HostObservation {
     pub agent_started: Option<Tick>,
     /// Sequence number of that report.
     pub sequence: u64,
+    /// How many values of its last report were refused as too many or too long.
+    pub refused: usize,
     /// Its load sensors.
     pub sensors: Vec<SensorStatus>,
     /// Hosts, itself and `global` among them, for which it reports values.
@@ -96,6 +105,7 @@ impl Observations {
             Observation::Load { host, at, report } => self.load(host, *at, report),
             Observation::Contact { host, at, connected } => self.contact(host, *at, *connected),
             Observation::Unheard { host } => self.unheard(host),
+            Observation::LoadRefused { host, values } => self.host(host).refused = *values,
             Observation::Usage(usage) => self.usage.extend(usage.iter().copied()),
             Observation::Sensors { host, sensors } => self.host(host).sensors = sensors.clone(),
         }
@@ -111,6 +121,19 @@ impl Observations {
     /// Whether tasks can be given to a host: its agent is connected and agrees with the master on its tasks.
     pub fn is_ready(&self, host: &HostName) -> bool {
         self.hosts.get(host).is_some_and(|host| host.connected)
+    }
+
+    /// Whether a value is known that this host reported.
+    pub fn has_reported(&self, reporter: &HostName, subject: &HostName, name: &AttributeName) -> bool {
+        let entry = self.load.get(subject).and_then(|values| values.get(name));
+        entry.is_some_and(|entry| entry.reporter == *reporter)
+    }
+
+    /// How many values are known that this host reported.
+    pub fn reported_values(&self, reporter: &HostName) -> usize {
+        let subjects = self.hosts.get(reporter).into_iter().flat_map(|known| &known.subjects);
+        let values = subjects.filter_map(|subject| self.load.get(subject)).flat_map(BTreeMap::values);
+        values.filter(|entry| entry.reporter == *reporter).count()
     }
 
     fn host(&mut self, host: &HostName) -> &mut HostObservation {

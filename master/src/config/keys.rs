@@ -143,6 +143,14 @@ pub const MASTER_KEYS: &[Key] = &[
     ),
     count("agents", 8, 1_000_000, "20000", "QUIC connections at a time. Each costs about 50 KiB."),
     count(
+        "load_values",
+        100,
+        1_000_000,
+        "1000",
+        "Load values that one host may report, those for global and for other hosts included; more are refused singly,\nwhich gridwright sensor status shows. Each costs about 200 bytes three times.",
+    ),
+    count("load_value_bytes", 64, 65_536, "1024", "The longest load value, and the longest name of one, in bytes."),
+    count(
         "certificate_days",
         1,
         3_650,

@@ -4,8 +4,10 @@ use super::Model;
 use super::select::{self, Patterns};
 use master_core::ledger::Level;
 use master_core::matching::{Cluster, Mode};
+use master_core::observe::HostObservation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
+use proto::load::SensorStatus;
 use proto::wire::client::{HostFilter, Reply};
 use proto::wire::view::{Data, HostView};
 use std::collections::BTreeMap;
@@ -66,6 +68,17 @@ fn view(model: &Model, cluster: &Cluster<'_>, host: &HostName, attributes: Optio
 pub(super) fn sensors(model: &Model, hosts: &[String]) -> Reply {
     let patterns = Patterns::new(hosts);
     let of_hosts = model.observations.hosts.iter().filter(|(host, _)| patterns.admit(host.as_str()));
-    let sensors: BTreeMap<_, _> = of_hosts.map(|(host, known)| (host.clone(), known.sensors.clone())).collect();
+    let sensors: BTreeMap<_, _> = of_hosts.map(|(host, known)| (host.clone(), health(known))).collect();
     Reply::data(Data::Sensors(sensors))
+}
+
+/// The sensors of a host and, where values were refused, a line about that.
+fn health(known: &HostObservation) -> Vec<SensorStatus> {
+    let refused = (known.refused > 0).then(|| SensorStatus {
+        command: "(load report)".to_owned(),
+        health: "refused".to_owned(),
+        last_error: format!("{} values are too many or too long (load_values of etc/master.toml)", known.refused),
+        ..SensorStatus::default()
+    });
+    known.sensors.iter().cloned().chain(refused).collect()
 }

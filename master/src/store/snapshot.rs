@@ -40,12 +40,15 @@ impl Snapshot {
     }
 }
 
+/// Events that one step of trimming removes: a step keeps the writer of events waiting for milliseconds.
+pub const TRIM_EVENTS: i64 = 1_000;
+
 impl Store {
-    /// Keeps a snapshot, and with it the one before; removes older ones, and with `trim_log` the events before both.
+    /// Keeps a snapshot, and with it the one before; removes older ones.
     ///
     /// # Errors
     /// `Database`: nothing was changed.
-    pub fn keep_snapshot(&mut self, snapshot: &Snapshot, trim_log: bool) -> Result<(), StoreError> {
+    pub fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
         let result = self.db.transaction().and_then(|transaction| {
             let Snapshot { seq, wall, body } = snapshot;
             let sql = "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3, ?4)";
@@ -54,13 +57,22 @@ impl Store {
             let oldest: Option<i64> = transaction.query_row(sql, [KEPT - 1], |row| row.get(0)).optional()?;
             if let Some(oldest) = oldest {
                 transaction.execute("DELETE FROM snapshots WHERE seq < ?1", [oldest])?;
-                if trim_log {
-                    transaction.execute("DELETE FROM events WHERE seq <= ?1", [oldest])?;
-                }
             }
             transaction.commit()
         });
         result.map_err(|source| self.failed("write a snapshot to", source))
+    }
+
+    /// Removes the oldest events before the last but one snapshot, [`TRIM_EVENTS`] at most, in a transaction of its own; says
+    /// whether more remain. Without two snapshots nothing is removed.
+    ///
+    /// # Errors
+    /// `Database`: nothing was changed.
+    pub fn trim_step(&mut self) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <= \
+                   (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1) ORDER BY seq LIMIT ?2)";
+        let removed = self.run("trim the log of", |db| db.execute(sql, [KEPT - 1, TRIM_EVENTS]))?;
+        Ok(removed as i64 == TRIM_EVENTS)
     }
 
     /// The newest state that can be read, with a line about each snapshot that was passed over.

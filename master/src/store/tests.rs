@@ -1,3 +1,4 @@
+use super::snapshot::TRIM_EVENTS;
 use super::*;
 use crate::replay::{replay, replay_all};
 use crate::testing::{TempDir, cell_events, ended_task};
@@ -65,7 +66,7 @@ fn replay_from_a_snapshot_equals_replay_of_the_whole_log() {
         store.append(std::slice::from_ref(record)).unwrap();
         state.apply(record);
         if count % 5 == 4 {
-            store.keep_snapshot(&Snapshot::of(&state), false).unwrap();
+            store.keep_snapshot(&Snapshot::of(&state)).unwrap();
         }
     }
     let (short, whole) = (replay(&store).unwrap(), replay_all(&store).unwrap());
@@ -79,8 +80,8 @@ fn a_snapshot_that_cannot_be_read_is_passed_over_for_the_one_before() {
     let events = cell_events(2);
     let mut store = Store::create(&database(&dir)).unwrap();
     store.append(&events).unwrap();
-    store.keep_snapshot(&Snapshot::of(&fold(&events[..3])), true).unwrap();
-    store.keep_snapshot(&Snapshot::of(&fold(&events[..5])), true).unwrap();
+    store.keep_snapshot(&Snapshot::of(&fold(&events[..3]))).unwrap();
+    store.keep_snapshot(&Snapshot::of(&fold(&events[..5]))).unwrap();
     for (damage, expected) in [
         ("UPDATE snapshots SET body = x'00' WHERE seq = 5", "cannot be read"),
         ("UPDATE snapshots SET version = 99 WHERE seq = 5", "is of version 99"),
@@ -99,12 +100,33 @@ fn a_trimmed_log_keeps_what_lies_behind_the_last_but_one_snapshot() {
     let mut store = Store::create(&database(&dir)).unwrap();
     store.append(&events).unwrap();
     for seq in [2, 4, 6] {
-        store.keep_snapshot(&Snapshot::of(&fold(&events[..seq])), true).unwrap();
+        store.keep_snapshot(&Snapshot::of(&fold(&events[..seq]))).unwrap();
     }
+    assert!(!store.trim_step().unwrap());
     let first: i64 = store.db.query_row("SELECT min(seq) FROM events", [], |row| row.get(0)).unwrap();
     assert_eq!(first, 5);
     assert_eq!(replay(&store).unwrap().state, fold(&events));
     assert!(matches!(replay_all(&store), Err(StoreError::Gap { expected: 1, found: 5 })));
+}
+
+#[test]
+fn a_log_is_trimmed_in_bounded_steps() {
+    let dir = TempDir::new("store");
+    let events = cell_events(1_000);
+    let mut store = Store::create(&database(&dir)).unwrap();
+    store.append(&events).unwrap();
+    let left =
+        |store: &Store| store.db.query_row("SELECT count(*) FROM events", [], |row| row.get::<_, i64>(0)).unwrap();
+    let count = left(&store);
+    assert!(count > TRIM_EVENTS && !store.trim_step().unwrap(), "without snapshots nothing is removed");
+    let seq = events.len();
+    store.keep_snapshot(&Snapshot::of(&fold(&events[..seq - 1]))).unwrap();
+    store.keep_snapshot(&Snapshot::of(&fold(&events))).unwrap();
+    assert!(store.trim_step().unwrap());
+    assert_eq!(left(&store), count - TRIM_EVENTS);
+    while store.trim_step().unwrap() {}
+    assert_eq!(left(&store), 1);
+    assert_eq!(replay(&store).unwrap().state, fold(&events));
 }
 
 #[test]

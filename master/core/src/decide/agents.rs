@@ -7,7 +7,7 @@ mod table;
 pub use table::Agents;
 
 use super::tasks::TaskEnd;
-use super::{Turn, end, reconcile, tasks};
+use super::{Turn, end, load, reconcile, tasks};
 use crate::effect::{ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
@@ -146,7 +146,7 @@ pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: Ag
     match message {
         AgentMessage::Task(report) => tasks::report(turn, connection, &host, report),
         AgentMessage::Usage(usage) => observe_usage(turn, &host, usage),
-        AgentMessage::Sensors(sensors) => turn.observe(Observation::Sensors { host, sensors }),
+        AgentMessage::Sensors(sensors) => load::sensors(turn, host, sensors),
         AgentMessage::Refused(why) => turn.effect(Effect::Warn(why.at(format!("agent of {host}")))),
     }
 }

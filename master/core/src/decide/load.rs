@@ -1,11 +1,22 @@
 //! Load reports: which are believed, and what of them.
 
 use super::{Turn, agents};
-use crate::effect::ConnectionId;
+use crate::core::LoadLimits;
+use crate::effect::{ConnectionId, Effect};
 use crate::names;
 use crate::observe::Observation;
-use proto::id::HostName;
-use proto::load::LoadReport;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{AttributeName, HostName};
+use proto::load::{LoadReport, SensorStatus};
+
+/// Load sensors of one host whose health is kept.
+const SENSORS: usize = 100;
+
+/// Lines of standard error that are kept of one sensor.
+const SENSOR_LINES: usize = 50;
+
+/// Bytes that are kept of each text about a sensor.
+const SENSOR_TEXT: usize = 1_024;
 
 /// Takes a load report unless it is late, or comes over a connection that was replaced.
 ///
@@ -25,6 +36,64 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, mut report: 
     let is_subject = |subject: &HostName| *subject == host || hosts.contains_key(subject);
     report.values.retain(|subject, _| is_subject(subject));
     report.withdrawn.retain(|subject, _| is_subject(subject));
+    let refused = keep_to_limits(turn, &host, &mut report);
     let at = turn.now.tick;
-    turn.observe(Observation::Load { host, at, report: Box::new(report) });
+    turn.observe(Observation::Load { host: host.clone(), at, report: Box::new(report) });
+    tell_refused(turn, host, refused);
+}
+
+/// Takes out of a report what is too long, and new values above the number that a host may have; says how many.
+fn keep_to_limits(turn: &Turn<'_>, host: &HostName, report: &mut LoadReport) -> usize {
+    let LoadLimits { values, bytes } = turn.site().load;
+    let known = turn.observations();
+    // What the report withdraws makes room for the next one only.
+    let mut room = values.saturating_sub(if report.full { 0 } else { known.reported_values(host) });
+    let mut refused = 0;
+    let mut outdated: Vec<(HostName, AttributeName)> = Vec::new();
+    for (subject, of_subject) in &mut report.values {
+        of_subject.retain(|name, text| {
+            let is_new = report.full || !known.has_reported(host, subject, name);
+            let is_taken = name.as_str().len() <= bytes && text.len() <= bytes && (!is_new || room > 0);
+            room -= usize::from(is_taken && is_new);
+            refused += usize::from(!is_taken);
+            if !is_taken && !is_new {
+                outdated.push((subject.clone(), name.clone()));
+            }
+            is_taken
+        });
+    }
+    for (subject, name) in outdated {
+        report.withdrawn.entry(subject).or_default().push(name);
+    }
+    refused
+}
+
+/// In the log once, and not with each report.
+fn tell_refused(turn: &mut Turn<'_>, host: HostName, refused: usize) {
+    let before = turn.observations().hosts.get(&host).map_or(0, |known| known.refused);
+    if refused == before {
+        return;
+    }
+    if before == 0 {
+        let LoadLimits { values, bytes } = turn.site().load;
+        let what = format!("{refused} load values of host {host} are refused");
+        let why = format!("a host may report {values} values, names and values of {bytes} bytes");
+        let fix = "look at its load sensors: gridwright sensor status; load_values and load_value_bytes of etc/master.toml are the limits";
+        turn.effect(Effect::Warn(Diagnostic::new(Code::Overloaded, what).why(why).fix(fix)));
+    }
+    turn.observe(Observation::LoadRefused { host, values: refused });
+}
+
+/// Takes the health of a host's sensors, as many as can be shown.
+pub(super) fn sensors(turn: &mut Turn<'_>, host: HostName, mut sensors: Vec<SensorStatus>) {
+    sensors.truncate(SENSORS);
+    for SensorStatus { command, health, user, last_error, stderr, .. } in &mut sensors {
+        stderr.truncate(SENSOR_LINES);
+        [command, health, user, last_error].into_iter().chain(stderr).for_each(shorten);
+    }
+    turn.observe(Observation::Sensors { host, sensors });
+}
+
+fn shorten(text: &mut String) {
+    text.truncate(text.floor_char_boundary(SENSOR_TEXT));
 }

@@ -166,7 +166,7 @@ impl Model {
                 others.filter(|subject| *subject != host).for_each(|subject| self.changed(subject));
             }
             Observation::Contact { host, .. } | Observation::Unheard { host } => self.changes.host(host),
-            Observation::Usage(_) | Observation::Sensors { .. } => {}
+            Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => {}
         }
     }
 

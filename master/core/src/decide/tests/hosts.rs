@@ -1,5 +1,6 @@
 use super::cell::result;
 use super::*;
+use crate::core::LoadLimits;
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::observe::Observation;
 use crate::state::job::Place;
@@ -9,6 +10,7 @@ use proto::load::LoadReport;
 use proto::usage::{Exit, Failed, Usage};
 use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::ModifyAction;
+use std::collections::BTreeMap;
 
 fn is_ready(cell: &Cell, host: &str) -> bool {
     cell.core.observations().is_ready(&host.into())
@@ -368,4 +370,37 @@ fn a_jump_of_the_wall_clock_is_an_event() {
     let events = cell.log.len();
     cell.pass(59_000);
     assert_eq!(cell.log.len(), events);
+}
+
+#[test]
+fn load_values_beyond_the_limit_are_refused_singly_and_told_once() {
+    let mut cell = Cell::ready();
+    let host = HostName::new("h1");
+    let limit = LoadLimits::default();
+    let many = |range: std::ops::Range<usize>| -> BTreeMap<_, _> {
+        range.map(|number| (AttributeName::from(format!("v{number:05}")), "1".to_owned())).collect()
+    };
+    let report = |sequence, full, values| LoadReport {
+        sequence,
+        full,
+        values: [(HostName::new("h1"), values)].into(),
+        ..LoadReport::default()
+    };
+    let warnings = |cell: &mut Cell, report| {
+        send(cell, "h1", report);
+        cell.effects.iter().filter(|effect| matches!(effect, Effect::Warn(_))).count()
+    };
+    assert_eq!(warnings(&mut cell, report(2, true, many(0..limit.values + 5))), 1);
+    assert_eq!(cell.core.observations().reported_values(&host), limit.values);
+    assert_eq!(cell.core.observations().hosts[&host].refused, 5);
+    let known = [("v00000".into(), "2".to_owned())];
+    let new = [("w".into(), "1".to_owned()), ("x".into(), "1".to_owned())];
+    assert_eq!(warnings(&mut cell, report(3, false, known.into_iter().chain(new).collect())), 0);
+    assert_eq!(cell.core.observations().load[&host][&AttributeName::from("v00000")].text, "2");
+    assert_eq!(cell.core.observations().hosts[&host].refused, 2);
+    let long = [("long".into(), "x".repeat(limit.bytes + 1)), ("short".into(), "1".to_owned())];
+    assert_eq!(warnings(&mut cell, report(4, true, long.into())), 0);
+    assert_eq!(cell.core.observations().reported_values(&host), 1);
+    assert_eq!(warnings(&mut cell, report(5, true, many(0..9))), 0);
+    assert_eq!(cell.core.observations().hosts[&host].refused, 0);
 }

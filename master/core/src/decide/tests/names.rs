@@ -19,7 +19,11 @@ impl Cell {
     fn with_site() -> Self {
         let mut cell = Self::ready();
         let core = std::mem::replace(&mut cell.core, Core::new(State::new()));
-        let site = Site { master_host: Some("adm".into()), naming: Naming::default().with_aliases("h1 h1-ib") };
+        let site = Site {
+            master_host: Some("adm".into()),
+            naming: Naming::default().with_aliases("h1 h1-ib"),
+            ..Site::default()
+        };
         cell.core = core.at(site);
         cell
     }
@@ -175,7 +179,7 @@ fn two_names_that_differ_in_the_domain_alone_are_one_host_unless_domains_count()
         let mut cell = Cell::with_site();
         let naming = Naming::default().with_bootstrap(bootstrap).unwrap();
         let core = std::mem::replace(&mut cell.core, Core::new(State::new()));
-        cell.core = core.at(Site { master_host: None, naming });
+        cell.core = core.at(Site { naming, ..Site::default() });
         texts(&cell.object(K::ExecHost, "h9.a.org", Do::Add(exec_host("h9.a.org"))));
         texts(&cell.object(K::ExecHost, "h9.b.org", Do::Add(exec_host("h9.b.org"))));
         let hosts: Vec<&str> = cell.core.state().config.exec_hosts.keys().map(|host| host.as_str()).collect();
