@@ -240,6 +240,7 @@ async fn deliver(
         notice @ (Notice::Accepted { .. }
         | Notice::Refused { sensor: None, .. }
         | Notice::Executed { .. }
+        | Notice::Idle { .. }
         | Notice::Usage { .. }
         | Notice::Ended(_)
         | Notice::Tasks(_)

@@ -3,13 +3,14 @@
 //! It never asks the name service, never opens a user's file and never waits for anything but its own sockets. It may die
 //! at any time: shepherds go on, and the next launcher finds them by their locks and sockets.
 
-mod connection;
+pub mod connection;
 pub mod identities;
 mod notify;
 pub mod rules;
 mod script;
 mod sensor;
 mod server;
+mod shepherds;
 mod tracking;
 
 use crate::proc;

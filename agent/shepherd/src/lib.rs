@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod cgroup;
+pub mod journal;
 pub mod launcher;
 pub mod proc;
 pub mod shepherd;

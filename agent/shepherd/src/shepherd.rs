@@ -17,15 +17,20 @@ mod tmpdir;
 
 use crate::account::Identity;
 use crate::cgroup::Cgroup;
+use crate::launcher::connection::Connection;
 use crate::launcher::identities::Teller;
 use crate::launcher::rules::Rules;
 use crate::sys;
 use crate::task_dir::TaskDir;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use proto::id::TaskKey;
-use proto::launch::{Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, TaskUsage};
+use proto::launch::{Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, Request, Start, TaskUsage};
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -80,6 +85,7 @@ pub struct Context {
 }
 
 /// What is known of the task's user before the name service is asked.
+#[derive(Clone)]
 pub struct User {
     /// As the name service knew it a moment ago; none to ask it.
     pub known: Option<Identity>,
@@ -103,40 +109,92 @@ impl Context {
     }
 }
 
-/// Runs a task in this process, a fork of the launcher. Never returns.
+/// Runs a task in this process, a fork of the launcher, and perhaps further ones of the same user. Never returns.
 pub fn run(host: Host, user: User, document: LaunchDocument, script: Option<OwnedFd>, control: UnixStream) -> ! {
     let kept = [control.as_raw_fd(), user.teller.descriptor().as_raw_fd()];
     let mut keep: Vec<_> = kept.into_iter().chain(script.as_ref().map(AsRawFd::as_raw_fd)).collect();
-    let key = document.key;
-    let outcome = sys::close_all_except(&mut keep)
-        .and_then(|()| sys::become_subreaper())
-        .and_then(|()| run_task(host, user, document, script, control));
-    if let Err(error) = outcome {
-        eprintln!("gridwright-shepherd: task {key}: {error}");
-        sys::exit_now(1);
+    let mut key = document.key;
+    let prepared = sys::close_all_except(&mut keep).and_then(|()| sys::become_subreaper());
+    let mut next = prepared.map(|()| Some((document, script, control)));
+    loop {
+        next = match next {
+            Ok(None) => sys::exit_now(0),
+            Ok(Some((document, script, control))) => {
+                key = document.key;
+                let left = run_task(&host, &user, document, script, control);
+                left.and_then(|control| control.map_or(Ok(None), wait_for_next))
+            }
+            Err(error) => {
+                eprintln!("gridwright-shepherd: task {key}: {error}");
+                sys::exit_now(1)
+            }
+        };
     }
-    sys::exit_now(0)
 }
 
+/// Waits for another task until the launcher closes the socket or the host shuts down.
+fn wait_for_next(control: UnixStream) -> io::Result<Option<(LaunchDocument, Option<OwnedFd>, UnixStream)>> {
+    let mut connection = Connection::new(control)?;
+    // SIGTERM is blocked since the first task; an idle shepherd has nothing to end.
+    let signals = SignalFd::with_flags(&SigSet::from(Signal::SIGTERM), SfdFlags::SFD_CLOEXEC)?;
+    loop {
+        let found = match connection.next::<Request>()? {
+            Some(Request::Launch(document)) => document,
+            // An order that came too late for the task before.
+            Some(_) => continue,
+            None => {
+                let read = PollFlags::POLLIN;
+                let mut wait = [PollFd::new(connection.stream().as_fd(), read), PollFd::new(signals.as_fd(), read)];
+                match poll(&mut wait, PollTimeout::NONE) {
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+                if wait[1].any() == Some(true) || connection.fill().is_err() {
+                    return Ok(None);
+                }
+                continue;
+            }
+        };
+        let script = match found.start {
+            Start::Script { .. } => connection.take_descriptors::<1>().map(|[script]| script),
+            Start::Command { .. } | Start::Direct { .. } => None,
+        };
+        return Ok(Some((*found, script, connection.into_stream())));
+    }
+}
+
+/// Runs one task to its result. Gives the launcher's socket back if it is of further use.
 fn run_task(
-    host: Host,
-    user: User,
+    host: &Host,
+    user: &User,
     document: LaunchDocument,
     script: Option<OwnedFd>,
     control: UnixStream,
-) -> io::Result<()> {
+) -> io::Result<Option<UnixStream>> {
     let dir = TaskDir::new(&document.key);
     let Some(_lock) = dir.lock()? else {
         return Err(io::Error::other("another shepherd holds the task's lock"));
     };
+    if dir.has_result() {
+        return Err(io::Error::other("another launcher has recorded the task's end already"));
+    }
     dir.write_launch(&document)?;
     dir.write_host_file(&document)?;
-    let script = script.map(|memory| spool(&host, &dir, &document, memory)).transpose()?;
+    let script = script.map(|memory| spool(host, &dir, &document, memory)).transpose()?;
     let login_limits = unlisted(&host.login_limits, &document);
     let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
-    let Host { folder, rules, boot_id, oom_score_adjusted, .. } = host;
-    let context =
-        Context { document, rules, folder, dir, script, login_limits, boot_id, cgroup, oom_score_adjusted, user };
+    let context = Context {
+        document,
+        rules: host.rules.clone(),
+        folder: host.folder.clone(),
+        dir,
+        script,
+        login_limits,
+        boot_id: host.boot_id.clone(),
+        cgroup,
+        oom_score_adjusted: host.oom_score_adjusted,
+        user: user.clone(),
+    };
     supervisor::Supervisor::new(&context, control)?.run()
 }
 
@@ -180,17 +238,20 @@ fn copy_from_start(from: &File, to: &File, head: &[u8]) -> io::Result<()> {
 
 /// Writes the result of a task whose shepherd is dead, after ending what remains of it.
 ///
-/// Runs in a fork of the launcher. Whoever holds the lock writes, and only where no result is: so once.
+/// Runs in a fork of the launcher. Whoever holds the lock writes, and only where no result is: so once. `released` is the boot in which
+/// the task was let go by the journal: in another boot that counts as executed, whatever else is left of it.
 ///
 /// # Errors
 /// Those of the task's directory.
-pub fn bury(host: &Host, key: TaskKey) -> io::Result<()> {
+pub fn bury(host: &Host, key: TaskKey, released: Option<String>) -> io::Result<()> {
     let dir = TaskDir::new(&key);
     let Some(_lock) = dir.lock()? else { return Ok(()) };
     if dir.read_result().is_some() {
         return Ok(());
     }
     let exec = dir.read_exec();
+    let lost = released.filter(|boot| exec.is_none() && *boot != host.boot_id);
+    let executed = exec.is_some() || lost.is_some();
     end_remains(host, &dir, key);
     let document = dir.read_launch();
     if let Some(tmpdir) = document.as_ref().and_then(|document| document.tmpdir.as_ref()) {
@@ -207,9 +268,9 @@ pub fn bury(host: &Host, key: TaskKey) -> io::Result<()> {
     let same_boot = exec.as_ref().is_some_and(|exec| exec.boot_id == host.boot_id);
     dir.write_result(&LaunchResult {
         key,
-        cause: if exec.is_some() { Cause::ShepherdDied } else { Cause::FailedToStart(failure) },
+        cause: if executed { Cause::ShepherdDied } else { Cause::FailedToStart(failure) },
         after: None,
-        executed: exec.is_some(),
+        executed,
         ordered: false,
         limit: None,
         refused_limits: Vec::new(),
@@ -218,7 +279,7 @@ pub fn bury(host: &Host, key: TaskKey) -> io::Result<()> {
         wallclock_ms: if same_boot { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 },
         started_boot_ms,
         ended_boot_ms,
-        boot_id: exec.map_or_else(|| host.boot_id.clone(), |exec| exec.boot_id),
+        boot_id: exec.map(|exec| exec.boot_id).or(lost).unwrap_or_else(|| host.boot_id.clone()),
     })?;
     dir.clean_active();
     Ok(())

@@ -1,6 +1,6 @@
 //! `tasks/KEY/`: what a task leaves on disk, and who holds it.
 //!
-//! Files: `launch` (the document), `exec` (durable before execve), `result` (durable, renamed into place), `sock` (orders, of tasks
+//! Files: `launch` (the document), `exec` (pid and start time, written before execve), `result` (renamed into place), `sock` (orders, of tasks
 //! that live for a moment), `job_scripts/NUMBER` (the user's). The live shepherd
 //! holds a lock on the directory itself. All paths are relative to the launcher's directory, so that sockets work whatever the
 //! length of its name is.
@@ -100,10 +100,8 @@ impl TaskDir {
         create_file(self.file("exec"))
     }
 
-    /// Makes the result durable and visible in one step.
-    ///
-    /// The sync covers the file; the rename may be lost in a crash of the machine, and the task is then recorded as one
-    /// whose shepherd died.
+    /// Makes the result visible in one step. Not durable yet: a result that the master has taken soon needs no sync of its own,
+    /// and one that waits gets it from [`TaskDir::sync_result`].
     ///
     /// # Errors
     /// Those of the file system.
@@ -111,8 +109,20 @@ impl TaskDir {
         let temporary = self.file("result.new");
         let mut file = create_file(temporary.clone())?;
         file.write_all(&result.encode())?;
-        file.sync_data()?;
         fs::rename(temporary, self.file("result"))
+    }
+
+    /// Makes the result durable. A crash of the machine before that leaves a task that was let go and has no result, and so is
+    /// recorded as one whose shepherd died.
+    ///
+    /// # Errors
+    /// Those of the file system; a result that is gone is forgotten, which is fine.
+    pub fn sync_result(&self) -> io::Result<()> {
+        match File::open(self.file("result")) {
+            Ok(file) => file.sync_all(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes the task's lock, which lasts as long as the process; `None` if a live shepherd holds it.

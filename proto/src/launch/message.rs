@@ -142,8 +142,13 @@ pub enum Notice {
         /// Used so far.
         usage: TaskUsage,
     },
-    /// The task ended and its result is durable. Repeated on reconnection through `List`.
+    /// The task ended and its result is in its directory. Repeated on reconnection through `List`.
     Ended(Box<LaunchResult>),
+    /// The shepherd of a task that ended can take another one. Said by a shepherd to its launcher alone.
+    Idle {
+        /// The task that ended.
+        key: TaskKey,
+    },
     /// Every task directory of this host.
     Tasks(Vec<TaskSummary>),
     /// The task's directory is gone.
@@ -245,6 +250,7 @@ impl Record for Notice {
     fn write_pairs(&self, writer: &mut Writer) {
         match self {
             Notice::Accepted { key } => put_keyed(writer, "accepted", key),
+            Notice::Idle { key } => put_keyed(writer, "idle", key),
             Notice::Refused { key, sensor, text } => {
                 put_kind(writer, "refused");
                 key.write("key", writer);
@@ -286,6 +292,7 @@ impl Record for Notice {
     fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
             "accepted" => Ok(Notice::Accepted { key: Slot::read("key", reader)? }),
+            "idle" => Ok(Notice::Idle { key: Slot::read("key", reader)? }),
             "refused" => Ok(Notice::Refused {
                 key: Slot::read("key", reader)?,
                 sensor: Slot::read("sensor", reader)?,

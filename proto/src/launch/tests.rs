@@ -191,6 +191,7 @@ fn every_other_message_reads_back() {
     }
     let notices = [
         Notice::Accepted { key },
+        Notice::Idle { key },
         Notice::Refused { key: Some(key), sensor: None, text: "no".into() },
         Notice::Executed { key, pid: 1, boot_ms: 2 },
         Notice::Usage { key, usage: TaskUsage::default() },

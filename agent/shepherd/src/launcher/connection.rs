@@ -1,11 +1,12 @@
 //! One Unix stream socket: messages in with their descriptors, messages out, never blocking.
 
 use crate::sys;
+use nix::sys::socket::{ControlMessage, MsgFlags, UnixAddr, sendmsg};
 use proto::launch::pairs::Record;
 use proto::launch::{MAX_DOCUMENT_BYTES, frame, unframe};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Write};
-use std::os::fd::OwnedFd;
+use std::io::{self, ErrorKind, IoSlice, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// The most bytes that wait for a peer that does not read; it is dropped then and lists its tasks when it returns.
@@ -22,6 +23,8 @@ pub struct Connection {
     /// message has fewer, and those of the next one are not taken for its own.
     descriptors: VecDeque<Vec<OwnedFd>>,
     outgoing: Vec<u8>,
+    /// Whether its owner waits until it can be written to.
+    pub waits_for_room: bool,
 }
 
 impl Connection {
@@ -31,7 +34,18 @@ impl Connection {
     /// Those of fcntl(2).
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Connection { stream, incoming: Vec::new(), descriptors: VecDeque::new(), outgoing: Vec::new() })
+        Ok(Connection {
+            stream,
+            incoming: Vec::new(),
+            descriptors: VecDeque::new(),
+            outgoing: Vec::new(),
+            waits_for_room: false,
+        })
+    }
+
+    /// Gives the socket back, where nothing waits in either direction.
+    pub fn into_stream(self) -> UnixStream {
+        self.stream
     }
 
     /// The socket, to wait for.
@@ -91,12 +105,34 @@ impl Connection {
         self.descriptors.pop_front()?.try_into().ok()
     }
 
+    /// Queues a message for the next [`Connection::flush`].
+    pub fn queue<R: Record>(&mut self, message: &R) {
+        self.outgoing.extend_from_slice(&frame(message));
+    }
+
+    /// Sends a message and perhaps a descriptor with it, behind what was queued.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn send_with<R: Record>(&mut self, message: &R, descriptor: Option<&OwnedFd>) -> io::Result<()> {
+        self.queue(message);
+        if let Some(descriptor) = descriptor {
+            let rights = [descriptor.as_raw_fd()];
+            let parts = [IoSlice::new(&self.outgoing)];
+            let control = [ControlMessage::ScmRights(&rights)];
+            let flags = MsgFlags::MSG_NOSIGNAL;
+            let sent = sendmsg::<UnixAddr>(self.stream.as_raw_fd(), &parts, &control, flags, None)?;
+            self.outgoing.drain(..sent);
+        }
+        self.flush()
+    }
+
     /// Queues a message and sends what can be sent.
     ///
     /// # Errors
     /// The peer is gone, or does not read.
     pub fn send<R: Record>(&mut self, message: &R) -> io::Result<()> {
-        self.outgoing.extend_from_slice(&frame(message));
+        self.queue(message);
         self.flush()
     }
 

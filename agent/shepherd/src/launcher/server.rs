@@ -1,10 +1,14 @@
 //! The launcher's loop: connections of the agent, sockets of the shepherds, ends of children.
 
+mod starting;
+
 use super::connection::Connection;
 use super::identities::Identities;
+use super::shepherds::Shepherds;
 use super::tracking::Tracking;
 use super::{script, sensor};
-use crate::shepherd::{self, Host, User};
+use crate::journal::Journal;
+use crate::shepherd::{self, Host};
 use crate::sys::{self, Fork, Wait, Waited};
 use crate::task_dir::{self, TaskDir};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -29,6 +33,9 @@ const RETRY_MS: u64 = 200;
 /// The pause after the system refused a descriptor, a process or room on the disk: connections wait, tasks are looked at later.
 const TROUBLE_MS: u64 = 2_000;
 
+/// How long a result waits for the master before it is made durable here.
+const RESULT_WAITS_MS: u64 = 1_000;
+
 /// The most connections of the agent's uid: it needs one, and a moment long a second one when it was started again.
 const MAX_AGENTS: usize = 16;
 
@@ -44,10 +51,14 @@ pub struct Server {
     signals: SignalFd,
     next_token: u64,
     agents: BTreeMap<u64, Connection>,
-    shepherds: BTreeMap<u64, (TaskKey, Connection)>,
+    shepherds: Shepherds,
     tasks: BTreeMap<TaskKey, Task>,
-    /// Shepherds and undertakers that are children of this launcher.
-    children: BTreeMap<i32, TaskKey>,
+    /// Tasks to start once the present requests are read: they share one sync.
+    starting: Vec<Starting>,
+    journal: Journal,
+    /// Results that are not durable and not forgotten, with the time of their end.
+    unsynced: BTreeMap<TaskKey, u64>,
+    children: BTreeMap<i32, Child>,
     sensors: BTreeMap<i32, u64>,
     identities: Identities,
     tracking: Tracking,
@@ -55,6 +66,17 @@ pub struct Server {
     accept_at: Option<u64>,
     /// When tasks without a connection are looked at again.
     recover_at: u64,
+}
+
+/// A process that this launcher forked and has not reaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Child {
+    /// A shepherd with its task, or without one.
+    Shepherd(Option<TaskKey>),
+    /// Ends what is left of a task whose shepherd is dead.
+    Undertaker(TaskKey),
+    /// Makes results durable.
+    Syncer,
 }
 
 /// What the launcher remembers of a task that has not ended.
@@ -70,11 +92,17 @@ struct Task {
     burying: bool,
 }
 
+/// A task whose directory is made.
+struct Starting {
+    document: LaunchDocument,
+    script: Option<OwnedFd>,
+}
+
 impl Server {
     /// Prepares the loop.
     ///
     /// # Errors
-    /// Those of epoll and signalfd.
+    /// Those of epoll, signalfd and the journal.
     pub fn new(host: Host, agent_uid: u32, listener: UnixListener, mask: &SigSet) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let signals = SignalFd::with_flags(mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
@@ -82,6 +110,7 @@ impl Server {
         epoll.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))?;
         epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, SIGNALS))?;
         let tracking = Tracking::new(host.rules.tracking_gids.clone());
+        let journal = Journal::open(&host.boot_id)?;
         Ok(Server {
             host,
             tracking,
@@ -91,8 +120,11 @@ impl Server {
             signals,
             next_token: FIRST_PEER,
             agents: BTreeMap::new(),
-            shepherds: BTreeMap::new(),
+            shepherds: Shepherds::default(),
             tasks: BTreeMap::new(),
+            starting: Vec::new(),
+            journal,
+            unsynced: BTreeMap::new(),
             children: BTreeMap::new(),
             sensors: BTreeMap::new(),
             identities: Identities::new()?,
@@ -106,9 +138,7 @@ impl Server {
     /// # Errors
     /// Those of epoll.
     pub fn run(mut self, inherited: Option<UnixStream>) -> io::Result<()> {
-        for key in task_dir::all_keys()? {
-            self.find_out(key);
-        }
+        self.recover_all()?;
         if let Some(stream) = inherited {
             self.add_agent(stream)?;
         }
@@ -124,13 +154,37 @@ impl Server {
                 }
             }
             self.catch_up();
+            self.flush();
         }
+    }
+
+    /// Tasks whose directories a crash of the machine took, but whose starts are on record, get one in which their end is found.
+    fn recover_all(&mut self) -> io::Result<()> {
+        self.journal.retain_existing(|key| TaskDir::new(key).exists());
+        for key in self.journal.of_other_boots() {
+            match TaskDir::new(&key).create() {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+        for key in task_dir::all_keys()? {
+            if TaskDir::new(&key).has_result() {
+                self.unsynced.insert(key, sys::boot_ms());
+            }
+            self.find_out(key);
+        }
+        Ok(())
     }
 
     /// How long to wait for events: until something that failed or could not be reached is due again.
     fn patience(&self) -> EpollTimeout {
-        let recover_at = (!self.unattached().is_empty()).then_some(self.recover_at);
-        let Some(due) = [self.accept_at, recover_at].into_iter().flatten().min() else { return EpollTimeout::NONE };
+        let recovers = self.tasks.iter().any(|(key, task)| self.is_unattached(key, task));
+        let recover_at = recovers.then_some(self.recover_at);
+        let sync_at =
+            if self.is_syncing() { None } else { self.unsynced.values().min().map(|at| at + RESULT_WAITS_MS) };
+        let retire_at = self.shepherds.retire_at();
+        let due = [self.accept_at, recover_at, sync_at, retire_at].into_iter().flatten().min();
+        let Some(due) = due else { return EpollTimeout::NONE };
         u16::try_from(due.saturating_sub(sys::boot_ms())).unwrap_or(u16::MAX).into()
     }
 
@@ -145,15 +199,48 @@ impl Server {
             self.recover_at = now + RETRY_MS;
             self.unattached().into_iter().for_each(|key| self.find_out(key));
         }
+        self.shepherds.retire(now);
+        if !self.is_syncing() && self.unsynced.values().any(|since| now.saturating_sub(*since) >= RESULT_WAITS_MS) {
+            self.sync_results(now);
+        }
+    }
+
+    fn is_syncing(&self) -> bool {
+        self.children.values().any(|child| *child == Child::Syncer)
+    }
+
+    /// Makes results durable that nobody has taken, in a process of its own: a sync may have to wait for whatever else writes to the disk.
+    fn sync_results(&mut self, now: u64) {
+        match sys::fork() {
+            Ok(Fork::Child) => {
+                let closed = sys::close_all_except(&mut []);
+                let synced = |key| TaskDir::new(key).sync_result();
+                let outcome = closed.and_then(|()| self.unsynced.keys().try_for_each(synced));
+                if let Err(error) = &outcome {
+                    eprintln!("gridwright-shepherd: results cannot be made durable: {error}");
+                }
+                sys::exit_now(i32::from(outcome.is_err()))
+            }
+            Ok(Fork::Parent(pid)) => {
+                self.children.insert(pid, Child::Syncer);
+                self.unsynced.clear();
+            }
+            Err(error) => {
+                eprintln!("gridwright-shepherd: results wait to be made durable: {error}");
+                self.unsynced.values_mut().for_each(|since| *since = now + TROUBLE_MS);
+            }
+        }
     }
 
     /// Tasks that run without a connection to their shepherd, and are nobody's child here.
     fn unattached(&self) -> Vec<TaskKey> {
-        let alone = self
-            .tasks
-            .iter()
-            .filter(|(key, task)| task.token.is_none() && !self.children.values().any(|child| child == *key));
+        let alone = self.tasks.iter().filter(|(key, task)| self.is_unattached(key, task));
         alone.map(|(key, _)| *key).collect()
+    }
+
+    fn is_unattached(&self, key: &TaskKey, task: &Task) -> bool {
+        let is_its = |child: &Child| matches!(child, Child::Shepherd(Some(of)) | Child::Undertaker(of) if of == key);
+        task.token.is_none() && !self.children.values().any(is_its)
     }
 
     fn attend(&mut self, token: u64) -> ControlFlow<()> {
@@ -228,7 +315,7 @@ impl Server {
             match agent.next::<Request>() {
                 Ok(None) => break,
                 Ok(Some(request)) => match self.handle(request, &mut agent) {
-                    Ok(notices) => alive &= notices.iter().all(|notice| agent.send(notice).is_ok()),
+                    Ok(notices) => notices.iter().for_each(|notice| agent.queue(notice)),
                     Err(error) => {
                         eprintln!(
                             "gridwright-shepherd: the tasks cannot be listed, so the agent has to ask again: {error}"
@@ -244,9 +331,8 @@ impl Server {
                 }
             }
         }
-        alive &= agent.flush().is_ok();
+        self.start_all().iter().for_each(|notice| agent.queue(notice));
         if alive {
-            self.watch_writable(token, &agent);
             self.agents.insert(token, agent);
         } else if self.agents.is_empty() {
             self.end_sensors();
@@ -261,23 +347,47 @@ impl Server {
         }
     }
 
-    /// Waits for room only while something is unsent. A socket that is gone is found out by its next read.
-    fn watch_writable(&self, token: u64, agent: &Connection) {
-        let mut flags = EpollFlags::EPOLLIN;
-        flags.set(EpollFlags::EPOLLOUT, agent.has_unsent());
-        let _ = self.epoll.modify(agent.stream(), &mut EpollEvent::new(flags, token));
+    /// Tells every agent, at the end of the round.
+    fn tell(&mut self, notice: &Notice) {
+        self.agents.values_mut().for_each(|agent| agent.queue(notice));
     }
 
-    /// Tells every agent; one that is gone or does not read is dropped and lists its tasks when it returns.
-    fn tell(&mut self, notice: &Notice) {
-        self.agents.retain(|_, agent| agent.send(notice).is_ok());
-        for (token, agent) in self.agents.iter().filter(|(_, agent)| agent.has_unsent()) {
-            self.watch_writable(*token, agent);
+    /// Sends what this round had to say, in one piece. An agent that is gone or does not read is dropped and lists its tasks when it
+    /// returns; room is waited for only while something is unsent.
+    fn flush(&mut self) {
+        let epoll = &self.epoll;
+        let before = self.agents.len();
+        self.agents.retain(|token, agent| {
+            if !agent.has_unsent() && !agent.waits_for_room {
+                return true;
+            }
+            let alive = agent.flush().is_ok();
+            if alive && agent.has_unsent() != agent.waits_for_room {
+                agent.waits_for_room = agent.has_unsent();
+                let mut flags = EpollFlags::EPOLLIN;
+                flags.set(EpollFlags::EPOLLOUT, agent.waits_for_room);
+                // A socket that is gone is found out by its next read.
+                let _ = epoll.modify(agent.stream(), &mut EpollEvent::new(flags, *token));
+            }
+            alive
+        });
+        if self.agents.is_empty() && before > 0 {
+            self.end_sensors();
         }
     }
 
     /// Fails where silence would be taken for an answer: a task that a list leaves out is one that is lost.
     fn handle(&mut self, request: Request, agent: &mut Connection) -> io::Result<Vec<Notice>> {
+        let mut notices = Vec::new();
+        if !matches!(request, Request::Launch(_)) {
+            // What came before a request is in force for it.
+            notices.extend(self.start_all());
+        }
+        notices.extend(self.answer(request, agent)?);
+        Ok(notices)
+    }
+
+    fn answer(&mut self, request: Request, agent: &mut Connection) -> io::Result<Vec<Notice>> {
         Ok(match request {
             Request::Launch(document) => {
                 let script = match document.start {
@@ -323,21 +433,15 @@ impl Server {
         if let Err(text) = task_dir::room(MIN_FREE_BYTES) {
             return if dir.exists() { self.known(key, &dir) } else { vec![refused(key, text)] };
         }
-        match dir.create() {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return self.known(key, &dir),
-            Err(error) => return vec![refused(key, format!("{}: {error}", dir.file("").display()))],
-            Ok(()) => {}
+        if let Err(text) = self.host.rules.check(&document) {
+            return vec![refused(key, text)];
         }
-        let outcome = self.host.rules.check(&document).and_then(|()| {
-            self.fork_shepherd(document, script).map_err(|error| format!("cannot start a shepherd: {error}"))
-        });
-        match outcome {
-            Ok(()) => vec![Notice::Accepted { key }],
-            Err(text) => {
-                self.tracking.take_back(&key);
-                // An empty directory of our own; if it stays, the next launcher records a start that failed.
-                let _ = dir.remove();
-                vec![refused(key, text)]
+        match dir.create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.known(key, &dir),
+            Err(error) => vec![refused(key, format!("{}: {error}", dir.file("").display()))],
+            Ok(()) => {
+                self.starting.push(Starting { document, script });
+                Vec::new()
             }
         }
     }
@@ -352,45 +456,15 @@ impl Server {
         [Notice::Accepted { key }].into_iter().chain(executed).collect()
     }
 
-    fn fork_shepherd(&mut self, mut document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
-        let key = document.key;
-        let (ours, theirs) = UnixStream::pair()?;
-        // All that can fail comes before the fork: a start that is refused has no shepherd.
-        let connection = Connection::new(ours)?;
-        let token = self.watch(&connection)?;
-        if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
-            document.account.tracking_gid = self.tracking.give(key);
-        }
-        let user = User { known: self.identities.recall(&document.account.user), teller: self.identities.teller() };
-        match sys::fork()? {
-            Fork::Child => shepherd::run(self.host.clone(), user, document, script, theirs),
-            Fork::Parent(pid) => {
-                self.children.insert(pid, key);
-                self.attach(key, token, connection);
-                Ok(())
-            }
-        }
-    }
-
-    fn attach(&mut self, key: TaskKey, token: u64, connection: Connection) {
-        self.shepherds.insert(token, (key, connection));
-        let task = self.tasks.entry(key).or_default();
-        task.token = Some(token);
-        if let Some(order) = task.waiting.take() {
-            // What fails here is the end of the shepherd, which is on its way as a notice of its own.
-            let _ = self.signal(key, order);
-        }
-    }
-
     fn signal(&mut self, key: TaskKey, order: Order) -> Vec<Notice> {
         let Some(task) = self.tasks.get_mut(&key) else {
             let dir = TaskDir::new(&key);
             let ended = shepherd::ended(&dir);
             return vec![ended.unwrap_or_else(|| refused(key, "no such task on this host".into()))];
         };
-        match task.token.and_then(|token| self.shepherds.get_mut(&token)) {
+        match task.token.and_then(|token| self.shepherds.connection(token)) {
             // A shepherd that cannot be written to has ended: its end is on the way.
-            Some((_, connection)) => drop(connection.send(&Request::Signal { key, order })),
+            Some(connection) => drop(connection.send(&Request::Signal { key, order })),
             None => task.waiting = Some(order),
         }
         Vec::new()
@@ -419,7 +493,11 @@ impl Server {
             return refused(key, "the task has not ended".into());
         }
         match dir.remove() {
-            Ok(()) => Notice::Forgotten { key },
+            Ok(()) => {
+                self.journal.forget(&key);
+                self.unsynced.remove(&key);
+                Notice::Forgotten { key }
+            }
             Err(error) => refused(key, format!("its directory cannot be removed: {error}")),
         }
     }
@@ -440,31 +518,35 @@ impl Server {
 
     /// What a shepherd says is passed on; what it said last is remembered.
     fn hear_shepherd(&mut self, token: u64) {
-        let Some((key, mut connection)) = self.shepherds.remove(&token) else { return };
-        let mut alive = connection.fill().is_ok();
-        loop {
-            match connection.next::<Notice>() {
-                Ok(Some(notice)) => self.pass_on(key, &notice),
-                Ok(None) => break,
-                Err(_) => {
-                    alive = false;
-                    break;
-                }
+        let (notices, is_alive) = self.shepherds.hear(token);
+        for (key, notice) in notices {
+            self.pass_on(key, &notice);
+            if matches!(notice, Notice::Idle { .. })
+                && let Some(pid) = self.shepherds.rest(token, sys::boot_ms())
+            {
+                self.children.insert(pid, Child::Shepherd(None));
             }
         }
-        if alive {
-            self.shepherds.insert(token, (key, connection));
-        } else if let Some(task) = self.tasks.get_mut(&key) {
+        if is_alive {
+            return;
+        }
+        if let Some(task) = self.shepherds.key(token).and_then(|key| self.tasks.get_mut(&key)) {
             // It ended, died, or dropped us: the lock tells which, now or when its end is reaped.
             task.token = None;
         }
+        self.shepherds.remove(token);
     }
 
     fn pass_on(&mut self, key: TaskKey, notice: &Notice) {
         let Some(task) = self.tasks.get_mut(&key) else { return };
         match notice {
             Notice::Executed { pid, boot_ms, .. } => task.executed = Some((*pid, *boot_ms)),
-            Notice::Ended(_) => self.drop_task(&key),
+            Notice::Ended(_) => {
+                self.drop_task(&key);
+                self.unsynced.insert(key, sys::boot_ms());
+            }
+            // What follows the end of a task is no more about it.
+            Notice::Idle { .. } => return,
             Notice::Accepted { .. }
             | Notice::Refused { .. }
             | Notice::Usage { .. }
@@ -499,7 +581,8 @@ impl Server {
             let status = shell_status(waited.status);
             self.tell(&Notice::SensorEnded { id, pid: waited.pid, status });
         }
-        let Some(key) = self.children.remove(&waited.pid) else { return };
+        let child = self.children.remove(&waited.pid);
+        let Some(Child::Shepherd(Some(key)) | Child::Undertaker(key)) = child else { return };
         // Its last words may still be in the socket.
         if let Some(token) = self.tasks.get(&key).and_then(|task| task.token) {
             self.hear_shepherd(token);
@@ -533,6 +616,7 @@ impl Server {
         if let Some(ended) = shepherd::ended(&dir) {
             if self.tasks.contains_key(&key) {
                 self.drop_task(&key);
+                self.unsynced.insert(key, sys::boot_ms());
                 self.tell(&ended);
             }
             return Ok(());
@@ -552,7 +636,8 @@ impl Server {
             Ok(stream) => {
                 let connection = Connection::new(stream)?;
                 let token = self.watch(&connection)?;
-                self.attach(key, token, connection);
+                self.shepherds.add(token, key, connection, None);
+                self.begin(key, token);
                 Ok(())
             }
             // It lives and has no socket yet: asked again after RETRY_MS.
@@ -562,17 +647,18 @@ impl Server {
 
     /// Ends what is left of a task whose shepherd is dead, in a process of its own: that may take time.
     fn fork_undertaker(&mut self, key: TaskKey) -> io::Result<()> {
+        let released = self.journal.boot_of(&key).map(str::to_owned);
         match sys::fork()? {
             Fork::Child => {
                 let closed = sys::close_all_except(&mut []);
-                let outcome = closed.and_then(|()| shepherd::bury(&self.host, key));
+                let outcome = closed.and_then(|()| shepherd::bury(&self.host, key, released));
                 if let Err(error) = &outcome {
                     eprintln!("gridwright-shepherd: task {key}: cannot record its end: {error}");
                 }
                 sys::exit_now(i32::from(outcome.is_err()))
             }
             Fork::Parent(pid) => {
-                self.children.insert(pid, key);
+                self.children.insert(pid, Child::Undertaker(key));
                 self.tasks.entry(key).or_default().burying = true;
                 Ok(())
             }

@@ -66,14 +66,23 @@ impl Peers {
         self.peers.retain_mut(|peer| peer.stream.write_all(&bytes).is_ok());
     }
 
-    /// Tells every peer the last word, waiting up to five seconds for a slow one.
-    pub fn tell_last(&mut self, notice: &Notice) {
+    /// Tells every peer the last word, waiting up to five seconds for a slow one. Says whether anybody heard it.
+    pub fn tell_last(&mut self, notice: &Notice) -> bool {
         for peer in &self.peers {
             // The result is on disk: a peer that misses this finds it there.
             let _ = peer.stream.set_nonblocking(false);
             let _ = peer.stream.set_write_timeout(Some(Duration::from_secs(5)));
         }
         self.tell(notice);
+        !self.peers.is_empty()
+    }
+
+    /// Gives up the launcher's socket where it is the only one, nobody else was ever asked in, and nothing on it is half read.
+    pub fn only_control(&mut self) -> Option<UnixStream> {
+        if self.listener.is_some() || self.peers.len() != 1 || !self.peers[0].buffer.is_empty() {
+            return None;
+        }
+        self.peers.pop().map(|peer| peer.stream)
     }
 }
 

@@ -20,9 +20,9 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 use proto::launch::{
     Cause, Evidence, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd,
-    ProcedureKind, RefusedLimit, Request, Start, TaskUsage,
+    ProcedureKind, RefusedLimit, Request, Start, TaskUsage, frame,
 };
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -41,6 +41,9 @@ const LISTEN_AFTER_MS: u64 = 100;
 
 /// How long a result that found no room on the disk waits until it is written again.
 const DISK_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long the launcher may take to hear the last word.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// The exit code of a shell whose command was ended by SIGTERM.
 const SHELL_SIGTERM: u8 = 143;
@@ -109,11 +112,11 @@ impl<'a> Supervisor<'a> {
         })
     }
 
-    /// Runs the task to its end and leaves its result.
+    /// Runs the task to its end and leaves its result. Gives the launcher's socket back if another task may come over it.
     ///
     /// # Errors
     /// Those of writing the result; the launcher then records a dead shepherd.
-    pub fn run(mut self) -> io::Result<()> {
+    pub fn run(mut self) -> io::Result<Option<UnixStream>> {
         let document = &self.context.document;
         let mut started_pe = false;
         let before = self
@@ -346,7 +349,9 @@ impl<'a> Supervisor<'a> {
         let now = sys::boot_ms();
         for request in self.peers.receive(greeting.as_ref()) {
             // A shepherd serves one task and one kind of request; the launcher keeps the others.
-            if let Request::Signal { order, .. } = request {
+            if let Request::Signal { order, key: of } = request
+                && of == key
+            {
                 self.ordered |= matches!(order, Order::Terminate | Order::Kill);
                 for action in self.ending.order(order, &self.context.document.termination, now) {
                     self.act(action);
@@ -531,7 +536,13 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn finish(mut self, cause: Cause, after: Option<Failure>, usage: TaskUsage, wallclock_ms: u64) -> io::Result<()> {
+    fn finish(
+        mut self,
+        cause: Cause,
+        after: Option<Failure>,
+        usage: TaskUsage,
+        wallclock_ms: u64,
+    ) -> io::Result<Option<UnixStream>> {
         let document = &self.context.document;
         let result = LaunchResult {
             key: document.key,
@@ -552,8 +563,22 @@ impl<'a> Supervisor<'a> {
         if !document.keep_active {
             self.context.dir.clean_active();
         }
-        self.peers.tell_last(&Notice::Ended(Box::new(result)));
-        Ok(())
+        let ended = Notice::Ended(Box::new(result));
+        self.take_signals();
+        let control = if self.shuts_down { None } else { self.peers.only_control() };
+        if let Some(mut control) = control {
+            let mut words = frame(&ended);
+            words.extend(frame(&Notice::Idle { key: document.key }));
+            let waits = control.set_nonblocking(false).and_then(|()| control.set_write_timeout(Some(LAST_WORDS)));
+            if waits.and_then(|()| control.write_all(&words)).is_ok() {
+                return Ok(Some(control));
+            }
+        } else if self.peers.tell_last(&ended) {
+            return Ok(None);
+        }
+        // Nobody heard: the next launcher finds it.
+        self.context.dir.sync_result()?;
+        Ok(None)
     }
 }
 

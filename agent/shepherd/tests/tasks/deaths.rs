@@ -137,3 +137,58 @@ fn a_launcher_without_descriptors_refuses_starts_sleeps_and_finds_what_ended_onc
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
     assert_eq!(cell.run_script(document, "#!/bin/sh\nexit 4\n").cause, Cause::Exited(4));
 }
+
+#[test]
+fn a_start_on_record_of_another_boot_counts_as_executed_even_if_its_directory_is_lost() {
+    let mut cell = Cell::start();
+    let (kept, lost, forgotten) = (cell.new_key(), cell.new_key(), cell.new_key());
+    cell.launcher.kill().unwrap();
+    cell.launcher.wait().unwrap();
+    // What a crash of the machine may leave: a directory with nothing in it, or none, and the lines that were synced.
+    std::fs::create_dir(cell.dir.join(format!("tasks/{kept}"))).unwrap();
+    let lines = format!("+ {forgotten} b0\n+ {kept} b0\n- {forgotten} \n+ {lost} b0\n+ {} b", cell.new_key());
+    std::fs::write(cell.dir.join("tasks/journal"), lines).unwrap();
+    cell.restart_launcher();
+    let ends = until("the records", || {
+        let tasks = cell.list();
+        tasks.iter().all(|task| task.result.is_some()).then_some(tasks)
+    });
+    let ends: Vec<_> = ends.into_iter().filter_map(|task| task.result).collect();
+    assert_eq!(ends.iter().map(|end| end.key).collect::<std::collections::BTreeSet<_>>(), [kept, lost].into());
+    for end in ends {
+        assert_eq!((&end.cause, end.executed, end.boot_id.as_str()), (&Cause::ShepherdDied, true, "b0"));
+    }
+}
+
+#[test]
+fn a_start_on_record_of_this_boot_that_never_reached_execve_is_a_failed_start() {
+    let mut cell = Cell::start();
+    let key = cell.new_key();
+    cell.launcher.kill().unwrap();
+    cell.launcher.wait().unwrap();
+    std::fs::create_dir(cell.dir.join(format!("tasks/{key}"))).unwrap();
+    let line = format!("+ {key} {}\n", proc::boot_id());
+    std::fs::write(cell.dir.join("tasks/journal"), line).unwrap();
+    cell.restart_launcher();
+    let end = until("the record", || cell.list().pop()?.result);
+    assert!(matches!(end.cause, Cause::FailedToStart(_)) && !end.executed, "{end:?}");
+}
+
+#[test]
+fn a_forgotten_task_leaves_the_journal_when_it_is_written_anew() {
+    let mut cell = Cell::start();
+    let kept = cell.run("true").key;
+    let gone = cell.run("true").key;
+    let journal = cell.dir.join("tasks/journal");
+    let names = |key: proto::id::TaskKey| {
+        let bytes = std::fs::read(&journal).unwrap();
+        String::from_utf8_lossy(&bytes).contains(&format!("+ {key} "))
+    };
+    assert!(names(kept) && names(gone));
+    cell.send(&proto::launch::Request::Forget { key: gone });
+    cell.hear(|notice| matches!(notice, Notice::Forgotten { key } if *key == gone).then_some(()));
+    cell.restart_launcher();
+    // Its answer comes behind the new journal.
+    cell.list();
+    assert!(names(kept) && !names(gone));
+}

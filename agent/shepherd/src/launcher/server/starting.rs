@@ -1,0 +1,97 @@
+//! From the requests of one round to shepherds at work.
+
+use super::{Child, Server, Starting, refused};
+use crate::account::Identity;
+use crate::launcher::connection::Connection;
+use crate::launcher::shepherds::Own;
+use crate::shepherd::{self, User};
+use crate::sys::{self, Fork};
+use crate::task_dir::TaskDir;
+use proto::id::TaskKey;
+use proto::launch::{LaunchDocument, Notice};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+impl Server {
+    /// Starts what is waiting to be started, once it is on record.
+    pub(super) fn start_all(&mut self) -> Vec<Notice> {
+        let starting = std::mem::take(&mut self.starting);
+        if starting.is_empty() {
+            return Vec::new();
+        }
+        let keys: Vec<TaskKey> = starting.iter().map(|start| start.document.key).collect();
+        let recorded = self.journal.release(&keys).map_err(|error| format!("the start cannot be recorded: {error}"));
+        let each = starting.into_iter().map(|Starting { document, script }| {
+            let key = document.key;
+            let started = recorded.clone().and_then(|()| {
+                self.start(document, script).map_err(|error| format!("cannot start a shepherd: {error}"))
+            });
+            match started {
+                Ok(()) => Notice::Accepted { key },
+                Err(text) => {
+                    self.tracking.take_back(&key);
+                    self.journal.forget(&key);
+                    // An empty directory of our own; if it stays, the next launcher records a start that failed.
+                    let _ = TaskDir::new(&key).remove();
+                    refused(key, text)
+                }
+            }
+        });
+        each.collect()
+    }
+
+    /// Gives the task to a shepherd of the same user that has just become idle, else to a new one.
+    fn start(&mut self, mut document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
+        let key = document.key;
+        if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
+            document.account.tracking_gid = self.tracking.give(key);
+        }
+        let known = self.identities.recall(&document.account.user);
+        while let Some(token) = known.as_ref().and_then(|known| self.shepherds.take_idle(known)) {
+            match self.shepherds.give(token, key, &document, script.as_ref()) {
+                Ok(pid) => {
+                    self.children.insert(pid, Child::Shepherd(Some(key)));
+                    self.begin(key, token);
+                    return Ok(());
+                }
+                // It is gone, and its end will be reaped.
+                Err(_) => self.shepherds.remove(token),
+            }
+        }
+        self.fork_shepherd(document, script, known)
+    }
+
+    fn fork_shepherd(
+        &mut self,
+        document: LaunchDocument,
+        script: Option<OwnedFd>,
+        known: Option<Identity>,
+    ) -> io::Result<()> {
+        let key = document.key;
+        let (ours, theirs) = UnixStream::pair()?;
+        // All that can fail comes before the fork: a start that is refused has no shepherd.
+        let connection = Connection::new(ours)?;
+        let token = self.watch(&connection)?;
+        let user = User { known: known.clone(), teller: self.identities.teller() };
+        match sys::fork()? {
+            Fork::Child => shepherd::run(self.host.clone(), user, document, script, theirs),
+            Fork::Parent(pid) => {
+                self.children.insert(pid, Child::Shepherd(Some(key)));
+                self.shepherds.add(token, key, connection, Some(Own { pid, known }));
+                self.begin(key, token);
+                Ok(())
+            }
+        }
+    }
+
+    /// The task has a shepherd that can be reached.
+    pub(super) fn begin(&mut self, key: TaskKey, token: u64) {
+        let task = self.tasks.entry(key).or_default();
+        task.token = Some(token);
+        if let Some(order) = task.waiting.take() {
+            // What fails here is the end of the shepherd, which is on its way as a notice of its own.
+            let _ = self.signal(key, order);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A shepherd serves one task after the other of the same user, and never more than that.
+
+use super::cell::{Cell, until};
+use gridwright_shepherd::proc;
+use proto::launch::{Cause, LaunchResult, Order};
+use std::collections::BTreeSet;
+
+/// Runs a task that tells its shepherd and what it sees of a task before.
+fn look(cell: &mut Cell) -> (String, LaunchResult) {
+    let result = cell.run("echo $PPID; ls /proc/$PPID/fd >&2");
+    (cell.output(&result, 'o'), result)
+}
+
+#[test]
+fn an_idle_shepherd_takes_the_next_task_of_its_user() {
+    let mut cell = Cell::start();
+    let shepherds: Vec<String> = (0..20).map(|_| look(&mut cell).0).collect();
+    let different: BTreeSet<&String> = shepherds.iter().collect();
+    // The first one asks the name service and is not kept; a pause of the machine may let another one go.
+    assert!(different.len() < shepherds.len() / 2, "{shepherds:?}");
+}
+
+#[test]
+fn a_task_begins_as_fresh_as_with_a_shepherd_of_its_own() {
+    let mut cell = Cell::start();
+    let plain = "ulimit -a; umask; nice; env | grep -v -e JOB -e GRIDWRIGHT -e _=; ls -l /proc/self/fd | wc -l; grep -e ^Sig -e ^Cap /proc/self/status";
+    let first = cell.run(plain);
+    let mut odd = cell.shell("ulimit -a > /dev/null; exit 5");
+    odd.nice = 7;
+    odd.umask = 0o777;
+    odd.environment.push("ODD=1".into());
+    odd.limits = vec![super::cell::limit(proto::launch::Resource::OpenFiles, 32)];
+    let key = cell.launch(odd);
+    assert_eq!(cell.ended(key).cause, Cause::Exited(5));
+    let second = cell.run(plain);
+    assert_eq!(cell.output(&first, 'o'), cell.output(&second, 'o'));
+    assert!(second.usage.cpu_ms <= first.usage.cpu_ms + 1_000, "{:?}", second.usage);
+}
+
+#[test]
+fn an_order_for_an_ended_task_is_not_the_next_ones() {
+    let mut cell = Cell::start();
+    let first = cell.run("true").key;
+    let document = cell.shell("sleep 0.3");
+    let second = cell.launch(document);
+    cell.executed(second);
+    cell.order(first, Order::Kill);
+    assert_eq!(cell.ended(second).cause, Cause::Exited(0));
+}
+
+#[test]
+fn an_idle_shepherd_that_is_killed_costs_no_task() {
+    let mut cell = Cell::start();
+    for _ in 0..10 {
+        let (shepherd, _) = look(&mut cell);
+        let pid: i32 = shepherd.trim().parse().unwrap();
+        // A shepherd that ended by itself has a pid of nobody.
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+        until("its end", || proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(()));
+        assert_eq!(cell.run("true").cause, Cause::Exited(0));
+    }
+}
+
+#[test]
+fn idle_shepherds_end_with_their_launcher() {
+    let mut cell = Cell::start();
+    let shepherds: BTreeSet<i32> = (0..5).map(|_| look(&mut cell).0.trim().parse().unwrap()).collect();
+    cell.restart_launcher();
+    for pid in shepherds {
+        until("the end of an idle shepherd", || proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(()));
+    }
+}
