@@ -249,6 +249,7 @@ pub fn bury(host: &Host, key: TaskKey, released: Option<String>) -> io::Result<(
     if dir.read_result().is_some() {
         return Ok(());
     }
+    dir.trim()?;
     let exec = dir.read_exec();
     let lost = released.filter(|boot| exec.is_none() && *boot != host.boot_id);
     let executed = exec.is_some() || lost.is_some();

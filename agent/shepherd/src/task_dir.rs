@@ -1,21 +1,26 @@
 //! `tasks/KEY/`: what a task leaves on disk, and who holds it.
 //!
-//! Files: `launch` (the document), `exec` (pid and start time, written before execve), `result` (renamed into place), `sock` (orders, of tasks
-//! that live for a moment), `job_scripts/NUMBER` (the user's). The live shepherd
-//! holds a lock on the directory itself. All paths are relative to the launcher's directory, so that sockets work whatever the
-//! length of its name is.
+//! Files: `record` (launch document, exec record and result, one behind the other), `sock` (orders, of tasks that live for a moment),
+//! `job_scripts/NUMBER` (the user's). The live shepherd holds a lock on the directory itself. All paths are relative to the launcher's
+//! directory, so that sockets work whatever the length of its name is.
+//!
+//! One file, and directories that are used again ([`Spares`]): a file system takes much longer to make and remove files than to
+//! rename and write them, and an array of short tasks would spend most of its time there.
 
 use nix::fcntl::{Flock, FlockArg};
 use proto::id::TaskKey;
 use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// The directory of all tasks below the launcher's directory.
 pub const TASKS: &str = "tasks";
+
+/// What is known of a task, in its directory.
+const RECORD: &str = "record";
 
 /// The directory of one task.
 #[derive(Clone, Debug)]
@@ -52,7 +57,7 @@ impl TaskDir {
     /// # Errors
     /// Those of the file system.
     pub fn write_launch(&self, document: &LaunchDocument) -> io::Result<()> {
-        create_file(self.file("launch"))?.write_all(&document.encode())
+        append(&self.open_record()?, Part::Launch, &document.encode())
     }
 
     /// Writes `pe_hostfile` of a parallel task, which its user reads.
@@ -68,36 +73,37 @@ impl TaskDir {
 
     /// The launch document, if it can be read.
     pub fn read_launch(&self) -> Option<LaunchDocument> {
-        self.read("launch")
+        self.read(Part::Launch)
     }
 
     /// The exec record, if one is there and whole.
     pub fn read_exec(&self) -> Option<ExecRecord> {
-        self.read("exec")
+        self.read(Part::Exec)
     }
 
     /// The result, if the task has ended.
     pub fn read_result(&self) -> Option<LaunchResult> {
-        self.read("result")
+        self.read(Part::Result)
     }
 
-    /// Whether the task has ended: a result comes into being whole.
+    /// Whether the task has ended: a result counts once it is whole.
     pub fn has_result(&self) -> bool {
-        self.file("result").exists()
+        self.read_result().is_some()
     }
 
-    fn read<R: Record>(&self, name: &str) -> Option<R> {
-        let mut bytes = Vec::new();
-        File::open(self.file(name)).ok()?.read_to_end(&mut bytes).ok()?;
-        R::decode(&bytes).ok()
+    fn read<R: Record>(&self, wanted: Part) -> Option<R> {
+        let bytes = fs::read(self.file(RECORD)).ok()?;
+        let body = parts(&bytes).find(|(tag, _)| *tag == wanted as u8)?.1;
+        R::decode(body).ok()
     }
 
-    /// Opens the file of the exec record while the process may still write here.
+    /// Opens the record while the process may still write here, for [`write_exec`].
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn create_exec(&self) -> io::Result<File> {
-        create_file(self.file("exec"))
+    pub fn open_record(&self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o640).custom_flags(libc::O_NOFOLLOW).open(self.file(RECORD))
     }
 
     /// Makes the result visible in one step. Not durable yet: a result that the master has taken soon needs no sync of its own,
@@ -106,10 +112,20 @@ impl TaskDir {
     /// # Errors
     /// Those of the file system.
     pub fn write_result(&self, result: &LaunchResult) -> io::Result<()> {
-        let temporary = self.file("result.new");
-        let mut file = create_file(temporary.clone())?;
-        file.write_all(&result.encode())?;
-        fs::rename(temporary, self.file("result"))
+        append(&self.open_record()?, Part::Result, &result.encode())
+    }
+
+    /// Drops what a process that was killed in the middle of a write left behind the last whole part.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn trim(&self) -> io::Result<()> {
+        let bytes = match fs::read(self.file(RECORD)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let whole: usize = parts(&bytes).map(|(_, body)| PREFIX_BYTES + body.len()).sum();
+        if whole == bytes.len() { Ok(()) } else { self.open_record()?.set_len(whole as u64) }
     }
 
     /// Makes the result durable. A crash of the machine before that leaves a task that was let go and has no result, and so is
@@ -118,7 +134,7 @@ impl TaskDir {
     /// # Errors
     /// Those of the file system; a result that is gone is forgotten, which is fine.
     pub fn sync_result(&self) -> io::Result<()> {
-        match File::open(self.file("result")) {
+        match File::open(self.file(RECORD)) {
             Ok(file) => file.sync_all(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -148,24 +164,130 @@ impl TaskDir {
         let _ = fs::remove_dir_all(self.file("job_scripts"));
     }
 
+    fn holds_only_a_record(&self) -> bool {
+        let Ok(entries) = fs::read_dir(&self.path) else { return false };
+        let mut names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+        matches!((names.next(), names.next()), (Some(Ok(name)), None) if name == RECORD)
+    }
+
     /// Removes the directory. The tree is root's, and remove_dir_all follows no links.
     ///
     /// # Errors
     /// Those of the file system, except that nothing is there.
     pub fn remove(&self) -> io::Result<()> {
-        // What nearly every ended task consists of, the result last: until it goes the task counts as ended.
-        for name in ["launch", "exec", "result"] {
-            // What cannot be removed is still there below.
-            let _ = fs::remove_file(self.file(name));
-        }
-        let outcome = fs::remove_dir(&self.path).or_else(|error| match error.kind() {
-            io::ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(&self.path),
-            _ => Err(error),
-        });
+        // An empty directory goes without a descriptor, which there may not be.
+        let outcome = fs::remove_dir(&self.path).or_else(|_| fs::remove_dir_all(&self.path));
         match outcome {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
         }
+    }
+}
+
+/// A part of a record: a byte that names it, the length of its body in four bytes, the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Launch = b'L' as isize,
+    Exec = b'E' as isize,
+    Result = b'R' as isize,
+}
+
+/// What stands before the body of a part.
+const PREFIX_BYTES: usize = 5;
+
+/// The whole parts of a record, in the order in which they were written.
+fn parts(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (prefix, rest) = bytes.split_first_chunk::<PREFIX_BYTES>()?;
+        let [tag, length @ ..] = *prefix;
+        let (body, rest) = rest.split_at_checked(u32::from_le_bytes(length) as usize)?;
+        bytes = rest;
+        Some((tag, body))
+    })
+}
+
+/// Adds a part, or nothing: what a full disk cut off goes again.
+fn append(mut file: &File, part: Part, body: &[u8]) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(PREFIX_BYTES + body.len());
+    bytes.push(part as u8);
+    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(body);
+    file.write_all(&bytes).inspect_err(|_| {
+        // Where this fails too, the part stays incomplete, and so does not count.
+        let _ = file.set_len(before);
+    })
+}
+
+/// Adds the exec record to a record that was opened before.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_exec(record: &File, exec: &[u8]) -> io::Result<()> {
+    append(record, Part::Exec, exec)
+}
+
+/// Directories of forgotten tasks, for the next ones.
+pub struct Spares {
+    free: Vec<u32>,
+    next: u32,
+}
+
+/// Where they are.
+const SPARES: &str = "tasks/.spare";
+
+/// The most of them: more tasks than end at once on any host need no speed.
+const MAX_SPARES: usize = 64;
+
+impl Spares {
+    /// None yet. What an earlier launcher kept goes.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn new() -> io::Result<Self> {
+        match fs::remove_dir_all(SPARES) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        DirBuilder::new().mode(0o700).create(SPARES)?;
+        Ok(Spares { free: Vec::new(), next: 0 })
+    }
+
+    fn path(number: u32) -> PathBuf {
+        PathBuf::from(format!("{SPARES}/{number}"))
+    }
+
+    /// Makes the directory of a task, of a spare one where there is one.
+    ///
+    /// # Errors
+    /// `AlreadyExists` for a task that is known already.
+    pub fn create(&mut self, dir: &TaskDir) -> io::Result<()> {
+        if dir.path.symlink_metadata().is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        match self.free.pop() {
+            Some(number) => fs::rename(Self::path(number), &dir.path).or_else(|_| dir.create()),
+            None => dir.create(),
+        }
+    }
+
+    /// Takes the directory of a task away: at once, so that the task is unknown from then on.
+    ///
+    /// # Errors
+    /// Those of the file system, except that nothing is there.
+    pub fn remove(&mut self, dir: &TaskDir) -> io::Result<()> {
+        if self.free.len() >= MAX_SPARES || !dir.holds_only_a_record() {
+            return dir.remove();
+        }
+        let path = Self::path(self.next);
+        fs::rename(&dir.path, &path)?;
+        match OpenOptions::new().write(true).open(path.join(RECORD)).and_then(|record| record.set_len(0)) {
+            Ok(()) => self.free.push(self.next),
+            // It is nobody's any more, and the next launcher removes it if this one cannot.
+            Err(_) => drop(fs::remove_dir_all(&path)),
+        }
+        self.next += 1;
+        Ok(())
     }
 }
 
@@ -197,4 +319,25 @@ pub fn room(min_bytes: u64) -> Result<(), String> {
 pub fn all_keys() -> io::Result<Vec<TaskKey>> {
     let names: Vec<_> = fs::read_dir(TASKS)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_parts_count() {
+        let mut bytes = vec![b'L', 3, 0, 0, 0, 1, 2, 3, b'E', 0, 0, 0, 0];
+        let whole = vec![(b'L', &[1u8, 2, 3][..]), (b'E', &[][..])];
+        assert_eq!(parts(&bytes).collect::<Vec<_>>(), whole);
+        let result = [b'R', 2, 0, 0, 0, 9];
+        for count in 1..=result.len() {
+            let mut cut = bytes.clone();
+            cut.extend_from_slice(&result[..count]);
+            assert_eq!(parts(&cut).count(), 2, "{count} bytes of a result");
+        }
+        bytes.extend_from_slice(&result);
+        bytes.push(8);
+        assert_eq!(parts(&bytes).last(), Some((b'R', &[9u8, 8][..])));
+    }
 }

@@ -10,7 +10,7 @@ use super::{script, sensor};
 use crate::journal::Journal;
 use crate::shepherd::{self, Host};
 use crate::sys::{self, Fork, Wait, Waited};
-use crate::task_dir::{self, TaskDir};
+use crate::task_dir::{self, Spares, TaskDir};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -56,6 +56,7 @@ pub struct Server {
     /// Tasks to start once the present requests are read: they share one sync.
     starting: Vec<Starting>,
     journal: Journal,
+    spares: Spares,
     /// Results that are not durable and not forgotten, with the time of their end.
     unsynced: BTreeMap<TaskKey, u64>,
     children: BTreeMap<i32, Child>,
@@ -124,6 +125,7 @@ impl Server {
             tasks: BTreeMap::new(),
             starting: Vec::new(),
             journal,
+            spares: Spares::new()?,
             unsynced: BTreeMap::new(),
             children: BTreeMap::new(),
             sensors: BTreeMap::new(),
@@ -436,7 +438,7 @@ impl Server {
         if let Err(text) = self.host.rules.check(&document) {
             return vec![refused(key, text)];
         }
-        match dir.create() {
+        match self.spares.create(&dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.known(key, &dir),
             Err(error) => vec![refused(key, format!("{}: {error}", dir.file("").display()))],
             Ok(()) => {
@@ -489,10 +491,10 @@ impl Server {
 
     fn forget(&mut self, key: TaskKey) -> Notice {
         let dir = TaskDir::new(&key);
-        if dir.exists() && !dir.has_result() {
+        if !self.unsynced.contains_key(&key) && dir.exists() && !dir.has_result() {
             return refused(key, "the task has not ended".into());
         }
-        match dir.remove() {
+        match self.spares.remove(&dir) {
             Ok(()) => {
                 self.journal.forget(&key);
                 self.unsynced.remove(&key);

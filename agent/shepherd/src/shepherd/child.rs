@@ -14,6 +14,7 @@ use super::tmpdir;
 use crate::account::{self, Identity};
 use crate::proc;
 use crate::sys::{self, Program};
+use crate::task_dir;
 use caps::CapSet;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
@@ -21,7 +22,7 @@ use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::pairs::Record;
 use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// What a child is to run.
@@ -125,9 +126,7 @@ impl Ready {
     }
 
     fn write_record(&self) -> io::Result<()> {
-        let Some(mut exec) = self.exec.as_ref() else { return Ok(()) };
-        exec.write_all(&self.record)?;
-        Ok(())
+        self.exec.as_ref().map_or(Ok(()), |record| task_dir::write_exec(record, &self.record))
     }
 }
 
@@ -164,7 +163,7 @@ fn task_identity(context: &Context) -> Result<Identity, Failure> {
 }
 
 fn open_exec(context: &Context) -> Result<File, Failure> {
-    context.dir.create_exec().map_err(|error| before_job("cannot write the exec record", error))
+    context.dir.open_record().map_err(|error| before_job("cannot write the exec record", error))
 }
 
 fn exec_record(context: &Context, identity: &Identity) -> ExecRecord {

@@ -26,7 +26,17 @@ fn a_task_that_ended_without_a_launcher_is_listed_with_its_result() {
     cell.read_when_there("up");
     cell.launcher.kill().unwrap();
     cell.launcher.wait().unwrap();
-    until("the result", || std::fs::metadata(cell.dir.join(format!("tasks/{key}/result"))).ok());
+    let record = cell.dir.join(format!("tasks/{key}/record"));
+    until("the result", || {
+        let mut rest = &std::fs::read(&record).ok()?[..];
+        while let Some(([tag, length @ ..], body)) = rest.split_first_chunk::<5>() {
+            if *tag == b'R' {
+                return Some(());
+            }
+            rest = body.get(u32::from_le_bytes(*length) as usize..)?;
+        }
+        None
+    });
     cell.restart_launcher();
     let tasks = cell.list();
     assert_eq!(tasks[0].result.as_ref().map(|result| result.cause.clone()), Some(Cause::Exited(9)));

@@ -74,7 +74,7 @@ fn what_a_task_leaves_behind_is_for_its_agent_alone() {
     let folder = cell.dir.join("tasks").join(result.key.to_string());
     let mode =
         |path: &std::path::Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
-    let others = mode(&folder.join("launch")) & 0o777;
+    let others = mode(&folder.join("record")) & 0o777;
     let wanted = if nix::unistd::Uid::effective().is_root() { 0o640 } else { 0o600 };
     assert_eq!((others, mode(&folder) & 0o007), (wanted, if wanted == 0o600 { 0 } else { 1 }));
 }
