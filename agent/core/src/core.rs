@@ -283,7 +283,10 @@ impl Core {
             Notice::Refused { key: None, text, .. } => {
                 vec![Effect::Warn(Diagnostic::new(Code::SystemRefused, "the launcher refused a request").why(text))]
             }
-            Notice::Forgotten { .. } | Notice::SensorStarted { .. } | Notice::SensorEnded { .. } => Vec::new(),
+            Notice::Forgotten { .. }
+            | Notice::Idle { .. }
+            | Notice::SensorStarted { .. }
+            | Notice::SensorEnded { .. } => Vec::new(),
         }
     }
 

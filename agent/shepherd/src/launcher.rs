@@ -3,7 +3,7 @@
 //! It never asks the name service, never opens a user's file and never waits for anything but its own sockets. It may die
 //! at any time: shepherds go on, and the next launcher finds them by their locks and sockets.
 
-pub mod connection;
+pub(crate) mod connection;
 pub mod identities;
 mod notify;
 pub mod rules;
