@@ -217,12 +217,17 @@ pub fn duplicate_above(fd: RawFd, at_least: RawFd) -> io::Result<OwnedFd> {
     if new < 0 { Err(io::Error::last_os_error()) } else { Ok(own(new)) }
 }
 
-/// `setrlimit(2)` for one of our resources.
+/// `setrlimit(2)` for one of our resources. A hard limit of infinity is none that was asked for: the one in force stays.
 ///
 /// # Errors
 /// EPERM when the hard limit would be raised without the right to it.
 pub fn set_limit(resource: Resource, soft: Bound, hard: Bound) -> Result<(), Errno> {
-    set_raw_limit(resource_number(resource), raw_bound(soft), raw_bound(hard))
+    let number = resource_number(resource);
+    let hard = match hard {
+        Bound::Finite(value) => value,
+        Bound::Infinity => limit_in_force(number).1,
+    };
+    set_raw_limit(number, raw_bound(soft).min(hard), hard)
 }
 
 /// `setrlimit(2)` with the kernel's numbers.

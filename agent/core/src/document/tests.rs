@@ -141,3 +141,19 @@ fn a_task_is_sampled_as_often_as_the_cell_says() {
     };
     assert_eq!([None, Some(5000), Some(0)].map(interval), [1000, 5000, 0]);
 }
+
+#[test]
+fn a_soft_limit_alone_leaves_the_hard_one_as_it_is() {
+    let limits = |soft, hard| {
+        let mut wanted = order(key(1, 1));
+        wanted.limits.set(LimitKind::Cpu, Bounds { soft, hard });
+        let limits = document(&wanted, &spec()).limits;
+        limits.first().map(|limit| (limit.soft, limit.hard))
+    };
+    let seconds = |seconds| Some(Amount::from_base(seconds));
+    assert_eq!(limits(seconds(5), None), Some((Bound::Finite(5), Bound::Infinity)));
+    assert_eq!(limits(seconds(5), Some(Amount::INFINITY)), Some((Bound::Finite(5), Bound::Infinity)));
+    assert_eq!(limits(None, seconds(5)), Some((Bound::Finite(5), Bound::Finite(5))));
+    assert_eq!(limits(seconds(9), seconds(5)), Some((Bound::Finite(5), Bound::Finite(5))));
+    assert_eq!(limits(None, None), None);
+}

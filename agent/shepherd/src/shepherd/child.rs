@@ -213,10 +213,7 @@ fn raise_hard_limits(context: &Context) {
     for limit in &context.document.limits {
         let resource = sys::resource_number(limit.resource);
         let (soft, hard) = sys::limit_in_force(resource);
-        let wanted = match limit.hard {
-            Bound::Finite(value) => value,
-            Bound::Infinity => libc::RLIM_INFINITY,
-        };
+        let Bound::Finite(wanted) = limit.hard else { continue };
         if wanted > hard {
             let _ = sys::set_raw_limit(resource, soft, wanted);
         }

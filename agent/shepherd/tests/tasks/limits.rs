@@ -155,6 +155,22 @@ fn every_pair_of_soft_and_hard_limits_is_in_force_in_the_job() {
 }
 
 #[test]
+fn a_soft_limit_alone_is_told_by_its_signal_and_leaves_the_hard_one() {
+    let mut cell = Cell::start();
+    let soft = |resource, value| ProcessLimit { resource, soft: Bound::Finite(value), hard: Bound::Infinity };
+    let mut document = cell.shell("ulimit -Hn; ulimit -Sn");
+    document.limits = vec![soft(Resource::OpenFiles, 50)];
+    let result = cell.run_document(document);
+    let hard = gridwright_shepherd::sys::limit_in_force(libc::RLIMIT_NOFILE).1;
+    assert_eq!((cell.output(&result, 'o'), result.refused_limits), (format!("{hard}\n50\n"), Vec::new()));
+    let mut document = cell.document(direct(&["sh", "-c", "while :; do :; done"]));
+    document.limits = vec![soft(Resource::Cpu, 1)];
+    let result = cell.run_document(document);
+    assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGXCPU, .. }), "{result:?}");
+    assert_eq!(named(&result.limit), Some(("s_cpu", Evidence::Certain)));
+}
+
+#[test]
 fn soft_limits_of_the_whole_task_send_sigxcpu() {
     let mut cell = Cell::start();
     for name in ["s_vmem", "s_rss"] {
