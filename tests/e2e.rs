@@ -2,6 +2,8 @@
 
 #[path = "e2e/crash.rs"]
 mod crash;
+#[path = "e2e/doctor.rs"]
+mod doctor;
 #[path = "e2e/hostile.rs"]
 mod hostile;
 #[path = "e2e/hosts.rs"]

@@ -78,9 +78,10 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
     let specs = parse_load_sensor(&entry).map_err(|refusal| Failure::refusal(&refusal))?;
     let [spec] = specs.as_slice() else { return Err(Failure::text(format!("{entry}: name one sensor"))) };
     let account = account(options.user.as_deref())?;
-    check_file(&spec.path, Uid(account.uid))
-        .await
-        .map_err(|why| Failure::text(format!("load sensor {spec} would be refused: {why}")))?;
+    check_file(&spec.path, Uid(account.uid)).await.map_err(|why| {
+        let refusal = Diagnostic::new(Code::BadValue, format!("load sensor {spec} would be refused: {why}"));
+        Failure::refusal(&refusal.fix("name a program that only root, or the user of the sensors, can write"))
+    })?;
     let host = HostName::new(&own_host());
     let settings = settings(options.deadline_s);
     let deadline_s = settings.deadline_ms / 1000;
@@ -120,9 +121,8 @@ fn account(user: Option<&str>) -> Result<Account, Failure> {
         None => User::from_name(wanted).ok().flatten().map(|user| (user.uid.as_raw(), Gid::as_raw(user.gid))),
     };
     let (uid, gid) = ids.ok_or_else(|| {
-        Failure::text(format!(
-            "user {wanted} is not known here; name the sensors' user with --user NAME or --user UID:GID"
-        ))
+        let refusal = Diagnostic::new(Code::BadValue, format!("user {wanted} is not known here"));
+        Failure::refusal(&refusal.fix("name the user of the cell's sensors with --user NAME or --user UID:GID"))
     })?;
     match (uid == own.as_raw(), own.is_root()) {
         (true, _) => Ok(Account { uid, change_to: None }),

@@ -97,6 +97,84 @@ fn bad_objects_are_refused_with_file_and_line_and_nothing_changes() {
     }
 }
 
+/// Bad input to the commands of `gridwright` itself, where there is a cell.
+const OWN: [Case; 44] = [
+    (&[], 2, &["no command", "up", "qsub", "fix:"]),
+    (&["bogus"], 2, &["\"bogus\"", "fix:"]),
+    (&["jion"], 2, &["\"jion\"", "did you mean join"]),
+    (&["up", "extra"], 2, &["\"extra\"", "fix:"]),
+    (&["up", "--bogus"], 2, &["--bogus", "fix:"]),
+    (&["up", "--dir"], 2, &["--dir", "argument", "fix:"]),
+    (&["up", "--dir", "", "--detach"], 1, &["state directory", "why:", "fix: name one with --dir"]),
+    (&["up", "--dir", "/proc/nope", "--detach"], 1, &["where: /proc/nope", "why:", "fix:"]),
+    (&["up", "--dir", "/dev/null", "--detach"], 1, &["where: /dev/null", "why:", "fix:"]),
+    (&["up", "--port", "abc", "--dir", "/proc/nope"], 7, &["abc", "UDP port", "fix:"]),
+    (&["up", "--port", "99999", "--dir", "/proc/nope"], 7, &["99999", "UDP port", "fix:"]),
+    (&["up", "--slots", "-3"], 7, &["--slots -3", "fix:"]),
+    (&["up", "--slots", "0"], 7, &["--slots 0", "fix: give at least 1"]),
+    (&["up", "--sim-hosts", "x"], 7, &["--sim-hosts x", "fix:"]),
+    (&["up", "--sim-hosts", "100000"], 7, &["100000", "fix: at most 9999"]),
+    (&["up", "--sim-hosts", "1", "--sim-load", "/no/file"], 1, &["where: /no/file", "why:", "fix:"]),
+    (&["up", "--wait", "soon"], 7, &["--wait soon", "fix:"]),
+    (&["down", "extra"], 2, &["\"extra\"", "fix:"]),
+    (&["down", "--dir", "/nope"], 1, &["no cell", "where: /nope", "fix:"]),
+    (&["env", "--dir", "/nope"], 1, &["no cell", "where: /nope", "fix:"]),
+    (&["env", "x"], 2, &["\"x\"", "fix:"]),
+    (&["join"], 2, &["MASTER[:PORT] TOKEN", "fix:"]),
+    (&["join", "m"], 2, &["MASTER[:PORT] TOKEN", "fix:"]),
+    (&["join", "m", "t", "x"], 2, &["MASTER[:PORT] TOKEN", "fix:"]),
+    (&["join", "m", "t"], 1, &["token", "fix:"]),
+    (&["join", "m", "t", "--wait", "x"], 7, &["--wait x", "fix:"]),
+    (&["token", "extra"], 2, &["\"extra\"", "fix:"]),
+    (&["token", "--uses", "x"], 7, &["--uses x", "fix:"]),
+    (&["token", "--uses", "0"], 1, &["nobody", "fix:"]),
+    (&["token", "--valid", "0"], 1, &["one second", "fix:"]),
+    (&["token", "--hosts", "((("], 1, &["(((", "fix:"]),
+    (&["host"], 2, &["revoke HOST", "fix:"]),
+    (&["host", "revoke", "nosuch"], 1, &["nosuch", "fix:"]),
+    (&["sensor"], 2, &["check SCRIPT", "fix:"]),
+    (&["sensor", "bogus"], 2, &["check SCRIPT", "fix:"]),
+    (&["sensor", "status", "-fmt", "xml"], 7, &["\"xml\"", "fix: text or json"]),
+    (&["sensor", "check"], 2, &["script", "fix:"]),
+    (&["sensor", "check", "/no/such"], 1, &["/no/such", "why:", "fix:"]),
+    (&["sensor", "check", "/etc"], 1, &["/etc", "fix:"]),
+    (&["sensor", "check", "--user", "nobody-here", "/bin/true"], 1, &["nobody-here", "fix:"]),
+    (&["doctor", "-fmt", "xml"], 7, &["\"xml\"", "fix: text or json"]),
+    (&["explain"], 2, &["one job", "fix:"]),
+    (&["explain", "abc"], 7, &["\"abc\"", "fix:"]),
+    (&["explain", "4711"], 1, &["4711", "fix:"]),
+];
+
+#[test]
+fn bad_input_to_the_commands_of_gridwright_is_refused_with_the_remedy() {
+    let cell = Cell::up();
+    for (words, code, named) in OWN {
+        let said = cell.admin(words);
+        assert_eq!(said.code, code, "{said}");
+        said.refused(named);
+    }
+    cell.admin(&["qhost"]).ok();
+}
+
+#[test]
+fn entries_of_the_configuration_without_effect_are_kept_with_a_warning() {
+    let cell = Cell::up();
+    for (key, value) in
+        [("mailer", "/bin/mailx"), ("xterm", "/bin/xt"), ("execd_spool_dir", "/spool"), ("jsv_allowed_mod", "l")]
+    {
+        let text = edited(&cell.admin(GLOBAL).ok().out, &format!("{key} "), &format!("{key} {value}"));
+        let file = cell.write_top("global", &text, 0o644).display().to_string();
+        let said = cell.admin(&["qconf", "-Mconf", &file]).ok();
+        assert!(
+            said.err.contains(&format!("warning: \"{key}\" is stored and has no effect")) && said.err.contains("fix:"),
+            "{said}"
+        );
+        assert!(cell.admin(GLOBAL).ok().out.lines().any(|line| line.split_whitespace().eq([key, value])), "{key}");
+        let again = cell.admin(&["qconf", "-Mconf", &file]).ok();
+        assert!(!again.err.contains("no effect"), "what stays as it was is not warned about: {again}");
+    }
+}
+
 const CHANGES: [(As, &[&str], &[&str]); 12] = [
     (As::User, &["-mattr", "queue", "slots", "9", "all.q"], &["must be manager", "fix:"]),
     (As::Admin, &["-mattr", "queue", "slots", "many", "all.q"], &["\"many\"", "where: slots", "expected"]),

@@ -80,11 +80,25 @@ pub fn run(name: &str, mut words: Vec<String>) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// What `gridwright` alone says.
+fn overview() -> u8 {
+    let names: Vec<&str> = COMMANDS.iter().map(|(known, _)| *known).collect();
+    let (own, classic): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| !name.starts_with('q'));
+    output::note("gridwright: no command is given");
+    output::note(&format!("  of gridwright: {}\n  of Grid Engine: {}", own.join(" "), classic.join(" ")));
+    output::note("  fix: gridwright COMMAND -help; a first cell: gridwright up --detach");
+    exit::USAGE
+}
+
 fn unknown(name: &str) -> u8 {
+    if matches!(name, "gridwright" | "help" | "-help" | "--help" | "-h") {
+        return overview();
+    }
     let near = COMMANDS.iter().map(|(known, _)| *known).min_by_key(|known| crate::args::distance(known, name));
     output::note(&format!("gridwright: no command \"{name}\""));
-    if let Some(near) = near.filter(|near| crate::args::distance(near, name) <= 2) {
-        output::note(&format!("  fix: did you mean {near}?"));
+    match near.filter(|near| crate::args::distance(near, name) <= 2) {
+        Some(near) => output::note(&format!("  fix: did you mean {near}?")),
+        None => output::note("  fix: gridwright help lists the commands"),
     }
     exit::USAGE
 }

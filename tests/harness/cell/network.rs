@@ -90,6 +90,14 @@ impl Network {
         self.nft(host, "delete table inet gw");
     }
 
+    /// Gives a host a file of its own in `/etc`, as `ip netns exec` lays it over.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn overlay(&self, host: &str, name: &str, text: &str) {
+        std::fs::write(self.etc(host).join(name), text).expect("root may write below /etc");
+    }
+
     fn nft(&self, host: &str, words: &str) {
         ip(&format!("netns exec {} nft {words}", self.space(host)));
     }

@@ -29,13 +29,14 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&DOCTOR.help());
         return Ok(exit::OK);
     }
+    let is_json = super::sensor::is_json(&parsed)?;
     let dir = up::directory(&parsed)?;
     if !up::is_cell(&dir) {
         let refusal = Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(dir.display().to_string());
         return Err(refusal.fix("name its state directory with --dir").into());
     }
     let findings = checks::all(&dir);
-    if parsed.value("-fmt") == Some("json") {
+    if is_json {
         output::data(&format!("{}\n", serde_json::json!({ "version": 1, "checks": findings })));
     } else {
         output::data(&findings.iter().map(Finding::text).collect::<String>());

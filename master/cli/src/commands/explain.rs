@@ -6,6 +6,7 @@ use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::site::Site;
 use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::wire::client::Query;
 use proto::wire::view::{Data, Explanation, WaitReason};
@@ -31,13 +32,21 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&EXPLAIN.help());
         return Ok(exit::OK);
     }
-    let job = parsed.operands.first().map(String::as_str).unwrap_or_default();
-    let number =
-        job.parse().map_err(|_| Fail::bad_value(format!("gridwright explain: \"{job}\" is not a job number")))?;
+    let [job] = parsed.operands.as_slice() else {
+        let what = format!("gridwright explain: one job is expected, {} are named", parsed.operands.len());
+        return Err(Fail::new(
+            exit::USAGE,
+            Diagnostic::new(Code::BadSyntax, what).fix("gridwright explain JOB; qstat lists them"),
+        ));
+    };
+    let number = job.parse().map_err(|_| {
+        Fail::bad_value(format!("gridwright explain: \"{job}\" is not a job number"))
+            .fix("qstat lists the jobs with their numbers")
+    })?;
+    let json = super::sensor::is_json(&parsed)?;
     let reply = Client::connect(&Site::from_environment(), "gridwright explain")?
         .query(Query::Explain { job: JobNumber(number) })?;
     if let Some(Data::Explanation(explanation)) = &reply.data {
-        let json = parsed.value("-fmt") == Some("json");
         output::data(&if json { in_json(explanation) } else { in_text(explanation) });
     }
     Ok(output::answers(&reply.answers))

@@ -1,6 +1,6 @@
 //! `gridwright sensor check` and `sensor status`.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
@@ -33,6 +33,7 @@ const CHECK: CommandDef = CommandDef {
     operands: Operands::EndOptions,
     options: &[
         with("--deadline", Values::One, "SECONDS", "how long an answer may take (default: 60)"),
+        with("--user", Values::One, "NAME|UID:GID", "as whom to run it (default: as the cell's sensors; root only)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -45,14 +46,19 @@ pub fn run(words: Vec<String>) -> Outcome {
         return check(words[1..].to_vec());
     }
     let parsed = STATUS.parse(words)?;
-    if parsed.operands.first().is_none_or(|word| word != "status") || parsed.has("-help") || parsed.has("--help") {
+    if parsed.has("-help") || parsed.has("--help") {
         output::data(&STATUS.help());
-        return Ok(if parsed.operands.is_empty() && parsed.given.is_empty() { exit::USAGE } else { exit::OK });
+        return Ok(exit::OK);
     }
+    if parsed.operands.first().is_none_or(|word| word != "status") {
+        let refusal = Diagnostic::new(Code::BadSyntax, "gridwright sensor: write check SCRIPT, or status [HOST ...]");
+        return Err(Fail::new(exit::USAGE, refusal.fix("all options: gridwright sensor -help")));
+    }
+    let is_json = is_json(&parsed)?;
     let hosts = parsed.operands[1..].to_vec();
     let reply = Client::connect(&Site::from_environment(), "gridwright sensor")?.query(Query::Sensors { hosts })?;
     if let Some(Data::Sensors(sensors)) = &reply.data {
-        if parsed.value("-fmt") == Some("json") {
+        if is_json {
             output::data(&format!("{}\n", serde_json::json!({ "version": 1, "sensors": sensors })));
         } else {
             for (host, sensors) in sensors {
@@ -61,6 +67,18 @@ pub fn run(words: Vec<String>) -> Outcome {
         }
     }
     Ok(output::answers(&reply.answers))
+}
+
+/// Whether `-fmt` asks for JSON.
+///
+/// # Errors
+/// A format that there is not.
+pub fn is_json(parsed: &Parsed) -> Result<bool, Fail> {
+    match parsed.value("-fmt") {
+        None | Some("text") => Ok(false),
+        Some("json") => Ok(true),
+        Some(other) => Err(Fail::bad_value(format!("error: unknown format \"{other}\"")).fix("text or json")),
+    }
 }
 
 /// Hands over to the agent's program, which runs the script as the agent would.
@@ -86,7 +104,9 @@ fn check(words: Vec<String>) -> Outcome {
         let seconds = seconds.ok_or_else(|| Fail::bad_value(what).fix("give a whole number from 1 up"))?;
         command.args(["--deadline", &seconds.to_string()]);
     }
-    if let (true, Some(uid)) = (nix::unistd::getuid().is_root(), crate::accounts::sensor_uid(site.dir())) {
+    if let Some(user) = parsed.value("--user") {
+        command.args(["--user", user]);
+    } else if let (true, Some(uid)) = (nix::unistd::getuid().is_root(), crate::accounts::sensor_uid(site.dir())) {
         command.args(["--user", &format!("{uid}:{uid}")]);
     }
     command.arg("--").args(&parsed.operands);

@@ -41,14 +41,22 @@ pub fn create(words: Vec<String>) -> Outcome {
         output::data(&TOKEN.help());
         return Ok(exit::OK);
     }
+    match parsed.operands.as_slice() {
+        [] => {}
+        [verb] if verb == "create" => {}
+        [other, ..] => {
+            let refusal = Diagnostic::new(Code::BadSyntax, format!("gridwright token: invalid argument \"{other}\""));
+            return Err(Fail::new(exit::USAGE, refusal.fix("all options: gridwright token -help")));
+        }
+    }
     let number = |name: &str, default: u64| match parsed.value(name) {
         None => Ok(default),
-        Some(text) => {
-            text.parse().map_err(|_| Fail::bad_value(format!("gridwright token: {name} {text} is not a number")))
-        }
+        Some(text) => text.parse().map_err(|_| {
+            Fail::bad_value(format!("gridwright token: {name} {text} is not a number")).fix("give a whole number")
+        }),
     };
-    let uses =
-        u32::try_from(number("--uses", 1)?).map_err(|_| Fail::bad_value("gridwright token: --uses is too large"))?;
+    let uses = u32::try_from(number("--uses", 1)?)
+        .map_err(|_| Fail::bad_value("gridwright token: --uses is too large").fix("give at most 4294967295"))?;
     let valid_s = number("--valid", 3600)?;
     let host_pattern = parsed.value("--hosts").unwrap_or("*").to_owned();
     let command = Command::CreateToken { uses, valid_s, host_pattern };
@@ -74,7 +82,7 @@ pub fn host(words: Vec<String>) -> Outcome {
         }
         _ => {
             let refusal = Diagnostic::new(Code::BadSyntax, "gridwright host: write revoke HOST");
-            Err(Fail::new(exit::USAGE, refusal))
+            Err(Fail::new(exit::USAGE, refusal.fix("gridwright host revoke HOST; qconf -sel lists the hosts")))
         }
     }
 }

@@ -53,6 +53,9 @@ const UP: CommandDef = CommandDef {
 /// How long the first load report may take where `--wait` does not say, also on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The most simulated hosts of a cell, as the master has it.
+const SIMULATED_MAX: u32 = 9_999;
+
 /// How often the live status line is renewed.
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 
@@ -99,7 +102,9 @@ pub fn go_where_all_reach_us(verb: &str, dir: &Path, words: Vec<String>) -> Resu
 /// A number given to an option.
 fn number(parsed: &Parsed, name: &str) -> Result<Option<u32>, Fail> {
     let Some(text) = parsed.value(name) else { return Ok(None) };
-    text.parse().map(Some).map_err(|_| Fail::bad_value(format!("gridwright up: {name} {text} is not a number")))
+    text.parse().map(Some).map_err(|_| {
+        Fail::bad_value(format!("gridwright up: {name} {text} is not a number")).fix("give a whole number")
+    })
 }
 
 /// The state directory that an option or the environment names, or the user's own.
@@ -109,7 +114,7 @@ pub fn directory(parsed: &Parsed) -> Result<PathBuf, Fail> {
     let dir = named.or(environment).unwrap_or_else(own_directory);
     std::path::absolute(&dir).map_err(|error| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the state directory has no absolute path");
-        refusal.at(dir.display().to_string()).why(error.to_string()).into()
+        refusal.at(dir.display().to_string()).why(error.to_string()).fix("name one with --dir").into()
     })
 }
 
@@ -129,7 +134,7 @@ struct Cell {
     accounts: Option<Recorded>,
     simulated: u32,
     sim_args: Vec<String>,
-    children: Vec<Child>,
+    children: Vec<(Daemon, Child)>,
     patience: Duration,
     /// When the agent was started, if this command did it.
     agent_started: Option<Instant>,
@@ -139,13 +144,27 @@ impl Cell {
     fn new(parsed: &Parsed) -> Result<Self, Fail> {
         let dir = directory(parsed)?;
         let simulated = number(parsed, "--sim-hosts")?.unwrap_or(0);
+        if simulated > SIMULATED_MAX {
+            let what = format!("gridwright up: --sim-hosts {simulated} is too many");
+            return Err(Fail::bad_value(what).fix(format!("at most {SIMULATED_MAX}")));
+        }
+        if number(parsed, "--slots")? == Some(0) {
+            return Err(
+                Fail::bad_value("gridwright up: --slots 0 would leave no room for a job").fix("give at least 1")
+            );
+        }
+        if let Some((file, error)) =
+            parsed.value("--sim-load").and_then(|file| Some((file, std::fs::File::open(file).err()?)))
+        {
+            let refusal = Diagnostic::new(Code::SystemRefused, "error: the load values of --sim-load cannot be read");
+            return Err(refusal.at(file).why(error.to_string()).fix("name a file with name=value lines").into());
+        }
         let mut sim_args = Vec::new();
         for (option, argument) in [("--slots", "--slots"), ("--sim-load", "--load")] {
             if let Some(value) = parsed.value(option) {
                 sim_args.extend([argument.to_owned(), value.to_owned()]);
             }
         }
-        number(parsed, "--slots")?;
         Ok(Self { simulated, sim_args, ..Self::at(&dir, patience(parsed, "gridwright up")?) })
     }
 
@@ -234,7 +253,7 @@ impl Cell {
             Daemon::Launcher | Daemon::Simulated => None,
         });
         let child = daemons::spawn(daemon, &self.dir, program, &args, account)?;
-        self.children.push(child);
+        self.children.push((daemon, child));
         if daemon == Daemon::Agent {
             self.agent_started = Some(Instant::now());
         }
@@ -273,16 +292,14 @@ impl Cell {
 
     /// A daemon that ends while the cell comes up is an error; what it said is in its log.
     fn report_deaths(&mut self) -> Result<(), Fail> {
-        for child in &mut self.children {
+        for (daemon, child) in &mut self.children {
             if let Ok(Some(status)) = child.try_wait() {
-                let tails =
-                    [Daemon::Master, Daemon::Launcher, Daemon::Agent].map(|daemon| tail(&daemon.log(&self.dir)));
-                let refusal = Diagnostic::new(
-                    Code::SystemRefused,
-                    format!("error: a daemon ended while the cell came up ({status})"),
-                );
-                let why = tails.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n       ");
-                return Err(refusal.at(self.dir.join("log").display().to_string()).why(why).into());
+                let (name, log) = (daemon.name(), daemon.log(&self.dir));
+                let what = format!("error: the {name} ended while the cell came up ({status})");
+                let fix =
+                    format!("mend that and repeat; what runs already: gridwright down --dir {}", self.dir.display());
+                let refusal = Diagnostic::new(Code::SystemRefused, what).at(log.display().to_string());
+                return Err(refusal.why(tail(&log)).fix(fix).into());
             }
         }
         Ok(())
@@ -324,7 +341,7 @@ impl Cell {
                 return Ok(exit::OK);
             }
             // Reaps what died, so that the machine keeps no zombies of it.
-            self.children.retain_mut(|child| !matches!(child.try_wait(), Ok(Some(_))));
+            self.children.retain_mut(|(_, child)| !matches!(child.try_wait(), Ok(Some(_))));
             self.start()?;
             if terminal && Instant::now() >= next_status {
                 next_status = Instant::now() + STATUS_EVERY;
@@ -370,6 +387,14 @@ pub fn host_of(dir: &Path) -> Option<HostName> {
     Reporting::of(dir, None).map(|own| own.host().clone())
 }
 
+/// Whether the master has a load report of the host whose state directory is `dir`.
+///
+/// # Errors
+/// Why the master could not be asked, or its refusal.
+pub fn has_reported(dir: &Path) -> Result<bool, Diagnostic> {
+    Reporting::of(dir, None).map_or(Ok(false), |own| own.is_in())
+}
+
 /// The state of the cell, if its master answers.
 pub fn status_of(dir: &Path) -> Option<CellStatus> {
     let reply = Client::connect(&Site::at(dir), "gridwright").ok()?.query(Query::Status).ok()?;
@@ -395,7 +420,9 @@ fn tail(log: &Path) -> String {
 fn run_init(mut command: Command, dir: &Path) -> Result<(), Fail> {
     let refuse = |why: String| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the cell cannot be created");
-        Fail::from(refusal.at(dir.display().to_string()).why(why))
+        Fail::from(
+            refusal.at(dir.display().to_string()).why(why).fix("name a new directory that you may write with --dir"),
+        )
     };
     let made = command.output().map_err(|error| refuse(error.to_string()))?;
     if made.status.success() { Ok(()) } else { Err(refuse(String::from_utf8_lossy(&made.stderr).trim().to_owned())) }
@@ -403,8 +430,12 @@ fn run_init(mut command: Command, dir: &Path) -> Result<(), Fail> {
 
 /// The port that is asked for; else 6444 if it is free, else any free one. `0` asks for any free one.
 fn port(wanted: Option<String>) -> Result<u16, Fail> {
-    let parse =
-        |text: String| text.parse().map_err(|_| Fail::bad_value(format!("gridwright up: {text} is not a UDP port")));
+    let parse = |text: String| {
+        text.parse().map_err(|_| {
+            Fail::bad_value(format!("gridwright up: {text} is not a UDP port"))
+                .fix("give a number from 1 to 65535, or 0 for a free one")
+        })
+    };
     let candidates = match wanted.map(parse).transpose()? {
         Some(0) => vec![0],
         Some(port) => return Ok(port),

@@ -72,7 +72,8 @@ fn without_script(spec: &Arc<JobSpec>) -> Arc<JobSpec> {
 /// The answer to [`proto::wire::client::Query::Explain`].
 pub(crate) fn explanation(model: &Model, number: JobNumber) -> Reply {
     let Some(job) = model.state.job(number) else {
-        return Reply::refusal(Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist")));
+        let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
+        return Reply::refusal(refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB"));
     };
     let now = model.statics.clock.now();
     let explanation = explain::explain(&model.state, &model.observations, &model.scheduling.findings, job.seq, now);

@@ -1,19 +1,27 @@
 //! The examinations, each of which says what it found and, where that is bad, what to do.
 
 use crate::client::Client;
+use crate::commands::up;
 use crate::daemons::Daemon;
 use crate::site::Site;
-use nix::sys::statvfs::statvfs;
+use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use proto::time::Wall;
 use proto::wire::client::Query;
 use proto::wire::view::Data;
-use quic::{Credentials, MasterAddress};
+use quic::{CloseCode, Credentials, MasterAddress};
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Free space below which a spool directory is in danger.
 const LEAST_FREE_BYTES: u64 = 100 << 20;
+/// Free files, likewise.
+const LEAST_FREE_FILES: u64 = 1000;
+/// How long the end of a connection may take to leave this machine.
+const GOODBYE: Duration = Duration::from_millis(100);
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
 /// A name service that takes longer delays every start.
 const SLOW_LOOKUP: Duration = Duration::from_millis(500);
 /// A clock that is further away is worth a remark; certificates bear an hour.
@@ -54,10 +62,11 @@ impl Finding {
 /// What `etc/agent.toml` says about the way to the master; other keys are the agent's business.
 #[derive(Deserialize)]
 struct AgentFile {
-    host: String,
     master_host: String,
     #[serde(default = "default_port")]
     port: u16,
+    #[serde(default)]
+    cgroup_parent: String,
 }
 
 fn default_port() -> u16 {
@@ -67,10 +76,12 @@ fn default_port() -> u16 {
 /// Every examination of the host whose state directory is `dir`.
 pub fn all(dir: &Path) -> Vec<Finding> {
     let mut findings = vec![name(dir)];
+    findings.extend(agent_file(dir).err());
     findings.extend(daemons(dir));
     findings.push(certificate(dir));
     findings.extend(reach(dir));
-    findings.push(control_groups());
+    findings.extend(reports(dir));
+    findings.push(control_groups(dir));
     findings.push(name_service());
     findings.push(space(dir));
     findings.extend(buffer(dir));
@@ -79,25 +90,47 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings
 }
 
-fn agent_file(dir: &Path) -> Option<AgentFile> {
-    toml::from_str(&std::fs::read_to_string(dir.join("etc/agent.toml")).ok()?).ok()
+fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
+    let path = dir.join("etc/agent.toml");
+    let bad = |why: String, fix: &str| Finding::bad("settings", format!("{}: {why}", path.display()), fix);
+    let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => bad(error.to_string(), "join the cell: gridwright join MASTER TOKEN"),
+        _ => bad(error.to_string(), "run the doctor as root, or as the user the cell runs as"),
+    })?;
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        bad(format!("line {line}: {}", error.message()), "mend that line; the agent does not start with it")
+    })
 }
 
+/// The host is the name in its certificate; `hostname` has to lead there, by itself or as the cell's rules of names say.
 fn name(dir: &Path) -> Finding {
     let actual = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
-    let Some(file) = agent_file(dir) else {
-        return Finding::bad(
-            "name",
-            format!("{actual}; etc/agent.toml cannot be read"),
-            "join the cell: gridwright join MASTER TOKEN",
-        );
+    let Some(host) = up::host_of(dir) else {
+        let found = format!("hostname says {actual}; the cell has given this host no name");
+        return Finding::bad("name", found, "join the cell: gridwright join MASTER TOKEN");
     };
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    if short(&actual) == short(&file.host) {
-        return Finding::fine("name", format!("{} as in etc/agent.toml", file.host));
+    if host.is_called(&actual) {
+        return Finding::fine("name", format!("{host}, as hostname says"));
     }
-    let found = format!("hostname says {actual}, the cell knows this host as {}", file.host);
-    Finding::bad("name", found, "set the host name back, or join again with --host")
+    if canonical(dir, &actual).as_deref() == Some(host.as_str()) {
+        return Finding::fine("name", format!("{host}, which the cell also calls {actual}"));
+    }
+    let found = format!("hostname says {actual}, the cell knows this host as {host}");
+    let fix = format!(
+        "hostnamectl set-hostname {host}; or add the line \"{host} {actual}\" to default/common/host_aliases of the master \
+         and start it again"
+    );
+    Finding::bad("name", found, fix)
+}
+
+/// What the cell calls a host, if it can be asked.
+fn canonical(dir: &Path, name: &str) -> Option<String> {
+    let query = Query::HostNames { names: vec![name.to_owned()] };
+    match Client::connect(&Site::at(dir), "gridwright doctor").ok()?.query(query).ok()?.data? {
+        Data::Names(names) => names.into_iter().next(),
+        _ => None,
+    }
 }
 
 fn daemons(dir: &Path) -> Vec<Finding> {
@@ -116,27 +149,54 @@ fn daemons(dir: &Path) -> Vec<Finding> {
     wanted.into_iter().map(judge).collect()
 }
 
-fn credentials(dir: &Path) -> Result<Credentials, String> {
+/// The certificate with its key, or what is wrong and the remedy.
+fn credentials(dir: &Path) -> Result<Credentials, Finding> {
+    const AGAIN: &str = "join again with a new token: gridwright token, on the master's host";
+    let bad = |why: String, fix: &str| Finding::bad("certificate", why, fix);
     let read = |name: &str| {
         let path = dir.join("agent").join(name);
-        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        std::fs::read_to_string(&path).map_err(|error| {
+            let fix = match error.kind() {
+                ErrorKind::PermissionDenied => "run the doctor as root, or as the user the cell runs as",
+                _ => AGAIN,
+            };
+            bad(format!("{}: {error}", path.display()), fix)
+        })
     };
-    Credentials::from_pem(&read("host.crt")?, &read("host.key")?, &read("ca.crt")?).map_err(|error| error.to_string())
+    Credentials::from_pem(&read("host.crt")?, &read("host.key")?, &read("ca.crt")?)
+        .map_err(|error| bad(format!("{}: {error}", dir.join("agent").display()), AGAIN))
 }
 
 fn certificate(dir: &Path) -> Finding {
     let credentials = match credentials(dir) {
         Ok(credentials) => credentials,
-        Err(why) => return Finding::bad("certificate", why, "run the doctor as root, or as the user the cell runs as"),
+        Err(finding) => return finding,
     };
     let identity = credentials.identity();
-    let now = now();
-    let days = (identity.not_after.0 - now.0) / 86_400_000;
-    let found = format!("of {}, {days} days left", identity.host);
-    if identity.is_valid_at(now) {
-        return Finding::fine("certificate", found);
+    let (host, now) = (&identity.host, now());
+    let days = |from: Wall, to: Wall| (to.0 - from.0) / DAY_MS;
+    if now < identity.not_before {
+        let found = format!("of {host}, begins in {} days by this host's clock", days(now, identity.not_before) + 1);
+        return Finding::bad("certificate", found, "set the clock: it is behind");
     }
-    Finding::bad("certificate", found, "check the clock; the agent renews up to 90 days late, after that join again")
+    if now <= identity.not_after {
+        return Finding::fine("certificate", format!("of {host}, {} days left", days(now, identity.not_after)));
+    }
+    let found = format!("of {host}, ended {} days ago by this host's clock", days(identity.not_after, now));
+    let fix = "check the clock; the agent renews up to 90 days late, after that join again with a new token";
+    Finding::bad("certificate", found, fix)
+}
+
+/// The master's view: whether the reports of this host arrive.
+fn reports(dir: &Path) -> Option<Finding> {
+    let host = up::host_of(dir)?;
+    let fix = format!("look into {}", Daemon::Agent.log(dir).display());
+    Some(match up::has_reported(dir) {
+        Ok(true) => Finding::fine("reports", format!("the master has the load of {host}")),
+        Ok(false) => Finding::bad("reports", format!("the master has no load report of {host}"), fix),
+        Err(refusal) if refusal.fix.is_empty() => Finding::bad("reports", refusal.what, fix),
+        Err(refusal) => Finding::bad("reports", refusal.what, refusal.fix),
+    })
 }
 
 fn now() -> Wall {
@@ -145,41 +205,49 @@ fn now() -> Wall {
 
 /// A connection of our own to the master, as the agent makes it: shows the way, the admission and the clocks.
 fn reach(dir: &Path) -> Vec<Finding> {
-    let (Some(file), Ok(credentials)) = (agent_file(dir), credentials(dir)) else { return Vec::new() };
+    let (Ok(file), Ok(credentials)) = (agent_file(dir), credentials(dir)) else { return Vec::new() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Vec::new() };
     let address = MasterAddress { host: file.master_host, port: file.port };
     let place = format!("{} udp/{}", address.host, address.port);
     let connected = runtime.block_on(async {
         let client = quic::Client::new(&credentials).map_err(|error| (error.to_string(), String::new()))?;
-        client.connect(&address).await.map_err(|error| {
+        let connection = client.connect(&address).await.map_err(|error| {
             let refusal = error.diagnostic();
             (refusal.what, refusal.fix)
-        })
+        })?;
+        let offset = connection.clock_offset_ms();
+        // A host may have few connections: one that ends unsaid would count until the master misses it, in the agent's place.
+        connection.close(CloseCode::Done, "the doctor has seen enough");
+        tokio::time::sleep(GOODBYE).await;
+        Ok(offset)
     });
     match connected {
-        Ok(connection) => {
-            vec![Finding::fine("reach", format!("the master answers at {place}")), clock(connection.clock_offset_ms())]
-        }
+        Ok(offset) => vec![Finding::fine("reach", format!("the master answers at {place}")), clock(offset)],
         Err((what, fix)) => vec![Finding::bad("reach", what, fix)],
     }
 }
 
 fn clock(offset_ms: Option<i64>) -> Finding {
-    match offset_ms {
-        None => Finding::fine("clock", "the master did not tell its time"),
-        Some(offset) if offset.unsigned_abs() <= MOST_SKEW_MS => {
-            Finding::fine("clock", format!("{offset} ms from the master's"))
-        }
-        Some(offset) => Finding::bad(
-            "clock",
-            format!("{offset} ms from the master's"),
-            "run a time service (chrony, systemd-timesyncd)",
-        ),
+    let Some(offset) = offset_ms else { return Finding::fine("clock", "the master did not tell its time") };
+    // The offset is what has to be added here.
+    let side = if offset > 0 { "behind" } else { "ahead of" };
+    let found = match offset.unsigned_abs() {
+        ms if ms < 1000 => format!("{ms} ms {side} the master's"),
+        ms => format!("{} s {side} the master's", ms / 1000),
+    };
+    if offset.unsigned_abs() <= MOST_SKEW_MS {
+        return Finding::fine("clock", found);
     }
+    Finding::bad("clock", found, "set the clock that is wrong, best by NTP on both hosts (chrony, systemd-timesyncd)")
 }
 
-fn control_groups() -> Finding {
+fn control_groups(dir: &Path) -> Finding {
+    let parent = agent_file(dir).map(|file| file.cgroup_parent).unwrap_or_default();
+    if !parent.is_empty() && !Path::new(&parent).join("cgroup.procs").exists() {
+        let found = format!("cgroup_parent of etc/agent.toml is {parent}, which is no control group");
+        return Finding::bad("control groups", found, format!("mkdir {parent}, or leave cgroup_parent out"));
+    }
     if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
         let controllers = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
         return Finding::fine("control groups", format!("version 2: {}", controllers.trim()));
@@ -206,7 +274,11 @@ fn name_service() -> Finding {
                 "a slow directory delays every start: look at nsswitch.conf, use a cache (sssd, nscd)",
             )
         }
-        Ok(None) | Err(_) => Finding::bad("name service", "this user is unknown", "look at nsswitch.conf"),
+        Ok(None) | Err(_) => {
+            let found = format!("uid {} is unknown", nix::unistd::getuid());
+            let fix = "getent passwd must know every user of the cell: look at /etc/nsswitch.conf and its services";
+            Finding::bad("name service", found, fix)
+        }
     }
 }
 
@@ -217,19 +289,25 @@ fn space(dir: &Path) -> Finding {
             format!("{}: {error}", dir.display()),
             "the state directory must be on a file system that works",
         ),
-        Ok(stat) => {
-            let free = stat.blocks_available().saturating_mul(stat.fragment_size());
-            let found = format!("{} MiB free in {}", free >> 20, dir.display());
-            if free >= LEAST_FREE_BYTES {
-                Finding::fine("space", found)
-            } else {
-                Finding::bad("space", found, "make room: without it no result can be kept")
-            }
-        }
+        Ok(stat) => judge_space(dir, &stat),
     }
 }
 
-/// Inputs that ended the master twice and that it does not take any more: `COUNT VERSION MARK` in each line of its file.
+fn judge_space(dir: &Path, stat: &Statvfs) -> Finding {
+    let free = stat.blocks_available().saturating_mul(stat.fragment_size());
+    let found = format!("{} MiB and {} files free in {}", free >> 20, stat.files_available(), dir.display());
+    if stat.flags().contains(FsFlags::ST_RDONLY) {
+        let found = format!("{} is mounted read-only", dir.display());
+        return Finding::bad("space", found, "mount it for writing: results are kept there");
+    }
+    // Some file systems count no files: they say that there are none at all.
+    let has_files = stat.files() == 0 || stat.files_available() >= LEAST_FREE_FILES;
+    if free >= LEAST_FREE_BYTES && has_files {
+        return Finding::fine("space", found);
+    }
+    Finding::bad("space", found, "make room: without it no result can be kept")
+}
+
 fn set_aside(dir: &Path) -> Option<Finding> {
     let path = dir.join("master/aborts");
     let text = std::fs::read_to_string(&path).ok()?;
@@ -259,23 +337,23 @@ fn buffer(dir: &Path) -> Option<Finding> {
 }
 
 fn sensors(dir: &Path) -> Vec<Finding> {
-    let Some(file) = agent_file(dir) else { return Vec::new() };
+    let Some(host) = up::host_of(dir) else { return Vec::new() };
     let mut client = match Client::connect(&Site::at(dir), "gridwright doctor") {
         Ok(client) => client,
         Err(error) => return vec![Finding::bad("commands", error.what, error.fix)],
     };
-    let reply = match client.query(Query::Sensors { hosts: vec![file.host] }) {
+    let reply = match client.query(Query::Sensors { hosts: vec![host.to_string()] }) {
         Ok(reply) => reply,
         Err(error) => return vec![Finding::bad("commands", error.what, error.fix)],
     };
     let Some(Data::Sensors(hosts)) = reply.data else { return Vec::new() };
     let judge = |sensor: &proto::load::SensorStatus| {
         let found = format!("{} is {}", sensor.command, sensor.health);
-        if sensor.health == "running" {
+        if matches!(sensor.health.as_str(), "running" | "starting") {
             return Finding::fine("sensor", found);
         }
-        let fix = format!("{}; try it: gridwright sensor check {}", sensor.last_error, sensor.command);
-        Finding::bad("sensor", found, fix)
+        let found = if sensor.last_error.is_empty() { found } else { format!("{found}: {}", sensor.last_error) };
+        Finding::bad("sensor", found, format!("try it: gridwright sensor check {}", sensor.command))
     };
     hosts.values().flatten().map(judge).collect()
 }

@@ -160,7 +160,9 @@ fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -
         ObjectKind::ClusterConf => {
             host_name(name).map_err(|bad| vec![bad.refusal("host", name)])?;
             let conf = ClusterConf::from_fields(&HostName::new(name), fields)?;
-            conf.warnings().into_iter().for_each(|warning| draft.warn(warning));
+            let before = if name == "global" { Some(&draft.config.cluster) } else { draft.config.host_confs.get(name) };
+            let ignored = conf.without_effect(before.map(|before| &**before));
+            conf.warnings().into_iter().chain(ignored).for_each(|warning| draft.warn(warning));
             (conf.to_fields(), Vec::new())
         }
         ObjectKind::SchedulerConf => {

@@ -56,7 +56,8 @@ pub(super) fn create_token(turn: &mut Turn<'_>, request: Request, uses: u32, val
     let host_pattern = if pattern.is_empty() { "*".to_owned() } else { pattern };
     if let Err(error) = Expression::parse(&host_pattern) {
         let what = format!("\"{host_pattern}\" is no pattern of host names");
-        return Reply::refusal(Diagnostic::new(Code::BadValue, what).why(error.to_string()));
+        let refusal = Diagnostic::new(Code::BadValue, what).why(error.to_string());
+        return Reply::refusal(refusal.fix("write a name, or a pattern such as node*"));
     }
     let hash: String = request.entropy.iter().map(|byte| format!("{byte:02x}")).collect();
     let valid_ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);

@@ -1,0 +1,139 @@
+//! What is wrong with a host, one thing after the other, and whether `gridwright doctor` finds it and names the remedy.
+
+use crate::hosts::{can_have_hosts, join, master, reports, token};
+use gridwright_tests::cell::{As, Cell, Clock, Network, Said, wait_until};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// `gridwright doctor` of a host.
+fn doctor(host: &Cell) -> Said {
+    let dir = host.dir_word();
+    host.admin(&["doctor", "--dir", &dir])
+}
+
+/// Everything is fine.
+fn healthy(host: &Cell) {
+    let said = doctor(host).ok();
+    assert!(!said.out.contains("BAD") && !said.out.contains("fix:"), "{said}");
+}
+
+/// The finding of one check is bad, says `words` and names a remedy; none of the others is bad.
+#[track_caller]
+fn found(said: &Said, check: &str, words: &[&str]) {
+    assert_eq!(said.code, 1, "{said}");
+    let mut lines = said.out.lines().skip_while(|line| !line.starts_with(&format!("BAD  {check}: ")));
+    let (finding, fix) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    assert!(fix.starts_with("       fix: ") && fix.len() > 20, "{check}: {said}");
+    for word in words {
+        assert!(finding.contains(word) || fix.contains(word), "{check}: {word:?} is not in {said}");
+    }
+}
+
+/// A second host that has joined, beside its master.
+fn two_hosts() -> Option<(Arc<Network>, Cell, Cell)> {
+    if !can_have_hosts() {
+        return None;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let (master, other) = (master(&network), Cell::on(&network, "h2"));
+    join(&other, &token(&master, &[])).ok();
+    Some((network, master, other))
+}
+
+/// Puts `text` into a file of the host while `act` runs.
+fn with_file(host: &Cell, name: &str, change: impl Fn(&str) -> String, act: impl Fn()) {
+    let path = host.dir().join(name);
+    let before = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, change(&before)).unwrap();
+    act();
+    std::fs::write(&path, before).unwrap();
+}
+
+#[test]
+fn each_thing_that_is_wrong_with_a_host_is_found_with_its_remedy() {
+    let Some((network, master, other)) = two_hosts() else { return };
+    // Many examinations one after the other do not end the agent's own connection.
+    for _ in 0..6 {
+        healthy(&other);
+    }
+    healthy(&master);
+    let junk = |_: &str| "junk\n".to_owned();
+    with_file(&other, "agent/host.crt", junk, || found(&doctor(&other), "certificate", &["join again"]));
+    with_file(&other, "agent/host.key", junk, || found(&doctor(&other), "certificate", &["key", "join again"]));
+    let unknown = |text: &str| format!("{text}\nport = \"many\"\n");
+    with_file(&other, "etc/agent.toml", unknown, || found(&doctor(&other), "settings", &["agent.toml", "line"]));
+    let parent = |text: &str| text.replace("#cgroup_parent = \"\"", "cgroup_parent = \"/no/such/group\"");
+    with_file(&other, "etc/agent.toml", parent, || {
+        found(&doctor(&other), "control groups", &["/no/such/group", "mkdir"])
+    });
+    let mut renamed = other.command(As::Admin, Path::new("sh"));
+    renamed.args(["-c", "echo other >/proc/sys/kernel/hostname; exec \"$@\"", "sh"]).arg(other.programs().gridwright());
+    renamed.args(["doctor", "--dir", &other.dir_word()]);
+    found(&Said::of(renamed), "name", &["other", "h2", "host_aliases"]);
+    other.kill("launcher");
+    found(&doctor(&other), "daemon", &["launcher does not run", "gridwright up"]);
+    other.bring_up(&[]).ok();
+    network.block_udp("h1", 6444);
+    found(&doctor(&other), "reach", &["no answer from h1 udp/6444: firewall?", "UDP"]);
+    network.unblock("h1");
+    wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h2"));
+    wait_until(|| doctor(&other).out, || doctor(&other).code == 0);
+    network.overlay("h2", "passwd", "nobody:x:65534:65534::/:/bin/false\n");
+    // The name service of systemd knows root by itself.
+    let dir = other.dir_word();
+    found(&other.run(As::User, &["doctor", "--dir", &dir]), "name service", &["unknown", "getent"]);
+    network.overlay("h2", "passwd", &std::fs::read_to_string("/etc/passwd").unwrap());
+    healthy(&other);
+    master.admin(&["host", "revoke", "h2"]).ok();
+    found(&doctor(&other), "reach", &["revoked", "token"]);
+}
+
+#[test]
+fn a_wrong_clock_is_found_before_it_hurts_and_after() {
+    if !Clock::can_be_shifted() {
+        return;
+    }
+    let Some((_network, _master, other)) = two_hosts() else { return };
+    let clock = Clock::new(other.top());
+    let at = |seconds: i64| {
+        let mut command = other.command(As::Admin, &other.programs().gridwright());
+        command.args(["doctor", "--dir", &other.dir_word()]);
+        clock.shift(&mut command, seconds);
+        Said::of(command)
+    };
+    found(&at(86_400), "clock", &["86400 s ahead of the master's", "NTP"]);
+    found(&at(-1_800), "clock", &["s behind the master's", "NTP"]);
+    let behind = at(-30 * 86_400);
+    found(&behind, "certificate", &["begins in 30 days", "clock"]);
+    found(&behind, "reach", &["the clocks differ", "NTP"]);
+    found(&at(3 * 365 * 86_400), "certificate", &["ended", "days ago", "clock"]);
+}
+
+#[test]
+fn a_full_state_directory_and_a_bad_sensor_are_found() {
+    let cell = Cell::up();
+    healthy(&cell);
+    let sensor = cell.write_top("dies.sh", "#!/bin/sh\necho no licence >&2\nexit 7\n", 0o755).display().to_string();
+    cell.set_global("load_report_time", "0:0:1");
+    cell.set_global("load_sensor", &sensor);
+    wait_until(|| doctor(&cell).out, || doctor(&cell).code == 1);
+    found(&doctor(&cell), "sensor", &["dies.sh", "failing", "exit status 7", "gridwright sensor check"]);
+    cell.set_global("load_sensor", "none");
+    wait_until(|| doctor(&cell).out, || doctor(&cell).code == 0);
+    if !gridwright_tests::cell::is_root() {
+        return;
+    }
+    // The doctor alone sees the small file system: in a mount namespace of its own.
+    let (dir, gridwright) = (cell.dir_word(), cell.programs().gridwright().display().to_string());
+    let small = "mkdir -p /tmp/. && cp -a \"$1\" \"$1.copy\" && mount -t tmpfs -o size=64m small \"$1\" && cp -a \"$1.copy\"/. \"$1\" \
+                 && rm -r \"$1.copy\" && exec \"$2\" doctor --dir \"$1\"";
+    let said = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, "sh", &dir, &gridwright]);
+        Said::of(command)
+    };
+    found(&said(small), "space", &["MiB", "make room"]);
+    let read_only = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && exec \"$2\" doctor --dir \"$1\"";
+    found(&said(read_only), "space", &["read-only", "mount"]);
+}
