@@ -7,8 +7,10 @@
 //!
 //! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire, and disks that lie.
 
+mod administrator;
 mod agenda;
 mod agent;
+mod books;
 mod checks;
 mod faults;
 mod launcher;
@@ -16,9 +18,12 @@ mod link;
 mod master;
 mod planner;
 mod random;
+mod rival;
+mod rules;
 mod runner;
 #[cfg(test)]
 mod scenarios;
+mod setting;
 mod trace;
 mod users;
 mod witness;

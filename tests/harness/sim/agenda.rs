@@ -38,6 +38,7 @@ pub(super) enum Happening {
     },
     OrdersArrive {
         life: u64,
+        scheduler: &'static str,
         orders: Vec<Order>,
     },
     /// The next message in that direction arrives.
@@ -105,7 +106,15 @@ pub(super) enum Happening {
         key: TaskKey,
         boot: u64,
     },
+    /// The launcher tells what a task uses.
+    UsageKnown {
+        host: HostIndex,
+        key: TaskKey,
+        boot: u64,
+    },
     UserActs,
+    AdministratorActs,
+    RivalOrders,
     CommandArrives {
         id: RequestId,
     },

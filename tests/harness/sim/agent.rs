@@ -24,7 +24,7 @@ pub(super) struct Node {
     pub(super) booted: u64,
     pub(super) cut_off_until: u64,
     pub(super) directories: BTreeMap<TaskKey, TaskDirectory>,
-    epoch: Epoch,
+    pub(super) epoch: Epoch,
     pub(super) agent: Option<Agent>,
     pub(super) agent_life: u64,
     pub(super) launcher: Option<Launcher>,

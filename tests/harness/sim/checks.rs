@@ -1,13 +1,11 @@
 //! What must hold after every event, and at the end.
+//!
+//! After every durable event [`Rules`](super::rules::Rules) and [`Witness`](super::witness::Witness) judge it and compare what it
+//! changed. Walks over the whole state are made after some inputs only, because what they would find was changed by an event.
 
-use super::agenda::HostIndex;
 use super::world::World;
 use master_core::core::Core;
-use master_core::event::{Event, Record};
-use master_core::ledger::Level;
-use proto::amount::Amount;
-use proto::id::{HostName, TaskKey};
-use proto::job::Granted;
+use proto::id::TaskKey;
 
 /// So many syncs apart the states are compared as a whole.
 const COMPARE_EVERY: u64 = 16;
@@ -18,54 +16,10 @@ impl World {
         self.inputs += 1;
         if self.inputs.is_multiple_of(self.plan.check_every) {
             core.state().check();
+            let usage = &core.observations().usage;
+            let is_placed = |key: &TaskKey| core.state().placed(*key).is_some();
+            assert!(usage.keys().all(is_placed), "the use of tasks that have ended is kept");
         }
-    }
-
-    /// After each durable event, against the state that it led to.
-    pub(super) fn check_record(&self, record: &Record) {
-        if let Event::TaskPlaced { key, granted, .. } = &record.event {
-            self.check_capacity(*key, granted);
-        }
-    }
-
-    /// Nothing is given out twice, and no more than there is.
-    fn check_capacity(&self, key: TaskKey, granted: &[Granted]) {
-        let state = &self.disk.state;
-        for granted in granted {
-            let slots = state.config.resolved[&granted.instance].slots;
-            let taken = state.ledger.slots(&Level::Instance(granted.instance.clone()));
-            assert!(taken <= slots, "{key} makes {taken} of {slots} slots at {}", granted.instance);
-            self.check_amount(key, &granted.instance.host, &Level::Host(granted.instance.host.clone()), "h_vmem");
-        }
-        self.check_amount(key, &HostName::global(), &Level::Global, "lic");
-    }
-
-    fn check_amount(&self, key: TaskKey, host: &HostName, level: &Level, attribute: &str) {
-        let state = &self.disk.state;
-        let kind = state.config.complex.lookup(attribute).expect("the attribute exists").r#type;
-        let fields = state.config.exec_hosts[host].to_fields();
-        let values = fields.value("complex_values").unwrap_or_default().to_owned();
-        let value = values.split(',').find_map(|part| part.trim().strip_prefix(attribute)?.strip_prefix('='));
-        let Some(value) = value else { return };
-        let capacity: Amount = Amount::parse(value, kind).expect("a capacity reads");
-        let booked = state.ledger.booked(level, attribute);
-        assert!(booked <= capacity, "{key} makes {booked:?} of {capacity:?} {attribute} at {level}");
-    }
-
-    /// After each start of a process.
-    pub(super) fn check_host(&self, host: HostIndex) {
-        let name = &self.nodes[host].name;
-        let slots: u32 = self
-            .disk
-            .state
-            .config
-            .resolved
-            .iter()
-            .filter(|(at, _)| at.host == *name)
-            .map(|(_, settings)| settings.slots)
-            .sum();
-        let occupied = self.witness.occupied(name);
-        assert!(occupied <= slots.max(self.plan.slots_ever), "{occupied} slots run on {name}, which has {slots}");
     }
 
     /// After each sync, while nothing waits for the next one.
@@ -79,8 +33,10 @@ impl World {
             assert!(*master.planner.state() == self.disk.state, "the scheduler's state is not the fold of the log");
         }
         self.check_present();
+        self.rules.books.compare_all(&self.disk.state.config, &self.disk.state.ledger);
         if self.random.chance(100) {
-            self.disk.snapshot = rmp_serde::to_vec_named(&self.disk.state).expect("a snapshot encodes");
+            let snapshot = rmp_serde::to_vec_named(&self.disk.state).expect("a snapshot encodes");
+            self.disk.older_snapshot = std::mem::replace(&mut self.disk.snapshot, snapshot);
         }
     }
 

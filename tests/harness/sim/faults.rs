@@ -39,6 +39,11 @@ pub struct Counts {
     pub tasks_executed: u64,
     pub attempts_accounted: u64,
     pub orders_refused: u64,
+    pub rival_orders: u64,
+    pub rival_orders_refused: u64,
+    pub administrations: u64,
+    pub usages: u64,
+    pub disks_lost: u64,
     pub master_crashes: u64,
     pub agent_crashes: u64,
     pub launcher_crashes: u64,
@@ -60,6 +65,11 @@ impl AddAssign for Counts {
         self.tasks_executed += other.tasks_executed;
         self.attempts_accounted += other.attempts_accounted;
         self.orders_refused += other.orders_refused;
+        self.rival_orders += other.rival_orders;
+        self.rival_orders_refused += other.rival_orders_refused;
+        self.administrations += other.administrations;
+        self.usages += other.usages;
+        self.disks_lost += other.disks_lost;
         self.master_crashes += other.master_crashes;
         self.agent_crashes += other.agent_crashes;
         self.launcher_crashes += other.launcher_crashes;
@@ -81,6 +91,15 @@ impl World {
         if mean > 0 && !self.healed {
             let wait = 1 + self.random.around(mean);
             self.soon(wait, Happening::FaultStrikes);
+        }
+    }
+
+    /// Plans the next act of somebody who meddles.
+    pub(super) fn plan_meddling(&mut self, act: Happening) {
+        let mean = self.plan.meddle_ms;
+        if mean > 0 && !self.healed {
+            let wait = 1 + self.random.around(mean);
+            self.soon(wait, act);
         }
     }
 

@@ -4,12 +4,15 @@
 use super::agenda::{Happening, HostIndex};
 use super::world::World;
 use agent_core::core::Input;
-use proto::id::TaskKey;
+use proto::id::{Epoch, TaskKey};
 use proto::launch::{
     Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, Order, Request, TaskState, TaskSummary, TaskUsage,
     frame, unframe,
 };
 use std::collections::VecDeque;
+
+/// Mean time between two words of a launcher on what a task uses.
+const USAGE_MS: u64 = 10_000;
 
 /// What a job of the workload does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,8 +321,24 @@ impl World {
         let name = self.nodes[host].name.clone();
         self.trace(|| format!("host {host} executes {key}"));
         self.witness.execute(key, host, &name);
-        self.check_host(host);
         self.tell(host, &Notice::Executed { key, pid: 1, boot_ms: started_boot_ms });
+        self.plan_usage(host, key, boot);
+    }
+
+    fn plan_usage(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
+        let wait = 100 + self.random.around(USAGE_MS);
+        self.soon(wait, Happening::UsageKnown { host, key, boot });
+    }
+
+    /// What a task uses is told now and then while it runs.
+    pub(super) fn usage_known(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
+        let used = TaskUsage { cpu_ms: self.time, ..TaskUsage::default() };
+        let Some(directory) = self.directory(host, key, boot) else { return };
+        if matches!(directory.shepherd, Shepherd::Running { .. }) && !self.healed {
+            self.counts.usages += 1;
+            self.tell(host, &Notice::Usage { key, usage: used });
+            self.plan_usage(host, key, boot);
+        }
     }
 
     pub(super) fn task_ends(&mut self, host: HostIndex, key: TaskKey, boot: u64, of_run: u64) {
@@ -429,8 +448,21 @@ impl World {
         }
         let keys: Vec<TaskKey> = self.nodes[host].directories.keys().copied().collect();
         keys.into_iter().for_each(|key| self.witness.exit(key));
+        if self.random.chance(250) {
+            self.disk_is_lost(host);
+        }
         let wait = self.random.between(5_000, 120_000);
         self.soon(wait, Happening::HostBoots { host });
+    }
+
+    /// The machine comes back with an empty disk: neither its tasks nor the master that it obeyed are known there any more.
+    fn disk_is_lost(&mut self, host: HostIndex) {
+        self.counts.disks_lost += 1;
+        self.trace(|| format!("host {host} loses its disk"));
+        let node = &mut self.nodes[host];
+        node.directories.clear();
+        node.epoch = Epoch::default();
+        self.witness.forgets(host);
     }
 
     pub(super) fn host_boots(&mut self, host: HostIndex) {

@@ -4,15 +4,16 @@
 use super::agenda::{Happening, LinkId, Side};
 use super::link::{Down, Up};
 use super::planner::Planner;
+use super::rival::RIVAL;
 use super::world::World;
 use master_core::core::{Core, Step};
 use master_core::effect::{ConnectionId, Effect, Input};
-use master_core::event::{Actor, Event, InstanceState, Record};
+use master_core::event::{Event, Record};
 use master_core::state::State;
-use proto::id::{EventSeq, QueueInstanceName};
+use proto::id::HostName;
 use proto::time::{Now, Tick, Wall};
 use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The most inputs of one turn.
 const BATCH: usize = 16;
@@ -40,6 +41,8 @@ pub(super) struct Master {
     turn_planned: bool,
     timers_armed: u64,
     connections: BTreeSet<LinkId>,
+    /// The hosts that the core has let in, noted apart from it.
+    admitted: BTreeMap<ConnectionId, HostName>,
 }
 
 /// What survives the master.
@@ -50,6 +53,8 @@ pub(super) struct Disk {
     pub(super) state: State,
     /// A snapshot of the state, as bytes.
     pub(super) snapshot: Vec<u8>,
+    /// The one before it, for a newest one that does not read.
+    pub(super) older_snapshot: Vec<u8>,
 }
 
 impl Disk {
@@ -63,11 +68,12 @@ impl Disk {
     }
 
     /// The state as a starting master finds it: from the snapshot and what was logged after it.
-    pub(super) fn replay(&self) -> State {
-        let mut state = if self.snapshot.is_empty() {
+    pub(super) fn replay(&self, newest: bool) -> State {
+        let snapshot = if newest { &self.snapshot } else { &self.older_snapshot };
+        let mut state = if snapshot.is_empty() {
             State::new()
         } else {
-            rmp_serde::from_slice::<State>(&self.snapshot).expect("a snapshot reads").restored()
+            rmp_serde::from_slice::<State>(snapshot).expect("a snapshot reads").restored()
         };
         self.log.iter().skip(state.last.0 as usize).for_each(|record| state.apply(record));
         state
@@ -94,9 +100,10 @@ impl World {
     fn keep(&mut self, records: &[Record]) {
         for record in records {
             self.trace(|| format!("durable {}: {:?}", record.seq.0, record.event));
+            self.rules.judge(record, &self.disk.state);
             self.disk.append(record);
             self.witness.read(record);
-            self.check_record(record);
+            self.rules.read(record, &self.disk.state);
         }
         self.counts.events += records.len() as u64;
     }
@@ -106,10 +113,10 @@ impl World {
             return;
         }
         self.master_life += 1;
-        self.clear_queue_errors();
         let logged = self.disk.log.len();
         self.trace(|| format!("master starts after event {logged}"));
-        let state = self.disk.replay();
+        let newest = self.random.chance(700);
+        let state = self.disk.replay(newest);
         assert!(state == self.disk.state, "replay differs from the state of the readers");
         state.check();
         let last = state.now;
@@ -124,6 +131,7 @@ impl World {
             turn_planned: false,
             timers_armed: 0,
             connections: BTreeSet::new(),
+            admitted: BTreeMap::new(),
         };
         if self.random.chance(150) {
             self.counts.epochs_raised += 1;
@@ -133,17 +141,6 @@ impl World {
         }
         self.master = Some(master);
         self.plan_pass(10);
-    }
-
-    /// Until `qmod -c` on queues exists, an operator does in the log what it would do.
-    fn clear_queue_errors(&mut self) {
-        let instances: Vec<QueueInstanceName> = self.disk.state.instances.keys().cloned().collect();
-        for instance in instances {
-            let now = Now { tick: self.disk.state.now.tick, wall: self.wall() };
-            let seq = EventSeq(self.disk.state.last.0 + 1);
-            let event = Event::InstanceChanged { instance, state: InstanceState::default() };
-            self.keep(&[Record { seq, now, actor: Actor::Master, request: None, event }]);
-        }
     }
 
     pub(super) fn master_dies(&mut self) {
@@ -207,7 +204,9 @@ impl World {
             Input::AgentConnected { connection, host, .. } => Some((*connection, host.clone())),
             _ => None,
         };
+        let lost = if let Input::AgentLost { connection } = &input { Some(*connection) } else { None };
         let Step { events, effects } = master.core.handle(input, self.master_now(master));
+        check_hosts(master, &events, &effects, connected.clone(), lost);
         if let Some((connection, host)) = connected {
             let state = master.core.state();
             let welcome = MasterWelcome {
@@ -291,6 +290,10 @@ impl World {
                     self.plan_pass(2);
                 }
             }
+            Effect::OrderRefused { scheduler, order: _, why } if scheduler == RIVAL => {
+                self.counts.rival_orders_refused += 1;
+                self.trace(|| format!("refused: {why}"));
+            }
             Effect::OrderRefused { order, why, .. } => {
                 self.counts.orders_refused += 1;
                 self.trace(|| format!("refused: {why}"));
@@ -339,6 +342,30 @@ impl World {
         let Some(master) = &mut self.master else { return };
         if master.connections.remove(&id) {
             self.input(Input::AgentLost { connection: ConnectionId(id) });
+        }
+    }
+}
+
+/// Tasks are given only to hosts that are connected, and that the core has let in.
+fn check_hosts(
+    master: &mut Master,
+    events: &[Record],
+    effects: &[Effect],
+    connected: Option<(ConnectionId, HostName)>,
+    lost: Option<ConnectionId>,
+) {
+    for record in events {
+        if let Event::TaskPlaced { key, granted, .. } = &record.event {
+            let is_in = |host: &HostName| master.admitted.values().any(|admitted| admitted == host);
+            let away = granted.iter().find(|part| !is_in(&part.instance.host));
+            assert!(away.is_none(), "{key} was placed on {away:?}, which is not connected");
+        }
+    }
+    master.admitted.extend(connected);
+    lost.map(|connection| master.admitted.remove(&connection));
+    for effect in effects {
+        if let Effect::Disconnect { connection, .. } = effect {
+            master.admitted.remove(connection);
         }
     }
 }

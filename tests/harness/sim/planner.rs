@@ -118,9 +118,9 @@ impl World {
         self.agenda.plan(at, Happening::SchedulerSteps { life, planned });
     }
 
-    pub(super) fn orders_arrive(&mut self, life: u64, orders: Vec<Order>) {
+    pub(super) fn orders_arrive(&mut self, life: u64, scheduler: &str, orders: Vec<Order>) {
         if life == self.master_life {
-            self.input(Input::Orders { scheduler: "default".to_owned(), orders });
+            self.input(Input::Orders { scheduler: scheduler.to_owned(), orders });
         }
     }
 
@@ -139,7 +139,8 @@ impl World {
                     self.trace(|| format!("scheduler orders {:?}", slice.orders));
                     // What came in between makes some of them stale.
                     let wait = self.random.between(0, 20);
-                    self.soon(wait, Happening::OrdersArrive { life, orders: slice.orders });
+                    self.rival.overhear(&slice.orders);
+                    self.soon(wait, Happening::OrdersArrive { life, scheduler: "default", orders: slice.orders });
                 }
                 self.plan_pass(10);
             }

@@ -1,7 +1,7 @@
 //! What really happened on the pretended hosts and in the durable log, noted apart from the code under test.
 
 use super::agenda::HostIndex;
-use master_core::event::{Event, Record, Then};
+use master_core::event::{Actor, Event, Record, Then};
 use proto::id::{HostName, RequestId, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
 use proto::wire::client::Reply;
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Witness {
     /// How often each attempt was executed: once.
     executed: BTreeMap<TaskKey, HostIndex>,
-    /// The attempt of each task that has processes now.
-    running: BTreeMap<(SubmitSeq, TaskId), TaskKey>,
+    /// The attempts that have processes now.
+    running: BTreeSet<TaskKey>,
     /// Slots on each host that processes occupy now.
     occupied: BTreeMap<HostName, u32>,
     /// What the log says was given to each attempt.
@@ -22,11 +22,10 @@ pub(super) struct Witness {
     accounted: BTreeSet<TaskKey>,
     /// Attempts that were taken back before they reached a host.
     withdrawn: BTreeSet<TaskKey>,
+    /// Attempts that ended without the word of their host: by force, or because it was away for too long. They may still run.
+    forced: BTreeSet<TaskKey>,
     /// Tasks that have not left, as the events add them up.
     present: BTreeMap<SubmitSeq, BTreeSet<TaskId>>,
-    /// For what each job waits as submitted or altered last.
-    waits: BTreeMap<SubmitSeq, (Vec<SubmitSeq>, Vec<SubmitSeq>)>,
-    concurrency: BTreeMap<SubmitSeq, u32>,
     /// The durable answers, and what submitted a job.
     answers: BTreeMap<RequestId, Reply>,
     submitted: BTreeSet<RequestId>,
@@ -36,7 +35,7 @@ impl Witness {
     /// Notes a durable event.
     pub(super) fn read(&mut self, record: &Record) {
         match &record.event {
-            Event::JobSubmitted { seq, spec, waits_for, array_waits_for, .. } => {
+            Event::JobSubmitted { seq, spec, .. } => {
                 if let Some(id) = record.request {
                     assert!(self.submitted.insert(id), "request {id:?} submitted two jobs");
                 }
@@ -45,15 +44,11 @@ impl Witness {
                     None => BTreeSet::from([TaskId(1)]),
                 };
                 assert!(self.present.insert(*seq, tasks).is_none(), "{seq:?} was submitted twice");
-                self.waits.insert(*seq, (waits_for.clone(), array_waits_for.clone()));
-                self.limit_concurrency(*seq, spec.task_concurrency);
-            }
-            Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
-                self.waits.insert(*seq, (waits_for.clone(), array_waits_for.clone()));
-                self.limit_concurrency(*seq, spec.task_concurrency);
             }
             Event::TaskPlaced { key, granted, .. } => self.place(*key, granted),
-            Event::TaskEnded { key, record, then } => self.end(*key, record.is_some(), then),
+            Event::TaskEnded { key, record: kept, then } => {
+                self.end(*key, kept.is_some(), then, matches!(record.actor, Actor::Agent(_)));
+            }
             Event::TasksDeleted { seq, tasks } => {
                 let present = self.present.get_mut(seq).expect("a deleted job was submitted");
                 for range in tasks {
@@ -72,6 +67,7 @@ impl Witness {
             Event::CellCreated { .. }
             | Event::EpochRaised { .. }
             | Event::WallJumped { .. }
+            | Event::JobAltered { .. }
             | Event::HoldsChanged { .. }
             | Event::TaskStarted { .. }
             | Event::TaskDeletionRequested { .. }
@@ -90,30 +86,22 @@ impl Witness {
         }
     }
 
-    fn limit_concurrency(&mut self, seq: SubmitSeq, limit: Option<u32>) {
-        self.concurrency.insert(seq, limit.filter(|limit| *limit > 0).unwrap_or(u32::MAX));
-    }
-
     fn place(&mut self, key: TaskKey, granted: &[Granted]) {
         assert!(self.placed.insert(key, granted.to_vec()).is_none(), "{key} was placed twice");
-        let (jobs, arrays) = &self.waits[&key.seq];
-        let waited = jobs.iter().find(|job| self.present.contains_key(job));
-        assert!(waited.is_none(), "{key} was placed while {waited:?}, for which it waits, has not finished");
-        let is_there = |job: &&SubmitSeq| self.present.get(job).is_some_and(|tasks| tasks.contains(&key.task));
-        let waited = arrays.iter().find(is_there);
-        assert!(waited.is_none(), "{key} was placed while its task of {waited:?} has not finished");
-        let current = self.placed.keys().filter(|other| other.seq == key.seq && !self.is_over(**other)).count();
-        assert!(current <= self.concurrency[&key.seq] as usize, "{key} is one task too many for -tc");
     }
 
     fn is_over(&self, key: TaskKey) -> bool {
         self.accounted.contains(&key) || self.withdrawn.contains(&key)
     }
 
-    fn end(&mut self, key: TaskKey, has_record: bool, then: &Then) {
+    fn end(&mut self, key: TaskKey, has_record: bool, then: &Then, by_host: bool) {
         let granted = self.placed.get(&key);
         assert!(granted.is_some(), "{key} ended and was never placed");
         assert!(!self.is_over(key), "{key} ended twice");
+        if !by_host {
+            self.forced.insert(key);
+        }
+        assert!(!by_host || !self.running.contains(&key), "{key} ended by the word of its host and still runs");
         if has_record {
             self.accounted.insert(key);
         } else {
@@ -131,10 +119,16 @@ impl Witness {
         let granted = self.placed.get(&key).unwrap_or_else(|| panic!("{key} runs and its placement is not durable"));
         assert_eq!(granted[0].instance.host, *host_name, "{key} runs on another host than it was given to");
         assert!(!self.withdrawn.contains(&key), "{key} runs although it was taken back");
+        assert!(
+            !self.is_over(key) || self.forced.contains(&key),
+            "{key} runs although its host said that it has ended"
+        );
         let before = self.executed.insert(key, host);
         assert!(before.is_none(), "{key} was executed twice");
-        let other = self.running.insert((key.seq, key.task), key);
+        let others = TaskKey { attempt: 0, ..key }..=TaskKey { attempt: u32::MAX, ..key };
+        let other = self.running.range(others).find(|other| !self.forced.contains(other));
         assert!(other.is_none(), "{key} runs beside {}", other.expect("there is one"));
+        self.running.insert(key);
         for granted in granted {
             *self.occupied.entry(granted.instance.host.clone()).or_default() += granted.slots;
         }
@@ -142,13 +136,17 @@ impl Witness {
 
     /// The last process of a task is gone.
     pub(super) fn exit(&mut self, key: TaskKey) {
-        // A result of an earlier attempt that is not forgotten yet says nothing about the present one.
-        if self.running.get(&(key.seq, key.task)) == Some(&key) {
-            self.running.remove(&(key.seq, key.task));
+        if self.running.remove(&key) {
             for granted in &self.placed[&key] {
                 *self.occupied.get_mut(&granted.instance.host).expect("it was counted") -= granted.slots;
             }
         }
+    }
+
+    /// A host lost its disk: it does not know any more what it has run, and may run again what the master has no news of.
+    pub(super) fn forgets(&mut self, host: HostIndex) {
+        let (accounted, withdrawn) = (&self.accounted, &self.withdrawn);
+        self.executed.retain(|key, at| *at != host || accounted.contains(key) || withdrawn.contains(key));
     }
 
     /// Slots on a host that are occupied by processes.

@@ -1,90 +1,19 @@
-//! What the cell is made of, and what its users do, from the seed.
+//! What users do, from the seed.
 
 use super::agenda::Happening;
 use super::launcher::Program;
 use super::world::World;
-use master_core::event::StoredObject;
-use proto::complex::Complex;
-use proto::conf::ClusterConf;
-use proto::host::ExecHost;
-use proto::id::{HostName, JobNumber};
+use proto::id::JobNumber;
 use proto::job::{HoldChange, Holds, JobChanges, JobSpec, Owner, PeRequest, Program as JobProgram, Requests};
-use proto::object::{Fields, ObjectKind};
-use proto::pe::ParallelEnvironment;
-use proto::policy::SchedulerConf;
-use proto::queue::ClusterQueue;
 use proto::request::{ResourceList, SlotRange, TaskRange};
+use proto::time::Wall;
 use proto::wire::client::{Command, JobSelection, JobTarget, ModifyAction};
 use std::sync::Arc;
 
-/// Slots of each queue instance.
-const SLOTS: u32 = 4;
-/// Licences of the cell.
-const LICENCES: u32 = 3;
 /// A program that ends only when it is told to.
 const FOR_EVER_MS: u64 = 100 * 24 * 3_600_000;
 /// How long after the last fault what waits for a failed job is let go.
 const FREED_AFTER_MS: u64 = 300_000;
-
-fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
-    StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
-}
-
-fn complex() -> Fields {
-    let text = format!("{}\nlic lic INT <= YES YES 0 0\n", Complex::built_in());
-    let text: Vec<String> = text
-        .lines()
-        .map(|line| {
-            if line.starts_with("h_vmem") { "h_vmem h_vmem MEMORY <= YES YES 0 0".to_owned() } else { line.to_owned() }
-        })
-        .collect();
-    let complex = Complex::parse(&text.join("\n")).expect("the complex reads");
-    let mut fields = Fields::new();
-    for line in complex.to_string().lines().filter(|line| !line.starts_with('#')) {
-        let (name, rest) = line.split_once(' ').expect("a name and its columns");
-        fields.set(name, rest.trim());
-    }
-    fields
-}
-
-fn exec_host(name: &HostName, values: &str) -> StoredObject {
-    let mut fields = ExecHost::template(name.clone()).to_fields();
-    fields.set("complex_values", values);
-    object(ObjectKind::ExecHost, name.as_str(), fields)
-}
-
-/// The objects of the cell: one queue on all hosts, two parallel environments, a licence, memory of each host.
-pub(super) fn objects(hosts: &[HostName]) -> Vec<StoredObject> {
-    let mut objects = vec![object(ObjectKind::ComplexTable, "", complex())];
-    objects.push(object(ObjectKind::ClusterConf, "global", ClusterConf::template().to_fields()));
-    let mut scheduler = SchedulerConf::template().to_fields();
-    scheduler.set("job_load_adjustments", "NONE");
-    objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
-    objects.push(exec_host(&HostName::global(), &format!("lic={LICENCES}")));
-    objects.extend(hosts.iter().map(|host| exec_host(host, "h_vmem=8G")));
-    for (name, rule) in [("smp", "$pe_slots"), ("mpi", "$round_robin")] {
-        let mut pe = ParallelEnvironment::template(name.into()).to_fields();
-        pe.set("slots", "100");
-        pe.set("allocation_rule", rule);
-        objects.push(object(ObjectKind::Pe, name, pe));
-    }
-    let mut queue = ClusterQueue::template("all.q".into()).to_fields();
-    let names: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
-    queue.set("hostlist", names.join(" "));
-    queue.set("slots", SLOTS.to_string());
-    queue.set("load_thresholds", "NONE");
-    queue.set("pe_list", "smp mpi");
-    objects.push(object(ObjectKind::Queue, "all.q", queue));
-    for (kind, name) in [
-        (ObjectKind::SubmitHosts, "sub"),
-        (ObjectKind::AdminHosts, "sub"),
-        (ObjectKind::Managers, "boss"),
-        (ObjectKind::Operators, "op"),
-    ] {
-        objects.push(object(kind, name, Fields::new()));
-    }
-    objects
-}
 
 /// Somebody, by name.
 pub(super) fn owner(user: &str) -> Owner {
@@ -139,6 +68,7 @@ fn jobs(number: JobNumber) -> JobSelection {
     JobSelection { targets: vec![target], ..JobSelection::default() }
 }
 
+const SYSTEM_HOLD: Holds = Holds { user: false, operator: false, system: true };
 const USER_HOLD: Holds = Holds { user: true, operator: false, system: false };
 
 impl World {
@@ -170,10 +100,18 @@ impl World {
             self.counts.jobs += 1;
             let spec = self.draw_job(user);
             self.command(user, Command::Submit(Box::new(spec)));
-        } else if let Some(number) = self.random.pick(&self.users.jobs.clone()) {
-            let command = self.draw_change(number);
+        } else if let Some(number) = self.draw_number() {
+            let command =
+                if self.random.chance(600) { self.draw_change(number) } else { self.draw_rarer_change(number) };
             self.command("boss", command);
         }
+    }
+
+    /// A job that is there, or one of which somebody knows and which may be gone.
+    fn draw_number(&mut self) -> Option<JobNumber> {
+        let there: Vec<JobNumber> = self.disk.state.by_number.keys().copied().collect();
+        let known = if self.random.chance(700) { there } else { self.users.jobs.clone() };
+        self.random.pick(&known)
     }
 
     fn draw_job(&mut self, user: &str) -> JobSpec {
@@ -185,17 +123,35 @@ impl World {
             spec.array = TaskRange::new(1, last, 1).ok();
             spec.task_concurrency = self.random.pick(&[None, Some(1), Some(2)]).flatten();
         }
-        match self.random.below(12) {
+        match self.random.below(14) {
             0 => spec.requests.pe = self.draw_pe("smp"),
             1 => spec.requests.pe = self.draw_pe("mpi"),
             2 | 3 => spec.requests.hard = self.draw_resources("lic=1"),
             4 => spec.requests.hard = self.draw_resources("h_vmem=3G"),
             5 => spec.requests.hard = self.draw_resources("lic=2,h_vmem=1G"),
+            6 => spec.requests.hard = self.draw_resources("gpu=1"),
+            7 => {
+                spec.requests.hard = self.draw_resources("gpu=1,h_vmem=1G");
+                spec.requests.pe = self.draw_pe("mpi");
+            }
+            8 => {
+                spec.requests.hard_queues =
+                    self.random.pick(&["b.q", "all.q@h1"]).map(str::to_owned).into_iter().collect()
+            }
             _ => {}
         }
         self.draw_order(&mut spec);
+        if self.random.chance(80) {
+            spec.start_after = Some(self.draw_start());
+        }
+        spec.immediate = self.random.chance(40);
         spec.rerunnable = self.random.pick(&[None, Some(true), Some(false)]).flatten();
         spec
+    }
+
+    fn draw_start(&mut self) -> Wall {
+        let wait = self.random.between(0, 60_000) as i64;
+        Wall(self.wall().0 + wait - 5_000)
     }
 
     /// Holds and predecessors.
@@ -249,6 +205,40 @@ impl World {
         }
     }
 
+    /// What is done by force, to single tasks, and to copies.
+    fn draw_rarer_change(&mut self, number: JobNumber) -> Command {
+        let task = self.random.between(1, 8) as u32;
+        let one = JobTarget { job: number.to_string(), tasks: TaskRange::new(task, task, 1).into_iter().collect() };
+        let one = JobSelection { targets: vec![one], ..JobSelection::default() };
+        let alter = |jobs, changes| Command::Alter { jobs, changes: Box::new(changes) };
+        match self.random.below(10) {
+            0 => Command::Delete { jobs: jobs(number), force: true },
+            1 => Command::Delete { jobs: one, force: self.random.chance(300) },
+            2 => {
+                let action = ModifyAction::RescheduleJob;
+                Command::Modify { action, targets: vec![number.to_string()], force: true }
+            }
+            3 | 4 => Command::Resubmit { jobs: jobs(number), changes: Box::default() },
+            5 => alter(jobs(number), JobChanges { start_after: Some(self.draw_start()), ..JobChanges::default() }),
+            6 => {
+                let limit = self.random.between(0, 3) as u32;
+                alter(jobs(number), JobChanges { task_concurrency: Some(limit), ..JobChanges::default() })
+            }
+            7 => {
+                let holds = HoldChange { set: SYSTEM_HOLD, ..HoldChange::default() };
+                alter(one, JobChanges { holds: Some(holds), ..JobChanges::default() })
+            }
+            8 => {
+                let holds = HoldChange { release: SYSTEM_HOLD, ..HoldChange::default() };
+                alter(one, JobChanges { holds: Some(holds), ..JobChanges::default() })
+            }
+            _ => {
+                let resources = self.random.pick(&["gpu=1", "h_vmem=2G", "lic=2"]).unwrap_or("lic=2");
+                alter(jobs(number), JobChanges { hard: Some(self.draw_resources(resources)), ..JobChanges::default() })
+            }
+        }
+    }
+
     /// After the end of all faults somebody tidies up: holds are released, errors cleared, what never ends is deleted, once.
     pub(super) fn tidy_jobs(&mut self) {
         let jobs_left: Vec<(JobNumber, bool)> =
@@ -266,16 +256,6 @@ impl World {
             }
         }
     }
-
-    /// An operator clears the errors of queues.
-    pub(super) fn tidy_queues(&mut self) {
-        if self.disk.state.instances.is_empty() {
-            return;
-        }
-        let action = ModifyAction::ClearQueueError;
-        self.command("boss", Command::Modify { action, targets: vec!["*".to_owned()], force: false });
-        self.master_dies();
-    }
 }
 
 /// Lets a job go that waits for one that has failed (JOB-04).
@@ -286,7 +266,7 @@ fn free(number: JobNumber) -> Command {
 }
 
 fn release(number: JobNumber) -> Command {
-    let change = HoldChange { release: USER_HOLD, ..HoldChange::default() };
+    let change = HoldChange { release: Holds { user: true, operator: true, system: true }, ..HoldChange::default() };
     Command::Alter {
         jobs: jobs(number),
         changes: Box::new(JobChanges { holds: Some(change), ..JobChanges::default() }),

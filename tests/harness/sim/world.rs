@@ -6,10 +6,12 @@ use super::faults::{Counts, Faults};
 use super::link::Link;
 use super::master::{Disk, Master};
 use super::random::Random;
+use super::rival::Rival;
+use super::rules::Rules;
+use super::setting;
 use super::trace::Trace;
 use super::users::Users;
 use super::witness::Witness;
-use super::workload;
 use master_core::state::State;
 use proto::id::HostName;
 use std::collections::BTreeMap;
@@ -37,20 +39,20 @@ pub struct Plan {
     pub faults: Faults,
     /// After how many inputs of the core its state is checked as a whole.
     pub check_every: u64,
-    /// The most slots that a host has had at any time of the run.
-    pub slots_ever: u32,
+    /// Mean time between two acts of the administrator, and two orders of the rival scheduler, in milliseconds; 0 is never.
+    pub meddle_ms: u64,
 }
 
 impl Plan {
     /// A quiet day of a small cluster.
     pub fn quiet(seed: u64) -> Plan {
         let (hosts, jobs, length_ms, user_ms) = (3, 20, 300_000, 8_000);
-        Plan { seed, hosts, jobs, length_ms, user_ms, faults: Faults::NONE, check_every: 1, slots_ever: 4 }
+        Plan { seed, hosts, jobs, length_ms, user_ms, faults: Faults::NONE, check_every: 1, meddle_ms: 0 }
     }
 
     /// A bad day of a small cluster.
     pub fn stormy(seed: u64) -> Plan {
-        Plan { faults: Faults::MANY, check_every: 7, ..Plan::quiet(seed) }
+        Plan { faults: Faults::MANY, check_every: 16, meddle_ms: 10_000, ..Plan::quiet(seed) }
     }
 }
 
@@ -71,6 +73,8 @@ pub struct World {
     pub(super) trace: Trace,
     pub(super) counts: Counts,
     pub(super) witness: Witness,
+    pub(super) rules: Rules,
+    pub(super) rival: Rival,
     pub(super) nodes: Vec<Node>,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) link_count: LinkId,
@@ -97,10 +101,12 @@ impl World {
             trace: Trace::default(),
             counts: Counts::default(),
             witness: Witness::default(),
+            rules: Rules::default(),
+            rival: Rival::default(),
             nodes: names.iter().cloned().map(Node::new).collect(),
             links: BTreeMap::new(),
             link_count: 0,
-            disk: Disk { log: Vec::new(), state: State::new(), snapshot: Vec::new() },
+            disk: Disk { log: Vec::new(), state: State::new(), snapshot: Vec::new(), older_snapshot: Vec::new() },
             master: None,
             master_life: 0,
             wall_offset: 0,
@@ -109,7 +115,7 @@ impl World {
             inputs: 0,
             syncs: 0,
         };
-        world.create_cell(workload::objects(&names));
+        world.create_cell(setting::objects(&names));
         for host in 0..plan.hosts {
             world.soon(0, Happening::LauncherStarts { host });
             world.soon(10, Happening::AgentStarts { host });
@@ -117,6 +123,8 @@ impl World {
         world.soon(100, Happening::UserActs);
         world.soon(TIDY_MS, Happening::Tidies);
         world.plan_fault();
+        world.plan_meddling(Happening::AdministratorActs);
+        world.plan_meddling(Happening::RivalOrders);
         world.soon(plan.length_ms, Happening::Heals);
         world
     }
@@ -190,7 +198,7 @@ impl World {
             Happening::MasterSynced { life } => self.master_synced(life),
             Happening::MasterTimer { life, armed } => self.master_timer(life, armed),
             Happening::SchedulerSteps { life, planned } => self.scheduler_steps(life, planned),
-            Happening::OrdersArrive { life, orders } => self.orders_arrive(life, orders),
+            Happening::OrdersArrive { life, scheduler, orders } => self.orders_arrive(life, scheduler, orders),
             Happening::Delivery { link, to } => self.deliver(link, to),
             Happening::Lost { link, by } => self.link_lost(link, by),
             Happening::ReportDue { host, life, link } => self.report_due(host, life, link),
@@ -200,6 +208,8 @@ impl World {
             Happening::CommandRepeats { id } => self.command_repeats(id),
             Happening::ReplyArrives { id, reply } => self.reply_arrives(id, *reply),
             Happening::FaultStrikes => self.fault_strikes(),
+            Happening::AdministratorActs => self.administrator_acts(),
+            Happening::RivalOrders => self.rival_orders(),
             Happening::PartitionEnds { host } => self.trace(|| format!("host {host} is reached again")),
             Happening::Heals => self.heals(),
             Happening::Tidies => self.tidies(),
@@ -220,6 +230,7 @@ impl World {
             Happening::TaskEnds { host, key, boot, run } => self.task_ends(host, key, boot, run),
             Happening::TaskTerminated { host, key, boot } => self.task_terminated(host, key, boot),
             Happening::Undertaker { host, key, boot } => self.undertaker(host, key, boot),
+            Happening::UsageKnown { host, key, boot } => self.usage_known(host, key, boot),
             other => unreachable!("{other:?} concerns no host"),
         }
     }
@@ -235,9 +246,11 @@ impl World {
     }
 
     fn tidies(&mut self) {
-        self.tidy_queues();
         if self.healed {
+            self.tidy_cell();
             self.tidy_jobs();
+        } else {
+            self.clear_queue_errors();
         }
         self.soon(TIDY_MS, Happening::Tidies);
     }

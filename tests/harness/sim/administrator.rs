@@ -1,0 +1,158 @@
+//! What administrators do to a running cell: other attributes, capacities, slots, groups and hosts, states of queues. In the end
+//! they set everything as it was, so that every job can end.
+
+use super::agenda::Happening;
+use super::setting;
+use super::world::World;
+use proto::id::HostName;
+use proto::object::ObjectKind;
+use proto::wire::client::{AttributeEdit, Command, ModifyAction, ObjectAction, ObjectChange};
+
+fn change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
+    ObjectChange { kind, name: name.to_owned(), action }
+}
+
+fn attribute(kind: ObjectKind, name: &str, edit: AttributeEdit, attribute: &str, value: &str) -> ObjectChange {
+    let action = ObjectAction::Attribute { edit, attribute: attribute.to_owned(), value: value.to_owned() };
+    change(kind, name, action)
+}
+
+impl World {
+    /// Something is administered, under whatever runs.
+    pub(super) fn administrator_acts(&mut self) {
+        self.plan_meddling(Happening::AdministratorActs);
+        if self.healed {
+            return;
+        }
+        self.counts.administrations += 1;
+        let host = self.draw_host();
+        let command = match self.random.below(10) {
+            0 => Command::Objects(vec![self.draw_complex()]),
+            1..=3 => Command::Objects(vec![self.draw_capacity(&host)]),
+            4 => Command::Objects(vec![self.draw_slots(&host)]),
+            5 => Command::Objects(self.draw_membership(&host)),
+            6 => Command::Objects(vec![self.draw_cluster()]),
+            _ => self.draw_queue_state(&host),
+        };
+        self.command("boss", command);
+    }
+
+    fn draw_host(&mut self) -> HostName {
+        let names: Vec<HostName> = self.nodes.iter().map(|node| node.name.clone()).collect();
+        self.random.pick(&names).expect("a cluster has hosts")
+    }
+
+    /// What is consumable, how it is charged, and what is charged by default.
+    fn draw_complex(&mut self) -> ObjectChange {
+        let mut kind = || self.random.pick(&["NO", "YES", "YES", "JOB", "HOST"]).unwrap_or("YES");
+        let (lic, gpu, memory) = (kind(), kind(), kind());
+        // A default is only for what is consumable.
+        let default = if gpu != "NO" && self.random.chance(300) { "1" } else { "0" };
+        change(ObjectKind::ComplexTable, "", ObjectAction::Replace(setting::complex(lic, gpu, default, memory)))
+    }
+
+    fn draw_capacity(&mut self, host: &HostName) -> ObjectChange {
+        let (name, values) = if self.random.chance(300) {
+            ("global", self.random.pick(&["lic=1", "lic=2", "lic=5", "NONE", "lic=3,gpu=2"]))
+        } else {
+            (
+                host.as_str(),
+                self.random.pick(&["h_vmem=2G", "h_vmem=12G,gpu=1", "gpu=3,slots=3", "NONE", "h_vmem=6G,lic=1"]),
+            )
+        };
+        attribute(ObjectKind::ExecHost, name, AttributeEdit::Replace, "complex_values", values.unwrap_or("NONE"))
+    }
+
+    fn draw_slots(&mut self, host: &HostName) -> ObjectChange {
+        let queue = self.random.pick(&["all.q", "b.q"]).unwrap_or("all.q");
+        let part = match self.random.below(4) {
+            0 => queue.to_owned(),
+            1 => format!("{queue}@@few"),
+            _ => format!("{queue}@{host}"),
+        };
+        if self.random.chance(200) {
+            let values = self.random.pick(&["gpu=1", "lic=1,gpu=2", "NONE"]).unwrap_or("NONE");
+            return attribute(ObjectKind::Queue, &part, AttributeEdit::Replace, "complex_values", values);
+        }
+        let slots = self.random.between(0, 6).to_string();
+        attribute(ObjectKind::Queue, &part, AttributeEdit::Replace, "slots", &slots)
+    }
+
+    /// A host comes into a group or leaves it, or leaves the cell and comes back.
+    fn draw_membership(&mut self, host: &HostName) -> Vec<ObjectChange> {
+        let name = host.as_str();
+        let of_group = |group: &str, edit| attribute(ObjectKind::HostGroup, group, edit, "hostlist", name);
+        let is_there = self.disk.state.config.exec_hosts.contains_key(host);
+        match self.random.below(6) {
+            _ if !is_there => {
+                let fields = setting::exec_host(host, "h_vmem=4G");
+                vec![
+                    change(ObjectKind::ExecHost, name, ObjectAction::Add(fields)),
+                    of_group("@all", AttributeEdit::Add),
+                ]
+            }
+            0 => vec![of_group("@few", AttributeEdit::Add)],
+            1 => vec![of_group("@few", AttributeEdit::Delete)],
+            2 => vec![of_group("@all", AttributeEdit::Delete)],
+            3 => vec![of_group("@all", AttributeEdit::Add)],
+            _ => vec![
+                of_group("@all", AttributeEdit::Delete),
+                of_group("@few", AttributeEdit::Delete),
+                change(ObjectKind::ExecHost, name, ObjectAction::Delete),
+            ],
+        }
+    }
+
+    fn draw_cluster(&mut self) -> ObjectChange {
+        let instances = self.random.pick(&["0", "1", "3", "2000"]).unwrap_or("2000");
+        let unknown = self.random.pick(&["00:00:00", "00:01:00"]).unwrap_or("00:00:00");
+        change(ObjectKind::ClusterConf, "global", ObjectAction::Replace(setting::cluster(instances, unknown)))
+    }
+
+    fn draw_queue_state(&mut self, host: &HostName) -> Command {
+        let queue = self.random.pick(&["all.q", "b.q", "*"]).unwrap_or("all.q");
+        let target = if self.random.chance(700) { format!("{queue}@{host}") } else { queue.to_owned() };
+        let action = match self.random.below(12) {
+            0 | 1 => ModifyAction::DisableQueue,
+            2..=4 => ModifyAction::EnableQueue,
+            5 | 6 => ModifyAction::SuspendQueue,
+            7..=9 => ModifyAction::UnsuspendQueue,
+            10 => ModifyAction::RescheduleQueue,
+            _ => ModifyAction::ClearQueueError,
+        };
+        Command::Modify { action, targets: vec![target], force: self.random.chance(300) }
+    }
+
+    /// An operator clears the errors of queues.
+    pub(super) fn clear_queue_errors(&mut self) {
+        if self.disk.state.instances.values().any(|state| !state.errors.is_empty()) {
+            let action = ModifyAction::ClearQueueError;
+            self.command("op", Command::Modify { action, targets: vec!["*".to_owned()], force: false });
+        }
+    }
+
+    /// Sets everything as it was in the beginning, as often as it takes.
+    pub(super) fn tidy_cell(&mut self) {
+        let hosts: Vec<HostName> = self.nodes.iter().map(|node| node.name.clone()).collect();
+        let config = &self.disk.state.config;
+        let mut changes = Vec::new();
+        for object in setting::changeable(&hosts) {
+            let fields = object.fields.expect("the objects of the beginning have fields");
+            let action = match config.object_fields(object.kind, &object.name) {
+                None => ObjectAction::Add(fields),
+                Some(present) if present != fields => ObjectAction::Replace(fields),
+                Some(_) => continue,
+            };
+            changes.push(ObjectChange { kind: object.kind, name: object.name, action });
+        }
+        if !changes.is_empty() {
+            self.command("boss", Command::Objects(changes));
+        }
+        if self.disk.state.instances.is_empty() {
+            return;
+        }
+        for action in [ModifyAction::ClearQueueError, ModifyAction::EnableQueue, ModifyAction::UnsuspendQueue] {
+            self.command("boss", Command::Modify { action, targets: vec!["*".to_owned()], force: false });
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! When a task may be placed, told apart from the code under test: every placement in the log is judged by these rules, whoever
+//! ordered it. They cover what the workload asks for, and nothing else.
+
+use super::books::Books;
+use master_core::event::{Actor, Event, Record, Then};
+use master_core::ledger::Level;
+use master_core::state::State;
+use master_core::state::config::Configuration;
+use proto::amount::Amount;
+use proto::id::{AttributeName, PeName, SubmitSeq, TaskId, TaskKey};
+use proto::job::{Granted, HoldChange, Holds, JobSpec};
+use proto::pe::AllocationRule;
+use proto::request::TaskRange;
+use proto::time::Wall;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A job as its events tell it.
+#[derive(Debug)]
+struct Job {
+    spec: Arc<JobSpec>,
+    /// The holds of each task that has not left.
+    holds: BTreeMap<TaskId, Holds>,
+    errors: BTreeSet<TaskId>,
+    placed: BTreeMap<TaskId, u32>,
+    waits_for: Vec<SubmitSeq>,
+    array_waits_for: Vec<SubmitSeq>,
+}
+
+/// What decides whether a task may be placed, and the sums of what is taken.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    jobs: BTreeMap<SubmitSeq, Job>,
+    pub(super) books: Books,
+}
+
+impl Rules {
+    /// Judges a durable event against the state before it.
+    pub(super) fn judge(&self, record: &Record, before: &State) {
+        match &record.event {
+            Event::TaskPlaced { key, granted, pe } => {
+                self.may_be_placed(*key, granted, pe.as_ref(), before, record.now.wall);
+            }
+            Event::TasksDeleted { seq, .. } if matches!(record.actor, Actor::Scheduler(_)) => {
+                let job = &self.jobs[seq];
+                assert!(
+                    job.spec.immediate && job.placed.is_empty(),
+                    "a scheduler gave up {seq:?}, which is not immediate"
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a durable event; `after` is the state that it led to.
+    pub(super) fn read(&mut self, record: &Record, after: &State) {
+        match &record.event {
+            Event::JobSubmitted { seq, spec, waits_for, array_waits_for, .. } => {
+                let tasks: Vec<TaskId> = spec.array.map_or(vec![TaskId(1)], |range| range.iter().collect());
+                let job = Job {
+                    holds: tasks.into_iter().map(|task| (task, spec.holds)).collect(),
+                    spec: spec.clone(),
+                    errors: BTreeSet::new(),
+                    placed: BTreeMap::new(),
+                    waits_for: waits_for.clone(),
+                    array_waits_for: array_waits_for.clone(),
+                };
+                self.jobs.insert(*seq, job);
+            }
+            Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
+                let job = self.jobs.get_mut(seq).expect("an altered job is there");
+                job.spec = spec.clone();
+                (job.waits_for, job.array_waits_for) = (waits_for.clone(), array_waits_for.clone());
+            }
+            Event::HoldsChanged { seq, tasks, change } => self.hold(*seq, tasks, *change),
+            Event::ErrorCleared { seq, tasks } => {
+                let job = self.jobs.get_mut(seq).expect("a job in error is there");
+                job.errors.retain(|task| !tasks.iter().any(|range| range.contains(*task)));
+            }
+            Event::TaskPlaced { key, granted, pe } => {
+                let job = self.jobs.get_mut(&key.seq).expect("a placed job is there");
+                job.placed.insert(key.task, key.attempt);
+                self.books.place(&after.config, &job.spec, *key, granted, pe.as_ref());
+                self.books.compare_task(*key, &after.ledger);
+            }
+            Event::TaskEnded { key, then, .. } => self.end(*key, then, after),
+            Event::TasksDeleted { seq, tasks } => {
+                let job = self.jobs.get_mut(seq).expect("a deleted job is there");
+                job.holds.retain(|task, _| !tasks.iter().any(|range| range.contains(*task)));
+            }
+            Event::JobFinished { seq } => {
+                self.jobs.remove(seq);
+            }
+            Event::ObjectsChanged(_) => self.books.rebook(&after.config, &after.ledger),
+            _ => {}
+        }
+        self.compare_job(record, after);
+    }
+
+    fn end(&mut self, key: TaskKey, then: &Then, after: &State) {
+        let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
+        assert_eq!(job.placed.remove(&key.task), Some(key.attempt), "{key} ended and is not the present attempt");
+        match then {
+            Then::Done => drop(job.holds.remove(&key.task)),
+            Then::Error { .. } => drop(job.errors.insert(key.task)),
+            Then::Requeued => {}
+        }
+        self.books.end(key, &after.ledger);
+    }
+
+    fn hold(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
+        let job = self.jobs.get_mut(&seq).expect("a held job is there");
+        let HoldChange { set, release } = change;
+        for (_, holds) in job.holds.iter_mut().filter(|(task, _)| tasks.iter().any(|range| range.contains(**task))) {
+            holds.user = (holds.user || set.user) && !release.user;
+            holds.operator = (holds.operator || set.operator) && !release.operator;
+            holds.system = (holds.system || set.system) && !release.system;
+        }
+    }
+
+    /// The job of an event has exactly the tasks that it should have, each where it should be.
+    fn compare_job(&self, record: &Record, after: &State) {
+        let seq = match &record.event {
+            Event::JobSubmitted { seq, .. } | Event::TasksDeleted { seq, .. } | Event::HoldsChanged { seq, .. } => seq,
+            Event::ErrorCleared { seq, .. } | Event::JobAltered { seq, .. } => seq,
+            Event::TaskPlaced { key, .. } | Event::TaskEnded { key, .. } | Event::TaskStarted { key, .. } => &key.seq,
+            _ => return,
+        };
+        let (ours, theirs) = (&self.jobs[seq], &after.jobs[seq]);
+        let count = theirs.untouched.len() as usize + theirs.tasks.len();
+        assert_eq!(count, ours.holds.len(), "job {} has lost or invented tasks", theirs.number);
+        for (task, holds) in &ours.holds {
+            assert!(theirs.has_task(*task), "{} is lost", theirs.task_name(*task));
+            assert_eq!(theirs.holds(*task), *holds, "the holds of {}", theirs.task_name(*task));
+        }
+        let placed = theirs.placements().map(|(task, placement)| (task, placement.key.attempt));
+        assert!(
+            placed.eq(ours.placed.iter().map(|(task, attempt)| (*task, *attempt))),
+            "job {} runs elsewhere",
+            theirs.number
+        );
+        assert_eq!(theirs.active as usize, ours.placed.len(), "the active tasks of job {}", theirs.number);
+    }
+
+    fn may_be_placed(&self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>, before: &State, now: Wall) {
+        let job = self.jobs.get(&key.seq).unwrap_or_else(|| panic!("{key} was placed, and its job is not there"));
+        self.may_start(key, job, before, now);
+        has_right_shape(key, &job.spec, granted, pe, &before.config);
+        for part in granted {
+            may_use(key, &job.spec, part, pe, before);
+        }
+        if let Some(conf) = pe.and_then(|pe| before.config.pes.get(pe)) {
+            let others = self.jobs.iter().flat_map(|(seq, job)| job.placed.keys().map(move |task| (*seq, *task)));
+            let in_pe = others.filter_map(|(seq, task)| before.jobs[&seq].tasks[&task].place.placement());
+            let taken: u32 = in_pe.filter(|other| other.pe.as_ref() == pe).map(|other| other.slots()).sum();
+            let slots: u32 = granted.iter().map(|part| part.slots).sum();
+            assert!(taken + slots <= conf.slots, "{key} takes more slots of {} than there are", conf.name);
+        }
+        for ((level, attribute), amount) in Books::would_take(&before.config, &job.spec, granted, pe) {
+            let Some(capacity) = capacity(&before.config, &level, &attribute) else { continue };
+            let taken = self.books.sum(&level, &attribute) + amount;
+            assert!(taken <= capacity, "{key} makes {taken} of {capacity} {attribute} at {level}");
+        }
+    }
+
+    fn may_start(&self, key: TaskKey, job: &Job, before: &State, now: Wall) {
+        let holds = job.holds.get(&key.task).unwrap_or_else(|| panic!("{key} was placed, and its task has left"));
+        assert!(!holds.any(), "{key} was placed while it is held");
+        assert!(!job.placed.contains_key(&key.task), "{key} was placed beside another attempt");
+        assert!(!job.errors.contains(&key.task), "{key} was placed while it is in error");
+        assert!(job.spec.start_after.is_none_or(|at| at <= now), "{key} was placed before its time");
+        let limit = job.spec.task_concurrency.filter(|limit| *limit > 0).unwrap_or(u32::MAX) as usize;
+        assert!(job.placed.len() < limit, "{key} is one task too many for -tc");
+        let instances = before.config.settings.max_aj_instances as usize;
+        let is_too_many = job.spec.array.is_some() && instances > 0 && job.placed.len() >= instances;
+        assert!(!is_too_many, "{key} is one task too many for max_aj_instances");
+        let waited = job.waits_for.iter().find(|other| self.jobs.contains_key(other));
+        assert!(waited.is_none(), "{key} was placed while {waited:?}, for which it waits, has not finished");
+        let is_there =
+            |other: &&SubmitSeq| self.jobs.get(other).is_some_and(|other| other.holds.contains_key(&key.task));
+        let waited = job.array_waits_for.iter().find(is_there);
+        assert!(waited.is_none(), "{key} was placed while its task of {waited:?} has not finished");
+    }
+}
+
+/// The number of slots and what the parallel environment says about them.
+fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option<&PeName>, config: &Configuration) {
+    let slots: u32 = granted.iter().map(|part| part.slots).sum();
+    let instances: BTreeSet<_> = granted.iter().map(|part| &part.instance).collect();
+    assert!(!granted.is_empty() && granted.iter().all(|part| part.slots > 0), "{key} was placed on no slots");
+    assert_eq!(instances.len(), granted.len(), "{key} names an instance twice");
+    match (&spec.requests.pe, pe) {
+        (None, None) => assert_eq!(slots, 1, "{key} has one slot"),
+        (Some(wanted), Some(pe)) => {
+            assert_eq!(wanted.name, pe.as_str(), "{key} has the environment that it asked for");
+            assert!(wanted.slots.contains(slots), "{key} got {slots} slots");
+            let rule =
+                config.pes.get(pe).unwrap_or_else(|| panic!("{key} runs in {pe}, which is not there")).allocation_rule;
+            let hosts: BTreeSet<_> = granted.iter().map(|part| &part.instance.host).collect();
+            assert!(rule != AllocationRule::PeSlots || hosts.len() == 1, "{key} is spread over hosts");
+        }
+        (wanted, got) => panic!("{key} asked for {wanted:?} and got {got:?}"),
+    }
+}
+
+/// What a queue instance says.
+fn may_use(key: TaskKey, spec: &JobSpec, part: &Granted, pe: Option<&PeName>, before: &State) {
+    let (instance, config) = (&part.instance, &before.config);
+    let settings =
+        config.resolved.get(instance).unwrap_or_else(|| panic!("{key} runs in {instance}, which is not there"));
+    let state = before.instances.get(instance).cloned().unwrap_or_default();
+    assert!(
+        !state.disabled && !state.suspended && state.errors.is_empty(),
+        "{key} runs in {instance}, which is {state:?}"
+    );
+    assert!(!config.ambiguous.contains_key(instance), "{key} runs in {instance}, whose configuration is ambiguous");
+    let in_list = |pe: &PeName| settings.pe_list.to_string().split(' ').any(|name| name == pe.as_str());
+    assert!(pe.is_none_or(in_list), "{key} runs in {instance}, which does not offer {pe:?}");
+    let queues = &spec.requests.hard_queues;
+    let meant = |wanted: &String| *wanted == instance.queue.as_str() || *wanted == instance.to_string();
+    assert!(queues.is_empty() || queues.iter().any(meant), "{key} runs in {instance} and asked for {queues:?}");
+    for request in spec.requests.hard.iter().filter(|request| request.name == "gpu") {
+        let levels = levels(instance);
+        let is_there = levels.iter().any(|level| value(config, level, &request.name).is_some());
+        assert!(is_there, "{key} asked for {request} and runs in {instance}, which has none");
+    }
+}
+
+fn levels(instance: &proto::id::QueueInstanceName) -> [Level; 3] {
+    [Level::Global, Level::Host(instance.host.clone()), Level::Instance(instance.clone())]
+}
+
+fn value<'a>(config: &'a Configuration, level: &Level, attribute: &str) -> Option<&'a str> {
+    match level {
+        Level::Global => config.exec_hosts.get("global")?.complex_values.value(attribute),
+        Level::Host(host) => config.exec_hosts.get(host)?.complex_values.value(attribute),
+        Level::Instance(instance) => config.resolved.get(instance)?.complex_values.value(attribute),
+    }
+}
+
+/// How much there is of a consumable at a level; none if nothing limits it there.
+fn capacity(config: &Configuration, level: &Level, attribute: &AttributeName) -> Option<i64> {
+    if let (Level::Instance(instance), "slots") = (level, attribute.as_str()) {
+        return Some(i64::from(config.resolved.get(instance).map_or(0, |settings| settings.slots)));
+    }
+    let kind = config.complex.lookup(attribute.as_str())?.r#type;
+    Amount::parse(value(config, level, attribute.as_str())?, kind).expect("a capacity reads").finite()
+}

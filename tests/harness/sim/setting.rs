@@ -1,0 +1,107 @@
+//! What the cell is made of at the beginning, and again once everything has healed.
+
+use master_core::event::StoredObject;
+use master_core::state::config::complex_fields;
+use proto::complex::Complex;
+use proto::conf::ClusterConf;
+use proto::host::ExecHost;
+use proto::hostgroup::HostGroup;
+use proto::id::HostName;
+use proto::object::{Fields, ObjectKind};
+use proto::pe::ParallelEnvironment;
+use proto::policy::SchedulerConf;
+use proto::queue::ClusterQueue;
+
+/// Slots of each instance of `all.q`, and of `b.q`.
+const SLOTS: [&str; 2] = ["4", "2"];
+/// Licences of the cell.
+const LICENCES: u32 = 3;
+
+fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
+    StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
+}
+
+/// The complex: how licences, processors of a kind and memory are charged, and what is charged by default of the second.
+pub(super) fn complex(lic: &str, gpu: &str, gpu_default: &str, memory: &str) -> Fields {
+    let built_in = Complex::built_in().to_string();
+    let others = built_in.lines().filter(|line| !line.starts_with("h_vmem"));
+    let own = [
+        format!("h_vmem h_vmem MEMORY <= YES {memory} 0 0"),
+        format!("lic lic INT <= YES {lic} 0 0"),
+        format!("gpu gpu INT <= YES {gpu} {gpu_default} 0"),
+    ];
+    let lines: Vec<&str> = others.chain(own.iter().map(String::as_str)).collect();
+    complex_fields(&Complex::parse(&lines.join("\n")).expect("the complex reads"))
+}
+
+/// An execution host with its `complex_values`.
+pub(super) fn exec_host(name: &HostName, values: &str) -> Fields {
+    let mut fields = ExecHost::template(name.clone()).to_fields();
+    fields.set("complex_values", values);
+    fields
+}
+
+fn group(name: &str, hosts: &[&str]) -> StoredObject {
+    let mut fields = HostGroup::template(name.into()).to_fields();
+    fields.set("hostlist", hosts.join(" "));
+    object(ObjectKind::HostGroup, name, fields)
+}
+
+fn queue(name: &str, hosts: &str, slots: &str) -> StoredObject {
+    let mut queue = ClusterQueue::template(name.into()).to_fields();
+    queue.set("hostlist", hosts);
+    queue.set("slots", slots);
+    queue.set("load_thresholds", "NONE");
+    queue.set("pe_list", "smp mpi");
+    object(ObjectKind::Queue, name, queue)
+}
+
+/// The global configuration: how many tasks of an array may run, and after how long those of an unknown host run again.
+pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
+    let mut fields = ClusterConf::template().to_fields();
+    fields.set("max_aj_instances", instances);
+    fields.set("reschedule_unknown", reschedule_unknown);
+    fields.set("max_unheard", "00:02:00");
+    fields
+}
+
+/// What administrators change and what is set again in the end, each after what it names.
+pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
+    let mut objects = vec![object(ObjectKind::ComplexTable, "", complex("YES", "YES", "0", "YES"))];
+    objects.push(object(ObjectKind::ClusterConf, "global", cluster("2000", "00:00:00")));
+    objects.push(object(ObjectKind::ExecHost, "global", exec_host(&HostName::global(), &format!("lic={LICENCES}"))));
+    for (index, host) in hosts.iter().enumerate() {
+        let values = if index % 2 == 0 { "h_vmem=8G,gpu=2" } else { "h_vmem=8G" };
+        objects.push(object(ObjectKind::ExecHost, host.as_str(), exec_host(host, values)));
+    }
+    let names: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
+    objects.push(group("@all", &names));
+    objects.push(group("@few", &names[..1]));
+    objects.push(queue("all.q", "@all", SLOTS[0]));
+    objects.push(queue("b.q", "@few", SLOTS[1]));
+    objects
+}
+
+/// The objects of the cell: two queues, two parallel environments, licences, memory and special processors of hosts.
+pub(super) fn objects(hosts: &[HostName]) -> Vec<StoredObject> {
+    let mut objects = changeable(hosts);
+    let mut scheduler = SchedulerConf::template().to_fields();
+    scheduler.set("job_load_adjustments", "NONE");
+    objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
+    for (name, rule, slots) in [("smp", "$pe_slots", "100"), ("mpi", "$round_robin", "7")] {
+        let mut pe = ParallelEnvironment::template(name.into()).to_fields();
+        pe.set("slots", slots);
+        pe.set("allocation_rule", rule);
+        pe.set("job_is_first_task", if name == "mpi" { "FALSE" } else { "TRUE" });
+        objects.push(object(ObjectKind::Pe, name, pe));
+    }
+    for (kind, name) in [
+        (ObjectKind::SubmitHosts, "sub"),
+        (ObjectKind::AdminHosts, "sub"),
+        (ObjectKind::Managers, "boss"),
+        (ObjectKind::Operators, "op"),
+    ] {
+        objects.push(object(kind, name, Fields::new()));
+    }
+    objects
+}
