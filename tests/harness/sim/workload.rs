@@ -239,21 +239,31 @@ impl World {
         }
     }
 
-    /// After the end of all faults somebody tidies up: holds are released, errors cleared, what never ends is deleted, once.
+    /// After the end of all faults somebody tidies up: holds are released, errors cleared, what never ends is deleted.
     pub(super) fn tidy_jobs(&mut self) {
-        let jobs_left: Vec<(JobNumber, bool)> =
-            self.disk.state.jobs.values().map(|job| (job.number, job.spec.name == "forever")).collect();
-        for (number, is_endless) in jobs_left {
-            self.command("boss", release(number));
-            for action in [ModifyAction::UnsuspendJob, ModifyAction::ClearJobError] {
-                self.command("boss", Command::Modify { action, targets: vec![number.to_string()], force: false });
+        let is_late = self.time > self.plan.length_ms + FREED_AFTER_MS;
+        let mut commands = Vec::new();
+        for job in self.disk.state.jobs.values() {
+            let number = job.number;
+            let act = |action| Command::Modify { action, targets: vec![number.to_string()], force: false };
+            if job.spec.name == "forever" {
+                commands.push(Command::Delete { jobs: jobs(number), force: false });
             }
-            if self.time > self.plan.length_ms + FREED_AFTER_MS {
-                self.command("boss", free(number));
+            if job.present().iter().any(|task| job.holds(task).any()) {
+                commands.push(release(number));
             }
-            if is_endless {
-                self.command("boss", Command::Delete { jobs: jobs(number), force: false });
+            if job.placements().any(|(_, placement)| placement.suspended) {
+                commands.push(act(ModifyAction::UnsuspendJob));
             }
+            if job.tasks.values().any(|task| task.place.error().is_some()) {
+                commands.push(act(ModifyAction::ClearJobError));
+            }
+            if is_late && !(job.waits_for.is_empty() && job.array_waits_for.is_empty()) {
+                commands.push(free(number));
+            }
+        }
+        for command in commands {
+            self.command("boss", command);
         }
     }
 }

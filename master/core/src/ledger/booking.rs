@@ -2,7 +2,7 @@
 
 use super::{Level, SLOTS};
 use proto::amount::Amount;
-use proto::complex::{Complex, Consumable};
+use proto::complex::{Attribute, Complex, Consumable};
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
 use proto::request::ResourceRequest;
@@ -141,10 +141,11 @@ impl Booking {
         let one =
             Taken { attribute: SLOTS.into(), kind: Consumable::Yes, exclusive: false, amount: Amount::from_base(1) };
         let mut taken = vec![one];
-        for attribute in complex.iter().filter(|attribute| attribute.name.as_str() != SLOTS) {
+        let booked = |attribute: &&Attribute| attribute.consumable.is_consumable() && attribute.name.as_str() != SLOTS;
+        for attribute in complex.iter().filter(booked) {
             let requested = self.requested.iter().find(|(name, _)| *name == attribute.name);
             let amount = requested.map_or_else(|| attribute.default_amount(), |(_, amount)| *amount);
-            if attribute.consumable.is_consumable() && amount > Amount::ZERO {
+            if amount > Amount::ZERO {
                 let (kind, exclusive) = (attribute.consumable, attribute.is_exclusive());
                 taken.push(Taken { attribute: attribute.name.clone(), kind, exclusive, amount });
             }

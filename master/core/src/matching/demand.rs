@@ -148,8 +148,11 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
 
 /// What a job takes of an attribute for which it does not ask: the default of a consumable, one slot, or not to be alone.
 fn implied(attribute: &Attribute) -> Option<Request> {
+    if !attribute.consumable.is_consumable() {
+        return None;
+    }
     let default = attribute.default_amount();
-    let counts = attribute.consumable.is_consumable() && (default > Amount::ZERO || attribute.is_exclusive());
+    let counts = default > Amount::ZERO || attribute.is_exclusive();
     counts.then(|| Request { attribute: attribute.clone(), wanted: Wanted::Amount(default), implied: true })
 }
 
