@@ -133,17 +133,16 @@ impl World {
 
     /// Sets everything as it was in the beginning, as often as it takes.
     pub(super) fn tidy_cell(&mut self) {
-        let hosts: Vec<HostName> = self.nodes.iter().map(|node| node.name.clone()).collect();
         let config = &self.disk.state.config;
         let mut changes = Vec::new();
-        for object in setting::changeable(&hosts) {
-            let fields = object.fields.expect("the objects of the beginning have fields");
+        for object in &self.setting {
+            let fields = object.fields.as_ref().expect("the objects of the beginning have fields");
             let action = match config.object_fields(object.kind, &object.name) {
-                None => ObjectAction::Add(fields),
-                Some(present) if present != fields => ObjectAction::Replace(fields),
+                None => ObjectAction::Add(fields.clone()),
+                Some(present) if present != *fields => ObjectAction::Replace(fields.clone()),
                 Some(_) => continue,
             };
-            changes.push(ObjectChange { kind: object.kind, name: object.name, action });
+            changes.push(change(object.kind, &object.name, action));
         }
         if !changes.is_empty() {
             self.command("boss", Command::Objects(changes));

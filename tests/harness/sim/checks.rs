@@ -8,7 +8,7 @@ use master_core::core::Core;
 use proto::id::TaskKey;
 
 /// So many syncs apart the states are compared as a whole.
-const COMPARE_EVERY: u64 = 16;
+const COMPARE_EVERY: u64 = 32;
 
 impl World {
     /// After each input of the core.
@@ -34,7 +34,7 @@ impl World {
         }
         self.check_present();
         self.rules.books.compare_all(&self.disk.state.config, &self.disk.state.ledger);
-        if self.random.chance(100) {
+        if self.random.chance(250) {
             let snapshot = rmp_serde::to_vec_named(&self.disk.state).expect("a snapshot encodes");
             self.disk.older_snapshot = std::mem::replace(&mut self.disk.snapshot, snapshot);
         }

@@ -65,7 +65,7 @@ pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
     fields
 }
 
-/// What administrators change and what is set again in the end, each after what it names.
+/// Queues, hosts, licences, memory and special processors: what administrators change and what is set again in the end, each after what it names.
 pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
     let mut objects = vec![object(ObjectKind::ComplexTable, "", complex("YES", "YES", "0", "YES"))];
     objects.push(object(ObjectKind::ClusterConf, "global", cluster("2000", "00:00:00")));
@@ -82,9 +82,9 @@ pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
     objects
 }
 
-/// The objects of the cell: two queues, two parallel environments, licences, memory and special processors of hosts.
-pub(super) fn objects(hosts: &[HostName]) -> Vec<StoredObject> {
-    let mut objects = changeable(hosts);
+/// What stays as it is: parallel environments, and who may do what.
+pub(super) fn fixed() -> Vec<StoredObject> {
+    let mut objects = Vec::new();
     let mut scheduler = SchedulerConf::template().to_fields();
     scheduler.set("job_load_adjustments", "NONE");
     objects.push(object(ObjectKind::SchedulerConf, "", scheduler));

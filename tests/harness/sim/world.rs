@@ -12,6 +12,7 @@ use super::setting;
 use super::trace::Trace;
 use super::users::Users;
 use super::witness::Witness;
+use master_core::event::StoredObject;
 use master_core::state::State;
 use proto::id::HostName;
 use std::collections::BTreeMap;
@@ -46,13 +47,13 @@ pub struct Plan {
 impl Plan {
     /// A quiet day of a small cluster.
     pub fn quiet(seed: u64) -> Plan {
-        let (hosts, jobs, length_ms, user_ms) = (3, 20, 300_000, 8_000);
+        let (hosts, jobs, length_ms, user_ms) = (3, 20, 240_000, 6_500);
         Plan { seed, hosts, jobs, length_ms, user_ms, faults: Faults::NONE, check_every: 1, meddle_ms: 0 }
     }
 
     /// A bad day of a small cluster.
     pub fn stormy(seed: u64) -> Plan {
-        Plan { faults: Faults::MANY, check_every: 16, meddle_ms: 10_000, ..Plan::quiet(seed) }
+        Plan { faults: Faults::MANY, check_every: 16, meddle_ms: 12_000, ..Plan::quiet(seed) }
     }
 }
 
@@ -75,6 +76,8 @@ pub struct World {
     pub(super) witness: Witness,
     pub(super) rules: Rules,
     pub(super) rival: Rival,
+    /// What administrators change, as it was in the beginning.
+    pub(super) setting: Vec<StoredObject>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) link_count: LinkId,
@@ -103,6 +106,7 @@ impl World {
             witness: Witness::default(),
             rules: Rules::default(),
             rival: Rival::default(),
+            setting: setting::changeable(&names),
             nodes: names.iter().cloned().map(Node::new).collect(),
             links: BTreeMap::new(),
             link_count: 0,
@@ -115,7 +119,8 @@ impl World {
             inputs: 0,
             syncs: 0,
         };
-        world.create_cell(setting::objects(&names));
+        let objects = world.setting.iter().cloned().chain(setting::fixed());
+        world.create_cell(objects.collect());
         for host in 0..plan.hosts {
             world.soon(0, Happening::LauncherStarts { host });
             world.soon(10, Happening::AgentStarts { host });
