@@ -6,6 +6,7 @@ use master_core::event::{Actor, Event, Record, Then};
 use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::config::Configuration;
+use master_core::state::job;
 use proto::amount::Amount;
 use proto::id::{AttributeName, PeName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec};
@@ -14,6 +15,12 @@ use proto::request::TaskRange;
 use proto::time::Wall;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The exit status that keeps successors waiting.
+const APPLICATION_ERROR: u32 = 100;
+
+/// What accounting says of attempts of which nobody knows how they ended.
+const LOST: [u8; 4] = [18, 19, 21, 22];
 
 /// A job as its events tell it.
 #[derive(Debug)]
@@ -25,6 +32,8 @@ struct Job {
     placed: BTreeMap<TaskId, u32>,
     waits_for: Vec<SubmitSeq>,
     array_waits_for: Vec<SubmitSeq>,
+    /// Whether a task of it ended with 100 since its errors were cleared.
+    failed: bool,
 }
 
 /// What decides whether a task may be placed, and the sums of what is taken.
@@ -48,6 +57,13 @@ impl Rules {
                     "a scheduler gave up {seq:?}, which is not immediate"
                 );
             }
+            Event::TaskEnded { key, record: Some(kept), then: Then::Requeued } if record.actor != Actor::Master => {
+                let (job, task, placement) = before.placed(*key).expect("it was placed");
+                let queue = before.config.resolved.get(placement.master()).is_some_and(|settings| settings.rerun.0);
+                let may =
+                    job.spec.rerunnable.unwrap_or(queue) || !LOST.contains(&kept.failed.0) || placement.rescheduling;
+                assert!(may, "{key} was lost and runs again, although it may not: {task:?}");
+            }
             _ => {}
         }
     }
@@ -64,6 +80,7 @@ impl Rules {
                     placed: BTreeMap::new(),
                     waits_for: waits_for.clone(),
                     array_waits_for: array_waits_for.clone(),
+                    failed: false,
                 };
                 self.jobs.insert(*seq, job);
             }
@@ -76,6 +93,7 @@ impl Rules {
             Event::ErrorCleared { seq, tasks } => {
                 let job = self.jobs.get_mut(seq).expect("a job in error is there");
                 job.errors.retain(|task| !tasks.iter().any(|range| range.contains(*task)));
+                job.failed = false;
             }
             Event::TaskPlaced { key, granted, pe } => {
                 let job = self.jobs.get_mut(&key.seq).expect("a placed job is there");
@@ -83,13 +101,24 @@ impl Rules {
                 self.books.place(&after.config, &job.spec, *key, granted, pe.as_ref());
                 self.books.compare_task(*key, &after.ledger);
             }
-            Event::TaskEnded { key, then, .. } => self.end(*key, then, after),
+            Event::TaskEnded { key, record, then } => {
+                let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
+                job.failed |= record.as_ref().is_some_and(|record| record.exit_status == APPLICATION_ERROR);
+                self.end(*key, then, after);
+            }
             Event::TasksDeleted { seq, tasks } => {
                 let job = self.jobs.get_mut(seq).expect("a deleted job is there");
                 job.holds.retain(|task, _| !tasks.iter().any(|range| range.contains(*task)));
             }
             Event::JobFinished { seq } => {
-                self.jobs.remove(seq);
+                let job = self.jobs.remove(seq).expect("a job finishes once");
+                let waits = |other: &&job::Job| other.waits_for.contains(seq) || other.array_waits_for.contains(seq);
+                let waiting = after.jobs.values().find(waits).filter(|_| !job.failed);
+                assert!(
+                    waiting.is_none(),
+                    "{seq:?} finished well, and {:?} still waits for it",
+                    waiting.map(|job| job.seq)
+                );
             }
             Event::ObjectsChanged(_) => self.books.rebook(&after.config, &after.ledger),
             _ => {}

@@ -233,7 +233,10 @@ impl World {
                 alter(one, JobChanges { holds: Some(holds), ..JobChanges::default() })
             }
             _ => {
-                let resources = self.random.pick(&["gpu=1", "h_vmem=2G", "lic=2"]).unwrap_or("lic=2");
+                // A parallel job that asks for two licences a slot would wait for ever.
+                let is_parallel = self.disk.state.job(number).is_some_and(|job| job.spec.requests.pe.is_some());
+                let resources = self.random.pick(&["gpu=1", "h_vmem=2G", if is_parallel { "lic=1" } else { "lic=2" }]);
+                let resources = resources.unwrap_or("gpu=1");
                 alter(jobs(number), JobChanges { hard: Some(self.draw_resources(resources)), ..JobChanges::default() })
             }
         }

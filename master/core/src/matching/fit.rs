@@ -7,7 +7,7 @@ use super::{Cluster, Mode};
 use crate::ledger::Level;
 use crate::sched::reason::{Reason, Shortage, What};
 use proto::amount::{Amount, Type};
-use proto::complex::{Consumable, Relop};
+use proto::complex::{Attribute, Consumable, Relop};
 use proto::id::QueueInstanceName;
 
 /// Whether the slots of a job at a level hold its master, where JOB consumables are charged.
@@ -96,6 +96,38 @@ impl Cluster<'_> {
         }
     }
 
+    /// On how many hosts at most a job may be spread: what is charged once a host is charged for each of them globally.
+    pub fn hosts_at_most(&self, demand: &Demand) -> u32 {
+        let most = self.charged_each_host(demand).map(|(request, offer)| hosts(request, &offer));
+        most.min().unwrap_or(u32::MAX)
+    }
+
+    /// What is missing globally for a job on so many hosts; empty if nothing is.
+    pub fn missing_for_hosts(&self, demand: &Demand, count: u32) -> Vec<Reason> {
+        let short = self.charged_each_host(demand).filter(|(request, offer)| hosts(request, offer) < count);
+        let shortage = |(request, offer): (&Request, Offer)| {
+            let Wanted::Amount(amount) = request.wanted else { return None };
+            Some(What::Offers(Shortage {
+                attribute: request.attribute.name.clone(),
+                r#type: request.attribute.r#type,
+                dominance: offer.dominance(&Level::Global),
+                needed: Value::Amount(amount.times(count)),
+                free: offer.value?,
+                capacity: offer.capacity,
+            }))
+        };
+        short.filter_map(shortage).map(|what| Reason::new(Level::Global, what)).collect()
+    }
+
+    /// The requests of kind HOST that a capacity of the cluster limits.
+    fn charged_each_host<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = (&'a Request, Offer)> {
+        let is_meant = |attribute: &Attribute| attribute.consumable == Consumable::Host && !attribute.is_exclusive();
+        let requests = demand.hard.iter().filter(move |request| is_meant(&request.attribute));
+        let offers = requests
+            .flat_map(|request| self.offers(&Level::Global, &request.attribute).map(move |offer| (request, offer)));
+        offers.filter(|(_, offer)| offer.capacity.is_some())
+    }
+
     /// Whether an attribute that is not defined may be one that is reported: load values come and go, and an order does not
     /// fail because a host did not report one at the moment.
     fn may_be_load(&self, attribute: &str) -> bool {
@@ -171,6 +203,14 @@ fn charge(request: &Request, offer: &Offer, role: Role) -> Charge {
         (Consumable::Yes | Consumable::No, true) => Charge::EachSlot,
         (_, false) if offer.shared => Charge::EachSlot,
         (_, false) => Charge::Once,
+    }
+}
+
+/// For how many hosts a request that counts for each of them is served.
+fn hosts(request: &Request, offer: &Offer) -> u32 {
+    match (&request.wanted, &offer.value) {
+        (Wanted::Amount(wanted), Some(Value::Amount(offered))) => times(request.attribute.relop, *wanted, *offered),
+        (Wanted::Amount(_) | Wanted::Text(_), Some(Value::Amount(_) | Value::Text(_)) | None) => u32::MAX,
     }
 }
 

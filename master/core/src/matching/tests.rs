@@ -312,6 +312,43 @@ fn orders_are_checked_without_load_and_with_everything_else() {
 }
 
 #[test]
+fn what_is_charged_once_a_host_is_charged_for_each_host_globally() {
+    // Found by the simulator: three hosts were given to a job where two were left.
+    let mut lab = lab("complex node node INT <= YES HOST 0 0
+        global node=3
+        host a
+        host b
+        host c
+        host d
+        pe mpi 99 $round_robin
+        queue all.q a,b slots=2
+        queue big.q c,d slots=5
+        job 1 -l node=1 -pe mpi 6
+        job 2 -l node=1 -pe mpi 8");
+    let check = |lab: &Lab, hosts: &[&str]| {
+        let instance = |host: &str| QueueInstanceName {
+            queue: if host < "c" { "all.q" } else { "big.q" }.into(),
+            host: host.into(),
+        };
+        let slots = 6 / u32::try_from(hosts.len()).unwrap();
+        let granted = hosts.iter().map(|host| Granted { instance: instance(host), slots }).collect();
+        let order = Order::Start { seq: SubmitSeq(1), task: TaskId(1), granted, pe: Some("mpi".into()) };
+        check_start(lab.state(), lab.scheduler.model().observations(), &order, lab.now).is_ok()
+    };
+    assert!(check(&lab, &["a", "b", "d"]));
+    lab.line("global node=2");
+    assert!(!check(&lab, &["a", "b", "d"]));
+    assert!(check(&lab, &["c", "d"]));
+    // On the hosts with most room.
+    for line in ["pass", "= 2 big.q@c:5 big.q@d:3", "end 2", "pass", "= 1 big.q@c:4 big.q@d:2"] {
+        lab.line(line);
+    }
+    lab.line("job 3 -l node=1 -pe mpi 1");
+    lab.line("pass");
+    lab.line("? 3 (-l node=1) cannot run globally because it offers only gc:node=0.000000");
+}
+
+#[test]
 fn exclusive_attributes_show_one_less_the_slots_in_use() {
     // reference/09sched/06b: a parallel job of four slots leaves -3.
     let mut lab = lab("complex exclusive excl BOOL EXCL YES YES 0 1000

@@ -147,7 +147,9 @@ fn check_amounts(
     if !globally.holds(all) {
         return;
     }
-    for (host, (slots, role)) in slots_by_host(granted, extra) {
+    let by_host = slots_by_host(granted, extra);
+    reasons.extend(cluster.missing_for_hosts(demand, u32::try_from(by_host.len()).unwrap_or(u32::MAX)));
+    for (host, (slots, role)) in by_host {
         let on_host = cluster.fit_level(&globally, &Level::Host(host.clone()), demand, slots, role);
         if !on_host.holds(slots) {
             reasons.extend(on_host.reasons);

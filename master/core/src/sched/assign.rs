@@ -9,7 +9,7 @@ mod spread;
 use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Role, may_use_pe};
 use crate::sched::reason::{Reason, What};
-use hosts::rooms;
+use hosts::{roomiest, rooms};
 use proto::amount::Type;
 use proto::id::{PeName, QueueInstanceName};
 use proto::job::Granted;
@@ -119,9 +119,12 @@ fn assign_in(
     let extra = u32::from(!pe.job_is_first_task.0);
     let most = left.min(globally.slots).saturating_sub(extra);
     let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe);
-    match spread(pe.allocation_rule, &wanted.slots, most, &hosts) {
+    let most_hosts = cluster.hosts_at_most(demand);
+    let few = roomiest(hosts, pe.allocation_rule, most_hosts);
+    match spread(pe.allocation_rule, &wanted.slots, most, &few) {
         Ok(granted) => Ok(granted),
         Err(slots) => {
+            reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
             let what = What::PeOffers { pe: pe.name.clone(), slots, needed: wanted.slots.least() };
             reasons.push(Reason::new(Level::Global, what));
             Err(reasons)

@@ -4,7 +4,7 @@ use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Role};
 use crate::sched::reason::Reason;
 use proto::id::{HostName, QueueInstanceName};
-use proto::pe::ParallelEnvironment;
+use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::collections::BTreeMap;
 
 /// A host with the slots that a job could have there.
@@ -58,6 +58,30 @@ pub fn rooms(
         (room.slots > 0 || room.master.is_some()).then_some(room)
     });
     (rooms.collect(), reasons)
+}
+
+/// At most so many of the hosts, in their order: those with most room, one that takes the master among them. All of them where the
+/// rule uses one host alone.
+pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Vec<HostRoom> {
+    let most = most as usize;
+    let least = match rule {
+        AllocationRule::PeSlots => return hosts,
+        AllocationRule::Fixed(each) => each,
+        AllocationRule::FillUp | AllocationRule::RoundRobin => 1,
+    };
+    let takes_master = |host: &HostRoom| host.master.is_some_and(|master| master.slots >= least);
+    let Some(master) = hosts.iter().position(takes_master).filter(|_| hosts.len() > most && most > 0) else {
+        return hosts;
+    };
+    let mut best: Vec<usize> = (0..hosts.len()).collect();
+    best.sort_by_key(|index| std::cmp::Reverse(hosts[*index].slots));
+    best.truncate(most);
+    if !best.iter().any(|index| takes_master(&hosts[*index])) {
+        best[most - 1] = master;
+    }
+    let mut index = 0..;
+    hosts.retain(|_| index.next().is_some_and(|index| best.contains(&index)));
+    hosts
 }
 
 /// The room on one host. `extra` is the slot of a master that is no task of the environment.
