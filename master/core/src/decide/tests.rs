@@ -1,6 +1,7 @@
 //! Decisions, tested as a small language: a cell, what people and hosts do, what is true and said afterwards.
 
 mod admission;
+mod bookings;
 mod cell;
 mod changes;
 mod cluster;

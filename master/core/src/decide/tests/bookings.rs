@@ -1,0 +1,250 @@
+//! The law of the ledger: what is booked is the sum over the placed tasks, never below zero, and above a capacity only where that
+//! was lowered under running tasks, whatever happens to tasks and to the configuration.
+
+use super::Cell;
+use super::cell::{array, job, resources, result};
+use crate::ledger::Level;
+use crate::sched::order::Order;
+use crate::state::config::complex_fields;
+use proptest::prelude::*;
+use proto::amount::{Amount, Type};
+use proto::complex::Complex;
+use proto::host::ExecHost;
+use proto::hostgroup::HostGroup;
+use proto::id::{HostName, QueueInstanceName, TaskId, TaskKey};
+use proto::job::{Granted, JobSpec, PeRequest, Requests};
+use proto::object::{Fields, ObjectKind};
+use proto::pe::ParallelEnvironment;
+use proto::request::SlotRange;
+use proto::usage::{Exit, Failed};
+use proto::wire::agent::TaskReportState;
+use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
+use std::collections::BTreeSet;
+
+const HOSTS: [&str; 3] = ["h1", "h2", "h3"];
+
+#[derive(Clone, Debug)]
+enum Act {
+    Submit { licences: u32, parallel: bool },
+    Place { job: u32, task: u32, slots: [u32; 3] },
+    End { index: u32, again: bool },
+    Charge { kind: &'static str, default: u32 },
+    Capacity { host: usize, licences: u32 },
+    Slots { slots: u32 },
+    Member { host: usize, is_in: bool },
+    Restart,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let kind = prop_oneof![Just("NO"), Just("YES"), Just("JOB"), Just("HOST")];
+    prop_oneof![
+        3 => (0u32..3, any::<bool>()).prop_map(|(licences, parallel)| Act::Submit { licences, parallel }),
+        8 => (1u32..8, 1u32..4, prop::array::uniform3(0u32..3)).prop_map(|(job, task, slots)| Act::Place { job, task, slots }),
+        3 => (0u32..8, any::<bool>()).prop_map(|(index, again)| Act::End { index, again }),
+        2 => (kind, 0u32..2).prop_map(|(kind, default)| Act::Charge { kind, default }),
+        2 => (0usize..4, 0u32..7).prop_map(|(host, licences)| Act::Capacity { host, licences }),
+        1 => (0u32..6).prop_map(|slots| Act::Slots { slots }),
+        2 => (0usize..3, any::<bool>()).prop_map(|(host, is_in)| Act::Member { host, is_in }),
+        1 => Just(Act::Restart),
+    ]
+}
+
+fn complex(kind: &str, default: u32) -> ObjectAction {
+    let text = format!("{}\nlic lic INT <= YES {kind} {default} 0", Complex::built_in());
+    ObjectAction::Replace(complex_fields(&Complex::parse(&text).unwrap()))
+}
+
+fn change(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction) {
+    let change = ObjectChange { kind, name: name.to_owned(), action };
+    cell.command("boss", Command::Objects(vec![change]));
+}
+
+fn edit(cell: &mut Cell, kind: ObjectKind, name: &str, edit: AttributeEdit, attribute: &str, value: &str) {
+    let action = ObjectAction::Attribute { edit, attribute: attribute.to_owned(), value: value.to_owned() };
+    change(cell, kind, name, action);
+}
+
+/// Three hosts in a group, a queue on it, a parallel environment, licences everywhere.
+fn cell() -> Cell {
+    let mut cell = Cell::ready();
+    change(&mut cell, ObjectKind::ComplexTable, "", complex("YES", 0));
+    let with = |mut fields: Fields, key: &str, value: &str| {
+        fields.set(key, value);
+        ObjectAction::Add(fields)
+    };
+    let host = ExecHost::template("h3".into()).to_fields();
+    change(&mut cell, ObjectKind::ExecHost, "h3", with(host, "complex_values", "lic=2"));
+    let group = HostGroup::template("@g".into()).to_fields();
+    change(&mut cell, ObjectKind::HostGroup, "@g", with(group, "hostlist", "h1 h2 h3"));
+    let pe = ParallelEnvironment::template("mpi".into()).to_fields();
+    change(&mut cell, ObjectKind::Pe, "mpi", with(with_slots(pe), "allocation_rule", "$round_robin"));
+    edit(&mut cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "hostlist", "@g");
+    edit(&mut cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "pe_list", "mpi");
+    edit(&mut cell, ObjectKind::ExecHost, "global", AttributeEdit::Replace, "complex_values", "lic=4");
+    cell.connect("h3");
+    cell
+}
+
+fn with_slots(mut pe: Fields) -> Fields {
+    pe.set("slots", "100");
+    pe
+}
+
+fn perform(cell: &mut Cell, act: &Act) {
+    match act.clone() {
+        Act::Submit { licences, parallel } => {
+            let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("1-6").unwrap() };
+            let hard = if licences == 0 { Vec::new() } else { resources(&format!("lic={licences}")) };
+            let requests = Requests { hard, pe: parallel.then_some(pe), ..Requests::default() };
+            cell.submit(JobSpec { requests, ..if parallel { array("1-3") } else { job() } });
+        }
+        Act::Place { job, task, slots } if cell.exists(job) => place(cell, job, task, slots),
+        Act::Place { .. } => {}
+        Act::End { index, again } => end(cell, index, again),
+        Act::Charge { kind, default } => {
+            let default = if kind == "NO" { 0 } else { default };
+            change(cell, ObjectKind::ComplexTable, "", complex(kind, default));
+        }
+        Act::Capacity { host, licences } => {
+            let name = HOSTS.get(host).copied().unwrap_or("global");
+            let values = if licences == 6 { "NONE".to_owned() } else { format!("lic={licences}") };
+            edit(cell, ObjectKind::ExecHost, name, AttributeEdit::Replace, "complex_values", &values);
+        }
+        Act::Slots { slots } => {
+            edit(cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "slots", &slots.to_string());
+        }
+        Act::Member { host, is_in } => {
+            let how = if is_in { AttributeEdit::Add } else { AttributeEdit::Delete };
+            edit(cell, ObjectKind::HostGroup, "@g", how, "hostlist", HOSTS[host]);
+        }
+        Act::Restart => {
+            let stored = rmp_serde::to_vec_named(cell.core.state()).unwrap();
+            let state = rmp_serde::from_slice::<crate::state::State>(&stored).unwrap().restored();
+            assert!(state == *cell.core.state(), "a snapshot restores");
+        }
+    }
+}
+
+fn place(cell: &mut Cell, number: u32, task: u32, slots: [u32; 3]) {
+    let job = cell.job(number);
+    let (seq, pe) = (job.seq, job.spec.requests.pe.as_ref().map(|pe| pe.name.as_str().into()));
+    let part = |(host, slots): (&str, u32)| {
+        let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+        (slots > 0).then_some(Granted { instance, slots })
+    };
+    let granted = HOSTS.into_iter().zip(slots).filter_map(part).collect();
+    let orders = vec![Order::Start { seq, task: TaskId(task), granted, pe }];
+    cell.input(crate::effect::Input::Orders { scheduler: "any".to_owned(), orders });
+}
+
+fn end(cell: &mut Cell, index: u32, again: bool) {
+    let placements = cell.core.state().jobs.values().flat_map(|job| job.placements());
+    let placed: Vec<(TaskKey, HostName)> = placements.map(|(_, at)| (at.key, at.host().clone())).collect();
+    if let Some((key, host)) = placed.get(index as usize % placed.len().max(1)) {
+        let exit = if again { Exit::Code(99) } else { Exit::Code(0) };
+        let ended = Box::new(result(exit, Failed::NO, ""));
+        cell.report(*key, host.as_str(), TaskReportState::Ended(ended));
+    }
+}
+
+/// What the placed tasks take at a level, added up anew.
+fn sum(cell: &Cell, level: &Level, attribute: &str) -> i64 {
+    let state = cell.core.state();
+    let complex = &state.config.complex;
+    let kind = complex.lookup(attribute).unwrap();
+    let is_at = |instance: &QueueInstanceName| match level {
+        Level::Global => true,
+        Level::Host(host) => instance.host == *host,
+        Level::Instance(at) => instance == at,
+    };
+    let task = |spec: &JobSpec, granted: &[Granted]| {
+        let asked = spec.requests.hard.first().and_then(|request| request.value.as_ref()?.parse().ok());
+        let default = kind.default_amount().finite().unwrap();
+        let amount = if attribute == "slots" { 1 } else { asked.unwrap_or(default) };
+        let here = || granted.iter().filter(|part| is_at(&part.instance));
+        let hosts: BTreeSet<_> = here().map(|part| &part.instance.host).collect();
+        amount
+            * match kind.consumable.as_str() {
+                "YES" => here().map(|part| i64::from(part.slots)).sum(),
+                "JOB" => i64::from(is_at(&granted[0].instance)),
+                "HOST" => i64::try_from(hosts.len()).unwrap(),
+                _ => 0,
+            }
+    };
+    let jobs = state.jobs.values();
+    jobs.flat_map(|job| job.placements().map(|(_, at)| task(&job.spec, &at.granted))).sum()
+}
+
+fn capacity(cell: &Cell, level: &Level, attribute: &str) -> Option<i64> {
+    let config = &cell.core.state().config;
+    let host = match (level, attribute) {
+        (Level::Instance(at), "slots") => return Some(config.resolved.get(at).map_or(0, |at| i64::from(at.slots))),
+        (Level::Global, _) => HostName::global(),
+        (Level::Host(host), _) => host.clone(),
+        (Level::Instance(_), _) => return None,
+    };
+    let text = config.exec_hosts[&host].complex_values.value(attribute)?;
+    Amount::parse(text, Type::Int).unwrap().finite()
+}
+
+fn booked(cell: &Cell) -> Vec<(Level, &'static str, i64)> {
+    let hosts = HOSTS.map(|host| Level::Host(host.into()));
+    let instance = |host: &str| QueueInstanceName { queue: "all.q".into(), host: host.into() };
+    let instances = HOSTS.map(|host| Level::Instance(instance(host)));
+    let levels = [Level::Global].into_iter().chain(hosts).chain(instances);
+    let ledger = &cell.core.state().ledger;
+    let pairs = levels.flat_map(|level| ["lic", "slots"].map(|attribute| (level.clone(), attribute)));
+    pairs.map(|(level, name)| (level.clone(), name, ledger.booked(&level, name).finite().unwrap())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_is_booked_is_what_placed_tasks_take_whatever_becomes_of_the_configuration(
+        acts in prop::collection::vec(act(), 1..60)
+    ) {
+        let mut cell = cell();
+        let mut before = booked(&cell);
+        for act in &acts {
+            perform(&mut cell, act);
+            let after = booked(&cell);
+            for ((level, name, now), (_, _, then)) in after.iter().zip(&before) {
+                prop_assert_eq!(*now, sum(&cell, level, name), "{} at {} after {:?}", name, level, act);
+                let lowered = !matches!(act, Act::Place { .. });
+                let within = capacity(&cell, level, name).is_none_or(|capacity| *now <= capacity || now <= then);
+                prop_assert!(lowered || within, "{} at {} after {:?}: {} taken", name, level, act, now);
+            }
+            before = after;
+        }
+        cell.assert_replay_is_live();
+    }
+}
+
+#[test]
+fn what_is_made_consumable_under_running_tasks_is_booked_for_them_from_then_on() {
+    let mut cell = cell();
+    change(&mut cell, ObjectKind::ComplexTable, "", complex("NO", 0));
+    perform(&mut cell, &Act::Submit { licences: 2, parallel: true });
+    perform(&mut cell, &Act::Place { job: 1, task: 1, slots: [2, 1, 0] });
+    let lic = |cell: &Cell, host: &str| cell.core.state().ledger.booked(&Level::Host(host.into()), "lic");
+    let amounts = |numbers: [i64; 2]| numbers.map(Amount::from_base);
+    for (kind, expected) in [("YES", [4, 2]), ("JOB", [2, 0]), ("HOST", [2, 2]), ("NO", [0, 0])] {
+        change(&mut cell, ObjectKind::ComplexTable, "", complex(kind, 0));
+        assert_eq!([lic(&cell, "h1"), lic(&cell, "h2")], amounts(expected), "{kind}");
+    }
+    change(&mut cell, ObjectKind::ComplexTable, "", complex("YES", 0));
+    // Out of the group it runs on, and still takes what it took.
+    perform(&mut cell, &Act::Member { host: 0, is_in: false });
+    perform(&mut cell, &Act::Capacity { host: 0, licences: 1 });
+    assert_eq!(lic(&cell, "h1"), Amount::from_base(4));
+    perform(&mut cell, &Act::Submit { licences: 1, parallel: false });
+    perform(&mut cell, &Act::Place { job: 2, task: 1, slots: [1, 0, 0] });
+    assert_eq!(
+        cell.core.state().jobs.values().map(|job| job.active).sum::<u32>(),
+        1,
+        "neither is it in the queue nor is there a licence"
+    );
+    end(&mut cell, 0, false);
+    assert_eq!([lic(&cell, "h1"), lic(&cell, "h2")], amounts([0, 0]));
+}
