@@ -35,7 +35,7 @@ fn queue_action(action: ModifyAction) -> Option<QueueAction> {
     })
 }
 
-/// Changes queue instances. None if the target names no queue instance.
+/// Changes queue instances, those among them that have left their queue and still have tasks. None if the target names none.
 pub(crate) fn modify_queue(
     turn: &mut Turn<'_>,
     caller: &Caller,
@@ -46,8 +46,10 @@ pub(crate) fn modify_queue(
     let action = queue_action(action)?;
     let config = &turn.state().config;
     let pattern = QueuePattern::new(target);
+    let orphans = turn.state().orphans();
+    let known = config.resolved.keys().chain(&orphans);
     let instances: Vec<QueueInstanceName> =
-        config.resolved.keys().filter(|instance| pattern.matches(config, instance)).cloned().collect();
+        known.filter(|instance| pattern.matches(config, instance)).cloned().collect();
     let mut answers = Vec::new();
     for instance in &instances {
         answers.extend(modify_instance(turn, caller, action, instance, force));
@@ -62,8 +64,9 @@ fn modify_instance(
     instance: &QueueInstanceName,
     force: bool,
 ) -> Vec<Answer> {
-    let owners = &turn.state().config.resolved[instance].owner_list;
-    if !caller.is_operator() && !owners.contains(caller.user()) {
+    let settings = turn.state().config.resolved.get(instance);
+    let is_owner = settings.is_some_and(|settings| settings.owner_list.contains(caller.user()));
+    if !caller.is_operator() && !is_owner {
         let what = format!("{} - you have no permission to modify queue \"{instance}\"", caller.user());
         let refusal = Diagnostic::new(Code::NotPermitted, what);
         return vec![Answer::Refused(refusal.fix("ask an operator, or an owner of the queue (owner_list)"))];

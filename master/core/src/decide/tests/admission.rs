@@ -105,6 +105,24 @@ fn a_suspended_queue_stops_its_tasks_and_lets_them_go_on() {
 }
 
 #[test]
+fn a_suspended_instance_that_has_left_its_queue_can_be_let_go() {
+    // Found by the simulator, seed 566: the task stayed suspended for ever.
+    let mut cell = Cell::ready();
+    let number = cell.submit(super::job());
+    let key = cell.run(number, 1, "h1");
+    cell.qmod("boss", ModifyAction::SuspendQueue, "all.q@h1");
+    cell.set_queue(&[("hostlist", "h2"), ("owner_list", "u2")]);
+    let refused = ["u2 - you have no permission to modify queue \"all.q@h1\""];
+    assert_eq!(cell.qmod("u2", ModifyAction::UnsuspendQueue, "all.q@h1"), refused);
+    let done = ["op@sub changed state of \"all.q@h1\" (unsuspended)"];
+    assert_eq!(cell.qmod("op", ModifyAction::UnsuspendQueue, "*@h1"), done);
+    assert_eq!(cell.sent(), [&MasterMessage::Signal { key, signal: TaskSignal::Resume }]);
+    cell.exit(key, "h1", 0);
+    assert_eq!(cell.qmod("op", ModifyAction::UnsuspendQueue, "all.q@h1"), ["invalid queue \"all.q@h1\""]);
+    cell.assert_replay_is_live();
+}
+
+#[test]
 fn jobs_of_a_queue_run_again() {
     let mut cell = Cell::ready();
     let number = cell.submit(super::job());
