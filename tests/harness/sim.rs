@@ -5,7 +5,8 @@
 //! durable, one stream keeps its order until it breaks, what a launcher has on disk survives everything. Faults are drawn from
 //! the seed; after every event the invariants are checked, so that a failing seed names the step at which things went wrong.
 //!
-//! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire, and disks that lie.
+//! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire, and disks that lie. What is checked and
+//! which mutations that finds is in `tests/README.md`.
 
 mod administrator;
 mod agenda;

@@ -4,11 +4,13 @@ use crate::core::LoadLimits;
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::observe::Observation;
 use crate::state::job::Place;
-use proto::id::{AttributeName, HostName, TaskKey};
+use proto::id::{AttributeName, Epoch, HostName, TaskKey};
 use proto::job::JobSpec;
 use proto::load::LoadReport;
 use proto::usage::{Exit, Failed, Usage};
-use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState, TaskSignal};
+use proto::wire::agent::{
+    AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TaskSignal,
+};
 use proto::wire::client::ModifyAction;
 use std::collections::BTreeMap;
 
@@ -80,6 +82,27 @@ fn strangers_are_refused() {
     let mut cell = Cell::new();
     cell.connect("h9");
     assert_eq!(refused(&cell), Some("host h9 is no execution, submit or administrative host of this cell".into()));
+}
+
+#[test]
+fn an_agent_that_has_obeyed_a_newer_master_is_turned_away() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    cell.run(number, 1, "h1");
+    cell.disconnect("h1");
+    let hello = AgentHello {
+        version: PROTOCOL_VERSION,
+        software: "test".to_owned(),
+        host: "h1".into(),
+        instance: 1,
+        epoch: Epoch(2),
+        tasks: Vec::new(),
+        wall_ms: cell.now.wall.0,
+    };
+    let connection = ConnectionId(900);
+    cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello) });
+    assert!(refused(&cell).is_some_and(|why| why.contains("epoch 2")), "{:?}", cell.effects);
+    assert!(cell.task(number, 1).place.placement().is_some(), "what it does not know is not lost");
 }
 
 #[test]
