@@ -85,7 +85,7 @@ impl World {
         Wall(FIRST_WALL + self.time as i64 + self.wall_offset)
     }
 
-    fn master_now(&self, master: &Master) -> Now {
+    pub(super) fn master_now(&self, master: &Master) -> Now {
         Now { tick: master.first.plus_ms(self.time - master.started), wall: self.wall() }
     }
 

@@ -125,14 +125,13 @@ impl World {
     }
 
     pub(super) fn scheduler_steps(&mut self, life: u64, planned: u64) {
-        let now = Now { tick: self.disk.state.now.tick, wall: self.wall() };
         let budget = self.random.between(1, 30) as usize;
+        let Some(now) = self.master.as_ref().map(|master| self.master_now(master)) else { return };
         let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else { return };
         if master.planner.planned != planned {
             return;
         }
         master.planner.next = None;
-        let now = Now { tick: now.tick.max(self.disk.state.now.tick), ..now };
         match master.planner.step(now, budget) {
             Some(slice) => {
                 if !slice.orders.is_empty() {
