@@ -91,6 +91,20 @@ fn a_task_goes_from_order_to_forget() {
 }
 
 #[test]
+fn what_has_ended_stays_ended_whatever_the_launcher_says_late() {
+    let mut core = ready();
+    let key = key(1, 1);
+    start(&mut core, key);
+    let mut tell = |notice| states(&core.handle(Input::Launcher(Box::new(notice)), &NOW));
+    assert_eq!(tell(Notice::Ended(Box::new(ended(key)))), ["ended"]);
+    for late in [Notice::Accepted { key }, Notice::Executed { key, pid: 9, boot_ms: 4000 }] {
+        assert_eq!(tell(late), [""; 0]);
+    }
+    assert_eq!(tell(Notice::Ended(Box::new(ended(key)))), [""; 0], "and is told once");
+    assert_eq!(core.active(), 0);
+}
+
+#[test]
 fn a_repeated_order_is_answered_with_what_was_done() {
     let mut core = ready();
     let key = key(1, 1);

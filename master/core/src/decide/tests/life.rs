@@ -257,6 +257,17 @@ fn a_deleted_task_ends_when_its_host_has_ended_it() {
 }
 
 #[test]
+fn a_forced_deletion_ends_the_task_on_a_host_that_is_there() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    cell.qdel_force("op", &["1"]);
+    assert!(!cell.exists(number));
+    let terminate = MasterMessage::Signal { key, signal: TaskSignal::Terminate };
+    assert!(cell.sent().contains(&&terminate), "{:?}", cell.sent());
+}
+
+#[test]
 fn a_forced_deletion_does_not_wait() {
     let mut cell = Cell::ready();
     let number = cell.submit(job());
