@@ -238,9 +238,9 @@ impl ClusterQueue {
 }
 
 impl QueueInstanceSettings {
-    /// Whether the instance takes batch jobs: those with a parallel environment do in any case (QUE-09).
+    /// Whether the instance takes batch jobs of one slot. Parallel ones it takes if it has their parallel environment (QUE-09).
     pub fn is_batch(&self) -> bool {
-        self.qtype.batch || self.is_parallel()
+        self.qtype.batch
     }
 
     /// The limit of that name, such as `h_rt` in seconds or `s_vmem` in bytes; `None` if there is no such limit.

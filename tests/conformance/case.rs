@@ -1,10 +1,13 @@
 //! The captures: one text file a folder, with the steps that bring about the state a case assumes.
 //!
 //! `# NAME [USER]` begins a case, `$ COMMAND`, `= EXIT CODE`, `> LINE` of stdout, `! LINE` of stderr are what was recorded, and
-//! `@ design|missing|later: REASON` says why it does not agree. `% [USER:] COMMAND` prepares. Other lines say
-//! what they are.
+//! `@ design|missing|later: REASON` says why it does not agree. `~ COMMAND` is run instead where the recorded one names a number or a
+//! time of its cell; `{port}` and `{dir}` are those of ours. `% [USER:] COMMAND` prepares. Other lines say what they are.
+//!
+//! What we answer where an answer differs by design is in `captures/ours`, one file a folder in the same form.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// One step of a folder.
 #[derive(Debug)]
@@ -53,15 +56,45 @@ pub struct Case {
     pub user: Option<String>,
     /// For the shell.
     pub command: String,
+    /// What is run here, where that is not the recorded command.
+    pub instead: Option<String>,
     /// What came back.
     pub recorded: Answer,
     /// What we expect of it.
     pub verdict: Verdict,
 }
 
+/// Where the captures of a folder are, or what we answer otherwise (`ours/FOLDER`).
+pub fn path(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("captures").join(format!("{folder}.txt"))
+}
+
+/// What we answer to the cases of a folder that differ by design.
+pub fn ours(folder: &str) -> BTreeMap<String, Answer> {
+    let folder = format!("ours/{folder}");
+    if !path(&folder).exists() {
+        return BTreeMap::new();
+    }
+    let cases = read(&folder).into_iter().filter_map(|step| match step {
+        Step::Case(case) => Some((case.name, case.recorded)),
+        Step::Prepare { .. } => None,
+    });
+    cases.collect()
+}
+
+impl Case {
+    /// Why it does not agree; empty where it does.
+    pub fn reason(&self) -> &str {
+        match &self.verdict {
+            Verdict::Agrees => "",
+            Verdict::Design(reason) | Verdict::Missing(reason) | Verdict::Later(reason) => reason,
+        }
+    }
+}
+
 /// The steps of a folder, in order.
 pub fn read(folder: &str) -> Vec<Step> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("captures").join(format!("{folder}.txt"));
+    let path = path(folder);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut steps = Vec::new();
     for line in text.lines() {
@@ -71,7 +104,7 @@ pub fn read(folder: &str) -> Vec<Step> {
         match kind {
             Some('#') => steps.push(Step::Case(begin(rest.trim()))),
             Some('%') => steps.push(preparation(rest)),
-            Some('$' | '=' | '>' | '!' | '@') => match steps.last_mut() {
+            Some('$' | '~' | '=' | '>' | '!' | '@') => match steps.last_mut() {
                 Some(Step::Case(case)) => add(case, kind.unwrap_or_default(), rest.strip_prefix(' ').unwrap_or(rest)),
                 Some(Step::Prepare { .. }) | None => panic!("{folder}: a line outside of cases: {line}"),
             },
@@ -85,12 +118,13 @@ fn begin(head: &str) -> Case {
     let mut words = head.split_whitespace();
     let name = words.next().expect("a case has a name").to_owned();
     let user = words.next().map(str::to_owned);
-    Case { name, user, command: String::new(), recorded: Answer::default(), verdict: Verdict::Agrees }
+    Case { name, user, command: String::new(), instead: None, recorded: Answer::default(), verdict: Verdict::Agrees }
 }
 
 fn add(case: &mut Case, kind: char, text: &str) {
     match kind {
         '$' => text.clone_into(&mut case.command),
+        '~' => case.instead = Some(text.to_owned()),
         '=' => case.recorded.exit = text.parse().unwrap_or_else(|_| panic!("{}: no exit code: {text}", case.name)),
         '>' => case.recorded.stdout.push(text.to_owned()),
         '!' => case.recorded.stderr.push(text.to_owned()),

@@ -13,9 +13,10 @@ use crate::case::Answer;
 const USERS: [(&str, u32); 3] = [("u1", 2001), ("u2", 2002), ("u3", 2003)];
 
 /// Files in the users' home directories.
-const SCRIPTS: [(&str, &str); 6] = [
+const SCRIPTS: [(&str, &str); 7] = [
     ("plain.sh", "#!/bin/sh\necho hi\n"),
     ("empty.sh", ""),
+    ("x100.sh", "#!/bin/sh\nexit 100\n"),
     ("crlf.sh", "#!/bin/sh\r\necho crlf\r\n"),
     ("badopt.sh", "#!/bin/sh\n#$ -nosuchopt\necho hi\n"),
     ("pct.sh", "#!/bin/sh\n#% -N pct\n#$ -N dollar\necho hi\n"),
@@ -84,10 +85,19 @@ impl Cell {
         pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
+    /// The port of the master, as the cell's own file tells.
+    fn port(&self) -> String {
+        let path = self.temp.path().join("cell/etc/cell.toml");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let port = text.lines().find_map(|line| line.strip_prefix("port")?.trim().strip_prefix('='));
+        port.unwrap_or_default().trim().to_owned()
+    }
+
     fn output(&self, user: Option<&str>, command: &str) -> Output {
+        let command = &command.replace("{dir}", &self.dir()).replace("{port}", &self.port());
         let home = self.home(user);
         let name = user.unwrap_or("root");
-        let mut shell = Command::new("sh");
+        let mut shell = Command::new("bash");
         shell.args(["-c", command]).current_dir(&home).stdin(Stdio::null()).env_clear();
         shell.envs([
             ("PATH", "/usr/bin:/bin"),
@@ -126,6 +136,7 @@ impl Cell {
         let path = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
         let text = text.replace(path.unwrap_or("/usr/bin:/bin"), "/usr/bin:/bin");
         let text = text.replace(&self.temp.path().join("home").display().to_string(), "/home");
+        let text = text.replace(&self.dir(), "/cell");
         text.lines().map(str::to_owned).collect()
     }
 }

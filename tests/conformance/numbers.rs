@@ -88,3 +88,37 @@ pub fn without_sums(line: &str) -> String {
     let name = |word: &&str| !word.chars().all(|c| c.is_ascii_digit() || c == '.');
     line.split_whitespace().filter(name).collect::<Vec<_>>().join(" ") + " SUMS"
 }
+
+/// A line of `qping` without what a daemon says about itself at the moment, and without its port.
+pub fn without_health(line: &str) -> String {
+    for head in ["run time [s]:", "no. of connected clients:", "info:"] {
+        if line.starts_with(head) {
+            return head.to_owned();
+        }
+    }
+    ["at port ", "up for ", " ("].iter().fold(line.to_owned(), |line, before| {
+        let Some((head, rest)) = line.split_once(before) else { return line };
+        format!("{head}{before}N{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+    })
+}
+
+/// The line without user and process of a failure at a start, `[2002:28769]:`.
+pub fn without_process(line: &str) -> String {
+    let Some((head, rest)) = line.split_once(" [") else { return line.to_owned() };
+    let is_pair = |text: &str| {
+        text.split_once(':').is_some_and(|(uid, pid)| [uid, pid].iter().all(|word| word.parse::<u32>().is_ok()))
+    };
+    match rest.split_once("]: ") {
+        Some((pair, tail)) if is_pair(pair) => format!("{head} [U:P]: {tail}"),
+        _ => line.to_owned(),
+    }
+}
+
+/// The line without the seconds that made an urgency, `<JB_wtcontr>11<`.
+pub fn without_waiting_element(line: &str) -> String {
+    let element = "<JB_wtcontr>";
+    match line.split_once(element) {
+        Some((head, rest)) => format!("{head}{element}W{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+        None => line.to_owned(),
+    }
+}

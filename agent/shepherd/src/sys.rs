@@ -17,6 +17,21 @@ pub fn boot_ms() -> u64 {
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
+/// Now in the time zone of this process, as `MM/DD/YYYY HH:MM:SS`.
+pub fn local_time() -> String {
+    // SAFETY: time accepts a null pointer; localtime_r gets two valid ones, and the process has one thread, as it may read TZ.
+    let (converted, time) = unsafe {
+        let now = libc::time(std::ptr::null_mut());
+        let mut time: libc::tm = std::mem::zeroed();
+        (!libc::localtime_r(&raw const now, &raw mut time).is_null(), time)
+    };
+    if !converted {
+        return "-/-".to_owned();
+    }
+    let libc::tm { tm_mon, tm_mday, tm_year, tm_hour, tm_min, tm_sec, .. } = time;
+    format!("{:02}/{tm_mday:02}/{:04} {tm_hour:02}:{tm_min:02}:{tm_sec:02}", tm_mon + 1, tm_year + 1900)
+}
+
 /// Which side of a fork this is.
 pub enum Fork {
     /// The new process.

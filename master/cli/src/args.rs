@@ -1,6 +1,8 @@
 //! Options as data: one table a command gives its parser and its `-help`; an option of 8.1.9 that is not supported stands in
 //! the table too, so that it is refused by name and never ignored.
 
+use crate::exit;
+use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -126,8 +128,30 @@ impl CommandDef {
     /// Takes a command line apart.
     ///
     /// # Errors
-    /// A refusal that names the option: unknown, not supported, or short of a value.
-    pub fn parse(&self, words: Vec<String>) -> Result<Parsed, Diagnostic> {
+    /// A refusal that names the option: unknown, not supported, or short of a value, with the exit code of 8.1.9.
+    pub fn parse(&self, words: Vec<String>) -> Result<Parsed, Fail> {
+        self.read(words).map_err(|refusal| {
+            let code = if refusal.code == Code::BadSyntax { self.voice().1 } else { refusal.code.exit_code() };
+            Fail::new(code, refusal)
+        })
+    }
+
+    /// How a wrong option is told: what stands before the text, and the exit code. Each program of 8.1.9 has its own way.
+    fn voice(&self) -> (String, u8) {
+        match self.name {
+            "qstat" | "qselect" | "qmod" => (String::new(), exit::FAILED),
+            "qhost" | "qacct" | "qquota" => ("error: ".to_owned(), exit::FAILED),
+            "qdel" | "qping" => (format!("{}: ", self.name), exit::FAILED),
+            "qhold" | "qrls" | "qresub" => ("qalter: ".to_owned(), exit::USAGE),
+            name => (format!("{name}: "), exit::USAGE),
+        }
+    }
+
+    /// Takes words apart that are not the command line itself: of a script, of an option file.
+    ///
+    /// # Errors
+    /// As [`CommandDef::parse`].
+    pub fn read(&self, words: Vec<String>) -> Result<Parsed, Diagnostic> {
         let mut words = VecDeque::from(words);
         let mut parsed = Parsed::default();
         while let Some(word) = words.pop_front() {
@@ -144,7 +168,7 @@ impl CommandDef {
 
     fn take_operand(&self, parsed: &mut Parsed, word: String, words: &mut VecDeque<String>) -> Result<(), Diagnostic> {
         match self.operands {
-            Operands::None => Err(self.usage_error(format!("{}: invalid argument \"{word}\"", self.name))),
+            Operands::None => Err(self.usage_error(format!("{}invalid option argument \"{word}\"", self.voice().0))),
             Operands::Anywhere => {
                 parsed.operands.push(word);
                 Ok(())
@@ -173,7 +197,7 @@ impl CommandDef {
     fn unknown(&self, word: &str) -> Diagnostic {
         let names = self.options.iter().map(|option| option.name);
         let near = names.min_by_key(|name| distance(name, word)).filter(|name| distance(name, word) <= 2);
-        let error = self.usage_error(format!("{}: invalid option argument \"{word}\"", self.name));
+        let error = self.usage_error(format!("{}invalid option argument \"{word}\"", self.voice().0));
         match near {
             Some(name) => error.fix(format!("did you mean {name}? All options: {} -help", self.name)),
             None => error,
@@ -194,7 +218,7 @@ impl CommandDef {
         };
         let mut values: Vec<String> = words.drain(..least.min(words.len())).collect();
         if values.len() < least {
-            return Err(self.usage_error(format!("{}: {} option must have argument", self.name, option.name)));
+            return Err(self.usage_error(format!("{}{} option must have argument", self.voice().0, option.name)));
         }
         while matches!(option.values, Values::AtLeast(_)) && words.front().is_some_and(|word| !is_option(word)) {
             values.extend(words.pop_front());
@@ -274,11 +298,11 @@ mod tests {
             ("-pty", Code::NotSupported, "qsub: option \"-pty\" of Grid Engine is not supported yet"),
             ("-pe mpi", Code::BadSyntax, "qsub: -pe option must have argument"),
         ] {
-            let refusal = QSUB.parse(words(line)).unwrap_err();
+            let refusal = QSUB.read(words(line)).unwrap_err();
             assert_eq!((refusal.code, refusal.what.as_str()), (code, what));
             assert!(!refusal.fix.is_empty());
         }
-        assert!(QSUB.parse(words("-cwe")).unwrap_err().fix.contains("did you mean -cwd"));
+        assert!(QSUB.read(words("-cwe")).unwrap_err().fix.contains("did you mean -cwd"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ const DEPTH_MAX: usize = 64;
 pub(super) fn object(model: &Model, kind: ObjectKind, name: &str) -> Reply {
     match fields(model, kind, name) {
         Some(fields) => Reply::data(Data::Object(fields)),
-        None => Reply::refusal(unknown(kind, name)),
+        None => Reply::refusal(unknown(&model.state.config, kind, name)),
     }
 }
 
@@ -83,14 +83,23 @@ fn queue(config: &Configuration, name: &str) -> Option<Fields> {
     config.resolved.get(&instance).map(|settings| settings.to_fields(&instance))
 }
 
+/// Whether the cell knows a host by this name; 8.1.9 asks the name service.
+fn is_host(config: &Configuration, name: &str) -> bool {
+    let host = HostName::new(name);
+    let known = config.exec_hosts.contains_key(&host) || config.admin_hosts.contains(&host);
+    known || config.submit_hosts.contains(&host)
+}
+
 /// In the words of 8.1.9 where it has any.
-fn unknown(kind: ObjectKind, name: &str) -> Diagnostic {
+fn unknown(config: &Configuration, kind: ObjectKind, name: &str) -> Diagnostic {
     let what = match kind {
         ObjectKind::Pe => format!("{name} is not a parallel environment"),
-        ObjectKind::ExecHost => format!("Host \"{name}\" is not known as an execution host"),
+        ObjectKind::ExecHost if is_host(config, name) => format!("{name} is not an execution host"),
+        ObjectKind::ExecHost => format!("can't resolve hostname \"{name}\""),
         ObjectKind::Queue => format!("No cluster queue or queue instance matches the phrase \"{name}\""),
         ObjectKind::HostGroup => format!("Host group \"{name}\" does not exist"),
-        ObjectKind::ClusterConf => format!("configuration {name} not defined"),
+        ObjectKind::ClusterConf if is_host(config, name) => format!("configuration {name} not defined"),
+        ObjectKind::ClusterConf => format!("can't resolve hostname \"{name}\": can't resolve host name"),
         ObjectKind::ComplexTable
         | ObjectKind::SchedulerConf
         | ObjectKind::AdminHosts
@@ -170,7 +179,7 @@ fn texts<T: ToString>(names: impl IntoIterator<Item = T>) -> Vec<String> {
 pub(super) fn host_group_tree(model: &Model, name: &str) -> Reply {
     match tree(&model.state.config, name, DEPTH_MAX) {
         Some(tree) => Reply::data(Data::HostGroupTree(tree)),
-        None => Reply::refusal(unknown(ObjectKind::HostGroup, name)),
+        None => Reply::refusal(unknown(&model.state.config, ObjectKind::HostGroup, name)),
     }
 }
 

@@ -140,10 +140,10 @@ fn detached_settings_are_those_without_an_instance() {
 }
 
 #[test]
-fn a_queue_with_a_parallel_environment_takes_batch_jobs_in_any_case() {
+fn a_queue_with_a_parallel_environment_takes_parallel_jobs_in_any_case() {
     let (settings, _) =
         queue(&[("qtype", "NONE"), ("pe_list", "smp")]).unwrap().resolve(&HostName::new("n1"), &groups(&[]));
-    assert!(settings.is_batch() && settings.is_parallel() && !settings.is_interactive());
+    assert!(!settings.is_batch() && settings.is_parallel() && !settings.is_interactive());
 }
 
 #[test]

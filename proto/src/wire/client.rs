@@ -295,10 +295,12 @@ pub struct JobFilter {
     pub users: Vec<String>,
     /// `-s`: which states.
     pub states: JobStates,
-    /// `-q`: queue patterns that a running task must be in and a pending one must allow.
+    /// `-q`: queue patterns. A running task must be in a queue instance that this and the next two select, a pending one fit into one.
     pub queues: Vec<String>,
-    /// `-l`: resources that a queue must offer.
+    /// `-l`: resources that a queue instance must offer.
     pub resources: Vec<ResourceRequest>,
+    /// `-pe`: patterns, one of which a parallel environment of the queue instance must match.
+    pub pes: Vec<String>,
     /// Numbers, names or patterns of jobs.
     pub jobs: Vec<String>,
 }

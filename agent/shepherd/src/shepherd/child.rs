@@ -338,7 +338,7 @@ fn refused(text: String) -> Failure {
 fn no_cwd(path: &str, error: io::Error) -> Failure {
     Failure {
         failed: Failed::NO_CWD,
-        text: format!("cannot change into the working directory {path:?}: {error}"),
+        text: format!("error: can't chdir to {path}: {error}"),
         errno: error.raw_os_error().unwrap_or(0),
         path: path.to_owned(),
     }

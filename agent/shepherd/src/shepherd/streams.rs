@@ -91,10 +91,13 @@ fn append(output: &OutputPath, identity: &Identity) -> Result<(File, String), Fa
     let in_folder = |folder: &str| format!("{}/{}", folder.trim_end_matches('/'), output.default_name);
     let path = match path.as_str() {
         "" => output.default_name.clone(),
-        folder if folder.ends_with('/') => in_folder(folder),
         _ => path,
     };
-    match append_to(&path) {
+    let opened = match path.ends_with('/') {
+        true => append_to(&in_folder(&path)),
+        false => append_to(&path),
+    };
+    match opened {
         Err(error) if error.raw_os_error() == Some(libc::EISDIR) => {
             let path = in_folder(&path);
             let opened = append_to(&path).map_err(|error| cannot_open("output", &path, &error))?;
@@ -108,10 +111,11 @@ fn append_to(path: &str) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o644).custom_flags(libc::O_NOCTTY).open(path)
 }
 
+/// In the words of 8.1.9, with the path that was asked for.
 fn cannot_open(what: &str, path: &str, error: &io::Error) -> Failure {
     Failure {
         failed: Failed::OPEN_FILE,
-        text: format!("cannot open {what} file {path:?}: {error}"),
+        text: format!("error: can't open {what} file \"{path}\": {error}"),
         errno: error.raw_os_error().unwrap_or(0),
         path: path.to_owned(),
     }

@@ -147,10 +147,23 @@ impl<'a> Supervisor<'a> {
         Err(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() })
     }
 
+    /// A failure for which the job goes into error, behind time, user and process as 8.1.9 tells it.
+    fn stamped(&self, failure: Failure) -> Failure {
+        if ![Failed::OPEN_FILE, Failed::NO_SHELL, Failed::NO_CWD].contains(&failure.failed) {
+            return failure;
+        }
+        let Failure { text, .. } = &failure;
+        let (time, uid, pid) = (sys::local_time(), self.context.document.account.uid, std::process::id());
+        Failure { text: format!("{time} [{uid}:{pid}]: {text}"), ..failure }
+    }
+
     fn run_job(&mut self) -> io::Result<(Cause, TaskUsage, u64)> {
         self.sampler = Sampler::new(&self.context.document, sys::boot_ms());
         let main = match self.run_child(&Errand::Job, None)? {
-            ChildEnd::NotStarted(failure) => return Ok((Cause::FailedToStart(failure), TaskUsage::default(), 0)),
+            ChildEnd::NotStarted(failure) => {
+                let cause = Cause::FailedToStart(self.stamped(failure));
+                return Ok((cause, TaskUsage::default(), 0));
+            }
             ChildEnd::Ended(main) => main,
         };
         let oom_kills = self.context.cgroup.as_ref().map_or(0, |cgroup| cgroup.oom_kills());

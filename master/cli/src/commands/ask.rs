@@ -93,7 +93,9 @@ pub fn state_letters(parsed: &Parsed, name: &str, known: &str) -> Result<String,
     match letters.chars().find(|letter| !known.contains(*letter)) {
         None => Ok(letters),
         Some(letter) => {
-            let what = format!("error: unknown queue state: {letter} found in string: {letters}");
+            let what = format!("unknown queue state: {letter} found in string: {letters}");
+            // 8.1.9 tells it twice.
+            let what = format!("error: {what}\n{what}");
             let refusal = Diagnostic::new(Code::BadValue, what).at(name.to_owned());
             Err(Fail::new(exit::FAILED, refusal.fix(format!("any of: {known}"))))
         }

@@ -61,12 +61,8 @@ fn run(command: &CommandDef, words: Vec<String>, change: fn(Holds) -> HoldChange
     let jobs = selection(command.name, &parsed.operands, parsed.value("-u"))?;
     let changes = Box::new(JobChanges { holds: Some(change(holds)), ..JobChanges::default() });
     let reply = Client::connect(&Site::from_environment(), command.name)?.change(Command::Alter { jobs, changes })?;
-    // qhold says nothing of what it held, as in 8.1.9.
-    let silent = command.name == QHOLD.name;
-    let shown: Vec<Answer> =
-        reply.answers.into_iter().filter(|answer| !(silent && matches!(answer, Answer::Done(_)))).collect();
-    output::answers(&shown);
-    Ok(shown.iter().filter_map(exit_code).next_back().unwrap_or(exit::OK))
+    output::answers(&reply.answers);
+    Ok(reply.answers.iter().filter_map(exit_code).next_back().unwrap_or(exit::OK))
 }
 
 fn exit_code(answer: &Answer) -> Option<u8> {

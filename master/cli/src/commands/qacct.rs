@@ -57,7 +57,7 @@ const QACCT: CommandDef = CommandDef {
         with("-slots", Values::Optional, "[slots]", "list [matching] job slots"),
         with("-t", Values::One, "taskid[-taskid[:step]]", "list all [matching] tasks (requires -j option)"),
     ],
-    exit_codes: "0 printed; 1 a job of -j is not found, or refused; 2 wrong option",
+    exit_codes: "0 printed; 1 a job of -j is not found, refused, or a wrong option",
 };
 
 /// Runs `qacct`.

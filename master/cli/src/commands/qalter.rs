@@ -1,6 +1,6 @@
 //! `qalter` changes jobs, `qresub` submits copies of them.
 
-use crate::args::{CommandDef, Operands, OptionDef, Values, flag, unsupported, with};
+use crate::args::{CommandDef, Given, Operands, OptionDef, Parsed, Values, flag, unsupported, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
@@ -52,7 +52,7 @@ const QALTER_OPTIONS: &[OptionDef] = &[
     with("-l", Values::One, "resource_list", "request the given resources"),
     with("-m", Values::One, "mail_options", "define mail notification events"),
     with("-masterq", Values::One, "wc_queue_list", "bind master task to queue(s)"),
-    with("-notify", Values::One, "y[es]|n[o]", "notify job before killing/suspending it"),
+    flag("-notify", "notify job before killing/suspending it"),
     with("-M", Values::One, "mail_list", "notify these e-mail addresses"),
     with("-N", Values::One, "name", "specify job name"),
     with("-o", Values::One, "path_list", "specify standard output stream path(s)"),
@@ -86,7 +86,7 @@ const QRESUB: CommandDef = CommandDef {
         flag("-help", "print this help"),
         with("-u", Values::One, "user_list", "copy the jobs of these users"),
     ],
-    exit_codes: "0 submitted; 4 no such job, or not yours; 5 wrong option; 7 value does not parse",
+    exit_codes: "0 submitted; 4 no such job, or not yours; 2 wrong option; 5 option of qalter alone; 7 value does not parse",
 };
 
 /// Runs `qalter`.
@@ -154,9 +154,26 @@ fn changes(request: JobRequest, args: Option<Vec<String>>) -> JobChanges {
     changes
 }
 
+/// The command line of `qresub`, if it has no options that only `qalter` has.
+fn only_of_resubmit(parsed: Parsed) -> Result<Parsed, Fail> {
+    let is_known = |given: &&Given| QRESUB.options.iter().any(|option| option.name == given.name);
+    let others: Vec<String> = parsed.given.iter().filter(|given| !is_known(given)).map(unknown_option).collect();
+    match others.is_empty() {
+        true => Ok(parsed),
+        false => {
+            let refusal = Diagnostic::new(Code::BadSyntax, others.join("\n\n"));
+            Err(Fail::new(exit::UNKNOWN_OPTION, refusal.fix("resubmit, then qalter the copy")))
+        }
+    }
+}
+
+fn unknown_option(given: &Given) -> String {
+    format!("Unknown option {} {}", given.name, given.values.join(" ")).trim_end().to_owned()
+}
+
 /// Runs `qresub`.
 pub fn resubmit(words: Vec<String>) -> Outcome {
-    let parsed = QRESUB.parse(words).map_err(|refusal| Fail::new(exit::UNKNOWN_OPTION, refusal))?;
+    let parsed = only_of_resubmit(QALTER.parse(words)?)?;
     if parsed.has("-help") {
         output::data(&QRESUB.help());
         return Ok(exit::OK);

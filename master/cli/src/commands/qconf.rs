@@ -32,7 +32,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::note(&QCONF.help());
         return Ok(exit::FAILED);
     }
-    let parsed = QCONF.parse(words).map_err(in_the_words_of_8_1_9)?;
+    let parsed = QCONF.read(words).map_err(in_the_words_of_8_1_9)?;
     if parsed.has("-help") {
         output::data(&QCONF.help());
         return Ok(exit::OK);

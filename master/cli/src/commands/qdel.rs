@@ -19,7 +19,7 @@ const QDEL: CommandDef = CommandDef {
         with("-t", Values::One, "task_id_range", "delete only these tasks of the job in front of it"),
         with("-u", Values::One, "user_list", "delete the jobs of these users; * is everybody"),
     ],
-    exit_codes: "0 all deleted or registered for deletion; 1 something was refused; 2 wrong option; 7 value does not parse",
+    exit_codes: "0 all deleted or registered for deletion; 1 something was refused, or a wrong option; 7 value does not parse",
 };
 
 /// Runs `qdel`.

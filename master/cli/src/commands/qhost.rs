@@ -39,7 +39,7 @@ const QHOST: CommandDef = CommandDef {
         flag("-xml", "display the information in XML format"),
         with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
     ],
-    exit_codes: "0 printed; 1 refused, or a host of -h does not exist; 2 wrong option",
+    exit_codes: "0 printed; 1 refused, a wrong option, or a host of -h does not exist",
 };
 
 /// What is shown beside the host's own line.

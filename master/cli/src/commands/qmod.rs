@@ -54,7 +54,7 @@ const QMOD: CommandDef = CommandDef {
         list("-usj", "job_list", "unsuspend jobs"),
         list("-usq", "wc_queue_list", "unsuspend queues"),
     ],
-    exit_codes: "0 done or already so; 1 something was refused; 2 wrong option",
+    exit_codes: "0 done or already so; 1 something was refused, or a wrong option",
 };
 
 /// Runs `qmod`.

@@ -1,8 +1,7 @@
 //! `qping`: whether the master, or the agent of a host, answers and for how long it has been up.
 //!
-//! Components are asked through the site's own socket; the host and the port that are named must be those of this cell, as other
-//! cells do not talk to us. Agents do not listen, so the port of an execd is only printed. Message traces of 8.1.9 (`-dump`) are
-//! deliberately absent.
+//! Components are asked through the site's own socket: host, port and id are not dialled, but have to be those of the component.
+//! Message traces of 8.1.9 (`-dump`) are deliberately absent.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
 use crate::client::Client;
@@ -37,7 +36,7 @@ const QPING: CommandDef = CommandDef {
         flag("-ssl", "use a secure connection (it always is)"),
         flag("-tcp", "use TCP (accepted and ignored)"),
     ],
-    exit_codes: "0 answered; 1 no answer; 2 wrong option",
+    exit_codes: "0 answered; 1 no answer, or a wrong option",
 };
 
 /// Who is asked, in the words of 8.1.9.
@@ -132,7 +131,7 @@ impl Endpoint {
     fn of(operands: &[String]) -> Result<Option<Self>, Fail> {
         match operands {
             [] => Ok(None),
-            [host, port, component, id] if ["qmaster", "execd"].contains(&component.as_str()) => {
+            [host, port, component, id] => {
                 Ok(Some(Self { host: host.clone(), port: port.clone(), component: component.clone(), id: id.clone() }))
             }
             _ => {
@@ -151,15 +150,32 @@ impl Endpoint {
         }
     }
 
-    /// A master elsewhere, or at another port, is none of this cell.
+    /// Whether somebody of this cell listens at the named host and port, and is who was named. Agents listen nowhere: theirs is the
+    /// port that 8.1.9 would have, of `SGE_EXECD_PORT`, 6445, or the one behind the master's.
     fn must_be_of(&self, status: &CellStatus) -> Result<(), Fail> {
         let short = |host: &str| HostName::new(host).short().to_owned();
         let is_here = short(&self.host) == short(&status.host) || short(&self.host) == "localhost";
-        if self.is_agent() || (is_here && self.port == status.port.to_string()) {
-            return Ok(());
-        }
-        let refusal = Diagnostic::new(Code::NoMaster, "the master of this cell is elsewhere")
-            .at(format!("{} port {}", status.host, status.port))
+        let master = status.port;
+        let agent = std::env::var("SGE_EXECD_PORT").ok().and_then(|text| text.parse().ok());
+        let port = self.port.parse::<u16>().ok();
+        let is_master = is_here && port == Some(master);
+        let is_agent = !is_master
+            && port.is_some_and(|port| Some(port) == agent || [6445, master.wrapping_add(1)].contains(&port));
+        let Self { host, component, id, .. } = self;
+        let asked = format!("{host}/{component}/{id}");
+        let said = match (is_master, is_agent, component.as_str(), id.as_str()) {
+            (true, _, "qmaster", "1") | (_, true, "execd", "1") => return Ok(()),
+            (true, _, _, _) => format!(
+                "access denied: local endpoint \"{host}/qmaster/1\" doesn't match requested endpoint \"{asked}\""
+            ),
+            (_, true, _, _) => {
+                format!("access denied: local endpoint \"{host}/execd/1\" doesn't match requested endpoint \"{asked}\"")
+            }
+            _ => format!("got select error: Connection refused\ngot select error: closing \"{asked}\""),
+        };
+        let refusal = Diagnostic::new(Code::NoMaster, said);
+        let refusal = refusal
+            .why(format!("the master of this cell is {} port {master}", status.host))
             .fix("name that host and port, or set GRIDWRIGHT_DIR to the directory of the cell that is meant");
         Err(self.unreachable(&refusal))
     }
@@ -295,7 +311,7 @@ mod tests {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(Endpoint::of(&[]).unwrap(), None);
         assert!(Endpoint::of(&words("vm 6444 qmaster 1")).unwrap().is_some_and(|endpoint| !endpoint.is_agent()));
-        for bad in ["vm", "vm 6444 qmaster", "vm 6444 shepherd 1"] {
+        for bad in ["vm", "vm 6444 qmaster"] {
             assert!(Endpoint::of(&words(bad)).is_err(), "{bad}");
         }
     }

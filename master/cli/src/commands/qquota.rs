@@ -24,7 +24,7 @@ const QQUOTA: CommandDef = CommandDef {
         unsupported(with("-q", Values::One, "wc_queue_list", "display only selected queues"), INSTEAD),
         unsupported(flag("-xml", "display the information in XML format"), INSTEAD),
     ],
-    exit_codes: "1 not supported; 2 wrong option",
+    exit_codes: "1 not supported, or a wrong option",
 };
 
 /// Runs `qquota`.

@@ -23,7 +23,7 @@ const QSELECT: CommandDef = CommandDef {
         with("-U", Values::One, "user_list", "only queues where these users have access"),
         with("-fmt", Values::One, "text|json", "how to write the answer"),
     ],
-    exit_codes: "0 printed; 1 nothing matches, or refused; 2 wrong option",
+    exit_codes: "0 printed; 1 nothing matches, refused, or a wrong option",
 };
 
 /// Runs `qselect`. Without a match it ends with 1 and says nothing, as scripts expect.

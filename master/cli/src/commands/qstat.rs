@@ -63,7 +63,7 @@ const QSTAT: CommandDef = CommandDef {
         flag("-pri", "display job priority information"),
         flag("-xml", "display the information in XML format"),
     ],
-    exit_codes: "0 printed, also when nothing matches; 1 refused, or a job of -j does not exist; 2 wrong option",
+    exit_codes: "0 printed, also when nothing matches; 1 refused, a wrong option, or a job of -j that does not exist",
 };
 
 /// Runs `qstat`.
@@ -188,7 +188,7 @@ fn every_reason(client: &mut Client, options: &Options) -> Outcome {
         Some(Data::JobDetails(found)) => found,
         other => unexpected(other.as_ref())?,
     };
-    let reasons = reasons::Reasons::of(&found);
+    let reasons = reasons::Reasons::of_list(&found);
     output::data(&match options.format {
         Format::Text => reasons.text(),
         Format::Xml => reasons.xml(),

@@ -72,7 +72,7 @@ pub fn directives(content: &[u8], prefix: &str) -> Result<Vec<Given>, Fail> {
     for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
         let Some(rest) = line.strip_prefix(prefix.as_bytes()) else { continue };
         let words = line_words(&String::from_utf8_lossy(rest));
-        let parsed = QSUB.parse(words).map_err(|refusal| bad_directive(refusal, index + 1))?;
+        let parsed = QSUB.read(words).map_err(|refusal| bad_directive(refusal, index + 1))?;
         options.extend(parsed.given);
     }
     Ok(options)

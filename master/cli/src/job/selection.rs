@@ -19,7 +19,7 @@ pub fn join_task_options(words: Vec<String>) -> Result<Vec<String>, Fail> {
             continue;
         }
         let range = words.next().unwrap_or_default();
-        let job = joined.last_mut().filter(|job| job.starts_with(|c: char| c.is_ascii_digit()));
+        let job = joined.last_mut().filter(|job| !job.starts_with('-'));
         let Some(job) = job else {
             let what = format!("found lonely '-t {range}' option (The -t option needs a leading job name).");
             return Err(Fail::new(

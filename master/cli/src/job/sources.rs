@@ -65,7 +65,7 @@ fn expand(parsed: Parsed, depth: u32) -> Result<Parsed, Fail> {
             return Err(Fail::new(exit::USAGE, refusal.at(file)));
         }
         let text = std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
-        let inner = expand(QSUB.parse(words(&text)).map_err(|refusal| refusal.at(file))?, depth + 1)?;
+        let inner = expand(QSUB.read(words(&text)).map_err(|refusal| refusal.at(file))?, depth + 1)?;
         whole.given.extend(inner.given);
         if whole.operands.is_empty() {
             whole.operands = inner.operands;
@@ -95,7 +95,7 @@ pub fn request_files(cell_common: &Path) -> Result<Vec<Given>, Fail> {
     let mut options = Vec::new();
     for file in files {
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
-        let parsed = QSUB.parse(words(&text)).map_err(|refusal| refusal.at(file.display().to_string()))?;
+        let parsed = QSUB.read(words(&text)).map_err(|refusal| refusal.at(file.display().to_string()))?;
         options.extend(expand_files(parsed)?.given);
     }
     Ok(options)

@@ -45,7 +45,8 @@ pub(super) enum Accepted {
 /// With what stands against it.
 pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) -> Result<Accepted, Vec<Diagnostic>> {
     let one = |refusal| vec![refusal];
-    let mut answers = names::normalise(&mut spec);
+    let mut answers = Vec::new();
+    names::normalise(&mut spec);
     checks::check(turn.state(), caller, &spec)?;
     let number = next_number(turn.state());
     match verify::verify(turn, number, &spec)? {

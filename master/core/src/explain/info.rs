@@ -55,9 +55,18 @@ pub fn job_info(state: &State, findings: &Findings, job: &Job, now: Now) -> Vec<
     let demand = Demand::of_job(state, job);
     if let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)).filter(|_| is_pending(job)) {
         let reasons = finding.groups.iter().flat_map(|group| &group.examples);
-        lines.extend(reasons.filter(|reason| !is_about_cluster(reason)).map(|reason| sentence(reason, &demand.text)));
+        let told = reasons.filter(|reason| !is_about_cluster(reason) && !is_dropped(&cluster, reason));
+        lines.extend(told.map(|reason| sentence(reason, &demand.text)));
     }
     lines
+}
+
+/// Whether a reason is about a queue instance that takes no job at all now, which is told already.
+fn is_dropped(cluster: &Cluster<'_>, reason: &Reason) -> bool {
+    match &reason.level {
+        Level::Instance(instance) => cluster.out_of_service(instance).is_some(),
+        Level::Global | Level::Host(_) => false,
+    }
 }
 
 /// Whether a reason holds for whoever asks.
@@ -130,21 +139,18 @@ fn about_job(state: &State, job: &Job, now: Now) -> Vec<String> {
 }
 
 fn held(job: &Job) -> String {
-    let text = if job.array_waits_for.is_empty() {
-        "Job dropped because of hold state"
-    } else {
-        "Job dropped because of job dependencies"
-    };
+    let text =
+        if job.array_waits_for.is_empty() { "Job is in hold state" } else { "job dropped because of job dependencies" };
     text.to_owned()
 }
 
 fn not_eligible(why: &Ineligible) -> Option<String> {
     Some(match why {
         Ineligible::NotPending => return None,
-        Ineligible::Held => "Job dropped because of hold state".to_owned(),
+        Ineligible::Held => "Job is in hold state".to_owned(),
         Ineligible::Error => "Job is in error state".to_owned(),
-        Ineligible::WaitsFor(_) => "Job dropped because of job dependencies".to_owned(),
-        Ineligible::StartTime(_) => "Job can not run because execution time not reached".to_owned(),
+        Ineligible::WaitsFor(_) => "job dropped because of job dependencies".to_owned(),
+        Ineligible::StartTime(_) => "execution time not reached".to_owned(),
         // 8.1.9 names max_aj_instances here too, which is wrong.
         Ineligible::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),
         Ineligible::UserJobs(_) => "Job dropped because of user limitations".to_owned(),

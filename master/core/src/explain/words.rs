@@ -58,7 +58,7 @@ impl fmt::Display for Reason {
                 )
             }
             What::WrongType { kind } => {
-                write!(f, "cannot run in queue \"{level}\" because it does not take {kind} jobs")
+                write!(f, "cannot run in queue instance \"{level}\" because it is not of type {kind}")
             }
             What::NotInPe { pe } => {
                 write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in pe list")

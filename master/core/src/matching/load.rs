@@ -41,7 +41,7 @@ pub enum Load {
     Known {
         /// What is left of it.
         value: Value,
-        /// Whether that differs from what was reported.
+        /// Whether it is scaled or adjusted; not whether bookings were subtracted, which 8.1.9 knows nothing of.
         corrected: bool,
     },
     /// It is reported, but what it is does not count in this mode.
@@ -57,11 +57,10 @@ impl Cluster<'_> {
             return Some(Load::Presumed);
         }
         let reported = Value::read(attribute, &entry.text)?;
-        let value = match &reported {
-            Value::Text(_) => reported.clone(),
-            Value::Amount(amount) => Value::Amount(self.corrected(level, &host, attribute, *amount, entry)),
-        };
-        Some(Load::Known { corrected: value != reported, value })
+        let Value::Amount(amount) = reported else { return Some(Load::Known { value: reported, corrected: false }) };
+        let expected = self.expected(level, &host, attribute, amount);
+        let value = Value::Amount(self.less_booked(level, attribute, expected, entry));
+        Some(Load::Known { value, corrected: expected != amount })
     }
 
     /// The load value as reported, whatever the mode; none of a host of which nothing is heard.
@@ -71,24 +70,29 @@ impl Cluster<'_> {
         (!unheard).then_some(entry)
     }
 
-    fn corrected(
-        &self,
-        level: &Level,
-        host: &HostName,
-        attribute: &Attribute,
-        amount: Amount,
-        entry: &LoadEntry,
-    ) -> Amount {
-        let name = attribute.name.as_str();
-        if is_static_load(name) {
-            return self.scaled(host, name, amount);
+    /// The value as it will be once it is scaled and jobs that have just started show in it.
+    fn expected(&self, level: &Level, host: &HostName, attribute: &Attribute, amount: Amount) -> Amount {
+        let scaled = self.scaled(host, attribute.name.as_str(), amount);
+        if is_static_load(attribute.name.as_str()) {
+            return scaled;
         }
-        let scaled = self.scaled(host, name, amount);
         let adjustment = self.adjustment(level, host, attribute);
         match attribute.relop {
             Relop::Greater | Relop::GreaterEqual => scaled.checked_add(adjustment).unwrap_or(Amount::INFINITY),
-            Relop::Less | Relop::LessEqual => less(less(scaled, adjustment), self.requested_since(level, name, entry)),
-            Relop::Equal | Relop::NotEqual | Relop::Exclusive => less(scaled, adjustment),
+            Relop::Less | Relop::LessEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => {
+                less(scaled, adjustment)
+            }
+        }
+    }
+
+    /// The value without what was booked since it was sampled.
+    fn less_booked(&self, level: &Level, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
+        let name = attribute.name.as_str();
+        match attribute.relop {
+            Relop::Less | Relop::LessEqual if !is_static_load(name) => {
+                less(amount, self.requested_since(level, name, entry))
+            }
+            _ => amount,
         }
     }
 

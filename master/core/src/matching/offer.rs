@@ -17,7 +17,7 @@ use proto::wire::view::Dominance;
 pub enum Source {
     /// A load value as reported.
     Load,
-    /// A load value that was scaled or corrected.
+    /// A load value that was scaled or adjusted.
     CorrectedLoad,
     /// What is left of a consumable.
     Consumable,

@@ -3,11 +3,12 @@
 use crate::query::Model;
 use crate::query::queues::Selection;
 use crate::query::select::{self, Patterns};
-use master_core::matching::{QueuePattern, is_in_queue_list};
+use master_core::ledger::Level;
+use master_core::matching::{self, Cluster, Mode, QueuePattern, is_in_queue_list};
 use master_core::state::config::Configuration;
 use proto::diagnostic::Diagnostic;
 use proto::id::{JobNumber, QueueInstanceName};
-use proto::job::{Condition, JobSpec, Phase};
+use proto::job::{Condition, JobSpec, Phase, Requests};
 use proto::wire::client::{HoldFilter, JobFilter, JobStates};
 use proto::wire::view::{JobRow, PendingTasks, TaskRow};
 use std::collections::BTreeSet;
@@ -17,7 +18,9 @@ pub(super) struct Chosen<'a> {
     filter: &'a JobFilter,
     config: &'a Configuration,
     users: Patterns,
-    /// The queue instances that `-q` and `-l` mean; none where every one is meant.
+    /// By what queue instances are, whatever runs there.
+    cluster: Cluster<'a>,
+    /// The queue instances that `-q`, `-l` and `-pe` mean; none where every one is meant.
     instances: Option<BTreeSet<&'a QueueInstanceName>>,
 }
 
@@ -26,12 +29,13 @@ impl<'a> Chosen<'a> {
     /// A resource that the complex does not know.
     pub(super) fn new(model: &'a Model, filter: &'a JobFilter) -> Result<Self, Box<Diagnostic>> {
         let config = &model.state.config;
-        let selection = Selection::new(model, &filter.queues, &[], &filter.resources)?;
+        let selection = Selection::new(model, &filter.queues, &filter.pes, &filter.resources)?;
         let meant = config.resolved.iter().filter(|(name, settings)| selection.admits(name, settings));
         Ok(Self {
             filter,
             config,
             users: Patterns::new(&filter.users),
+            cluster: model.cluster(Mode::EmptyCluster),
             instances: (!selection.is_all()).then(|| meant.map(|(name, _)| name).collect()),
         })
     }
@@ -46,7 +50,7 @@ impl<'a> Chosen<'a> {
     /// Leaves the tasks that are meant.
     pub(super) fn keep_tasks(&self, row: &mut JobRow) {
         let JobStates { pending, only_holds, .. } = self.filter.states;
-        let allows = self.allows_pending(&row.requests.hard_queues);
+        let allows = self.allows_pending(&row.requests);
         let waits = !row.waits_for.is_empty();
         row.pending.retain(|group| pending && allows && has_hold(group, only_holds, waits));
         let is_there = |instances: &BTreeSet<&QueueInstanceName>, task: &TaskRow| {
@@ -58,11 +62,16 @@ impl<'a> Chosen<'a> {
         });
     }
 
-    /// Whether a pending job may go to a queue instance that is meant.
-    fn allows_pending(&self, hard_queues: &[String]) -> bool {
+    /// Whether a queue instance that is meant is in the job's queue list and has what the job asks for. As 8.1.9 does, one that would
+    /// have it by a load value that changes counts as one without, and the parallel environment does not matter.
+    fn allows_pending(&self, requests: &Requests) -> bool {
         let Some(instances) = &self.instances else { return true };
-        let wanted: Vec<QueuePattern> = hard_queues.iter().map(|text| QueuePattern::new(text)).collect();
-        instances.iter().any(|instance| is_in_queue_list(self.config, &wanted, instance))
+        let Ok(hard) = matching::requests(&self.config.complex, &requests.hard) else { return false };
+        let wanted: Vec<QueuePattern> = requests.hard_queues.iter().map(|text| QueuePattern::new(text)).collect();
+        instances.iter().any(|instance| {
+            is_in_queue_list(self.config, &wanted, instance)
+                && self.cluster.has(&Level::Instance((*instance).clone()), &hard)
+        })
     }
 
     fn has_state(&self, condition: &Condition) -> bool {

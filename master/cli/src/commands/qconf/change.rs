@@ -155,11 +155,20 @@ pub fn read(path: &str) -> Result<String, Fail> {
 
 /// Prints all that is wrong with a text, each with the file and the line.
 pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
+    let last = text::not_correct(kind, path, refusals);
+    if let (Some(last), [whole]) = (&last, refusals)
+        && whole.place.is_empty()
+    {
+        // About the file as a whole 8.1.9 says only this.
+        let why = whole.what.trim_start_matches("error: ").to_owned();
+        output::diagnostic(&Diagnostic { what: last.clone(), ..whole.clone() }.at(path).why(why));
+        return;
+    }
     for refusal in refusals {
         let place = if refusal.place.is_empty() { path.to_owned() } else { format!("{path}, {}", refusal.place) };
         output::diagnostic(&refusal.clone().at(place));
     }
-    if let Some(last) = text::not_correct(kind, path, refusals) {
+    if let Some(last) = last {
         output::note(&last);
     }
 }

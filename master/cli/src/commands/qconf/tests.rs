@@ -266,7 +266,7 @@ fn kinds_that_do_not_exist_yet_answer_as_an_empty_cell_of_8_1_9() {
         assert_eq!(perform(&mut session, &parsed(line).unwrap()).unwrap(), code, "{line}");
     }
     for line in ["-acal x", "-Arqs f", "-du u l", "-mstree", "-kt scheduler"] {
-        assert_eq!(parsed(line).unwrap_err().code, Code::NotSupported, "{line}");
+        assert_eq!(parsed(line).unwrap_err().diagnostic.code, Code::NotSupported, "{line}");
     }
 }
 
@@ -276,7 +276,7 @@ fn a_wrong_command_line_is_refused_in_the_words_of_8_1_9() {
         ("-nosuchopt", "error: invalid option argument \"-nosuchopt\"\nUsage: qconf -help"),
         ("-sobjl", "error: no option argument provided to \"-sobjl\"\nUsage: qconf -help"),
     ] {
-        let fail = in_the_words_of_8_1_9(QCONF.parse(vec![line.to_owned()]).unwrap_err());
+        let fail = in_the_words_of_8_1_9(QCONF.read(vec![line.to_owned()]).unwrap_err());
         assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (1, said));
     }
 }

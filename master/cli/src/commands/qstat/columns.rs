@@ -31,7 +31,7 @@ pub struct Columns {
 impl Columns {
     /// Whether the time has a column: `-ext` alone has no room for it.
     pub fn time(self) -> bool {
-        !self.extended || self.urgency || self.priority
+        !self.extended || self.urgency || self.priority || self.subtasks
     }
 
     /// The heading, with the blank at its end that 8.1.9 prints.
@@ -56,10 +56,18 @@ impl Columns {
         parts.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, text)| text).collect()
     }
 
-    /// The line of dashes below the heading: as long as what is printed of it. All three of `-ext -urg -pri` count the blank.
+    /// The line of dashes below the heading: as long as 8.1.9 counts, which is right for the plain list alone.
     pub fn rule(self) -> String {
-        let all = self.extended && self.urgency && self.priority;
-        "-".repeat(self.heading().len() - usize::from(!all))
+        let (more, less) = match (self.extended, self.urgency, self.priority) {
+            (true, false, false) if self.subtasks => (0, 20),
+            (_, _, false) if !(self.extended && self.urgency) => (0, 0),
+            (true, true, false) => (0, 20),
+            (false, false, _) => (5, 0),
+            (false, true, _) => (13, 0),
+            (true, false, _) => (0, 7),
+            (true, true, true) => (1, 0),
+        };
+        "-".repeat((self.heading().len() - 1 + more).saturating_sub(less))
     }
 
     /// One line without its newline. Lines that only add a slot to the one above repeat nothing of it.

@@ -81,6 +81,7 @@ impl Options {
                 states,
                 queues: queues.queues.clone(),
                 resources: queues.resources.clone(),
+                pes: queues.pes.clone(),
                 jobs: Vec::new(),
             },
             queues,

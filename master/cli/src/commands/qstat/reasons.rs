@@ -24,6 +24,16 @@ const NUMBERS: &[(&str, bool, u32)] = &[
     ("max_aj_instances", false, 45),
 ];
 
+/// How a list of jobs tells what a job alone tells otherwise, by how that ends.
+const OF_LISTS: &[(&str, &str)] = &[
+    ("error state", "Jobs dropped because of error state"),
+    ("hold state", "Jobs dropped because of hold state"),
+    ("execution time not reached", "Jobs can not run because execution time not reached"),
+    ("job dependencies", "Job dropped because of job dependencies"),
+    ("due to '-tc'", "Not all array tasks may be started due to '-tc'"),
+    ("due to 'max_aj_instances'", "Not all array tasks may be started due to 'max_aj_instances'"),
+];
+
 /// Lines with the jobs that they are about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reasons {
@@ -50,6 +60,19 @@ impl Reasons {
             }
         }
         reasons
+    }
+
+    /// Gathers the lines of all jobs for a list of jobs, those about their states first.
+    pub fn of_list(details: &[JobDetail]) -> Self {
+        let Self { global, mut jobs } = Self::of(details);
+        let place = |text: &str| OF_LISTS.iter().position(|(end, _)| text.ends_with(end)).unwrap_or(OF_LISTS.len());
+        jobs.sort_by_key(|message| place(&message.text));
+        for message in &mut jobs {
+            if let Some((_, text)) = OF_LISTS.get(place(&message.text)) {
+                (*text).clone_into(&mut message.text);
+            }
+        }
+        Self { global, jobs }
     }
 
     fn add(&mut self, job: JobNumber, line: &str) {

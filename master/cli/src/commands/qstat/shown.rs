@@ -185,7 +185,7 @@ fn on_host<'a>(job: &'a JobRow, task: &'a TaskRow) -> Shown<'a> {
         job,
         task: Some(task),
         letters: task.condition.letters(),
-        priority: task.priority,
+        priority: on_host_priority(job, task),
         moment: task.started,
         instance: None,
         role: Role::Master,
@@ -195,13 +195,24 @@ fn on_host<'a>(job: &'a JobRow, task: &'a TaskRow) -> Shown<'a> {
     }
 }
 
+/// What 8.1.9 keeps for each job is 0 while its array may not start more tasks; what it keeps for each task stays.
+fn on_host_priority(job: &JobRow, task: &TaskRow) -> PriorityNumbers {
+    if !job.pending.iter().any(|group| group.concurrency_blocked) {
+        return task.priority;
+    }
+    let PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, .. } = task.priority;
+    PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, ..PriorityNumbers::default() }
+}
+
 fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
-    let is_looked_at = !group.condition.held && !group.concurrency_blocked;
+    let is_too_early = job.start_after.is_some() && job.priority.prior == 0;
+    let is_looked_at = !group.condition.held && !group.concurrency_blocked && !is_too_early;
+    let npprior = if group.error.is_some() { 0 } else { job.priority.npprior };
     Shown {
         job,
         task: None,
         letters: group.condition.letters(),
-        priority: if is_looked_at { job.priority } else { PriorityNumbers::default() },
+        priority: if is_looked_at { PriorityNumbers { npprior, ..job.priority } } else { PriorityNumbers::default() },
         moment: group.since,
         instance: None,
         role: Role::None,

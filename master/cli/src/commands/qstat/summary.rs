@@ -110,9 +110,8 @@ pub fn text(summaries: &[Summary], columns: Columns) -> String {
         }
         text.push(' ');
         if columns.extended {
-            text.push(' ');
             let slots = |name| summary.states.get(name).copied().unwrap_or_default();
-            text += &STATES.map(|(_, name)| format!("{:>5}", slots(name))).join(" ");
+            text += &STATES.map(|(_, name)| format!("{:>5} ", slots(name))).concat();
         }
         text.push('\n');
     }

@@ -143,7 +143,7 @@ impl Alteration {
     fn others(&mut self, number: JobNumber, changes: &JobChanges) {
         self.set(number, "job name", &changes.name, |spec| &mut spec.name);
         self.set(number, "job arguments", &changes.args, |spec| &mut spec.args);
-        self.set_some(number, "account string", &changes.account, |spec| &mut spec.account);
+        self.set_some(number, "account", &changes.account, |spec| &mut spec.account);
         let project = changes.project.clone();
         self.set(number, "project", &project.map(|name| Some(name).filter(|name| !name.is_empty())), |spec| {
             &mut spec.project

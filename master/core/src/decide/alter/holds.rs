@@ -18,7 +18,7 @@ pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChang
     if changing.is_empty() {
         return Vec::new();
     }
-    let texts = texts(job, selected, &changing);
+    let texts = texts(job, &changing);
     turn.record(Event::HoldsChanged { seq: selected.seq, tasks: changing.ranges(), change });
     texts.into_iter().map(Answer::Done).collect()
 }
@@ -49,8 +49,8 @@ fn changing(job: &Job, mut tasks: TaskRanges, change: HoldChange) -> TaskRanges 
     tasks
 }
 
-fn texts(job: &Job, selected: &Selected, changing: &TaskRanges) -> Vec<String> {
-    if selected.tasks.is_empty() || job.spec.array.is_none() {
+fn texts(job: &Job, changing: &TaskRanges) -> Vec<String> {
+    if job.spec.array.is_none() {
         vec![format!("modified hold of job {}", job.number)]
     } else if changing.len() <= NAMED_ONE_BY_ONE {
         changing.iter().map(|task| format!("modified hold of {}", job.task_name(task))).collect()

@@ -2,7 +2,6 @@
 
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::JobSpec;
-use proto::wire::client::Answer;
 
 /// Longer names are cut, as in 8.1.9.
 const NAME_MAX_CHARS: usize = 100;
@@ -24,14 +23,13 @@ const FORBIDDEN: [(char, &str); 10] = [
 /// Words that mean something else where names stand.
 const KEYWORDS: [&str; 3] = ["NONE", "ALL", "TEMPLATE"];
 
-/// Cuts a long name, and takes empty options as not given.
-pub(super) fn normalise(spec: &mut JobSpec) -> Vec<Answer> {
+/// Cuts a long name, without a word as 8.1.9 does, and takes empty options as not given.
+pub(super) fn normalise(spec: &mut JobSpec) {
     spec.project = spec.project.take().filter(|project| !project.is_empty());
     spec.account = spec.account.take().filter(|account| !account.is_empty());
-    let Some((at, _)) = spec.name.char_indices().nth(NAME_MAX_CHARS) else { return Vec::new() };
-    spec.name.truncate(at);
-    let what = format!("the job name was cut to {NAME_MAX_CHARS} characters");
-    vec![Answer::Warning(Diagnostic::new(Code::BadValue, what).at("-N").fix("choose a shorter one"))]
+    if let Some((at, _)) = spec.name.char_indices().nth(NAME_MAX_CHARS) {
+        spec.name.truncate(at);
+    }
 }
 
 /// # Errors

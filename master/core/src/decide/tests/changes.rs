@@ -137,7 +137,7 @@ fn single_tasks_are_held_and_released() {
     assert_eq!(said, ["modified hold of job-array task 1.1", "modified hold of job-array task 1.2"]);
     assert!(cell.order(1, 2, "h1").is_err());
     cell.order(1, 3, "h1").unwrap();
-    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job 1"]);
+    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), said);
     cell.order(1, 2, "h1").unwrap();
     let free: Vec<TaskId> = crate::state::eligible::eligible_tasks(cell.core.state(), cell.job(1)).collect();
     assert_eq!(free, [TaskId(1), TaskId(4)]);
@@ -149,7 +149,7 @@ fn a_million_tasks_are_held_as_one() {
     let mut cell = Cell::ready();
     cell.set_cluster(&[("max_aj_tasks", "0")]);
     cell.submit(array("1-1000000"));
-    assert_eq!(alter(&mut cell, "u1", "1", hold(USER)), ["modified hold of job 1"]);
+    assert_eq!(alter(&mut cell, "u1", "1", hold(USER)), ["modified hold of job-array tasks 1.1-1000000:1"]);
     assert!(cell.job(1).tasks.is_empty() && cell.job(1).spec.holds.user);
     assert_eq!(cell.qdel("u1", &["1.1-999999"]), ["u1 has deleted job-array tasks 1-999999:1 of job 1"]);
     assert_eq!(cell.job(1).untouched.ranges(), [TaskRange::parse("1000000").unwrap()]);
@@ -164,7 +164,7 @@ fn every_second_of_many_tasks_is_held_by_one_short_event() {
     cell.submit(array("1-10000"));
     assert_eq!(alter(&mut cell, "u1", "1.1-10000:2", hold(USER)), ["modified hold of job-array tasks 1.1-9999:2"]);
     assert_eq!((cell.job(1).tasks.len(), cell.job(1).untouched.len()), (5_000, 5_000));
-    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job 1"]);
+    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job-array tasks 1.1-9999:2"]);
     assert!(!cell.task(1, 9_999).holds.any());
     cell.assert_replay_is_live();
 }

@@ -139,7 +139,7 @@ fn load_that_was_promised_is_not_promised_again() {
          pass
          = 1 all.q@a
          = nothing
-         ? 2 (-l mem_free=15G) cannot run at host \"a\" because it offers only hL:mem_free=7.000G
+         ? 2 (-l mem_free=15G) cannot run at host \"a\" because it offers only hl:mem_free=7.000G
          wait 40
          load a mem_free=20G
          pass
@@ -319,9 +319,9 @@ fn holds_dependencies_and_start_times_keep_jobs_waiting() {
          job 3 -after 60
          pass
          = nothing
-         ? 1 Job dropped because of hold state
-         ? 2 Job dropped because of job dependencies
-         ? 3 Job can not run because execution time not reached
+         ? 1 Job is in hold state
+         ? 2 job dropped because of job dependencies
+         ? 3 execution time not reached
          release 1
          pass
          = 1 all.q@a
