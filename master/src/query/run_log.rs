@@ -33,8 +33,12 @@ fn lines(model: &Model, time: &str) -> String {
     put("-------------START-SCHEDULER-RUN-------------");
     explain::cluster_info(state, &model.observations, now).iter().for_each(|line| put(line));
     for job in state.jobs.values().take(JOBS_MAX) {
-        for line in explain::job_info(state, &model.scheduling.findings, job, now) {
-            put(&format!("Job {} {}", job.number, line.strip_prefix("Job ").unwrap_or(&line)));
+        for line in explain::job_info(state, &model.observations, &model.scheduling.findings, job, now) {
+            put(&format!(
+                "Job {} {}",
+                job.number,
+                line.strip_prefix("Job ").or(line.strip_prefix("job ")).unwrap_or(&line)
+            ));
         }
     }
     put("--------------STOP-SCHEDULER-RUN-------------");

@@ -39,7 +39,7 @@ pub fn scheduling_info(
     };
     lines.extend(cluster_info(state, observations, now));
     if is_listed {
-        lines.extend(job_info(state, findings, job, now));
+        lines.extend(job_info(state, observations, findings, job, now));
     }
     lines
 }
@@ -50,7 +50,8 @@ pub fn cluster_info(state: &State, observations: &Observations, now: Now) -> Vec
 }
 
 /// What a job itself lacks, whatever `schedd_job_info` says.
-pub fn job_info(state: &State, findings: &Findings, job: &Job, now: Now) -> Vec<String> {
+pub fn job_info(state: &State, observations: &Observations, findings: &Findings, job: &Job, now: Now) -> Vec<String> {
+    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Now) };
     let mut lines = about_job(state, job, now);
     let demand = Demand::of_job(state, job);
     if let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)).filter(|_| is_pending(job)) {
