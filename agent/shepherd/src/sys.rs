@@ -19,13 +19,13 @@ pub fn boot_ms() -> u64 {
 
 /// Now in the time zone of this process, as `MM/DD/YYYY HH:MM:SS`.
 pub fn local_time() -> String {
-    // SAFETY: time accepts a null pointer; localtime_r gets two valid ones, and the process has one thread, as it may read TZ.
-    let (converted, time) = unsafe {
-        let now = libc::time(std::ptr::null_mut());
-        let mut time: libc::tm = std::mem::zeroed();
-        (!libc::localtime_r(&raw const now, &raw mut time).is_null(), time)
-    };
-    if !converted {
+    // SAFETY: the call accepts a null pointer.
+    let now = unsafe { libc::time(std::ptr::null_mut()) };
+    // SAFETY: a tm of zeros is a valid one.
+    let mut time: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are valid, and no other thread changes TZ, as there is none.
+    let converted = unsafe { libc::localtime_r(&raw const now, &raw mut time) };
+    if converted.is_null() {
         return "-/-".to_owned();
     }
     let libc::tm { tm_mon, tm_mday, tm_year, tm_hour, tm_min, tm_sec, .. } = time;
