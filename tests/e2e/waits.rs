@@ -67,5 +67,5 @@ fn a_monitored_pass_is_written_down() {
     wait_until(log, || log().contains("|--------------STOP-SCHEDULER-RUN-------------\n"));
     let log = log();
     assert!(log.lines().next().is_some_and(|line| line.ends_with("|-------------START-SCHEDULER-RUN-------------")));
-    assert!(log.contains("|Job 1 dropped because of hold state\n"), "{log}");
+    assert!(log.contains("|Job 1 is in hold state\n"), "{log}");
 }

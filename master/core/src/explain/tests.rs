@@ -15,7 +15,7 @@ fn explained(script: &str, job: u64) -> Explanation {
 fn scheduling_info_is_shown_for_the_jobs_that_the_configuration_names() {
     let full = "queue instance \"all.q@a\" dropped because it is full";
     let all = "All queues dropped because of overload or full";
-    let held = "Job dropped because of hold state";
+    let held = "Job is in hold state";
     let listed = "(Scheduler job information not available for every job)";
     for (value, lines) in [
         ("true", &[full, all, held][..]),
