@@ -331,8 +331,8 @@ fn a_summary_in_full_counts_the_slots_in_each_state() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].ends_with(" aoACDS  cdsuE      s     A     S     C     u     a     d     D     c     o     E"));
     assert_eq!(lines[1], "-".repeat(146));
-    assert!(lines[3].ends_with("      0      3      0     0     0     0     0     0     3     0     0     0     0"));
-    assert!(lines[4].ends_with("      0      1      1     0     0     0     0     0     0     0     0     0     0"));
+    assert!(lines[3].ends_with("      0      3     0     0     0     0     0     0     3     0     0     0     0 "));
+    assert!(lines[4].ends_with("      0      1     1     0     0     0     0     0     0     0     0     0     0 "));
     assert!(lines.iter().filter(|line| !line.starts_with('-')).all(|line| line.len() == lines[0].len()));
     let xml = summary::xml(&summaries, columns);
     assert!(xml.contains("    <disabled_manual>3</disabled_manual>\n"), "{xml}");

@@ -91,7 +91,7 @@ fn what_was_booked_within_the_settle_time_before_a_sample_is_not_in_it() {
          load global lic=3
          pass
          = nothing
-         ? 2 (-l lic=2) cannot run globally because it offers only gL:lic=1.000000
+         ? 2 (-l lic=2) cannot run globally because it offers only gl:lic=1.000000
          wait 2
          load global lic=3
          pass
