@@ -149,10 +149,13 @@ fn wait_for_next(control: UnixStream) -> io::Result<Option<(LaunchDocument, Opti
                     Ok(_) | Err(Errno::EINTR) => {}
                     Err(errno) => return Err(errno.into()),
                 }
-                if wait[1].any() == Some(true) || connection.fill().is_err() {
-                    return Ok(None);
+                let ends = wait[1].any() == Some(true) || connection.fill().is_err();
+                match connection.next::<Request>()? {
+                    // The launcher's last word counts, even if it was that.
+                    Some(Request::Launch(document)) => document,
+                    _ if ends => return Ok(None),
+                    _ => continue,
                 }
-                continue;
             }
         };
         let script = match found.start {

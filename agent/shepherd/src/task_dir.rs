@@ -13,7 +13,7 @@ use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 /// The directory of all tasks below the launcher's directory.
@@ -141,7 +141,8 @@ impl TaskDir {
         }
     }
 
-    /// Takes the task's lock, which lasts as long as the process; `None` if a live shepherd holds it.
+    /// Takes the task's lock, which lasts as long as the process; `None` if a live shepherd holds it, or the directory has just become
+    /// another one.
     ///
     /// # Errors
     /// Those of opening the directory.
@@ -149,7 +150,10 @@ impl TaskDir {
         let folder =
             OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&self.path)?;
         match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Some(lock)),
+            Ok(lock) => {
+                let (locked, named) = (lock.metadata()?, fs::metadata(&self.path)?);
+                Ok(((locked.dev(), locked.ino()) == (named.dev(), named.ino())).then_some(lock))
+            }
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
             Err((_, errno)) => Err(errno.into()),
         }
@@ -276,7 +280,9 @@ impl Spares {
     /// # Errors
     /// Those of the file system, except that nothing is there.
     pub fn remove(&mut self, dir: &TaskDir) -> io::Result<()> {
-        if self.free.len() >= MAX_SPARES || !dir.holds_only_a_record() {
+        // The shepherd tells the end a moment before it lets go of its lock: another task must not find it locked.
+        let is_free = self.free.len() < MAX_SPARES && matches!(dir.lock(), Ok(Some(_)));
+        if !is_free || !dir.holds_only_a_record() {
             return dir.remove();
         }
         let path = Self::path(self.next);

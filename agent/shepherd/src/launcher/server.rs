@@ -170,12 +170,30 @@ impl Server {
             }
         }
         for key in task_dir::all_keys()? {
+            if self.drop_unbegun(key) {
+                continue;
+            }
             if TaskDir::new(&key).has_result() {
                 self.unsynced.insert(key, sys::boot_ms());
             }
             self.find_out(key);
         }
         Ok(())
+    }
+
+    /// Drops a task that an earlier launcher of this boot meant to start and gave to no shepherd: the agent asks for it again.
+    fn drop_unbegun(&mut self, key: TaskKey) -> bool {
+        let dir = TaskDir::new(&key);
+        let is_of_this_boot = self.journal.boot_of(&key).is_none_or(|boot| boot == self.host.boot_id);
+        if !is_of_this_boot || dir.read_launch().is_some() || dir.has_result() {
+            return false;
+        }
+        // A shepherd that comes later finds nothing to lock.
+        let is_dropped = matches!(dir.lock(), Ok(Some(_))) && dir.remove().is_ok();
+        if is_dropped {
+            self.journal.forget(&key);
+        }
+        is_dropped
     }
 
     /// How long to wait for events: until something that failed or could not be reached is due again.

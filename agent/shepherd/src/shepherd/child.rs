@@ -151,15 +151,16 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
 fn task_identity(context: &Context) -> Result<Identity, Failure> {
     let account = &context.document.account;
     let known = context.user.known.as_ref().filter(|known| known.uid == account.uid);
-    if context.rules.single_user {
-        return known.map_or_else(|| account::own(account), |known| Ok(known.clone()));
-    }
-    if let Some(known) = known {
-        return account::of_task(known.clone(), account);
-    }
-    let identity = account::by_name(&account.user)?;
-    context.user.teller.tell(&identity);
-    account::of_task(identity, account)
+    let identity = match known {
+        Some(known) => known.clone(),
+        None => {
+            let asked =
+                if context.rules.single_user { account::own(account) } else { account::by_name(&account.user) }?;
+            context.user.teller.tell(&asked);
+            asked
+        }
+    };
+    if context.rules.single_user { Ok(identity) } else { account::of_task(identity, account) }
 }
 
 fn open_exec(context: &Context) -> Result<File, Failure> {

@@ -171,17 +171,19 @@ fn a_start_on_record_of_another_boot_counts_as_executed_even_if_its_directory_is
 }
 
 #[test]
-fn a_start_on_record_of_this_boot_that_never_reached_execve_is_a_failed_start() {
+fn a_start_on_record_of_this_boot_that_no_shepherd_took_up_can_be_asked_for_again() {
     let mut cell = Cell::start();
-    let key = cell.new_key();
+    let document = cell.shell("exit 3");
+    let key = document.key;
     cell.launcher.kill().unwrap();
     cell.launcher.wait().unwrap();
     std::fs::create_dir(cell.dir.join(format!("tasks/{key}"))).unwrap();
     let line = format!("+ {key} {}\n", proc::boot_id());
     std::fs::write(cell.dir.join("tasks/journal"), line).unwrap();
     cell.restart_launcher();
-    let end = until("the record", || cell.list().pop()?.result);
-    assert!(matches!(end.cause, Cause::FailedToStart(_)) && !end.executed, "{end:?}");
+    assert_eq!(cell.list(), []);
+    cell.launch(document);
+    assert_eq!(cell.ended(key).cause, Cause::Exited(3));
 }
 
 #[test]
