@@ -44,7 +44,8 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(error) => return Err(error),
         };
-        let (file, used, room) = write_anew(&released)?;
+        // A disk that is full now has room for the journal that is there: starts go on in it.
+        let (file, used, room) = write_anew(&released).or_else(|error| go_on().map_err(|_| error))?;
         Ok(Journal { file, used, room, boot_id: boot_id.to_owned(), released })
     }
 
@@ -98,12 +99,16 @@ fn line(sign: char, key: &TaskKey, boot_id: &str) -> String {
     format!("{sign} {key} {boot_id}\n")
 }
 
+/// What was written, up to the end of the last whole line.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let written = bytes.iter().position(|&byte| byte == 0).map_or(bytes, |end| &bytes[..end]);
+    written.iter().rposition(|&byte| byte == b'\n').map_or(&[], |end| &written[..=end])
+}
+
 /// The tasks that are not forgotten. What follows the last whole line is the empty rest, or was never synced.
 fn parse(bytes: &[u8]) -> BTreeMap<TaskKey, String> {
     let mut released = BTreeMap::new();
-    let written = bytes.iter().position(|&byte| byte == 0).map_or(bytes, |end| &bytes[..end]);
-    let whole = written.iter().rposition(|&byte| byte == b'\n').map_or(&[][..], |end| &written[..end]);
-    for line in String::from_utf8_lossy(whole).lines() {
+    for line in String::from_utf8_lossy(whole_lines(bytes)).lines() {
         let mut words = line.split(' ');
         let (sign, key) = (words.next(), words.next().and_then(|word| word.parse::<TaskKey>().ok()));
         match (sign, key) {
@@ -132,6 +137,13 @@ fn write_anew(released: &BTreeMap<TaskKey, String>) -> io::Result<(File, u64, u6
     fs::rename(DRAFT, NAME)?;
     File::open("tasks")?.sync_all()?;
     Ok((file, used, room))
+}
+
+/// The journal that is there, and where its next line goes: behind the last whole one.
+fn go_on() -> io::Result<(File, u64, u64)> {
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(NAME)?;
+    let bytes = fs::read(NAME)?;
+    Ok((file, whole_lines(&bytes).len() as u64, bytes.len() as u64))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 pub(crate) mod connection;
 pub mod identities;
 mod notify;
+mod results;
 pub mod rules;
 mod script;
 mod sensor;

@@ -4,6 +4,7 @@ mod starting;
 
 use super::connection::Connection;
 use super::identities::Identities;
+use super::results::Results;
 use super::shepherds::Shepherds;
 use super::tracking::Tracking;
 use super::{script, sensor};
@@ -33,9 +34,6 @@ const RETRY_MS: u64 = 200;
 /// The pause after the system refused a descriptor, a process or room on the disk: connections wait, tasks are looked at later.
 const TROUBLE_MS: u64 = 2_000;
 
-/// How long a result waits for the master before it is made durable here.
-const RESULT_WAITS_MS: u64 = 1_000;
-
 /// The most connections of the agent's uid: it needs one, and a moment long a second one when it was started again.
 const MAX_AGENTS: usize = 16;
 
@@ -57,8 +55,7 @@ pub struct Server {
     starting: Vec<Starting>,
     journal: Journal,
     spares: Spares,
-    /// Results that are not durable and not forgotten, with the time of their end.
-    unsynced: BTreeMap<TaskKey, u64>,
+    results: Results,
     children: BTreeMap<i32, Child>,
     sensors: BTreeMap<i32, u64>,
     identities: Identities,
@@ -76,8 +73,6 @@ enum Child {
     Shepherd(Option<TaskKey>),
     /// Ends what is left of a task whose shepherd is dead.
     Undertaker(TaskKey),
-    /// Makes results durable.
-    Syncer,
 }
 
 /// What the launcher remembers of a task that has not ended.
@@ -126,7 +121,7 @@ impl Server {
             starting: Vec::new(),
             journal,
             spares: Spares::new()?,
-            unsynced: BTreeMap::new(),
+            results: Results::default(),
             children: BTreeMap::new(),
             sensors: BTreeMap::new(),
             identities: Identities::new()?,
@@ -174,7 +169,7 @@ impl Server {
                 continue;
             }
             if TaskDir::new(&key).has_result() {
-                self.unsynced.insert(key, sys::boot_ms());
+                self.results.add(key);
             }
             self.find_out(key);
         }
@@ -200,10 +195,8 @@ impl Server {
     fn patience(&self) -> EpollTimeout {
         let recovers = self.tasks.iter().any(|(key, task)| self.is_unattached(key, task));
         let recover_at = recovers.then_some(self.recover_at);
-        let sync_at =
-            if self.is_syncing() { None } else { self.unsynced.values().min().map(|at| at + RESULT_WAITS_MS) };
-        let retire_at = self.shepherds.retire_at();
-        let due = [self.accept_at, recover_at, sync_at, retire_at].into_iter().flatten().min();
+        let due =
+            [self.accept_at, recover_at, self.results.due_at(), self.shepherds.retire_at()].into_iter().flatten().min();
         let Some(due) = due else { return EpollTimeout::NONE };
         u16::try_from(due.saturating_sub(sys::boot_ms())).unwrap_or(u16::MAX).into()
     }
@@ -220,36 +213,7 @@ impl Server {
             self.unattached().into_iter().for_each(|key| self.find_out(key));
         }
         self.shepherds.retire(now);
-        if !self.is_syncing() && self.unsynced.values().any(|since| now.saturating_sub(*since) >= RESULT_WAITS_MS) {
-            self.sync_results(now);
-        }
-    }
-
-    fn is_syncing(&self) -> bool {
-        self.children.values().any(|child| *child == Child::Syncer)
-    }
-
-    /// Makes results durable that nobody has taken, in a process of its own: a sync may have to wait for whatever else writes to the disk.
-    fn sync_results(&mut self, now: u64) {
-        match sys::fork() {
-            Ok(Fork::Child) => {
-                let closed = sys::close_all_except(&mut []);
-                let synced = |key| TaskDir::new(key).sync_result();
-                let outcome = closed.and_then(|()| self.unsynced.keys().try_for_each(synced));
-                if let Err(error) = &outcome {
-                    eprintln!("gridwright-shepherd: results cannot be made durable: {error}");
-                }
-                sys::exit_now(i32::from(outcome.is_err()))
-            }
-            Ok(Fork::Parent(pid)) => {
-                self.children.insert(pid, Child::Syncer);
-                self.unsynced.clear();
-            }
-            Err(error) => {
-                eprintln!("gridwright-shepherd: results wait to be made durable: {error}");
-                self.unsynced.values_mut().for_each(|since| *since = now + TROUBLE_MS);
-            }
-        }
+        self.results.sync(now);
     }
 
     /// Tasks that run without a connection to their shepherd, and are nobody's child here.
@@ -509,13 +473,13 @@ impl Server {
 
     fn forget(&mut self, key: TaskKey) -> Notice {
         let dir = TaskDir::new(&key);
-        if !self.unsynced.contains_key(&key) && dir.exists() && !dir.has_result() {
+        if !self.results.contains(&key) && dir.exists() && !dir.has_result() {
             return refused(key, "the task has not ended".into());
         }
         match self.spares.remove(&dir) {
             Ok(()) => {
                 self.journal.forget(&key);
-                self.unsynced.remove(&key);
+                self.results.forget(&key);
                 Notice::Forgotten { key }
             }
             Err(error) => refused(key, format!("its directory cannot be removed: {error}")),
@@ -563,7 +527,7 @@ impl Server {
             Notice::Executed { pid, boot_ms, .. } => task.executed = Some((*pid, *boot_ms)),
             Notice::Ended(_) => {
                 self.drop_task(&key);
-                self.unsynced.insert(key, sys::boot_ms());
+                self.results.add(key);
             }
             // What follows the end of a task is no more about it.
             Notice::Idle { .. } => return,
@@ -601,6 +565,7 @@ impl Server {
             let status = shell_status(waited.status);
             self.tell(&Notice::SensorEnded { id, pid: waited.pid, status });
         }
+        self.results.reaped(waited.pid, waited.status, sys::boot_ms());
         let child = self.children.remove(&waited.pid);
         let Some(Child::Shepherd(Some(key)) | Child::Undertaker(key)) = child else { return };
         // Its last words may still be in the socket.
@@ -636,7 +601,7 @@ impl Server {
         if let Some(ended) = shepherd::ended(&dir) {
             if self.tasks.contains_key(&key) {
                 self.drop_task(&key);
-                self.unsynced.insert(key, sys::boot_ms());
+                self.results.add(key);
                 self.tell(&ended);
             }
             return Ok(());

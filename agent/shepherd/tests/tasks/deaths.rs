@@ -204,3 +204,18 @@ fn a_forgotten_task_leaves_the_journal_when_it_is_written_anew() {
     cell.list();
     assert!(names(kept) && !names(gone));
 }
+
+#[test]
+fn a_launcher_that_cannot_write_its_journal_anew_goes_on_in_the_one_that_is_there() {
+    let mut cell = Cell::start();
+    let before = cell.run("exit 1").key;
+    // As on a full disk, whoever runs this: a file cannot be made where a directory is.
+    std::fs::create_dir(cell.dir.join("tasks/journal.new")).unwrap();
+    cell.restart_launcher();
+    let after = cell.run("exit 2");
+    assert_eq!(after.cause, Cause::Exited(2));
+    std::fs::remove_dir(cell.dir.join("tasks/journal.new")).unwrap();
+    let journal = std::fs::read(cell.dir.join("tasks/journal")).unwrap();
+    let text = String::from_utf8_lossy(&journal);
+    assert!([before, after.key].iter().all(|key| text.contains(&format!("+ {key} "))), "{text}");
+}
