@@ -1,7 +1,7 @@
 //! Commands of users through the agent's socket.
 
-use crate::cell::{Cell, often, soon};
-use crate::launcher::Launcher;
+use crate::cell::{Agent, Cell, Host, often, soon};
+use crate::launcher::{Launcher, Session};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::wire::agent::{PROTOCOL_VERSION, Vouch};
@@ -32,15 +32,31 @@ async fn silent(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<Owned
     (sender, FrameReceiver::new(reader, FrameLimits::REPLY))
 }
 
+/// A cell whose agent is connected to the master and the launcher.
+struct Connected {
+    host: Host,
+    _session: Session,
+    _agent: Agent,
+    _launcher: Launcher,
+    cell: Cell,
+}
+
+impl Connected {
+    async fn new() -> Self {
+        let cell = Cell::new();
+        let launcher = Launcher::new(cell.path());
+        let agent = cell.start_agent();
+        let session = launcher.accept(vec![]);
+        let (_, host) = cell.welcome(often()).await;
+        // The first report says that the agent has taken the welcome in.
+        host.load_report().await;
+        Self { host, _session: session, _agent: agent, _launcher: launcher, cell }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() {
-    let cell = Cell::new();
-    let launcher = Launcher::new(cell.path());
-    let _agent = cell.start_agent();
-    let _session = launcher.accept(vec![]);
-    let (_, host) = cell.welcome(often()).await;
-    // The first report says that the agent has taken the welcome in.
-    host.load_report().await;
+    let Connected { cell, host, .. } = &Connected::new().await;
     let (_sender, mut replies) = client(cell.path()).await;
     let stream = host.connection.accept_bi(FrameLimits::REQUEST);
     let (mut to_client, mut from_client) = soon("a stream of a user", stream).await.unwrap();
@@ -56,12 +72,7 @@ async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_waits_while_all_streams_are_in_use() {
-    let cell = Cell::new();
-    let launcher = Launcher::new(cell.path());
-    let _agent = cell.start_agent();
-    let _session = launcher.accept(vec![]);
-    let (_, host) = cell.welcome(often()).await;
-    host.load_report().await;
+    let Connected { cell, host, .. } = &Connected::new().await;
     let mut long = Vec::new();
     for _ in 0..AGENT_STREAMS - 2 {
         let user = client(cell.path()).await;
@@ -100,12 +111,7 @@ async fn without_a_master_a_command_is_told_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_that_ask_nothing_hold_no_stream() {
-    let cell = Cell::new();
-    let launcher = Launcher::new(cell.path());
-    let _agent = cell.start_agent();
-    let _session = launcher.accept(vec![]);
-    let (_, host) = cell.welcome(often()).await;
-    host.load_report().await;
+    let Connected { cell, host, .. } = &Connected::new().await;
     let mut idle = Vec::new();
     for _ in 0..AGENT_STREAMS + 10 {
         idle.push(silent(cell.path()).await);
@@ -117,12 +123,7 @@ async fn commands_that_ask_nothing_hold_no_stream() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waits_of_one_user_leave_streams_to_others() {
-    let cell = Cell::new();
-    let launcher = Launcher::new(cell.path());
-    let _agent = cell.start_agent();
-    let _session = launcher.accept(vec![]);
-    let (_, host) = cell.welcome(often()).await;
-    host.load_report().await;
+    let Connected { cell, host, .. } = &Connected::new().await;
     let wait = || Query::Wait { job: JobNumber(1) };
     let mut waiting = Vec::new();
     // The default of waits_per_user.
