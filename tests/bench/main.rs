@@ -8,6 +8,7 @@ mod fleet;
 mod floor;
 mod idle;
 mod latency;
+mod objects;
 mod reports;
 mod throughput;
 mod usage;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 6] = ["floor", "array", "separate", "latency", "reports", "idle"];
+const MEASURES: [&str; 7] = ["floor", "array", "separate", "latency", "reports", "idle", "objects"];
 
 /// How much of everything.
 struct Options {
@@ -69,6 +70,7 @@ fn run(measure: &str, options: &Options) {
         "separate" => throughput::separate(options.jobs),
         "latency" => latency::measure(),
         "reports" => reports::measure(options.hosts),
+        "objects" => objects::measure(),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }

@@ -93,7 +93,9 @@ impl Core {
     /// Raises the epoch: after a restore or a take-over, before any agent is let in.
     pub fn raise_epoch(&mut self, now: Now) -> Step {
         let epoch = Epoch(self.state.epoch.0 + 1);
-        self.turn(now, Actor::Master, |turn| turn.record(Event::EpochRaised { epoch }))
+        self.turn(now, Actor::Master, |turn| {
+            turn.record(Event::EpochRaised { epoch });
+        })
     }
 
     /// Everything that is true.
@@ -128,7 +130,7 @@ impl Core {
                 decide::agents::expect_hosts(turn);
             }
             decide::input(turn, input);
-            if turn.has_changed_objects() {
+            if turn.has_changed_conf() {
                 decide::agents::reconfigure(turn);
             }
             decide::timers(turn);

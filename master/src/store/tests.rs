@@ -20,7 +20,9 @@ fn all(store: &Store) -> Vec<Record> {
 
 fn fold(records: &[Record]) -> State {
     let mut state = State::new();
-    records.iter().for_each(|record| state.apply(record));
+    for record in records {
+        state.apply(record);
+    }
     state
 }
 

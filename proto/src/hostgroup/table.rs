@@ -5,6 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::id::{HostGroupName, HostName};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The host groups of a cell by name.
 ///
@@ -13,27 +14,28 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HostGroupTable {
-    groups: BTreeMap<HostGroupName, HostGroup>,
+    groups: BTreeMap<HostGroupName, Arc<HostGroup>>,
 }
 
 impl HostGroupTable {
     /// The group of that name.
     pub fn group(&self, name: &HostGroupName) -> Option<&HostGroup> {
-        self.groups.get(name)
+        self.groups.get(name).map(AsRef::as_ref)
     }
 
     /// The groups in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &HostGroup> {
-        self.groups.values()
+        self.groups.values().map(AsRef::as_ref)
     }
 
     /// Adds a group, or replaces the one of its name.
-    pub fn insert(&mut self, group: HostGroup) {
+    pub fn insert(&mut self, group: impl Into<Arc<HostGroup>>) {
+        let group = group.into();
         self.groups.insert(group.name.clone(), group);
     }
 
     /// Takes a group out.
-    pub fn remove(&mut self, name: &HostGroupName) -> Option<HostGroup> {
+    pub fn remove(&mut self, name: &HostGroupName) -> Option<Arc<HostGroup>> {
         self.groups.remove(name)
     }
 
@@ -82,8 +84,16 @@ impl HostGroupTable {
 
     /// The groups that contain a host, directly or through other groups.
     pub fn groups_of(&self, host: &HostName) -> BTreeSet<HostGroupName> {
-        let names = self.groups.keys().filter(|name| self.hosts_of(name).contains(host));
-        names.cloned().collect()
+        let mut found = BTreeSet::new();
+        let mut wanted = vec![HostOrGroup::Host(host.clone())];
+        while let Some(member) = wanted.pop() {
+            for group in self.groups.values().filter(|group| group.members.contains(&member)) {
+                if found.insert(group.name.clone()) {
+                    wanted.push(HostOrGroup::Group(group.name.clone()));
+                }
+            }
+        }
+        found
     }
 
     /// For each host in any group the groups that contain it, as [`HostGroupTable::groups_of`] says, in one walk.
@@ -99,7 +109,7 @@ impl HostGroupTable {
 
     /// The groups in whose member lists a group stands: while there are any, it is not deleted.
     pub fn parents_of(&self, name: &HostGroupName) -> Vec<&HostGroupName> {
-        let holds = |group: &&HostGroup| subgroups(group).any(|member| member == name);
+        let holds = |group: &&Arc<HostGroup>| subgroups(group).any(|member| member == name);
         self.groups.values().filter(holds).map(|group| &group.name).collect()
     }
 

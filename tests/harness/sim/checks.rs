@@ -60,7 +60,9 @@ impl World {
         self.witness.assert_all_over();
         assert!(self.disk.state.ledger.keys().next().is_none(), "something is booked and nothing runs");
         let mut replayed = master_core::state::State::new();
-        self.disk.log.iter().for_each(|record| replayed.apply(record));
+        for record in &self.disk.log {
+            replayed.apply(record);
+        }
         assert!(replayed == self.disk.state, "replay from the first event differs");
         (self.counts.tasks_executed, self.counts.attempts_accounted) = self.witness.attempts();
     }

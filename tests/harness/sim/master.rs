@@ -75,7 +75,9 @@ impl Disk {
         } else {
             rmp_serde::from_slice::<State>(snapshot).expect("a snapshot reads").restored()
         };
-        self.log.iter().skip(state.last.0 as usize).for_each(|record| state.apply(record));
+        for record in self.log.iter().skip(state.last.0 as usize) {
+            state.apply(record);
+        }
         state
     }
 }

@@ -3,10 +3,12 @@
 use crate::core::{Core, Site, Step, wall_jump};
 use crate::decide::agents::Agents;
 use crate::effect::{ConnectionId, Effect};
-use crate::event::{Actor, Event, Record};
+use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::{Observation, Observations};
 use crate::state::State;
+use crate::state::config::Touched;
 use proto::id::{EventSeq, RequestId};
+use proto::object::ObjectKind;
 use proto::time::Now;
 use proto::wire::agent::MasterMessage;
 
@@ -53,8 +55,8 @@ impl<'a> Turn<'a> {
         &mut self.core.agents
     }
 
-    /// Makes an event true.
-    pub fn record(&mut self, event: Event) {
+    /// Makes an event true. Returns what changed objects led to.
+    pub fn record(&mut self, event: Event) -> Touched {
         let record = Record {
             seq: EventSeq(self.core.state.last.0 + 1),
             now: self.now,
@@ -62,9 +64,10 @@ impl<'a> Turn<'a> {
             request: self.request,
             event,
         };
-        self.core.state.apply(&record);
+        let touched = self.core.state.apply(&record);
         self.core.observations.follow(&record);
         self.step.events.push(record);
+        touched
     }
 
     /// Folds an observation and tells the clients of the stream.
@@ -88,9 +91,13 @@ impl<'a> Turn<'a> {
         !self.step.events.is_empty()
     }
 
-    /// Whether configuration objects changed in this turn.
-    pub fn has_changed_objects(&self) -> bool {
-        self.step.events.iter().any(|record| matches!(record.event, Event::ObjectsChanged(_)))
+    /// Whether a cluster configuration changed in this turn, on which the configurations of agents rest.
+    pub fn has_changed_conf(&self) -> bool {
+        let is_conf = |object: &StoredObject| object.kind == ObjectKind::ClusterConf;
+        self.step
+            .events
+            .iter()
+            .any(|record| matches!(&record.event, Event::ObjectsChanged(objects) if objects.iter().any(is_conf)))
     }
 
     /// Names the request behind the events that follow.

@@ -3,10 +3,8 @@
 use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::host::names::is_same;
-use proto::hostgroup::{HostGroup, HostOrGroup};
-use proto::id::{HostGroupName, HostName, QueueInstanceName};
+use proto::id::QueueInstanceName;
 use proto::restring::Expression;
-use std::collections::BTreeSet;
 
 /// A pattern of queues. A part that is no expression matches nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +43,8 @@ impl QueuePattern {
             On::AnyHost => true,
             On::Hosts(hosts) => hosts.as_ref().is_some_and(|hosts| is_host(hosts, instance.host.as_str())),
             On::Groups(groups) => {
-                let named = config
-                    .host_groups
-                    .values()
-                    .filter(|group| matches(groups.as_ref(), group.name.as_str(), Type::String));
-                let mut seen = BTreeSet::new();
-                named.into_iter().any(|group| contains(config, group, &instance.host, &mut seen))
+                let of_host = config.groups_of.get(&instance.host).into_iter().flatten();
+                of_host.into_iter().any(|group| matches(groups.as_ref(), group.as_str(), Type::String))
             }
         }
     }
@@ -68,20 +62,4 @@ pub(super) fn is_host(expression: &Expression, host: &str) -> bool {
 
 fn matches(expression: Option<&Expression>, text: &str, r#type: Type) -> bool {
     expression.is_some_and(|expression| expression.matches(text, r#type))
-}
-
-/// Whether a host is in a group or in one of its groups. `seen` keeps each group from being searched twice.
-fn contains<'a>(
-    config: &'a Configuration,
-    group: &'a HostGroup,
-    host: &HostName,
-    seen: &mut BTreeSet<&'a HostGroupName>,
-) -> bool {
-    seen.insert(&group.name)
-        && group.members.iter().any(|member| match member {
-            HostOrGroup::Host(member) => member == host,
-            HostOrGroup::Group(name) => {
-                config.host_groups.get(name).is_some_and(|inner| contains(config, inner, host, seen))
-            }
-        })
 }

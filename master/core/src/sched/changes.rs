@@ -1,6 +1,6 @@
 //! What may have become possible, and since when: so that a failed category looks only at what changed.
 
-use proto::id::HostName;
+use proto::id::{HostName, QueueInstanceName};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Changes that are kept; who is further behind looks at everything.
@@ -10,10 +10,17 @@ const CHANGES_KEPT: usize = 50_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// Hosts on which something may have become possible, oldest first.
+/// One change.
+#[derive(Clone, Debug)]
+enum Change {
+    Host(HostName),
+    Removed(QueueInstanceName),
+}
+
+/// Hosts on which something may have become possible and queue instances that are gone, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    hosts: VecDeque<HostName>,
+    kept: VecDeque<Change>,
     /// The place of the first kept change.
     first: u64,
 }
@@ -21,8 +28,13 @@ pub struct Changes {
 /// What changed since a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// These hosts, perhaps none.
-    Hosts(BTreeSet<HostName>),
+    /// These hosts, and these queue instances that were there, perhaps none.
+    Some {
+        /// The hosts.
+        hosts: BTreeSet<HostName>,
+        /// Instances that went; they may be there again.
+        removed: BTreeSet<QueueInstanceName>,
+    },
     /// Perhaps everything.
     Everything,
 }
@@ -30,14 +42,23 @@ pub enum Since {
 impl Changes {
     /// The place of now.
     pub fn mark(&self) -> Mark {
-        Mark(self.first + self.hosts.len() as u64)
+        Mark(self.first + self.kept.len() as u64)
     }
 
     /// A host changed.
     pub fn host(&mut self, host: &HostName) {
-        self.hosts.push_back(host.clone());
-        if self.hosts.len() > CHANGES_KEPT {
-            self.hosts.pop_front();
+        self.push(Change::Host(host.clone()));
+    }
+
+    /// A queue instance is no longer configured.
+    pub fn removed(&mut self, instance: &QueueInstanceName) {
+        self.push(Change::Removed(instance.clone()));
+    }
+
+    fn push(&mut self, change: Change) {
+        self.kept.push_back(change);
+        if self.kept.len() > CHANGES_KEPT {
+            self.kept.pop_front();
             self.first += 1;
         }
     }
@@ -45,7 +66,7 @@ impl Changes {
     /// Everything changed.
     pub fn everything(&mut self) {
         self.first = self.mark().0 + 1;
-        self.hosts.clear();
+        self.kept.clear();
     }
 
     /// What changed since a mark.
@@ -53,8 +74,15 @@ impl Changes {
         match mark.0.checked_sub(self.first) {
             None => Since::Everything,
             Some(seen) => {
-                let seen = usize::try_from(seen).unwrap_or(usize::MAX).min(self.hosts.len());
-                Since::Hosts(self.hosts.range(seen..).cloned().collect())
+                let seen = usize::try_from(seen).unwrap_or(usize::MAX).min(self.kept.len());
+                let (mut hosts, mut removed) = (BTreeSet::new(), BTreeSet::new());
+                for change in self.kept.range(seen..) {
+                    match change {
+                        Change::Host(host) => hosts.insert(host.clone()),
+                        Change::Removed(instance) => removed.insert(instance.clone()),
+                    };
+                }
+                Since::Some { hosts, removed }
             }
         }
     }

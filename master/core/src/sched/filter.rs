@@ -105,7 +105,8 @@ impl Category {
                     self.open_all(cluster, siblings);
                 }
             }
-            Since::Hosts(hosts) => {
+            Since::Some { hosts, removed } => {
+                removed.iter().for_each(|instance| self.drop(instance));
                 for siblings in hosts.iter().filter_map(|host| instances.get(host)) {
                     self.open_all(cluster, siblings);
                 }
@@ -131,6 +132,13 @@ impl Category {
             why = Some(cluster.unsuitable(instance, &self.demand, Some(pe))?);
         }
         why.or_else(|| Some(What::NotInPe { pe: wanted.name.clone() }))
+    }
+
+    fn drop(&mut self, instance: &QueueInstanceName) {
+        self.closed.remove(instance);
+        if let Some(rank) = self.ranks.remove(instance) {
+            self.open.remove(&(rank, instance.clone()));
+        }
     }
 
     fn put(&mut self, instance: &QueueInstanceName, rank: Rank) {

@@ -6,16 +6,18 @@ use super::changes::Changes;
 use super::filter::{Category, Instances};
 use super::order::Order;
 use super::order_phase::{self, Bucket, Queue, Urgency, resource_urgency};
-use crate::event::{Event, Record};
+use crate::event::{Event, Record, StoredObject};
 use crate::ledger::{Ledger, Level};
 use crate::matching::{Cluster, Demand, Mode};
 use crate::observe::{Observation, Observations};
 use crate::sched::assign::Assignment;
 use crate::state::State;
+use crate::state::config::Touched;
 use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
 use crate::state::job::Job;
-use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey, UserName};
+use proto::id::{CellId, HostName, QueueInstanceName, QueueName, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::job::Granted;
+use proto::object::ObjectKind;
 use proto::time::{Now, Tick, Wall};
 use proto::wire::view::PriorityNumbers;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +116,7 @@ impl Model {
         // A job that is finished no longer knows who waited for it.
         let mut touched: Vec<SubmitSeq> = job.into_iter().flat_map(|seq| self.state.index.successors(seq)).collect();
         touched.extend(job);
-        self.state.apply(record);
+        let changed = self.state.apply(record);
         self.time = if record.now.tick > self.time.tick { record.now } else { self.time };
         self.observations.follow(record);
         for granted in &ended {
@@ -126,7 +128,7 @@ impl Model {
                 self.warm(granted, record.now.tick);
             }
             Event::InstanceChanged { instance, .. } => self.changes.host(&instance.host),
-            Event::ObjectsChanged(_) => return self.rebuild(),
+            Event::ObjectsChanged(objects) => return self.objects_changed(objects, &changed),
             Event::JobFinished { seq } => {
                 self.given_up.remove(seq);
             }
@@ -351,6 +353,30 @@ impl Model {
         let until = now.plus_ms(decay_s.saturating_mul(1000));
         for granted in granted {
             self.cooling.insert(granted.instance.host.clone(), until);
+        }
+    }
+
+    /// Follows changed objects. What every job's demand, category or limit rests on makes everything anew.
+    fn objects_changed(&mut self, objects: &[StoredObject], touched: &Touched) {
+        let is_about_jobs = |object: &StoredObject| {
+            let is_global = object.name.is_empty() || object.name == HostName::global().as_str();
+            matches!(object.kind, ObjectKind::ComplexTable | ObjectKind::Pe | ObjectKind::SchedulerConf)
+                || object.kind == ObjectKind::ClusterConf && is_global
+        };
+        if objects.iter().any(is_about_jobs) {
+            return self.rebuild();
+        }
+        touched.removed.iter().for_each(|instance| self.changes.removed(instance));
+        for host in &touched.hosts {
+            let resolved = &self.state.config.resolved;
+            let instance = |queue: &QueueName| QueueInstanceName { queue: queue.clone(), host: host.clone() };
+            let of_host = self.state.config.queues.keys().map(instance);
+            let of_host: Vec<QueueInstanceName> = of_host.filter(|instance| resolved.contains_key(instance)).collect();
+            match of_host.is_empty() {
+                true => self.instances.remove(host),
+                false => self.instances.insert(host.clone(), of_host),
+            };
+            self.changed(host);
         }
     }
 

@@ -6,6 +6,7 @@
 mod jobs;
 mod tasks;
 
+use super::config::Touched;
 use super::{ANSWERS_KEPT, State};
 use crate::event::{Event, InstanceState, JoinGrant, Record, StoredObject};
 use proto::id::{EventSeq, HostName, QueueInstanceName, RequestId, TaskKey};
@@ -15,15 +16,19 @@ use proto::wire::client::Reply;
 use std::sync::Arc;
 
 impl State {
-    /// Makes one record true.
+    /// Makes one record true. Returns what changed objects led to; nothing for other events.
     ///
     /// # Panics
     /// If it is not the next record, or cannot be true of this state: a bug, and the state must not be used any more.
-    pub fn apply(&mut self, record: &Record) {
+    pub fn apply(&mut self, record: &Record) -> Touched {
         assert_eq!(record.seq, EventSeq(self.last.0 + 1), "events are applied in order and without gaps");
         self.last = record.seq;
         self.now = record.now;
+        if let Event::ObjectsChanged(objects) = &record.event {
+            return self.store(objects);
+        }
         self.apply_event(&record.event);
+        Touched::default()
     }
 
     fn apply_event(&mut self, event: &Event) {
@@ -59,7 +64,7 @@ impl State {
             Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
             Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
             Event::InstanceChanged { instance, state } => self.set_instance(instance, state),
-            Event::ObjectsChanged(objects) => self.store(objects),
+            Event::ObjectsChanged(_) => unreachable!("what objects touch is told, so they are stored before"),
             Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),
             Event::HostRevoked { host } => {
                 self.certificates.remove(host);
@@ -86,13 +91,14 @@ impl State {
         }
     }
 
-    fn store(&mut self, objects: &[StoredObject]) {
-        self.config.store(objects);
+    fn store(&mut self, objects: &[StoredObject]) -> Touched {
+        let touched = self.config.store(objects);
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
             self.ledger.rebook(&self.config.complex);
         }
         let kept: Vec<QueueInstanceName> = self.instances.keys().cloned().collect();
         self.forget_instances(kept.iter());
+        touched
     }
 
     /// Drops the states of instances that are neither configured nor used: an orphan keeps its own until its tasks have ended.

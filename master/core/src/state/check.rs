@@ -26,6 +26,9 @@ impl State {
         assert!(self.ledger.keys().eq(placed), "exactly the placed tasks are booked");
         self.ledger.check();
         assert_eq!(self.index, Index::of(self), "the index is what follows from the state");
+        let mut derived = self.config.objects();
+        derived.resolve();
+        assert_eq!(self.config, derived, "what is derived is what follows from the objects");
     }
 
     fn check_job(&self, job: &Job) {

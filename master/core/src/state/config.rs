@@ -1,5 +1,9 @@
 //! The configuration objects of a cell and what they resolve to.
 
+mod derived;
+
+pub use derived::Touched;
+
 use crate::event::StoredObject;
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
@@ -50,6 +54,9 @@ pub struct Configuration {
     /// The queue instances for which host groups disagree, with the attributes (QUE-03): derived likewise.
     #[serde(skip)]
     pub ambiguous: BTreeMap<QueueInstanceName, Vec<Ambiguity>>,
+    /// The host groups that contain each host, directly or through others: derived likewise.
+    #[serde(skip)]
+    pub groups_of: BTreeMap<HostName, BTreeSet<HostGroupName>>,
     /// The global cluster configuration as typed values: derived likewise.
     #[serde(skip, default = "shipped_settings")]
     pub settings: Arc<Settings>,
@@ -81,6 +88,7 @@ impl Configuration {
             operators: BTreeSet::new(),
             resolved: BTreeMap::new(),
             ambiguous: BTreeMap::new(),
+            groups_of: BTreeMap::new(),
             settings: shipped_settings(),
             host_settings: BTreeMap::new(),
         }
@@ -91,19 +99,10 @@ impl Configuration {
         HostNames::new(vec![&self.exec_hosts, &self.admin_hosts, &self.submit_hosts], naming, here)
     }
 
-    /// Makes stored objects true, and resolves the queues anew.
-    ///
-    /// # Panics
-    /// If the fields of an object do not read: they were read before they were stored.
-    pub fn store(&mut self, objects: &[StoredObject]) {
-        objects.iter().for_each(|object| self.put(object));
-        self.resolve();
-    }
-
     /// Makes one stored object true; what is derived stays as it was.
     ///
     /// # Panics
-    /// As [`Configuration::store`].
+    /// If its fields do not read: they were read before they were stored.
     pub fn put(&mut self, object: &StoredObject) {
         let StoredObject { kind, name, fields } = object;
         let (name, fields) = (name.as_str(), fields.as_ref());
@@ -139,6 +138,25 @@ impl Configuration {
         }
     }
 
+    /// The objects alone, for changes to be tried on: nothing is derived from them. At little cost, the objects are shared.
+    pub fn objects(&self) -> Configuration {
+        Configuration {
+            complex: self.complex.clone(),
+            exec_hosts: self.exec_hosts.clone(),
+            queues: self.queues.clone(),
+            host_groups: self.host_groups.clone(),
+            pes: self.pes.clone(),
+            cluster: self.cluster.clone(),
+            host_confs: self.host_confs.clone(),
+            scheduler: self.scheduler.clone(),
+            admin_hosts: self.admin_hosts.clone(),
+            submit_hosts: self.submit_hosts.clone(),
+            managers: self.managers.clone(),
+            operators: self.operators.clone(),
+            ..Configuration::new()
+        }
+    }
+
     /// The cluster configuration that holds on a host.
     pub fn settings_of(&self, host: &HostName) -> &Arc<Settings> {
         self.host_settings.get(host).unwrap_or(&self.settings)
@@ -147,7 +165,7 @@ impl Configuration {
     /// The host groups, to be resolved.
     pub fn groups(&self) -> HostGroupTable {
         let mut groups = HostGroupTable::default();
-        self.host_groups.values().for_each(|group| groups.insert((**group).clone()));
+        self.host_groups.values().for_each(|group| groups.insert(group.clone()));
         groups
     }
 
@@ -155,7 +173,7 @@ impl Configuration {
     pub fn is_in(&self, host: &HostName, domain: &HostOrGroup) -> bool {
         match domain {
             HostOrGroup::Host(name) => name == host,
-            HostOrGroup::Group(group) => self.groups().hosts_of(group).contains(host),
+            HostOrGroup::Group(group) => self.groups_of.get(host).is_some_and(|groups| groups.contains(group)),
         }
     }
 
@@ -182,28 +200,6 @@ impl Configuration {
             | ObjectKind::User
             | ObjectKind::ResourceQuota
             | ObjectKind::ShareTree => None,
-        }
-    }
-
-    /// Makes what is derived what the objects say.
-    pub fn resolve(&mut self) {
-        self.settings = Arc::new(Settings::effective(&self.cluster, None));
-        let effective = |local: &Arc<ClusterConf>| Arc::new(Settings::effective(&self.cluster, Some(local)));
-        self.host_settings = self.host_confs.iter().map(|(host, local)| (host.clone(), effective(local))).collect();
-        let groups = self.groups();
-        let groups_of = groups.groups_by_host();
-        let none = BTreeSet::new();
-        self.resolved.clear();
-        self.ambiguous.clear();
-        for queue in self.queues.values() {
-            for host in queue.hosts(&groups).into_iter().filter(|host| self.exec_hosts.contains_key(host)) {
-                let (settings, ambiguities) = queue.resolve(&host, groups_of.get(&host).unwrap_or(&none));
-                let instance = QueueInstanceName { queue: queue.name.clone(), host };
-                if !ambiguities.is_empty() {
-                    self.ambiguous.insert(instance.clone(), ambiguities);
-                }
-                self.resolved.insert(instance, Arc::new(settings));
-            }
         }
     }
 }

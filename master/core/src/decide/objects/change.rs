@@ -305,10 +305,11 @@ fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refu
     let (queue, domain) = part(draft, kind, name)?;
     let is_meant = |instance: &QueueInstanceName| {
         instance.queue == QueueName::from(queue.as_str())
-            && domain.as_ref().is_none_or(|domain| draft.config.is_in(&instance.host, domain))
+            && domain.as_ref().is_none_or(|domain| draft.state.config.is_in(&instance.host, domain))
     };
     let mut found: Vec<QueueInstanceName> = draft.state.used_instances().into_iter().filter(is_meant).collect();
-    let idle = draft.config.resolved.keys().filter(|instance| is_meant(instance) && !found.contains(instance)).cloned();
+    let idle =
+        draft.state.config.resolved.keys().filter(|instance| is_meant(instance) && !found.contains(instance)).cloned();
     let idle: Vec<QueueInstanceName> = idle.collect();
     found.extend(idle);
     if found.is_empty() {

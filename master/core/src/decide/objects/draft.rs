@@ -6,10 +6,10 @@
 use super::change;
 use crate::core::Site;
 use crate::decide::tasks::{self, TaskEnd};
-use crate::decide::{Caller, Turn, agents};
+use crate::decide::{Caller, Turn};
 use crate::event::{Event, InstanceState, StoredObject};
 use crate::state::State;
-use crate::state::config::Configuration;
+use crate::state::config::{Configuration, Touched};
 use proto::diagnostic::Diagnostic;
 use proto::host::names::HostNames;
 use proto::id::{QueueInstanceName, TaskKey};
@@ -26,7 +26,7 @@ pub(super) struct Draft<'a> {
     pub caller: &'a Caller,
     /// Where the master runs.
     pub site: &'a Site,
-    /// The objects as the changes so far leave them. What is derived from them is as it was.
+    /// The objects as the changes so far leave them, with nothing derived from them.
     pub config: Configuration,
     /// Queue instances whose tasks are to be ended.
     pub cleaned: Vec<QueueInstanceName>,
@@ -69,7 +69,7 @@ pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChan
         state,
         caller,
         site: turn.site(),
-        config: state.config.clone(),
+        config: state.config.objects(),
         cleaned: Vec::new(),
         stored: Vec::new(),
         answers: Vec::new(),
@@ -85,34 +85,24 @@ pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChan
     Reply::answers(answers)
 }
 
-/// Makes objects true, with what follows from them at once: agents get their configuration, new instances their first state,
-/// and tasks of instances that are no longer suspended go on.
+/// Makes objects true, and gives new instances their first state. Agents get their configuration at the end of the turn.
 pub(super) fn commit(turn: &mut Turn<'_>, objects: Vec<StoredObject>) {
     if objects.is_empty() {
         return;
     }
-    let is_queue_change = objects.iter().any(|object| matches!(object.kind, ObjectKind::Queue | ObjectKind::HostGroup));
-    let before: Vec<QueueInstanceName> =
-        if is_queue_change { turn.state().config.resolved.keys().cloned().collect() } else { Vec::new() };
-    turn.record(Event::ObjectsChanged(objects));
-    if is_queue_change {
-        start_instances(turn, &before);
-    }
-    agents::reconfigure(turn);
+    let Touched { added, .. } = turn.record(Event::ObjectsChanged(objects));
+    start_instances(turn, added);
 }
 
-/// `initial_state disabled`: a new instance takes no jobs until it is enabled. `before` is in order.
-fn start_instances(turn: &mut Turn<'_>, before: &[QueueInstanceName]) {
-    let resolved = turn.state().config.resolved.iter();
-    let disabled: Vec<QueueInstanceName> = resolved
-        .filter(|(instance, settings)| {
-            settings.initial_state == InitialState::Disabled && before.binary_search(instance).is_err()
-        })
-        .map(|(instance, _)| instance.clone())
-        .collect();
-    for instance in disabled {
-        let state =
-            InstanceState { disabled: true, ..turn.state().instances.get(&instance).cloned().unwrap_or_default() };
+/// `initial_state disabled`: a new instance takes no jobs until it is enabled.
+fn start_instances(turn: &mut Turn<'_>, mut added: Vec<QueueInstanceName>) {
+    added.sort();
+    for instance in added {
+        let state = turn.state();
+        if state.config.resolved[&instance].initial_state != InitialState::Disabled {
+            continue;
+        }
+        let state = InstanceState { disabled: true, ..state.instances.get(&instance).cloned().unwrap_or_default() };
         turn.record(Event::InstanceChanged { instance, state });
     }
 }

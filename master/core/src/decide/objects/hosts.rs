@@ -183,7 +183,7 @@ pub(super) fn simulate(
     let hosts: Vec<HostName> = (1..=count).map(|number| HostName::new(&format!("sim{number:04}"))).collect();
     let config = &turn.state().config;
     let mut objects = simulated_group(config);
-    let mut with_group = config.clone();
+    let mut with_group = config.objects();
     objects.iter().for_each(|object| with_group.put(object));
     objects.extend(new_hosts(&with_group, &hosts, SIMULATED));
     objects.extend(slots.and_then(|slots| simulated_slots(config, slots)));

@@ -146,7 +146,9 @@ impl Cell {
     /// Replays the log into a state of its own and compares.
     pub fn assert_replay_is_live(&self) {
         let mut replayed = State::new();
-        self.log.iter().for_each(|record| replayed.apply(record));
+        for record in &self.log {
+            replayed.apply(record);
+        }
         assert!(replayed == *self.core.state(), "replay differs from the live state");
     }
 

@@ -193,7 +193,9 @@ impl Cluster {
     /// The master ends and starts again from its log: connections and observations are gone.
     fn restart(&mut self) {
         let mut state = State::new();
-        self.log.iter().for_each(|record| state.apply(record));
+        for record in &self.log {
+            state.apply(record);
+        }
         assert!(state == *self.core.state(), "replay equals live");
         self.scheduler = Scheduler::new(state.clone());
         self.core = Core::new(state);

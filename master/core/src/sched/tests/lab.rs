@@ -22,6 +22,7 @@ use crate::matching::check_start;
 use crate::observe::Observation;
 use crate::sched::Scheduler;
 use crate::sched::finding::Findings;
+use crate::sched::model::Model;
 use crate::sched::order::Order;
 use crate::state::State;
 use proto::complex::Complex;
@@ -45,6 +46,8 @@ pub fn check(script: &str) {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         lab.line(line);
         lab.state().check();
+        let model = lab.scheduler.model();
+        assert_eq!(model.instances, Model::new(model.state().clone()).instances, "after {line}");
     }
     assert!(lab.placed.is_empty(), "placed and not expected: {:?}\n{script}", lab.placed);
 }
