@@ -267,7 +267,6 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
 }
 
 pub use accounting::Accounting;
-pub(crate) use objects::complex_fields;
 
 /// Splits rows into replies of at most `size` rows each, the last one without `more`.
 fn parts<T>(rows: Vec<T>, size: usize, make: impl Fn(Vec<T>) -> Reply) -> Vec<Reply> {

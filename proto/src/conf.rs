@@ -18,7 +18,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::id::HostName;
 use crate::object::reader::Reader;
 use crate::object::value::{self, AbsolutePath, Command, NameList, Optional, Parameters, TimeText, Uninterpreted};
-use crate::object::{Fields, ObjectKind, Wrap};
+use crate::object::{Fields, Object, ObjectKind, Wrap};
 use crate::queue::ShellStartMode;
 use parameters::Readable;
 use serde::{Deserialize, Serialize};
@@ -335,4 +335,18 @@ fn misplaced(key: &str, host: &HostName) -> Diagnostic {
     Diagnostic::new(Code::BadValue, format!("\"{key}\" is not allowed in the local configuration of host \"{host}\""))
         .why("it holds for the whole cell and cannot differ from host to host")
         .fix(format!("remove it here; \"qconf -mconf\" changes {key} for the cell"))
+}
+
+impl Object for ClusterConf {
+    fn template(_: &str) -> Self {
+        Self::template()
+    }
+
+    fn read(name: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Self::from_fields(&HostName::new(name), fields)
+    }
+
+    fn write(&self) -> Fields {
+        self.to_fields()
+    }
 }

@@ -13,7 +13,7 @@ use crate::hostgroup::host_name;
 use crate::id::{AttributeName, HostName};
 use crate::object::reader::Reader;
 use crate::object::value::{Assignments, Malformed, NameList, Weight, stored_as_text};
-use crate::object::{Fields, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -192,5 +192,19 @@ fn usage_scaling(text: &str) -> Result<Scaling, Malformed> {
         Ok(scaling)
     } else {
         Err(Malformed::new(format!("a factor for none but {}", USAGE_NAMES.join(", "))))
+    }
+}
+
+impl Object for ExecHost {
+    fn template(name: &str) -> Self {
+        Self::template(HostName::from(if name.is_empty() { "template" } else { name }))
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Self::from_fields(fields)
+    }
+
+    fn write(&self) -> Fields {
+        self.to_fields()
     }
 }

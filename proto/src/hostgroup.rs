@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::id::{HostGroupName, HostName};
 use crate::object::reader::Reader;
 use crate::object::value::{self, Malformed, stored_as_text};
-use crate::object::{Fields, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
@@ -149,5 +149,19 @@ impl HostGroup {
     pub fn to_fields(&self) -> Fields {
         let Self { name, members } = self;
         [("group_name", name.to_string()), ("hostlist", members.to_string())].into_iter().collect()
+    }
+}
+
+impl Object for HostGroup {
+    fn template(name: &str) -> Self {
+        Self::template(HostGroupName::from(if name.is_empty() { "@template" } else { name }))
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Self::from_fields(fields)
+    }
+
+    fn write(&self) -> Fields {
+        self.to_fields()
     }
 }

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::id::PeName;
 use crate::object::reader::Reader;
 use crate::object::value::{self, Command, Flag, Malformed, NameList, Optional, Uninterpreted, stored_as_text};
-use crate::object::{Fields, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -224,5 +224,19 @@ impl ParallelEnvironment {
             qsort_args.to_string(),
         ];
         KEYS.iter().copied().zip(values).collect()
+    }
+}
+
+impl Object for ParallelEnvironment {
+    fn template(name: &str) -> Self {
+        Self::template(PeName::from(if name.is_empty() { "template" } else { name }))
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Self::from_fields(fields)
+    }
+
+    fn write(&self) -> Fields {
+        self.to_fields()
     }
 }

@@ -15,7 +15,7 @@ pub use words::{DecayList, JobInfo, PolicyHierarchy, QueueSortMethod, TicketPoli
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
 use crate::object::value::{self, Assignments, Flag, Malformed, Parameters, Reference, TimeText, Weight};
-use crate::object::{Fields, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 
 /// Seconds that are added to the expected run time of each job, unless `params` says otherwise (`sched_conf(5)`).
@@ -173,4 +173,18 @@ fn settle_time(text: &str) -> Result<(&str, u64), Malformed> {
     let (attribute, time) = text.split_once(':').filter(|(attribute, _)| !attribute.is_empty()).ok_or_else(expected)?;
     let seconds = TimeText::finite(time).ok().and_then(|time| time.seconds()).ok_or_else(expected)?;
     Ok((attribute, seconds))
+}
+
+impl Object for SchedulerConf {
+    fn template(_: &str) -> Self {
+        Self::template()
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Self::from_fields(fields)
+    }
+
+    fn write(&self) -> Fields {
+        self.to_fields()
+    }
 }

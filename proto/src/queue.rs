@@ -22,7 +22,7 @@ use crate::object::value::{
     self, AbsolutePath, Assignments, Command, ControlMethod, Flag, MemoryText, NameList, Optional, Reference, TimeText,
     Uninterpreted,
 };
-use crate::object::{Fields, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -280,4 +280,18 @@ impl QueueInstanceSettings {
 /// What the text of a queue must state: everything but `processors`, which later versions left out.
 fn required() -> Vec<&'static str> {
     KEYS.iter().copied().filter(|key| *key != "processors").collect()
+}
+
+impl Object for ClusterQueue {
+    fn template(name: &str) -> Self {
+        Self::template(QueueName::from(if name.is_empty() { "template" } else { name }))
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Self::from_fields(fields)
+    }
+
+    fn write(&self) -> Fields {
+        self.to_fields()
+    }
 }

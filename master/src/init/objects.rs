@@ -7,7 +7,7 @@ use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, HostList, HostOrGroup};
 use proto::id::{HostGroupName, HostName, PeName, QueueName};
-use proto::object::{Fields, ObjectKind};
+use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
@@ -22,7 +22,7 @@ const PE_SLOTS: &str = "999";
 pub(super) fn first_objects(plan: &Plan) -> Vec<StoredObject> {
     let host = plan.host.as_str();
     let mut objects = vec![
-        stored(ObjectKind::ComplexTable, "", crate::query::complex_fields(&Complex::built_in())),
+        stored(ObjectKind::ComplexTable, "", Complex::built_in().write()),
         stored(ObjectKind::ClusterConf, "global", cluster_conf()),
         stored(ObjectKind::SchedulerConf, "", scheduler_conf()),
         stored(ObjectKind::ExecHost, "global", ExecHost::template(HostName::global()).to_fields()),

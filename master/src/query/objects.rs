@@ -2,17 +2,11 @@
 
 use super::Model;
 use master_core::state::config::Configuration;
-use proto::complex::Complex;
-use proto::conf::ClusterConf;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::host::ExecHost;
-use proto::hostgroup::{HostGroup, HostOrGroup};
-use proto::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName};
+use proto::hostgroup::HostOrGroup;
+use proto::id::{HostName, QueueInstanceName, QueueName};
 use proto::object::value::Assignments;
-use proto::object::{Fields, ObjectKind};
-use proto::pe::ParallelEnvironment;
-use proto::policy::SchedulerConf;
-use proto::queue::ClusterQueue;
+use proto::object::{Fields, Form, ObjectKind};
 use proto::wire::client::Reply;
 use proto::wire::view::{Data, HostGroupTree};
 
@@ -27,40 +21,16 @@ pub(super) fn object(model: &Model, kind: ObjectKind, name: &str) -> Reply {
     }
 }
 
+/// Objects as they are stored; hosts with what they reported, and of queues also their instances.
 fn fields(model: &Model, kind: ObjectKind, name: &str) -> Option<Fields> {
     let config = &model.state.config;
     match kind {
-        ObjectKind::ComplexTable => Some(complex_fields(&config.complex)),
         ObjectKind::ExecHost => exec_host(model, &HostName::new(name)),
         ObjectKind::Queue => queue(config, name),
-        ObjectKind::HostGroup => config.host_groups.get(name).map(|group| group.to_fields()),
-        ObjectKind::Pe => config.pes.get(name).map(|pe| pe.to_fields()),
-        ObjectKind::ClusterConf if name.is_empty() || name == "global" => Some(config.cluster.to_fields()),
-        ObjectKind::ClusterConf => config.host_confs.get(&HostName::new(name)).map(|conf| conf.to_fields()),
-        ObjectKind::SchedulerConf => Some(config.scheduler.to_fields()),
-        ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => None,
+        ObjectKind::ClusterConf => config.object_fields(kind, HostName::new(name).as_str()),
+        _ if kind.form() == Form::Bare => None,
+        _ => config.object_fields(kind, name),
     }
-}
-
-/// One field for each attribute, as the complex is stored: its name, then the other columns.
-pub(crate) fn complex_fields(complex: &Complex) -> Fields {
-    let table = complex.to_string();
-    let lines = table.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_once(char::is_whitespace)).map(|(name, rest)| (name, squeezed(rest))).collect()
-}
-
-fn squeezed(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A host with the load values it reported.
@@ -100,79 +70,22 @@ fn unknown(config: &Configuration, kind: ObjectKind, name: &str) -> Diagnostic {
         ObjectKind::HostGroup => format!("Host group \"{name}\" does not exist"),
         ObjectKind::ClusterConf if is_host(config, name) => format!("configuration {name} not defined"),
         ObjectKind::ClusterConf => format!("can't resolve hostname \"{name}\": can't resolve host name"),
-        ObjectKind::ComplexTable
-        | ObjectKind::SchedulerConf
-        | ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => format!("{kind} {name} does not exist"),
+        _ => format!("{kind} {name} does not exist"),
     };
     Diagnostic::new(Code::UnknownObject, what).fix(format!("qconf {} lists what there is", kind.listed_by()))
 }
 
 /// The answer to [`proto::wire::client::Query::Template`].
 pub(super) fn template(kind: ObjectKind, name: &str) -> Reply {
-    let or = |default: &str| if name.is_empty() { default.to_owned() } else { name.to_owned() };
-    let fields = match kind {
-        ObjectKind::ComplexTable => complex_fields(&Complex::built_in()),
-        ObjectKind::ExecHost => ExecHost::template(HostName::new(&or("template"))).to_fields(),
-        ObjectKind::Queue => ClusterQueue::template(QueueName::from(or("template"))).to_fields(),
-        ObjectKind::HostGroup => HostGroup::template(HostGroupName::from(or("@template"))).to_fields(),
-        ObjectKind::Pe => ParallelEnvironment::template(PeName::from(or("template"))).to_fields(),
-        ObjectKind::ClusterConf => ClusterConf::template().to_fields(),
-        ObjectKind::SchedulerConf => SchedulerConf::template().to_fields(),
-        ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => {
-            return Reply::refusal(Diagnostic::new(Code::NotSupported, format!("there is no template of a {kind}")));
-        }
-    };
-    Reply::data(Data::Object(fields))
+    match kind.template(name) {
+        Some(fields) => Reply::data(Data::Object(fields)),
+        None => Reply::refusal(Diagnostic::new(Code::NotSupported, format!("there is no template of a {kind}"))),
+    }
 }
 
 /// The answer to [`proto::wire::client::Query::Names`].
 pub(super) fn names(model: &Model, kind: ObjectKind) -> Reply {
-    let config = &model.state.config;
-    let names = match kind {
-        ObjectKind::ComplexTable => config.complex.iter().map(|attribute| attribute.name.to_string()).collect(),
-        ObjectKind::ExecHost => texts(config.exec_hosts.keys().filter(|host| !host.is_global())),
-        ObjectKind::Queue => texts(config.queues.keys()),
-        ObjectKind::HostGroup => texts(config.host_groups.keys()),
-        ObjectKind::Pe => texts(config.pes.keys()),
-        ObjectKind::ClusterConf => texts(config.host_confs.keys()),
-        ObjectKind::SchedulerConf => vec![String::new()],
-        ObjectKind::AdminHosts => texts(&config.admin_hosts),
-        ObjectKind::SubmitHosts => texts(&config.submit_hosts),
-        ObjectKind::Managers => texts(&config.managers),
-        ObjectKind::Operators => texts(&config.operators),
-        ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => Vec::new(),
-    };
-    Reply::data(Data::Names(names))
-}
-
-fn texts<T: ToString>(names: impl IntoIterator<Item = T>) -> Vec<String> {
-    names.into_iter().map(|name| name.to_string()).collect()
+    Reply::data(Data::Names(model.state.config.object_names(kind)))
 }
 
 /// The answer to [`proto::wire::client::Query::HostGroupTree`].

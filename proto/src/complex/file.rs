@@ -4,6 +4,7 @@ use super::{Attribute, Complex, Consumable, Relop, Requestable};
 use crate::amount::{Millionths, Type};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::AttributeName;
+use crate::object::{Fields, Object};
 use std::fmt;
 
 /// The columns in their order.
@@ -179,5 +180,21 @@ impl fmt::Display for Attribute {
         let (relop, requestable, consumable) = (relop.as_str(), requestable.as_str(), consumable.as_str());
         write!(f, "{name:<19} {shortcut:<10} {type:<9} {relop:<5} {requestable:<11} ")?;
         write!(f, "{consumable:<10} {default:<8} {urgency}")
+    }
+}
+
+/// The complex as it is stored and travels: one field for each attribute, its name and the other seven columns.
+impl Object for Complex {
+    fn template(_: &str) -> Self {
+        Complex::built_in()
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Complex::parse(&fields.iter().map(|field| format!("{} {}\n", field.key, field.value)).collect::<String>())
+    }
+
+    fn write(&self) -> Fields {
+        let columns = |line: String| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+        self.iter().map(|attribute| (attribute.name.to_string(), columns(attribute.to_string()))).collect()
     }
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::diagnostic::Diagnostic;
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The objects that 8.1.9 printed, with their kinds.
 const RECORDED: &[(ObjectKind, &str)] = &[

@@ -1,13 +1,12 @@
 //! What the cell is made of at the beginning, and again once everything has healed.
 
 use master_core::event::StoredObject;
-use master_core::state::config::complex_fields;
 use proto::complex::Complex;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
 use proto::id::HostName;
-use proto::object::{Fields, ObjectKind};
+use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
@@ -31,7 +30,7 @@ pub(super) fn complex(lic: &str, gpu: &str, gpu_default: &str, memory: &str) -> 
         format!("gpu gpu INT <= YES {gpu} {gpu_default} 0"),
     ];
     let lines: Vec<&str> = others.chain(own.iter().map(String::as_str)).collect();
-    complex_fields(&Complex::parse(&lines.join("\n")).expect("the complex reads"))
+    Complex::parse(&lines.join("\n")).expect("the complex reads").write()
 }
 
 /// An execution host with its `complex_values`.

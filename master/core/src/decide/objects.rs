@@ -4,6 +4,7 @@ mod change;
 mod complex;
 mod draft;
 mod hosts;
+mod kinds;
 mod members;
 mod queues;
 mod references;

@@ -1,5 +1,6 @@
 //! What passes do, told in a small language: see [`lab`].
 
+mod configuration;
 pub mod lab;
 mod laws;
 mod placement;

@@ -1,6 +1,7 @@
 //! The configuration objects of a cell and what they resolve to.
 
 mod derived;
+mod kinds;
 
 pub use derived::Touched;
 
@@ -104,55 +105,43 @@ impl Configuration {
     /// # Panics
     /// If its fields do not read: they were read before they were stored.
     pub fn put(&mut self, object: &StoredObject) {
-        let StoredObject { kind, name, fields } = object;
-        let (name, fields) = (name.as_str(), fields.as_ref());
-        let once = || fields.expect("what exists once is never deleted");
-        match kind {
-            ObjectKind::ComplexTable => self.complex = Arc::new(complex_of(once())),
-            ObjectKind::ExecHost => put(&mut self.exec_hosts, HostName::new(name), fields, ExecHost::from_fields),
-            ObjectKind::Queue => put(&mut self.queues, name.into(), fields, ClusterQueue::from_fields),
-            ObjectKind::HostGroup => put(&mut self.host_groups, name.into(), fields, HostGroup::from_fields),
-            ObjectKind::Pe => put(&mut self.pes, name.into(), fields, ParallelEnvironment::from_fields),
-            ObjectKind::ClusterConf if name.is_empty() || name == "global" => {
-                self.cluster =
-                    Arc::new(ClusterConf::from_fields(&HostName::global(), once()).expect("stored objects read"));
-            }
-            ObjectKind::ClusterConf => {
-                let host = HostName::new(name);
-                put(&mut self.host_confs, host.clone(), fields, |fields| ClusterConf::from_fields(&host, fields));
-            }
-            ObjectKind::SchedulerConf => {
-                self.scheduler = Arc::new(SchedulerConf::from_fields(once()).expect("stored objects read"));
-            }
-            ObjectKind::AdminHosts => list(&mut self.admin_hosts, HostName::new(name), fields),
-            ObjectKind::SubmitHosts => list(&mut self.submit_hosts, HostName::new(name), fields),
-            ObjectKind::Managers => list(&mut self.managers, name.into(), fields),
-            ObjectKind::Operators => list(&mut self.operators, name.into(), fields),
-            ObjectKind::Checkpoint
-            | ObjectKind::Calendar
-            | ObjectKind::UserSet
-            | ObjectKind::Project
-            | ObjectKind::User
-            | ObjectKind::ResourceQuota
-            | ObjectKind::ShareTree => unreachable!("objects that are not supported are refused, never stored"),
-        }
+        (kinds::row(object.kind).put)(self, &object.name, object.fields.as_ref());
     }
 
     /// The objects alone, for changes to be tried on: nothing is derived from them. At little cost, the objects are shared.
     pub fn objects(&self) -> Configuration {
+        let Configuration {
+            complex,
+            exec_hosts,
+            queues,
+            host_groups,
+            pes,
+            cluster,
+            host_confs,
+            scheduler,
+            admin_hosts,
+            submit_hosts,
+            managers,
+            operators,
+            resolved: _,
+            ambiguous: _,
+            groups_of: _,
+            settings: _,
+            host_settings: _,
+        } = self;
         Configuration {
-            complex: self.complex.clone(),
-            exec_hosts: self.exec_hosts.clone(),
-            queues: self.queues.clone(),
-            host_groups: self.host_groups.clone(),
-            pes: self.pes.clone(),
-            cluster: self.cluster.clone(),
-            host_confs: self.host_confs.clone(),
-            scheduler: self.scheduler.clone(),
-            admin_hosts: self.admin_hosts.clone(),
-            submit_hosts: self.submit_hosts.clone(),
-            managers: self.managers.clone(),
-            operators: self.operators.clone(),
+            complex: complex.clone(),
+            exec_hosts: exec_hosts.clone(),
+            queues: queues.clone(),
+            host_groups: host_groups.clone(),
+            pes: pes.clone(),
+            cluster: cluster.clone(),
+            host_confs: host_confs.clone(),
+            scheduler: scheduler.clone(),
+            admin_hosts: admin_hosts.clone(),
+            submit_hosts: submit_hosts.clone(),
+            managers: managers.clone(),
+            operators: operators.clone(),
             ..Configuration::new()
         }
     }
@@ -179,28 +168,13 @@ impl Configuration {
 
     /// An object as it is stored; no fields for a name in a list. None if there is no such object.
     pub fn object_fields(&self, kind: ObjectKind, name: &str) -> Option<Fields> {
-        let in_list = |is_there: bool| is_there.then(Fields::new);
-        match kind {
-            ObjectKind::ComplexTable => Some(complex_fields(&self.complex)),
-            ObjectKind::ExecHost => self.exec_hosts.get(name).map(|host| host.to_fields()),
-            ObjectKind::Queue => self.queues.get(name).map(|queue| queue.to_fields()),
-            ObjectKind::HostGroup => self.host_groups.get(name).map(|group| group.to_fields()),
-            ObjectKind::Pe => self.pes.get(name).map(|pe| pe.to_fields()),
-            ObjectKind::ClusterConf if name.is_empty() || name == "global" => Some(self.cluster.to_fields()),
-            ObjectKind::ClusterConf => self.host_confs.get(name).map(|conf| conf.to_fields()),
-            ObjectKind::SchedulerConf => Some(self.scheduler.to_fields()),
-            ObjectKind::AdminHosts => in_list(self.admin_hosts.contains(name)),
-            ObjectKind::SubmitHosts => in_list(self.submit_hosts.contains(name)),
-            ObjectKind::Managers => in_list(self.managers.contains(name)),
-            ObjectKind::Operators => in_list(self.operators.contains(name)),
-            ObjectKind::Checkpoint
-            | ObjectKind::Calendar
-            | ObjectKind::UserSet
-            | ObjectKind::Project
-            | ObjectKind::User
-            | ObjectKind::ResourceQuota
-            | ObjectKind::ShareTree => None,
-        }
+        (kinds::row(kind).fields)(self, name)
+    }
+
+    /// The names of the objects of a kind, in order: of the complex its attributes, of the hosts not `global`, and an empty name for
+    /// what exists once.
+    pub fn object_names(&self, kind: ObjectKind) -> Vec<String> {
+        (kinds::row(kind).names)(self)
     }
 }
 
@@ -208,37 +182,4 @@ impl Default for Configuration {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// The table of attributes as it is stored and travels: one field for each, its name and the other seven columns.
-pub fn complex_fields(complex: &Complex) -> Fields {
-    let columns = |line: String| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
-    complex.iter().map(|attribute| (attribute.name.to_string(), columns(attribute.to_string()))).collect()
-}
-
-/// The table of its fields.
-fn complex_of(fields: &Fields) -> Complex {
-    let lines: Vec<String> = fields.iter().map(|field| format!("{} {}", field.key, field.value)).collect();
-    Complex::parse(&lines.join("\n")).expect("stored objects read")
-}
-
-/// Sets an object, or removes it if it has no fields.
-fn put<K: Ord, V, E: std::fmt::Debug>(
-    map: &mut BTreeMap<K, Arc<V>>,
-    name: K,
-    fields: Option<&Fields>,
-    read: impl Fn(&Fields) -> Result<V, E>,
-) {
-    match fields {
-        Some(fields) => map.insert(name, Arc::new(read(fields).expect("stored objects read"))),
-        None => map.remove(&name),
-    };
-}
-
-/// Adds a name to a list, or removes it if it has no fields.
-fn list<K: Ord>(set: &mut BTreeSet<K>, name: K, fields: Option<&Fields>) {
-    match fields {
-        Some(_) => set.insert(name),
-        None => set.remove(&name),
-    };
 }

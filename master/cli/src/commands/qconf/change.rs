@@ -55,7 +55,7 @@ pub fn modify(session: &mut Session, kind: ObjectKind, values: &[String]) -> Out
     for_each(names.into_iter(), |given| {
         let fields = session.object(kind, given)?;
         // A host may be given by another of its names than the one its text has.
-        let own = text::name_in(kind, &fields).to_owned();
+        let own = kind.name_in(&fields).unwrap_or_default().to_owned();
         edited(session, kind, if own.is_empty() { given } else { &own }, fields, Target::Existing)
     })
 }
@@ -78,7 +78,7 @@ fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, t
         output::note(&text::unchanged(kind, name));
         return Ok(exit::OK);
     }
-    let name = if name.is_empty() { text::name_in(kind, &fields).to_owned() } else { name.to_owned() };
+    let name = if name.is_empty() { kind.name_in(&fields).unwrap_or_default().to_owned() } else { name.to_owned() };
     match send(session, kind, &name, &draft.place(), target, fields) {
         Ok(exit::OK) => Ok(exit::OK),
         Ok(_) => Ok(kept(draft)),
@@ -126,7 +126,7 @@ fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str
             return Ok(exit::FAILED);
         }
     };
-    let name = if given.is_empty() { text::name_in(kind, &fields).to_owned() } else { given.to_owned() };
+    let name = if given.is_empty() { kind.name_in(&fields).unwrap_or_default().to_owned() } else { given.to_owned() };
     send(session, kind, &name, path, target, fields)
 }
 

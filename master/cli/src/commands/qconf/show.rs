@@ -185,6 +185,7 @@ fn collect_hosts<'a>(tree: &'a HostGroupTree, hosts: &mut BTreeSet<&'a HostName>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::object::Object;
 
     fn group(name: &str, hosts: &[&str], groups: Vec<HostGroupTree>) -> HostGroupTree {
         HostGroupTree { name: name.to_owned(), hosts: hosts.iter().map(|host| HostName::new(host)).collect(), groups }
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn json_of_the_complex_names_its_columns() {
-        let found = [(String::new(), text::complex_fields(&Complex::built_in()))];
+        let found = [(String::new(), Complex::built_in().write())];
         let read: Value = serde_json::from_str(&document(ObjectKind::ComplexTable, &found).finish()).unwrap();
         let slots = read["objects"].as_array().unwrap().iter().find(|row| row["name"] == "slots").unwrap();
         assert_eq!((&slots["shortcut"], &slots["consumable"]), (&Value::from("s"), &Value::from("YES")));

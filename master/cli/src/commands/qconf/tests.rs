@@ -1,7 +1,7 @@
 use super::fake_master::FakeMaster;
 use super::*;
 use proto::complex::Complex;
-use proto::object::{Fields, ObjectKind, Wrap};
+use proto::object::{Fields, Object, ObjectKind, Wrap};
 use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange, Query, Reply};
 use proto::wire::view::Data;
 
@@ -31,7 +31,7 @@ fn recorded(query: Query) -> Reply {
         return Reply::data(Data::Names(vec!["all.q".to_owned(), "long.q".to_owned()]));
     };
     if kind == ObjectKind::ComplexTable {
-        return Reply::data(Data::Object(text::complex_fields(&Complex::built_in())));
+        return Reply::data(Data::Object(Complex::built_in().write()));
     }
     let found = RECORDED.iter().find(|(of, called, _)| *of == kind && *called == name);
     match found.or_else(|| RECORDED.iter().find(|(of, ..)| *of == kind && !name.contains("nosuch"))) {
@@ -61,7 +61,7 @@ fn objects_print_as_8_1_9_printed_them() {
         assert_eq!(text::print(*kind, name, &fields, Wrap::At80), *recorded, "{kind} {name}");
     }
     let complex = Complex::built_in();
-    let printed = text::print(ObjectKind::ComplexTable, "", &text::complex_fields(&complex), Wrap::At80);
+    let printed = text::print(ObjectKind::ComplexTable, "", &complex.write(), Wrap::At80);
     assert_eq!(printed, complex.to_string());
 }
 

@@ -1,15 +1,8 @@
 //! From fields to the text that people read and edit, and back. Pure.
 
 use proto::complex::Complex;
-use proto::conf::ClusterConf;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::host::ExecHost;
-use proto::hostgroup::HostGroup;
-use proto::id::HostName;
-use proto::object::{Fields, ObjectKind, Wrap};
-use proto::pe::ParallelEnvironment;
-use proto::policy::SchedulerConf;
-use proto::queue::ClusterQueue;
+use proto::object::{Fields, Object, ObjectKind, Wrap};
 
 /// What an execution host reports. It is shown with the host and is no part of the text that is edited.
 const REPORTED: [&str; 2] = ["load_values", "processors"];
@@ -55,22 +48,13 @@ pub fn place_in(path: &str, fields: &Fields, place: String) -> String {
 
 /// The complex of the fields in which it travels; none if a newer master has words in it that are not known here.
 pub fn complex_of(fields: &Fields) -> Option<Complex> {
-    Complex::parse(&complex_lines(fields)).ok()
-}
-
-fn complex_lines(fields: &Fields) -> String {
-    fields.iter().map(|field| format!("{} {}\n", field.key, field.value)).collect()
+    Complex::read("", fields).ok()
 }
 
 /// The table as 8.1.9 prints it, or else its bare lines.
 fn complex_text(fields: &Fields) -> String {
-    complex_of(fields).map_or_else(|| complex_lines(fields), |complex| complex.to_string())
-}
-
-/// The complex as it travels: one field for each attribute, its name and its other columns.
-pub fn complex_fields(complex: &Complex) -> Fields {
-    let columns = |line: String| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
-    complex.iter().map(|attribute| (attribute.name.to_string(), columns(attribute.to_string()))).collect()
+    let lines = || fields.iter().map(|field| format!("{} {}\n", field.key, field.value)).collect();
+    complex_of(fields).map_or_else(lines, |complex| complex.to_string())
 }
 
 /// Reads the text of an object and checks all that can be checked without the cell. `name` is the object's name where its
@@ -81,35 +65,12 @@ pub fn complex_fields(complex: &Complex) -> Fields {
 pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Diagnostic>> {
     if kind == ObjectKind::ComplexTable {
         return Complex::parse(text)
-            .map(|complex| complex_fields(&complex))
+            .map(|complex| complex.write())
             .map_err(|refusals| refusals.into_iter().map(in_the_words_of_8_1_9).collect());
     }
     let fields = Fields::parse(text)?;
-    check(kind, name, &fields)?;
+    kind.settle(name, &fields)?;
     Ok(without_reported(kind, &fields))
-}
-
-fn check(kind: ObjectKind, name: &str, fields: &Fields) -> Result<(), Vec<Diagnostic>> {
-    match kind {
-        ObjectKind::ExecHost => ExecHost::from_fields(fields).map(drop),
-        ObjectKind::Queue => ClusterQueue::from_fields(fields).map(drop),
-        ObjectKind::HostGroup => HostGroup::from_fields(fields).map(drop),
-        ObjectKind::Pe => ParallelEnvironment::from_fields(fields).map(drop),
-        ObjectKind::SchedulerConf => SchedulerConf::from_fields(fields).map(drop),
-        ObjectKind::ClusterConf => ClusterConf::from_fields(&HostName::new(name), fields).map(drop),
-        ObjectKind::ComplexTable
-        | ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => Ok(()),
-    }
 }
 
 /// 8.1.9 begins what is wrong with the form of a complex with `error:`, and says rules that an attribute breaks as they are.
@@ -126,13 +87,6 @@ pub fn not_correct(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Opt
     let is_form = |refusal: &Diagnostic| refusal.what.starts_with("error: ");
     (kind == ObjectKind::ComplexTable && refusals.iter().any(is_form))
         .then(|| format!("Complex attribute file \"{path}\" is not correct"))
-}
-
-/// The name that an object's own text gives it; empty for kinds whose text has none.
-pub fn name_in(kind: ObjectKind, fields: &Fields) -> &str {
-    let is_named = matches!(kind, ObjectKind::ExecHost | ObjectKind::Queue | ObjectKind::HostGroup | ObjectKind::Pe);
-    let key = kind.keys().first().filter(|_| is_named);
-    key.and_then(|key| fields.value(key)).unwrap_or_default()
 }
 
 /// That an edit changed nothing.

@@ -1,17 +1,12 @@
 //! One change of one object.
 
 use super::draft::{Draft, first_task_in};
-use super::{complex, members, references, supported, words};
-use proto::conf::ClusterConf;
+use super::{complex, kinds, members, supported, words};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::host::ExecHost;
-use proto::hostgroup::{HostGroup, HostOrGroup, group_name, host_name};
+use proto::hostgroup::HostOrGroup;
 use proto::id::{HostName, QueueInstanceName, QueueName};
 use proto::object::edit::{self, Operation};
-use proto::object::{Fields, ObjectKind};
-use proto::pe::ParallelEnvironment;
-use proto::policy::SchedulerConf;
-use proto::queue::ClusterQueue;
+use proto::object::{Fields, Form, ObjectKind};
 use proto::wire::client::{AttributeEdit, ObjectAction, ObjectChange};
 
 /// Everything that is wrong with a change.
@@ -20,24 +15,11 @@ pub(super) type Refusals = Vec<Diagnostic>;
 /// Makes a change on a draft.
 pub(super) fn change(draft: &mut Draft<'_>, change: &ObjectChange) -> Result<(), Refusals> {
     let ObjectChange { kind, name, action } = change;
-    match kind {
-        ObjectKind::ComplexTable => complex::change(draft, action),
-        ObjectKind::ExecHost
-        | ObjectKind::Queue
-        | ObjectKind::HostGroup
-        | ObjectKind::Pe
-        | ObjectKind::ClusterConf
-        | ObjectKind::SchedulerConf => change_object(draft, *kind, name, action),
-        ObjectKind::AdminHosts | ObjectKind::SubmitHosts | ObjectKind::Managers | ObjectKind::Operators => {
-            change_list(draft, *kind, name, action)
-        }
-        ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => Err(vec![words::unsupported(*kind)]),
+    match kind.form() {
+        _ if !kinds::is_supported(*kind) => Err(vec![words::unsupported(*kind)]),
+        Form::Once if *kind == ObjectKind::ComplexTable => complex::change(draft, action),
+        Form::Named | Form::OfHost | Form::Once => change_object(draft, *kind, name, action),
+        Form::Bare => change_list(draft, *kind, name, action),
     }
 }
 
@@ -79,25 +61,7 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
 
 /// The name that an object is stored under; the text of the object names it too, and both must agree.
 fn named(draft: &Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Result<String, Refusals> {
-    let inside = match kind {
-        ObjectKind::ExecHost | ObjectKind::Queue | ObjectKind::HostGroup | ObjectKind::Pe => {
-            kind.keys().first().and_then(|key| fields.value(key)).unwrap_or(name)
-        }
-        ObjectKind::ComplexTable
-        | ObjectKind::ClusterConf
-        | ObjectKind::SchedulerConf
-        | ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => name,
-    };
+    let inside = kind.name_in(fields).unwrap_or(name);
     let (inside, outside) = (canonical(draft, kind, inside), canonical(draft, kind, name));
     if name.is_empty() || inside == outside {
         return Ok(inside);
@@ -108,25 +72,7 @@ fn named(draft: &Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Re
 
 /// A name as objects are found by it.
 fn canonical(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> String {
-    match kind {
-        ObjectKind::ClusterConf if name.is_empty() => "global".to_owned(),
-        ObjectKind::ExecHost | ObjectKind::ClusterConf | ObjectKind::AdminHosts | ObjectKind::SubmitHosts => {
-            draft.host_names().canonical(name).to_string()
-        }
-        ObjectKind::SchedulerConf | ObjectKind::ComplexTable => String::new(),
-        ObjectKind::Queue
-        | ObjectKind::HostGroup
-        | ObjectKind::Pe
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => name.to_owned(),
-    }
+    (kinds::row(kind).canonical)(draft, name)
 }
 
 /// An object as the changes so far leave it; none if it does not exist.
@@ -136,70 +82,24 @@ fn fields_of(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Option<Fields> 
 
 /// Checks an object and sets it in the form in which it prints.
 fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Result<(), Refusals> {
-    let config = &draft.config;
-    let (fields, mut refusals) = match kind {
-        ObjectKind::ExecHost => {
-            host_name(name).map_err(|bad| vec![bad.refusal("hostname", name)])?;
-            let host = ExecHost::from_fields(fields)?;
-            (ExecHost { name: HostName::new(name), ..host.clone() }.to_fields(), references::of_host(config, &host))
-        }
-        ObjectKind::Queue => {
-            let mut queue = ClusterQueue::from_fields(fields)?;
-            queue.hostlist = members::settle(draft, queue.hostlist)?;
-            let config = &draft.config;
-            (queue.to_fields(), references::of_queue(config, &queue))
-        }
-        ObjectKind::HostGroup => {
-            group_name(name).map_err(|bad| vec![bad.refusal("group_name", name)])?;
-            let mut group = HostGroup::from_fields(fields)?;
-            group.members = members::settle(draft, group.members)?;
-            let config = &draft.config;
-            (group.to_fields(), references::of_group(config, &group))
-        }
-        ObjectKind::Pe => (ParallelEnvironment::from_fields(fields)?.to_fields(), Vec::new()),
-        ObjectKind::ClusterConf => {
-            host_name(name).map_err(|bad| vec![bad.refusal("host", name)])?;
-            let conf = ClusterConf::from_fields(&HostName::new(name), fields)?;
-            let before = if name == "global" { Some(&draft.config.cluster) } else { draft.config.host_confs.get(name) };
-            let ignored = conf.without_effect(before.map(|before| &**before));
-            conf.warnings().into_iter().chain(ignored).for_each(|warning| draft.warn(warning));
-            (conf.to_fields(), Vec::new())
-        }
-        ObjectKind::SchedulerConf => {
-            let conf = SchedulerConf::from_fields(fields)?;
-            (conf.to_fields(), references::of_scheduler(config, &conf))
-        }
-        ObjectKind::ComplexTable
-        | ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => unreachable!("these kinds are changed in ways of their own"),
-    };
-    refusals.extend(supported::check(kind, &fields));
-    if refusals.is_empty() {
-        draft.store(kind, name, Some(fields))
-    } else {
+    let fields = (kinds::row(kind).settle)(draft, name, fields)?;
+    let refusals = supported::check(kind, &fields);
+    if !refusals.is_empty() {
         return Err(refusals);
     }
+    draft.store(kind, name, Some(fields));
     Ok(())
 }
 
 fn delete(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
-    if kind == ObjectKind::SchedulerConf || name == HostName::global().as_str() {
+    if kind.form() == Form::Once || name == HostName::global().as_str() {
         let what = format!("denied: the {kind} {name} cannot be deleted").replace("  ", " ");
         return Err(vec![Diagnostic::new(Code::Immutable, what).why("every cell has it")]);
     }
     if fields_of(draft, kind, name).is_none() {
         return Err(vec![words::absent(kind, name)]);
     }
-    references::to(&draft.config, kind, name)?;
+    (kinds::row(kind).unused)(&draft.config, name)?;
     in_use(draft, kind, name)?;
     draft.store(kind, name, None);
     draft.say(words::removed(draft.caller, kind, name));
@@ -208,26 +108,7 @@ fn delete(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Ref
 
 /// Queues with jobs and hosts with jobs stay.
 fn in_use(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
-    let is_meant = |instance: &QueueInstanceName| match kind {
-        ObjectKind::Queue => instance.queue.as_str() == name,
-        ObjectKind::ExecHost => instance.host.as_str() == name,
-        ObjectKind::ComplexTable
-        | ObjectKind::HostGroup
-        | ObjectKind::Pe
-        | ObjectKind::ClusterConf
-        | ObjectKind::SchedulerConf
-        | ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => false,
-    };
+    let is_meant = |instance: &QueueInstanceName| (kinds::row(kind).has_instance)(name, instance);
     let state = draft.state;
     let used = state.used_instances().into_iter().find(is_meant);
     let Some((instance, key)) = used.and_then(|instance| Some((instance.clone(), first_task_in(state, &instance)?)))
@@ -327,8 +208,7 @@ fn change_list(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &Obj
     match action {
         ObjectAction::Add(_) if exists => Err(vec![words::exists(kind, &name)]),
         ObjectAction::Add(_) => {
-            check_list_name(kind, &name)?;
-            draft.store(kind, &name, Some(Fields::new()));
+            store(draft, kind, &name, &Fields::new())?;
             draft.say(words::added(draft.caller, kind, &name));
             Ok(())
         }
@@ -347,28 +227,6 @@ fn change_list(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &Obj
             Err(vec![Diagnostic::new(Code::BadSyntax, what)])
         }
     }
-}
-
-fn check_list_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
-    let checked = match kind {
-        ObjectKind::AdminHosts | ObjectKind::SubmitHosts => host_name(name).map(drop),
-        ObjectKind::Managers | ObjectKind::Operators => proto::object::value::check_name(name),
-        ObjectKind::ComplexTable
-        | ObjectKind::ExecHost
-        | ObjectKind::Queue
-        | ObjectKind::HostGroup
-        | ObjectKind::Pe
-        | ObjectKind::ClusterConf
-        | ObjectKind::SchedulerConf
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => unreachable!("only the four lists have bare names"),
-    };
-    checked.map_err(|bad| vec![bad.refusal(kind.as_str(), name)])
 }
 
 /// Nobody takes from himself, or from everybody, the right to administer.

@@ -3,10 +3,9 @@
 use super::change::Refusals;
 use super::draft::Draft;
 use super::references;
-use crate::state::config::complex_fields;
 use proto::complex::{Change, Complex};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::{Fields, ObjectKind};
+use proto::object::{Fields, Object, ObjectKind};
 use proto::wire::client::ObjectAction;
 
 /// Replaces the complex. It travels as one field for each attribute: the name, then the other seven columns.
@@ -27,8 +26,7 @@ pub(super) fn change(draft: &mut Draft<'_>, action: &ObjectAction) -> Result<(),
 }
 
 fn replace(draft: &mut Draft<'_>, fields: &Fields) -> Result<(), Refusals> {
-    let lines: Vec<String> = fields.iter().map(|field| format!("{} {}", field.key, field.value)).collect();
-    let new = Complex::parse(&lines.join("\n"))?;
+    let new = Complex::read("", fields)?;
     let changes = draft.config.complex.replace(&new)?;
     for change in &changes {
         if let Change::Removed(name) = change {
@@ -39,7 +37,7 @@ fn replace(draft: &mut Draft<'_>, fields: &Fields) -> Result<(), Refusals> {
         draft.say("Complex attribute configuration has not been changed".to_owned());
         return Ok(());
     }
-    draft.store(ObjectKind::ComplexTable, "", Some(complex_fields(&new)));
+    draft.store(ObjectKind::ComplexTable, "", Some(new.write()));
     let invalid = references::invalid_values(&draft.config);
     if !invalid.is_empty() {
         return Err(invalid);

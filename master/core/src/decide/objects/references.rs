@@ -8,7 +8,6 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, HostList, HostOrGroup};
 use proto::id::{HostGroupName, HostName, PeName};
-use proto::object::ObjectKind;
 use proto::object::suggest::nearest;
 use proto::object::value::Assignments;
 use proto::policy::SchedulerConf;
@@ -92,31 +91,8 @@ pub(super) fn invalid_values(config: &Configuration) -> Refusals {
 }
 
 /// # Errors
-/// If other objects name this one; all of them are in the refusal.
-pub(super) fn to(config: &Configuration, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
-    match kind {
-        ObjectKind::ExecHost => to_host(config, &HostName::new(name)),
-        ObjectKind::HostGroup => to_group(config, &HostGroupName::from(name)),
-        ObjectKind::Pe => to_pe(config, &PeName::from(name)),
-        ObjectKind::Queue
-        | ObjectKind::ClusterConf
-        | ObjectKind::ComplexTable
-        | ObjectKind::SchedulerConf
-        | ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => Ok(()),
-    }
-}
-
-fn to_host(config: &Configuration, host: &HostName) -> Result<(), Refusals> {
+/// If queues or host groups name a host.
+pub(super) fn to_host(config: &Configuration, host: &HostName) -> Result<(), Refusals> {
     let groups = config.groups();
     let queues = config.queues.values().filter(|queue| queue.hosts(&groups).contains(host));
     let mut users: Vec<String> = queues.map(|queue| format!("cluster queue \"{}\"", queue.name)).collect();
@@ -125,7 +101,9 @@ fn to_host(config: &Configuration, host: &HostName) -> Result<(), Refusals> {
     still(&users, |first| format!("Host object \"{host}\" is still referenced in {first}."))
 }
 
-fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(), Refusals> {
+/// # Errors
+/// If queues or host groups name a group.
+pub(super) fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(), Refusals> {
     let id = HostOrGroup::Group(name.clone());
     let uses = |queue: &&std::sync::Arc<ClusterQueue>| {
         queue.hostlist.contains(&id) || queue.overrides().iter().any(|(_, used)| **used == id)
@@ -142,7 +120,9 @@ fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(), Refusals
     if groups.is_empty() { Ok(()) } else { refuse("host groups", &groups) }
 }
 
-fn to_pe(config: &Configuration, name: &PeName) -> Result<(), Refusals> {
+/// # Errors
+/// If queues name a parallel environment.
+pub(super) fn to_pe(config: &Configuration, name: &PeName) -> Result<(), Refusals> {
     let uses = |queue: &&std::sync::Arc<ClusterQueue>| each(&queue.pe_list).any(|list| list.contains(name));
     let users: Vec<String> =
         config.queues.values().filter(uses).map(|queue| format!("queue \"{}\"", queue.name)).collect();

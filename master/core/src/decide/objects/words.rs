@@ -1,123 +1,66 @@
 //! What 8.1.9 says of changes to objects. Programs match these lines.
 
+use super::kinds;
 use crate::decide::Caller;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::ObjectKind;
+use proto::object::{Form, ObjectKind};
 
-/// The list of a kind as messages of additions and changes call it.
-fn list(kind: ObjectKind) -> &'static str {
-    match kind {
-        ObjectKind::ExecHost => "exechost",
-        ObjectKind::Queue => "cluster queue",
-        ObjectKind::HostGroup => "host group entry",
-        ObjectKind::Pe => "parallel environment",
-        ObjectKind::ClusterConf => "configuration",
-        ObjectKind::AdminHosts => "administrative host",
-        ObjectKind::SubmitHosts => "submit host",
-        ObjectKind::Managers => "manager",
-        ObjectKind::Operators => "operator",
-        ObjectKind::ComplexTable
-        | ObjectKind::SchedulerConf
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => kind.as_str(),
+/// What messages call a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    /// The list of the kind, in messages of additions and changes.
+    pub list: &'static str,
+    /// One object, in messages of deletions and of what is not there.
+    pub object: &'static str,
+    /// One object that is there already.
+    pub present: &'static str,
+}
+
+impl Words {
+    /// The same words everywhere.
+    pub const fn same(words: &'static str) -> Words {
+        Words { list: words, object: words, present: words }
     }
 }
 
-/// One object of a kind as refusals call it.
-fn object(kind: ObjectKind) -> &'static str {
-    match kind {
-        ObjectKind::ExecHost => "execution host",
-        ObjectKind::HostGroup => "host group",
-        ObjectKind::ComplexTable
-        | ObjectKind::Queue
-        | ObjectKind::Pe
-        | ObjectKind::ClusterConf
-        | ObjectKind::SchedulerConf
-        | ObjectKind::AdminHosts
-        | ObjectKind::SubmitHosts
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => list(kind),
-    }
+/// Messages of these kinds name neither who did it nor quote the name.
+fn is_bare(kind: ObjectKind) -> bool {
+    matches!(kind, ObjectKind::AdminHosts | ObjectKind::SubmitHosts)
 }
 
 /// An object was added.
 pub(super) fn added(caller: &Caller, kind: ObjectKind, name: &str) -> String {
-    match kind {
-        ObjectKind::AdminHosts | ObjectKind::SubmitHosts => format!("{name} added to {} list", list(kind)),
-        ObjectKind::ComplexTable
-        | ObjectKind::ExecHost
-        | ObjectKind::Queue
-        | ObjectKind::HostGroup
-        | ObjectKind::Pe
-        | ObjectKind::ClusterConf
-        | ObjectKind::SchedulerConf
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => format!("{} added \"{name}\" to {} list", caller.at_host(), list(kind)),
+    let list = kinds::row(kind).words.list;
+    match is_bare(kind) {
+        true => format!("{name} added to {list} list"),
+        false => format!("{} added \"{name}\" to {list} list", caller.at_host()),
     }
 }
 
 /// An object was changed.
 pub(super) fn modified(caller: &Caller, kind: ObjectKind, name: &str) -> String {
-    if kind == ObjectKind::SchedulerConf {
-        return "changed scheduler configuration".to_owned();
+    if kind.form() == Form::Once {
+        return format!("changed {kind}");
     }
-    format!("{} modified \"{name}\" in {} list", caller.at_host(), list(kind))
+    format!("{} modified \"{name}\" in {} list", caller.at_host(), kinds::row(kind).words.list)
 }
 
 /// An object was deleted.
 pub(super) fn removed(caller: &Caller, kind: ObjectKind, name: &str) -> String {
-    let list = if kind == ObjectKind::HostGroup { list(kind) } else { object(kind) };
+    let words = kinds::row(kind).words;
+    let list = if kind == ObjectKind::HostGroup { words.list } else { words.object };
     format!("{} removed \"{name}\" from {list} list", caller.at_host())
 }
 
 /// An object of that name is there already.
 pub(super) fn exists(kind: ObjectKind, name: &str) -> Diagnostic {
-    let words = match kind {
-        ObjectKind::AdminHosts => "adminhost",
-        ObjectKind::SubmitHosts => "submithost",
-        ObjectKind::ComplexTable
-        | ObjectKind::ExecHost
-        | ObjectKind::Queue
-        | ObjectKind::HostGroup
-        | ObjectKind::Pe
-        | ObjectKind::ClusterConf
-        | ObjectKind::SchedulerConf
-        | ObjectKind::Managers
-        | ObjectKind::Operators
-        | ObjectKind::Checkpoint
-        | ObjectKind::Calendar
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => list(kind),
-    };
-    Diagnostic::new(Code::AlreadyExists, format!("{words} \"{name}\" already exists"))
+    Diagnostic::new(Code::AlreadyExists, format!("{} \"{name}\" already exists", kinds::row(kind).words.present))
         .fix(format!("choose another name, or change what is there; qconf {} lists all", kind.listed_by()))
 }
 
 /// There is no object of that name.
 pub(super) fn absent(kind: ObjectKind, name: &str) -> Diagnostic {
-    Diagnostic::new(Code::UnknownObject, format!("denied: {} \"{name}\" does not exist", object(kind)))
+    Diagnostic::new(Code::UnknownObject, format!("denied: {} \"{name}\" does not exist", kinds::row(kind).words.object))
         .fix(format!("qconf {} lists what there is", kind.listed_by()))
 }
 

@@ -5,7 +5,6 @@ use super::Cell;
 use super::cell::{array, job, resources, result};
 use crate::ledger::Level;
 use crate::sched::order::Order;
-use crate::state::config::complex_fields;
 use proptest::prelude::*;
 use proto::amount::{Amount, Type};
 use proto::complex::Complex;
@@ -13,7 +12,7 @@ use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
 use proto::id::{HostName, QueueInstanceName, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec, PeRequest, Requests};
-use proto::object::{Fields, ObjectKind};
+use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
 use proto::usage::{Exit, Failed};
@@ -51,7 +50,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 fn complex(kind: &str, default: u32) -> ObjectAction {
     let text = format!("{}\nlic lic INT <= YES {kind} {default} 0", Complex::built_in());
-    ObjectAction::Replace(complex_fields(&Complex::parse(&text).unwrap()))
+    ObjectAction::Replace(Complex::parse(&text).unwrap().write())
 }
 
 fn change(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction) {

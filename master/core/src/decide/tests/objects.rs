@@ -8,7 +8,7 @@ use proto::conf::ClusterConf;
 use proto::diagnostic::Code;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
-use proto::object::{Fields, ObjectKind};
+use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
@@ -52,7 +52,7 @@ fn scheduler(changes: &[(&str, &str)]) -> Fields {
 /// The built-in complex with more lines.
 fn complex(lines: &str) -> Fields {
     let text = format!("{}\n{lines}", Complex::built_in());
-    crate::state::config::complex_fields(&Complex::parse(&text).unwrap())
+    Complex::parse(&text).unwrap().write()
 }
 
 fn attribute(edit: AttributeEdit, attribute: &str, value: &str) -> ObjectAction {

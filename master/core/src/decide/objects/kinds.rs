@@ -1,0 +1,178 @@
+//! How changes of each kind of object are decided: a row for each.
+
+use super::change::Refusals;
+use super::draft::Draft;
+use super::words::{Words, unsupported};
+use super::{members, references};
+use crate::state::config::Configuration;
+use proto::conf::ClusterConf;
+use proto::host::ExecHost;
+use proto::hostgroup::{HostGroup, group_name, host_name};
+use proto::id::{HostName, QueueInstanceName};
+use proto::object::{Fields, Object, ObjectKind};
+use proto::pe::ParallelEnvironment;
+use proto::policy::SchedulerConf;
+use proto::queue::ClusterQueue;
+
+/// The rules of one kind.
+pub(super) struct Row {
+    /// What messages call it.
+    pub words: Words,
+    /// The name under which an object is found that people call so.
+    pub canonical: fn(&Draft<'_>, &str) -> String,
+    /// Reads an object, checks that what it names exists, and gives it in the form in which it prints; what it brings
+    /// into being besides itself is stored in the draft.
+    pub settle: fn(&mut Draft<'_>, &str, &Fields) -> Result<Fields, Refusals>,
+    /// Refuses if other objects name this one.
+    pub unused: fn(&Configuration, &str) -> Result<(), Refusals>,
+    /// Whether a queue instance belongs to an object, which stays while there are tasks.
+    pub has_instance: fn(&str, &QueueInstanceName) -> bool,
+}
+
+const fn row_of(words: Words, settle: fn(&mut Draft<'_>, &str, &Fields) -> Result<Fields, Refusals>) -> Row {
+    Row { words, canonical: |_, name| name.to_owned(), settle, unused: |_, _| Ok(()), has_instance: |_, _| false }
+}
+
+fn host(draft: &Draft<'_>, name: &str) -> String {
+    draft.host_names().canonical(name).to_string()
+}
+
+/// The object in its form, unless it names what does not exist.
+fn unless(refusals: Refusals, object: &impl Object) -> Result<Fields, Refusals> {
+    if refusals.is_empty() { Ok(object.write()) } else { Err(refusals) }
+}
+
+const EXEC_HOST: Row = Row {
+    canonical: host,
+    unused: |config, name| references::to_host(config, &HostName::new(name)),
+    has_instance: |name, instance| instance.host.as_str() == name,
+    ..row_of(Words { list: "exechost", object: "execution host", present: "exechost" }, |draft, name, fields| {
+        let name = host_name(name).map_err(|bad| vec![bad.refusal("hostname", name)])?;
+        let host = ExecHost { name, ..ExecHost::from_fields(fields)? };
+        unless(references::of_host(&draft.config, &host), &host)
+    })
+};
+
+const QUEUE: Row = Row {
+    has_instance: |name, instance| instance.queue.as_str() == name,
+    ..row_of(Words::same("cluster queue"), |draft, _, fields| {
+        let mut queue = ClusterQueue::from_fields(fields)?;
+        queue.hostlist = members::settle(draft, queue.hostlist)?;
+        unless(references::of_queue(&draft.config, &queue), &queue)
+    })
+};
+
+const HOST_GROUP: Row = Row {
+    unused: |config, name| references::to_group(config, &name.into()),
+    ..row_of(
+        Words { list: "host group entry", object: "host group", present: "host group entry" },
+        |draft, name, fields| {
+            group_name(name).map_err(|bad| vec![bad.refusal("group_name", name)])?;
+            let mut group = HostGroup::from_fields(fields)?;
+            group.members = members::settle(draft, group.members)?;
+            unless(references::of_group(&draft.config, &group), &group)
+        },
+    )
+};
+
+const PE: Row = Row {
+    unused: |config, name| references::to_pe(config, &name.into()),
+    ..row_of(Words::same("parallel environment"), |_, _, fields| {
+        Ok(ParallelEnvironment::from_fields(fields)?.to_fields())
+    })
+};
+
+const CLUSTER_CONF: Row = Row {
+    canonical: |draft, name| if name.is_empty() { "global".to_owned() } else { host(draft, name) },
+    ..row_of(Words::same("configuration"), |draft, name, fields| {
+        host_name(name).map_err(|bad| vec![bad.refusal("host", name)])?;
+        let conf = ClusterConf::from_fields(&HostName::new(name), fields)?;
+        let before = if name == "global" { Some(&draft.config.cluster) } else { draft.config.host_confs.get(name) };
+        let ignored = conf.without_effect(before.map(|before| &**before));
+        conf.warnings().into_iter().chain(ignored).for_each(|warning| draft.warn(warning));
+        Ok(conf.to_fields())
+    })
+};
+
+const SCHEDULER_CONF: Row = Row {
+    canonical: |_, _| String::new(),
+    ..row_of(Words::same("scheduler configuration"), |draft, _, fields| {
+        let conf = SchedulerConf::from_fields(fields)?;
+        unless(references::of_scheduler(&draft.config, &conf), &conf)
+    })
+};
+
+/// The complex is changed in a module of its own.
+const COMPLEX: Row = Row { canonical: |_, _| String::new(), ..row_of(Words::same("complex"), refused) };
+
+/// A list of hosts.
+const fn hosts(list: &'static str, present: &'static str) -> Row {
+    let words = Words { list, object: list, present };
+    let settle = |_: &mut Draft<'_>, name: &str, _: &Fields| {
+        host_name(name).map_err(|bad| vec![bad.refusal("host name", name)])?;
+        Ok(Fields::new())
+    };
+    Row { canonical: host, ..row_of(words, settle) }
+}
+
+/// A list of users.
+const fn users(list: &'static str) -> Row {
+    row_of(Words::same(list), |_, name, _| {
+        proto::object::value::check_name(name).map_err(|bad| vec![bad.refusal("user name", name)])?;
+        Ok(Fields::new())
+    })
+}
+
+const ADMIN_HOSTS: Row = hosts("administrative host", "adminhost");
+const SUBMIT_HOSTS: Row = hosts("submit host", "submithost");
+const MANAGERS: Row = users("manager");
+const OPERATORS: Row = users("operator");
+
+fn refused(_: &mut Draft<'_>, _: &str, _: &Fields) -> Result<Fields, Refusals> {
+    unreachable!("changes of this kind do not come here")
+}
+
+/// A kind of which there are no objects yet.
+macro_rules! planned {
+    ($kind:ident) => {
+        const { &row_of(Words::same("object"), |_, _, _| Err(vec![unsupported(ObjectKind::$kind)])) }
+    };
+}
+
+/// The rules of a kind.
+pub(super) const fn row(kind: ObjectKind) -> &'static Row {
+    match kind {
+        ObjectKind::ComplexTable => &COMPLEX,
+        ObjectKind::ExecHost => &EXEC_HOST,
+        ObjectKind::Queue => &QUEUE,
+        ObjectKind::HostGroup => &HOST_GROUP,
+        ObjectKind::Pe => &PE,
+        ObjectKind::ClusterConf => &CLUSTER_CONF,
+        ObjectKind::SchedulerConf => &SCHEDULER_CONF,
+        ObjectKind::AdminHosts => &ADMIN_HOSTS,
+        ObjectKind::SubmitHosts => &SUBMIT_HOSTS,
+        ObjectKind::Managers => &MANAGERS,
+        ObjectKind::Operators => &OPERATORS,
+        ObjectKind::Checkpoint => planned!(Checkpoint),
+        ObjectKind::Calendar => planned!(Calendar),
+        ObjectKind::UserSet => planned!(UserSet),
+        ObjectKind::Project => planned!(Project),
+        ObjectKind::User => planned!(User),
+        ObjectKind::ResourceQuota => planned!(ResourceQuota),
+        ObjectKind::ShareTree => planned!(ShareTree),
+    }
+}
+
+/// Whether there are objects of a kind.
+pub(super) const fn is_supported(kind: ObjectKind) -> bool {
+    !matches!(
+        kind,
+        ObjectKind::Checkpoint
+            | ObjectKind::Calendar
+            | ObjectKind::UserSet
+            | ObjectKind::Project
+            | ObjectKind::User
+            | ObjectKind::ResourceQuota
+            | ObjectKind::ShareTree
+    )
+}
