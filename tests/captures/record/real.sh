@@ -3,11 +3,10 @@
 # the machine's files in memory, with name spaces for mounts, net, host name and processes. Nothing of the machine changes.
 # `fresh` empties the cell and sets it up again: one host, @allhosts, make mpi smp, all.q with 2 slots, users u1 u2 u3.
 # Root, Debian 12, network for apt at the first `up`. GEREAL names its directory.
-set -u; cd /
+set -u; SELF=$(cd "$(dirname "$0")" && pwd); cd /
 G=${GEREAL:-/var/tmp/ge-real}; R=$G/root
-SELF=$(cd "$(dirname "$0")" && pwd)
 
-inside() { nsenter -t "$(cat "$G/pid")" -m -n -u -p -r -- "$@"; }
+inside() { exec nsenter -t "$(cat "$G/pid")" -m -n -u -p -r -- "$@"; }
 
 mounts() {
   mountpoint -q "$R" && return
@@ -39,11 +38,11 @@ holder() {
   cp "$SELF/cell.sh" "$R/root/cell.sh"
   unshare --mount --net --uts --pid --fork chroot "$R" bash -c '
     umount /proc; mount -t proc proc /proc; hostname vm; ip link set lo up; ip addr add 192.0.2.10/32 dev lo
-    printf "127.0.0.1 localhost\n192.0.2.10 vm\n192.0.2.11 n1\n192.0.2.12 n2\n" > /etc/hosts
+    printf "127.0.0.1 localhost\n192.0.2.10 vm\n192.0.2.11 n1\n192.0.2.12 n2\n192.0.2.13 n3\n192.0.2.14 n4\n" > /etc/hosts
     for u in 1 2 3; do id u$u >/dev/null 2>&1 || useradd -m -u 200$u -s /bin/bash u$u; done
     touch /run/held; exec sleep infinity' >"$G/holder.log" 2>&1 &
   until pgrep -P $! > "$G/pid"; do sleep 0.05; done
-  until inside test -e /run/held; do sleep 0.05; done
+  until (inside test -e /run/held); do sleep 0.05; done
 }
 
 case ${1:-} in
