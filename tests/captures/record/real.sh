@@ -6,7 +6,7 @@
 set -u; SELF=$(cd "$(dirname "$0")" && pwd); cd /
 G=${GEREAL:-/var/tmp/ge-real}; R=$G/root
 
-inside() { exec nsenter -t "$(cat "$G/pid")" -m -n -u -p -r -- "$@"; }
+inside() { exec nsenter -t "$(cat "$G/pid")" -m -n -u -p -r -- env -C / "$@"; }
 
 mounts() {
   mountpoint -q "$R" && return

@@ -11,7 +11,7 @@ user() { su "$1" -s /bin/bash -c "cd; export SGE_ROOT=$SGE_ROOT SGE_CELL=$SGE_CE
   echo 'lic      lic  INT    <= YES    YES 0    50'
   echo 'disk     dsk  MEMORY <= YES    JOB 1G   0'
   echo 'excl     ex   BOOL   EXCL YES  YES 0    1000'
-  echo 'site     st   CSTRING == YES   NO  NONE 0'
+  echo 'site     sit  CSTRING == YES   NO  NONE 0'
   echo 'special  spc  BOOL   == FORCED NO  FALSE 0'
   echo 'speed    sp   DOUBLE >= YES    NO  0    0'
   echo 'virtual_free vf MEMORY <= YES  YES 500M 0'
@@ -33,7 +33,7 @@ printf 'id=0\nname=Root\ntype=0\nshares=1\nchildnodes=1,3,6\nid=1\nname=apollo\n
 # Hosts and groups of hosts.
 host() { printf 'hostname %s\nload_scaling %s\ncomplex_values %s\nuser_lists %s\nxuser_lists %s\nprojects %s\nxprojects %s\nusage_scaling %s\nreport_variables %s\n' "$@" > h; qconf -Ae h; }
 host n1 NONE 'slots=16,virtual_free=64G,excl=true,site=north' NONE NONE NONE NONE NONE NONE
-host n2 'np_load_avg=2.0,mem_free=0.9' 'slots=8,virtual_free=32G,speed=2.5,site=south' team NONE apollo,gemini NONE 'cpu=0.8,mem=0.5' 'cpu,np_load_avg'
+host n2 'np_load_avg=2.0,mem_free=0.9' 'slots=8,virtual_free=32G,speed=2.5,site=south' team NONE 'apollo gemini' NONE 'cpu=0.8,mem=0.5' 'cpu,np_load_avg'
 host n3 NONE 'slots=8,special=TRUE' NONE guests NONE skylab NONE NONE
 qconf -rattr exechost complex_values slots=4,virtual_free=16G,h_fsize=100G vm
 qconf -rattr exechost complex_values lic=5,disk=1T global
@@ -78,7 +78,7 @@ cd /root/work; rm -rf saved shown
 sh /usr/share/gridengine/util/upgrade_modules/save_sge_config.sh /root/work/saved
 unset SGE_SINGLE_LINE
 mkdir shown; cd shown
-show() { n=$(echo "$*" | tr ' /@' '_.='); qconf "$@" > "$n" 2>&1 || :; }
+show() { n=$(echo "$*" | tr ' /@' '_.='); qconf "$@" > "${n#-}" 2>&1 || :; }
 for o in -sc -scall -sckptl -sconfl -sconf -sel -sh -shgrpl -sm -so -spl -sprjl -sql -srqsl -srqs -ss -ssconf -sst -sstree -sul -suserl -sq; do show $o; done
 show -se global; show -sstnode /; show -rsstnode /staff
 for x in $(qconf -scall); do show -scal $x; done; for x in $(qconf -sckptl); do show -sckpt $x; done

@@ -1,0 +1,50 @@
+qname                 high.q
+hostlist              @compute
+seq_no                10
+load_thresholds       np_load_avg=1.75
+suspend_thresholds    NONE
+nsuspend              1
+suspend_interval      00:05:00
+priority              0
+min_cpu_interval      00:05:00
+processors            UNDEFINED
+qtype                 BATCH INTERACTIVE
+ckpt_list             NONE
+pe_list               make smp mpi
+rerun                 FALSE
+slots                 4
+tmpdir                /scratch,[vm=/tmp]
+shell                 /bin/sh
+prolog                /bin/true
+epilog                NONE
+shell_start_mode      unix_behavior
+starter_method        NONE
+suspend_method        NONE
+resume_method         NONE
+terminate_method      NONE
+notify                00:01:30
+owner_list            u1 u2
+user_lists            NONE,[@new=team],[n3=physics]
+xuser_lists           NONE
+subordinate_list      low.q=2
+complex_values        lic=3,[n1=lic=1,speed=3]
+projects              apollo gemini
+xprojects             NONE
+calendar              NONE
+initial_state         default
+s_rt                  11:55:00
+h_rt                  12:00:00,[n1=24:00:00]
+s_cpu                 INFINITY
+h_cpu                 INFINITY
+s_fsize               INFINITY
+h_fsize               INFINITY
+s_data                INFINITY
+h_data                INFINITY
+s_stack               INFINITY
+h_stack               INFINITY
+s_core                INFINITY
+h_core                INFINITY
+s_rss                 INFINITY
+h_rss                 INFINITY
+s_vmem                INFINITY
+h_vmem                4G

@@ -1,0 +1,50 @@
+qname                 low.q
+hostlist              @compute vm
+seq_no                30,[@old=40]
+load_thresholds       np_load_avg=1.75,[n1=np_load_avg=2.5,mem_free=1G]
+suspend_thresholds    np_load_avg=3
+nsuspend              2
+suspend_interval      00:02:00
+priority              10
+min_cpu_interval      00:05:00
+processors            UNDEFINED
+qtype                 BATCH INTERACTIVE
+ckpt_list             blcr byhand
+pe_list               make,[@new=make orte smp]
+rerun                 TRUE
+slots                 2,[@new=8],[n1=16]
+tmpdir                /tmp
+shell                 /bin/sh
+prolog                NONE
+epilog                NONE
+shell_start_mode      posix_compliant
+starter_method        NONE
+suspend_method        NONE
+resume_method         NONE
+terminate_method      NONE
+notify                00:00:60
+owner_list            NONE
+user_lists            NONE
+xuser_lists           guests
+subordinate_list      NONE
+complex_values        NONE
+projects              NONE
+xprojects             NONE
+calendar              night,[n3=closed]
+initial_state         default
+s_rt                  INFINITY
+h_rt                  INFINITY
+s_cpu                 INFINITY
+h_cpu                 INFINITY
+s_fsize               INFINITY
+h_fsize               INFINITY
+s_data                INFINITY
+h_data                INFINITY
+s_stack               INFINITY
+h_stack               INFINITY
+s_core                INFINITY
+h_core                INFINITY
+s_rss                 INFINITY
+h_rss                 INFINITY
+s_vmem                INFINITY
+h_vmem                INFINITY
