@@ -258,6 +258,9 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::Explain { job } => vec![jobs::explanation(model, job)],
         Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
         Query::HostNames { names } => vec![Reply::data(Data::Names(names))],
+        Query::WithoutEffect => {
+            vec![Reply::data(Data::Warnings(master_core::decide::objects::without_effect(&model.state.config)))]
+        }
         Query::Status => vec![status::status(model)],
         // These two are asked elsewhere: accounting of the database, waiting of the waiters.
         Query::Accounting(_) | Query::Wait { .. } | Query::WaitPlaced { .. } => {

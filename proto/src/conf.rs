@@ -301,35 +301,11 @@ impl ClusterConf {
         given.flat_map(|(key, list)| parameters::unknown(key, &list)).collect()
     }
 
-    /// Warnings about entries that are kept for programs that read them and that change nothing, where they differ from what they
-    /// were in `before`.
-    pub fn without_effect(&self, before: Option<&ClusterConf>) -> Vec<Diagnostic> {
-        let template = Self::template();
-        let before = before.unwrap_or(&template);
-        let is_new =
-            |key: &str| self.value(key).is_some_and(|value| before.value(key).or(template.value(key)) != Some(value));
-        let changed = WITHOUT_EFFECT.iter().filter(|(key, _)| is_new(key));
-        changed
-            .map(|(key, fix)| {
-                let what = format!("warning: \"{key}\" is stored and has no effect");
-                Diagnostic::new(Code::NotSupported, what).at(*key).fix(*fix)
-            })
-            .collect()
-    }
-
     /// The text of `qconf -sconf`: `#host:`, the entries, an empty line.
     pub fn print(&self, wrap: Wrap) -> String {
         format!("#{}:\n{}\n", self.host, self.fields.print(ObjectKind::ClusterConf, wrap))
     }
 }
-
-/// Entries that are stored and shown and change nothing, with what to do instead.
-const WITHOUT_EFFECT: [(&str, &str); 4] = [
-    ("mailer", "no mail is sent: qsub -sync y waits for the end of a job, qacct -j tells it later"),
-    ("xterm", "there is no qsh: submit a job that starts the terminal"),
-    ("execd_spool_dir", "each host keeps its spool in its state directory: gridwright up --dir, join --dir"),
-    ("jsv_allowed_mod", "there are no job submission verifiers: set the options in sge_request"),
-];
 
 fn misplaced(key: &str, host: &HostName) -> Diagnostic {
     Diagnostic::new(Code::BadValue, format!("\"{key}\" is not allowed in the local configuration of host \"{host}\""))

@@ -29,6 +29,7 @@ impl Rewriter<'_> {
             Command::Modify { targets, .. } => self.queues(targets),
             Command::Delete { .. }
             | Command::Objects(_)
+            | Command::Import(_)
             | Command::CreateToken { .. }
             | Command::RevokeHost { .. }
             | Command::SimulatedHosts { .. }
@@ -62,6 +63,7 @@ impl Rewriter<'_> {
             | Query::Wait { .. }
             | Query::WaitPlaced { .. }
             | Query::Explain { .. }
+            | Query::WithoutEffect
             | Query::Status => {}
         }
     }

@@ -74,6 +74,9 @@ pub enum Command {
     },
     /// `qconf`: changes of configuration objects, all of them or none.
     Objects(Vec<ObjectChange>),
+    /// `qconf -import`: the objects of a cell that is taken over, all of them or none. What they say and Gridwright does not
+    /// do is kept and warned about, where `Objects` refuses it.
+    Import(Vec<ObjectChange>),
     /// `gridwright token create`. Answered with [`Data::Token`].
     CreateToken {
         /// How many hosts may use it.
@@ -283,6 +286,8 @@ pub enum Query {
         /// Names and patterns as people write them.
         names: Vec<String>,
     },
+    /// `doctor`: what the objects of the cell say and that has no effect. Answered with [`Data::Warnings`].
+    WithoutEffect,
     /// `qping`, `up`, `doctor`. Answered with [`Data::Status`].
     Status,
 }

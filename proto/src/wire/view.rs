@@ -2,6 +2,7 @@
 
 use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
+use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, HostName, JobNumber, QueueName, SubmitSeq, TaskId, UserName};
 use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
 use crate::load::SensorStatus;
@@ -50,6 +51,8 @@ pub enum Data {
     Sensors(BTreeMap<HostName, Vec<SensorStatus>>),
     /// The state of the cell.
     Status(Box<CellStatus>),
+    /// What is worth knowing, one for each place.
+    Warnings(Vec<Diagnostic>),
     /// A new join token; it is shown once and stored only as a hash.
     Token(String),
     /// Certificates for simulated hosts.

@@ -17,6 +17,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
         Command::Delete { jobs, force } => delete::delete(turn, caller, &jobs, force),
         Command::Modify { action, targets, force } => modify_jobs::modify(turn, caller, action, &targets, force),
         Command::Objects(_)
+        | Command::Import(_)
         | Command::CreateToken { .. }
         | Command::RevokeHost { .. }
         | Command::SimulatedHosts { .. }

@@ -13,6 +13,7 @@ mod words;
 
 pub(crate) use hosts::{Join, join, renewed};
 pub(crate) use queues::modify_queue;
+pub use supported::without_effect;
 
 use super::requests::Request;
 use super::{Caller, Turn};
@@ -20,6 +21,7 @@ use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::wire::client::{Answer, Command, Reply};
+use supported::Origin;
 
 /// Decides a command that is not about jobs. None if the shell answers it.
 pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
@@ -27,7 +29,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         return Some(Reply::refusal(refusal));
     }
     Some(match command {
-        Command::Objects(changes) => draft::change(turn, caller, &changes),
+        Command::Objects(changes) => draft::change(turn, caller, &changes, Origin::Hand),
+        Command::Import(changes) => draft::change(turn, caller, &changes, Origin::Import),
         Command::CreateToken { uses, valid_s, host_pattern } => {
             hosts::create_token(turn, request, uses, valid_s, host_pattern)
         }

@@ -5,6 +5,7 @@ use crate::commands::up;
 use crate::daemons::Daemon;
 use crate::site::Site;
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
+use proto::diagnostic::Diagnostic;
 use proto::time::Wall;
 use proto::wire::client::Query;
 use proto::wire::view::Data;
@@ -51,9 +52,18 @@ impl Finding {
         Self { check, fine: false, found: found.into(), fix: fix.into() }
     }
 
+    /// Nothing is wrong, and something is worth knowing.
+    fn note(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, fine: true, found: found.into(), fix: fix.into() }
+    }
+
     /// The finding as a line, with its remedy on a second one.
     pub fn text(&self) -> String {
-        let mark = if self.fine { "ok  " } else { "BAD " };
+        let mark = match (self.fine, self.fix.is_empty()) {
+            (true, true) => "ok  ",
+            (true, false) => "note",
+            (false, _) => "BAD ",
+        };
         let fix = if self.fix.is_empty() { String::new() } else { format!("       fix: {}\n", self.fix) };
         format!("{mark} {}: {}\n{fix}", self.check, self.found)
     }
@@ -87,6 +97,7 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.extend(buffer(dir));
     findings.extend(set_aside(dir));
     findings.extend(sensors(dir));
+    findings.extend(settings(dir));
     findings
 }
 
@@ -356,4 +367,16 @@ fn sensors(dir: &Path) -> Vec<Finding> {
         Finding::bad("sensor", found, format!("try it: gridwright sensor check {}", sensor.command))
     };
     hosts.values().flatten().map(judge).collect()
+}
+
+/// Settings of the cell that have no effect. Without a connection the examination of the sensors says what is wrong.
+fn settings(dir: &Path) -> Vec<Finding> {
+    let Ok(mut client) = Client::connect(&Site::at(dir), "gridwright doctor") else { return Vec::new() };
+    let Ok(reply) = client.query(Query::WithoutEffect) else { return Vec::new() };
+    let Some(Data::Warnings(warnings)) = reply.data else { return Vec::new() };
+    if warnings.is_empty() {
+        return vec![Finding::fine("settings", "each setting of the cell has its effect")];
+    }
+    let found = |warning: &Diagnostic| format!("{}: {}", warning.place, warning.what.trim_start_matches("warning: "));
+    warnings.iter().map(|warning| Finding::note("settings", found(warning), warning.fix.clone())).collect()
 }

@@ -83,10 +83,8 @@ fn fields_of(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Option<Fields> 
 /// Checks an object and sets it in the form in which it prints.
 fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Result<(), Refusals> {
     let fields = (kinds::row(kind).settle)(draft, name, fields)?;
-    let refusals = supported::check(kind, &fields);
-    if !refusals.is_empty() {
-        return Err(refusals);
-    }
+    let warnings = supported::check(kind, fields_of(draft, kind, name).as_ref(), &fields, draft.origin)?;
+    warnings.into_iter().for_each(|warning| draft.warn(warning));
     draft.store(kind, name, Some(fields));
     Ok(())
 }

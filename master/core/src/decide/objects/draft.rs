@@ -4,6 +4,7 @@
 //! them true together.
 
 use super::change;
+use super::supported::Origin;
 use crate::core::Site;
 use crate::decide::tasks::{self, TaskEnd};
 use crate::decide::{Caller, Turn};
@@ -24,6 +25,8 @@ pub(super) struct Draft<'a> {
     pub state: &'a State,
     /// Who wants the changes.
     pub caller: &'a Caller,
+    /// Where the objects come from.
+    pub origin: Origin,
     /// Where the master runs.
     pub site: &'a Site,
     /// The objects as the changes so far leave them, with nothing derived from them.
@@ -62,12 +65,13 @@ impl Draft<'_> {
     }
 }
 
-/// Decides `Command::Objects`.
-pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChange]) -> Reply {
+/// Decides `Command::Objects` and `Command::Import`.
+pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChange], origin: Origin) -> Reply {
     let state = turn.state();
     let mut draft = Draft {
         state,
         caller,
+        origin,
         site: turn.site(),
         config: state.config.objects(),
         cleaned: Vec::new(),

@@ -87,9 +87,7 @@ const CLUSTER_CONF: Row = Row {
     ..row_of(Words::same("configuration"), |draft, name, fields| {
         host_name(name).map_err(|bad| vec![bad.refusal("host", name)])?;
         let conf = ClusterConf::from_fields(&HostName::new(name), fields)?;
-        let before = if name == "global" { Some(&draft.config.cluster) } else { draft.config.host_confs.get(name) };
-        let ignored = conf.without_effect(before.map(|before| &**before));
-        conf.warnings().into_iter().chain(ignored).for_each(|warning| draft.warn(warning));
+        conf.warnings().into_iter().for_each(|warning| draft.warn(warning));
         Ok(conf.to_fields())
     })
 };

@@ -1,10 +1,15 @@
-//! What objects may say that this version does: everything else is refused by name, and nothing is taken and ignored.
+//! What objects may say that has an effect here.
+//!
+//! What has none is refused by name where somebody writes it anew. What is stored already, or comes with a whole cell that is
+//! taken over, is kept and warned about: nothing is taken and ignored without a word.
 
 use super::change::Refusals;
+use crate::state::config::Configuration;
 use proto::conf::Settings;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
 use proto::object::value::{Parameters, is_none};
-use proto::object::{Fields, ObjectKind};
+use proto::object::{Fields, Form, ObjectKind};
 use proto::queue::Setting;
 
 /// The values of an attribute that are supported.
@@ -24,22 +29,46 @@ enum Allowed {
     Parameters(&'static [&'static str]),
 }
 
+/// What is done with a value that is not among the supported ones and that somebody writes anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// It is refused: somebody waits for its effect.
+    Refused,
+    /// It is kept with a warning: Gridwright does the same by other means, or has no such thing.
+    Kept,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Somebody edits it.
+    Hand,
+    /// It is part of a cell that is taken over as it is.
+    Import,
+}
+
 /// One row: attributes of a kind, what they may be, and what to do instead.
 struct Row {
     kind: ObjectKind,
     attributes: &'static [&'static str],
     allowed: Allowed,
+    rule: Rule,
     instead: &'static str,
 }
 
 const fn row(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
-    Row { kind, attributes, allowed, instead }
+    Row { kind, attributes, allowed, rule: Rule::Refused, instead }
+}
+
+/// A row of the configuration whose values are kept by whoever writes them.
+const fn kept(attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
+    Row { kind: ObjectKind::ClusterConf, attributes, allowed, rule: Rule::Kept, instead }
 }
 
 const FALSE: Allowed = Allowed::Words(&["false", "0", "no"]);
 const ZERO: Allowed = Allowed::Words(&["0"]);
 
-/// Everything that a supported kind of object may not say yet.
+/// Everything that an object of a supported kind may say and that has no effect.
 const TABLE: &[Row] = &[
     row(ObjectKind::Queue, &["calendar"], Allowed::None, "open and close the queue with qmod -e and -d"),
     row(ObjectKind::Queue, &["subordinate_list"], Allowed::None, "suspend the other queue with qmod -sq"),
@@ -130,6 +159,22 @@ const TABLE: &[Row] = &[
         Allowed::Parameters(&["flush_time", "accounting_flush_time"]),
         "leave it at its default: the accounting file is written at once",
     ),
+    kept(
+        &["mailer"],
+        Allowed::Words(&["/usr/bin/mail"]),
+        "no mail is sent: qsub -sync y waits for the end of a job, qacct -j tells it later",
+    ),
+    kept(&["xterm"], Allowed::Words(&["/usr/bin/xterm"]), "there is no qsh: submit a job that starts the terminal"),
+    kept(
+        &["execd_spool_dir"],
+        Allowed::Words(&["/var/lib/gridwright"]),
+        "each host keeps its spool in its state directory: gridwright up --dir, join --dir",
+    ),
+    kept(
+        &["jsv_allowed_mod"],
+        Allowed::Words(&["ac,h,i,e,o,j,M,N,p,w"]),
+        "there are no job submission verifiers: set the options in sge_request",
+    ),
     row(ObjectKind::SchedulerConf, &["algorithm"], Allowed::Words(&["default"]), "leave it default"),
     row(
         ObjectKind::SchedulerConf,
@@ -148,13 +193,63 @@ const TABLE: &[Row] = &[
     ),
 ];
 
-/// What an object says that is not supported.
-pub(super) fn check(kind: ObjectKind, fields: &Fields) -> Refusals {
-    let rows = TABLE.iter().filter(|row| row.kind == kind);
+/// What is wrong with what an object says, or what is kept of it and has no effect.
+pub(super) fn check(
+    kind: ObjectKind,
+    before: Option<&Fields>,
+    after: &Fields,
+    origin: Origin,
+) -> Result<Vec<Diagnostic>, Refusals> {
+    let (mut refusals, mut warnings) = (Refusals::new(), Vec::new());
+    for (row, key) in rows(kind) {
+        let stored = before.and_then(|before| before.value(key)).map_or_else(Vec::new, |value| idle(row, key, value));
+        for value in after.value(key).map_or_else(Vec::new, |value| idle(row, key, value)) {
+            match (row.rule, stored.contains(&value)) {
+                (Rule::Refused, false) if origin == Origin::Hand => refusals.push(refusal(row, key, &value)),
+                (Rule::Refused, _) | (Rule::Kept, false) => warnings.push(warning(row, key, &value)),
+                (Rule::Kept, true) => {}
+            }
+        }
+    }
+    if refusals.is_empty() { Ok(warnings) } else { Err(refusals) }
+}
+
+/// What the objects of a cell say that has no effect, in the order of the kinds and names; `place` is `NAME: ATTRIBUTE`.
+pub fn without_effect(config: &Configuration) -> Vec<Diagnostic> {
+    let mut kinds: Vec<ObjectKind> = TABLE.iter().map(|row| row.kind).collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds.into_iter().flat_map(|kind| of_kind(config, kind)).collect()
+}
+
+fn of_kind(config: &Configuration, kind: ObjectKind) -> Vec<Diagnostic> {
+    let (mut found, mut names) = (Vec::new(), config.object_names(kind));
+    match kind.form() {
+        Form::Once => names = vec![String::new()],
+        // The global one stands in no list.
+        Form::OfHost => names.insert(0, HostName::global().to_string()),
+        Form::Named | Form::Bare => {}
+    }
+    for name in names {
+        let Some(fields) = config.object_fields(kind, &name) else { continue };
+        for (row, key) in rows(kind) {
+            for value in fields.value(key).map_or_else(Vec::new, |value| idle(row, key, value)) {
+                found.push(warning(row, key, &value).at(format!("{kind} {name}").trim_end().to_owned() + ": " + key));
+            }
+        }
+    }
+    found
+}
+
+/// The rows of a kind, one for each attribute.
+fn rows(kind: ObjectKind) -> impl Iterator<Item = (&'static Row, &'static str)> {
+    let rows = TABLE.iter().filter(move |row| row.kind == kind);
     rows.flat_map(|row| row.attributes.iter().map(move |key| (row, *key)))
-        .filter_map(|(row, key)| fields.value(key).map(|value| (row, key, value)))
-        .flat_map(|(row, key, value)| each(kind, value).into_iter().filter_map(move |value| refuse(row, key, &value)))
-        .collect()
+}
+
+/// The parts of a value that have no effect.
+fn idle(row: &Row, key: &str, value: &str) -> Vec<String> {
+    each(row.kind, value).into_iter().flat_map(|value| part(row, key, &value)).collect()
 }
 
 /// The values of an attribute: those of queues may differ from host to host.
@@ -171,20 +266,32 @@ fn each(kind: ObjectKind, value: &str) -> Vec<String> {
     )
 }
 
-fn refuse(row: &Row, key: &str, value: &str) -> Option<Diagnostic> {
-    let refusal = match row.allowed {
-        Allowed::None => (!is_none(value)).then(|| not_supported(row.kind, key, value)),
-        Allowed::Words(words) => {
-            (!words.iter().any(|word| value.eq_ignore_ascii_case(word))).then(|| not_supported(row.kind, key, value))
-        }
-        Allowed::AccessLists => (!is_none(value)).then(|| absent("access list", value, "access lists")),
-        Allowed::Projects => (!is_none(value)).then(|| absent("project", value, "projects")),
-        Allowed::NoTime => {
-            value.chars().any(|letter| !"0:".contains(letter)).then(|| not_supported(row.kind, key, value))
-        }
-        Allowed::Parameters(names) => parameter(row.kind, key, value, names),
+/// The parts of one value: a list of parameters has many, all else one.
+fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
+    let is_supported = match row.allowed {
+        Allowed::None | Allowed::AccessLists | Allowed::Projects => is_none(value),
+        Allowed::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
+        Allowed::NoTime => value.chars().all(|letter| "0:".contains(letter)),
+        Allowed::Parameters(names) => return parameters(key, value, names),
     };
-    refusal.map(|refusal| refusal.at(key).fix(row.instead))
+    if is_supported { Vec::new() } else { vec![value.to_owned()] }
+}
+
+fn refusal(row: &Row, key: &str, value: &str) -> Diagnostic {
+    let refusal = match row.allowed {
+        Allowed::AccessLists => absent("access list", value, "access lists"),
+        Allowed::Projects => absent("project", value, "projects"),
+        Allowed::None | Allowed::Words(_) | Allowed::NoTime | Allowed::Parameters(_) => {
+            let what = format!("denied: {key} {value} of a {} is not supported yet", row.kind);
+            Diagnostic::new(Code::NotSupported, what)
+        }
+    };
+    refusal.at(key).fix(row.instead)
+}
+
+fn warning(row: &Row, key: &str, value: &str) -> Diagnostic {
+    let what = format!("warning: \"{key}\" is stored and has no effect: {value}");
+    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead)
 }
 
 /// In the words of 8.1.9 for a name that does not exist: none of that kind does.
@@ -194,20 +301,16 @@ fn absent(what: &str, value: &str, plural: &str) -> Diagnostic {
     Diagnostic::new(Code::NotSupported, what).why(format!("{plural} are not supported yet"))
 }
 
-fn not_supported(kind: ObjectKind, key: &str, value: &str) -> Diagnostic {
-    Diagnostic::new(Code::NotSupported, format!("denied: {key} {value} of a {kind} is not supported yet"))
-}
-
-/// The first parameter of a list that is neither supported nor at its default.
-fn parameter(kind: ObjectKind, key: &str, value: &str, names: &[&str]) -> Option<Diagnostic> {
-    let parameters: Parameters = value.parse().ok()?;
+/// The parameters of a list that are neither supported nor at their default.
+fn parameters(key: &str, value: &str, names: &[&str]) -> Vec<String> {
+    let Ok(parameters) = value.parse::<Parameters>() else { return Vec::new() };
     let is_supported = |name: &str| names.iter().any(|supported| supported.eq_ignore_ascii_case(name));
     let is_default = |name: &str, value: &str| {
         let alone = format!("{name}={value}").parse();
         alone.is_ok_and(|alone| is_at_default(key, alone))
     };
-    let (name, value) = parameters.iter().find(|(name, value)| !is_supported(name) && !is_default(name, value))?;
-    Some(not_supported(kind, key, &format!("{name}={value}")))
+    let idle = parameters.iter().filter(|(name, value)| !is_supported(name) && !is_default(name, value));
+    idle.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// Whether a list of parameters says what holds anyway.

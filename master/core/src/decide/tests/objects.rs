@@ -313,6 +313,54 @@ fn what_is_not_supported_is_refused_by_name() {
     }
 }
 
+/// The warnings of an answer, each as its place and text; nothing may be refused.
+fn warnings(reply: &Reply) -> Vec<(String, String)> {
+    let warning = |answer: &Answer| match answer {
+        Answer::Warning(warning) => Some((warning.place.clone(), warning.what.clone())),
+        Answer::Done(_) => None,
+        Answer::Refused(refusal) => panic!("{refusal:?}"),
+    };
+    reply.answers.iter().filter_map(warning).collect()
+}
+
+#[test]
+fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it() {
+    let mut cell = Cell::ready();
+    let with_url = |url| vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[("jsv_url", url)])))];
+    let said =
+        |url: &str| vec![("jsv_url".to_owned(), format!("warning: \"jsv_url\" is stored and has no effect: {url}"))];
+    let imported = cell.command("boss", Command::Import(with_url("/opt/jsv.sh")));
+    assert_eq!(warnings(&imported), said("/opt/jsv.sh"));
+    let same = [("jsv_url", "/opt/jsv.sh"), ("max_jobs", "9")];
+    let edited = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&same)))]);
+    assert_eq!(warnings(&edited), said("/opt/jsv.sh"));
+    let other = cell.change(with_url("/opt/other.sh"));
+    assert!(other.answers.iter().any(Answer::is_refusal), "{other:?}");
+    let found = crate::decide::objects::without_effect(&cell.core.state().config);
+    let found: Vec<&str> = found.iter().map(|warning| warning.place.as_str()).collect();
+    assert_eq!(found, ["cluster configuration global: jsv_url"]);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn each_queue_and_each_parameter_is_judged_by_itself() {
+    let mut cell = Cell::ready();
+    let import = |kind, name: &str, action| Command::Import(vec![object_change(kind, name, action)]);
+    let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,USE_SYSLOG=true");
+    let said = cell.command("boss", import(K::ClusterConf, "global", list));
+    assert_eq!(warnings(&said).len(), 1, "{said:?}");
+    let keep = attribute(Replace, "execd_params", "USE_SYSLOG=true,H_LOCKS=5");
+    assert_eq!(warnings(&cell.change(vec![object_change(K::ClusterConf, "global", keep)])).len(), 1);
+    let add = attribute(Replace, "execd_params", "USE_SYSLOG=true,SIMULATE_JOBS=true");
+    let reply = cell.change(vec![object_change(K::ClusterConf, "global", add)]);
+    assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("SIMULATE_JOBS")));
+    let processors = attribute(Replace, "processors", "UNDEFINED,[h1=0-3]");
+    assert_eq!(warnings(&cell.command("boss", import(K::Queue, "all.q", processors))).len(), 1);
+    let here_and_there = attribute(Replace, "processors", "0-3,[h1=4-7]");
+    let reply = cell.change(vec![object_change(K::Queue, "all.q", here_and_there)]);
+    assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("4-7")), "{reply:?}");
+}
+
 #[test]
 fn what_is_shipped_is_supported() {
     let mut cell = Cell::ready();
