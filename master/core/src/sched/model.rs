@@ -211,6 +211,14 @@ impl Model {
         self.cooling.retain(|_, until| *until > now.tick);
     }
 
+    /// Takes a job of which nothing may start out of the queue until something tells of it again: the start time too, which lies
+    /// ahead once more if the clock was set back.
+    pub(super) fn set_aside(&mut self, seq: SubmitSeq, now: Now) {
+        self.queue.take(seq);
+        let start = self.state.jobs.get(&seq).and_then(|job| job.spec.start_after);
+        self.waiting.extend(start.filter(|at| *at > now.wall).map(|at| (at, seq)));
+    }
+
     /// Slots for a task of a category, if there are any.
     pub(super) fn assign(&mut self, category: &Arc<CategoryKey>, now: Now) -> Option<Assignment> {
         let cluster = Cluster {

@@ -76,7 +76,7 @@ impl Pass {
         }
         let Some(task) = self.next_task(model, seq) else {
             // Nothing of the job is ready any more: a start time or a limit that no event tells of.
-            model.queue.take(seq);
+            model.set_aside(seq, self.now);
             return self.push(model, bucket);
         };
         if model.starts_whole(seq) {

@@ -1,4 +1,4 @@
-//! What a changed configuration opens and closes.
+//! What a changed configuration and a changed clock open and close.
 
 use super::check;
 
@@ -33,5 +33,24 @@ fn what_objects_touch_is_looked_at_again_and_what_went_is_forgotten() {
          queue all.q @all,b slots=2 pe_list=NONE qtype=BATCH,[b=NONE]
          pass
          = 4 all.q@a",
+    );
+}
+
+#[test]
+fn a_start_time_that_lies_ahead_again_is_waited_for() {
+    check(
+        "host a
+         queue all.q a slots=1
+         disable all.q@a
+         job 1 -after 10
+         wait 10
+         pass
+         back 30
+         enable all.q@a
+         pass
+         = nothing
+         wait 30
+         pass
+         = 1 all.q@a",
     );
 }

@@ -108,6 +108,7 @@ impl Lab {
             "lose" => self.contact(words[0], false),
             "find" => self.contact(words[0], true),
             "wait" => self.wait(words[0].parse().unwrap()),
+            "back" => self.now.wall = Wall(self.now.wall.0 - 1000 * words[0].parse::<i64>().unwrap()),
             "=" => assert_eq!(if self.placed.is_empty() { "nothing".to_owned() } else { self.placed.remove(0) }, rest),
             "?" => self.expect_info(words[0], rest.split_once(' ').unwrap().1),
             other => panic!("unknown word {other}"),
