@@ -75,7 +75,7 @@ fn life_of(job: u64) -> [Event; 5] {
             waits_for: Vec::new(),
             array_waits_for: Vec::new(),
         },
-        Event::TaskPlaced { key, granted: granted(), pe: None },
+        Event::TaskPlaced { key, granted: granted(), pe: None, maps: Vec::new() },
         Event::TaskStarted { key, at: Wall(1_800_000_000_000) },
         ended_task(0, job, 1).event,
         Event::JobFinished { seq },
@@ -110,6 +110,7 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
         usage: Usage::default(),
         category: String::new(),
         limit: None,
+        maps: Vec::new(),
     };
     let event = Event::TaskEnded { key: key(job, task), record: Some(Box::new(record)), then: Then::Done };
     let now = Now { tick: Tick(0), wall: Wall(0) };

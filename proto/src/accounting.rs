@@ -1,6 +1,7 @@
 //! The accounting record: one for each attempt of a task that reached a host.
 
 use crate::id::{HostName, JobNumber, QueueName, TaskKey, UserName};
+use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{Failed, LimitHit, Rusage, Usage};
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,9 @@ pub struct AccountingRecord {
     pub category: String,
     /// The limit that ended it, if one did. Not in the classic file.
     pub limit: Option<LimitHit>,
+    /// The ids that it had of resource maps. Not in the classic file.
+    #[serde(default)]
+    pub maps: Vec<GrantedIds>,
 }
 
 impl AccountingRecord {
@@ -148,6 +152,7 @@ mod tests {
             usage: Usage { cpu_ms: 36, maxvmem_bytes: 3_526_656, ..Usage::default() },
             category: "-q all.q".to_owned(),
             limit: None,
+            maps: Vec::new(),
         };
         let line = record.to_line();
         assert_eq!(

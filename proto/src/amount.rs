@@ -34,11 +34,13 @@ pub enum Type {
     ReString,
     /// A host name; requests are expressions and case does not count.
     Host,
+    /// Whole units with names, of which a job is told which ones it has ([`crate::rsmap`]); requests are whole units.
+    RsMap,
 }
 
 impl Type {
-    /// Every type, numeric ones first.
-    pub const ALL: [Type; 9] = [
+    /// Every type.
+    pub const ALL: [Type; 10] = [
         Type::Int,
         Type::Double,
         Type::Time,
@@ -48,6 +50,7 @@ impl Type {
         Type::CString,
         Type::ReString,
         Type::Host,
+        Type::RsMap,
     ];
 
     /// The name in the complex file, such as `MEMORY`.
@@ -62,6 +65,7 @@ impl Type {
             Type::CString => "CSTRING",
             Type::ReString => "RESTRING",
             Type::Host => "HOST",
+            Type::RsMap => "RSMAP",
         }
     }
 
@@ -73,7 +77,7 @@ impl Type {
     /// Whether values are numbers; the others are matched as text (`crate::restring`).
     pub fn is_numeric(self) -> bool {
         match self {
-            Type::Int | Type::Double | Type::Time | Type::Memory | Type::Bool => true,
+            Type::Int | Type::Double | Type::Time | Type::Memory | Type::Bool | Type::RsMap => true,
             Type::String | Type::CString | Type::ReString | Type::Host => false,
         }
     }
@@ -81,7 +85,7 @@ impl Type {
     /// The word in `attribute "h_vmem" is not a memory value`.
     pub fn value_word(self) -> &'static str {
         match self {
-            Type::Int => "integer",
+            Type::Int | Type::RsMap => "integer",
             Type::Double => "double",
             Type::Time => "time",
             Type::Memory => "memory",
@@ -95,7 +99,7 @@ impl Type {
     pub fn base_units_in_one(self) -> i64 {
         match self {
             Type::Double => Millionths::ONE.0,
-            Type::Int | Type::Time | Type::Memory | Type::Bool => 1,
+            Type::Int | Type::Time | Type::Memory | Type::Bool | Type::RsMap => 1,
             Type::String | Type::CString | Type::ReString | Type::Host => 1,
         }
     }

@@ -21,6 +21,7 @@ pub mod policy;
 pub mod queue;
 pub mod request;
 pub mod restring;
+pub mod rsmap;
 pub mod time;
 pub mod usage;
 pub mod wire;

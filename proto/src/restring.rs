@@ -118,9 +118,14 @@ enum Case {
 fn case_of(r#type: Type) -> Case {
     match r#type {
         Type::CString | Type::Host => Case::Folded,
-        Type::String | Type::ReString | Type::Int | Type::Double | Type::Time | Type::Memory | Type::Bool => {
-            Case::Counts
-        }
+        Type::String
+        | Type::ReString
+        | Type::Int
+        | Type::Double
+        | Type::Time
+        | Type::Memory
+        | Type::Bool
+        | Type::RsMap => Case::Counts,
     }
 }
 

@@ -1,7 +1,9 @@
 //! The environment of a job (CATALOGUE ENV; `reference/08env`). Nothing of the daemons' own environment is in it.
 
 use crate::site::Site;
+use proto::id::HostName;
 use proto::job::{JobSpec, Program};
+use proto::rsmap::GrantedIds;
 use proto::wire::agent::{AgentConfig, StartOrder};
 use std::collections::BTreeMap;
 
@@ -37,10 +39,21 @@ pub fn environment(
     facts(&mut all, site, order, spec, paths);
     let users = spec.environment.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
     all.extend(users.map(|(name, value)| (name.as_str(), value.clone())));
+    let maps: Vec<_> = resource_maps(site, order).collect();
+    all.extend(maps.iter().map(|(name, ids)| (name.as_str(), ids.clone())));
     // TMPDIR is made for this task: a value that -V brought along would name a directory of another machine.
     all.insert("TMPDIR", paths.tmpdir.to_owned());
     all.insert("TMP", paths.tmpdir.to_owned());
     all.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+}
+
+/// `SGE_HGR_name`: the ids that the task has here of each resource map, else those that it has of the cluster (sge_rsmap(5)).
+fn resource_maps<'a>(site: &'a Site, order: &'a StartOrder) -> impl Iterator<Item = (String, String)> + 'a {
+    let is_here = |map: &&GrantedIds| map.host == site.host;
+    let (here, global) =
+        (order.maps.iter().filter(is_here), order.maps.iter().filter(|map| map.host == HostName::global()));
+    // What comes later in a map of variables replaces what came before.
+    global.chain(here).map(|map| (format!("SGE_HGR_{}", map.attribute), map.ids.join(" ")))
 }
 
 fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec: &JobSpec, paths: Paths<'_>) {

@@ -79,5 +79,6 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
             ..QueueExecution::default()
         },
         restarted: 0,
+        maps: Vec::new(),
     }
 }

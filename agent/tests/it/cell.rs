@@ -228,6 +228,7 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         limits: Default::default(),
         queue: QueueExecution { tmpdir: "/tmp".to_owned(), shell: "/bin/sh".to_owned(), ..Default::default() },
         restarted: 0,
+        maps: Vec::new(),
     };
     let describe = MasterMessage::Describe { job: SubmitSeq(seq), spec: Arc::new(spec()) };
     [describe, MasterMessage::Start(Box::new(order))]

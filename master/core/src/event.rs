@@ -10,6 +10,7 @@ use proto::id::{
 use proto::job::{Granted, HoldChange, JobSpec};
 use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
+use proto::rsmap::GrantedIds;
 use proto::time::{Now, Wall};
 use proto::wire::client::Reply;
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,9 @@ pub enum Event {
         granted: Vec<Granted>,
         /// The parallel environment, if any.
         pe: Option<PeName>,
+        /// The ids that it gets of resource maps.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        maps: Vec<GrantedIds>,
     },
     /// The host confirmed that the job process runs.
     TaskStarted {

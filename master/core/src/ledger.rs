@@ -5,16 +5,18 @@
 //! only tells what was booked since a value was sampled.
 
 mod booking;
+mod ids;
 #[cfg(test)]
 mod tests;
 
-pub use booking::{Booking, Entry, PeUse};
+pub use booking::{Booking, Entry, Grant, PeUse};
 
 use crate::state::config::Configuration;
+use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
 use proto::id::{AttributeName, CellId, HostName, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec};
+use proto::job::JobSpec;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +40,13 @@ pub enum Level {
     Instance(QueueInstanceName),
 }
 
+impl Level {
+    /// The level of an execution host object: `global` is the cluster.
+    pub fn of_host(host: &HostName) -> Level {
+        if *host == HostName::global() { Level::Global } else { Level::Host(host.clone()) }
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -50,8 +59,8 @@ impl fmt::Display for Level {
 
 /// What placed tasks take, by level and attribute.
 ///
-/// Invariant, checked by [`Ledger::check`]: `totals`, `recent` and `pe_slots` are exactly the sums over the entries of `tasks`; no total is
-/// below zero and none of zero is kept. Only `tasks` is stored.
+/// Invariant, checked by [`Ledger::check`]: `totals`, `recent`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
+/// total is below zero and none of zero is kept. Only `tasks` is stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>", into = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
@@ -59,27 +68,16 @@ pub struct Ledger {
     totals: BTreeMap<Level, BTreeMap<AttributeName, Total>>,
     recent: BTreeMap<Level, BTreeSet<(Tick, TaskKey)>>,
     pe_slots: BTreeMap<PeName, u32>,
+    ids: IdsInUse,
 }
 
 impl Ledger {
     /// Books what a task takes from now on: its hard requests and the defaults of consumables that it does not ask for.
     ///
-    /// `granted` lists its slots with the master first; `tick` is when it was placed. What was booked under the key is replaced.
-    pub fn book(
-        &mut self,
-        config: &Configuration,
-        spec: &JobSpec,
-        key: TaskKey,
-        granted: &[Granted],
-        pe: Option<&PeName>,
-        tick: Tick,
-    ) {
+    /// `tick` is when it was placed. What was booked under the key is replaced.
+    pub fn book(&mut self, config: &Configuration, spec: &JobSpec, key: TaskKey, grant: Grant<'_>, tick: Tick) {
         self.release(key);
-        let pe = pe.map(|name| PeUse {
-            name: name.clone(),
-            extra_master_slot: config.pes.get(name).is_some_and(|pe| !pe.job_is_first_task.0),
-        });
-        self.add(key, Booking::new(&config.complex, &spec.requests.hard, granted, pe, tick));
+        self.add(key, Booking::new(config, &spec.requests.hard, grant, tick));
     }
 
     /// Gives back what a task took; false if nothing was booked for it.
@@ -95,6 +93,7 @@ impl Ledger {
                 self.recent.remove(&level);
             }
         }
+        booking.maps().iter().for_each(|map| self.ids.take_back(map));
         if let Some(pe) = booking.pe() {
             let slots = self.pe_slots.get_mut(pe).expect("every booked parallel task is counted");
             *slots -= booking.slots_at(&Level::Global);
@@ -175,6 +174,7 @@ impl Ledger {
         for level in booking.levels() {
             self.recent.entry(level).or_default().insert((booking.at(), key));
         }
+        booking.maps().iter().for_each(|map| self.ids.give(map));
         if let Some(pe) = booking.pe() {
             *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);
         }

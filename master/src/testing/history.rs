@@ -34,7 +34,7 @@ fn an_array() -> Vec<Event> {
     let array = JobSpec { array: Some(range("1-10")[0]), ..spec() };
     let altered = JobSpec { name: "altered".to_owned(), ..array.clone() };
     let user = Holds { user: true, ..Holds::default() };
-    let place = |task| Event::TaskPlaced { key: key(3, task), granted: granted(), pe: None };
+    let place = |task| Event::TaskPlaced { key: key(3, task), granted: granted(), pe: None, maps: Vec::new() };
     let start = |task| Event::TaskStarted { key: key(3, task), at: Wall(BEGIN + 500) };
     let end = |task, then| match ended_task(0, 3, task).event {
         Event::TaskEnded { key, record, then: _ } => Event::TaskEnded { key, record, then },

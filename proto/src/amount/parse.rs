@@ -70,7 +70,7 @@ impl ValueError {
 /// What a good value looks like.
 fn example(expected: Type) -> &'static str {
     match expected {
-        Type::Int => "write a whole number, such as 4",
+        Type::Int | Type::RsMap => "write a whole number, such as 4",
         Type::Double => "write a number, such as 1.5",
         Type::Time => "write seconds or hours:minutes:seconds, such as 3600 or 1:0:0",
         Type::Memory => "write bytes or a number and a multiplier, such as 512M or 1.5G",

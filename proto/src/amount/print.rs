@@ -13,7 +13,7 @@ impl Amount {
     pub fn print(self, r#type: Type) -> String {
         let Some(units) = self.finite().map(i128::from) else { return "INFINITY".to_owned() };
         match r#type {
-            Type::Int | Type::String | Type::CString | Type::ReString | Type::Host => units.to_string(),
+            Type::Int | Type::RsMap | Type::String | Type::CString | Type::ReString | Type::Host => units.to_string(),
             Type::Double => decimal(units),
             Type::Time => clock(units),
             Type::Memory => whole_memory(units),
@@ -29,15 +29,15 @@ impl Amount {
             Type::Double => six_decimals(units),
             Type::Memory => rounded_memory(units),
             Type::Time => clock_with_days(units),
-            Type::Int | Type::Bool | Type::String | Type::CString | Type::ReString | Type::Host => {
+            Type::Int | Type::RsMap | Type::Bool | Type::String | Type::CString | Type::ReString | Type::Host => {
                 six_decimals(units * MILLION)
             }
         }
     }
 
-    /// As `qstat -F` shows it: like [`Amount::qhost_text`], but an INT without decimals.
+    /// As `qstat -F` shows it: like [`Amount::qhost_text`], but an INT and an RSMAP without decimals.
     pub fn qstat_text(self, r#type: Type) -> String {
-        match self.finite().filter(|_| r#type == Type::Int) {
+        match self.finite().filter(|_| matches!(r#type, Type::Int | Type::RsMap)) {
             Some(units) => units.to_string(),
             None => self.qhost_text(r#type),
         }

@@ -45,6 +45,7 @@ pub(super) fn check(attribute: &Attribute, refusals: &mut Vec<Diagnostic>) {
         name_fault(attribute.name.as_str()),
         (attribute.shortcut != attribute.name.as_str()).then(|| name_fault(&attribute.shortcut)).flatten(),
         consumable_type_fault(attribute),
+        map_fault(attribute),
         relop_fault(attribute),
         default_fault(attribute),
         slots_fault(attribute),
@@ -104,6 +105,14 @@ fn consumable_type_fault(attribute: &Attribute) -> Option<Diagnostic> {
     let Attribute { name, r#type, .. } = attribute;
     (attribute.consumable.is_consumable() && !r#type.is_numeric())
         .then(|| rule(format!("Complex \"{name}\" of type \"{type}\" cannot be a consumable")))
+}
+
+/// OCS-01: ids that are given to jobs are used up by them.
+fn map_fault(attribute: &Attribute) -> Option<Diagnostic> {
+    let Attribute { name, r#type, .. } = attribute;
+    (*r#type == Type::RsMap && !attribute.consumable.is_consumable()).then(|| {
+        rule(format!("Complex \"{name}\" of type \"{type}\" must be a consumable")).fix("write YES, JOB or HOST")
+    })
 }
 
 fn only_less_equal(attribute: &Attribute) -> Diagnostic {

@@ -11,6 +11,7 @@ use crate::job::{Granted, JobSpec, Owner};
 use crate::limit::LimitSet;
 use crate::load::SensorStatus;
 use crate::request::TaskRange;
+use crate::rsmap::GrantedIds;
 use crate::usage::{TaskResult, Usage};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -192,6 +193,9 @@ pub struct StartOrder {
     pub queue: QueueExecution,
     /// `RESTARTED`: 0 first run, 1 rescheduled, 2 restarted from a checkpoint.
     pub restarted: u8,
+    /// The ids that the task has of resource maps, on all of its hosts and of the cluster (`SGE_HGR_name`).
+    #[serde(default)]
+    pub maps: Vec<GrantedIds>,
 }
 
 /// The settings of a queue instance that matter while a job runs.

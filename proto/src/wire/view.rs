@@ -8,6 +8,7 @@ use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
 use crate::load::SensorStatus;
 use crate::object::Fields;
 use crate::request::TaskRange;
+use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{Failed, Usage};
 use serde::{Deserialize, Serialize};
@@ -172,6 +173,9 @@ pub struct TaskRow {
     pub granted: Vec<Granted>,
     /// The parallel environment, if any.
     pub pe: Option<String>,
+    /// The ids that it has of resource maps; empty once it has left.
+    #[serde(default)]
+    pub maps: Vec<GrantedIds>,
     /// When it started; the time of the order while it is transferring.
     pub started: Wall,
     /// Use so far.

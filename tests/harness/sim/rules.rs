@@ -47,7 +47,7 @@ impl Rules {
     /// Judges a durable event against the state before it.
     pub(super) fn judge(&self, record: &Record, before: &State) {
         match &record.event {
-            Event::TaskPlaced { key, granted, pe } => {
+            Event::TaskPlaced { key, granted, pe, .. } => {
                 self.may_be_placed(*key, granted, pe.as_ref(), before, record.now.wall);
             }
             Event::TasksDeleted { seq, .. } if matches!(record.actor, Actor::Scheduler(_)) => {
@@ -95,7 +95,7 @@ impl Rules {
                 job.errors.retain(|task| !tasks.iter().any(|range| range.contains(*task)));
                 job.failed = false;
             }
-            Event::TaskPlaced { key, granted, pe } => {
+            Event::TaskPlaced { key, granted, pe, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("a placed job is there");
                 job.placed.insert(key.task, key.attempt);
                 self.books.place(&after.config, &job.spec, *key, granted, pe.as_ref());

@@ -3,6 +3,7 @@ use crate::testing::{key, order, site, spec};
 use proto::amount::Amount;
 use proto::limit::Bounds;
 use proto::request::TaskRange;
+use proto::rsmap::GrantedIds;
 
 fn document(order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
     launch_document(&site(), &AgentConfig::default(), order, spec)
@@ -50,6 +51,27 @@ fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
     assert_eq!(variable(&made, "JOB_ID"), Some("7"));
     assert_eq!(variable(&made, "TMPDIR"), Some("/tmp/7.1.all.q"));
     assert_eq!(variable(&made, "SGE_TASK_ID"), Some("5"));
+}
+
+#[test]
+fn the_ids_of_resource_maps_on_this_host_are_told_in_variables() {
+    let map = |attribute: &str, host: &HostName, ids: &[&str]| GrantedIds {
+        attribute: attribute.into(),
+        host: host.clone(),
+        ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+    };
+    let (here, other) = (site().host, HostName::new("elsewhere"));
+    let maps = vec![
+        map("gpu", &HostName::global(), &["x"]),
+        map("lic", &HostName::global(), &["seat-1"]),
+        map("gpu", &here, &["0", "3"]),
+        map("gpu", &other, &["9"]),
+    ];
+    let mut given = spec();
+    given.environment = vec![("SGE_HGR_gpu".to_owned(), "all of them".to_owned())];
+    let made = document(&StartOrder { maps, ..order(key(1, 1)) }, &given);
+    assert_eq!(variable(&made, "SGE_HGR_gpu"), Some("0 3"));
+    assert_eq!(variable(&made, "SGE_HGR_lic"), Some("seat-1"));
 }
 
 #[test]

@@ -65,6 +65,7 @@ pub fn task(job: &JobRow, number: u32, queue: &str, slots: u32, started: Wall) -
         task: TaskId(number),
         condition: Condition { phase: Phase::Running, ..Condition::default() },
         granted: vec![Granted { instance: instance(queue), slots }],
+        maps: Vec::new(),
         pe: job.requests.pe.as_ref().map(|pe| pe.name.clone()),
         started,
         usage: Usage { io_bytes: 40_802, vmem_bytes: 3_526_656, maxvmem_bytes: 3_526_656, ..Usage::default() },

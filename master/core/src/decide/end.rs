@@ -151,6 +151,7 @@ pub(super) fn record(
         usage: result.usage,
         category: category::text(spec),
         limit: result.limit.clone(),
+        maps: placement.maps.clone(),
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
         limits: limits(&state.config, &job.spec.requests.hard, placement),
         queue: queue_execution(&state.config, placement),
         restarted: u8::from(task.restarted),
+        maps: placement.maps.clone(),
     }
 }
 

@@ -3,11 +3,12 @@
 use super::{Turn, tasks};
 use crate::effect::Effect;
 use crate::event::Event;
+use crate::ledger::Grant;
 use crate::matching;
 use crate::sched::order::Order;
 use crate::state::eligible::eligible;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{PeName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
 
 /// Checks and executes orders in turn; one that is refused goes back to its scheduler.
@@ -23,8 +24,7 @@ fn execute(turn: &mut Turn<'_>, order: &Order) -> Result<(), Diagnostic> {
     match order {
         Order::Start { seq, task, granted, pe } => {
             check(turn, *seq, *task, granted, order)?;
-            place(turn, *seq, *task, granted, pe.as_ref());
-            Ok(())
+            place(turn, *seq, *task, Grant::of_slots(granted, pe.as_ref()))
         }
         Order::RejectImmediate { seq } => reject_immediate(turn, *seq),
         Order::SuspendByThreshold { key, suspended } => suspend(turn, *key, *suspended),
@@ -54,12 +54,15 @@ fn stale(why: &str) -> Diagnostic {
     Diagnostic::new(Code::WrongState, "the order does not fit the present state").why(why)
 }
 
-fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, granted: &[Granted], pe: Option<&PeName>) {
+fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>) -> Result<(), Diagnostic> {
     let state = turn.state();
+    let maps = state.ledger.choose_ids(&state.config, &state.jobs[&seq].spec, grant);
+    let maps = maps.ok_or_else(|| stale("too few ids of a resource map are free"))?;
     let attempts = state.jobs[&seq].tasks.get(&task).map_or(0, |task| task.attempts);
     let key = TaskKey { cell: state.cell, seq, task, pe_task: 0, attempt: attempts + 1 };
-    turn.record(Event::TaskPlaced { key, granted: granted.to_vec(), pe: pe.cloned() });
+    turn.record(Event::TaskPlaced { key, granted: grant.slots.to_vec(), pe: grant.pe.cloned(), maps });
     tasks::send_start(turn, key);
+    Ok(())
 }
 
 /// A `-now y` job that could not start leaves whole, unless a part of it has started after all (JOB-13).

@@ -7,6 +7,7 @@ mod changes;
 mod cluster;
 mod hosts;
 mod life;
+mod maps;
 mod names;
 mod objects;
 mod replay;

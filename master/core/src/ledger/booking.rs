@@ -1,11 +1,13 @@
 //! What one placed task takes at each level.
 
 use super::{Level, SLOTS};
-use proto::amount::Amount;
+use crate::state::config::Configuration;
+use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex, Consumable};
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
 use proto::request::ResourceRequest;
+use proto::rsmap::GrantedIds;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +21,9 @@ pub struct Booking {
     /// Its slots, the master first, each instance once.
     granted: Vec<Granted>,
     pe: Option<PeUse>,
+    /// The ids that it has of resource maps.
+    #[serde(default)]
+    maps: Vec<GrantedIds>,
     entries: Vec<Entry>,
 }
 
@@ -61,23 +66,40 @@ struct Taken {
     amount: Amount,
 }
 
+/// What was given to a task.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'a> {
+    /// Its slots, the master's first.
+    pub slots: &'a [Granted],
+    /// Its parallel environment, if any.
+    pub pe: Option<&'a PeName>,
+    /// The ids that it has of resource maps.
+    pub maps: &'a [GrantedIds],
+}
+
+impl<'a> Grant<'a> {
+    /// Slots without ids, as they are planned.
+    pub fn of_slots(slots: &'a [Granted], pe: Option<&'a PeName>) -> Grant<'a> {
+        Grant { slots, pe, maps: &[] }
+    }
+}
+
 impl Booking {
-    /// What a task with these hard requests and slots takes, the master's slot first.
-    pub fn new(
-        complex: &Complex,
-        hard: &[ResourceRequest],
-        granted: &[Granted],
-        pe: Option<PeUse>,
-        at: Tick,
-    ) -> Booking {
-        let mut granted = merged(granted);
+    /// What a task with these hard requests takes of what it was given at `at`.
+    pub fn new(config: &Configuration, hard: &[ResourceRequest], grant: Grant<'_>, at: Tick) -> Booking {
+        let (complex, maps) = (&config.complex, grant.maps.to_vec());
+        let pe = grant.pe.map(|name| PeUse {
+            name: name.clone(),
+            extra_master_slot: config.pes.get(name).is_some_and(|pe| !pe.job_is_first_task.0),
+        });
+        let mut granted = merged(grant.slots);
         if pe.as_ref().is_some_and(|pe| pe.extra_master_slot)
             && let Some(master) = granted.first_mut()
         {
             master.slots += 1;
         }
         let requested = hard.iter().filter_map(|request| numeric(complex, request)).collect();
-        Booking { at, requested, granted, pe, entries: Vec::new() }.rebooked(complex)
+        Booking { at, requested, granted, pe, maps, entries: Vec::new() }.rebooked(complex)
     }
 
     /// The same task under another complex.
@@ -87,7 +109,21 @@ impl Booking {
         for place in self.uses() {
             self.entries.extend(taken.iter().filter_map(|taken| taken.at(&place)));
         }
+        self.count_ids(complex);
         self
+    }
+
+    /// What a task has of a resource map is as much as it has ids, however the map is charged now: an id is never free while a task
+    /// has it.
+    fn count_ids(&mut self, complex: &Complex) {
+        let is_map = |name: &str| complex.lookup(name).is_some_and(|attribute| attribute.r#type == Type::RsMap);
+        for map in self.maps.iter().filter(|map| is_map(map.attribute.as_str())) {
+            let amount = Amount::from_base(i64::try_from(map.ids.len()).expect("a map has at most IDS_MAX ids"));
+            let (level, attribute) = (Level::of_host(&map.host), map.attribute.clone());
+            let entry = Entry { level, attribute, amount };
+            self.entries.retain(|known| known.level != entry.level || known.attribute != entry.attribute);
+            self.entries.push(entry);
+        }
     }
 
     /// When the task was placed.
@@ -108,6 +144,11 @@ impl Booking {
     /// Its parallel environment, if any.
     pub fn pe(&self) -> Option<&PeName> {
         self.pe.as_ref().map(|pe| &pe.name)
+    }
+
+    /// The ids that it has of resource maps.
+    pub fn maps(&self) -> &[GrantedIds] {
+        &self.maps
     }
 
     /// The levels that the task uses, widest first.

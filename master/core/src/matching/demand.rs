@@ -3,12 +3,13 @@
 use super::pattern::QueuePattern;
 use crate::state::State;
 use crate::state::job::Job;
-use proto::amount::Amount;
+use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex, Requestable};
 use proto::id::{AttributeName, HostName, UserName};
 use proto::job::{JobSpec, PeRequest};
 use proto::request::ResourceRequest;
 use proto::restring::Expression;
+use proto::rsmap::IdMap;
 use std::collections::BTreeSet;
 
 /// A value of an attribute, as its type has it.
@@ -26,7 +27,11 @@ impl Value {
         if !attribute.r#type.is_numeric() {
             return Some(Value::Text(text.to_owned()));
         }
-        Amount::parse(text, attribute.r#type).ok().map(Value::Amount)
+        let amount = match attribute.r#type {
+            Type::RsMap => IdMap::amount_of(text),
+            other => Amount::parse(text, other).ok(),
+        };
+        amount.map(Value::Amount)
     }
 }
 

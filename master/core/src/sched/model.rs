@@ -7,7 +7,7 @@ use super::filter::{Category, Instances};
 use super::order::Order;
 use super::order_phase::{self, Bucket, Queue, Urgency, resource_urgency};
 use crate::event::{Event, Record, StoredObject};
-use crate::ledger::{Ledger, Level};
+use crate::ledger::{Grant, Ledger, Level};
 use crate::matching::{Cluster, Demand, Mode};
 use crate::observe::{Observation, Observations};
 use crate::sched::assign::Assignment;
@@ -233,7 +233,7 @@ impl Model {
     pub(super) fn plan(&mut self, seq: SubmitSeq, task: TaskId, assignment: &Assignment, now: Now) {
         let Some(job) = self.state.jobs.get(&seq) else { return };
         let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
-        self.planned.book(&self.state.config, &job.spec, plan_key(seq, task), granted, pe, now.tick);
+        self.planned.book(&self.state.config, &job.spec, plan_key(seq, task), Grant::of_slots(granted, pe), now.tick);
         let owner = job.spec.owner.user.clone();
         *self.planned_of.entry(owner.clone()).or_default() += 1;
         self.plans.insert((seq, task), owner);

@@ -9,6 +9,7 @@ mod tasks;
 use super::config::Touched;
 use super::{ANSWERS_KEPT, State};
 use crate::event::{Event, InstanceState, JoinGrant, Record, StoredObject};
+use crate::ledger::Grant;
 use proto::id::{EventSeq, HostName, QueueInstanceName, RequestId, TaskKey};
 use proto::object::ObjectKind;
 use proto::time::Wall;
@@ -52,7 +53,9 @@ impl State {
             Event::TasksDeleted { seq, tasks } => self.delete_tasks(*seq, tasks),
             Event::ErrorCleared { seq, tasks } => self.clear_errors(*seq, tasks),
             Event::JobFinished { seq } => self.finish_job(*seq),
-            Event::TaskPlaced { key, granted, pe } => self.place_task(*key, granted, pe.as_ref()),
+            Event::TaskPlaced { key, granted, pe, maps } => {
+                self.place_task(*key, Grant { slots: granted, pe: pe.as_ref(), maps });
+            }
             Event::TaskStarted { key, at } => self.start_task(*key, *at),
             Event::TaskEnded { key, record, then } => self.end_task(*key, record.as_deref(), then),
             Event::TaskUnconfirmed { key, host } => {

@@ -4,6 +4,7 @@ use super::ranges::TaskRanges;
 use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec};
 use proto::request::TaskRange;
+use proto::rsmap::GrantedIds;
 use proto::time::{Tick, Wall};
 use proto::usage::Failed;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,9 @@ pub struct Placement {
     pub granted: Vec<Granted>,
     /// The parallel environment, if any.
     pub pe: Option<PeName>,
+    /// The ids that it has of resource maps.
+    #[serde(default)]
+    pub maps: Vec<GrantedIds>,
     /// When it was placed.
     pub placed: Wall,
     /// The same on the monotone clock.

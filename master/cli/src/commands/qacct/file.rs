@@ -98,6 +98,7 @@ pub fn record(line: &str) -> Option<AccountingRecord> {
         usage: usage(&fields)?,
         category: some(39).unwrap_or_default(),
         limit: None,
+        maps: Vec::new(),
     })
 }
 

@@ -162,6 +162,10 @@ fn tasks(block: &mut Block, detail: &JobDetail, binding: bool) {
     for task in on_hosts() {
         block.put_task("usage", task.task, usage(task));
     }
+    for task in on_hosts().filter(|task| !task.maps.is_empty()) {
+        let maps: Vec<String> = task.maps.iter().map(ToString::to_string).collect();
+        block.put_task("resource_map", task.task, maps.join(","));
+    }
     for task in on_hosts().filter(|_| binding) {
         block.put_task("binding", task.task, "NONE");
     }

@@ -7,6 +7,7 @@ use crate::output::xml::{Document, escape};
 use proto::id::TaskId;
 use proto::job::{HostPath, JobSpec, Phase, Program};
 use proto::request::ResourceRequest;
+use proto::rsmap::GrantedIds;
 use proto::usage::Usage;
 use proto::wire::view::{JobDetail, TaskRow};
 
@@ -133,10 +134,42 @@ fn tasks(document: &mut Document, detail: &JobDetail) {
         usage(document, &task.usage);
         document.leaf("JAT_start_time", task.started.seconds());
         document.leaf("JAT_ntix", millionths(task.priority.ntckts, 6));
+        granted_resources(document, &task.maps);
         document.close();
     }
     for (task, reason) in &detail.errors {
         failed_task(document, *task, reason, &ntckts);
+    }
+    document.close();
+}
+
+/// As Open Cluster Scheduler has it: of each map the ids, each once with how often the task has it.
+fn granted_resources(document: &mut Document, maps: &[GrantedIds]) {
+    if maps.is_empty() {
+        return;
+    }
+    document.open("JAT_granted_resources_list");
+    for map in maps {
+        document.open("element");
+        document.leaf("GRU_type", 2);
+        document.leaf("GRU_name", &map.attribute);
+        document.leaf("GRU_amount", fraction(i128::try_from(map.ids.len()).unwrap_or_default(), 1, 6));
+        document.open("GRU_resource_map_list");
+        let mut once: Vec<&String> = Vec::new();
+        map.ids.iter().for_each(|id| {
+            if !once.contains(&id) {
+                once.push(id)
+            }
+        });
+        for id in once {
+            document.open("element");
+            document.leaf("RESL_value", id);
+            document.leaf("RESL_amount", map.ids.iter().filter(|other| *other == id).count());
+            document.close();
+        }
+        document.close();
+        document.leaf("GRU_host", &map.host);
+        document.close();
     }
     document.close();
 }

@@ -2,7 +2,7 @@
 
 use super::change::Refusals;
 use crate::state::config::Configuration;
-use proto::amount::Amount;
+use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
@@ -12,11 +12,12 @@ use proto::object::suggest::nearest;
 use proto::object::value::Assignments;
 use proto::policy::SchedulerConf;
 use proto::queue::{ClusterQueue, Setting};
+use proto::rsmap::IdMap;
 
 /// What a host names and does not exist or fit.
 pub(super) fn of_host(config: &Configuration, host: &ExecHost) -> Refusals {
     let place = format!("complex_values of host {}", host.name);
-    let mut refusals = values(&config.complex, &host.complex_values, &place);
+    let mut refusals = values_or(&config.complex, &host.complex_values, &place, bad_capacity);
     refusals.extend(
         host.load_scaling.iter().filter_map(|(name, _)| unknown(&config.complex, name.as_str(), "load_scaling")),
     );
@@ -43,7 +44,9 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
 fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
     let check =
         |list: &Assignments, key: &str| values(&config.complex, list, &format!("{key} of queue {}", queue.name));
-    let capacities = each(&queue.complex_values).flat_map(|list| check(list, "complex_values"));
+    let place = format!("complex_values of queue {}", queue.name);
+    let capacities =
+        each(&queue.complex_values).flat_map(|list| values_or(&config.complex, list, &place, bad_queue_capacity));
     let thresholds = each(&queue.load_thresholds).flat_map(|list| check(list, "load_thresholds"));
     capacities.chain(thresholds).collect()
 }
@@ -197,11 +200,41 @@ fn unknown(complex: &Complex, name: &str, place: &str) -> Option<Diagnostic> {
 
 /// The assignments whose attribute does not exist or whose value is not of its type.
 fn values(complex: &Complex, list: &Assignments, place: &str) -> Refusals {
+    values_or(complex, list, place, bad_value)
+}
+
+/// The same, where `bad` says what is wrong with a value.
+fn values_or(
+    complex: &Complex,
+    list: &Assignments,
+    place: &str,
+    bad: fn(&Attribute, &str) -> Option<Diagnostic>,
+) -> Refusals {
     let check = |(name, value): &(proto::id::AttributeName, String)| match complex.lookup(name.as_str()) {
         None => unknown(complex, name.as_str(), place),
-        Some(attribute) => bad_value(attribute, value).map(|refusal| refusal.at(place)),
+        Some(attribute) => bad(attribute, value).map(|refusal| refusal.at(place)),
     };
     list.iter().filter_map(check).collect()
+}
+
+/// Of a resource map, hosts and the cluster list the ids.
+fn bad_capacity(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
+    if attribute.r#type != Type::RsMap {
+        return bad_value(attribute, value);
+    }
+    let error = IdMap::parse(value).err()?;
+    let what = format!("denied: invalid value \"{value}\" of attribute \"{}\"", attribute.name);
+    let fix = "write the number of ids and the ids, such as 4(0-3) or 2(left right)";
+    Some(Diagnostic::new(Code::BadValue, what).why(error.to_string()).fix(fix))
+}
+
+/// Ids belong to a machine or to the cluster: two queues of one host would give out the same.
+fn bad_queue_capacity(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
+    if attribute.r#type != Type::RsMap {
+        return bad_value(attribute, value);
+    }
+    let what = format!("denied: attribute \"{}\" is a resource map, which a queue cannot have", attribute.name);
+    Some(Diagnostic::new(Code::BadValue, what).fix("set it in complex_values of the host (qconf -me) or of global"))
 }
 
 fn bad_value(attribute: &Attribute, value: &str) -> Option<Diagnostic> {

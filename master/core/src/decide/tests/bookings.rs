@@ -5,8 +5,9 @@ use super::Cell;
 use super::cell::{array, job, resources, result};
 use crate::ledger::Level;
 use crate::sched::order::Order;
+use crate::state::job::Placement;
 use proptest::prelude::*;
-use proto::amount::{Amount, Type};
+use proto::amount::Amount;
 use proto::complex::Complex;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
@@ -15,10 +16,11 @@ use proto::job::{Granted, JobSpec, PeRequest, Requests};
 use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
+use proto::rsmap::{GrantedIds, IdMap};
 use proto::usage::{Exit, Failed};
 use proto::wire::agent::TaskReportState;
 use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const HOSTS: [&str; 3] = ["h1", "h2", "h3"];
 
@@ -28,7 +30,7 @@ enum Act {
     Place { job: u32, task: u32, slots: [u32; 3] },
     End { index: u32, again: bool },
     Charge { kind: &'static str, default: u32 },
-    Capacity { host: usize, licences: u32 },
+    Capacity { host: usize, licences: u32, first_id: u32 },
     Slots { slots: u32 },
     Member { host: usize, is_in: bool },
     Restart,
@@ -41,7 +43,8 @@ fn act() -> impl Strategy<Value = Act> {
         8 => (1u32..8, 1u32..4, prop::array::uniform3(0u32..3)).prop_map(|(job, task, slots)| Act::Place { job, task, slots }),
         3 => (0u32..8, any::<bool>()).prop_map(|(index, again)| Act::End { index, again }),
         2 => (kind, 0u32..2).prop_map(|(kind, default)| Act::Charge { kind, default }),
-        2 => (0usize..4, 0u32..7).prop_map(|(host, licences)| Act::Capacity { host, licences }),
+        2 => (0usize..4, 0u32..7, 0u32..4)
+            .prop_map(|(host, licences, first_id)| Act::Capacity { host, licences, first_id }),
         1 => (0u32..6).prop_map(|slots| Act::Slots { slots }),
         2 => (0usize..3, any::<bool>()).prop_map(|(host, is_in)| Act::Member { host, is_in }),
         1 => Just(Act::Restart),
@@ -49,7 +52,9 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn complex(kind: &str, default: u32) -> ObjectAction {
+    let of_map = if kind == "NO" { "JOB" } else { kind };
     let text = format!("{}\nlic lic INT <= YES {kind} {default} 0", Complex::built_in());
+    let text = format!("{text}\ngpu gpu RSMAP <= YES {of_map} {default} 0");
     ObjectAction::Replace(Complex::parse(&text).unwrap().write())
 }
 
@@ -72,14 +77,14 @@ fn cell() -> Cell {
         ObjectAction::Add(fields)
     };
     let host = ExecHost::template("h3".into()).to_fields();
-    change(&mut cell, ObjectKind::ExecHost, "h3", with(host, "complex_values", "lic=2"));
+    change(&mut cell, ObjectKind::ExecHost, "h3", with(host, "complex_values", "lic=2,gpu=4(0-3)"));
     let group = HostGroup::template("@g".into()).to_fields();
     change(&mut cell, ObjectKind::HostGroup, "@g", with(group, "hostlist", "h1 h2 h3"));
     let pe = ParallelEnvironment::template("mpi".into()).to_fields();
     change(&mut cell, ObjectKind::Pe, "mpi", with(with_slots(pe), "allocation_rule", "$round_robin"));
     edit(&mut cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "hostlist", "@g");
     edit(&mut cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "pe_list", "mpi");
-    edit(&mut cell, ObjectKind::ExecHost, "global", AttributeEdit::Replace, "complex_values", "lic=4");
+    edit(&mut cell, ObjectKind::ExecHost, "global", AttributeEdit::Replace, "complex_values", "lic=4,gpu=6(0-5)");
     cell.connect("h3");
     cell
 }
@@ -93,7 +98,7 @@ fn perform(cell: &mut Cell, act: &Act) {
     match act.clone() {
         Act::Submit { licences, parallel } => {
             let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("1-6").unwrap() };
-            let hard = if licences == 0 { Vec::new() } else { resources(&format!("lic={licences}")) };
+            let hard = if licences == 0 { Vec::new() } else { resources(&format!("lic={licences},gpu={licences}")) };
             let requests = Requests { hard, pe: parallel.then_some(pe), ..Requests::default() };
             cell.submit(JobSpec { requests, ..if parallel { array("1-3") } else { job() } });
         }
@@ -104,9 +109,15 @@ fn perform(cell: &mut Cell, act: &Act) {
             let default = if kind == "NO" { 0 } else { default };
             change(cell, ObjectKind::ComplexTable, "", complex(kind, default));
         }
-        Act::Capacity { host, licences } => {
+        Act::Capacity { host, licences, first_id } => {
             let name = HOSTS.get(host).copied().unwrap_or("global");
-            let values = if licences == 6 { "NONE".to_owned() } else { format!("lic={licences}") };
+            let values = match (licences, first_id) {
+                (6, _) => "NONE".to_owned(),
+                (0, _) => "lic=0,gpu=0".to_owned(),
+                // Two jobs may share each device.
+                (_, 3) => format!("lic={licences},gpu={}(0-{1} 0-{1})", 2 * licences, licences - 1),
+                _ => format!("lic={licences},gpu={licences}({first_id}-{})", first_id + licences - 1),
+            };
             edit(cell, ObjectKind::ExecHost, name, AttributeEdit::Replace, "complex_values", &values);
         }
         Act::Slots { slots } => {
@@ -156,8 +167,14 @@ fn sum(cell: &Cell, level: &Level, attribute: &str) -> i64 {
         Level::Host(host) => instance.host == *host,
         Level::Instance(at) => instance == at,
     };
-    let task = |spec: &JobSpec, granted: &[Granted]| {
-        let asked = spec.requests.hard.first().and_then(|request| request.value.as_ref()?.parse().ok());
+    let task = |spec: &JobSpec, at: &Placement| {
+        let granted: &[Granted] = &at.granted;
+        let is_here = |map: &&GrantedIds| map.attribute.as_str() == attribute && Level::of_host(&map.host) == *level;
+        if let Some(map) = at.maps.iter().find(is_here) {
+            return i64::try_from(map.ids.len()).unwrap();
+        }
+        let request = spec.requests.hard.iter().find(|request| request.name == attribute);
+        let asked = request.and_then(|request| request.value.as_ref()?.parse().ok());
         let default = kind.default_amount().finite().unwrap();
         let amount = if attribute == "slots" { 1 } else { asked.unwrap_or(default) };
         let here = || granted.iter().filter(|part| is_at(&part.instance));
@@ -171,7 +188,7 @@ fn sum(cell: &Cell, level: &Level, attribute: &str) -> i64 {
             }
     };
     let jobs = state.jobs.values();
-    jobs.flat_map(|job| job.placements().map(|(_, at)| task(&job.spec, &at.granted))).sum()
+    jobs.flat_map(|job| job.placements().map(|(_, at)| task(&job.spec, at))).sum()
 }
 
 fn capacity(cell: &Cell, level: &Level, attribute: &str) -> Option<i64> {
@@ -183,7 +200,7 @@ fn capacity(cell: &Cell, level: &Level, attribute: &str) -> Option<i64> {
         (Level::Instance(_), _) => return None,
     };
     let text = config.exec_hosts[&host].complex_values.value(attribute)?;
-    Amount::parse(text, Type::Int).unwrap().finite()
+    IdMap::amount_of(text).unwrap().finite()
 }
 
 fn booked(cell: &Cell) -> Vec<(Level, &'static str, i64)> {
@@ -192,8 +209,31 @@ fn booked(cell: &Cell) -> Vec<(Level, &'static str, i64)> {
     let instances = HOSTS.map(|host| Level::Instance(instance(host)));
     let levels = [Level::Global].into_iter().chain(hosts).chain(instances);
     let ledger = &cell.core.state().ledger;
-    let pairs = levels.flat_map(|level| ["lic", "slots"].map(|attribute| (level.clone(), attribute)));
+    let pairs = levels.flat_map(|level| ["lic", "slots", "gpu"].map(|attribute| (level.clone(), attribute)));
     pairs.map(|(level, name)| (level.clone(), name, ledger.booked(&level, name).finite().unwrap())).collect()
+}
+
+/// How often each id is in use, by host.
+fn ids_in_use(cell: &Cell) -> BTreeMap<(HostName, String), usize> {
+    let placements = cell.core.state().jobs.values().flat_map(|job| job.placements());
+    let mut used = BTreeMap::new();
+    for (host, id) in placements.flat_map(|(_, at)| &at.maps).flat_map(|map| map.ids.iter().map(|id| (&map.host, id))) {
+        *used.entry((host.clone(), id.clone())).or_default() += 1;
+    }
+    used
+}
+
+/// Each id that more tasks have than before is free as often as that.
+fn assert_ids_are_given_once(cell: &Cell, before: &BTreeMap<(HostName, String), usize>) {
+    for ((host, id), now) in ids_in_use(cell) {
+        let place = (host, id);
+        if now > before.get(&place).copied().unwrap_or(0) {
+            let values = &cell.core.state().config.exec_hosts[&place.0].complex_values;
+            let map = IdMap::parse(values.value("gpu").expect("ids come from a map")).unwrap();
+            let there = map.ids().iter().filter(|known| **known == place.1).count();
+            assert!(now <= there, "{place:?} is given {now} times and there {there} times");
+        }
+    }
 }
 
 proptest! {
@@ -206,7 +246,9 @@ proptest! {
         let mut cell = cell();
         let mut before = booked(&cell);
         for act in &acts {
+            let used = ids_in_use(&cell);
             perform(&mut cell, act);
+            assert_ids_are_given_once(&cell, &used);
             let after = booked(&cell);
             for ((level, name, now), (_, _, then)) in after.iter().zip(&before) {
                 prop_assert_eq!(*now, sum(&cell, level, name), "{} at {} after {:?}", name, level, act);
@@ -235,7 +277,7 @@ fn what_is_made_consumable_under_running_tasks_is_booked_for_them_from_then_on()
     change(&mut cell, ObjectKind::ComplexTable, "", complex("YES", 0));
     // Out of the group it runs on, and still takes what it took.
     perform(&mut cell, &Act::Member { host: 0, is_in: false });
-    perform(&mut cell, &Act::Capacity { host: 0, licences: 1 });
+    perform(&mut cell, &Act::Capacity { host: 0, licences: 1, first_id: 0 });
     assert_eq!(lic(&cell, "h1"), Amount::from_base(4));
     perform(&mut cell, &Act::Submit { licences: 1, parallel: false });
     perform(&mut cell, &Act::Place { job: 2, task: 1, slots: [1, 0, 0] });

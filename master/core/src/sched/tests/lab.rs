@@ -18,6 +18,7 @@
 
 use crate::event::{Actor, Event, InstanceState, Record, StoredObject, Then};
 use crate::explain::scheduling_info;
+use crate::ledger::Grant;
 use crate::matching::check_start;
 use crate::observe::Observation;
 use crate::sched::Scheduler;
@@ -228,11 +229,13 @@ impl Lab {
                 );
                 let job = &state.jobs[seq];
                 let attempt = job.tasks.get(task).map_or(0, |task| task.attempts) + 1;
+                let grant = Grant::of_slots(granted, pe.as_ref());
+                let maps = state.ledger.choose_ids(&state.config, &job.spec, grant).expect("what fits has free ids");
                 let name = if job.spec.array.is_some() { format!("{}.{task}", seq.0) } else { seq.0.to_string() };
                 let places: Vec<String> = granted.iter().map(place_text).collect();
                 self.placed.push(format!("{name} {}", places.join(" ")));
                 let key = TaskKey { cell: CellId(1), seq: *seq, task: *task, pe_task: 0, attempt };
-                self.event(Event::TaskPlaced { key, granted: granted.clone(), pe: pe.clone() });
+                self.event(Event::TaskPlaced { key, granted: granted.clone(), pe: pe.clone(), maps });
             }
             Order::RejectImmediate { seq } => {
                 self.placed.push(format!("{} rejected", seq.0));

@@ -3,9 +3,9 @@
 use super::super::State;
 use super::super::job::{FinishedTask, Job, Place, Placement};
 use crate::event::Then;
+use crate::ledger::Grant;
 use proto::accounting::AccountingRecord;
-use proto::id::{PeName, TaskKey};
-use proto::job::Granted;
+use proto::id::TaskKey;
 use proto::time::Wall;
 use proto::usage::Failed;
 
@@ -21,8 +21,8 @@ impl State {
         placement
     }
 
-    pub(super) fn place_task(&mut self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>) {
-        assert!(key.cell == self.cell && !granted.is_empty(), "a task is placed in its cell on at least one slot");
+    pub(super) fn place_task(&mut self, key: TaskKey, grant: Grant<'_>) {
+        assert!(key.cell == self.cell && !grant.slots.is_empty(), "a task is placed in its cell on at least one slot");
         let now = self.now;
         let job = self.jobs.get_mut(&key.seq).expect("an event names a job that is not finished");
         let fresh = job.untouched.take(key.task);
@@ -33,8 +33,9 @@ impl State {
         assert_eq!(task.attempts, key.attempt, "attempts are counted");
         let placement = Placement {
             key,
-            granted: granted.to_vec(),
-            pe: pe.cloned(),
+            granted: grant.slots.to_vec(),
+            pe: grant.pe.cloned(),
+            maps: grant.maps.to_vec(),
             placed: now.wall,
             placed_tick: now.tick,
             started: None,
@@ -45,7 +46,7 @@ impl State {
             was_suspended: false,
         };
         self.index.add_placement(&job.spec.owner.user, &placement);
-        self.ledger.book(&self.config, &job.spec, key, granted, pe, now.tick);
+        self.ledger.book(&self.config, &job.spec, key, grant, now.tick);
         task.place = Place::OnHost(placement);
         job.active += 1;
         job.tasks.insert(key.task, task);

@@ -6,6 +6,7 @@ use crate::commands::qstat::{detail, detail_xml, reasons};
 use crate::output::xml::tests::assert_well_formed;
 use proto::id::{HostName, JobNumber, TaskId, UserName};
 use proto::job::{HostPath, JobSpec, Owner, Program};
+use proto::rsmap::GrantedIds;
 use proto::wire::view::JobDetail;
 use std::sync::Arc;
 
@@ -322,4 +323,22 @@ fn details_as_json_name_what_does_not_exist() {
     let text = detail::json(&[failed_job()], &["99".to_owned()]);
     let read: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&read["version"], &read["unknown_jobs"][0]), (&1.into(), &"99".into()));
+}
+
+#[test]
+fn ids_of_resource_maps_are_told_of_each_task() {
+    let mut detail = detail_of(4, |_| ());
+    let ids = ["0", "3", "3"].map(str::to_owned).into();
+    let map = GrantedIds { attribute: "gpu".into(), host: HostName::new("vm"), ids };
+    detail.row.tasks[0].maps =
+        vec![map, GrantedIds { attribute: "lic".into(), host: HostName::global(), ids: Vec::new() }];
+    let text = detail::render(std::slice::from_ref(&detail), false, &utc());
+    assert!(text.contains("resource_map  1:            gpu=vm=(0 3 3),lic=global=()\n"), "{text}");
+    let document = detail_xml::render(&[detail]);
+    assert_well_formed(&document);
+    for expected in ["<GRU_name>gpu</GRU_name>", "<GRU_amount>3.000000</GRU_amount>", "<GRU_host>vm</GRU_host>"] {
+        assert!(document.contains(expected), "{expected} in\n{document}");
+    }
+    assert_eq!(document.matches("<RESL_value>3</RESL_value>").count(), 1, "each id once");
+    assert!(document.contains("<RESL_amount>2</RESL_amount>"), "with how often the task has it\n{document}");
 }

@@ -1,0 +1,178 @@
+//! Resource maps: which ids tasks get, and that nobody else gets them meanwhile (CATALOGUE OCS-01).
+
+use super::cell::{job, resources, texts};
+use super::{Cell, array};
+use crate::sched::order::Order;
+use crate::state::State;
+use proto::complex::Complex;
+use proto::id::{QueueInstanceName, TaskId};
+use proto::job::{Granted, JobSpec, PeRequest, Requests};
+use proto::object::{Object, ObjectKind};
+use proto::pe::ParallelEnvironment;
+use proto::request::SlotRange;
+use proto::wire::agent::MasterMessage;
+use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
+
+fn change(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction) -> String {
+    let change = ObjectChange { kind, name: name.to_owned(), action };
+    texts(&cell.command("boss", Command::Objects(vec![change]))).join("|")
+}
+
+fn complex(cell: &mut Cell, lines: &str) -> String {
+    let table = Complex::parse(&format!("{}\n{lines}", Complex::built_in())).unwrap();
+    change(cell, ObjectKind::ComplexTable, "", ObjectAction::Replace(table.write()))
+}
+
+fn values(cell: &mut Cell, kind: ObjectKind, name: &str, value: &str) -> String {
+    let (edit, attribute) = (AttributeEdit::Replace, "complex_values".to_owned());
+    change(cell, kind, name, ObjectAction::Attribute { edit, attribute, value: value.to_owned() })
+}
+
+/// Four devices on `h1`, two on `h2`, charged in that way.
+fn cell(kind: &str) -> Cell {
+    let mut cell = Cell::ready();
+    complex(&mut cell, &format!("gpu gpu RSMAP <= YES {kind} 0 0"));
+    values(&mut cell, ObjectKind::ExecHost, "h1", "gpu=4(0-3)");
+    values(&mut cell, ObjectKind::ExecHost, "h2", "gpu=2(left right)");
+    cell
+}
+
+fn asking(request: &str) -> JobSpec {
+    JobSpec { requests: Requests { hard: resources(request), ..Requests::default() }, ..job() }
+}
+
+fn maps(cell: &Cell, number: u32) -> String {
+    let maps = &cell.placement(number, 1).maps;
+    maps.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn a_task_gets_the_first_free_ids_and_keeps_them_until_it_is_gone() {
+    let mut cell = cell("YES");
+    for request in ["gpu=1", "gpu=2", "gpu=1", "gpu=2"] {
+        cell.submit(asking(request));
+    }
+    let first = cell.run(1, 1, "h1");
+    cell.run(2, 1, "h1");
+    cell.exit(first, "h1", 0);
+    cell.run(4, 1, "h1");
+    assert_eq!(maps(&cell, 2), "gpu=h1=(1 2)");
+    assert_eq!(maps(&cell, 4), "gpu=h1=(0 3)");
+    assert_eq!(cell.records()[0].maps[0].ids, ["0"], "the accounting record tells them");
+    let refusal = cell.order(3, 1, "h1").unwrap_err();
+    assert!(refusal.contains("gpu"), "{refusal}");
+    cell.run(3, 1, "h2");
+    assert_eq!(maps(&cell, 3), "gpu=h2=(left)");
+    cell.assert_replay_is_live();
+    let stored = rmp_serde::to_vec_named(cell.core.state()).unwrap();
+    assert!(rmp_serde::from_slice::<State>(&stored).unwrap().restored() == *cell.core.state());
+}
+
+#[test]
+fn the_host_is_told_the_ids_with_the_start() {
+    let mut cell = cell("YES");
+    cell.submit(asking("gpu=2"));
+    cell.order(1, 1, "h2").unwrap();
+    let told = cell.sent().into_iter().find_map(|message| match message {
+        MasterMessage::Start(order) => Some(order.maps.clone()),
+        _ => None,
+    });
+    assert_eq!(told.expect("a start was sent")[0].to_string(), "gpu=h2=(left right)");
+}
+
+#[test]
+fn a_parallel_task_gets_ids_for_each_slot_once_or_on_each_host() {
+    for (kind, expected) in
+        [("YES", "gpu=h1=(0 1 2),gpu=h2=(left)"), ("JOB", "gpu=h1=(0)"), ("HOST", "gpu=h1=(0),gpu=h2=(left)")]
+    {
+        let mut cell = cell(kind);
+        let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
+        pe.set("slots", "10");
+        pe.set("allocation_rule", "$round_robin");
+        change(&mut cell, ObjectKind::Pe, "mpi", ObjectAction::Add(pe));
+        cell.set_queue(&[("pe_list", "mpi")]);
+        let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
+        cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..asking("gpu=1").requests }, ..job() });
+        let part = |host: &str, slots| {
+            let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+            Granted { instance, slots }
+        };
+        let (seq, granted) = (cell.job(1).seq, vec![part("h1", 3), part("h2", 1)]);
+        let order = Order::Start { seq, task: TaskId(1), granted, pe: Some("mpi".into()) };
+        cell.input(crate::effect::Input::Orders { scheduler: "any".to_owned(), orders: vec![order] });
+        assert_eq!(maps(&cell, 1), expected, "{kind}");
+    }
+}
+
+#[test]
+fn each_task_of_an_array_has_ids_of_its_own_and_a_repeated_id_is_shared() {
+    let mut cell = cell("YES");
+    values(&mut cell, ObjectKind::ExecHost, "h1", "gpu=4(0 0 1 1)");
+    cell.submit(JobSpec { requests: asking("gpu=1").requests, ..array("1-4") });
+    for (task, id) in [(1, "0"), (2, "0"), (3, "1"), (4, "1")] {
+        cell.run(1, task, "h1");
+        assert_eq!(cell.placement(1, task).maps[0].ids, [id]);
+    }
+}
+
+#[test]
+fn ids_of_the_cluster_are_given_beside_those_of_the_host() {
+    let mut cell = cell("YES");
+    values(&mut cell, ObjectKind::ExecHost, "global", "gpu=5(a-0 b c d e)");
+    cell.submit(asking("gpu=2"));
+    cell.run(1, 1, "h2");
+    assert_eq!(maps(&cell, 1), "gpu=global=(a-0 b),gpu=h2=(left right)");
+}
+
+#[test]
+fn a_map_that_shrinks_under_running_tasks_takes_nothing_from_them_and_gives_nothing_twice() {
+    let mut cell = cell("YES");
+    for _ in 0..3 {
+        cell.submit(asking("gpu=2"));
+    }
+    let first = cell.run(1, 1, "h1");
+    cell.run(2, 1, "h1");
+    // Ids 2 and 3 are in use and no longer in the map; 0 and 1 are in use and still there.
+    values(&mut cell, ObjectKind::ExecHost, "h1", "gpu=2(0 1)");
+    assert_eq!(maps(&cell, 2), "gpu=h1=(2 3)");
+    cell.exit(first, "h1", 0);
+    let refusal = cell.order(3, 1, "h1").unwrap_err();
+    assert!(refusal.contains("gpu"), "2 of 2 are booked: {refusal}");
+    values(&mut cell, ObjectKind::ExecHost, "h1", "gpu=4(0 1 4 5)");
+    cell.run(3, 1, "h1");
+    assert_eq!(maps(&cell, 3), "gpu=h1=(0 1)");
+}
+
+#[test]
+fn an_id_is_in_use_however_its_map_is_charged_meanwhile() {
+    let mut cell = cell("YES");
+    cell.submit(asking("gpu=2"));
+    cell.submit(asking("gpu=3"));
+    cell.run(1, 1, "h1");
+    for kind in ["JOB", "HOST"] {
+        complex(&mut cell, &format!("gpu gpu RSMAP <= YES {kind} 0 0"));
+        assert!(cell.order(2, 1, "h1").is_err(), "{kind}: 2 of 4 ids are free");
+    }
+}
+
+#[test]
+fn what_is_no_map_is_refused_where_it_is_set() {
+    let mut cell = cell("YES");
+    for (kind, name, value, expected) in [
+        (ObjectKind::ExecHost, "h1", "gpu=3(0 1)", "denied: invalid value \"3(0 1)\" of attribute \"gpu\""),
+        (ObjectKind::ExecHost, "global", "gpu=2(0", "denied: invalid value \"2(0\" of attribute \"gpu\""),
+        (
+            ObjectKind::Queue,
+            "all.q",
+            "gpu=2(0 1)",
+            "denied: attribute \"gpu\" is a resource map, which a queue cannot have",
+        ),
+        (ObjectKind::Queue, "all.q", "gpu=2", "denied: attribute \"gpu\" is a resource map, which a queue cannot have"),
+    ] {
+        assert_eq!(values(&mut cell, kind, name, value), expected, "{name} {value}");
+    }
+    let refusals = Complex::parse(&format!("{}\ngpu gpu RSMAP <= YES NO 0 0", Complex::built_in())).unwrap_err();
+    assert_eq!(refusals[0].what, "Complex \"gpu\" of type \"RSMAP\" must be a consumable");
+    assert!(Complex::parse(&format!("{}\ngpu gpu RSMAP == YES YES 0 0", Complex::built_in())).is_err());
+    assert!(cell.try_submit(asking("gpu=1(0)")).is_err(), "which ids is not for the job to say");
+}

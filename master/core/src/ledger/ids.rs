@@ -1,0 +1,92 @@
+//! Which ids of resource maps tasks have, and which a task that is placed now gets (CATALOGUE OCS-01).
+
+use super::{Booking, Grant, Ledger, Level};
+use crate::state::config::Configuration;
+use proto::amount::Type;
+use proto::complex::Attribute;
+use proto::id::{AttributeName, HostName};
+use proto::job::JobSpec;
+use proto::rsmap::{GrantedIds, IdMap};
+use proto::time::Tick;
+use std::collections::BTreeMap;
+
+/// How often each id is in use, by attribute and host (`global` is the cluster). None is kept that is not in use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct IdsInUse(BTreeMap<(AttributeName, HostName), BTreeMap<String, u32>>);
+
+impl IdsInUse {
+    pub(super) fn give(&mut self, map: &GrantedIds) {
+        let used = self.0.entry((map.attribute.clone(), map.host.clone())).or_default();
+        map.ids.iter().for_each(|id| *used.entry(id.clone()).or_default() += 1);
+    }
+
+    pub(super) fn take_back(&mut self, map: &GrantedIds) {
+        let place = (map.attribute.clone(), map.host.clone());
+        let used = self.0.get_mut(&place).expect("ids that a task has are in use");
+        for id in &map.ids {
+            let count = used.get_mut(id).expect("ids that a task has are in use");
+            *count -= 1;
+            if *count == 0 {
+                used.remove(id);
+            }
+        }
+        if used.is_empty() {
+            self.0.remove(&place);
+        }
+    }
+}
+
+impl Ledger {
+    /// How often each id of an attribute is in use at a host, or globally for the host `global`.
+    pub fn ids_in_use(&self, attribute: &AttributeName, host: &HostName) -> BTreeMap<String, u32> {
+        self.ids.0.get(&(attribute.clone(), host.clone())).cloned().unwrap_or_default()
+    }
+
+    /// The ids that a task gets which is given these slots: at the cluster and each of its hosts that has a map of what the task takes, the
+    /// first of the map that are free.
+    ///
+    /// None if too few are free, which never happens where the amounts fit: what is booked is at least as much as there are ids in use.
+    pub fn choose_ids(&self, config: &Configuration, spec: &JobSpec, grant: Grant<'_>) -> Option<Vec<GrantedIds>> {
+        if !config.complex.iter().any(is_map) {
+            return Some(Vec::new());
+        }
+        let booking = Booking::new(config, &spec.requests.hard, grant, Tick(0));
+        let mut chosen = Vec::new();
+        for entry in booking.entries() {
+            let Some((host, map)) = map_at(config, &entry.level, &entry.attribute) else { continue };
+            let count = usize::try_from(entry.amount.finite()?).ok()?;
+            let ids = self.first_free(&entry.attribute, &host, &map, count)?;
+            chosen.push(GrantedIds { attribute: entry.attribute.clone(), host, ids });
+        }
+        Some(chosen)
+    }
+
+    fn first_free(&self, name: &AttributeName, host: &HostName, map: &IdMap, count: usize) -> Option<Vec<String>> {
+        let mut used = self.ids_in_use(name, host);
+        let is_free = |id: &&String| match used.get_mut(*id) {
+            Some(times) if *times > 0 => {
+                *times -= 1;
+                false
+            }
+            Some(_) | None => true,
+        };
+        let free: Vec<String> = map.ids().iter().filter(is_free).take(count).cloned().collect();
+        (free.len() == count).then_some(free)
+    }
+}
+
+fn is_map(attribute: &Attribute) -> bool {
+    attribute.r#type == Type::RsMap
+}
+
+/// The resource map of an attribute at a level, with the host object that has it.
+fn map_at(config: &Configuration, level: &Level, name: &AttributeName) -> Option<(HostName, IdMap)> {
+    let host = match level {
+        Level::Global => HostName::global(),
+        Level::Host(host) => host.clone(),
+        Level::Instance(_) => return None,
+    };
+    config.complex.lookup(name.as_str()).filter(|attribute| is_map(attribute))?;
+    let text = config.exec_hosts.get(&host)?.complex_values.value(name.as_str())?;
+    IdMap::parse(text).ok().map(|map| (host, map))
+}
