@@ -86,6 +86,10 @@ name! {
     AttributeName
 }
 name! {
+    /// A calendar, such as `night`.
+    CalendarName
+}
+name! {
     /// A host group with its leading `@`.
     HostGroupName
 }
@@ -93,6 +97,7 @@ verbatim!(UserName);
 verbatim!(QueueName);
 verbatim!(PeName);
 verbatim!(AttributeName);
+verbatim!(CalendarName);
 verbatim!(HostGroupName);
 
 impl HostName {

@@ -5,6 +5,7 @@
 
 pub mod accounting;
 pub mod amount;
+pub mod calendar;
 pub mod complex;
 pub mod conf;
 pub mod diagnostic;

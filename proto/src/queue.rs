@@ -4,6 +4,7 @@
 //! differ from host to host. Queue states are no part of this: they belong to the instances and change with the cell.
 
 mod setting;
+mod subordinates;
 mod words;
 
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 
 pub use setting::{Ambiguity, Setting};
 pub(crate) use setting::{brackets, split_default};
+pub use subordinates::{Preempt, SlotwiseQueue, SubordinateQueue, Subordinates};
 pub use words::{InitialState, QueueType, ShellStartMode};
 
 use crate::amount::Amount;
@@ -174,7 +176,7 @@ attributes! {
     /// The access lists whose users may not use the instance; wins over `user_lists`.
     xuser_lists: NameList<String>, str::parse::<NameList<String>>, "NONE";
     /// The queues whose jobs are suspended in favour of this one's.
-    subordinate_list: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, "NONE";
+    subordinate_list: Optional<Subordinates>, str::parse::<Optional<Subordinates>>, "NONE";
     /// Capacities of consumables and fixed values of other attributes.
     complex_values: Assignments, str::parse::<Assignments>, "NONE";
     /// The projects that may use the instance; empty admits all jobs.

@@ -1,5 +1,9 @@
 //! The two clocks of DESIGN section 3. Neither is ever read here: a shell reads them and passes [`Now`] in.
 
+mod zone;
+
+pub use zone::{DAY_S, Day, LocalTime, Zone};
+
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds on the monotone clock of the master, continued over restarts. Timers, durations and limits use it.
