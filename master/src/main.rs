@@ -27,6 +27,7 @@ mod store;
 #[cfg(test)]
 mod testing;
 mod tickets;
+mod zone;
 
 use args::{Action, RunOptions};
 use std::process::ExitCode;

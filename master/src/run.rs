@@ -291,7 +291,12 @@ impl Threads {
         let aside = SetAside::read(layout.master("aborts"));
         aside.note_panics();
         let load = LoadLimits { values: desk.config.load_values, bytes: desk.config.load_value_bytes };
-        let core = Core::new(state).at(Site { master_host: Some(desk.host.clone()), naming, load });
+        let core = Core::new(state).at(Site {
+            master_host: Some(desk.host.clone()),
+            naming,
+            load,
+            zone: crate::zone::local(),
+        });
         let driver = Driver::new(core, store, clock, inputs, outlets, aside, runtime.clone());
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn(CORE_THREAD, move || {

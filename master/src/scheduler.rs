@@ -246,6 +246,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::TasksDeleted { .. }
         | Event::TaskSuspended { .. }
         | Event::TaskThresholdSuspended { .. }
+        | Event::TaskPreempted { .. }
         | Event::ErrorCleared { .. }
         | Event::JobFinished { .. }
         | Event::InstanceChanged { .. }

@@ -13,7 +13,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::id::CalendarName;
 use crate::object::reader::Reader;
 use crate::object::value;
-use crate::object::{Fields, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind};
 use crate::time::{DAY_S, Day, LocalTime, Wall, Zone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -157,6 +157,20 @@ impl Calendar {
         let ends = ranges.flat_map(|(first, last)| [*first, *last]).filter(|day| *day >= today);
         let around = |day: Day| (-1..=WEEK_AND_MORE).map(move |days| day.plus(days));
         ends.chain([today]).flat_map(around).collect()
+    }
+}
+
+impl Object for Calendar {
+    fn template(name: &str) -> Self {
+        Self::template(CalendarName::from(if name.is_empty() { "template" } else { name }))
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        Self::from_fields(fields)
+    }
+
+    fn write(&self) -> Fields {
+        self.to_fields()
     }
 }
 

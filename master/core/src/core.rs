@@ -8,7 +8,7 @@ use crate::observe::Observations;
 use crate::state::State;
 use proto::host::names::Naming;
 use proto::id::{CellId, Epoch, HostName};
-use proto::time::{Now, Tick};
+use proto::time::{Now, Tick, Wall, Zone};
 use proto::wire::agent::AgentConfig;
 
 /// A wall clock that is off by more than this from the monotone one has jumped.
@@ -35,6 +35,8 @@ pub struct Site {
     pub naming: Naming,
     /// What one host may report.
     pub load: LoadLimits,
+    /// The time zone of the machine, by whose clock calendars go.
+    pub zone: Zone,
 }
 
 /// What one host may report: beyond it single values are refused.
@@ -59,6 +61,10 @@ pub struct Core {
     pub(crate) observations: Observations,
     pub(crate) agents: Agents,
     pub(crate) site: Site,
+    /// When a calendar that a queue uses says something else for the first time.
+    pub(crate) next_calendar: Option<Wall>,
+    /// Whether an input was handled.
+    pub(crate) has_begun: bool,
     last: Option<Now>,
 }
 
@@ -70,6 +76,8 @@ impl Core {
             observations: Observations::default(),
             agents: Agents::default(),
             site: Site::default(),
+            next_calendar: None,
+            has_begun: false,
             last: None,
         }
     }
@@ -124,7 +132,7 @@ impl Core {
     /// If an event cannot be true of the state: a bug. Nothing of the step may then become durable.
     pub fn handle(&mut self, input: Input, now: Now) -> Step {
         let actor = decide::actor(&self.agents, &input);
-        self.turn(now, actor, |turn| {
+        let step = self.turn(now, actor, |turn| {
             turn.notice_time();
             if turn.is_first() {
                 decide::agents::expect_hosts(turn);
@@ -134,16 +142,19 @@ impl Core {
                 decide::agents::reconfigure(turn);
             }
             decide::timers(turn);
-        })
+            decide::causes::follow(turn);
+        });
+        self.has_begun = true;
+        step
     }
 
     /// When [`Input::Tick`] is wanted at the latest; none if nothing waits for time to pass.
     pub fn next_timer(&self) -> Option<Tick> {
-        let start = self.last.and_then(|now| {
-            let start = self.state.index.next_start(now.wall)?;
-            Some(now.tick.plus_ms(start.0.abs_diff(now.wall.0)))
+        let by_the_clock = self.last.and_then(|now| {
+            let next = self.state.index.next_start(now.wall).into_iter().chain(self.next_calendar).min()?;
+            Some(now.tick.plus_ms(u64::try_from(next.0.saturating_sub(now.wall.0)).unwrap_or(0)))
         });
-        self.agents.next_timer().into_iter().chain(start).min()
+        self.agents.next_timer().into_iter().chain(by_the_clock).min()
     }
 
     fn turn(&mut self, now: Now, actor: Actor, decide: impl FnOnce(&mut Turn<'_>)) -> Step {

@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod alter;
 mod category;
+pub mod causes;
 mod command;
 mod delete;
 mod dependency;

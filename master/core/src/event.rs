@@ -4,6 +4,7 @@
 //! array is one event. Every field that a later version adds has a default.
 
 use proto::accounting::AccountingRecord;
+use proto::calendar::CalendarState;
 use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, SubmitSeq, TaskKey, UserName,
 };
@@ -178,6 +179,13 @@ pub enum Event {
         /// Whether it is suspended now.
         suspended: bool,
     },
+    /// A task on a host gives its slots to those of a superordinate queue, or goes on (slot-wise subordination).
+    TaskPreempted {
+        /// The attempt.
+        key: TaskKey,
+        /// Whether it is suspended now.
+        suspended: bool,
+    },
     /// The error state of tasks was cleared.
     ErrorCleared {
         /// The job.
@@ -191,7 +199,7 @@ pub enum Event {
         seq: SubmitSeq,
     },
 
-    /// The state of a queue instance changed by hand or by a failure.
+    /// The state of a queue instance changed: by hand, by a failure, by its calendar or by a superordinate queue.
     InstanceChanged {
         /// The instance.
         instance: QueueInstanceName,
@@ -259,6 +267,20 @@ pub struct InstanceState {
     pub suspended: bool,
     /// `E`, with the reasons.
     pub errors: Vec<String>,
+    /// `D` and `C`: what its calendar says.
+    pub calendar: CalendarState,
+    /// `S`: a queue instance of its host to which it is subordinate has reached its threshold.
+    pub subordinate: bool,
+    /// `P`: a task that came now would give way at once to those of a superordinate queue.
+    pub preempted: bool,
+}
+
+impl InstanceState {
+    /// Whether the tasks in the instance are stopped. Each cause counts by itself: they go on when none is left.
+    pub fn stops_tasks(&self) -> bool {
+        let InstanceState { disabled: _, suspended, errors: _, calendar, subordinate, preempted: _ } = self;
+        *suspended || *subordinate || *calendar == CalendarState::Suspended
+    }
 }
 
 /// A configuration object as it is from now on.

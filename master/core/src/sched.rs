@@ -17,6 +17,7 @@ pub mod rank;
 pub mod reason;
 #[cfg(test)]
 pub(crate) mod tests;
+mod thresholds;
 
 pub use order_phase::{contribution, urgency_slots};
 

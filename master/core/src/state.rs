@@ -129,9 +129,12 @@ impl State {
         keys.into_iter().any(|key| key.seq == seq && key.task == task)
     }
 
-    /// Whether anything stops a placed task: people, a threshold, or one of its queue instances.
+    /// Whether anything stops a placed task: people, a threshold, a superordinate queue, or one of its queue instances.
     pub fn is_stopped(&self, placement: &Placement) -> bool {
-        placement.suspended || placement.suspended_by_threshold || self.is_queue_stopped(placement)
+        placement.suspended
+            || placement.suspended_by_threshold
+            || placement.preempted
+            || self.is_queue_stopped(placement)
     }
 
     /// Whether one of a placed task's queue instances is suspended.
@@ -139,7 +142,7 @@ impl State {
         placement
             .granted
             .iter()
-            .any(|granted| self.instances.get(&granted.instance).is_some_and(|state| state.suspended))
+            .any(|granted| self.instances.get(&granted.instance).is_some_and(InstanceState::stops_tasks))
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn placed(state: &State, task: &Task, placement: &Placement) -> Condi
         deleting: placement.deleting,
         restarted: task.restarted,
         suspended: placement.suspended,
-        queue_suspended: state.is_queue_stopped(placement),
+        queue_suspended: placement.preempted || state.is_queue_stopped(placement),
         threshold_suspended: placement.suspended_by_threshold,
     }
 }

@@ -67,6 +67,7 @@ fn unknown(config: &Configuration, kind: ObjectKind, name: &str) -> Diagnostic {
         ObjectKind::ExecHost if is_host(config, name) => format!("{name} is not an execution host"),
         ObjectKind::ExecHost => format!("can't resolve hostname \"{name}\""),
         ObjectKind::Queue => format!("No cluster queue or queue instance matches the phrase \"{name}\""),
+        ObjectKind::Calendar => format!("{name} is not a calendar"),
         ObjectKind::HostGroup => format!("Host group \"{name}\" does not exist"),
         ObjectKind::ClusterConf if is_host(config, name) => format!("configuration {name} not defined"),
         ObjectKind::ClusterConf => format!("can't resolve hostname \"{name}\": can't resolve host name"),

@@ -110,6 +110,7 @@ kinds! {
     TaskRescheduleRequested = "task-reschedule-requested",
     TaskSuspended = "task-suspended",
     TaskThresholdSuspended = "task-threshold-suspended",
+    TaskPreempted = "task-preempted",
     ErrorCleared = "error-cleared",
     JobFinished = "job-finished",
     InstanceChanged = "instance-changed",

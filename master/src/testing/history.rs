@@ -88,7 +88,12 @@ fn administration() -> Vec<Event> {
         ]),
         Event::InstanceChanged {
             instance: instance("node1"),
-            state: InstanceState { disabled: true, suspended: false, errors: vec!["it failed".to_owned()] },
+            state: InstanceState {
+                disabled: true,
+                suspended: false,
+                errors: vec!["it failed".to_owned()],
+                ..InstanceState::default()
+            },
         },
         Event::TokenCreated(grant.clone()),
         Event::TokenUsed { hash: grant.hash, host: host.clone() },

@@ -5,9 +5,22 @@ use super::{CalendarState, Days, Entry, Schedule};
 use crate::object::value::is_none;
 use crate::time::{DAY_S, Day};
 
-const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
 
 /// Entries that one field may have.
 const ENTRIES: usize = 1_000;
@@ -92,7 +105,7 @@ fn state(word: &str) -> Result<CalendarState, String> {
         "on" => Ok(CalendarState::On),
         "off" => Ok(CalendarState::Off),
         "suspended" => Ok(CalendarState::Suspended),
-        _ => Err(format!("\"{word}\" is not a state: on, off or suspended")),
+        _ => Err(format!("\"{word}\" is not a state specifier")),
     }
 }
 
@@ -114,7 +127,10 @@ fn week_range((first, last): (u8, u8)) -> u8 {
 
 fn year_range(text: &str) -> Result<(Day, Day), String> {
     let (first, last) = pair(text, year_day)?;
-    if first > last { Err(format!("\"{text}\" ends before it begins")) } else { Ok((first, last)) }
+    if first > last {
+        return Err(format!("first yearday in range must be before second yearday: {text}"));
+    }
+    Ok((first, last))
 }
 
 /// `A-B`, or `A` alone, which is both.
@@ -125,8 +141,13 @@ fn pair<T: Copy>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result
     }
 }
 
+/// Whether a word is a name, in full or by its first three letters.
+fn is_called(name: &str, word: &str) -> bool {
+    word.eq_ignore_ascii_case(name) || word.eq_ignore_ascii_case(&name[..3])
+}
+
 fn weekday(word: &str) -> Result<u8, String> {
-    let found = WEEKDAYS.iter().position(|day| word.eq_ignore_ascii_case(day));
+    let found = WEEKDAYS.iter().position(|day| is_called(day, word));
     let found = found.and_then(|day| u8::try_from(day).ok());
     found.ok_or_else(|| format!("\"{word}\" is not a weekday"))
 }
@@ -137,8 +158,7 @@ fn year_day(text: &str) -> Result<Day, String> {
         return Err(format!("\"{text}\" is not a day of a year: day.month.year is expected"));
     };
     let day_of_month = number(day, 1, 31, "day")?;
-    let named =
-        MONTHS.iter().position(|name| month.eq_ignore_ascii_case(name)).and_then(|at| u32::try_from(at + 1).ok());
+    let named = MONTHS.iter().position(|name| is_called(name, month)).and_then(|at| u32::try_from(at + 1).ok());
     let month = named.map_or_else(|| number(month, 1, 12, "month"), Ok)?;
     let year = number(year, 1970, 9999, "year")?;
     let found = Day::of(year.cast_signed(), month, day_of_month);
@@ -168,9 +188,9 @@ fn time_range(text: &str) -> Result<Vec<(u32, u32)>, String> {
 
 fn daytime(text: &str) -> Result<u32, String> {
     let mut parts = text.split(':');
-    let hour = number(parts.next().unwrap_or_default(), 0, 24, "hour")?;
-    let minute = parts.next().map_or(Ok(0), |text| number(text, 0, 59, "minute"))?;
-    let second = parts.next().map_or(Ok(0), |text| number(text, 0, 59, "second"))?;
+    let hour = number(parts.next().unwrap_or_default(), 0, 24, "hour specification")?;
+    let minute = parts.next().map_or(Ok(0), |text| number(text, 0, 59, "minute specification"))?;
+    let second = parts.next().map_or(Ok(0), |text| number(text, 0, 59, "second specification"))?;
     let time = hour * 3600 + minute * 60 + second;
     if parts.next().is_some() || time > DAY_S {
         return Err(format!("\"{text}\" is not a time of a day: hour[:minute[:second]] is expected"));

@@ -1,6 +1,7 @@
 //! The kinds of objects. A row for each says what code that is about any kind must know of it.
 
 use super::Fields;
+use crate::calendar::Calendar;
 use crate::complex::Complex;
 use crate::conf::ClusterConf;
 use crate::diagnostic::Diagnostic;
@@ -164,13 +165,15 @@ const SUBMIT_HOSTS: Row = Row::names("submit host list", "-ss");
 const MANAGERS: Row = Row::names("manager list", "-sm");
 const OPERATORS: Row = Row::names("operator list", "-so");
 
+const CALENDAR: Row =
+    Row::of::<Calendar>("calendar", "-scall", Form::Named).attr("calendar").keys(crate::calendar::KEYS).column(17);
+
 /// A kind whose objects cannot be made yet.
 const fn planned(words: &'static str, listed_by: &'static str) -> Row {
     Row::names(words, listed_by)
 }
 
 const CHECKPOINT: Row = planned("checkpoint interface", "-sckptl").attr("ckpt").column(19);
-const CALENDAR: Row = planned("calendar", "-scall").attr("calendar").column(17);
 const USER_SET: Row = planned("access list", "-sul").attr("userset").column(8);
 const PROJECT: Row = planned("project", "-sprjl").attr("project");
 const USER: Row = planned("user", "-suserl").attr("user");

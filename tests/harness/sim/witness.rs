@@ -76,6 +76,7 @@ impl Witness {
             | Event::TaskConfirmedGone { .. }
             | Event::TaskSuspended { .. }
             | Event::TaskThresholdSuspended { .. }
+            | Event::TaskPreempted { .. }
             | Event::ErrorCleared { .. }
             | Event::InstanceChanged { .. }
             | Event::ObjectsChanged(_)

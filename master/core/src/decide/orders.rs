@@ -1,6 +1,6 @@
 //! Orders of a scheduler: each is checked against the state before it becomes an event (EVT-01, CONS-15).
 
-use super::{Turn, tasks};
+use super::{Turn, causes, tasks};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::ledger::Grant;
@@ -24,7 +24,10 @@ fn execute(turn: &mut Turn<'_>, order: &Order) -> Result<(), Diagnostic> {
     match order {
         Order::Start { seq, task, granted, pe } => {
             check(turn, *seq, *task, granted, order)?;
-            place(turn, *seq, *task, Grant::of_slots(granted, pe.as_ref()))
+            place(turn, *seq, *task, Grant::of_slots(granted, pe.as_ref()))?;
+            // The next order may be for an instance that this start suspends.
+            causes::follow(turn);
+            Ok(())
         }
         Order::RejectImmediate { seq } => reject_immediate(turn, *seq),
         Order::SuspendByThreshold { key, suspended } => suspend(turn, *key, *suspended),

@@ -2,6 +2,7 @@
 
 mod admission;
 mod bookings;
+mod causes;
 mod cell;
 mod changes;
 mod cluster;

@@ -2,6 +2,7 @@
 
 use crate::core::{Core, Site, Step, wall_jump};
 use crate::decide::agents::Agents;
+use crate::decide::causes::Touch;
 use crate::effect::{ConnectionId, Effect};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::{Observation, Observations};
@@ -9,7 +10,7 @@ use crate::state::State;
 use crate::state::config::Touched;
 use proto::id::{EventSeq, RequestId};
 use proto::object::ObjectKind;
-use proto::time::Now;
+use proto::time::{Now, Wall};
 use proto::wire::agent::MasterMessage;
 
 /// The path of one input through the core.
@@ -23,11 +24,12 @@ pub(crate) struct Turn<'a> {
     actor: Actor,
     request: Option<RequestId>,
     step: Step,
+    touch: Touch,
 }
 
 impl<'a> Turn<'a> {
     pub(crate) fn new(core: &'a mut Core, now: Now, before: Option<Now>, actor: Actor) -> Self {
-        Self { core, now, before, actor, request: None, step: Step::default() }
+        Self { core, now, before, actor, request: None, step: Step::default(), touch: Touch::default() }
     }
 
     /// Everything that is true, the events of this turn included.
@@ -57,6 +59,7 @@ impl<'a> Turn<'a> {
 
     /// Makes an event true. Returns what changed objects led to.
     pub fn record(&mut self, event: Event) -> Touched {
+        self.touch.note(&self.core.state, &event);
         let record = Record {
             seq: EventSeq(self.core.state.last.0 + 1),
             now: self.now,
@@ -67,6 +70,7 @@ impl<'a> Turn<'a> {
         let touched = self.core.state.apply(&record);
         self.core.observations.follow(&record);
         self.step.events.push(record);
+        self.touch.hosts.extend(touched.hosts.iter().cloned());
         touched
     }
 
@@ -100,6 +104,24 @@ impl<'a> Turn<'a> {
             .any(|record| matches!(&record.event, Event::ObjectsChanged(objects) if objects.iter().any(is_conf)))
     }
 
+    /// What causes of suspension rest on and has changed since this was asked last.
+    pub fn take_touch(&mut self) -> Touch {
+        std::mem::take(&mut self.touch)
+    }
+
+    /// Whether what calendars say may be another thing than at the last input: the time has come, or the clock was set.
+    pub fn is_calendar_due(&self) -> bool {
+        let is_jump = |record: &Record| matches!(record.event, Event::WallJumped { .. });
+        self.is_first()
+            || self.core.next_calendar.is_some_and(|at| at <= self.now.wall)
+            || self.step.events.iter().any(is_jump)
+    }
+
+    /// Wants to be called when a calendar says something else.
+    pub fn set_next_calendar(&mut self, at: Option<Wall>) {
+        self.core.next_calendar = at;
+    }
+
     /// Names the request behind the events that follow.
     pub fn set_request(&mut self, request: RequestId) {
         self.request = Some(request);
@@ -107,7 +129,7 @@ impl<'a> Turn<'a> {
 
     /// Whether this is the first input since the core was made.
     pub fn is_first(&self) -> bool {
-        self.before.is_none()
+        !self.core.has_begun
     }
 
     /// Notes a jump of the wall clock.

@@ -115,10 +115,15 @@ fn nearness(reason: &Reason) -> (u32, u64) {
             (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed)))
         }
         What::Full { .. } | What::InUse { .. } => (0, 1000),
-        What::Overloaded(_) => (1, 0),
-        What::NoContact | What::MayRunThere | What::Suspended | What::InError | What::Ambiguous | What::Disabled => {
-            (2, 0)
-        }
+        What::Overloaded(_) | What::SuspendAlarm(_) | What::Subordinate | What::Preempted => (1, 0),
+        What::NoContact
+        | What::MayRunThere
+        | What::Suspended
+        | What::InError
+        | What::Ambiguous
+        | What::Disabled
+        | What::ClosedByCalendar
+        | What::SuspendedByCalendar => (2, 0),
         What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
         What::NotInPe { .. } | What::NotInMasterQueues | What::NoAccess | What::NoProject => (4, 0),
         What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
@@ -171,7 +176,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
             let (needed, free) = (message_text(needed, *r#type), message_text(free, *r#type));
             (Some(attribute.to_string()), Some(needed), Some(free), capacity)
         }
-        What::Overloaded(overload) => {
+        What::Overloaded(overload) | What::SuspendAlarm(overload) => {
             let value = overload.value.as_ref().map(|value| message_text(value, overload.r#type));
             (Some(overload.attribute.to_string()), Some(overload.limit.clone()), value, None)
         }
@@ -185,6 +190,10 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         What::Forced { attribute } | What::InUse { attribute } => (Some(attribute.to_string()), None, None, None),
         What::Disabled
         | What::Suspended
+        | What::ClosedByCalendar
+        | What::SuspendedByCalendar
+        | What::Subordinate
+        | What::Preempted
         | What::InError
         | What::Ambiguous
         | What::NoContact
@@ -208,6 +217,13 @@ fn hint(reason: &Reason) -> Option<String> {
     match what {
         What::Disabled => Some(format!("an operator enables it with qmod -e {level}")),
         What::Suspended => Some(format!("an operator resumes it with qmod -usq {level}")),
+        What::ClosedByCalendar | What::SuspendedByCalendar => {
+            Some(format!("its calendar opens it again: qconf -sq {level} names it, qconf -scal shows it"))
+        }
+        What::Subordinate | What::Preempted => Some(
+            "it gives way to a queue of its host that names it in subordinate_list, until that one has less to do"
+                .to_owned(),
+        ),
         What::InError => Some(format!("qstat -f -explain E says why; an operator clears it with qmod -cq {level}")),
         What::Ambiguous => {
             Some(format!("qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr"))
@@ -221,6 +237,7 @@ fn hint(reason: &Reason) -> Option<String> {
         What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
         What::Full { .. }
         | What::Overloaded(_)
+        | What::SuspendAlarm(_)
         | What::NotInQueueList
         | What::NotInMasterQueues
         | What::WrongType { .. }

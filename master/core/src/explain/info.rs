@@ -75,6 +75,11 @@ fn is_about_cluster(reason: &Reason) -> bool {
     match reason.what {
         What::Disabled
         | What::Suspended
+        | What::ClosedByCalendar
+        | What::SuspendedByCalendar
+        | What::Subordinate
+        | What::Preempted
+        | What::SuspendAlarm(_)
         | What::InError
         | What::Ambiguous
         | What::NoContact
@@ -103,8 +108,8 @@ fn is_about_cluster(reason: &Reason) -> bool {
 fn about_cluster(cluster: &Cluster<'_>) -> Vec<String> {
     let (mut lines, mut all) = (Vec::new(), true);
     for instance in cluster.config.resolved.keys() {
-        let overload = || cluster.overloads(instance).into_iter().next().map(What::Overloaded);
-        match cluster.out_of_service(instance).or_else(overload) {
+        let alarm = || cluster.alarms(instance).into_iter().next();
+        match cluster.out_of_service(instance).or_else(alarm) {
             Some(what) if lines.len() < LINES_MAX => {
                 lines.push(Reason::new(Level::Instance(instance.clone()), what).to_string());
             }

@@ -1,26 +1,29 @@
 //! State letters of queue instances, and what `-explain` says about them (QUE-25, THR-07).
-//!
-//! There is no `C`, `D`, `S` and `P`: nothing in a cell puts queue instances in these states.
 
 #[cfg(test)]
 mod tests;
 
 use crate::matching::{Cluster, message_text};
 use crate::sched::reason::Overload;
+use proto::calendar::CalendarState;
 use proto::id::{HostName, QueueInstanceName};
 
-/// The state letters of a queue instance in the order of 8.1.9: `aACDduESsco`.
+/// The state letters of a queue instance in the order of 8.1.9: `aACDduESscoP`.
 pub fn state_letters(cluster: &Cluster<'_>, name: &QueueInstanceName) -> String {
     let set = cluster.instances.get(name);
     let letters = [
         ('a', !cluster.overloads(name).is_empty()),
-        ('A', !suspend_alarms(cluster, name).is_empty()),
+        ('A', !cluster.suspend_alarms(name).is_empty()),
+        ('C', set.is_some_and(|state| state.calendar == CalendarState::Suspended)),
+        ('D', set.is_some_and(|state| state.calendar == CalendarState::Off)),
         ('d', set.is_some_and(|state| state.disabled)),
         ('u', is_unknown(cluster, &name.host)),
         ('E', set.is_some_and(|state| !state.errors.is_empty())),
+        ('S', set.is_some_and(|state| state.subordinate)),
         ('s', set.is_some_and(|state| state.suspended)),
         ('c', cluster.config.ambiguous.contains_key(name)),
         ('o', cluster.settings(name).is_none()),
+        ('P', set.is_some_and(|state| state.preempted)),
     ];
     letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect()
 }
@@ -30,8 +33,8 @@ pub fn state_reasons(cluster: &Cluster<'_>, name: &QueueInstanceName, asked: &st
     let mut lines = Vec::new();
     for letter in asked.chars() {
         match letter {
-            'a' => lines.extend(alarms(cluster, name, &cluster.overloads(name))),
-            'A' => lines.extend(alarms(cluster, name, &suspend_alarms(cluster, name))),
+            'a' => lines.extend(alarms(cluster, name, "load-threshold", &cluster.overloads(name))),
+            'A' => lines.extend(alarms(cluster, name, "suspend-threshold", &cluster.suspend_alarms(name))),
             'c' => lines.extend(cluster.config.ambiguous.get(name).into_iter().flatten().map(ToString::to_string)),
             'E' => lines.extend(cluster.instances.get(name).into_iter().flat_map(|state| state.errors.clone())),
             _ => {}
@@ -45,16 +48,12 @@ fn is_unknown(cluster: &Cluster<'_>, host: &HostName) -> bool {
     cluster.observations.hosts.get(host).is_none_or(|host| host.unheard || host.reported.is_none())
 }
 
-fn suspend_alarms(cluster: &Cluster<'_>, name: &QueueInstanceName) -> Vec<Overload> {
-    cluster.settings(name).map_or_else(Vec::new, |settings| cluster.reached(name, &settings.suspend_thresholds))
-}
-
 /// `alarm hl:np_load_avg=12.302979 load-threshold=0.1`, and why there is no value.
-fn alarms(cluster: &Cluster<'_>, name: &QueueInstanceName, overloads: &[Overload]) -> Vec<String> {
-    overloads.iter().map(|overload| alarm(cluster, name, overload)).collect()
+fn alarms(cluster: &Cluster<'_>, name: &QueueInstanceName, threshold: &str, overloads: &[Overload]) -> Vec<String> {
+    overloads.iter().map(|overload| alarm(cluster, name, threshold, overload)).collect()
 }
 
-fn alarm(cluster: &Cluster<'_>, name: &QueueInstanceName, overload: &Overload) -> String {
+fn alarm(cluster: &Cluster<'_>, name: &QueueInstanceName, threshold: &str, overload: &Overload) -> String {
     let Overload { attribute, r#type, relop: _, value, dominance, limit } = overload;
     let Some(value) = value else {
         return match cluster.config.complex.lookup(attribute.as_str()) {
@@ -72,5 +71,5 @@ fn alarm(cluster: &Cluster<'_>, name: &QueueInstanceName, overload: &Overload) -
         Some(entry) => entry.text.clone(),
         None => message_text(value, *r#type),
     };
-    format!("alarm {}{}:{attribute}={value} load-threshold={limit}", dominance.level, dominance.source)
+    format!("alarm {}{}:{attribute}={value} {threshold}={limit}", dominance.level, dominance.source)
 }

@@ -13,6 +13,11 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         What::Offers(_) | What::InUse { .. } | What::UnknownResource { .. } => format!("({asked}) {reason}"),
         What::Disabled
         | What::Suspended
+        | What::ClosedByCalendar
+        | What::SuspendedByCalendar
+        | What::Subordinate
+        | What::Preempted
+        | What::SuspendAlarm(_)
         | What::InError
         | What::Ambiguous
         | What::NoContact
@@ -39,14 +44,26 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = &self.level;
         match &self.what {
-            What::Disabled => write!(f, "queue instance \"{level}\" dropped because it is disabled"),
-            What::Suspended | What::InError | What::Ambiguous | What::NoContact => {
+            What::Disabled | What::ClosedByCalendar => {
+                write!(f, "queue instance \"{level}\" dropped because it is disabled")
+            }
+            What::Suspended
+            | What::SuspendedByCalendar
+            | What::Subordinate
+            | What::Preempted
+            | What::InError
+            | What::Ambiguous
+            | What::NoContact => {
                 write!(f, "queue instance \"{level}\" dropped because it is temporarily not available")
             }
             What::Full { .. } => write!(f, "queue instance \"{level}\" dropped because it is full"),
             What::Overloaded(overload) => {
                 let why = sentence_of_overload(overload);
                 write!(f, "queue instance \"{level}\" dropped because it is overloaded: {why}")
+            }
+            What::SuspendAlarm(overload) => {
+                let why = sentence_of_overload(overload);
+                write!(f, "queue instance \"{level}\" is in suspend alarm: {why}")
             }
             What::NotInQueueList => {
                 write!(f, "cannot run in queue \"{level}\" because it is not contained in its hard queue list (-q)")

@@ -2,8 +2,10 @@
 
 use super::demand::Value;
 use super::{Cluster, Mode};
+use crate::event::InstanceState;
 use crate::ledger::Level;
 use crate::sched::reason::{Overload, What};
+use proto::calendar::CalendarState;
 use proto::complex::{Attribute, Relop};
 use proto::id::{AttributeName, QueueInstanceName};
 use proto::object::value::Assignments;
@@ -20,14 +22,9 @@ impl Cluster<'_> {
             return None;
         }
         if let Some(state) = self.instances.get(instance) {
-            if state.disabled {
-                return Some(What::Disabled);
-            }
-            if state.suspended {
-                return Some(What::Suspended);
-            }
-            if !state.errors.is_empty() {
-                return Some(What::InError);
+            let what = out_of_service(state);
+            if what.is_some() {
+                return what;
             }
         }
         if self.config.ambiguous.contains_key(instance) {
@@ -39,6 +36,17 @@ impl Cluster<'_> {
         }
         let full = self.slots_taken(&Level::Instance(instance.clone())) >= settings.slots;
         full.then_some(What::Full { slots: settings.slots })
+    }
+
+    /// Why the load of its host keeps jobs away from a queue instance: load and suspend thresholds that are reached.
+    pub fn alarms(&self, instance: &QueueInstanceName) -> Vec<What> {
+        let overloads = self.overloads(instance).into_iter().map(What::Overloaded);
+        overloads.chain(self.suspend_alarms(instance).into_iter().map(What::SuspendAlarm)).collect()
+    }
+
+    /// The suspend thresholds of a queue instance that are reached.
+    pub fn suspend_alarms(&self, instance: &QueueInstanceName) -> Vec<Overload> {
+        self.settings(instance).map_or_else(Vec::new, |settings| self.reached(instance, &settings.suspend_thresholds))
     }
 
     /// The load thresholds of a queue instance that are reached.
@@ -97,6 +105,21 @@ impl Cluster<'_> {
             limit: limit.to_owned(),
         })
     }
+}
+
+/// What keeps an instance in a state from taking jobs (QSEL-09).
+fn out_of_service(state: &InstanceState) -> Option<What> {
+    let InstanceState { disabled, suspended, errors, calendar, subordinate, preempted } = state;
+    let causes = [
+        (*disabled, What::Disabled),
+        (*calendar == CalendarState::Off, What::ClosedByCalendar),
+        (*suspended, What::Suspended),
+        (*calendar == CalendarState::Suspended, What::SuspendedByCalendar),
+        (*subordinate, What::Subordinate),
+        (*preempted, What::Preempted),
+        (!errors.is_empty(), What::InError),
+    ];
+    causes.into_iter().find(|(is_set, _)| *is_set).map(|(_, what)| what)
 }
 
 /// A threshold whose value is not known: an alarm (THR-02).

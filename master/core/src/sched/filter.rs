@@ -190,7 +190,7 @@ impl Category {
         if overloads.is_empty() { Ok(assignment) } else { Err(overloads) }
     }
 
-    /// Every open queue instance below its load thresholds, best first; the others are closed.
+    /// Every open queue instance below its thresholds, best first; the others are closed.
     fn ranked(&mut self, cluster: &Cluster<'_>, instances: &Instances) -> Vec<QueueInstanceName> {
         let known: Vec<QueueInstanceName> = self.ranks.keys().chain(self.closed.keys()).cloned().collect();
         for instance in &known {
@@ -223,7 +223,7 @@ impl Category {
 
 fn overloaded(cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Vec<Reason> {
     let level = || Level::Instance(instance.clone());
-    cluster.overloads(instance).into_iter().map(|overload| Reason::new(level(), What::Overloaded(overload))).collect()
+    cluster.alarms(instance).into_iter().map(|what| Reason::new(level(), what)).collect()
 }
 
 fn siblings<'a>(instances: &'a Instances, instance: &QueueInstanceName) -> &'a [QueueInstanceName] {

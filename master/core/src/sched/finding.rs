@@ -61,7 +61,9 @@ pub fn is_alike(one: &Reason, other: &Reason) -> bool {
         && one.level.letter() == other.level.letter()
         && match (&one.what, &other.what) {
             (What::Offers(one), What::Offers(other)) => one.attribute == other.attribute,
-            (What::Overloaded(one), What::Overloaded(other)) => one.attribute == other.attribute,
+            (What::Overloaded(one), What::Overloaded(other)) | (What::SuspendAlarm(one), What::SuspendAlarm(other)) => {
+                one.attribute == other.attribute
+            }
             (What::UnknownResource { attribute: one }, What::UnknownResource { attribute: other }) => one == other,
             (What::Forced { attribute: one }, What::Forced { attribute: other }) => one == other,
             (What::InUse { attribute: one }, What::InUse { attribute: other }) => one == other,

@@ -6,6 +6,7 @@ use super::changes::Changes;
 use super::filter::{Category, Instances};
 use super::order::Order;
 use super::order_phase::{self, Bucket, Queue, Urgency, resource_urgency};
+use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
 use crate::ledger::{Grant, Ledger, Level};
 use crate::matching::{Cluster, Demand, Mode};
@@ -56,6 +57,7 @@ pub struct Model {
     /// Hosts on which jobs started a short while ago, with when that ends to matter.
     cooling: BTreeMap<HostName, Tick>,
     looked: Tick,
+    rhythm: Rhythm,
     /// Jobs whose start time (`-a`) has not come.
     waiting: BTreeSet<(Wall, SubmitSeq)>,
     /// The latest time that is known.
@@ -82,6 +84,7 @@ impl Model {
             category_of: BTreeMap::new(),
             cooling: BTreeMap::new(),
             looked: Tick::default(),
+            rhythm: Rhythm::default(),
         };
         model.rebuild();
         model
@@ -147,6 +150,7 @@ impl Model {
             | Event::TaskRescheduleRequested { .. }
             | Event::TaskSuspended { .. }
             | Event::TaskThresholdSuspended { .. }
+            | Event::TaskPreempted { .. }
             | Event::ErrorCleared { .. }
             | Event::CertificateIssued { .. }
             | Event::HostRevoked { .. }
@@ -217,6 +221,14 @@ impl Model {
         self.queue.take(seq);
         let start = self.state.jobs.get(&seq).and_then(|job| job.spec.start_after);
         self.waiting.extend(start.filter(|at| *at > now.wall).map(|at| (at, seq)));
+    }
+
+    /// What suspend thresholds want done now.
+    pub(super) fn threshold_orders(&mut self, now: Now) -> Vec<Order> {
+        let mut rhythm = std::mem::take(&mut self.rhythm);
+        let orders = thresholds::orders(self, &mut rhythm, now);
+        self.rhythm = rhythm;
+        orders
     }
 
     /// Slots for a task of a category, if there are any.
@@ -465,6 +477,7 @@ fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::TaskRescheduleRequested { .. }
         | Event::TaskSuspended { .. }
         | Event::TaskThresholdSuspended { .. }
+        | Event::TaskPreempted { .. }
         | Event::InstanceChanged { .. }
         | Event::ObjectsChanged(_)
         | Event::CertificateIssued { .. }

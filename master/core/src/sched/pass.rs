@@ -24,6 +24,8 @@ pub struct Pass {
     heads: BinaryHeap<Head>,
     /// Tasks of the jobs at work that were found ready.
     ready: BTreeMap<SubmitSeq, VecDeque<TaskId>>,
+    /// Tasks that are to be suspended and resumed for the load; they come with the first slice.
+    suspensions: Vec<Order>,
     /// Categories of which a job failed: the rest of their jobs would fail as well (CAT-04).
     failed: BTreeSet<Arc<CategoryKey>>,
 }
@@ -41,7 +43,9 @@ impl Pass {
     pub fn new(model: &mut Model, now: Now) -> Pass {
         model.pass_time(now);
         let range = model.queue.range(&model.state, now);
-        let mut pass = Pass { now, range, heads: BinaryHeap::new(), ready: BTreeMap::new(), failed: BTreeSet::new() };
+        let suspensions = model.threshold_orders(now);
+        let (heads, ready, failed) = (BinaryHeap::new(), BTreeMap::new(), BTreeSet::new());
+        let mut pass = Pass { now, range, heads, ready, suspensions, failed };
         let buckets: Vec<Bucket> = model.queue.buckets().cloned().collect();
         buckets.into_iter().for_each(|bucket| pass.push(model, bucket));
         pass
@@ -49,7 +53,8 @@ impl Pass {
 
     /// Tries about `budget` tasks.
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
-        let mut slice = Slice { orders: Vec::new(), reasons: Vec::new(), finished: false };
+        let orders = std::mem::take(&mut self.suspensions);
+        let mut slice = Slice { orders, reasons: Vec::new(), finished: false };
         for _ in 0..budget.max(1) {
             let Some(head) = self.heads.pop() else {
                 slice.finished = true;

@@ -23,6 +23,14 @@ pub enum What {
     Disabled,
     /// The queue instance is suspended.
     Suspended,
+    /// The calendar of the queue instance has it closed.
+    ClosedByCalendar,
+    /// The calendar of the queue instance has it suspended.
+    SuspendedByCalendar,
+    /// A queue instance of the host to which this one is subordinate has it suspended.
+    Subordinate,
+    /// A task would give way at once to those of a superordinate queue.
+    Preempted,
     /// The queue instance is in error.
     InError,
     /// Host groups give the queue instance different values of an attribute.
@@ -36,6 +44,8 @@ pub enum What {
     },
     /// A load threshold of the queue instance is reached.
     Overloaded(Overload),
+    /// A suspend threshold of the queue instance is reached.
+    SuspendAlarm(Overload),
     /// The queue instance is not in the job's hard queue list.
     NotInQueueList,
     /// The queue instance is in the job's hard queue list, but not in its list for the master.
@@ -98,7 +108,7 @@ pub enum What {
     },
 }
 
-/// A load threshold that is reached.
+/// A threshold that is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overload {
     /// The attribute.

@@ -8,3 +8,4 @@ mod priority;
 mod settle;
 
 use lab::check;
+mod thresholds;

@@ -66,6 +66,7 @@ impl State {
             Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
             Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
             Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
+            Event::TaskPreempted { key, suspended } => self.preempt_task(*key, *suspended),
             Event::InstanceChanged { instance, state } => self.set_instance(instance, state),
             Event::ObjectsChanged(_) => unreachable!("what objects touch is told, so they are stored before"),
             Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),
@@ -82,7 +83,7 @@ impl State {
 
     /// Only instances that differ from the default are kept.
     fn set_instance(&mut self, instance: &QueueInstanceName, state: &InstanceState) {
-        if state.suspended {
+        if state.stops_tasks() {
             for key in self.tasks_in(instance) {
                 self.placement_mut(key).was_suspended = true;
             }

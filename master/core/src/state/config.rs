@@ -1,17 +1,20 @@
 //! The configuration objects of a cell and what they resolve to.
 
+mod causes;
 mod derived;
 mod kinds;
 
+pub use causes::Causes;
 pub use derived::Touched;
 
 use crate::event::StoredObject;
+use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
 use proto::host::names::{HostNames, Naming};
 use proto::hostgroup::{HostGroup, HostGroupTable, HostOrGroup};
-use proto::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
+use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
 use proto::object::{Fields, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
@@ -35,6 +38,9 @@ pub struct Configuration {
     pub host_groups: BTreeMap<HostGroupName, Arc<HostGroup>>,
     /// Parallel environments.
     pub pes: BTreeMap<PeName, Arc<ParallelEnvironment>>,
+    /// Calendars.
+    #[serde(default)]
+    pub calendars: BTreeMap<CalendarName, Arc<Calendar>>,
     /// The global cluster configuration.
     pub cluster: Arc<ClusterConf>,
     /// What hosts override of it.
@@ -58,6 +64,9 @@ pub struct Configuration {
     /// The host groups that contain each host, directly or through others: derived likewise.
     #[serde(skip)]
     pub groups_of: BTreeMap<HostName, BTreeSet<HostGroupName>>,
+    /// The queues whose instances are suspended or closed by something else than people: derived likewise.
+    #[serde(skip)]
+    pub causes: Causes,
     /// The global cluster configuration as typed values: derived likewise.
     #[serde(skip, default = "shipped_settings")]
     pub settings: Arc<Settings>,
@@ -80,6 +89,7 @@ impl Configuration {
             queues: BTreeMap::new(),
             host_groups: BTreeMap::new(),
             pes: BTreeMap::new(),
+            calendars: BTreeMap::new(),
             cluster: Arc::new(ClusterConf::template()),
             host_confs: BTreeMap::new(),
             scheduler: Arc::new(SchedulerConf::template()),
@@ -90,6 +100,7 @@ impl Configuration {
             resolved: BTreeMap::new(),
             ambiguous: BTreeMap::new(),
             groups_of: BTreeMap::new(),
+            causes: Causes::default(),
             settings: shipped_settings(),
             host_settings: BTreeMap::new(),
         }
@@ -116,6 +127,7 @@ impl Configuration {
             queues,
             host_groups,
             pes,
+            calendars,
             cluster,
             host_confs,
             scheduler,
@@ -126,6 +138,7 @@ impl Configuration {
             resolved: _,
             ambiguous: _,
             groups_of: _,
+            causes: _,
             settings: _,
             host_settings: _,
         } = self;
@@ -135,6 +148,7 @@ impl Configuration {
             queues: queues.clone(),
             host_groups: host_groups.clone(),
             pes: pes.clone(),
+            calendars: calendars.clone(),
             cluster: cluster.clone(),
             host_confs: host_confs.clone(),
             scheduler: scheduler.clone(),

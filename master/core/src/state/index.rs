@@ -16,6 +16,7 @@ pub struct Index {
     on_host: BTreeMap<HostName, BTreeSet<TaskKey>>,
     successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
     start_times: BTreeSet<(Wall, SubmitSeq)>,
+    threshold_suspended: BTreeSet<TaskKey>,
     answers: BTreeMap<RequestId, Arc<Reply>>,
 }
 
@@ -79,6 +80,11 @@ impl Index {
         self.start_times.range((at, SubmitSeq(0))..=(at, SubmitSeq(u64::MAX))).map(|(_, seq)| *seq)
     }
 
+    /// The attempts that suspend thresholds have suspended.
+    pub fn threshold_suspended(&self) -> impl Iterator<Item = TaskKey> + '_ {
+        self.threshold_suspended.iter().copied()
+    }
+
     /// The answer that a request got.
     pub fn answer(&self, id: RequestId) -> Option<&Arc<Reply>> {
         self.answers.get(&id)
@@ -107,6 +113,15 @@ impl Index {
         for granted in &placement.granted {
             self.on_host.entry(granted.instance.host.clone()).or_default().insert(placement.key);
         }
+        self.set_threshold_suspended(placement.key, placement.suspended_by_threshold);
+    }
+
+    pub(super) fn set_threshold_suspended(&mut self, key: TaskKey, suspended: bool) {
+        if suspended {
+            self.threshold_suspended.insert(key)
+        } else {
+            self.threshold_suspended.remove(&key)
+        };
     }
 
     pub(super) fn remove_placement(&mut self, owner: &UserName, placement: &Placement) {
@@ -118,6 +133,7 @@ impl Index {
         for granted in &placement.granted {
             remove(&mut self.on_host, &granted.instance.host, &placement.key);
         }
+        self.threshold_suspended.remove(&placement.key);
     }
 
     pub(super) fn add_answer(&mut self, id: RequestId, reply: Arc<Reply>) {

@@ -104,6 +104,9 @@ pub struct Placement {
     pub suspended: bool,
     /// Whether a threshold suspended it.
     pub suspended_by_threshold: bool,
+    /// Whether it gave its slots to a superordinate queue.
+    #[serde(default)]
+    pub preempted: bool,
     /// Whether anything ever suspended this attempt, so that its host is told how things stand after a reconnect.
     #[serde(default)]
     pub was_suspended: bool,

@@ -9,8 +9,8 @@ use Verb::{
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
-    AdminHosts, ClusterConf, ComplexTable, ExecHost, HostGroup, Managers, Operators, Pe, Queue, SchedulerConf,
-    SubmitHosts,
+    AdminHosts, Calendar, ClusterConf, ComplexTable, ExecHost, HostGroup, Managers, Operators, Pe, Queue,
+    SchedulerConf, SubmitHosts,
 };
 use proto::wire::client::AttributeEdit;
 
@@ -143,8 +143,8 @@ const ROWS: &[Row] = &[
         with("-Aattr", AtLeast(3), EDIT_FILE, "add to a list attribute of an object"),
         AttributeFile(AttributeEdit::Add),
     ),
-    never(with("-acal", One, "calendar_name", "add a new calendar"), LATER),
-    never(with("-Acal", One, "fname", "add a new calendar from file"), LATER),
+    Row(with("-acal", One, "calendar_name", "add a new calendar"), Add(Calendar)),
+    Row(with("-Acal", One, "fname", "add a new calendar from file"), AddFile(Calendar)),
     never(with("-ackpt", One, "ckpt_name", "add a checkpointing interface definition"), LATER),
     never(with("-Ackpt", One, "fname", "add a checkpointing interface definition from file"), LATER),
     Row(with("-aconf", One, "host_list", "add configurations"), Add(ClusterConf)),
@@ -188,7 +188,7 @@ const ROWS: &[Row] = &[
         with("-Dattr", AtLeast(3), EDIT_FILE, "delete from a list attribute of an object"),
         AttributeFile(AttributeEdit::Delete),
     ),
-    never(with("-dcal", One, "calendar_name", "delete calendar"), LATER),
+    Row(with("-dcal", One, "calendar_name", "delete calendar"), Delete(Calendar)),
     never(with("-dckpt", One, "ckpt_name", "delete checkpointing interface definition"), LATER),
     Row(with("-dconf", One, "host_list", "delete local configurations"), Delete(ClusterConf)),
     Row(with("-de", One, "host_list", "delete exec host"), Delete(ExecHost)),
@@ -237,8 +237,8 @@ const ROWS: &[Row] = &[
     ),
     Row(flag("-mc", "modify complex attributes"), Modify(ComplexTable)),
     Row(with("-Mc", One, "fname", "modify complex attributes from file"), ModifyFile(ComplexTable)),
-    never(with("-mcal", One, "calendar_name", "modify calendar"), LATER),
-    never(with("-Mcal", One, "fname", "modify calendar from file"), LATER),
+    Row(with("-mcal", One, "calendar_name", "modify calendar"), Modify(Calendar)),
+    Row(with("-Mcal", One, "fname", "modify calendar from file"), ModifyFile(Calendar)),
     never(with("-mckpt", One, "ckpt_name", "modify a checkpointing interface definition"), LATER),
     never(with("-Mckpt", One, "fname", "modify a checkpointing interface definition from file"), LATER),
     Row(with("-mconf", AtLeast(0), "[host_list|global]", "modify configurations"), Modify(ClusterConf)),
@@ -273,8 +273,8 @@ const ROWS: &[Row] = &[
     ),
     Row(with("-rsstnode", One, "node_list", "show sharetree node(s) and its children"), NO_SHARE_TREE),
     Row(flag("-sc", "show complex attributes"), Show(ComplexTable)),
-    absent(with("-scal", One, "calendar_name", "show given calendar"), "{} is not a calendar"),
-    absent(flag("-scall", "show a list of all calendar names"), "no calendar defined"),
+    Row(with("-scal", One, "calendar_name", "show given calendar"), Show(Calendar)),
+    list(flag("-scall", "show a list of all calendar names"), Calendar, "no calendar defined"),
     absent(
         with("-sckpt", One, "ckpt_name", "show checkpointing interface definition"),
         "{} is not a checkpointing interface definition",

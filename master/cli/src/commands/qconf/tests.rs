@@ -13,6 +13,7 @@ const RECORDED: &[(ObjectKind, &str, &str)] = &[
     (ObjectKind::ExecHost, "global", include_str!("../../../../../proto/tests-data/qconf/host_global.txt")),
     (ObjectKind::HostGroup, "@allhosts", include_str!("../../../../../proto/tests-data/qconf/hostgroup_allhosts.txt")),
     (ObjectKind::Pe, "mpi", include_str!("../../../../../proto/tests-data/qconf/pe_mpi.txt")),
+    (ObjectKind::Calendar, "cnight", include_str!("../../../../../proto/tests-data/qconf/calendar_cnight.txt")),
     (ObjectKind::ClusterConf, "global", include_str!("../../../../../proto/tests-data/qconf/conf_global.txt")),
     (ObjectKind::SchedulerConf, "", include_str!("../../../../../proto/tests-data/qconf/scheduler.txt")),
 ];
@@ -251,8 +252,6 @@ fn kinds_that_do_not_exist_yet_answer_as_an_empty_cell_of_8_1_9() {
     let parsed = |line: &str| QCONF.parse(line.split(' ').map(str::to_owned).collect());
     let mut session = master.session("true");
     for (line, code) in [
-        ("-scall", 1),
-        ("-scal x", 1),
         ("-sckptl", 1),
         ("-sprjl", 1),
         ("-srqs", 1),
@@ -265,7 +264,7 @@ fn kinds_that_do_not_exist_yet_answer_as_an_empty_cell_of_8_1_9() {
     ] {
         assert_eq!(perform(&mut session, &parsed(line).unwrap()).unwrap(), code, "{line}");
     }
-    for line in ["-acal x", "-Arqs f", "-du u l", "-mstree", "-kt scheduler"] {
+    for line in ["-ackpt x", "-Arqs f", "-du u l", "-mstree", "-kt scheduler"] {
         assert_eq!(parsed(line).unwrap_err().diagnostic.code, Code::NotSupported, "{line}");
     }
 }

@@ -5,6 +5,7 @@ use super::draft::Draft;
 use super::words::{Words, unsupported};
 use super::{members, references};
 use crate::state::config::Configuration;
+use proto::calendar::Calendar;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, group_name, host_name};
@@ -54,6 +55,7 @@ const EXEC_HOST: Row = Row {
 };
 
 const QUEUE: Row = Row {
+    unused: |config, name| references::to_queue(config, &name.into()),
     has_instance: |name, instance| instance.queue.as_str() == name,
     ..row_of(Words::same("cluster queue"), |draft, _, fields| {
         let mut queue = ClusterQueue::from_fields(fields)?;
@@ -80,6 +82,11 @@ const PE: Row = Row {
     ..row_of(Words::same("parallel environment"), |_, _, fields| {
         Ok(ParallelEnvironment::from_fields(fields)?.to_fields())
     })
+};
+
+const CALENDAR: Row = Row {
+    unused: |config, name| references::to_calendar(config, &name.into()),
+    ..row_of(Words::same("calendar"), |_, _, fields| Ok(Calendar::from_fields(fields)?.to_fields()))
 };
 
 const CLUSTER_CONF: Row = Row {
@@ -152,7 +159,7 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::Managers => &MANAGERS,
         ObjectKind::Operators => &OPERATORS,
         ObjectKind::Checkpoint => planned!(Checkpoint),
-        ObjectKind::Calendar => planned!(Calendar),
+        ObjectKind::Calendar => &CALENDAR,
         ObjectKind::UserSet => planned!(UserSet),
         ObjectKind::Project => planned!(Project),
         ObjectKind::User => planned!(User),
@@ -166,7 +173,6 @@ pub(super) const fn is_supported(kind: ObjectKind) -> bool {
     !matches!(
         kind,
         ObjectKind::Checkpoint
-            | ObjectKind::Calendar
             | ObjectKind::UserSet
             | ObjectKind::Project
             | ObjectKind::User

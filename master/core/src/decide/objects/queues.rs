@@ -1,8 +1,7 @@
 //! `qmod` on queues: disable, suspend, clear errors, run the jobs of a queue again (QUE-19, JOB-21).
 
-use crate::decide::tasks::{is_stopped, signal_change};
-use crate::decide::{Caller, Turn, modify_jobs};
-use crate::event::{Event, InstanceState};
+use crate::decide::{Caller, Turn, causes, modify_jobs};
+use crate::event::InstanceState;
 use crate::matching::QueuePattern;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{QueueInstanceName, TaskKey};
@@ -84,19 +83,9 @@ fn modify_instance(
         let text = format!("Queue instance \"{instance}\" is already in the specified state: {word}");
         return vec![Answer::Done(text)];
     }
-    set(turn, instance, after);
+    causes::set(turn, instance, after);
     let done = if force { "forced state change of" } else { "changed state of" };
     vec![Answer::Done(format!("{} {done} \"{instance}\" ({word})", caller.at_host()))]
-}
-
-/// Sets the state of an instance, and stops its tasks or lets them go on.
-fn set(turn: &mut Turn<'_>, instance: &QueueInstanceName, state: InstanceState) {
-    let tasks: Vec<(TaskKey, Option<bool>)> =
-        turn.state().tasks_in(instance).into_iter().map(|key| (key, is_stopped(turn, key))).collect();
-    turn.record(Event::InstanceChanged { instance: instance.clone(), state });
-    for (key, before) in tasks {
-        signal_change(turn, key, before);
-    }
 }
 
 /// Runs all jobs again whose master task is in the instance.

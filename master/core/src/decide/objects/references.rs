@@ -1,5 +1,7 @@
 //! References between objects: what an object names exists, and what is named stays (CPX-11, HST-07).
 
+mod subordinates;
+
 use super::change::Refusals;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
@@ -7,7 +9,7 @@ use proto::complex::{Attribute, Complex};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, HostList, HostOrGroup};
-use proto::id::{HostGroupName, HostName, PeName};
+use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueName};
 use proto::object::suggest::nearest;
 use proto::object::value::Assignments;
 use proto::policy::SchedulerConf;
@@ -37,6 +39,8 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
             refusals.push(unknown_pe(config, pe));
         }
     }
+    refusals.extend(each(&queue.calendar).filter_map(|name| unknown_calendar(config, name.value()?.as_str())));
+    refusals.extend(subordinates::of_queue(config, queue));
     refusals.extend(values_of_queue(config, queue));
     refusals
 }
@@ -48,7 +52,8 @@ fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
     let capacities =
         each(&queue.complex_values).flat_map(|list| values_or(&config.complex, list, &place, bad_queue_capacity));
     let thresholds = each(&queue.load_thresholds).flat_map(|list| check(list, "load_thresholds"));
-    capacities.chain(thresholds).collect()
+    let suspend = each(&queue.suspend_thresholds).flat_map(|list| check(list, "suspend_thresholds"));
+    capacities.chain(thresholds).chain(suspend).collect()
 }
 
 /// Groups that a host group names and that do not exist, and circles of groups. Hosts that are not there yet may be named.
@@ -144,7 +149,8 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
         }
     }
     for queue in config.queues.values() {
-        if each(&queue.complex_values).chain(each(&queue.load_thresholds)).any(is_in) {
+        let thresholds = each(&queue.load_thresholds).chain(each(&queue.suspend_thresholds));
+        if each(&queue.complex_values).chain(thresholds).any(is_in) {
             users.push(format!("queue \"{}\"", queue.name));
         }
     }
@@ -155,6 +161,24 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
         users.push("scheduler configuration".to_owned());
     }
     still(&users, |first| format!("denied: Complex attribute \"{name}\" is still referenced in {first}."))
+}
+
+/// # Errors
+/// If queues use a calendar.
+pub(super) fn to_calendar(config: &Configuration, name: &CalendarName) -> Result<(), Refusals> {
+    let uses = config.queues.values().filter(|queue| {
+        each(&queue.calendar).any(|used| used.value().is_some_and(|used| used.as_str() == name.as_str()))
+    });
+    let users: Vec<String> = uses.map(|queue| format!("queue \"{}\"", queue.name)).collect();
+    still(&users, |first| format!("denied: Calendar \"{name}\" is still referenced in {first}"))
+}
+
+/// # Errors
+/// If other queues name a queue in their `subordinate_list`.
+pub(super) fn to_queue(config: &Configuration, name: &QueueName) -> Result<(), Refusals> {
+    let users: Vec<String> =
+        subordinates::above(config, name).into_iter().map(|queue| format!("queue \"{queue}\"")).collect();
+    still(&users, |first| format!("denied: Cluster queue \"{name}\" is still referenced as subordinate in {first}."))
 }
 
 fn still(users: &[String], what: impl Fn(&str) -> String) -> Result<(), Refusals> {
@@ -175,6 +199,19 @@ fn unknown_group(config: &Configuration, group: &HostGroupName) -> Option<Diagno
     (!config.host_groups.contains_key(group)).then(|| {
         let what = format!("Host group \"{group}\" does not exist");
         Diagnostic::new(Code::UnknownObject, what).fix(format!("add it first: qconf -ahgrp {group}"))
+    })
+}
+
+/// In the words of 8.1.9.
+fn unknown_calendar(config: &Configuration, name: &str) -> Option<Diagnostic> {
+    if config.calendars.contains_key(name) {
+        return None;
+    }
+    let what = format!("Calendar \"{name}\" does not exist");
+    let refusal = Diagnostic::new(Code::UnknownObject, what).at("calendar");
+    Some(match nearest(name, config.calendars.keys().map(CalendarName::as_str)) {
+        Some(near) => refusal.fix(format!("did you mean {near}?")),
+        None => refusal.fix(format!("add it first: qconf -acal {name}")),
     })
 }
 

@@ -70,10 +70,7 @@ const ZERO: Allowed = Allowed::Words(&["0"]);
 
 /// Everything that an object of a supported kind may say and that has no effect.
 const TABLE: &[Row] = &[
-    row(ObjectKind::Queue, &["calendar"], Allowed::None, "open and close the queue with qmod -e and -d"),
-    row(ObjectKind::Queue, &["subordinate_list"], Allowed::None, "suspend the other queue with qmod -sq"),
     row(ObjectKind::Queue, &["ckpt_list"], Allowed::None, "submit with -r y: the job runs again from its start"),
-    row(ObjectKind::Queue, &["suspend_thresholds"], Allowed::None, "use load_thresholds, which keep new jobs away"),
     row(ObjectKind::Queue, &["starter_method"], Allowed::None, "start the program from the job script or a prolog"),
     row(ObjectKind::Queue, &["processors"], Allowed::Words(&["undefined", "none"]), "leave it UNDEFINED"),
     row(ObjectKind::Queue, &["user_lists", "xuser_lists"], Allowed::AccessLists, "leave it NONE"),

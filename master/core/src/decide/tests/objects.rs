@@ -270,17 +270,8 @@ fn refused_each<const N: usize>(refusals: [(K, &str, Do, Code, &str); N]) {
 fn what_is_not_supported_is_refused_by_name() {
     let mut cell = Cell::ready();
     for (kind, name, key, value, text) in [
-        (K::Queue, "all.q", "calendar", "night", "denied: calendar night of a cluster queue is not supported yet"),
-        (K::Queue, "all.q", "calendar", "[h1=night]", "denied: calendar night of a cluster queue is not supported yet"),
         (K::Queue, "all.q", "user_lists", "nosuch", "denied: access list \"nosuch\" does not exist"),
         (K::Queue, "all.q", "projects", "p1", "denied: project \"p1\" does not exist"),
-        (
-            K::Queue,
-            "all.q",
-            "suspend_thresholds",
-            "np_load_avg=5",
-            "denied: suspend_thresholds np_load_avg=5 of a cluster queue is not supported yet",
-        ),
         (
             K::Queue,
             "all.q",

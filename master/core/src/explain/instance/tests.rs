@@ -34,7 +34,7 @@ fn thresholds_that_are_reached_are_alarms_with_the_value_as_reported() {
         (
             "load_thresholds=NONE suspend_thresholds=np_load_avg=1",
             "A",
-            &["alarm hl:np_load_avg=12.302979 load-threshold=1"],
+            &["alarm hl:np_load_avg=12.302979 suspend-threshold=1"],
         ),
     ] {
         let (found, reasons) = seen(&lab(thresholds), "a", "aA");
@@ -58,10 +58,16 @@ fn a_host_that_is_not_heard_is_unknown_and_in_alarm() {
 fn what_people_and_failures_set_has_its_letters_in_the_order_of_8_1_9() {
     let mut lab = lab("load_thresholds=np_load_avg=0.1");
     let error = "queue all.q marked QERROR as result of job 1's failure at host a".to_owned();
-    let state = InstanceState { disabled: true, suspended: true, errors: vec![error.clone()] };
+    let state =
+        InstanceState { disabled: true, suspended: true, errors: vec![error.clone()], ..InstanceState::default() };
     lab.event(Event::InstanceChanged { instance: all_q("a"), state });
     assert_eq!(seen(&lab, "a", "E"), ("adEs".to_owned(), vec![error]));
     assert_eq!(seen(&lab, "nowhere", "aAcE"), ("uo".to_owned(), Vec::new()));
+    for (calendar, letters) in [(CalendarState::Off, "aDSP"), (CalendarState::Suspended, "aCSP")] {
+        let state = InstanceState { calendar, subordinate: true, preempted: true, ..InstanceState::default() };
+        lab.event(Event::InstanceChanged { instance: all_q("a"), state });
+        assert_eq!(seen(&lab, "a", "E"), (letters.to_owned(), vec![]));
+    }
 }
 
 #[test]

@@ -11,6 +11,8 @@
 //! conf queue_sort_method seqno             the scheduler configuration
 //! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
 //! pass                                     a whole pass; its orders become events
+//! run 1                                   the host says that the task runs
+//! T 1 3                                   the tasks that suspend thresholds have suspended, oldest first; `T -` if none
 //! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / alter 1 …
 //! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
 //! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
@@ -103,6 +105,8 @@ impl Lab {
             "job" => self.job(&words),
             "pass" => self.pass(),
             "end" => self.end(words[0]),
+            "run" => words.iter().for_each(|name| self.run(name)),
+            "T" => assert_eq!(self.threshold_suspended(), rest),
             "release" => self.release(words[0]),
             "disable" => self.instance(words[0], true),
             "enable" => self.instance(words[0], false),
@@ -243,7 +247,9 @@ impl Lab {
                 self.event(Event::TasksDeleted { seq: *seq, tasks });
                 self.event(Event::JobFinished { seq: *seq });
             }
-            Order::SuspendByThreshold { .. } => panic!("nothing suspends by threshold yet"),
+            Order::SuspendByThreshold { key, suspended } => {
+                self.event(Event::TaskThresholdSuspended { key: *key, suspended: *suspended });
+            }
         }
     }
 
@@ -255,6 +261,17 @@ impl Lab {
         if self.state().jobs[&seq].is_empty() {
             self.event(Event::JobFinished { seq });
         }
+    }
+
+    fn run(&mut self, name: &str) {
+        let seq = SubmitSeq(name.parse().unwrap());
+        let key = self.state().jobs[&seq].tasks[&TaskId(1)].place.placement().unwrap().key;
+        self.event(Event::TaskStarted { key, at: self.now.wall });
+    }
+
+    fn threshold_suspended(&self) -> String {
+        let names: Vec<String> = self.state().index.threshold_suspended().map(|key| key.seq.0.to_string()).collect();
+        if names.is_empty() { "-".to_owned() } else { names.join(" ") }
     }
 
     fn release(&mut self, name: &str) {

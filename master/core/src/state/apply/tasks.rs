@@ -43,6 +43,7 @@ impl State {
             rescheduling: false,
             suspended: false,
             suspended_by_threshold: false,
+            preempted: false,
             was_suspended: false,
         };
         self.index.add_placement(&job.spec.owner.user, &placement);
@@ -67,6 +68,13 @@ impl State {
     pub(super) fn suspend_task_by_threshold(&mut self, key: TaskKey, suspended: bool) {
         let placement = self.placement_mut(key);
         placement.suspended_by_threshold = suspended;
+        placement.was_suspended |= suspended;
+        self.index.set_threshold_suspended(key, suspended);
+    }
+
+    pub(super) fn preempt_task(&mut self, key: TaskKey, suspended: bool) {
+        let placement = self.placement_mut(key);
+        placement.preempted = suspended;
         placement.was_suspended |= suspended;
     }
 

@@ -70,7 +70,7 @@ impl Configuration {
     pub fn resolve(&mut self) {
         let groups = self.groups();
         self.groups_of = groups.groups_by_host();
-        (self.resolved, self.ambiguous) = (BTreeMap::new(), BTreeMap::new());
+        (self.resolved, self.ambiguous, self.causes) = (BTreeMap::new(), BTreeMap::new(), Default::default());
         let stale = Stale { hosts: BTreeSet::new(), queues: self.queues.keys().cloned().collect(), settings: true };
         self.refresh(&groups, stale, &mut Touched::default());
     }
@@ -106,6 +106,7 @@ impl Configuration {
             }
         }
         for queue in &stale.queues {
+            self.causes.note(queue, self.queues.get(queue).map(Arc::as_ref));
             let members = self.queues.get(queue).map(|queue| queue.hosts(groups)).unwrap_or_default();
             let first = QueueInstanceName { queue: queue.clone(), host: HostName::new("") };
             let known = self.resolved.range(first..).map(|(instance, _)| instance);

@@ -1,11 +1,12 @@
 //! How the objects of each kind are kept: a row for each.
 
 use super::Configuration;
+use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
-use proto::id::{HostGroupName, HostName, PeName, QueueName, UserName};
+use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueName, UserName};
 use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
@@ -58,6 +59,7 @@ kept!(ClusterQueue, QueueName, queues);
 kept!(HostGroup, HostGroupName, host_groups);
 kept!(ParallelEnvironment, PeName, pes);
 kept!(ClusterConf, HostName, host_confs);
+kept!(Calendar, CalendarName, calendars);
 
 impl Row {
     const fn kept<T: Kept>() -> Row {
@@ -185,8 +187,8 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::SubmitHosts => &SUBMIT_HOSTS,
         ObjectKind::Managers => &MANAGERS,
         ObjectKind::Operators => &OPERATORS,
+        ObjectKind::Calendar => const { &Row::kept::<Calendar>() },
         ObjectKind::Checkpoint
-        | ObjectKind::Calendar
         | ObjectKind::UserSet
         | ObjectKind::Project
         | ObjectKind::User

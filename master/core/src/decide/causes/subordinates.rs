@@ -1,0 +1,49 @@
+//! Queue-wise subordination: an instance is suspended while a superordinate one of its host uses as many slots as its list says
+//! (SUB-01).
+
+use super::{set, state_of};
+use crate::decide::Turn;
+use crate::event::InstanceState;
+use crate::ledger::Level;
+use crate::state::State;
+use proto::id::{HostName, QueueInstanceName, QueueName};
+use proto::queue::Subordinates;
+use std::collections::BTreeSet;
+
+/// The hosts on which anything is subordinate, or was.
+pub(super) fn all_hosts(state: &State) -> BTreeSet<HostName> {
+    let config = &state.config;
+    let above = config.causes.superordinates.iter().flat_map(|queue| config.instances_of(queue));
+    let flagged = state.instances.iter().filter(|(_, state)| state.subordinate || state.preempted);
+    above.map(|(instance, _)| instance).chain(flagged.map(|(instance, _)| instance)).map(|at| at.host.clone()).collect()
+}
+
+/// Brings the instances of a host to what the superordinate ones say.
+pub(super) fn follow(turn: &mut Turn<'_>, host: &HostName) {
+    let suspended = suspended_on(turn.state(), host);
+    let queues: Vec<QueueName> = turn.state().config.queues.keys().cloned().collect();
+    for queue in queues {
+        let subordinate = suspended.contains(&queue);
+        let instance = QueueInstanceName { queue, host: host.clone() };
+        let before = state_of(turn, &instance);
+        // An instance that its queue has left is suspended by nothing.
+        let subordinate = subordinate && turn.state().config.resolved.contains_key(&instance);
+        if before.subordinate != subordinate {
+            set(turn, &instance, InstanceState { subordinate, ..before });
+        }
+    }
+}
+
+/// The queues whose instances on a host are suspended by another one there.
+fn suspended_on(state: &State, host: &HostName) -> BTreeSet<QueueName> {
+    let mut suspended = BTreeSet::new();
+    for queue in &state.config.causes.superordinates {
+        let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
+        let Some(settings) = state.config.resolved.get(&instance) else { continue };
+        let Some(Subordinates::Queues(list)) = settings.subordinate_list.value() else { continue };
+        let used = state.ledger.slots(&Level::Instance(instance));
+        let reached = list.iter().filter(|entry| used >= entry.threshold.unwrap_or(settings.slots).max(1));
+        suspended.extend(reached.map(|entry| entry.queue.clone()));
+    }
+    suspended
+}

@@ -1,0 +1,58 @@
+//! The queues whose instances are suspended or closed by something else than people, so that no others are looked at.
+
+use proto::id::{CalendarName, HostName, QueueInstanceName, QueueName};
+use proto::queue::{ClusterQueue, QueueInstanceSettings, Setting};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Cluster queues by what they use, on any of their hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Those with a calendar, and the calendars that they name.
+    pub calendars: BTreeMap<QueueName, BTreeSet<CalendarName>>,
+    /// Those with a `subordinate_list`.
+    pub superordinates: BTreeSet<QueueName>,
+    /// Those with `suspend_thresholds`.
+    pub thresholds: BTreeSet<QueueName>,
+}
+
+impl Causes {
+    /// Notes what a queue uses now; none if there is no such queue.
+    pub(super) fn note(&mut self, name: &QueueName, queue: Option<&ClusterQueue>) {
+        let calendars: BTreeSet<CalendarName> = queue.map(calendars).unwrap_or_default();
+        match calendars.is_empty() {
+            true => self.calendars.remove(name),
+            false => self.calendars.insert(name.clone(), calendars),
+        };
+        let any = |is_used: fn(&ClusterQueue) -> bool| queue.is_some_and(is_used);
+        mark(&mut self.superordinates, name, any(|queue| values(&queue.subordinate_list).any(|list| list.0.is_some())));
+        mark(&mut self.thresholds, name, any(|queue| values(&queue.suspend_thresholds).any(|list| !list.is_empty())));
+    }
+}
+
+impl super::Configuration {
+    /// The instances of a queue with their settings.
+    pub fn instances_of<'a>(
+        &'a self,
+        queue: &'a QueueName,
+    ) -> impl Iterator<Item = (&'a QueueInstanceName, &'a Arc<QueueInstanceSettings>)> + 'a {
+        let first = QueueInstanceName { queue: queue.clone(), host: HostName::new("") };
+        self.resolved.range(first..).take_while(move |(instance, _)| instance.queue == *queue)
+    }
+}
+
+fn calendars(queue: &ClusterQueue) -> BTreeSet<CalendarName> {
+    values(&queue.calendar).filter_map(|name| Some(CalendarName::from(name.value()?.as_str()))).collect()
+}
+
+fn mark(set: &mut BTreeSet<QueueName>, name: &QueueName, is_in: bool) {
+    if is_in {
+        set.insert(name.clone())
+    } else {
+        set.remove(name)
+    };
+}
+
+fn values<T>(setting: &Setting<T>) -> impl Iterator<Item = &T> {
+    std::iter::once(&setting.default).chain(setting.overrides.iter().map(|(_, value)| value))
+}
