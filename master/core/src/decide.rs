@@ -76,5 +76,6 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
 /// Does what time has made due. Runs after every input, so that a busy core needs no ticks.
 pub(crate) fn timers(turn: &mut Turn<'_>) {
     agents::timers(turn);
+    submit::access::expire_users(turn);
     turn.trigger_due_starts();
 }

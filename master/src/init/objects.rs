@@ -11,6 +11,7 @@ use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
+use proto::userset::{AR_USERS, DEADLINE_USERS, DEFAULT_DEPARTMENT, Purpose, UserSet};
 
 /// Seconds between load reports in a new cell: changes are seen soon, and a few hosts cost nothing. 8.1.9 ships 40.
 const LOAD_REPORT_TIME: &str = "00:00:05";
@@ -31,6 +32,9 @@ pub(super) fn first_objects(plan: &Plan) -> Vec<StoredObject> {
         stored(ObjectKind::SubmitHosts, host, Fields::new()),
         stored(ObjectKind::HostGroup, "@allhosts", all_hosts(&plan.host)),
     ];
+    objects.extend(
+        [AR_USERS, DEADLINE_USERS, DEFAULT_DEPARTMENT].map(|name| stored(ObjectKind::UserSet, name, user_set(name))),
+    );
     for (name, rule) in [("make", "$round_robin"), ("mpi", "$fill_up"), ("smp", "$pe_slots")] {
         objects.push(stored(ObjectKind::Pe, name, parallel_environment(name, rule)));
     }
@@ -67,6 +71,12 @@ fn all_hosts(host: &HostName) -> Fields {
         ..HostGroup::template(HostGroupName::from("@allhosts"))
     };
     group.to_fields()
+}
+
+/// One of the three that every cell of 8.1.9 has, with nobody in it.
+fn user_set(name: &str) -> Fields {
+    let purpose = if name == DEFAULT_DEPARTMENT { Purpose::Department } else { Purpose::AccessList };
+    UserSet { purpose, ..UserSet::template(name) }.write()
 }
 
 fn parallel_environment(name: &str, rule: &str) -> Fields {

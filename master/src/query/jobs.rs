@@ -24,7 +24,7 @@ pub(super) fn rows(model: &Model, filter: &JobFilter) -> Vec<Reply> {
     let mut rows: Vec<_> = present.map(|job| row::present(model, job)).collect();
     if filter.states.finished {
         let finished = model.state.finished.iter().filter(|job| chosen.admits(&job.spec, job.number));
-        rows.extend(finished.map(row::finished));
+        rows.extend(finished.map(|job| row::finished(&model.state.config, job)));
     }
     rows.iter_mut().for_each(|row| chosen.keep_tasks(row));
     rows.retain(|row| !row.pending.is_empty() || !row.tasks.is_empty());

@@ -71,6 +71,10 @@ fn unknown(config: &Configuration, kind: ObjectKind, name: &str) -> Diagnostic {
         ObjectKind::HostGroup => format!("Host group \"{name}\" does not exist"),
         ObjectKind::ClusterConf if is_host(config, name) => format!("configuration {name} not defined"),
         ObjectKind::ClusterConf => format!("can't resolve hostname \"{name}\": can't resolve host name"),
+        ObjectKind::UserSet => format!("denied: access list \"{name}\" does not exist"),
+        ObjectKind::Project => format!("{name} is not known as a project"),
+        ObjectKind::User => format!("{name} is not known as a user"),
+        ObjectKind::Checkpoint => format!("{name} is not a checkpointing interface definition"),
         _ => format!("{kind} {name} does not exist"),
     };
     Diagnostic::new(Code::UnknownObject, what).fix(format!("qconf {} lists what there is", kind.listed_by()))

@@ -28,7 +28,9 @@ pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
     let mut views: Vec<QueueView> = present
         .chain(orphans.iter().map(|(name, settings)| (*name, settings)))
         .filter(|(name, settings)| selection.admits(name, settings))
-        .filter(|(name, _)| filter.users.is_empty() || !cluster.is_guarded(&Level::Instance((*name).clone())))
+        .filter(|(name, _)| {
+            filter.users.is_empty() || cluster.admits_users(&Level::Instance((*name).clone()), &filter.users)
+        })
         .map(|(name, settings)| view(&cluster, name, settings, filter))
         .filter(|view| filter.states.is_empty() || view.states.contains(|state| filter.states.contains(state)))
         .collect();

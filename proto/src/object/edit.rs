@@ -54,7 +54,7 @@ pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
             Shape::Assignments
         }
         "hostlist" | "qtype" | "subordinate_list" | "pe_list" | "ckpt_list" | "owner_list" | "user_lists"
-        | "xuser_lists" | "projects" | "xprojects" | "report_variables" => Shape::Names,
+        | "xuser_lists" | "projects" | "xprojects" | "report_variables" | "entries" | "acl" | "xacl" => Shape::Names,
         _ => Shape::Single,
     })
 }

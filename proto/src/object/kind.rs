@@ -2,6 +2,7 @@
 
 use super::Fields;
 use crate::calendar::Calendar;
+use crate::checkpoint::Checkpoint;
 use crate::complex::Complex;
 use crate::conf::ClusterConf;
 use crate::diagnostic::Diagnostic;
@@ -9,7 +10,9 @@ use crate::host::ExecHost;
 use crate::hostgroup::HostGroup;
 use crate::pe::ParallelEnvironment;
 use crate::policy::SchedulerConf;
+use crate::project::{Project, User};
 use crate::queue::ClusterQueue;
+use crate::userset::UserSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -173,10 +176,15 @@ const fn planned(words: &'static str, listed_by: &'static str) -> Row {
     Row::names(words, listed_by)
 }
 
-const CHECKPOINT: Row = planned("checkpoint interface", "-sckptl").attr("ckpt").column(19);
-const USER_SET: Row = planned("access list", "-sul").attr("userset").column(8);
-const PROJECT: Row = planned("project", "-sprjl").attr("project");
-const USER: Row = planned("user", "-suserl").attr("user");
+const CHECKPOINT: Row = Row::of::<Checkpoint>("checkpoint interface", "-sckptl", Form::Named)
+    .attr("ckpt")
+    .keys(crate::checkpoint::KEYS)
+    .column(19);
+const USER_SET: Row =
+    Row::of::<UserSet>("access list", "-sul", Form::Named).attr("userset").keys(crate::userset::KEYS).column(8);
+const PROJECT: Row =
+    Row::of::<Project>("project", "-sprjl", Form::Named).attr("project").keys(crate::project::PROJECT_KEYS);
+const USER: Row = Row::of::<User>("user", "-suserl", Form::Named).attr("user").keys(crate::project::USER_KEYS);
 const RESOURCE_QUOTA: Row = planned("resource quota set", "-srqsl").attr("resource_quota");
 const SHARE_TREE: Row = planned("share tree", "-sstree");
 

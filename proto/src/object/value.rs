@@ -140,6 +140,21 @@ pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> 
     N::try_from(number).map_err(|_| expected())
 }
 
+/// A number of shares, of tickets or of seconds: 0 to 4294967295.
+///
+/// # Errors
+///
+/// The text is no such number.
+pub fn count(text: &str) -> Result<u32, Malformed> {
+    text.parse().map_err(|_| match text.parse::<i64>() {
+        Ok(_) => Malformed::new("a number from 0 to 4294967295"),
+        Err(_) => Malformed::said(
+            format!("error parsing unsigned long value from string \"{text}\""),
+            "a number from 0 to 4294967295",
+        ),
+    })
+}
+
 /// `TRUE` or `FALSE`; read in any letter case and as `1` or `0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -203,6 +203,16 @@ pub enum ObjectAction {
     },
     /// `-cq`: clean the queue of jobs.
     Clean,
+    /// `-au`: a user, or with `@` a group, comes into an access list, which is made if there is none.
+    Enlist {
+        /// Who.
+        entry: String,
+    },
+    /// `-du`: the reverse.
+    Strike {
+        /// Who.
+        entry: String,
+    },
 }
 
 /// The four edits of one attribute (CLI-115).

@@ -7,6 +7,7 @@ mod attribute;
 mod cell;
 mod change;
 mod draft;
+mod members;
 mod options;
 mod search;
 mod session;
@@ -71,6 +72,8 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::AddFile(kind) => change::from_files(session, kind, change::Target::New, values),
         Verb::ModifyFile(kind) => change::from_files(session, kind, change::Target::Existing, values),
         Verb::AddNames(kind) => change::add_names(session, kind, values),
+        Verb::Enlist => members::enlist(session, values),
+        Verb::Strike => members::strike(session, values),
         Verb::Delete(kind) => change::delete(session, kind, values),
         Verb::Clean => change::clean(session, values),
         Verb::Attribute(edit) => attribute::from_words(session, edit, values),

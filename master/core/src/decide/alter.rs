@@ -6,10 +6,11 @@ mod fields;
 mod holds;
 
 use super::select::{self, Missing, Selected};
-use super::submit::{self, checks};
+use super::submit::{self, access, checks};
 use super::verify::{self, Verdict};
 use super::{Caller, Turn, dependency};
 use crate::event::Event;
+use crate::state::State;
 use crate::state::job::Job;
 use fields::Alteration;
 use proto::diagnostic::{Code, Diagnostic};
@@ -94,6 +95,7 @@ fn alter_spec(
     if spec == *job.spec && changes.validation.is_none() {
         return Ok(done(texts).into_iter().chain(unserved).collect());
     }
+    check_access(turn.state(), &job.spec, &spec).map_err(one)?;
     checks::check_spec(turn.state(), &spec)?;
     if changes.validation == Some(Validation::Poke) && (job.active > 0 || job.spec.holds.any()) {
         return Ok(done(vec!["verification: job is already running or is held".to_owned()]));
@@ -108,6 +110,17 @@ fn alter_spec(
         dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
     turn.record(Event::JobAltered { seq, spec: Arc::new(*spec), waits_for, array_waits_for });
     Ok(done(texts).into_iter().chain(unserved).chain(warnings).collect())
+}
+
+/// As at submission, of what changes: a job goes on with a project that its owner lost meanwhile.
+fn check_access(state: &State, before: &JobSpec, after: &JobSpec) -> Result<(), Diagnostic> {
+    if before.project != after.project {
+        access::check_project(&state.config, after)?;
+    }
+    if before.deadline != after.deadline {
+        access::check_deadline(&state.config, after)?;
+    }
+    Ok(())
 }
 
 /// As at submission, of what is asked for now: who changes the addresses of mail waits for mail, too.

@@ -8,9 +8,6 @@ use proto::accounting::AccountingRecord;
 use proto::time::{Now, Wall};
 use proto::usage::{Exit, Failed, TaskResult};
 
-/// The department of everybody who is in none.
-const DEFAULT_DEPARTMENT: &str = "defaultdepartment";
-
 /// What an attempt's end leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
@@ -144,7 +141,7 @@ pub(super) fn record(
         wallclock_ms: result.wallclock_ms,
         rusage: result.rusage,
         project: spec.project.clone(),
-        department: DEFAULT_DEPARTMENT.to_owned(),
+        department: state.config.access.department_of(&spec.owner).to_owned(),
         granted_pe: placement.pe.as_ref().map(ToString::to_string),
         slots: placement.slots(),
         task_number: spec.array.map_or(0, |_| placement.key.task.0),

@@ -1,5 +1,6 @@
 //! Commands on everything that is not a job: configuration objects, queue states, tokens, certificates, daemons.
 
+mod access;
 mod change;
 mod complex;
 mod draft;
@@ -20,12 +21,13 @@ use super::{Caller, Turn};
 use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
-use proto::wire::client::{Answer, Command, Reply};
+use proto::object::ObjectKind;
+use proto::wire::client::{Answer, Command, ObjectChange, Reply};
 use supported::Origin;
 
 /// Decides a command that is not about jobs. None if the shell answers it.
 pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
-    if let Err(refusal) = must_administer(turn, caller) {
+    if let Err(refusal) = may_decide(turn, caller, &command) {
         return Some(Reply::refusal(refusal));
     }
     Some(match command {
@@ -48,6 +50,21 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         | Command::Delete { .. }
         | Command::Modify { .. } => unreachable!("commands on jobs are decided by modules of their own"),
     })
+}
+
+/// Access lists are changed by operators too, as in 8.1.9; all else takes a manager.
+fn may_decide(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Result<(), Diagnostic> {
+    let is_of_set = |change: &ObjectChange| change.kind == ObjectKind::UserSet;
+    match command {
+        Command::Objects(changes) if !changes.is_empty() && changes.iter().all(is_of_set) => {
+            if caller.is_manager_elsewhere(turn.state()) {
+                must_administer(turn, caller)
+            } else {
+                caller.must_be_operator()
+            }
+        }
+        _ => must_administer(turn, caller),
+    }
 }
 
 /// Administration takes a manager and an administrative host, root the master's host. A manager elsewhere is told about the host.

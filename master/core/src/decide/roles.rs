@@ -89,6 +89,17 @@ impl Caller {
     }
 
     /// # Errors
+    /// Unless the caller is at least an operator.
+    pub fn must_be_operator(&self) -> Result<(), Diagnostic> {
+        if self.is_operator() {
+            return Ok(());
+        }
+        let what = format!("denied: \"{}\" must be operator for this operation", self.user());
+        Err(Diagnostic::new(Code::NotPermitted, what)
+            .fix("ask an operator or a manager; they are believed on administrative hosts only"))
+    }
+
+    /// # Errors
     /// Unless the host may submit jobs.
     pub fn must_be_on_submit_host(&self, state: &State) -> Result<(), Diagnostic> {
         if state.config.submit_hosts.contains(&self.host) {

@@ -1,5 +1,6 @@
 //! `qsub`: what is checked before a job is accepted, in the words of 8.1.9.
 
+pub(super) mod access;
 pub(super) mod checks;
 mod names;
 
@@ -47,6 +48,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let one = |refusal| vec![refusal];
     let mut answers = Vec::new();
     names::normalise(&mut spec);
+    access::assign_project(&turn.state().config, &mut spec);
     checks::check(turn.state(), caller, &spec)?;
     let number = next_number(turn.state());
     match verify::verify(turn, number, &spec)? {
@@ -58,9 +60,18 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
     let array_waits_for = dependency::resolve(turn.state(), &owner, None, &spec.array_predecessors).map_err(one)?;
     answers.extend(unserved(spec.reserve, spec.mail));
+    answers.extend(unadmitted(turn.state(), &spec));
+    access::add_user(turn, owner.as_str());
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
     turn.record(Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for });
     Ok(Accepted::Job { number, answers })
+}
+
+/// The warning that a job will wait until access lists change.
+fn unadmitted(state: &State, spec: &JobSpec) -> Option<Answer> {
+    let what = access::admitted_nowhere(&state.config, spec)?;
+    let fix = "qconf -sq names the access lists of a queue, qconf -su shows who is in one";
+    Some(Answer::Warning(Diagnostic::new(Code::NotSuitable, what).fix(fix)))
 }
 
 /// Warnings about wishes that are kept with the job and that nothing fulfils yet.

@@ -1,5 +1,6 @@
 //! Decisions, tested as a small language: a cell, what people and hosts do, what is true and said afterwards.
 
+mod access;
 mod admission;
 mod bookings;
 mod causes;

@@ -1,6 +1,7 @@
 //! `-w`: whether any queue instance could run a job.
 
 use super::Turn;
+use super::submit::access::admitted_nowhere;
 use crate::explain::sentence;
 use crate::matching::{self, Demand, Mode};
 use crate::sched::reason::Reason;
@@ -41,7 +42,9 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
             Err(vec![not_suitable(format!("{reasons}\nverification: no suitable queues"))])
         }
         (Validation::Refuse, Some(reasons)) => {
-            Err(vec![not_suitable("error: no suitable queues".to_owned()).why(reasons)])
+            let nowhere = admitted_nowhere(&turn.state().config, spec).map(|what| format!("{what}\n"));
+            let what = format!("{}error: no suitable queues", nowhere.unwrap_or_default());
+            Err(vec![not_suitable(what).why(reasons)])
         }
         (Validation::None | Validation::Warn, Some(reasons)) => Ok(Verdict::GoOn(vec![Answer::Warning(
             not_suitable("warning: no suitable queues".to_owned()).why(reasons),
@@ -51,9 +54,14 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
 
 /// The reasons, a line for each; a large cluster has more of them than anybody reads.
 fn said(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec, reasons: &[Reason]) -> String {
-    let asked = Demand::new(&turn.state().config.complex, spec).text;
-    let lines = reasons.iter().take(LINES_MAX).map(|reason| format!("Job {number} {}", sentence(reason, &asked)));
-    lines.collect::<Vec<_>>().join("\n")
+    let asked = Demand::new(&turn.state().config, spec).text;
+    let mut lines: Vec<String> =
+        reasons.iter().map(|reason| format!("Job {number} {}", sentence(reason, &asked))).collect();
+    lines.splice(0..0, admitted_nowhere(&turn.state().config, spec));
+    // What guards a whole cluster queue is one reason for all of its instances.
+    lines.dedup();
+    lines.truncate(LINES_MAX);
+    lines.join("\n")
 }
 
 fn not_suitable(what: String) -> Diagnostic {

@@ -125,7 +125,11 @@ fn nearness(reason: &Reason) -> (u32, u64) {
         | What::ClosedByCalendar
         | What::SuspendedByCalendar => (2, 0),
         What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
-        What::NotInPe { .. } | What::NotInMasterQueues | What::NoAccess | What::NoProject => (4, 0),
+        What::NotInPe { .. }
+        | What::NotInMasterQueues
+        | What::NoAccess { .. }
+        | What::NoProject { .. }
+        | What::NoPeAccess { .. } => (4, 0),
         What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
         What::NotInQueueList => (5, 0),
     }
@@ -161,7 +165,7 @@ fn wait_reason(group: &Group, asked: &str) -> WaitReason {
 
 fn level_word(reason: &Reason) -> &'static str {
     match (&reason.what, &reason.level) {
-        (What::PeOffers { .. } | What::NoSuchPe { .. }, _) => "pe",
+        (What::PeOffers { .. } | What::NoSuchPe { .. } | What::NoPeAccess { .. }, _) => "pe",
         (_, Level::Global) => "global",
         (_, Level::Host(_)) => "host",
         (_, Level::Instance(_)) => "queue",
@@ -202,8 +206,9 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::MayRunThere
-        | What::NoAccess
-        | What::NoProject
+        | What::NoAccess { .. }
+        | What::NoProject { .. }
+        | What::NoPeAccess { .. }
         | What::NoSuchPe { .. }
         | What::NoInstances
         | What::NoSuchJob
@@ -233,6 +238,12 @@ fn hint(reason: &Reason) -> Option<String> {
         What::UnknownResource { attribute } => {
             Some(format!("no host, queue or sensor there has {attribute}: qhost -F {attribute}"))
         }
+        What::NoAccess { .. } => Some("qconf -su LIST shows who is in an access list".to_owned()),
+        What::NoPeAccess { pe } => {
+            Some(format!("qconf -sp {pe} names the access lists, qconf -su LIST shows who is in one"))
+        }
+        What::NoProject { project: None, .. } => Some("name a project with -P; qconf -sprjl lists them".to_owned()),
+        What::NoProject { project: Some(_), .. } => Some("qalter -P gives the job another project".to_owned()),
         What::Offers(shortage) => too_much(shortage),
         What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
         What::Full { .. }
@@ -243,8 +254,6 @@ fn hint(reason: &Reason) -> Option<String> {
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::MayRunThere
-        | What::NoAccess
-        | What::NoProject
         | What::InUse { .. }
         | What::PeOffers { .. }
         | What::NoInstances

@@ -58,6 +58,8 @@ pub fn job_info(state: &State, observations: &Observations, findings: &Findings,
         let reasons = finding.groups.iter().flat_map(|group| &group.examples);
         let told = reasons.filter(|reason| !is_about_cluster(reason) && !is_dropped(&cluster, reason));
         lines.extend(told.map(|reason| sentence(reason, &demand.text)));
+        // What guards a whole cluster queue is one reason for all of its instances.
+        lines.dedup();
     }
     lines
 }
@@ -90,8 +92,9 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::MayRunThere
-        | What::NoAccess
-        | What::NoProject
+        | What::NoAccess { .. }
+        | What::NoProject { .. }
+        | What::NoPeAccess { .. }
         | What::UnknownResource { .. }
         | What::Forced { .. }
         | What::Offers(_)

@@ -28,8 +28,9 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::MayRunThere
-        | What::NoAccess
-        | What::NoProject
+        | What::NoAccess { .. }
+        | What::NoProject { .. }
+        | What::NoPeAccess { .. }
         | What::Forced { .. }
         | What::NoSuchPe { .. }
         | What::PeOffers { .. }
@@ -84,8 +85,18 @@ impl fmt::Display for Reason {
                 let host = host_of(level);
                 write!(f, "cannot run on host \"{host}\" until clean up of an previous run has finished")
             }
-            What::NoAccess => write!(f, "has no permission for {}", place(level)),
-            What::NoProject => write!(f, "has no permission for {} because of its project", place(level)),
+            What::NoAccess { whole_queue } => write!(f, "has no permission for {}", guarded(level, *whole_queue)),
+            What::NoProject { project, excluded, whole_queue } => {
+                let project = project.as_ref().map_or("no project".to_owned(), |project| format!("project {project}"));
+                let place = guarded(level, *whole_queue);
+                match excluded {
+                    true => {
+                        write!(f, "({project}) is not allowed to run in {place} based on the excluded project list")
+                    }
+                    false => write!(f, "({project}) does not have the correct project to run in {place}"),
+                }
+            }
+            What::NoPeAccess { pe } => write!(f, "cannot run because no access to PE \"{pe}\""),
             What::UnknownResource { attribute } => {
                 write!(f, "cannot run in queue \"{level}\" because job requests unknown resource ({attribute})")
             }
@@ -147,6 +158,16 @@ fn preposition(level: &Level) -> String {
         Level::Global => "globally".to_owned(),
         Level::Host(host) => format!("at host \"{host}\""),
         Level::Instance(instance) => format!("in queue \"{instance}\""),
+    }
+}
+
+/// `host "node1"`, `cluster queue "all.q"`, `queue "all.q@node1"`: what has access lists of its own.
+fn guarded(level: &Level, whole_queue: bool) -> String {
+    match level {
+        Level::Global => "host \"global\"".to_owned(),
+        Level::Host(host) => format!("host \"{host}\""),
+        Level::Instance(instance) if whole_queue => format!("cluster queue \"{}\"", instance.queue),
+        Level::Instance(instance) => format!("queue \"{instance}\""),
     }
 }
 

@@ -1,45 +1,101 @@
-//! Who may use an object: access lists and projects (SEMANTICS section 3, CATALOGUE ACL).
+//! Who may use an object: access lists and projects (SEC-04, QUE-20, HST-01).
 //!
-//! Access lists are no objects of a cell yet, and a configuration that names one is refused. So a list that is named
-//! admits nobody and excludes nobody.
+//! Which lists in use the owner of a job is in is a part of its [`Demand`], looked up once; here sets of names are compared. A list
+//! that excludes wins, an empty list that admits admits everybody, and where projects are admitted a job without one is not.
 
 use super::Cluster;
 use super::demand::Demand;
+use super::view::above;
 use crate::ledger::Level;
 use crate::sched::reason::What;
 use proto::id::HostName;
 use proto::object::value::NameList;
 use proto::pe::ParallelEnvironment;
+use std::collections::BTreeSet;
+
+/// What guards an object.
+struct Guard<'a> {
+    users: &'a NameList<String>,
+    xusers: &'a NameList<String>,
+    projects: &'a NameList<String>,
+    xprojects: &'a NameList<String>,
+}
 
 impl Cluster<'_> {
-    /// Why the owner or the project of a job may not use an object, if so.
-    pub fn denied(&self, level: &Level, demand: &Demand) -> Option<What> {
-        let (users, projects, excluded) = match level {
-            Level::Global => return self.denied(&Level::Host(HostName::global()), demand),
-            Level::Host(host) => {
-                let host = self.config.exec_hosts.get(host)?;
-                (&host.user_lists, &host.projects, &host.xprojects)
-            }
+    fn guard(&self, level: &Level) -> Option<Guard<'_>> {
+        let host = |host: &HostName| {
+            let host = self.config.exec_hosts.get(host)?;
+            Some(Guard {
+                users: &host.user_lists,
+                xusers: &host.xuser_lists,
+                projects: &host.projects,
+                xprojects: &host.xprojects,
+            })
+        };
+        match level {
+            Level::Global => host(&HostName::global()),
+            Level::Host(name) => host(name),
             Level::Instance(instance) => {
                 let settings = self.settings(instance)?;
-                (&settings.user_lists, &settings.projects, &settings.xprojects)
+                Some(Guard {
+                    users: &settings.user_lists,
+                    xusers: &settings.xuser_lists,
+                    projects: &settings.projects,
+                    xprojects: &settings.xprojects,
+                })
             }
-        };
-        if !users.is_empty() {
-            return Some(What::NoAccess);
         }
-        is_excluded(demand.project.as_ref(), projects, excluded).then_some(What::NoProject)
     }
+
+    /// Why the owner or the project of a job may not use an object, if so. What is above the object is not asked.
+    pub fn denied(&self, level: &Level, demand: &Demand) -> Option<What> {
+        let guard = self.guard(level)?;
+        if !admits(guard.users, guard.xusers, &demand.lists) {
+            return Some(What::NoAccess { whole_queue: self.is_same_everywhere(level) });
+        }
+        let project = demand.project.as_ref();
+        let excluded = project.is_some_and(|project| guard.xprojects.contains(project));
+        let missing = || match project {
+            None => !guard.projects.is_empty(),
+            Some(project) => !guard.projects.is_empty() && !guard.projects.contains(project),
+        };
+        (excluded || missing()).then(|| What::NoProject {
+            project: project.cloned(),
+            excluded,
+            whole_queue: self.is_same_everywhere(level),
+        })
+    }
+
+    /// Whether the guards of a queue instance are those of its whole cluster queue.
+    fn is_same_everywhere(&self, level: &Level) -> bool {
+        let Level::Instance(instance) = level else { return false };
+        self.config.queues.get(&instance.queue).is_some_and(|queue| {
+            [&queue.user_lists, &queue.xuser_lists, &queue.projects, &queue.xprojects]
+                .iter()
+                .all(|list| list.overrides.is_empty())
+        })
+    }
+
+    /// Whether one of these users may use an object and all above it (`-U`): by name, as groups of others are not known here.
+    pub fn admits_users(&self, level: &Level, users: &[String]) -> bool {
+        let admits_user = |user: &String| {
+            let lists = self.config.access.lists_of_user(user);
+            above(level)
+                .iter()
+                .filter_map(|level| self.guard(level))
+                .all(|guard| admits(guard.users, guard.xusers, &lists))
+        };
+        users.iter().any(admits_user)
+    }
+}
+
+/// Whether lists admit somebody who is in `lists`.
+fn admits(admitted: &NameList<String>, excluded: &NameList<String>, lists: &BTreeSet<String>) -> bool {
+    let is_in = |list: &String| lists.contains(list);
+    !excluded.iter().any(is_in) && (admitted.is_empty() || admitted.iter().any(is_in))
 }
 
 /// Whether the owner of a job may use a parallel environment.
-pub fn may_use_pe(pe: &ParallelEnvironment) -> bool {
-    pe.user_lists.is_empty()
-}
-
-fn is_excluded(project: Option<&String>, admitted: &NameList<String>, excluded: &NameList<String>) -> bool {
-    match project {
-        None => !admitted.is_empty(),
-        Some(project) => excluded.contains(project) || (!admitted.is_empty() && !admitted.contains(project)),
-    }
+pub fn may_use_pe(pe: &ParallelEnvironment, demand: &Demand) -> bool {
+    admits(&pe.user_lists, &pe.xuser_lists, &demand.lists)
 }

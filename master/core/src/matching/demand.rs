@@ -2,6 +2,7 @@
 
 use super::pattern::QueuePattern;
 use crate::state::State;
+use crate::state::config::Configuration;
 use crate::state::job::Job;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex, Requestable};
@@ -97,6 +98,8 @@ pub struct Demand {
     pub user: UserName,
     /// Hosts that may still run an attempt of one of its tasks that was given up (MATCH-16).
     pub avoided_hosts: BTreeSet<HostName>,
+    /// The access lists in use that the owner is in.
+    pub lists: BTreeSet<String>,
     /// `-P`.
     pub project: Option<String>,
     /// The hard requests as the job made them, `-l NONE` if it made none.
@@ -107,11 +110,12 @@ impl Demand {
     /// What a job of a state asks for, and which hosts it avoids for now.
     pub fn of_job(state: &State, job: &Job) -> Demand {
         let avoided_hosts = state.unconfirmed_hosts(job.seq).cloned().collect();
-        Demand { avoided_hosts, ..Demand::new(&state.config.complex, &job.spec) }
+        Demand { avoided_hosts, ..Demand::new(&state.config, &job.spec) }
     }
 
-    /// What a job asks for under a complex.
-    pub fn new(complex: &Complex, spec: &JobSpec) -> Demand {
+    /// What a job asks for under a configuration.
+    pub fn new(config: &Configuration, spec: &JobSpec) -> Demand {
+        let complex = &config.complex;
         let requests = &spec.requests;
         let (mut hard, unknown) = resolved(complex, &requests.hard);
         let is_asked = |attribute: &Attribute| hard.iter().any(|request| request.attribute.name == attribute.name);
@@ -131,6 +135,7 @@ impl Demand {
             immediate: spec.immediate,
             user: spec.owner.user.clone(),
             avoided_hosts: BTreeSet::new(),
+            lists: config.access.lists_of(&spec.owner),
             project: spec.project.clone(),
             text: text(&requests.hard),
         }

@@ -9,7 +9,6 @@ use super::fit::{Role, serves};
 use super::view::above;
 use crate::ledger::Level;
 use proto::complex::Complex;
-use proto::id::HostName;
 use proto::request::ResourceRequest;
 
 /// Requests by which objects are selected.
@@ -40,20 +39,5 @@ impl Cluster<'_> {
         let offers = levels.iter().flat_map(|level| self.offers(level, &request.attribute));
         let mut known = offers.filter(|offer| offer.value.is_some()).peekable();
         known.peek().is_some() && known.all(|offer| serves(request, &offer))
-    }
-
-    /// Whether an access list guards an object or one above it: nobody is in one yet.
-    pub fn is_guarded(&self, level: &Level) -> bool {
-        above(level).iter().any(|level| match level {
-            Level::Global => self.guards_host(&HostName::global()),
-            Level::Host(host) => self.guards_host(host),
-            Level::Instance(instance) => {
-                self.settings(instance).is_some_and(|settings| !settings.user_lists.is_empty())
-            }
-        })
-    }
-
-    fn guards_host(&self, host: &HostName) -> bool {
-        self.config.exec_hosts.get(host).is_some_and(|host| !host.user_lists.is_empty())
     }
 }

@@ -18,7 +18,7 @@ fn suitable(lab: &Lab, request: &str, mode: Mode) -> String {
     let spec = spec(&["-l", request], &mut Vec::new());
     let model = lab.scheduler.model();
     let cluster = Cluster::of(lab.state(), model.observations(), mode);
-    let demand = Demand::new(&lab.state().config.complex, &spec);
+    let demand = Demand::new(&lab.state().config, &spec);
     let globally = crate::sched::assign::fit_globally(&cluster, &demand);
     let fits = |instance: &&QueueInstanceName| {
         globally.holds(1) && crate::sched::assign::assign_serial(&cluster, &demand, &globally, instance).is_ok()
@@ -32,7 +32,7 @@ fn suitable(lab: &Lab, request: &str, mode: Mode) -> String {
 fn verdict(lab: &Lab, options: &str, mode: Mode) -> Vec<String> {
     let words: Vec<&str> = options.split_whitespace().collect();
     let spec = spec(&words, &mut Vec::new());
-    let asked = Demand::new(&lab.state().config.complex, &spec).text;
+    let asked = Demand::new(&lab.state().config, &spec).text;
     let reasons = verify(lab.state(), lab.scheduler.model().observations(), &spec, mode).err().unwrap_or_default();
     reasons.iter().map(|reason| crate::explain::sentence(reason, &asked)).collect()
 }

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 /// With the reasons of every queue instance if none could.
 pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: Mode) -> Result<(), Vec<Reason>> {
     let cluster = Cluster::of(state, observations, mode);
-    let demand = Demand::new(&state.config.complex, spec);
+    let demand = Demand::new(&state.config, spec);
     let globally = fit_globally(&cluster, &demand);
     let instances: Vec<_> = state.config.resolved.keys().cloned().collect();
     if instances.is_empty() {
@@ -61,7 +61,7 @@ pub fn check_start(state: &State, observations: &Observations, order: &Order, no
     };
     let Some(job) = state.jobs.get(seq) else { return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]) };
     // Which tasks avoid which hosts is the core's business: another task of the job may go there.
-    let demand = Demand::new(&state.config.complex, &job.spec);
+    let demand = Demand::new(&state.config, &job.spec);
     let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order) };
     let mut reasons = Vec::new();
     check_shape(&cluster, &demand, granted, pe, &mut reasons);
@@ -87,7 +87,7 @@ fn check_shape(
         && match (&demand.pe, pe) {
             (None, None) => slots == 1,
             (Some(wanted), Some(pe)) => {
-                wanted.slots.contains(slots) && keeps_pe_rules(cluster, &wanted.name, pe, granted)
+                wanted.slots.contains(slots) && keeps_pe_rules(cluster, demand, &wanted.name, pe, granted)
             }
             (None, Some(_)) | (Some(_), None) => false,
         };
@@ -96,7 +96,7 @@ fn check_shape(
     }
 }
 
-fn keeps_pe_rules(cluster: &Cluster<'_>, wanted: &str, name: &PeName, granted: &[Granted]) -> bool {
+fn keeps_pe_rules(cluster: &Cluster<'_>, demand: &Demand, wanted: &str, name: &PeName, granted: &[Granted]) -> bool {
     let Some(pe) = cluster.config.pes.get(name) else { return false };
     let meant = Expression::parse(wanted).is_ok_and(|pattern| pattern.matches(name.as_str(), Type::String));
     let slots: u32 = granted.iter().map(|granted| granted.slots).sum();
@@ -106,7 +106,7 @@ fn keeps_pe_rules(cluster: &Cluster<'_>, wanted: &str, name: &PeName, granted: &
         AllocationRule::Fixed(each) => by_host.values().all(|(slots, _)| *slots == each),
         AllocationRule::FillUp | AllocationRule::RoundRobin => true,
     };
-    meant && may_use_pe(pe) && placed && cluster.pe_slots_taken(name).saturating_add(slots) <= pe.slots
+    meant && may_use_pe(pe, demand) && placed && cluster.pe_slots_taken(name).saturating_add(slots) <= pe.slots
 }
 
 /// What each queue instance says, whatever the amounts.

@@ -73,6 +73,12 @@ pub fn assign_parallel(
     let mut found = false;
     for pe in environments(cluster, &wanted.name) {
         found = true;
+        if !may_use_pe(pe, demand) {
+            let none = What::PeOffers { pe: pe.name.clone(), slots: 0, needed: wanted.slots.least() };
+            let denied = What::NoPeAccess { pe: pe.name.clone() };
+            reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
+            continue;
+        }
         match assign_in(cluster, demand, globally, order, pe) {
             Ok(granted) => {
                 let slots = granted.iter().map(|granted| granted.slots).sum();
@@ -95,12 +101,12 @@ fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted]) -> u6
     granted.iter().map(open).sum()
 }
 
-/// The parallel environments that a name or pattern means and that the owner may use.
+/// The parallel environments that a name or pattern means.
 pub fn environments<'a>(cluster: &Cluster<'a>, name: &str) -> impl Iterator<Item = &'a ParallelEnvironment> {
     let pattern = Expression::parse(name).ok();
     let all = cluster.config.pes.values().map(AsRef::as_ref);
     all.filter(move |pe: &&ParallelEnvironment| {
-        may_use_pe(pe) && pattern.as_ref().is_some_and(|pattern| pattern.matches(pe.name.as_str(), Type::String))
+        pattern.as_ref().is_some_and(|pattern| pattern.matches(pe.name.as_str(), Type::String))
     })
 }
 

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 /// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count (CAT-02).
 ///
-/// The owner is part of it only while `maxujobs` limits what each user runs.
+/// The owner is part of it only while `maxujobs` limits what each user runs; else only by the access lists in use that have the
+/// owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CategoryKey {
     hard: BTreeSet<(AttributeName, Value)>,
@@ -22,6 +23,7 @@ pub struct CategoryKey {
     immediate: bool,
     avoided_hosts: BTreeSet<HostName>,
     owner: Option<UserName>,
+    lists: BTreeSet<String>,
 }
 
 impl CategoryKey {
@@ -40,6 +42,7 @@ impl CategoryKey {
             project: spec.project.clone(),
             immediate: spec.immediate,
             avoided_hosts: demand.avoided_hosts.clone(),
+            lists: demand.lists.clone(),
             owner: (state.config.scheduler.maxujobs > 0).then(|| spec.owner.user.clone()),
         }
     }

@@ -5,7 +5,7 @@ use super::changes::{Changes, Mark, Since};
 use super::rank::{Rank, rank};
 use super::reason::{Reason, What};
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand};
+use crate::matching::{Cluster, Demand, may_use_pe};
 use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::time::Tick;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,7 +126,8 @@ impl Category {
     /// What the configuration alone says: of a parallel job, under each environment that the job may mean.
     fn unsuitable(&self, cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Option<What> {
         let Some(wanted) = &self.demand.pe else { return cluster.unsuitable(instance, &self.demand, None) };
-        let pes: Vec<&PeName> = environments(cluster, &wanted.name).map(|pe| &pe.name).collect();
+        let pes: Vec<&PeName> =
+            environments(cluster, &wanted.name).filter(|pe| may_use_pe(pe, &self.demand)).map(|pe| &pe.name).collect();
         let mut why = None;
         for pe in pes {
             why = Some(cluster.unsuitable(instance, &self.demand, Some(pe))?);

@@ -383,7 +383,7 @@ impl Model {
             matches!(object.kind, ObjectKind::ComplexTable | ObjectKind::Pe | ObjectKind::SchedulerConf)
                 || object.kind == ObjectKind::ClusterConf && is_global
         };
-        if objects.iter().any(is_about_jobs) {
+        if touched.access || objects.iter().any(is_about_jobs) {
             return self.rebuild();
         }
         touched.removed.iter().for_each(|instance| self.changes.removed(instance));

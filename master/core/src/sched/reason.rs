@@ -62,10 +62,25 @@ pub enum What {
     },
     /// The host may still run an attempt of the job that was given up.
     MayRunThere,
-    /// The user is not admitted.
-    NoAccess,
-    /// The job's project is not admitted.
-    NoProject,
+    /// The access lists of the object do not admit the user.
+    NoAccess {
+        /// Whether all instances of the queue have the same lists.
+        whole_queue: bool,
+    },
+    /// The project lists of the object do not admit the job.
+    NoProject {
+        /// The job's project, if it has one.
+        project: Option<String>,
+        /// Whether the project is in the list of excluded ones.
+        excluded: bool,
+        /// Whether all instances of the queue have the same lists.
+        whole_queue: bool,
+    },
+    /// The access lists of a parallel environment do not admit the user.
+    NoPeAccess {
+        /// The environment.
+        pe: PeName,
+    },
     /// The attribute is defined on no level of the queue instance.
     UnknownResource {
         /// The name.

@@ -1,14 +1,17 @@
 //! The configuration objects of a cell and what they resolve to.
 
+mod access;
 mod causes;
 mod derived;
 mod kinds;
 
+pub use access::Access;
 pub use causes::Causes;
 pub use derived::Touched;
 
 use crate::event::StoredObject;
 use proto::calendar::Calendar;
+use proto::checkpoint::Checkpoint;
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
@@ -18,7 +21,9 @@ use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueInstanceName
 use proto::object::{Fields, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
+use proto::project::{Project, User};
 use proto::queue::{Ambiguity, ClusterQueue, QueueInstanceSettings};
+use proto::userset::UserSet;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,6 +60,18 @@ pub struct Configuration {
     pub managers: BTreeSet<UserName>,
     /// Operators.
     pub operators: BTreeSet<UserName>,
+    /// Access lists and departments.
+    #[serde(default)]
+    pub user_sets: BTreeMap<String, Arc<UserSet>>,
+    /// Projects.
+    #[serde(default)]
+    pub projects: BTreeMap<String, Arc<Project>>,
+    /// Users with shares.
+    #[serde(default)]
+    pub users: BTreeMap<String, Arc<User>>,
+    /// Checkpointing environments.
+    #[serde(default)]
+    pub checkpoints: BTreeMap<String, Arc<Checkpoint>>,
     /// Settings of every queue instance: derived, kept current by `apply`.
     #[serde(skip)]
     pub resolved: BTreeMap<QueueInstanceName, Arc<QueueInstanceSettings>>,
@@ -73,6 +90,12 @@ pub struct Configuration {
     /// The same for hosts with a configuration of their own.
     #[serde(skip)]
     pub host_settings: BTreeMap<HostName, Arc<Settings>>,
+    /// When users are to be deleted by themselves, in seconds since 1970, with their names: derived likewise.
+    #[serde(skip)]
+    pub expiring: BTreeSet<(u32, String)>,
+    /// Who is in which access list and department: derived likewise.
+    #[serde(skip)]
+    pub access: Access,
 }
 
 fn shipped_settings() -> Arc<Settings> {
@@ -97,12 +120,18 @@ impl Configuration {
             submit_hosts: BTreeSet::new(),
             managers: BTreeSet::new(),
             operators: BTreeSet::new(),
+            user_sets: BTreeMap::new(),
+            projects: BTreeMap::new(),
+            users: BTreeMap::new(),
+            checkpoints: BTreeMap::new(),
             resolved: BTreeMap::new(),
             ambiguous: BTreeMap::new(),
             groups_of: BTreeMap::new(),
             causes: Causes::default(),
             settings: shipped_settings(),
             host_settings: BTreeMap::new(),
+            expiring: BTreeSet::new(),
+            access: Access::default(),
         }
     }
 
@@ -135,12 +164,18 @@ impl Configuration {
             submit_hosts,
             managers,
             operators,
+            user_sets,
+            projects,
+            users,
+            checkpoints,
             resolved: _,
             ambiguous: _,
             groups_of: _,
             causes: _,
             settings: _,
             host_settings: _,
+            expiring: _,
+            access: _,
         } = self;
         Configuration {
             complex: complex.clone(),
@@ -156,6 +191,10 @@ impl Configuration {
             submit_hosts: submit_hosts.clone(),
             managers: managers.clone(),
             operators: operators.clone(),
+            user_sets: user_sets.clone(),
+            projects: projects.clone(),
+            users: users.clone(),
+            checkpoints: checkpoints.clone(),
             ..Configuration::new()
         }
     }

@@ -14,15 +14,12 @@ use proto::time::Wall;
 use proto::usage::Usage;
 use proto::wire::view::{JobRow, PendingTasks, TaskRow};
 
-/// `defaultdepartment`: the department of whoever is in no other one.
-const DEFAULT_DEPARTMENT: &str = "defaultdepartment";
-
 /// `-A` of a job that names none.
 const DEFAULT_ACCOUNT: &str = "sge";
 
 /// A job that has tasks left, with all of them.
 pub(super) fn present(model: &Model, job: &Job) -> JobRow {
-    let mut row = common(job.seq, job.number, &job.spec, job.submitted);
+    let mut row = common(&model.state.config, job.seq, job.number, &job.spec, job.submitted);
     let number = |seq: &SubmitSeq| model.state.jobs.get(seq).map(|job| job.number);
     row.waits_for = job.waits_for.iter().chain(&job.array_waits_for).filter_map(number).collect();
     row.priority = model.scheduling.priority(job.seq);
@@ -33,13 +30,13 @@ pub(super) fn present(model: &Model, job: &Job) -> JobRow {
 }
 
 /// A job that has left, with the tasks that are still known.
-pub(super) fn finished(job: &FinishedJob) -> JobRow {
-    let mut row = common(job.seq, job.number, &job.spec, job.submitted);
+pub(super) fn finished(config: &Configuration, job: &FinishedJob) -> JobRow {
+    let mut row = common(config, job.seq, job.number, &job.spec, job.submitted);
     row.tasks = job.tasks.iter().map(finished_task).collect();
     row
 }
 
-fn common(seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) -> JobRow {
+fn common(config: &Configuration, seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) -> JobRow {
     JobRow {
         seq,
         number,
@@ -47,7 +44,7 @@ fn common(seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) ->
         owner: spec.owner.user.clone(),
         group: spec.owner.group.clone(),
         project: spec.project.clone(),
-        department: DEFAULT_DEPARTMENT.to_owned(),
+        department: config.access.department_of(&spec.owner).to_owned(),
         account: spec.account.clone().unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned()),
         posix_priority: spec.priority,
         job_share: spec.job_share,

@@ -96,7 +96,8 @@ mod tests {
             ("exechost", Ok(ObjectKind::ExecHost)),
             ("hostgroup", Ok(ObjectKind::HostGroup)),
             ("pe", Ok(ObjectKind::Pe)),
-            ("ckpt", Err(Code::NotSupported)),
+            ("ckpt", Ok(ObjectKind::Checkpoint)),
+            ("userset", Ok(ObjectKind::UserSet)),
             ("resource_quota", Err(Code::NotSupported)),
             ("host", Err(Code::BadSyntax)),
         ] {

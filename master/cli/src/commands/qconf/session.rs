@@ -121,7 +121,7 @@ impl Session {
     /// # Errors
     /// If the master cannot be reached, or the outcome is unknown.
     pub fn change_from(&mut self, changes: Vec<ObjectChange>, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
-        let on_stderr = changes.iter().any(|change| is_reported_on_stderr(change.kind));
+        let on_stderr = changes.iter().any(is_reported_on_stderr);
         let answers = self.client.change(Command::Objects(changes))?.answers;
         let located = answers.into_iter().map(|answer| match answer {
             Answer::Done(text) => Answer::Done(text),
@@ -140,9 +140,17 @@ impl Session {
     }
 }
 
-/// 8.1.9 tells on stderr what it did to what exists once in a cell, and on stdout what it did to all else.
-fn is_reported_on_stderr(kind: ObjectKind) -> bool {
-    matches!(kind, ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf)
+/// 8.1.9 tells on stderr what it did to what exists once in a cell, and to access lists, projects and checkpointing environments
+/// as a whole; that it deleted a user, too. What it did to all else it tells on stdout.
+fn is_reported_on_stderr(change: &ObjectChange) -> bool {
+    match change.kind {
+        ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf => true,
+        ObjectKind::UserSet | ObjectKind::Project | ObjectKind::Checkpoint => {
+            !matches!(change.action, ObjectAction::Attribute { .. })
+        }
+        ObjectKind::User => matches!(change.action, ObjectAction::Delete),
+        _ => false,
+    }
 }
 
 fn print_answers(answers: &[Answer], on_stderr: bool) -> u8 {

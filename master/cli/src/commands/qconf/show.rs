@@ -107,10 +107,11 @@ pub fn instances(session: &mut Session, pattern: &str) -> Result<Vec<String>, Fa
     Ok(rows.into_iter().map(|row| format!("{}@{}", row.queue, row.host)).collect())
 }
 
-/// Objects one after the other; an empty line between queues, as 8.1.9 has it.
+/// Objects one after the other; an empty line between queues, access lists and users, as 8.1.9 has it.
 fn texts(kind: ObjectKind, found: &[Named], wrap: Wrap) -> String {
     let texts: Vec<String> = found.iter().map(|(name, fields)| text::print(kind, name, fields, wrap)).collect();
-    texts.join(if kind == ObjectKind::Queue { "\n" } else { "" })
+    let is_spaced = matches!(kind, ObjectKind::Queue | ObjectKind::UserSet | ObjectKind::User);
+    texts.join(if is_spaced { "\n" } else { "" })
 }
 
 /// Objects with their attributes and values as text, in order; the complex as a list of its attributes.

@@ -1,7 +1,7 @@
 //! One change of one object.
 
 use super::draft::{Draft, first_task_in};
-use super::{complex, kinds, members, supported, words};
+use super::{access, complex, kinds, members, supported, words};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
 use proto::id::{HostName, QueueInstanceName, QueueName};
@@ -33,6 +33,11 @@ fn change_object(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &O
         }
         ObjectAction::Purge { attributes } => purge(draft, kind, name, attributes),
         ObjectAction::Clean => clean(draft, kind, name),
+        ObjectAction::Enlist { .. } | ObjectAction::Strike { .. } if kind != ObjectKind::UserSet => {
+            Err(vec![access::no_members(kind)])
+        }
+        ObjectAction::Enlist { entry } => access::enlist(draft, name, entry),
+        ObjectAction::Strike { entry } => access::strike(draft, name, entry),
     }
 }
 
@@ -50,7 +55,7 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
         // As in 8.1.9 a configuration of a host is written with either option.
         (Purpose::Replace, false) if kind == ObjectKind::ClusterConf => {}
         (Purpose::Add, true) => return Err(vec![words::exists(kind, &name)]),
-        (Purpose::Replace, false) => return Err(vec![words::absent(kind, &name)]),
+        (Purpose::Replace, false) => return Err(vec![words::not_there(kind, &name)]),
         (Purpose::Add, false) | (Purpose::Replace, true) => {}
     }
     store(draft, kind, &name, fields)?;
@@ -149,7 +154,7 @@ fn edit_attribute(
 ) -> Result<(), Refusals> {
     let (name, domain) = part(draft, kind, name)?;
     let value = &members::value(draft, attribute, value);
-    let before = fields_of(draft, kind, &name).ok_or_else(|| vec![words::absent(kind, &name)])?;
+    let before = fields_of(draft, kind, &name).ok_or_else(|| vec![words::not_there(kind, &name)])?;
     let edited =
         edit::edit(kind, &before, operation, attribute, value, domain.as_ref()).map_err(|refusal| vec![refusal])?;
     store(draft, kind, &name, &edited.fields)?;
@@ -220,6 +225,8 @@ fn change_list(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &Obj
         ObjectAction::Replace(_)
         | ObjectAction::Attribute { .. }
         | ObjectAction::Purge { .. }
+        | ObjectAction::Enlist { .. }
+        | ObjectAction::Strike { .. }
         | ObjectAction::Clean => {
             let what = format!("denied: names are added to the {kind} and deleted from it, nothing else");
             Err(vec![Diagnostic::new(Code::BadSyntax, what)])

@@ -16,6 +16,8 @@ pub(super) fn change(draft: &mut Draft<'_>, action: &ObjectAction) -> Result<(),
         | ObjectAction::Delete
         | ObjectAction::Attribute { .. }
         | ObjectAction::Purge { .. }
+        | ObjectAction::Enlist { .. }
+        | ObjectAction::Strike { .. }
         | ObjectAction::Clean => {
             let what = "denied: the complex is changed as a whole";
             Err(vec![

@@ -3,9 +3,10 @@
 use super::change::Refusals;
 use super::draft::Draft;
 use super::words::{Words, unsupported};
-use super::{members, references};
+use super::{access, members, references};
 use crate::state::config::Configuration;
 use proto::calendar::Calendar;
+use proto::checkpoint::Checkpoint;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, group_name, host_name};
@@ -79,8 +80,9 @@ const HOST_GROUP: Row = Row {
 
 const PE: Row = Row {
     unused: |config, name| references::to_pe(config, &name.into()),
-    ..row_of(Words::same("parallel environment"), |_, _, fields| {
-        Ok(ParallelEnvironment::from_fields(fields)?.to_fields())
+    ..row_of(Words::same("parallel environment"), |draft, _, fields| {
+        let pe = ParallelEnvironment::from_fields(fields)?;
+        unless(access::of_pe(&draft.config, &pe), &pe)
     })
 };
 
@@ -94,6 +96,10 @@ const CLUSTER_CONF: Row = Row {
     ..row_of(Words::same("configuration"), |draft, name, fields| {
         host_name(name).map_err(|bad| vec![bad.refusal("host", name)])?;
         let conf = ClusterConf::from_fields(&HostName::new(name), fields)?;
+        let refusals = access::of_conf(&draft.config, name, &conf.to_fields());
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
         conf.warnings().into_iter().for_each(|warning| draft.warn(warning));
         Ok(conf.to_fields())
     })
@@ -119,6 +125,18 @@ const fn hosts(list: &'static str, present: &'static str) -> Row {
     };
     Row { canonical: host, ..row_of(words, settle) }
 }
+
+const USER_SET: Row = Row { unused: access::to_set, ..row_of(Words::same("userset"), access::settle_set) };
+const PROJECT: Row = Row { unused: access::to_project, ..row_of(Words::same("project"), access::settle_project) };
+const USER: Row = row_of(Words::same("user"), access::settle_user);
+
+const CHECKPOINT: Row = Row {
+    unused: access::to_checkpoint,
+    ..row_of(
+        Words { list: "checkpoint interface", object: "checkpointing environment", present: "checkpoint interface" },
+        |_, name, fields| Ok(Checkpoint::read(name, fields)?.write()),
+    )
+};
 
 /// A list of users.
 const fn users(list: &'static str) -> Row {
@@ -158,11 +176,11 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::SubmitHosts => &SUBMIT_HOSTS,
         ObjectKind::Managers => &MANAGERS,
         ObjectKind::Operators => &OPERATORS,
-        ObjectKind::Checkpoint => planned!(Checkpoint),
+        ObjectKind::Checkpoint => &CHECKPOINT,
         ObjectKind::Calendar => &CALENDAR,
-        ObjectKind::UserSet => planned!(UserSet),
-        ObjectKind::Project => planned!(Project),
-        ObjectKind::User => planned!(User),
+        ObjectKind::UserSet => &USER_SET,
+        ObjectKind::Project => &PROJECT,
+        ObjectKind::User => &USER,
         ObjectKind::ResourceQuota => planned!(ResourceQuota),
         ObjectKind::ShareTree => planned!(ShareTree),
     }
@@ -170,13 +188,5 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
 
 /// Whether there are objects of a kind.
 pub(super) const fn is_supported(kind: ObjectKind) -> bool {
-    !matches!(
-        kind,
-        ObjectKind::Checkpoint
-            | ObjectKind::UserSet
-            | ObjectKind::Project
-            | ObjectKind::User
-            | ObjectKind::ResourceQuota
-            | ObjectKind::ShareTree
-    )
+    !matches!(kind, ObjectKind::ResourceQuota | ObjectKind::ShareTree)
 }

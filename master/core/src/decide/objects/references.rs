@@ -2,6 +2,7 @@
 
 mod subordinates;
 
+use super::access;
 use super::change::Refusals;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
@@ -23,6 +24,7 @@ pub(super) fn of_host(config: &Configuration, host: &ExecHost) -> Refusals {
     refusals.extend(
         host.load_scaling.iter().filter_map(|(name, _)| unknown(&config.complex, name.as_str(), "load_scaling")),
     );
+    refusals.extend(access::of_host(config, host));
     refusals
 }
 
@@ -42,6 +44,7 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
     refusals.extend(each(&queue.calendar).filter_map(|name| unknown_calendar(config, name.value()?.as_str())));
     refusals.extend(subordinates::of_queue(config, queue));
     refusals.extend(values_of_queue(config, queue));
+    refusals.extend(access::of_queue(config, queue));
     refusals
 }
 
@@ -181,7 +184,9 @@ pub(super) fn to_queue(config: &Configuration, name: &QueueName) -> Result<(), R
     still(&users, |first| format!("denied: Cluster queue \"{name}\" is still referenced as subordinate in {first}."))
 }
 
-fn still(users: &[String], what: impl Fn(&str) -> String) -> Result<(), Refusals> {
+/// # Errors
+/// If there are users, all of which the refusal names.
+pub(super) fn still(users: &[String], what: impl Fn(&str) -> String) -> Result<(), Refusals> {
     let Some(first) = users.first() else { return Ok(()) };
     let refusal = Diagnostic::new(Code::StillReferenced, what(first));
     Err(vec![if users.len() > 1 { refusal.why(format!("it is used by {}", users.join(", "))) } else { refusal }])
@@ -291,6 +296,6 @@ fn bad_value(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
 }
 
 /// The value for all hosts and the others.
-fn each<T>(setting: &Setting<T>) -> impl Iterator<Item = &T> {
+pub(super) fn each<T>(setting: &Setting<T>) -> impl Iterator<Item = &T> {
     std::iter::once(&setting.default).chain(setting.overrides.iter().map(|(_, value)| value))
 }

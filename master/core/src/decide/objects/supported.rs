@@ -19,10 +19,6 @@ enum Allowed {
     None,
     /// Any of these, in any letter case.
     Words(&'static [&'static str]),
-    /// As `None`; the names are of access lists, of which there are none.
-    AccessLists,
-    /// As `None`; the names are of projects, of which there are none.
-    Projects,
     /// Times of no length.
     NoTime,
     /// Only these parameters may have another value than their default.
@@ -70,16 +66,10 @@ const ZERO: Allowed = Allowed::Words(&["0"]);
 
 /// Everything that an object of a supported kind may say and that has no effect.
 const TABLE: &[Row] = &[
-    row(ObjectKind::Queue, &["ckpt_list"], Allowed::None, "submit with -r y: the job runs again from its start"),
     row(ObjectKind::Queue, &["starter_method"], Allowed::None, "start the program from the job script or a prolog"),
     row(ObjectKind::Queue, &["processors"], Allowed::Words(&["undefined", "none"]), "leave it UNDEFINED"),
-    row(ObjectKind::Queue, &["user_lists", "xuser_lists"], Allowed::AccessLists, "leave it NONE"),
-    row(ObjectKind::Queue, &["projects", "xprojects"], Allowed::Projects, "leave it NONE"),
-    row(ObjectKind::ExecHost, &["user_lists", "xuser_lists"], Allowed::AccessLists, "leave it NONE"),
-    row(ObjectKind::ExecHost, &["projects", "xprojects"], Allowed::Projects, "leave it NONE"),
     row(ObjectKind::ExecHost, &["usage_scaling"], Allowed::None, "leave it NONE: there is no share tree"),
     row(ObjectKind::ExecHost, &["report_variables"], Allowed::None, "leave it NONE: there is no reporting file"),
-    row(ObjectKind::Pe, &["user_lists", "xuser_lists"], Allowed::AccessLists, "leave it NONE"),
     row(
         ObjectKind::Pe,
         &["start_proc_args", "stop_proc_args"],
@@ -87,10 +77,6 @@ const TABLE: &[Row] = &[
         "leave it NONE and do it in the job script, which finds its hosts in $PE_HOSTFILE",
     ),
     row(ObjectKind::Pe, &["qsort_args"], Allowed::None, "leave it NONE"),
-    row(ObjectKind::ClusterConf, &["user_lists", "xuser_lists"], Allowed::AccessLists, "leave it none"),
-    row(ObjectKind::ClusterConf, &["projects", "xprojects"], Allowed::Projects, "leave it none"),
-    row(ObjectKind::ClusterConf, &["enforce_project"], FALSE, "leave it false: there are no projects"),
-    row(ObjectKind::ClusterConf, &["enforce_user"], Allowed::Words(&["auto", "false"]), "leave it auto"),
     row(
         ObjectKind::ClusterConf,
         &["loglevel"],
@@ -119,8 +105,6 @@ const TABLE: &[Row] = &[
          tracking_gids LOW HIGH in etc/launcher.conf of its state directory",
     ),
     row(ObjectKind::ClusterConf, &["jsv_url"], Allowed::None, "leave it none and check jobs where they are submitted"),
-    row(ObjectKind::ClusterConf, &["auto_user_oticket", "auto_user_fshare"], ZERO, "leave it 0"),
-    row(ObjectKind::ClusterConf, &["auto_user_default_project"], Allowed::Projects, "leave it none"),
     row(
         ObjectKind::ClusterConf,
         &["qmaster_params"],
@@ -266,7 +250,7 @@ fn each(kind: ObjectKind, value: &str) -> Vec<String> {
 /// The parts of one value: a list of parameters has many, all else one.
 fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
     let is_supported = match row.allowed {
-        Allowed::None | Allowed::AccessLists | Allowed::Projects => is_none(value),
+        Allowed::None => is_none(value),
         Allowed::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
         Allowed::NoTime => value.chars().all(|letter| "0:".contains(letter)),
         Allowed::Parameters(names) => return parameters(key, value, names),
@@ -275,27 +259,13 @@ fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
 }
 
 fn refusal(row: &Row, key: &str, value: &str) -> Diagnostic {
-    let refusal = match row.allowed {
-        Allowed::AccessLists => absent("access list", value, "access lists"),
-        Allowed::Projects => absent("project", value, "projects"),
-        Allowed::None | Allowed::Words(_) | Allowed::NoTime | Allowed::Parameters(_) => {
-            let what = format!("denied: {key} {value} of a {} is not supported yet", row.kind);
-            Diagnostic::new(Code::NotSupported, what)
-        }
-    };
-    refusal.at(key).fix(row.instead)
+    let what = format!("denied: {key} {value} of a {} is not supported yet", row.kind);
+    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead)
 }
 
 fn warning(row: &Row, key: &str, value: &str) -> Diagnostic {
     let what = format!("warning: \"{key}\" is stored and has no effect: {value}");
     Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead)
-}
-
-/// In the words of 8.1.9 for a name that does not exist: none of that kind does.
-fn absent(what: &str, value: &str, plural: &str) -> Diagnostic {
-    let name = value.split([' ', ',']).next().unwrap_or(value);
-    let what = format!("denied: {what} \"{name}\" does not exist");
-    Diagnostic::new(Code::NotSupported, what).why(format!("{plural} are not supported yet"))
 }
 
 /// The parameters of a list that are neither supported nor at their default.

@@ -64,6 +64,21 @@ pub(super) fn absent(kind: ObjectKind, name: &str) -> Diagnostic {
         .fix(format!("qconf {} lists what there is", kind.listed_by()))
 }
 
+/// There is no object of that name to be changed.
+pub(super) fn not_there(kind: ObjectKind, name: &str) -> Diagnostic {
+    match kind {
+        ObjectKind::Checkpoint => {
+            let what = format!("denied: {} \"{name}\" does not exist", kinds::row(kind).words.present);
+            Diagnostic { what, ..absent(kind, name) }
+        }
+        ObjectKind::Project | ObjectKind::User => {
+            let what = format!("{name} is not known as a {kind}");
+            Diagnostic { what, ..absent(kind, name) }
+        }
+        _ => absent(kind, name),
+    }
+}
+
 /// Objects of this kind are known and not supported.
 pub(super) fn unsupported(kind: ObjectKind) -> Diagnostic {
     Diagnostic::new(Code::NotSupported, format!("denied: a {kind} is not supported yet"))

@@ -1,5 +1,6 @@
 //! What a specification must keep, at its submission and after every alteration.
 
+use super::access;
 use super::names::{check_account, check_job_name};
 use crate::decide::Caller;
 use crate::matching::QueuePattern;
@@ -20,11 +21,14 @@ pub(in crate::decide) fn check(state: &State, caller: &Caller, spec: &JobSpec) -
     let one = |refusal| vec![refusal];
     caller.must_be_on_submit_host(state).map_err(one)?;
     check_owner(&state.config, spec).map_err(one)?;
+    access::check_user(&state.config, spec).map_err(one)?;
     check_program(spec).map_err(one)?;
     check_array(&state.config, spec).map_err(one)?;
     if spec.priority > 0 && !caller.is_operator() {
         return Err(one(rejected("positive submission priority requires operator privileges").at("-p")));
     }
+    access::check_project(&state.config, spec).map_err(one)?;
+    access::check_deadline(&state.config, spec).map_err(one)?;
     check_spec(state, spec)
 }
 
@@ -43,11 +47,6 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
     if spec.array.is_none() && spec.task_concurrency.is_some() {
         let refusal = Diagnostic::new(Code::JobRejected, "invalid \"task concurrency\" value in job request");
         return Err(one(refusal.at("-tc").fix("only array jobs (-t) have tasks that could run at once")));
-    }
-    check_project(&state.config, spec).map_err(one)?;
-    if spec.deadline.is_some() {
-        let what = format!("the user \"{}\" is not a deadline initiation user", spec.owner.user);
-        return Err(one(rejected(&what).at("-dl")));
     }
     check_parallel(&state.config, &spec.requests).map_err(one)?;
     check_queues(&state.config, &spec.requests).map_err(one)?;
@@ -75,7 +74,7 @@ pub(super) fn check_counts(state: &State, spec: &JobSpec) -> Result<(), Diagnost
     Ok(())
 }
 
-fn rejected(why: &str) -> Diagnostic {
+pub(super) fn rejected(why: &str) -> Diagnostic {
     Diagnostic::new(Code::JobRejected, format!("job rejected: {why}"))
 }
 
@@ -111,15 +110,6 @@ fn check_array(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic>
             Err(rejected(&format!("you tried to submit a job with more than {limit} tasks")).at("-t"))
         }
         Some(_) | None => Ok(()),
-    }
-}
-
-/// Projects are not supported, so none exists.
-fn check_project(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic> {
-    match &spec.project {
-        Some(project) => Err(rejected(&format!("the requested project \"{project}\" does not exist")).at("-P")),
-        None if config.settings.enforce_project.0 => Err(rejected("no project was assigned to job").at("-P")),
-        None => Ok(()),
     }
 }
 

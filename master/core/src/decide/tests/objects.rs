@@ -252,7 +252,7 @@ fn an_object_names_only_what_exists() {
             Code::BadValue,
             "denied: \"mf\" is the shortcut of an attribute",
         ),
-        (K::Project, "p", Do::Add(Fields::new()), Code::NotSupported, "denied: a project is not supported yet"),
+        (K::ShareTree, "", Do::Add(Fields::new()), Code::NotSupported, "denied: a share tree is not supported yet"),
     ];
     refused_each(refusals);
 }
@@ -269,23 +269,12 @@ fn refused_each<const N: usize>(refusals: [(K, &str, Do, Code, &str); N]) {
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     let mut cell = Cell::ready();
-    for (kind, name, key, value, text) in [
-        (K::Queue, "all.q", "user_lists", "nosuch", "denied: access list \"nosuch\" does not exist"),
-        (K::Queue, "all.q", "projects", "p1", "denied: project \"p1\" does not exist"),
-        (
-            K::Queue,
-            "all.q",
-            "starter_method",
-            "/bin/x",
-            "denied: starter_method /bin/x of a cluster queue is not supported yet",
-        ),
-    ] {
-        refuses(&mut cell, kind, name, attribute(Replace, key, value), Code::NotSupported, text);
-    }
+    let text = "denied: starter_method /bin/x of a cluster queue is not supported yet";
+    let action = attribute(Replace, "starter_method", "/bin/x");
+    refuses(&mut cell, K::Queue, "all.q", action, Code::NotSupported, text);
     for (key, value) in [
         ("jsv_url", "/opt/jsv.sh"),
         ("loglevel", "log_info"),
-        ("enforce_project", "true"),
         ("execd_params", "INHERIT_ENV=true"),
         ("execd_params", "KEEP_ACTIVE=true,USE_SYSLOG=true"),
         ("reporting_params", "accounting=true reporting=true"),

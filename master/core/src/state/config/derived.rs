@@ -1,7 +1,7 @@
 //! What follows from the objects: settings of queue instances, groups of hosts, typed configurations. It is kept current by what
 //! changed; only a snapshot that is read makes all of it anew.
 
-use super::Configuration;
+use super::{Access, Configuration};
 use crate::event::StoredObject;
 use proto::conf::Settings;
 use proto::hostgroup::{HostGroupTable, HostOrGroup};
@@ -22,6 +22,8 @@ pub struct Touched {
     pub added: Vec<QueueInstanceName>,
     /// Queue instances that are no longer configured.
     pub removed: Vec<QueueInstanceName>,
+    /// Whether somebody came into an access list in use, left one, or such a list came into use.
+    pub access: bool,
 }
 
 /// What is to be derived anew.
@@ -30,6 +32,7 @@ struct Stale {
     hosts: BTreeSet<HostName>,
     queues: BTreeSet<QueueName>,
     settings: bool,
+    sets: bool,
 }
 
 impl Configuration {
@@ -54,7 +57,14 @@ impl Configuration {
                 touched.hosts.insert(host);
             }
             stale.settings |= object.kind == ObjectKind::ClusterConf;
+            stale.sets |= object.kind == ObjectKind::UserSet;
+            if object.kind == ObjectKind::User {
+                self.forget_expiry(&object.name);
+            }
             self.put(object);
+            if object.kind == ObjectKind::User {
+                self.note_expiry(&object.name);
+            }
         }
         let after = self.groups();
         for group in &groups {
@@ -62,6 +72,9 @@ impl Configuration {
             stale.hosts.extend(old.symmetric_difference(&new).cloned());
         }
         self.regroup(&after, &stale.hosts);
+        if let Some(access) = self.access.renewed(self, stale.sets) {
+            (self.access, touched.access) = (access, true);
+        }
         self.refresh(&after, stale, &mut touched);
         touched
     }
@@ -69,10 +82,29 @@ impl Configuration {
     /// Derives everything from the objects.
     pub fn resolve(&mut self) {
         let groups = self.groups();
+        self.access = Access::of(self);
+        let users: Vec<String> = self.users.keys().cloned().collect();
+        users.iter().for_each(|user| self.note_expiry(user));
         self.groups_of = groups.groups_by_host();
         (self.resolved, self.ambiguous, self.causes) = (BTreeMap::new(), BTreeMap::new(), Default::default());
-        let stale = Stale { hosts: BTreeSet::new(), queues: self.queues.keys().cloned().collect(), settings: true };
+        let stale = Stale {
+            hosts: BTreeSet::new(),
+            queues: self.queues.keys().cloned().collect(),
+            settings: true,
+            ..Stale::default()
+        };
         self.refresh(&groups, stale, &mut Touched::default());
+    }
+
+    fn note_expiry(&mut self, user: &str) {
+        let expiry = self.users.get(user).map(|user| user.delete_time).filter(|at| *at > 0);
+        self.expiring.extend(expiry.map(|at| (at, user.to_owned())));
+    }
+
+    fn forget_expiry(&mut self, user: &str) {
+        if let Some(known) = self.users.get(user) {
+            self.expiring.remove(&(known.delete_time, user.to_owned()));
+        }
     }
 
     /// Notes the groups of hosts anew.

@@ -2,6 +2,7 @@
 
 use super::Configuration;
 use proto::calendar::Calendar;
+use proto::checkpoint::Checkpoint;
 use proto::complex::Complex;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
@@ -10,7 +11,9 @@ use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueName, UserNa
 use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
+use proto::project::{Project, User};
 use proto::queue::ClusterQueue;
+use proto::userset::UserSet;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,6 +63,10 @@ kept!(HostGroup, HostGroupName, host_groups);
 kept!(ParallelEnvironment, PeName, pes);
 kept!(ClusterConf, HostName, host_confs);
 kept!(Calendar, CalendarName, calendars);
+kept!(UserSet, String, user_sets);
+kept!(Project, String, projects);
+kept!(User, String, users);
+kept!(Checkpoint, String, checkpoints);
 
 impl Row {
     const fn kept<T: Kept>() -> Row {
@@ -188,11 +195,10 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::Managers => &MANAGERS,
         ObjectKind::Operators => &OPERATORS,
         ObjectKind::Calendar => const { &Row::kept::<Calendar>() },
-        ObjectKind::Checkpoint
-        | ObjectKind::UserSet
-        | ObjectKind::Project
-        | ObjectKind::User
-        | ObjectKind::ResourceQuota
-        | ObjectKind::ShareTree => &NONE,
+        ObjectKind::Checkpoint => const { &Row::kept::<Checkpoint>() },
+        ObjectKind::UserSet => const { &Row::kept::<UserSet>() },
+        ObjectKind::Project => const { &Row::kept::<Project>() },
+        ObjectKind::User => const { &Row::kept::<User>() },
+        ObjectKind::ResourceQuota | ObjectKind::ShareTree => &NONE,
     }
 }

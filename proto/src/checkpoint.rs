@@ -1,0 +1,249 @@
+//! Checkpointing environments: how the state of a job is kept and when (`checkpoint(5)`, CATALOGUE CLI-108).
+//!
+//! Which queues offer one is deliberately not known here.
+
+#[cfg(test)]
+mod tests;
+
+use crate::diagnostic::Diagnostic;
+use crate::object::reader::Reader;
+use crate::object::value::{self, AbsolutePath, Malformed, Signal, stored_as_text};
+use crate::object::{Fields, Object, ObjectKind};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The attributes of a checkpointing environment in the order of `qconf -sckpt`.
+pub const KEYS: &[&str] = &[
+    "ckpt_name",
+    "interface",
+    "ckpt_command",
+    "migr_command",
+    "restart_command",
+    "clean_command",
+    "ckpt_dir",
+    "signal",
+    "when",
+];
+
+/// The interfaces that 8.1.9 on Linux has.
+const INTERFACES: &[&str] = &["userdefined", "application-level", "transparent", "hibernator", "cpr"];
+
+/// The variables that commands may hold (`checkpoint(5)`).
+const VARIABLES: &[&str] = &["host", "job_owner", "job_id", "job_name", "queue", "job_pid", "ckpt_dir", "ckpt_signal"];
+
+/// A text as it was written that was found to be good, `NONE` among them: 8.1.9 shows letter case as it was given.
+macro_rules! text {
+    ($(#[$doc:meta])* $type:ident, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $type(String);
+
+        impl $type {
+            /// The text; none of `NONE`.
+            pub fn value(&self) -> Option<&str> {
+                Some(self.0.as_str()).filter(|text| !value::is_none(text))
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = Malformed;
+
+            fn from_str(text: &str) -> Result<Self, Malformed> {
+                let check: fn(&str) -> Result<(), Malformed> = $check;
+                check(text).map(|()| Self(text.to_owned()))
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        stored_as_text!($type);
+    };
+}
+
+text!(
+    /// The kind of checkpointing, in any letter case: `userdefined`, `application-level`, `transparent`, `hibernator`, `cpr`.
+    Interface,
+    check_interface
+);
+text!(
+    /// A command with `$` variables, or `NONE`.
+    CkptCommand,
+    check_command
+);
+text!(
+    /// The signal that tells a job to write its state, without `SIG` and in any letter case, or `NONE`.
+    CkptSignal,
+    check_signal
+);
+
+fn check_interface(text: &str) -> Result<(), Malformed> {
+    if INTERFACES.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        return Ok(());
+    }
+    Err(Malformed::said(format!("no valid checkpoint interface {text}"), format!("one of {}", INTERFACES.join(", "))))
+}
+
+fn check_command(text: &str) -> Result<(), Malformed> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    for after in text.split('$').skip(1) {
+        let name = after.split(|letter: char| !is_letter(letter)).next().unwrap_or_default();
+        if !VARIABLES.contains(&name) {
+            let known: Vec<String> = VARIABLES.iter().map(|name| format!("${name}")).collect();
+            return Err(Malformed::new(format!(
+                "a command without ${name}, with no variables but {},",
+                known.join(" ")
+            )));
+        }
+    }
+    if text.is_empty() || text.contains(char::is_control) {
+        return Err(Malformed::new("a command or NONE"));
+    }
+    Ok(())
+}
+
+fn check_signal(text: &str) -> Result<(), Malformed> {
+    let upper = text.to_ascii_uppercase();
+    if value::is_none(text) || upper.parse::<Signal>().is_ok() {
+        return Ok(());
+    }
+    let what = format!("\"{text}\" is not a signal string (like HUP, INT, WINCH, ..)");
+    Err(Malformed::said(what, "a signal such as USR1, or NONE"))
+}
+
+/// When state is written: letters in any order, shown in the order of 8.1.9.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct When {
+    /// `x`: when the job is suspended.
+    pub suspended: bool,
+    /// `s`: when the daemon of its host is shut down.
+    pub shutdown: bool,
+    /// `m`: every `min_cpu_interval` of its queue.
+    pub periodic: bool,
+    /// `r`: when its host is unknown for a while; it is run again then.
+    pub unknown: bool,
+}
+
+impl FromStr for When {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let mut when = When::default();
+        for letter in text.chars() {
+            match letter {
+                'x' => when.suspended = true,
+                's' => when.shutdown = true,
+                'm' => when.periodic = true,
+                'r' => when.unknown = true,
+                _ => {
+                    return Err(Malformed::said("Invalid \"when\" attribute", "one or more of the letters x, s, m, r"));
+                }
+            }
+        }
+        if text.is_empty() { Err(Malformed::new("one or more of the letters x, s, m, r")) } else { Ok(when) }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { suspended, shutdown, periodic, unknown } = *self;
+        let letters = [('x', suspended), ('s', shutdown), ('m', periodic), ('r', unknown)];
+        let text: String = letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect();
+        f.pad(&text)
+    }
+}
+
+stored_as_text!(When);
+
+/// A checkpointing environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The name.
+    pub name: String,
+    /// The kind of checkpointing.
+    pub interface: Interface,
+    /// What writes the state of a job.
+    pub ckpt_command: CkptCommand,
+    /// What writes it before the job moves.
+    pub migr_command: CkptCommand,
+    /// What starts a job from its state.
+    pub restart_command: CkptCommand,
+    /// What removes the state of a job that is done.
+    pub clean_command: CkptCommand,
+    /// Where the state is kept.
+    pub ckpt_dir: AbsolutePath,
+    /// The signal that tells a job to write its state.
+    pub signal: CkptSignal,
+    /// When state is written.
+    pub when: When,
+}
+
+impl Object for Checkpoint {
+    fn template(name: &str) -> Self {
+        let none = || CkptCommand("none".to_owned());
+        Self {
+            name: if name.is_empty() { "template" } else { name }.to_owned(),
+            interface: Interface("userdefined".to_owned()),
+            ckpt_command: none(),
+            migr_command: none(),
+            restart_command: none(),
+            clean_command: none(),
+            ckpt_dir: "/tmp".parse().expect("it starts with a slash"),
+            signal: CkptSignal("none".to_owned()),
+            when: When { suspended: true, shutdown: true, ..When::default() },
+        }
+    }
+
+    fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
+        let mut ckpt = Self::template("");
+        let mut reader = Reader::new(ObjectKind::Checkpoint, fields, KEYS, KEYS);
+        reader.read("ckpt_name", &mut ckpt.name, value::name);
+        reader.read("interface", &mut ckpt.interface, str::parse);
+        reader.read("ckpt_command", &mut ckpt.ckpt_command, str::parse);
+        reader.read("migr_command", &mut ckpt.migr_command, str::parse);
+        reader.read("restart_command", &mut ckpt.restart_command, str::parse);
+        reader.read("clean_command", &mut ckpt.clean_command, str::parse);
+        reader.read("ckpt_dir", &mut ckpt.ckpt_dir, str::parse);
+        reader.read("signal", &mut ckpt.signal, str::parse);
+        let named = fields.value("ckpt_name").unwrap_or_default();
+        reader.read("when", &mut ckpt.when, |text| {
+            text.parse().map_err(|_| {
+                let what = format!("Invalid \"when\" attribute for ckpt \"{named}\"");
+                Malformed::said(what, "one or more of the letters x, s, m, r")
+            })
+        });
+        reader.finish(ckpt)
+    }
+
+    fn write(&self) -> Fields {
+        let Self {
+            name,
+            interface,
+            ckpt_command,
+            migr_command,
+            restart_command,
+            clean_command,
+            ckpt_dir,
+            signal,
+            when,
+        } = self;
+        let values = [
+            name.clone(),
+            interface.to_string(),
+            ckpt_command.to_string(),
+            migr_command.to_string(),
+            restart_command.to_string(),
+            clean_command.to_string(),
+            ckpt_dir.to_string(),
+            signal.to_string(),
+            when.to_string(),
+        ];
+        KEYS.iter().copied().zip(values).collect()
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+use crate::object::Wrap;
+use proptest::prelude::*;
+
+const RECORDED: &str = "\
+ckpt_name          c1
+interface          application-level
+ckpt_command       /bin/ckpt
+migr_command       NONE
+restart_command    NONE
+clean_command      NONE
+ckpt_dir           /tmp
+signal             usr1
+when               xmr
+";
+
+fn changed(key: &str, value: &str) -> Result<Checkpoint, Vec<Diagnostic>> {
+    let mut fields = Fields::parse(RECORDED).unwrap();
+    fields.set(key, value);
+    Checkpoint::read("", &fields)
+}
+
+#[test]
+fn a_recorded_environment_prints_as_it_was_read() {
+    let ckpt = Checkpoint::read("", &Fields::parse(RECORDED).unwrap()).unwrap();
+    assert_eq!(ckpt.write().print(ObjectKind::Checkpoint, Wrap::At80), RECORDED);
+    assert_eq!((ckpt.ckpt_command.value(), ckpt.migr_command.value()), (Some("/bin/ckpt"), None));
+}
+
+#[test]
+fn letters_of_when_are_shown_in_one_order() {
+    assert_eq!(changed("when", "rsx").unwrap().when.to_string(), "xsr");
+    assert_eq!(changed("when", "sx").unwrap().when.to_string(), "xs");
+}
+
+#[test]
+fn values_that_cannot_be_are_refused_in_the_words_of_8_1_9() {
+    for (key, value, what) in [
+        ("interface", "foo", "no valid checkpoint interface foo"),
+        ("interface", "cray-ckpt", "no valid checkpoint interface cray-ckpt"),
+        ("signal", "nosig", "\"nosig\" is not a signal string (like HUP, INT, WINCH, ..)"),
+        ("when", "xq", "Invalid \"when\" attribute for ckpt \"c1\""),
+        ("when", "NONE", "Invalid \"when\" attribute for ckpt \"c1\""),
+        ("ckpt_command", "/bin/ckpt $nosuch", "invalid value \"/bin/ckpt $nosuch\" for attribute \"ckpt_command\""),
+    ] {
+        let refusals = changed(key, value).expect_err(value);
+        assert_eq!((refusals.len(), refusals[0].what.as_str()), (1, what));
+        assert!(refusals[0].place.starts_with("line "), "{}", refusals[0].place);
+    }
+    assert!(changed("ckpt_command", "ckpt -a $job_id").is_ok() && changed("interface", "APPLICATION-LEVEL").is_ok());
+}
+
+proptest! {
+    #[test]
+    fn print_of_parse_is_identity(
+        interface in prop::sample::select(INTERFACES),
+        command in "/[a-z/]{0,10}( [a-z0-9-]{1,5}){0,3}",
+        signal in prop::sample::select(vec!["none", "NONE", "usr1", "TERM", "12"]),
+        letters in any::<(bool, bool, bool)>(),
+    ) {
+        let (suspended, shutdown, periodic) = letters;
+        let ckpt = Checkpoint {
+            interface: interface.parse().unwrap(),
+            restart_command: command.parse().unwrap(),
+            signal: signal.parse().unwrap(),
+            when: When { suspended, shutdown, periodic, unknown: true },
+            ..Checkpoint::template("c")
+        };
+        let text = ckpt.write().print(ObjectKind::Checkpoint, Wrap::At80);
+        prop_assert_eq!(Checkpoint::read("", &Fields::parse(&text).unwrap()).unwrap(), ckpt);
+    }
+}
