@@ -62,6 +62,14 @@ impl AccountingFile {
         Ok(file)
     }
 
+    /// Lets the records among these events go by, where `accounting=false` holds; whether there were any.
+    pub fn skip<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
+        let is_end = |record: &&R| matches!(&(*record).borrow().event, Event::TaskEnded { record: Some(_), .. });
+        let Some(last) = records.iter().rev().find(is_end).filter(|_| !self.is_behind) else { return false };
+        self.last = last.borrow().seq;
+        true
+    }
+
     /// Writes the records among these events; whether there were any. What cannot be written now is written at the next start.
     pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
         let (text, last) = lines_of(records);

@@ -21,9 +21,13 @@ mod waiters;
 pub use model::{Model, Statics};
 
 use crate::accounting_file::AccountingFile;
+use crate::mail::Postmaster;
+use crate::mail::sender::Outbox;
 use crate::pending::Pending;
+use crate::reporting::ReportingFile;
 use crate::scheduler::{Monitoring, Update};
 use crate::store::{Snapshot, Store};
+use jiff::tz::TimeZone;
 use master_core::effect::ReplyTo;
 use master_core::event::Record;
 use master_core::names::Rewriter;
@@ -83,11 +87,21 @@ const FILE_SYNC: Duration = Duration::from_secs(5);
 /// The most inputs that are folded between two questions.
 const BATCH: usize = 1_024;
 
+/// The files that follow the events.
+pub struct Files {
+    /// accounting(5)
+    pub accounting: AccountingFile,
+    /// reporting(5)
+    pub reporting: ReportingFile,
+}
+
 /// The thread's things.
 pub struct QueryThread {
     model: Model,
     store: Store,
-    file: AccountingFile,
+    files: Files,
+    postmaster: Postmaster,
+    outbox: Outbox,
     replies: Arc<Pending<Reply>>,
     waiters: Waiters,
     upkeep: Upkeep,
@@ -107,12 +121,21 @@ enum Wake {
 
 impl QueryThread {
     /// A query thread over `model`, which is the state that the core starts with.
-    pub fn new(model: Model, store: Store, file: AccountingFile, replies: Arc<Pending<Reply>>, upkeep: Upkeep) -> Self {
+    pub fn new(
+        model: Model,
+        store: Store,
+        files: Files,
+        outbox: Outbox,
+        replies: Arc<Pending<Reply>>,
+        upkeep: Upkeep,
+    ) -> Self {
         let last_snapshot = model.state.last.0;
         Self {
             model,
             store,
-            file,
+            files,
+            postmaster: Postmaster::new(TimeZone::system()),
+            outbox,
             replies,
             waiters: Waiters::default(),
             upkeep,
@@ -131,7 +154,7 @@ impl QueryThread {
     ) {
         let mut waiting = Vec::with_capacity(BATCH);
         loop {
-            let (sync_at, is_trimming) = (self.sync_at, self.is_trimming);
+            let (sync_at, is_trimming) = (earlier(self.sync_at, self.files.reporting.due()), self.is_trimming);
             let wake = runtime.block_on(async {
                 tokio::select! {
                     biased;
@@ -149,7 +172,7 @@ impl QueryThread {
                     }
                 }
                 Wake::Question(question) => self.answer(*question),
-                Wake::Sync => self.sync_file(),
+                Wake::Sync => self.sync_due(),
                 Wake::Trim => {}
             }
             // One step at each turn: a busy thread trims as fast as the log grows, an idle one until it is done.
@@ -159,13 +182,19 @@ impl QueryThread {
         }
         self.snapshot();
         self.sync_file();
+        self.files.reporting.flush();
     }
 
     /// Takes one input; true at the end.
     fn take(&mut self, input: QueryInput) -> bool {
         match input {
             QueryInput::Events(records) => self.fold(&records),
-            QueryInput::Observed(observation) => self.model.observe(&observation),
+            QueryInput::Observed(observation) => {
+                self.model.observe(&observation);
+                let Model { state, observations, statics, .. } = &self.model;
+                let now_s = statics.clock.now().wall.seconds();
+                self.files.reporting.observed(state, observations, &observation, now_s);
+            }
             QueryInput::Deliver(to, reply) => self.replies.answer(to, *reply),
             QueryInput::Scheduling(update) => self.learn(*update),
             QueryInput::Stop => return true,
@@ -188,11 +217,18 @@ impl QueryThread {
 
     /// Accounting records are in the file before their jobs leave `qstat` (DESIGN section 9).
     fn fold(&mut self, records: &[Arc<Record>]) {
-        if self.file.append(records) {
+        let Files { accounting, reporting } = &mut self.files;
+        let is_written =
+            if reporting.params().accounting { accounting.append(records) } else { accounting.skip(records) };
+        if is_written {
             self.sync_at.get_or_insert_with(|| Instant::now() + FILE_SYNC);
         }
         for record in records {
+            let mail = self.postmaster.notice(&self.model.state, record);
+            mail.into_iter().for_each(|mail| self.outbox.put(mail));
+            self.files.reporting.before(&self.model.state, record);
             self.model.apply(record);
+            self.files.reporting.after(&self.model.state, record);
             self.waiters.notice(record, &self.model, &self.store);
         }
         if self.model.state.last.0 >= self.last_snapshot + self.upkeep.snapshot_events {
@@ -236,12 +272,27 @@ impl QueryThread {
         });
     }
 
+    fn sync_due(&mut self) {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
+        if is_due(self.sync_at) {
+            self.sync_file();
+        }
+        if is_due(self.files.reporting.due()) {
+            self.files.reporting.flush();
+        }
+    }
+
     fn sync_file(&mut self) {
         self.sync_at = None;
-        if let Err(error) = self.file.sync(&self.store) {
+        if let Err(error) = self.files.accounting.sync(&self.store) {
             tracing::warn!("{}", crate::error_chain(&error));
         }
     }
+}
+
+/// The earlier of two times, where there are any.
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
 }
 
 /// The answer to a question that can be answered at once, in parts of bearable size.

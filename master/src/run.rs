@@ -9,10 +9,12 @@ use crate::driver::{Driver, DriverInput, Outlets};
 use crate::issuer::{self, Issuer, KeyError};
 use crate::layout::Layout;
 use crate::lock::{LockError, MasterLock};
+use crate::mail::sender::Outbox;
 use crate::notify;
-use crate::query::{Model, QueryInput, QueryThread, Question, Statics, Upkeep};
+use crate::query::{Files, Model, QueryInput, QueryThread, Question, Statics, Upkeep};
 use crate::renewal::Renewal;
 use crate::replay::{Replayed, replay};
+use crate::reporting::ReportingFile;
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
 use crate::set_aside::{CORE_THREAD, SetAside};
@@ -271,8 +273,12 @@ impl Threads {
         let Start { store, state, admitted, revoked } = start;
         let clock = Clock::continue_from(state.now);
         let naming = naming(layout)?;
-        let query =
-            query_thread(layout, desk, Model::new(state.clone(), statics(layout, desk, naming.clone(), clock)))?;
+        let query = query_thread(
+            runtime,
+            layout,
+            desk,
+            Model::new(state.clone(), statics(layout, desk, naming.clone(), clock)),
+        )?;
         let on = runtime.clone();
         let query = spawn("master-query", move || query.run(from_driver, questions, &on))?;
         let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
@@ -328,11 +334,14 @@ fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Static
     Statics { host: desk.host.to_string(), port: desk.port, naming, clock, run_log }
 }
 
-fn query_thread(layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {
+fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {
     let store = Store::open(&layout.database())?;
-    let file = AccountingFile::open(&layout.common("accounting"), &store)?;
+    let accounting = AccountingFile::open(&layout.common("accounting"), &store)?;
+    let reporting = ReportingFile::new(layout.common("reporting"), desk.host.to_string(), &model.state);
+    let (outbox, mailing) = Outbox::new();
+    runtime.spawn(mailing);
     let upkeep = Upkeep { snapshot_events: desk.config.snapshot_events, trim_log: desk.config.trim_log };
-    Ok(QueryThread::new(model, store, file, desk.replies.clone(), upkeep))
+    Ok(QueryThread::new(model, store, Files { accounting, reporting }, outbox, desk.replies.clone(), upkeep))
 }
 
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, RunError> {

@@ -117,11 +117,11 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
     Record { seq: EventSeq(seq), now, actor: Actor::Master, request: None, event }
 }
 
-fn key(job: u64, task: u32) -> TaskKey {
+pub fn key(job: u64, task: u32) -> TaskKey {
     TaskKey { cell: CellId(1), seq: SubmitSeq(job), task: TaskId(task), pe_task: 0, attempt: 1 }
 }
 
-fn granted() -> Vec<Granted> {
+pub fn granted() -> Vec<Granted> {
     let instance = QueueInstanceName { queue: QueueName::from("all.q"), host: HostName::new("node1") };
     vec![Granted { instance, slots: 1 }]
 }

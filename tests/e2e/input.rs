@@ -160,7 +160,7 @@ fn bad_input_to_the_commands_of_gridwright_is_refused_with_the_remedy() {
 fn entries_of_the_configuration_without_effect_are_kept_with_a_warning() {
     let cell = Cell::up();
     for (key, value) in
-        [("mailer", "/bin/mailx"), ("xterm", "/bin/xt"), ("execd_spool_dir", "/spool"), ("jsv_allowed_mod", "l")]
+        [("gid_range", "20000-20100"), ("xterm", "/bin/xt"), ("execd_spool_dir", "/spool"), ("jsv_allowed_mod", "l")]
     {
         let text = edited(&cell.admin(GLOBAL).ok().out, &format!("{key} "), &format!("{key} {value}"));
         let file = cell.write_top("global", &text, 0o644).display().to_string();

@@ -32,15 +32,14 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
     let directory = mapped.or_else(|| spec.directory.clone()).unwrap_or_default();
     let streams = streams(site, order, spec, &texts);
     let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
-    let host_file =
-        order.pe.as_ref().map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key))).unwrap_or_default();
+    let host_file = host_file(site, order);
     let paths = Paths { tmpdir: &tmpdir, shell: &shell, host_file: &host_file };
     LaunchDocument {
         key: order.key,
         job_number: order.number.0,
         job_name: spec.name.clone(),
         account: account(spec),
-        start: start(order, spec, &shell),
+        start: start(order, spec, &shell, &texts),
         environment: environment(site, config, order, spec, paths),
         working_directory: directory,
         tmpdir: Some(TmpDir { base: order.queue.tmpdir.clone(), name: tmp_name.clone() }),
@@ -48,11 +47,11 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         nice: order.queue.nice,
         limits: process_limits(&order.limits),
         task_limits: task_limits(&order.limits),
-        termination: termination(order, spec, &texts),
+        termination: termination(config, order, spec, &texts),
         prolog: procedure(order.queue.prolog.as_deref(), &texts),
         epilog: procedure(order.queue.epilog.as_deref(), &texts),
-        pe_start: None,
-        pe_stop: None,
+        pe_start: procedure(order.pe_start.as_deref(), &texts),
+        pe_stop: procedure(order.pe_stop.as_deref(), &texts),
         security: Security::default(),
         cgroup_parent: site.cgroup_parent.clone(),
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
@@ -74,6 +73,7 @@ struct Texts {
     slots: String,
     root: String,
     cell: String,
+    host_file: String,
 }
 
 impl Texts {
@@ -89,6 +89,7 @@ impl Texts {
             slots: order.granted.iter().map(|granted| granted.slots).sum::<u32>().to_string(),
             root: site.root.clone(),
             cell: site.cell_name.clone(),
+            host_file: host_file(site, order),
         }
     }
 
@@ -115,11 +116,19 @@ impl Texts {
             ("queue", &self.queue),
             ("pe", &self.pe),
             ("pe_slots", &self.slots),
+            ("pe_hostfile", &self.host_file),
+            // No processors are bound (`processors` of queue_conf(5) is refused).
+            ("processors", "UNDEFINED"),
             ("sge_cell", &self.cell),
             ("sge_root", &self.root),
         ];
         substitute(text, &table)
     }
+}
+
+/// The path of `PE_HOSTFILE`; empty for a serial job.
+fn host_file(site: &Site, order: &StartOrder) -> String {
+    order.pe.as_ref().map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key))).unwrap_or_default()
 }
 
 /// `PE_HOSTFILE` (sge_pe(5)): each granted queue instance with its slots. No processors are bound.
@@ -163,11 +172,11 @@ fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts) -> St
     }
 }
 
-fn start(order: &StartOrder, spec: &JobSpec, shell: &str) -> Start {
-    let login = {
-        let name = shell.rsplit('/').next().unwrap_or(shell);
-        order.queue.shell_start_mode != "unix_behavior" && order.queue.login_shells.iter().any(|known| known == name)
-    };
+fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Start {
+    if let Some(starter) = &order.queue.starter_method {
+        return by_starter(texts.in_command(starter), order, spec);
+    }
+    let login = order.queue.shell_start_mode != "unix_behavior" && is_login_shell(order, shell);
     let shell = shell.to_owned();
     match &spec.program {
         Program::Script { .. } => {
@@ -178,6 +187,25 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str) -> Start {
             if spec.use_shell.unwrap_or(true) { Start::Command { shell, login, argv } } else { Start::Direct { argv } }
         }
     }
+}
+
+/// The starter of the queue in place of the shell: it is given the script or the command, and its arguments.
+fn by_starter(starter: String, order: &StartOrder, spec: &JobSpec) -> Start {
+    match &spec.program {
+        Program::Script { .. } => {
+            let stdin = start_mode(order, spec) == StartMode::ScriptFromStdin;
+            Start::Starter { starter, stdin, args: spec.args.clone() }
+        }
+        Program::Command { command } => {
+            Start::Direct { argv: [&starter, command].into_iter().chain(&spec.args).cloned().collect() }
+        }
+    }
+}
+
+/// Whether the cell lists a shell in `login_shells`.
+pub(crate) fn is_login_shell(order: &StartOrder, shell: &str) -> bool {
+    let name = shell.rsplit('/').next().unwrap_or(shell);
+    order.queue.login_shells.iter().any(|known| known == name)
 }
 
 /// `-S` names the shell that interprets the script, whatever the queue says about its first line.
@@ -250,13 +278,13 @@ fn task_limits(limits: &LimitSet) -> TaskLimits {
     }
 }
 
-fn termination(order: &StartOrder, spec: &JobSpec, texts: &Texts) -> Termination {
+fn termination(config: &AgentConfig, order: &StartOrder, spec: &JobSpec, texts: &Texts) -> Termination {
     let method = |text: &Option<String>| method(text.as_deref(), texts);
     Termination {
         notify: spec.notify,
         notify_s: order.queue.notify_s,
-        notify_kill_signal: SIGUSR2,
-        notify_suspend_signal: SIGUSR1,
+        notify_kill_signal: config.notify_kill_signal.unwrap_or(SIGUSR2),
+        notify_suspend_signal: config.notify_suspend_signal.unwrap_or(SIGUSR1),
         terminate: method(&order.queue.terminate_method),
         suspend: method(&order.queue.suspend_method),
         resume: method(&order.queue.resume_method),

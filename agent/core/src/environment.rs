@@ -1,5 +1,6 @@
 //! The environment of a job (CATALOGUE ENV; `reference/08env`). Nothing of the daemons' own environment is in it.
 
+use crate::document::is_login_shell;
 use crate::site::Site;
 use proto::id::HostName;
 use proto::job::{JobSpec, Program};
@@ -44,6 +45,11 @@ pub fn environment(
     // TMPDIR is made for this task: a value that -V brought along would name a directory of another machine.
     all.insert("TMPDIR", paths.tmpdir.to_owned());
     all.insert("TMP", paths.tmpdir.to_owned());
+    if config.set_lib_path {
+        let rest =
+            all.get("LD_LIBRARY_PATH").filter(|rest| !rest.is_empty()).map_or(String::new(), |rest| format!(":{rest}"));
+        all.insert("LD_LIBRARY_PATH", format!("{}/lib/{}{rest}", site.root, site.arch));
+    }
     all.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
@@ -96,8 +102,20 @@ fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec
     ] {
         all.insert(name, value);
     }
+    if order.queue.starter_method.is_some() {
+        starter(all, order, spec, paths.shell);
+    }
     if let Some(pe) = &order.pe {
         all.insert("PE", pe.to_string());
         all.insert("PE_HOSTFILE", paths.host_file.to_owned());
     }
+}
+
+/// What a starter method must know to start the job as the queue would have (`reference/08env/exit_starter.txt`).
+fn starter(all: &mut BTreeMap<&str, String>, order: &StartOrder, spec: &JobSpec, shell: &str) {
+    let is_raw = matches!(spec.program, Program::Command { .. }) && spec.use_shell == Some(false);
+    let mode = if is_raw { "raw_exec" } else { &order.queue.shell_start_mode };
+    all.insert("SGE_STARTER_SHELL_PATH", shell.to_owned());
+    all.insert("SGE_STARTER_SHELL_START_MODE", mode.to_owned());
+    all.insert("SGE_STARTER_USE_LOGIN_SHELL", is_login_shell(order, shell).to_string());
 }

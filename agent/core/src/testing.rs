@@ -70,6 +70,8 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
         array: None,
         granted: vec![Granted { instance, slots: 1 }],
         pe: None,
+        pe_start: None,
+        pe_stop: None,
         limits: Default::default(),
         queue: QueueExecution {
             tmpdir: "/tmp".to_owned(),

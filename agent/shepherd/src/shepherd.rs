@@ -27,7 +27,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use proto::id::TaskKey;
-use proto::launch::{Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, Request, Start, TaskUsage};
+use proto::launch::{Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, Request, TaskUsage};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -158,9 +158,9 @@ fn wait_for_next(control: UnixStream) -> io::Result<Option<(LaunchDocument, Opti
                 }
             }
         };
-        let script = match found.start {
-            Start::Script { .. } => connection.take_descriptors::<1>().map(|[script]| script),
-            Start::Command { .. } | Start::Direct { .. } => None,
+        let script = match found.start.has_script() {
+            true => connection.take_descriptors::<1>().map(|[script]| script),
+            false => None,
         };
         return Ok(Some((*found, script, connection.into_stream())));
     }

@@ -157,12 +157,12 @@ fn summary(key: TaskKey, task: &Task) -> TaskSummary {
 fn duration(start: &Start, attached: &Attached) -> Duration {
     let slept = match (start, attached) {
         (Start::Command { argv, .. } | Start::Direct { argv }, _) => sleep_of(argv.iter().map(String::as_str)),
-        (Start::Script { .. }, Attached::Script(script)) => {
+        (Start::Script { .. } | Start::Starter { .. }, Attached::Script(script)) => {
             let text = String::from_utf8_lossy(script);
             let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
             sleep_of(first.unwrap_or_default().split_whitespace())
         }
-        (Start::Script { .. }, Attached::Nothing | Attached::Streams(_)) => None,
+        (Start::Script { .. } | Start::Starter { .. }, Attached::Nothing | Attached::Streams(_)) => None,
     };
     slept.unwrap_or(SHORT)
 }

@@ -225,6 +225,8 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         array: None,
         granted: vec![Granted { instance, slots: 1 }],
         pe: None,
+        pe_start: None,
+        pe_stop: None,
         limits: Default::default(),
         queue: QueueExecution { tmpdir: "/tmp".to_owned(), shell: "/bin/sh".to_owned(), ..Default::default() },
         restarted: 0,

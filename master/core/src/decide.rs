@@ -15,6 +15,7 @@ pub mod objects;
 mod orders;
 mod reconcile;
 mod requests;
+mod reserved;
 mod resubmit;
 mod roles;
 mod select;

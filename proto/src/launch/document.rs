@@ -125,6 +125,15 @@ pub enum Start {
         /// The command and its arguments, joined by blanks for the shell.
         argv: Vec<String>,
     },
+    /// The script that came beside the document, by a program that starts all jobs of a queue (`starter_method`).
+    Starter {
+        /// The program. The script's path is its first argument, unless `stdin` gives it the script.
+        starter: String,
+        /// The script is on standard input (`script_from_stdin`).
+        stdin: bool,
+        /// The arguments behind the script.
+        args: Vec<String>,
+    },
     /// A program found by the job's `PATH` and started without a shell (`-shell n`).
     Direct {
         /// The program and its arguments.
@@ -148,6 +157,12 @@ impl Record for Start {
                 login.write("login", writer);
                 argv.write("arg", writer);
             }
+            Start::Starter { starter, stdin, args } => {
+                put_kind(writer, "starter");
+                starter.write("starter", writer);
+                stdin.write("stdin", writer);
+                args.write("arg", writer);
+            }
             Start::Direct { argv } => {
                 put_kind(writer, "direct");
                 argv.write("arg", writer);
@@ -168,12 +183,27 @@ impl Record for Start {
                 login: Slot::read("login", reader)?,
                 argv: Slot::read("arg", reader)?,
             }),
+            "starter" => Ok(Start::Starter {
+                starter: Slot::read("starter", reader)?,
+                stdin: Slot::read("stdin", reader)?,
+                args: Slot::read("arg", reader)?,
+            }),
             "direct" => Ok(Start::Direct { argv: Slot::read("arg", reader)? }),
             _ => Err(DecodeError::BadValue("start")),
         }
     }
 }
 nested!(Start);
+
+impl Start {
+    /// Whether a script comes beside the document.
+    pub fn has_script(&self) -> bool {
+        match self {
+            Start::Script { .. } | Start::Starter { .. } => true,
+            Start::Command { .. } | Start::Direct { .. } => false,
+        }
+    }
+}
 
 /// Who interprets a script (`shell_start_mode` of queue_conf(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

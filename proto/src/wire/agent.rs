@@ -77,6 +77,12 @@ pub struct AgentConfig {
     /// `PDC_INTERVAL` of `execd_params` in milliseconds: how often a task is sampled; 0 is never, and then no limit of the whole task is
     /// enforced but those of the clock. An older master does not tell it: each second.
     pub sample_interval_ms: Option<u32>,
+    /// `NOTIFY_KILL` of `execd_params`: the signal that announces SIGKILL, 0 for none; SIGUSR2 where it is not told.
+    pub notify_kill_signal: Option<i32>,
+    /// `NOTIFY_SUSP` of `execd_params`: the signal that announces SIGSTOP, 0 for none; SIGUSR1 where it is not told.
+    pub notify_suspend_signal: Option<i32>,
+    /// `SET_LIB_PATH` of `execd_params`: the library path of jobs begins with the cell's `lib/ARCH`.
+    pub set_lib_path: bool,
 }
 
 /// From the agent.
@@ -187,6 +193,12 @@ pub struct StartOrder {
     pub granted: Vec<Granted>,
     /// The parallel environment, if any.
     pub pe: Option<PeName>,
+    /// `start_proc_args` of the parallel environment, with its pseudo variables.
+    #[serde(default)]
+    pub pe_start: Option<String>,
+    /// `stop_proc_args` of the parallel environment.
+    #[serde(default)]
+    pub pe_stop: Option<String>,
     /// The effective limits of the task on this host, scaled by its slots here.
     pub limits: LimitSet,
     /// What the granted queue says about running jobs.

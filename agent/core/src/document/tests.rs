@@ -122,7 +122,7 @@ fn what_is_started_follows_b_shell_and_s() {
     let mut given = spec();
     let mode = |made: LaunchDocument| match made.start {
         Start::Script { mode, .. } => Some(mode),
-        Start::Command { .. } | Start::Direct { .. } => None,
+        Start::Command { .. } | Start::Direct { .. } | Start::Starter { .. } => None,
     };
     assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior));
     given.shell = vec![HostPath { host: None, path: "/bin/bash".to_owned() }];
@@ -178,4 +178,56 @@ fn a_soft_limit_alone_leaves_the_hard_one_as_it_is() {
     assert_eq!(limits(None, seconds(5)), Some((Bound::Finite(5), Bound::Finite(5))));
     assert_eq!(limits(seconds(9), seconds(5)), Some((Bound::Finite(5), Bound::Finite(5))));
     assert_eq!(limits(None, None), None);
+}
+
+#[test]
+fn a_starter_method_stands_in_place_of_the_shell_and_is_told_about_it() {
+    let mut wanted = order(key(1, 1));
+    wanted.queue.starter_method = Some("/opt/start".to_owned());
+    wanted.queue.login_shells = vec!["sh".to_owned()];
+    let made = document(&wanted, &spec());
+    let args = vec!["a b".to_owned()];
+    assert_eq!(made.start, Start::Starter { starter: "/opt/start".to_owned(), stdin: false, args });
+    for (name, value) in [("SHELL_PATH", "/bin/sh"), ("SHELL_START_MODE", "unix_behavior"), ("USE_LOGIN_SHELL", "true")]
+    {
+        assert_eq!(variable(&made, &format!("SGE_STARTER_{name}")), Some(value));
+    }
+    let mut command = spec();
+    (command.program, command.use_shell) = (Program::Command { command: "echo".to_owned() }, Some(false));
+    let made = document(&wanted, &command);
+    assert!(matches!(&made.start, Start::Direct { argv } if *argv == ["/opt/start", "echo", "a b"]));
+    assert_eq!(variable(&made, "SGE_STARTER_SHELL_START_MODE"), Some("raw_exec"));
+    assert_eq!(variable(&document(&order(key(1, 1)), &spec()), "SGE_STARTER_SHELL_PATH"), None);
+}
+
+#[test]
+fn procedures_of_the_parallel_environment_come_from_the_order() {
+    let mut wanted = order(key(1, 1));
+    wanted.pe = Some("mpi".into());
+    wanted.pe_start = Some("root@/x/start $pe_hostfile $pe $pe_slots $host".to_owned());
+    wanted.pe_stop = Some("/x/stop $processors".to_owned());
+    let made = document(&wanted, &spec());
+    let start = made.pe_start.clone().unwrap();
+    let host_file = variable(&made, "PE_HOSTFILE").unwrap();
+    assert_eq!((start.user.as_deref(), start.command), (Some("root"), format!("/x/start {host_file} mpi 1 node1")));
+    assert_eq!(made.pe_stop.unwrap().command, "/x/stop UNDEFINED");
+}
+
+#[test]
+fn parameters_of_the_execution_side_change_signals_and_library_path() {
+    let config = AgentConfig {
+        notify_kill_signal: Some(15),
+        notify_suspend_signal: Some(0),
+        set_lib_path: true,
+        ..AgentConfig::default()
+    };
+    let mut given = spec();
+    let made = launch_document(&site(), &config, &order(key(1, 1)), &given);
+    assert_eq!((made.termination.notify_kill_signal, made.termination.notify_suspend_signal), (15, 0));
+    assert_eq!(variable(&made, "LD_LIBRARY_PATH"), Some("/cell/lib/lx-amd64"));
+    given.environment.push(("LD_LIBRARY_PATH".to_owned(), "/opt/lib".to_owned()));
+    let made = launch_document(&site(), &config, &order(key(1, 1)), &given);
+    assert_eq!(variable(&made, "LD_LIBRARY_PATH"), Some("/cell/lib/lx-amd64:/opt/lib"));
+    let usual = document(&order(key(1, 1)), &spec()).termination;
+    assert_eq!((usual.notify_kill_signal, usual.notify_suspend_signal), (12, 10));
 }

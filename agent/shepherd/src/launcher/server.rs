@@ -17,7 +17,7 @@ use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{getsockopt, sockopt};
 use proto::id::TaskKey;
-use proto::launch::{LaunchDocument, Notice, Order, Request, SensorSpec, Start, TaskState, TaskSummary};
+use proto::launch::{LaunchDocument, Notice, Order, Request, SensorSpec, TaskState, TaskSummary};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
@@ -374,9 +374,9 @@ impl Server {
     fn answer(&mut self, request: Request, agent: &mut Connection) -> io::Result<Vec<Notice>> {
         Ok(match request {
             Request::Launch(document) => {
-                let script = match document.start {
-                    Start::Script { .. } => agent.take_descriptors::<1>().map(|[script]| script),
-                    Start::Command { .. } | Start::Direct { .. } => None,
+                let script = match document.start.has_script() {
+                    true => agent.take_descriptors::<1>().map(|[script]| script),
+                    false => None,
                 };
                 self.launch(*document, script)
             }
@@ -405,7 +405,7 @@ impl Server {
 
     fn launch(&mut self, document: LaunchDocument, script: Option<OwnedFd>) -> Vec<Notice> {
         let key = document.key;
-        let needs_script = matches!(document.start, Start::Script { .. });
+        let needs_script = document.start.has_script();
         if needs_script && script.is_none() {
             let text = "no script came with the document: the launcher may be out of descriptors (ulimit -n)";
             return vec![refused(key, text.into())];

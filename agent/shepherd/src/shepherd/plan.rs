@@ -42,6 +42,11 @@ pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &s
             let args = vec!["-c".to_owned(), argv.join(" ")];
             Ok(by_shell(shell, *login, args))
         }
+        Start::Starter { starter, stdin, args } => {
+            let script =
+                script.ok_or_else(|| no_shell("the launch document has a script start but no script".into()))?;
+            Ok(by_starter(starter, *stdin, args, script))
+        }
         Start::Direct { argv } => direct(argv, path_variable),
     }
 }
@@ -72,6 +77,13 @@ fn script_invocation(
 
 fn with_stdin_args(args: &[String]) -> Vec<String> {
     ["-s".to_owned()].into_iter().chain(args.iter().cloned()).collect()
+}
+
+/// The starter is told the script, or reads it, and knows from its environment which shell would have had it.
+fn by_starter(starter: &str, stdin: bool, args: &[String], script: &ScriptPlace) -> Invocation {
+    let path = (!stdin).then(|| script.path.clone());
+    let argv = [starter.to_owned()].into_iter().chain(path).chain(args.iter().cloned()).collect();
+    Invocation { paths: vec![starter.to_owned()], argv, what: starter.to_owned(), script_on_stdin: stdin }
 }
 
 /// A login shell is one whose name begins with `-`.

@@ -12,7 +12,7 @@ use crate::effect::{ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
 use crate::state::config::Configuration;
-use proto::conf::PdcInterval;
+use proto::conf::{NotifySignal, PdcInterval};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, TaskKey};
 use proto::usage::{Failed, TaskResult, Usage};
@@ -47,6 +47,18 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConf
         // Usage travels with the load reports, as in 8.1.9, and never more often than it is sampled.
         usage_interval_ms: if sample_interval_ms == 0 { 0 } else { report_interval_ms.max(sample_interval_ms) },
         sample_interval_ms: Some(u32::try_from(sample_interval_ms).unwrap_or(u32::MAX)),
+        notify_kill_signal: announcement(params.notify_kill),
+        notify_suspend_signal: announcement(params.notify_susp),
+        set_lib_path: params.set_lib_path,
+    }
+}
+
+/// The signal that announces an end or a suspension, 0 for none; nothing where it is the usual one.
+fn announcement(signal: NotifySignal) -> Option<i32> {
+    match signal {
+        NotifySignal::Usual => None,
+        NotifySignal::Silent => Some(0),
+        NotifySignal::Signal(number) => Some(number),
     }
 }
 

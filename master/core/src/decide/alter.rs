@@ -15,7 +15,7 @@ use crate::state::job::Job;
 use fields::Alteration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
-use proto::job::{JobChanges, JobSpec, MailEvents, Validation};
+use proto::job::{JobChanges, JobSpec, Validation};
 use proto::wire::client::{Answer, JobSelection, Reply};
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ fn alter_spec(
     let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
     altered.apply(caller, number, changes).map_err(one)?;
     let Alteration { spec, texts } = altered;
-    let unserved = unserved(&spec, changes);
+    let unserved = submit::unserved(changes.reserve == Some(true));
     if spec == *job.spec && changes.validation.is_none() {
         return Ok(done(texts).into_iter().chain(unserved).collect());
     }
@@ -121,13 +121,6 @@ fn check_access(state: &State, before: &JobSpec, after: &JobSpec) -> Result<(), 
         access::check_deadline(&state.config, after)?;
     }
     Ok(())
-}
-
-/// As at submission, of what is asked for now: who changes the addresses of mail waits for mail, too.
-fn unserved(spec: &JobSpec, changes: &JobChanges) -> Vec<Answer> {
-    let about_mail = changes.mail.is_some() || changes.mail_to.is_some();
-    let mail = if about_mail { spec.mail } else { MailEvents::default() };
-    submit::unserved(changes.reserve == Some(true), mail)
 }
 
 /// What `-w` makes of an alteration.

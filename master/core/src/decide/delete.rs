@@ -4,7 +4,7 @@ use super::select::{self, Missing, Selected};
 use super::tasks::{self, TaskEnd};
 use super::{Caller, Turn};
 use crate::event::Event;
-use crate::state::job::Job;
+use crate::state::job::{Job, Placement};
 use crate::state::ranges::TaskRanges;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{SubmitSeq, TaskKey};
@@ -107,11 +107,18 @@ fn listed(pending: &TaskRanges) -> String {
     pending.ranges().into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
+/// `ENABLE_FORCED_QDEL_IF_UNKNOWN`: nobody waits for a host that nothing is known of.
+fn is_forced_by_silence(turn: &Turn<'_>, placement: &Placement) -> bool {
+    let host = turn.observations().hosts.get(placement.host());
+    let is_unknown = host.is_none_or(|host| host.unheard);
+    is_unknown && turn.state().config.settings.qmaster().enable_forced_qdel_if_unknown
+}
+
 fn delete_placed(turn: &mut Turn<'_>, caller: &Caller, key: TaskKey, force: bool) -> String {
     let (job, _, placement) = turn.state().placed(key).expect("it was found just now");
     let (name, number, is_deleting) = (job.task_name(key.task), job.number, placement.deleting);
     let user = caller.user();
-    if force {
+    if force || is_forced_by_silence(turn, placement) {
         tasks::signal(turn, key, TaskSignal::Terminate);
         let reason = format!("{} forced the deletion", caller.at_host());
         let end = TaskEnd::forced(turn, key, reason);

@@ -1,6 +1,6 @@
 //! What the end of an attempt means: for the task, for its queue, and for accounting (EXE-03 to EXE-06).
 
-use super::category;
+use super::{category, reserved};
 use crate::event::Then;
 use crate::state::State;
 use crate::state::job::{Job, Placement};
@@ -145,7 +145,7 @@ pub(super) fn record(
         granted_pe: placement.pe.as_ref().map(ToString::to_string),
         slots: placement.slots(),
         task_number: spec.array.map_or(0, |_| placement.key.task.0),
-        usage: result.usage,
+        usage: reserved::charged(state, job, placement, result),
         category: category::text(spec),
         limit: result.limit.clone(),
         maps: placement.maps.clone(),

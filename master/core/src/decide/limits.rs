@@ -14,12 +14,15 @@ use std::sync::Arc;
 
 /// The order that starts a task on the host of its master slot.
 pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Placement) -> StartOrder {
+    let pe = placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe));
     StartOrder {
         key: placement.key,
         number: job.number,
         array: job.spec.array,
         granted: placement.granted.clone(),
         pe: placement.pe.clone(),
+        pe_start: pe.and_then(|pe| pe.start_proc_args.value()).map(ToString::to_string),
+        pe_stop: pe.and_then(|pe| pe.stop_proc_args.value()).map(ToString::to_string),
         limits: limits(&state.config, &job.spec.requests.hard, placement),
         queue: queue_execution(&state.config, placement),
         restarted: u8::from(task.restarted),

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::state::State;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
-use proto::job::{JobSpec, MailEvents};
+use proto::job::JobSpec;
 use proto::wire::client::{Answer, Reply};
 use proto::wire::view::Data;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let owner = spec.owner.user.clone();
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
     let array_waits_for = dependency::resolve(turn.state(), &owner, None, &spec.array_predecessors).map_err(one)?;
-    answers.extend(unserved(spec.reserve, spec.mail));
+    answers.extend(unserved(spec.reserve));
     answers.extend(unadmitted(turn.state(), &spec));
     access::add_user(turn, owner.as_str());
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
@@ -75,20 +75,10 @@ fn unadmitted(state: &State, spec: &JobSpec) -> Option<Answer> {
 }
 
 /// Warnings about wishes that are kept with the job and that nothing fulfils yet.
-pub(super) fn unserved(reserve: bool, mail: MailEvents) -> Vec<Answer> {
-    let MailEvents { begin, end, abort, suspend } = mail;
-    let warning = |what: &str, option: &str, fix: &str| {
-        Answer::Warning(Diagnostic::new(Code::NotSupported, format!("warning: {what}")).at(option).fix(fix))
-    };
-    let reserve = reserve.then(|| {
-        let fix = "leave it out; a higher priority (-p) puts the job before others";
-        warning("reservations are not supported yet: the job starts when it fits", "-R y", fix)
-    });
-    let mail = (begin || end || abort || suspend).then(|| {
-        let fix = "leave it out; qsub -sync y waits for the end, and qacct -j tells it later";
-        warning("mail is not supported yet: none will be sent", "-m", fix)
-    });
-    reserve.into_iter().chain(mail).collect()
+pub(super) fn unserved(reserve: bool) -> Option<Answer> {
+    let what = "warning: reservations are not supported yet: the job starts when it fits";
+    let fix = "leave it out; a higher priority (-p) puts the job before others";
+    reserve.then(|| Answer::Warning(Diagnostic::new(Code::NotSupported, what).at("-R y").fix(fix)))
 }
 
 /// The next number that no job has (JOB-01).

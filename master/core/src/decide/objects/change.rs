@@ -1,6 +1,7 @@
 //! One change of one object.
 
 use super::draft::{Draft, first_task_in};
+use super::supported::Origin;
 use super::{access, complex, kinds, members, supported, words};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
@@ -58,10 +59,21 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
         (Purpose::Replace, false) => return Err(vec![words::not_there(kind, &name)]),
         (Purpose::Add, false) | (Purpose::Replace, true) => {}
     }
+    if purpose == Purpose::Add && draft.origin == Origin::Hand {
+        no_pattern(kind, &name)?;
+    }
     store(draft, kind, &name, fields)?;
     let said = if exists { words::modified } else { words::added };
     draft.say(said(draft.caller, kind, &name));
     Ok(())
+}
+
+/// A new object has no name that commands would take for a pattern (VAL-14); a cell that is taken over may have some.
+fn no_pattern(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    let Some(letter) = name.chars().find(|letter| "*?&!".contains(*letter)) else { return Ok(()) };
+    let what = format!("denied: the name \"{name}\" of a {kind} contains '{letter}'");
+    let refusal = Diagnostic::new(Code::BadValue, what).why("commands take such a name for a pattern");
+    Err(vec![refusal.fix("choose a name without * ? & !")])
 }
 
 /// The name that an object is stored under; the text of the object names it too, and both must agree.

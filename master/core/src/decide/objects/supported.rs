@@ -21,8 +21,9 @@ enum Allowed {
     Words(&'static [&'static str]),
     /// Times of no length.
     NoTime,
-    /// Only these parameters may have another value than their default.
-    Parameters(&'static [&'static str]),
+    /// Only the first parameters may have another value than their default. The second ones mean nothing here and are
+    /// kept like the values of [`Rule::Kept`].
+    Parameters(&'static [&'static str], &'static [&'static str]),
 }
 
 /// What is done with a value that is not among the supported ones and that somebody writes anew.
@@ -52,38 +53,105 @@ struct Row {
     instead: &'static str,
 }
 
+impl Row {
+    /// The rule of one part of a value.
+    fn rule_of(&self, part: &str) -> Rule {
+        match self.allowed {
+            Allowed::Parameters(_, kept) if is_among(part.split('=').next().unwrap_or(part), kept) => Rule::Kept,
+            _ => self.rule,
+        }
+    }
+
+    /// What to do instead of a part of a value.
+    fn instead_of(&self, part: &str) -> &'static str {
+        if self.rule_of(part) == self.rule { self.instead } else { SEE_TABLE }
+    }
+}
+
+fn is_among(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 const fn row(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
     Row { kind, attributes, allowed, rule: Rule::Refused, instead }
 }
 
-/// A row of the configuration whose values are kept by whoever writes them.
-const fn kept(attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
-    Row { kind: ObjectKind::ClusterConf, attributes, allowed, rule: Rule::Kept, instead }
+/// A row whose values are kept, whoever writes them.
+const fn kept(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
+    Row { kind, attributes, allowed, rule: Rule::Kept, instead }
 }
 
 const FALSE: Allowed = Allowed::Words(&["false", "0", "no"]);
 const ZERO: Allowed = Allowed::Words(&["0"]);
 
+/// Parameters about the insides of 8.1.9's master, of which there is no counterpart.
+const INSIDES_OF_MASTER: &[&str] = &[
+    "MAX_DYN_EC",
+    "MONITOR_TIME",
+    "LOG_MONITOR_MESSAGE",
+    "PROF_SIGNAL",
+    "PROF_SCHEDULER",
+    "PROF_LISTENER",
+    "PROF_WORKER",
+    "PROF_DELIVER",
+    "PROF_TEVENT",
+    "MAX_JOB_DELETION_TIME",
+    "GDI_TIMEOUT",
+    "GDI_RETRIES",
+    "CL_PING",
+    "SCHEDULER_TIMEOUT",
+    "JSV_TIMEOUT",
+    "JSV_THRESHOLD",
+    "OLD_RESCHEDULE_BEHAVIOR",
+    "OLD_RESCHEDULE_BEHAVIOR_ARRAY_JOB",
+    "STREE_SPOOL_INTERVAL",
+    "ENABLE_RESCHEDULE_KILL",
+    "ENABLE_RESCHEDULE_SLAVE",
+    "NO_AUTHENTICATION",
+    "NO_SECURITY",
+    "ENABLE_MTRACE",
+    "PRINT_MALLOC_INFO",
+];
+
+/// Parameters of the execution side whose purpose is met by other means, or that have none here.
+const INSIDES_OF_HOSTS: &[&str] = &[
+    "SHARETREE_RESERVED_USAGE",
+    "IGNORE_NGROUPS_MAX_LIMIT",
+    "PTF_MIN_PRIORITY",
+    "PTF_MAX_PRIORITY",
+    "USE_QSUB_GID",
+    "ENABLE_ADDGRP_KILL",
+    "ENABLE_BINDING",
+    "USE_SYSLOG",
+    "USE_SMAPS",
+    "DEMAND_LS",
+    "PROF_EXECD",
+    "ENABLE_WINDOMACC",
+    "NO_AUTHENTICATION",
+    "DO_AUTHENTICATION",
+    "NO_SECURITY",
+    "PRINT_MALLOC_INFO",
+];
+
+/// What helps with a parameter of [`INSIDES_OF_MASTER`] or [`INSIDES_OF_HOSTS`].
+const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md tells by what its purpose is met";
+
 /// Everything that an object of a supported kind may say and that has no effect.
 const TABLE: &[Row] = &[
-    row(ObjectKind::Queue, &["starter_method"], Allowed::None, "start the program from the job script or a prolog"),
     row(ObjectKind::Queue, &["processors"], Allowed::Words(&["undefined", "none"]), "leave it UNDEFINED"),
-    row(ObjectKind::ExecHost, &["usage_scaling"], Allowed::None, "leave it NONE: there is no share tree"),
-    row(ObjectKind::ExecHost, &["report_variables"], Allowed::None, "leave it NONE: there is no reporting file"),
-    row(
+    kept(ObjectKind::ExecHost, &["usage_scaling"], Allowed::None, "it is for the share tree, which is not there yet"),
+    kept(
         ObjectKind::Pe,
-        &["start_proc_args", "stop_proc_args"],
+        &["qsort_args"],
         Allowed::None,
-        "leave it NONE and do it in the job script, which finds its hosts in $PE_HOSTFILE",
+        "queue instances are ordered by queue_sort_method and seq_no; no library of the site is asked",
     ),
-    row(ObjectKind::Pe, &["qsort_args"], Allowed::None, "leave it NONE"),
-    row(
+    kept(
         ObjectKind::ClusterConf,
         &["loglevel"],
         Allowed::Words(&["log_warning"]),
-        "leave it log_warning; GRIDWRIGHT_LOG in the environment of the daemons says what they log",
+        "GRIDWRIGHT_LOG in the environment of the daemons says what they log",
     ),
-    row(ObjectKind::ClusterConf, &["administrator_mail"], Allowed::None, "leave it none and watch qstat -f -explain E"),
     row(
         ObjectKind::ClusterConf,
         &["set_token_cmd", "pag_cmd", "token_extend_time", "shepherd_cmd", "libjvm_path", "additional_jvm_args"],
@@ -97,61 +165,77 @@ const TABLE: &[Row] = &[
         "leave it builtin",
     ),
     row(ObjectKind::ClusterConf, &["delegated_file_staging", "reprioritize"], FALSE, "leave it false"),
-    row(
+    kept(
         ObjectKind::ClusterConf,
         &["gid_range"],
         Allowed::Words(&["65400-65500", "none"]),
-        "leave it 65400-65500, which means nothing here; groups that mark the processes of jobs are named on each host, with \
-         tracking_gids LOW HIGH in etc/launcher.conf of its state directory",
+        "the processes of jobs are found by other means; groups that mark them are named on each host, with tracking_gids \
+         LOW HIGH in etc/launcher.conf of its state directory",
     ),
     row(ObjectKind::ClusterConf, &["jsv_url"], Allowed::None, "leave it none and check jobs where they are submitted"),
     row(
         ObjectKind::ClusterConf,
         &["qmaster_params"],
-        Allowed::Parameters(&[
-            "ENABLE_FORCED_QDEL",
-            "FORBID_RESCHEDULE",
-            "FORBID_APPERROR",
-            "DISABLE_AUTO_RESCHEDULING",
-        ]),
+        Allowed::Parameters(
+            &[
+                "ENABLE_FORCED_QDEL",
+                "ENABLE_FORCED_QDEL_IF_UNKNOWN",
+                "FORBID_RESCHEDULE",
+                "FORBID_APPERROR",
+                "DISABLE_AUTO_RESCHEDULING",
+            ],
+            INSIDES_OF_MASTER,
+        ),
         "leave the parameter out",
     ),
     row(
         ObjectKind::ClusterConf,
         &["execd_params"],
-        Allowed::Parameters(&[
-            "KEEP_ACTIVE",
-            "PDC_INTERVAL",
-            "MEM_FREE",
-            "S_DESCRIPTORS",
-            "H_DESCRIPTORS",
-            "S_MAXPROC",
-            "H_MAXPROC",
-            "S_MEMORYLOCKED",
-            "H_MEMORYLOCKED",
-            "S_LOCKS",
-            "H_LOCKS",
-        ]),
+        Allowed::Parameters(
+            &[
+                "NOTIFY_KILL",
+                "NOTIFY_SUSP",
+                "SET_LIB_PATH",
+                "ACCT_RESERVED_USAGE",
+                "KEEP_ACTIVE",
+                "PDC_INTERVAL",
+                "MEM_FREE",
+                "S_DESCRIPTORS",
+                "H_DESCRIPTORS",
+                "S_MAXPROC",
+                "H_MAXPROC",
+                "S_MEMORYLOCKED",
+                "H_MEMORYLOCKED",
+                "S_LOCKS",
+                "H_LOCKS",
+            ],
+            INSIDES_OF_HOSTS,
+        ),
         "leave the parameter out; what a job needs of an environment it gets with -v, -V or in its script",
     ),
     row(
         ObjectKind::ClusterConf,
         &["reporting_params"],
-        Allowed::Parameters(&["flush_time", "accounting_flush_time"]),
-        "leave it at its default: the accounting file is written at once",
+        Allowed::Parameters(
+            &["accounting", "reporting", "flush_time", "joblog", "log_consumables"],
+            &["accounting_flush_time"],
+        ),
+        "leave sharelog 0: there is no share tree yet",
     ),
     kept(
-        &["mailer"],
-        Allowed::Words(&["/usr/bin/mail"]),
-        "no mail is sent: qsub -sync y waits for the end of a job, qacct -j tells it later",
+        ObjectKind::ClusterConf,
+        &["xterm"],
+        Allowed::Words(&["/usr/bin/xterm"]),
+        "there is no qsh: submit a job that starts the terminal",
     ),
-    kept(&["xterm"], Allowed::Words(&["/usr/bin/xterm"]), "there is no qsh: submit a job that starts the terminal"),
     kept(
+        ObjectKind::ClusterConf,
         &["execd_spool_dir"],
         Allowed::Words(&["/var/lib/gridwright"]),
         "each host keeps its spool in its state directory: gridwright up --dir, join --dir",
     ),
     kept(
+        ObjectKind::ClusterConf,
         &["jsv_allowed_mod"],
         Allowed::Words(&["ac,h,i,e,o,j,M,N,p,w"]),
         "there are no job submission verifiers: set the options in sge_request",
@@ -169,7 +253,7 @@ const TABLE: &[Row] = &[
     row(
         ObjectKind::SchedulerConf,
         &["params"],
-        Allowed::Parameters(&["DURATION_OFFSET", "SETTLE_TIME"]),
+        Allowed::Parameters(&["DURATION_OFFSET", "SETTLE_TIME"], &[]),
         "leave it none; gridwright explain JOB says why a job waits",
     ),
 ];
@@ -185,7 +269,7 @@ pub(super) fn check(
     for (row, key) in rows(kind) {
         let stored = before.and_then(|before| before.value(key)).map_or_else(Vec::new, |value| idle(row, key, value));
         for value in after.value(key).map_or_else(Vec::new, |value| idle(row, key, value)) {
-            match (row.rule, stored.contains(&value)) {
+            match (row.rule_of(&value), stored.contains(&value)) {
                 (Rule::Refused, false) if origin == Origin::Hand => refusals.push(refusal(row, key, &value)),
                 (Rule::Refused, _) | (Rule::Kept, false) => warnings.push(warning(row, key, &value)),
                 (Rule::Kept, true) => {}
@@ -253,35 +337,69 @@ fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
         Allowed::None => is_none(value),
         Allowed::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
         Allowed::NoTime => value.chars().all(|letter| "0:".contains(letter)),
-        Allowed::Parameters(names) => return parameters(key, value, names),
+        Allowed::Parameters(names, _) => return parameters(key, value, names),
     };
     if is_supported { Vec::new() } else { vec![value.to_owned()] }
 }
 
 fn refusal(row: &Row, key: &str, value: &str) -> Diagnostic {
     let what = format!("denied: {key} {value} of a {} is not supported yet", row.kind);
-    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead)
+    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead_of(value))
 }
 
 fn warning(row: &Row, key: &str, value: &str) -> Diagnostic {
     let what = format!("warning: \"{key}\" is stored and has no effect: {value}");
-    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead)
+    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead_of(value))
 }
 
 /// The parameters of a list that are neither supported nor at their default.
 fn parameters(key: &str, value: &str, names: &[&str]) -> Vec<String> {
     let Ok(parameters) = value.parse::<Parameters>() else { return Vec::new() };
-    let is_supported = |name: &str| names.iter().any(|supported| supported.eq_ignore_ascii_case(name));
     let is_default = |name: &str, value: &str| {
         let alone = format!("{name}={value}").parse();
         alone.is_ok_and(|alone| is_at_default(key, alone))
     };
-    let idle = parameters.iter().filter(|(name, value)| !is_supported(name) && !is_default(name, value));
+    let idle = parameters.iter().filter(|(name, value)| !is_among(name, names) && !is_default(name, value));
     idle.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-/// Whether a list of parameters says what holds anyway.
+/// Parameters that [`Settings`] does not read.
+const UNREAD: &[&str] = &[
+    "MONITOR_TIME",
+    "LOG_MONITOR_MESSAGE",
+    "PROF_SIGNAL",
+    "PROF_SCHEDULER",
+    "PROF_LISTENER",
+    "PROF_WORKER",
+    "PROF_DELIVER",
+    "PROF_TEVENT",
+    "PROF_EXECD",
+    "MAX_JOB_DELETION_TIME",
+    "GDI_TIMEOUT",
+    "GDI_RETRIES",
+    "CL_PING",
+    "SCHEDULER_TIMEOUT",
+    "JSV_TIMEOUT",
+    "JSV_THRESHOLD",
+    "OLD_RESCHEDULE_BEHAVIOR",
+    "OLD_RESCHEDULE_BEHAVIOR_ARRAY_JOB",
+    "ENABLE_WINDOMACC",
+    "NO_AUTHENTICATION",
+    "DO_AUTHENTICATION",
+    "NO_SECURITY",
+    "ENABLE_MTRACE",
+    "PRINT_MALLOC_INFO",
+];
+
+fn is_off(value: &str) -> bool {
+    ["0", "false", "no"].iter().any(|off| off.eq_ignore_ascii_case(value))
+}
+
+/// Whether a list of parameters says what holds anyway. A parameter that is not read at all is never at its default.
 fn is_at_default(key: &str, list: Parameters) -> bool {
+    if list.iter().any(|(name, value)| !is_off(value) && is_among(name, UNREAD)) {
+        return false;
+    }
     let mut settings = Settings::template();
     match key {
         "qmaster_params" => {
@@ -296,6 +414,6 @@ fn is_at_default(key: &str, list: Parameters) -> bool {
             settings.reporting_params = list;
             settings.reporting() == Default::default()
         }
-        _ => list.iter().all(|(_, value)| matches!(value, "0" | "false" | "FALSE")),
+        _ => list.iter().all(|(_, value)| is_off(value)),
     }
 }

@@ -269,17 +269,12 @@ fn refused_each<const N: usize>(refusals: [(K, &str, Do, Code, &str); N]) {
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     let mut cell = Cell::ready();
-    let text = "denied: starter_method /bin/x of a cluster queue is not supported yet";
-    let action = attribute(Replace, "starter_method", "/bin/x");
-    refuses(&mut cell, K::Queue, "all.q", action, Code::NotSupported, text);
     for (key, value) in [
         ("jsv_url", "/opt/jsv.sh"),
-        ("loglevel", "log_info"),
         ("execd_params", "INHERIT_ENV=true"),
-        ("execd_params", "KEEP_ACTIVE=true,USE_SYSLOG=true"),
-        ("reporting_params", "accounting=true reporting=true"),
+        ("execd_params", "KEEP_ACTIVE=true,USE_QIDLE=true"),
+        ("reporting_params", "accounting=true sharelog=0:10:0"),
         ("qlogin_command", "/usr/bin/ssh"),
-        ("gid_range", "20000-20100"),
     ] {
         let reply = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[(key, value)])))]);
         let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
@@ -326,12 +321,12 @@ fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it()
 fn each_queue_and_each_parameter_is_judged_by_itself() {
     let mut cell = Cell::ready();
     let import = |kind, name: &str, action| Command::Import(vec![object_change(kind, name, action)]);
-    let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,USE_SYSLOG=true");
+    let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,USE_QIDLE=true");
     let said = cell.command("boss", import(K::ClusterConf, "global", list));
     assert_eq!(warnings(&said).len(), 1, "{said:?}");
-    let keep = attribute(Replace, "execd_params", "USE_SYSLOG=true,H_LOCKS=5");
+    let keep = attribute(Replace, "execd_params", "USE_QIDLE=true,H_LOCKS=5");
     assert_eq!(warnings(&cell.change(vec![object_change(K::ClusterConf, "global", keep)])).len(), 1);
-    let add = attribute(Replace, "execd_params", "USE_SYSLOG=true,SIMULATE_JOBS=true");
+    let add = attribute(Replace, "execd_params", "USE_QIDLE=true,SIMULATE_JOBS=true");
     let reply = cell.change(vec![object_change(K::ClusterConf, "global", add)]);
     assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("SIMULATE_JOBS")));
     let processors = attribute(Replace, "processors", "UNDEFINED,[h1=0-3]");
@@ -339,6 +334,54 @@ fn each_queue_and_each_parameter_is_judged_by_itself() {
     let here_and_there = attribute(Replace, "processors", "0-3,[h1=4-7]");
     let reply = cell.change(vec![object_change(K::Queue, "all.q", here_and_there)]);
     assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("4-7")), "{reply:?}");
+}
+
+#[test]
+fn a_new_name_is_no_pattern_unless_it_comes_with_a_whole_cell() {
+    let mut cell = Cell::ready();
+    let text = "denied: the name \"a*b\" of a parallel environment contains '*'";
+    refuses(&mut cell, K::Pe, "a*b", Do::Add(pe("a*b", &[])), Code::BadValue, text);
+    let imported = cell.command("boss", Command::Import(vec![object_change(K::Pe, "a*b", Do::Add(pe("a*b", &[])))]));
+    assert_eq!(warnings(&imported), []);
+    assert_eq!(warnings(&cell.change(vec![object_change(K::Pe, "a*b", Do::Replace(pe("a*b", &[])))])), []);
+}
+
+#[test]
+fn what_is_met_by_other_means_is_kept_and_warned_of_once() {
+    let mut cell = Cell::ready();
+    for (kind, name, key, value) in [
+        (K::ClusterConf, "global", "gid_range", "20000-20100"),
+        (K::ClusterConf, "global", "loglevel", "log_info"),
+        (K::ClusterConf, "global", "qmaster_params", "MAX_DYN_EC=1000"),
+        (K::ClusterConf, "global", "qmaster_params", "gdi_timeout=60"),
+        (K::ClusterConf, "global", "execd_params", "PTF_MIN_PRIORITY=10"),
+        (K::ClusterConf, "global", "execd_params", "ENABLE_ADDGRP_KILL=false"),
+        (K::ExecHost, "h1", "usage_scaling", "cpu=2"),
+    ] {
+        for expected in [1, 0] {
+            let reply = cell.change(vec![object_change(kind, name, attribute(Replace, key, value))]);
+            assert_eq!(warnings(&reply).len(), expected, "{key} {value}: {reply:?}");
+        }
+    }
+}
+
+#[test]
+fn what_has_an_effect_is_taken_without_a_word() {
+    let mut cell = Cell::ready();
+    for (kind, name, key, value) in [
+        (K::Queue, "all.q", "starter_method", "/bin/x"),
+        (K::ClusterConf, "global", "administrator_mail", "root@h1"),
+        (K::ClusterConf, "global", "mailer", "/usr/bin/mailx"),
+        (K::ClusterConf, "global", "reporting_params", "reporting=true joblog=true log_consumables=true"),
+        (K::ClusterConf, "global", "reporting_params", "accounting=false"),
+        (K::ClusterConf, "global", "execd_params", "NOTIFY_KILL=TERM,NOTIFY_SUSP=none,SET_LIB_PATH=true"),
+        (K::ClusterConf, "global", "execd_params", "ACCT_RESERVED_USAGE=true"),
+        (K::ClusterConf, "global", "qmaster_params", "ENABLE_FORCED_QDEL_IF_UNKNOWN=true"),
+        (K::ExecHost, "h1", "report_variables", "slots,np_load_avg"),
+    ] {
+        let reply = cell.change(vec![object_change(kind, name, attribute(Replace, key, value))]);
+        assert_eq!(warnings(&reply), [], "{key} {value}");
+    }
 }
 
 #[test]

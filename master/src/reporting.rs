@@ -1,0 +1,125 @@
+//! The reporting file, reporting(5): a record for each step in the life of jobs, and for the use of queues and hosts, for
+//! tools that follow a cell (CATALOGUE ACC-05, CONS-14, CFG-15).
+//!
+//! Written where `reporting_params` says `reporting=true`. The database has what matters; lines that were not written
+//! when the master was killed are lost, as in 8.1.9: at most those of `flush_time`.
+
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use lines::Lines;
+use master_core::event::{Event, Record};
+use master_core::observe::{Observation, Observations};
+use master_core::state::State;
+use proto::conf::ReportingParams;
+use proto::job::Granted;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Bytes that wait for the next write; more are written at once.
+const WAITING_MAX: usize = 1 << 20;
+
+/// The file, and what waits to be written to it.
+pub struct ReportingFile {
+    path: PathBuf,
+    /// The master's host, by which it is named in records.
+    host: String,
+    waiting: String,
+    /// `reporting_params` as they are now.
+    params: ReportingParams,
+    /// The slots that the event at hand takes or frees.
+    touched: Vec<Granted>,
+    /// When what waits is written; none if nothing waits.
+    due: Option<Instant>,
+    /// Whether the last write failed, so that the log has been told.
+    is_failing: bool,
+}
+
+impl ReportingFile {
+    /// The file of this path; it is made with its first line.
+    pub fn new(path: PathBuf, host: String, state: &State) -> Self {
+        let params = state.config.settings.reporting();
+        Self { path, host, waiting: String::new(), params, touched: Vec::new(), due: None, is_failing: false }
+    }
+
+    /// `reporting_params` as they are now.
+    pub fn params(&self) -> &ReportingParams {
+        &self.params
+    }
+
+    /// When [`ReportingFile::flush`] is to be called; none if nothing waits.
+    pub fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Notes what an event says that is still to be seen in the state before it.
+    pub fn before(&mut self, state: &State, record: &Record) {
+        if !self.params.reporting {
+            return;
+        }
+        match &record.event {
+            Event::TaskPlaced { granted, .. } => self.touched.clone_from(granted),
+            Event::TaskEnded { key, .. } => {
+                self.touched = state.placed(*key).map_or_else(Vec::new, |(.., placement)| placement.granted.clone());
+            }
+            _ => {}
+        }
+        self.note(state, |lines| lines.of_event(record));
+    }
+
+    /// Notes what an event has led to in the state behind it.
+    pub fn after(&mut self, state: &State, record: &Record) {
+        if matches!(record.event, Event::ObjectsChanged(_)) {
+            self.params = state.config.settings.reporting();
+        }
+        let touched = std::mem::take(&mut self.touched);
+        if !touched.is_empty() {
+            self.note(state, |lines| lines.of_consumables(record.now.wall.seconds(), &touched));
+        }
+    }
+
+    /// Notes a load report, which is folded already.
+    pub fn observed(&mut self, state: &State, observations: &Observations, observation: &Observation, now_s: i64) {
+        if let Observation::Load { host, .. } = observation {
+            self.note(state, |lines| lines.of_load(observations, host, now_s));
+        }
+    }
+
+    fn note(&mut self, cell: &State, add: impl FnOnce(&mut Lines<'_>)) {
+        if !self.params.reporting {
+            return;
+        }
+        add(&mut Lines { out: &mut self.waiting, master: &self.host, cell, params: &self.params });
+        if self.waiting.is_empty() {
+            return;
+        }
+        self.due.get_or_insert_with(|| Instant::now() + Duration::from_secs(self.params.flush_time_s));
+        if self.waiting.len() > WAITING_MAX {
+            self.flush();
+        }
+    }
+
+    /// Writes what waits. A file that somebody moved away is begun anew; what cannot be written is lost.
+    pub fn flush(&mut self) {
+        self.due = None;
+        let text = std::mem::take(&mut self.waiting);
+        if text.is_empty() {
+            return;
+        }
+        let written = self.write(&text);
+        match (&written, self.is_failing) {
+            (Err(error), false) => tracing::error!("cannot write {}, records are lost: {error}", self.path.display()),
+            (Ok(()), true) => tracing::info!("{} can be written again", self.path.display()),
+            (Err(_), true) | (Ok(()), false) => {}
+        }
+        self.is_failing = written.is_err();
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(text.as_bytes())
+    }
+}

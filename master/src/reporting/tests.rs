@@ -1,0 +1,165 @@
+use super::*;
+use crate::testing::{TempDir, cell_events, ended_task, granted, key, spec};
+use master_core::event::{Actor, InstanceState, StoredObject};
+use proto::id::{EventSeq, HostName, JobNumber, SubmitSeq, UserName};
+use proto::job::JobSpec;
+use proto::object::ObjectKind;
+use proto::request::TaskRange;
+use proto::time::{Now, Tick, Wall};
+use std::sync::Arc;
+
+struct Cell {
+    dir: TempDir,
+    state: State,
+    file: ReportingFile,
+}
+
+impl Cell {
+    fn new(params: &str) -> Self {
+        let mut state = State::new();
+        cell_events(0).iter().for_each(|record| drop(state.apply(record)));
+        let dir = TempDir::new("reporting");
+        let file = ReportingFile::new(dir.path().join("reporting"), "master1".to_owned(), &state);
+        let mut cell = Self { dir, state, file };
+        cell.set(ObjectKind::ClusterConf, "global", "reporting_params", params);
+        cell
+    }
+
+    fn set(&mut self, kind: ObjectKind, name: &str, key: &str, value: &str) {
+        let mut fields = self.state.config.object_fields(kind, name).unwrap();
+        fields.set(key, value);
+        self.event(Event::ObjectsChanged(vec![StoredObject { kind, name: name.to_owned(), fields: Some(fields) }]));
+    }
+
+    fn event(&mut self, event: Event) {
+        let now = Now { tick: Tick(9), wall: Wall(100_000) };
+        let actor = Actor::User { user: UserName::from("op"), host: "login".into() };
+        let record = Record { seq: EventSeq(self.state.last.0 + 1), now, actor, request: None, event };
+        self.file.before(&self.state, &record);
+        self.state.apply(&record);
+        self.file.after(&self.state, &record);
+    }
+
+    fn submit(&mut self, spec: JobSpec) {
+        self.event(Event::JobSubmitted {
+            seq: SubmitSeq(1),
+            number: JobNumber(7),
+            spec: Arc::new(spec),
+            waits_for: Vec::new(),
+            array_waits_for: Vec::new(),
+        });
+    }
+
+    fn run(&mut self) {
+        self.event(Event::TaskPlaced { key: key(1, 1), granted: granted(), pe: None, maps: Vec::new() });
+        self.event(Event::TaskStarted { key: key(1, 1), at: Wall(100_000) });
+        self.event(ended_task(0, 1, 1).event);
+    }
+
+    fn written(&mut self) -> String {
+        self.file.flush();
+        std::fs::read_to_string(self.dir.path().join("reporting")).unwrap_or_default()
+    }
+}
+
+fn job() -> JobSpec {
+    JobSpec { name: "x3:4.sh".to_owned(), ..spec() }
+}
+
+#[test]
+fn nothing_is_written_unless_it_is_asked_for() {
+    let mut cell = Cell::new("accounting=true reporting=false joblog=true log_consumables=true");
+    cell.submit(job());
+    cell.run();
+    assert_eq!(cell.written(), "");
+    assert!(!cell.dir.path().join("reporting").exists());
+}
+
+#[test]
+fn a_job_leaves_the_records_that_8_1_9_writes() {
+    let mut cell = Cell::new("reporting=true joblog=true");
+    cell.submit(job());
+    cell.run();
+    let owner = &job().owner;
+    let facts = format!("0:1024:100:x3 4.sh:{}:{}::defaultdepartment:sge", owner.user, owner.group);
+    let ended = match ended_task(0, 1, 1).event {
+        Event::TaskEnded { record: Some(record), .. } => record.to_line(),
+        _ => unreachable!(),
+    };
+    let expected = [
+        format!("100:new_job:100:7:-1:NONE:x3 4.sh:{}:{}::defaultdepartment:sge:1024", owner.user, owner.group),
+        format!("100:job_log:100:pending:7:-1:NONE::op:login:{facts}:new job"),
+        format!("100:job_log:100:sent:7:0:NONE:t:master:master1:{facts}:sent to execd"),
+        format!("100:job_log:100:delivered:7:0:NONE:r:master:master1:{facts}:job received by execd"),
+        format!("100:acct:{ended}"),
+        format!("100:job_log:100:finished:7:0:NONE:r:execution daemon:node1:{facts}:job exited"),
+        format!("100:job_log:100:finished:7:0:NONE:r:master:master1:{facts}:job waits for scheduler's deletion"),
+        format!("100:job_log:100:deleted:7:0:NONE:T:scheduler:master1:{facts}:job deleted by scheduler"),
+    ];
+    assert_eq!(cell.written().lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn consumables_are_told_as_name_used_and_capacity() {
+    let mut cell = Cell::new("reporting=true log_consumables=true");
+    cell.submit(job());
+    cell.run();
+    let text = cell.written();
+    let told: Vec<&str> = text.lines().filter(|line| line.contains("_consumable:")).collect();
+    assert_eq!(
+        told,
+        [
+            "100:queue_consumable:all.q:node1:100::slots=1.000000=2.000000",
+            "100:queue_consumable:all.q:node1:100::slots=0.000000=2.000000",
+        ]
+    );
+    assert!(!text.contains("job_log"), "{text}");
+}
+
+#[test]
+fn report_variables_choose_consumables_and_load_values() {
+    let mut cell = Cell::new("reporting=true");
+    cell.set(ObjectKind::ExecHost, "global", "report_variables", "slots,np_load_avg");
+    cell.submit(job());
+    cell.run();
+    assert!(cell.written().contains("queue_consumable:all.q:node1:100::slots=1.000000=2.000000\n"));
+    let mut observations = Observations::default();
+    let host = HostName::new("node1");
+    let entry = |text: &str| master_core::observe::LoadEntry {
+        text: text.to_owned(),
+        reporter: host.clone(),
+        sampled: Tick(0),
+    };
+    let values = [("np_load_avg", "0.5"), ("load_avg", "2")].map(|(name, text)| (name.into(), entry(text)));
+    observations.load.insert(host.clone(), values.into());
+    let load = Observation::Load { host, at: Tick(0), report: Box::default() };
+    cell.file.observed(&cell.state, &observations, &load, 100);
+    assert!(cell.written().ends_with("100:host:node1:100:X:np_load_avg=0.5\n"));
+}
+
+#[test]
+fn states_of_queues_and_deletions_are_told() {
+    let mut cell = Cell::new("reporting=true joblog=true");
+    cell.submit(JobSpec { array: TaskRange::parse("1-3").ok(), ..job() });
+    let tasks = vec![TaskRange::parse("2-3").unwrap()];
+    cell.event(Event::TasksDeleted { seq: SubmitSeq(1), tasks });
+    let state = InstanceState { disabled: true, errors: vec!["x".to_owned()], ..InstanceState::default() };
+    cell.event(Event::InstanceChanged { instance: granted()[0].instance.clone(), state });
+    let text = cell.written();
+    assert_eq!(text.matches(":deleted:7:2:NONE::op:login:").count(), 1, "{text}");
+    assert_eq!(text.matches(":deleted:7:3:NONE:T:scheduler:master1:").count(), 1, "{text}");
+    assert!(text.ends_with("100:queue:all.q:node1:100:dE\n"), "{text}");
+}
+
+#[test]
+fn what_waits_is_due_after_the_flush_time() {
+    let mut cell = Cell::new("reporting=true flush_time=0:1:0");
+    assert_eq!(cell.file.due(), None);
+    let flush = Duration::from_secs(60);
+    let before = Instant::now() + flush;
+    cell.submit(job());
+    let due = cell.file.due().unwrap();
+    assert!(before <= due && due <= Instant::now() + flush);
+    cell.file.flush();
+    assert_eq!(cell.file.due(), None);
+}
