@@ -30,11 +30,12 @@ use crate::store::{Snapshot, Store};
 use jiff::tz::TimeZone;
 use master_core::effect::ReplyTo;
 use master_core::event::Record;
+use master_core::matching::Mode;
 use master_core::names::Rewriter;
 use master_core::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
-use proto::wire::client::{Query, Reply};
+use proto::wire::client::{Query, QuotaFilter, Reply};
 use proto::wire::view::Data;
 use std::sync::Arc;
 use std::time::Duration;
@@ -302,6 +303,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::JobDetails { targets } => jobs::details(model, &targets),
         Query::Queues(filter) => vec![queues::views(model, &filter)],
         Query::Hosts(filter) => vec![hosts::views(model, &filter)],
+        Query::Quotas(filter) => quotas(model, &filter),
         Query::Object { kind, name } => vec![objects::object(model, kind, &name)],
         Query::Template { kind, name } => vec![objects::template(kind, &name)],
         Query::Names { kind } => vec![objects::names(model, kind)],
@@ -318,6 +320,15 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
             vec![Reply::refusal(Diagnostic::new(Code::BadMessage, "this question is not for the query thread"))]
         }
     }
+}
+
+/// Rows of `qquota` in a reply.
+const QUOTAS_IN_REPLY: usize = 5_000;
+
+/// The answer to [`Query::Quotas`].
+fn quotas(model: &Model, filter: &QuotaFilter) -> Vec<Reply> {
+    let rows = master_core::quota::rows(&model.cluster(Mode::Now), filter);
+    parts(rows, QUOTAS_IN_REPLY, |rows| Reply::data(Data::Quotas(rows)))
 }
 
 pub use accounting::Accounting;

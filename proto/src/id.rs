@@ -82,6 +82,10 @@ name! {
     PeName
 }
 name! {
+    /// A resource quota set.
+    QuotaName
+}
+name! {
     /// The full name of a resource attribute, never its shortcut.
     AttributeName
 }
@@ -96,6 +100,7 @@ name! {
 verbatim!(UserName);
 verbatim!(QueueName);
 verbatim!(PeName);
+verbatim!(QuotaName);
 verbatim!(AttributeName);
 verbatim!(CalendarName);
 verbatim!(HostGroupName);

@@ -22,6 +22,7 @@ pub mod pe;
 pub mod policy;
 pub mod project;
 pub mod queue;
+pub mod quota;
 pub mod request;
 pub mod restring;
 pub mod rsmap;

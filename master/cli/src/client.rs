@@ -257,6 +257,7 @@ fn append(whole: &mut Reply, part: Reply) {
         (Some(Data::Hosts(rows)), Some(Data::Hosts(more))) => rows.extend(more),
         (Some(Data::Accounting(rows)), Some(Data::Accounting(more))) => rows.extend(more),
         (Some(Data::Names(rows)), Some(Data::Names(more))) => rows.extend(more),
+        (Some(Data::Quotas(rows)), Some(Data::Quotas(more))) => rows.extend(more),
         (data, Some(more)) => *data = Some(more),
         (_, None) => {}
     }

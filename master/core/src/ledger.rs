@@ -11,6 +11,7 @@ mod tests;
 
 pub use booking::{Booking, Entry, Grant, PeUse};
 
+use crate::quota::{Scope, Usage, Who};
 use crate::state::config::Configuration;
 use ids::IdsInUse;
 use proto::amount::Amount;
@@ -60,7 +61,7 @@ impl fmt::Display for Level {
 /// What placed tasks take, by level and attribute.
 ///
 /// Invariant, checked by [`Ledger::check`]: `totals`, `recent`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
-/// total is below zero and none of zero is kept. Only `tasks` is stored.
+/// total is below zero and none of zero is kept. `quotas` counts what is booked as the resource quota sets say. Only `tasks` is stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>", into = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
@@ -69,6 +70,7 @@ pub struct Ledger {
     recent: BTreeMap<Level, BTreeSet<(Tick, TaskKey)>>,
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
+    quotas: Usage,
 }
 
 impl Ledger {
@@ -77,12 +79,15 @@ impl Ledger {
     /// `tick` is when it was placed. What was booked under the key is replaced.
     pub fn book(&mut self, config: &Configuration, spec: &JobSpec, key: TaskKey, grant: Grant<'_>, tick: Tick) {
         self.release(key);
-        self.add(key, Booking::new(config, &spec.requests.hard, grant, tick));
+        let booking = Booking::new(config, &spec.requests.hard, grant, tick).of(Who::of(spec));
+        self.quotas.count(config, key, &booking);
+        self.add(key, booking);
     }
 
     /// Gives back what a task took; false if nothing was booked for it.
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else { return false };
+        self.quotas.forget(key);
         for entry in booking.entries() {
             self.subtract(entry);
         }
@@ -106,11 +111,46 @@ impl Ledger {
 
     /// Books every task anew after the complex changed: what is consumable, how it is charged, or a default may be different.
     ///
-    /// A task keeps the requests with which it was placed, whatever became of its job's since.
+    /// A task keeps the requests with which it was placed, whatever became of its job's since. What quotas count is forgotten until
+    /// [`Ledger::recount`].
     pub fn rebook(&mut self, complex: &Complex) {
         let tasks = std::mem::take(&mut self.tasks);
         let rebooked = tasks.into_iter().map(|(key, booking)| (key, booking.rebooked(complex)));
         *self = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
+    }
+
+    /// Counts for the quotas anew, after they or what they name have changed.
+    pub fn recount(&mut self, config: &Configuration) {
+        self.quotas = Usage::default();
+        for (key, booking) in &self.tasks {
+            self.quotas.count(config, *key, booking);
+        }
+    }
+
+    /// Counts tasks anew for the quotas.
+    pub fn recount_tasks(&mut self, config: &Configuration, keys: impl Iterator<Item = TaskKey>) {
+        for key in keys {
+            if let Some(booking) = self.tasks.get(&key) {
+                self.quotas.count(config, key, booking);
+            }
+        }
+    }
+
+    /// Notes whose a task is of which that was not kept when it was placed.
+    pub fn own(&mut self, key: TaskKey, spec: &JobSpec) {
+        if let Some(booking) = self.tasks.get_mut(&key).filter(|booking| booking.who().is_none()) {
+            *booking = booking.clone().of(Who::of(spec));
+        }
+    }
+
+    /// How much of an attribute is in use of a quota.
+    pub fn quota_used(&self, scope: &Scope, attribute: &str) -> Amount {
+        self.quotas.used(scope, attribute)
+    }
+
+    /// What is in use of the quotas.
+    pub fn quotas(&self) -> &Usage {
+        &self.quotas
     }
 
     /// How much of an attribute is taken at a level; INFINITY if a task took without bound.
@@ -156,7 +196,9 @@ impl Ledger {
     /// # Panics
     /// If the totals are not the sums over the tasks: a bug, after which nothing may be booked any more.
     pub fn check(&self) {
-        assert!(*self == Ledger::from(self.tasks.clone()), "the ledger's totals are not the sums over its tasks");
+        let mut fresh = Ledger::from(self.tasks.clone());
+        fresh.quotas = self.quotas.clone();
+        assert!(*self == fresh, "the ledger's totals are not the sums over its tasks");
     }
 
     /// The tasks at a level that were placed at `since` or later, by time.
@@ -214,13 +256,13 @@ impl From<Ledger> for BTreeMap<TaskKey, Booking> {
 ///
 /// Never below zero. The finite part cannot overflow: it has 64 bits more than an amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Total {
+pub(crate) struct Total {
     finite: i128,
     infinite: u32,
 }
 
 impl Total {
-    fn add(&mut self, amount: Amount) {
+    pub(crate) fn add(&mut self, amount: Amount) {
         match amount.finite() {
             Some(units) => self.finite += i128::from(units),
             None => self.infinite += 1,
@@ -235,11 +277,22 @@ impl Total {
         assert!(self.finite >= 0, "less than nothing is booked");
     }
 
-    fn is_zero(self) -> bool {
+    pub(crate) fn add_all(&mut self, other: Total) {
+        self.finite += other.finite;
+        self.infinite += other.infinite;
+    }
+
+    pub(crate) fn subtract_all(&mut self, other: Total) {
+        self.finite -= other.finite;
+        self.infinite = self.infinite.checked_sub(other.infinite).expect("what is released was booked");
+        assert!(self.finite >= 0, "less than nothing is booked");
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
         self == Total::default()
     }
 
-    fn amount(self) -> Amount {
+    pub(crate) fn amount(self) -> Amount {
         match i64::try_from(self.finite) {
             Ok(units) if self.infinite == 0 => Amount::from_base(units),
             Ok(_) | Err(_) => Amount::INFINITY,

@@ -13,5 +13,6 @@ pub mod ledger;
 pub mod matching;
 pub mod names;
 pub mod observe;
+pub mod quota;
 pub mod sched;
 pub mod state;

@@ -24,6 +24,7 @@ pub use demand::{Demand, Request, Value, Wanted};
 pub use fit::{Fit, Role};
 pub use load::is_static_load;
 pub use offer::{Offer, Source};
+pub(crate) use pattern::is_host;
 pub use pattern::{QueuePattern, is_in_queue_list};
 pub use select::requests;
 pub use verify::{check_start, verify};
@@ -32,6 +33,7 @@ pub use view::message_text;
 use crate::event::InstanceState;
 use crate::ledger::{Ledger, Level};
 use crate::observe::Observations;
+use crate::quota::Scope;
 use crate::state::State;
 use crate::state::config::Configuration;
 use proto::amount::Amount;
@@ -115,6 +117,12 @@ impl<'a> Cluster<'a> {
     /// Slots that tasks of a parallel environment take, planned tasks included; none on an empty cluster.
     pub fn pe_slots_taken(&self, pe: &PeName) -> u32 {
         self.ledgers().map(|ledger| ledger.pe_slots(pe)).fold(0, u32::saturating_add)
+    }
+
+    /// How much of an attribute is in use of a quota, planned tasks included; nothing on an empty cluster.
+    pub fn quota_used(&self, scope: &Scope, attribute: &str) -> Amount {
+        let amounts = self.ledgers().map(|ledger| ledger.quota_used(scope, attribute));
+        amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
     }
 
     /// The ledgers that count.

@@ -10,7 +10,7 @@ use proto::job::{HostPath, JobChanges, JobSpec, Requests};
 use proto::load::LoadReport;
 use proto::object::ObjectKind;
 use proto::request::ResourceRequest;
-use proto::wire::client::{Command, HostFilter, JobFilter, Query, QueueFilter};
+use proto::wire::client::{Command, HostFilter, JobFilter, Query, QueueFilter, QuotaFilter};
 
 /// Where names stand in commands and questions, for one caller.
 pub struct Rewriter<'a> {
@@ -49,6 +49,7 @@ impl Rewriter<'_> {
                 self.hosts(hosts);
                 self.requests(resources);
             }
+            Query::Quotas(QuotaFilter { hosts, .. }) => self.hosts(hosts),
             Query::Sensors { hosts } | Query::HostNames { names: hosts } => self.hosts(hosts),
             Query::Object { kind: ObjectKind::ExecHost | ObjectKind::ClusterConf, name } if !name.is_empty() => {
                 *name = self.names.canonical(name).to_string();

@@ -100,6 +100,10 @@ impl State {
     /// A state as it was read from a snapshot, made whole: what is derived is not stored.
     pub fn restored(mut self) -> Self {
         self.config.resolve();
+        for job in self.jobs.values() {
+            job.placements().for_each(|(_, placement)| self.ledger.own(placement.key, &job.spec));
+        }
+        self.ledger.recount(&self.config);
         self.index = Index::of(&self);
         self
     }

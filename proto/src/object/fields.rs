@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const LINE_LENGTH: usize = 80;
 
 /// What ends a line that goes on in the next one.
-const CONTINUATION: &str = " \\";
+pub(crate) const CONTINUATION: &str = " \\";
 
 /// Whether long values are printed over several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +63,11 @@ impl Fields {
             Some(field) => field.value = value,
             None => self.entries.push(Field { key: key.to_owned(), value, line: 0 }),
         }
+    }
+
+    /// Adds an attribute that is not there yet, with the line it was read from.
+    pub(crate) fn push(&mut self, field: Field) {
+        self.entries.push(field);
     }
 
     /// The value of an attribute.
@@ -126,7 +131,7 @@ impl Fields {
         for Field { key, value, line: _ } in &self.entries {
             let column = kind.value_column().unwrap_or(key.len() + 1).max(key.len() + 1);
             let lines = match wrap {
-                Wrap::At80 => wrapped(value, column),
+                Wrap::At80 => wrapped(value, column, column),
                 Wrap::SingleLine => vec![value.as_str()],
             };
             text.push_str(&format!("{key:column$}"));
@@ -179,7 +184,7 @@ fn missing_attribute(kind: ObjectKind, key: &str) -> Diagnostic {
 }
 
 /// The lines that say something, continuations joined, each with the number of its first line.
-fn join_lines(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<(u32, String)> {
+pub(crate) fn join_lines(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<(u32, String)> {
     let mut joined = Vec::new();
     let mut open: Option<(u32, String)> = None;
     for (line, part) in (1..).zip(text.lines()) {
@@ -228,17 +233,18 @@ fn parse_line(text: &str, line: u32, before: &Fields) -> Result<Field, Diagnosti
     Ok(Field { key: key.to_owned(), value: value.trim_ascii().to_owned(), line })
 }
 
-/// The lines of a value that starts at `column`: as many elements in each as fit, at least one.
+/// The lines of a value that starts at `column` and goes on at `next_column`: as many elements in each as fit, at least one.
 ///
 /// A value is broken behind a comma or in place of a single blank. A blank beside a comma or another blank stays, so
 /// that what was printed reads back as it was.
-fn wrapped(value: &str, column: usize) -> Vec<&str> {
+pub(crate) fn wrapped(value: &str, column: usize, next_column: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut start = 0;
     // The last place so far where the line that began at `start` may end, and where the next one would begin.
     let mut fits: Option<(usize, usize)> = None;
     for (end, next) in breaks(value) {
         let is_last = end == value.len();
+        let column = if lines.is_empty() { column } else { next_column };
         let room = LINE_LENGTH.saturating_sub(column + if is_last { 0 } else { CONTINUATION.len() });
         if let Some((line_end, line_next)) = fits
             && value[start..end].chars().count() > room

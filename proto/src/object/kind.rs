@@ -13,6 +13,7 @@ use crate::policy::SchedulerConf;
 use crate::project::{Project, User};
 use crate::queue::ClusterQueue;
 use crate::userset::UserSet;
+use crate::quota::QuotaSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -185,7 +186,8 @@ const USER_SET: Row =
 const PROJECT: Row =
     Row::of::<Project>("project", "-sprjl", Form::Named).attr("project").keys(crate::project::PROJECT_KEYS);
 const USER: Row = Row::of::<User>("user", "-suserl", Form::Named).attr("user").keys(crate::project::USER_KEYS);
-const RESOURCE_QUOTA: Row = planned("resource quota set", "-srqsl").attr("resource_quota");
+const RESOURCE_QUOTA: Row =
+    Row::of::<QuotaSet>("resource quota set", "-srqsl", Form::Named).attr("resource_quota").keys(crate::quota::KEYS);
 const SHARE_TREE: Row = planned("share tree", "-sstree");
 
 impl ObjectKind {

@@ -298,8 +298,28 @@ pub enum Query {
     },
     /// `doctor`: what the objects of the cell say and that has no effect. Answered with [`Data::Warnings`].
     WithoutEffect,
+    /// `qquota`. Answered with [`Data::Quotas`].
+    Quotas(QuotaFilter),
     /// `qping`, `up`, `doctor`. Answered with [`Data::Status`].
     Status,
+}
+
+/// Which limits of `qquota`. Empty lists do not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuotaFilter {
+    /// `-u`: names and patterns.
+    pub users: Vec<String>,
+    /// `-P`: names and patterns.
+    pub projects: Vec<String>,
+    /// `-pe`: names and patterns.
+    pub pes: Vec<String>,
+    /// `-q`: names and patterns of cluster queues.
+    pub queues: Vec<String>,
+    /// `-h`: names and patterns of hosts, and groups.
+    pub hosts: Vec<String>,
+    /// `-l`: names of attributes.
+    pub resources: Vec<String>,
 }
 
 /// Which rows of `qstat`. Empty lists do not filter.

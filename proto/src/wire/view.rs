@@ -44,6 +44,8 @@ pub enum Data {
     HostGroupTree(HostGroupTree),
     /// Accounting records, oldest first.
     Accounting(Vec<AccountingRecord>),
+    /// Rows of `qquota`.
+    Quotas(Vec<QuotaRow>),
     /// How the tasks of a job ended.
     Ended(Vec<EndedTask>),
     /// Why a job waits.
@@ -86,6 +88,21 @@ pub struct PriorityNumbers {
     pub ftckt: i64,
     /// Share tree tickets.
     pub stckt: i64,
+}
+
+/// One limit of a resource quota set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaRow {
+    /// The rule, as `set/rule`.
+    pub rule: String,
+    /// The attribute.
+    pub resource: AttributeName,
+    /// The limit, a formula computed.
+    pub limit: String,
+    /// What is in use of it; none of what cannot be used up.
+    pub used: Option<String>,
+    /// What the rule is about: `users`, `projects`, `pes`, `queues`, `hosts`, as far as it names any, each with its names.
+    pub filters: Vec<(String, Vec<String>)>,
 }
 
 /// One job in `qstat`: what all of its rows share, then its tasks.

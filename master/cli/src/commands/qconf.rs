@@ -9,6 +9,7 @@ mod change;
 mod draft;
 mod members;
 mod options;
+mod quotas;
 mod search;
 mod session;
 mod show;
@@ -75,6 +76,7 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::Enlist => members::enlist(session, values),
         Verb::Strike => members::strike(session, values),
         Verb::Delete(kind) => change::delete(session, kind, values),
+        Verb::Quotas(act) => quotas::act(session, act, values),
         Verb::Clean => change::clean(session, values),
         Verb::Attribute(edit) => attribute::from_words(session, edit, values),
         Verb::AttributeFile(edit) => attribute::from_file(session, edit, values),

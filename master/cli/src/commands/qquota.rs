@@ -1,31 +1,39 @@
-//! `qquota`: refused by name until the master has resource quota sets.
+//! `qquota`: what is in use of the limits of resource quota sets (RQS-10, CLI-060).
 
-use crate::args::{CommandDef, Operands, Values, flag, unsupported, with};
+use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::client::Client;
 use crate::commands::Outcome;
+use crate::commands::ask::{self, Format};
+use crate::output::json;
+use crate::output::xml::escape;
+use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
-
-/// What to do meanwhile.
-const INSTEAD: &str =
-    "resource quota sets are planned; max_u_jobs, max_aj_instances and consumables of global limit today";
+use proto::wire::client::{Answer, Query, QuotaFilter};
+use proto::wire::view::{Data, QuotaRow};
+use std::fmt::Write as _;
 
 const QQUOTA: CommandDef = CommandDef {
     name: "qquota",
-    summary: "Shows how far resource quota sets are used up (not supported yet).",
+    summary: "Shows what is in use of the limits of resource quota sets; without -u those of the user who asks.",
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
         flag("-help", "print this help"),
-        unsupported(with("-h", Values::One, "hostlist", "display only selected hosts"), INSTEAD),
-        unsupported(with("-l", Values::One, "resource_list", "display only selected resources"), INSTEAD),
-        unsupported(with("-u", Values::One, "user_list", "display only selected users"), INSTEAD),
-        unsupported(with("-pe", Values::One, "pe_list", "display only selected parallel environments"), INSTEAD),
-        unsupported(with("-P", Values::One, "project_list", "display only selected projects"), INSTEAD),
-        unsupported(with("-q", Values::One, "wc_queue_list", "display only selected queues"), INSTEAD),
-        unsupported(flag("-xml", "display the information in XML format"), INSTEAD),
+        with("-h", Values::One, "wc_host_list|wc_hostgroup_list", "display only selected hosts"),
+        with("-l", Values::One, "resource_attributes", "request the given resources"),
+        with("-u", Values::Optional, "user_list", "display only selected users"),
+        with("-pe", Values::One, "wc_pe_list", "display only selected parallel environments"),
+        with("-P", Values::One, "wc_project_list", "display only selected projects"),
+        with("-q", Values::One, "wc_cqueue_list", "display only selected queues"),
+        flag("-xml", "display the information in XML format"),
+        with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
     ],
-    exit_codes: "1 not supported, or a wrong option",
+    exit_codes: "0 printed, perhaps nothing; 1 refused or a wrong option",
 };
+
+/// The columns of a rule and of its limit (measured on 8.1.9).
+const WIDTHS: (usize, usize) = (18, 20);
 
 /// Runs `qquota`.
 pub fn run(words: Vec<String>) -> Outcome {
@@ -34,6 +42,113 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QQUOTA.help());
         return Ok(exit::OK);
     }
-    let refusal = Diagnostic::new(Code::NotSupported, "error: qquota: resource quota sets are not supported yet");
-    Err(refusal.fix(INSTEAD).into())
+    let format = Format::of(&parsed)?;
+    let users = ask::list(&parsed, "-u");
+    let filter = QuotaFilter {
+        users: if users.is_empty() { vec![ask::login_name()] } else { users },
+        projects: ask::list(&parsed, "-P"),
+        pes: ask::list(&parsed, "-pe"),
+        queues: ask::list(&parsed, "-q"),
+        hosts: ask::list(&parsed, "-h"),
+        resources: ask::list(&parsed, "-l"),
+    };
+    let reply = Client::connect(&Site::from_environment(), "qquota")?.query(Query::Quotas(filter))?;
+    if let Some(Answer::Refused(refusal)) = reply.answers.into_iter().next() {
+        return Err(refusal.into());
+    }
+    let Some(Data::Quotas(rows)) = reply.data else {
+        return Err(Diagnostic::new(Code::BadMessage, "error: the master's answer does not fit the question").into());
+    };
+    output::data(&match format {
+        Format::Text => text(&rows),
+        Format::Xml => xml(&rows),
+        Format::Json => json::Document::new().with("quotas", &rows).finish(),
+    });
+    Ok(exit::OK)
+}
+
+/// One line for each limit; nothing where there is none.
+fn text(rows: &[QuotaRow]) -> String {
+    let (rule, limit) = WIDTHS;
+    let mut text = String::new();
+    for row in rows {
+        if text.is_empty() {
+            let _ = writeln!(text, "{:rule$} {:limit$} filter\n{}", "resource quota rule", "limit", "-".repeat(80));
+        }
+        let used = row.used.as_ref().map_or_else(String::new, |used| format!("{used}/"));
+        let amount = format!("{}={used}{}", row.resource, row.limit);
+        let filters: Vec<String> =
+            row.filters.iter().map(|(name, names)| format!("{name} {}", names.join(","))).collect();
+        let filters = if filters.is_empty() { "-".to_owned() } else { filters.join(" ") };
+        let _ = writeln!(text, "{:rule$} {amount:limit$} {filters}", row.rule);
+    }
+    text
+}
+
+fn xml(rows: &[QuotaRow]) -> String {
+    let mut text = String::from(
+        "<?xml version='1.0'?>\n<qquota_result xmlns=\"http://arc.liv.ac.uk/repos/darcs/sge/source/source/dist/util/resources/schemas/qquota/qquota.xsd\">\n",
+    );
+    for row in rows {
+        let _ = writeln!(text, " <qquota_rule name='{}'>", escape(&row.rule));
+        for (name, names) in &row.filters {
+            for value in names {
+                let _ = writeln!(text, "   <{name}>{}</{name}>", escape(value));
+            }
+        }
+        let used = row.used.as_ref().map_or_else(String::new, |used| format!(" value='{}'", escape(used)));
+        let (resource, limit) = (escape(row.resource.as_str()), escape(&row.limit));
+        let _ = writeln!(text, "   <limit resource='{resource}' limit='{limit}'{used}/>\n </qquota_rule>");
+    }
+    text.push_str("</qquota_result>\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rule: &str, resource: &str, used: Option<&str>, limit: &str, filters: &[(&str, &[&str])]) -> QuotaRow {
+        let filters = filters
+            .iter()
+            .map(|(name, names)| ((*name).to_owned(), names.iter().map(|name| (*name).to_owned()).collect()));
+        QuotaRow {
+            rule: rule.to_owned(),
+            resource: resource.into(),
+            limit: limit.to_owned(),
+            used: used.map(str::to_owned),
+            filters: filters.collect(),
+        }
+    }
+
+    fn rows() -> Vec<QuotaRow> {
+        vec![
+            row("g/1", "slots", Some("2"), "2", &[("users", &["u1", "u2"])]),
+            row("g/2", "slots", Some("5"), "20", &[("users", &["*"]), ("hosts", &["@allhosts"])]),
+            row("st/1", "h_rt", None, "100", &[]),
+        ]
+    }
+
+    #[test]
+    fn rows_are_laid_out_as_8_1_9_does() {
+        let expected = "resource quota rule limit                filter\n\
+            --------------------------------------------------------------------------------\n\
+            g/1                slots=2/2            users u1,u2\n\
+            g/2                slots=5/20           users * hosts @allhosts\n\
+            st/1               h_rt=100             -\n";
+        assert_eq!(text(&rows()), expected);
+        assert_eq!(text(&[]), "");
+    }
+
+    #[test]
+    fn xml_is_that_of_8_1_9() {
+        let expected = "<?xml version='1.0'?>\n\
+            <qquota_result xmlns=\"http://arc.liv.ac.uk/repos/darcs/sge/source/source/dist/util/resources/schemas/qquota/qquota.xsd\">\n \
+            <qquota_rule name='g/1'>\n   <users>u1</users>\n   <users>u2</users>\n   \
+            <limit resource='slots' limit='2' value='2'/>\n </qquota_rule>\n \
+            <qquota_rule name='g/2'>\n   <users>*</users>\n   <hosts>@allhosts</hosts>\n   \
+            <limit resource='slots' limit='20' value='5'/>\n </qquota_rule>\n \
+            <qquota_rule name='st/1'>\n   <limit resource='h_rt' limit='100'/>\n </qquota_rule>\n</qquota_result>\n";
+        assert_eq!(xml(&rows()), expected);
+    }
 }

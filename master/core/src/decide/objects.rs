@@ -8,6 +8,7 @@ mod hosts;
 mod kinds;
 mod members;
 mod queues;
+mod quotas;
 mod references;
 mod supported;
 mod words;

@@ -6,10 +6,11 @@ use crate::matching::{Demand, Mode, Value, message_text, verify};
 use crate::observe::Observations;
 use crate::sched::category::CategoryKey;
 use crate::sched::finding::{Findings, Group, grouped, is_alike};
-use crate::sched::reason::{Reason, Shortage, What};
+use crate::sched::reason::{QuotaDenial, Reason, Shortage, What};
 use crate::state::State;
 use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::Job;
+use proto::amount::Amount;
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use proto::wire::view::{Explanation, WaitReason};
@@ -114,7 +115,7 @@ fn nearness(reason: &Reason) -> (u32, u64) {
         What::PeOffers { slots, needed, .. } => {
             (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed)))
         }
-        What::Full { .. } | What::InUse { .. } => (0, 1000),
+        What::Full { .. } | What::InUse { .. } | What::Quota(_) => (0, 1000),
         What::Overloaded(_) | What::SuspendAlarm(_) | What::Subordinate | What::Preempted => (1, 0),
         What::NoContact
         | What::MayRunThere
@@ -166,6 +167,7 @@ fn wait_reason(group: &Group, asked: &str) -> WaitReason {
 fn level_word(reason: &Reason) -> &'static str {
     match (&reason.what, &reason.level) {
         (What::PeOffers { .. } | What::NoSuchPe { .. } | What::NoPeAccess { .. }, _) => "pe",
+        (What::Quota(_), _) => "quota",
         (_, Level::Global) => "global",
         (_, Level::Host(_)) => "host",
         (_, Level::Instance(_)) => "queue",
@@ -190,6 +192,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         What::PeOffers { slots, needed, .. } => {
             (Some("slots".to_owned()), Some(needed.to_string()), Some(slots.to_string()), None)
         }
+        What::Quota(denial) => quota_numbers(denial),
         What::UnknownResource { attribute } => (Some(attribute.clone()), None, None, None),
         What::Forced { attribute } | What::InUse { attribute } => (Some(attribute.to_string()), None, None, None),
         What::Disabled
@@ -214,6 +217,27 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         | What::NoSuchJob
         | What::WrongSlots { .. } => (None, None, None, None),
     }
+}
+
+/// The same of a limit of a quota: what is free is what is left of the limit.
+fn quota_numbers(denial: &QuotaDenial) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
+    let text = |value: &Value| message_text(value, denial.r#type);
+    let free = match (&denial.limit, denial.used) {
+        (Value::Amount(limit), Some(used)) => {
+            let left = limit.checked_sub(used).unwrap_or(Amount::ZERO).max(Amount::ZERO);
+            Some(text(&Value::Amount(left)))
+        }
+        (_, _) => None,
+    };
+    (Some(denial.attribute.to_string()), denial.needed.as_ref().map(text), free, Some(text(&denial.limit)))
+}
+
+/// A limit that the job alone exceeds is never kept.
+fn beyond(denial: &QuotaDenial) -> Option<String> {
+    let Some(needed) = &denial.needed else { return Some(format!("ask for it with -l {}", denial.attribute)) };
+    let (Value::Amount(needed), Value::Amount(limit)) = (needed, &denial.limit) else { return None };
+    let set = denial.rule.split('/').next().unwrap_or_default();
+    (needed > limit).then(|| format!("the limit never allows so much: ask for less, or see qconf -srqs {set}"))
 }
 
 /// What would help, where that is sure.
@@ -245,6 +269,7 @@ fn hint(reason: &Reason) -> Option<String> {
         What::NoProject { project: None, .. } => Some("name a project with -P; qconf -sprjl lists them".to_owned()),
         What::NoProject { project: Some(_), .. } => Some("qalter -P gives the job another project".to_owned()),
         What::Offers(shortage) => too_much(shortage),
+        What::Quota(denial) => beyond(denial),
         What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
         What::Full { .. }
         | What::Overloaded(_)

@@ -101,6 +101,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::InUse { .. }
         | What::NoSuchPe { .. }
         | What::PeOffers { .. }
+        | What::Quota(_)
         | What::NoInstances
         | What::NoSuchJob
         | What::WrongSlots { .. } => false,

@@ -2,7 +2,7 @@
 
 use crate::ledger::Level;
 use crate::matching::message_text;
-use crate::sched::reason::{Overload, Reason, Shortage, What};
+use crate::sched::reason::{Overload, QuotaDenial, Reason, Shortage, What};
 use proto::complex::Relop;
 use std::fmt;
 
@@ -34,6 +34,7 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::Forced { .. }
         | What::NoSuchPe { .. }
         | What::PeOffers { .. }
+        | What::Quota(_)
         | What::NoInstances
         | What::NoSuchJob
         | What::WrongSlots { .. } => reason.to_string(),
@@ -116,6 +117,13 @@ impl fmt::Display for Reason {
             What::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
             What::PeOffers { pe, slots, .. } => {
                 write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots")
+            }
+            What::Quota(denial) => {
+                let QuotaDenial { rule, scope, attribute, .. } = &**denial;
+                match denial.needed {
+                    Some(_) => write!(f, "cannot run because it exceeds limit \"{scope}\" in rule \"{rule}\""),
+                    None => write!(f, "does not request 'forced' resource \"{attribute}\" of rule \"{rule}\""),
+                }
             }
             What::NoInstances => f.write_str("cannot run because there is no such queue instance"),
             What::NoSuchJob => f.write_str("the job is gone"),

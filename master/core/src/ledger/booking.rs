@@ -1,6 +1,7 @@
 //! What one placed task takes at each level.
 
 use super::{Level, SLOTS};
+use crate::quota::Who;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex, Consumable};
@@ -11,6 +12,7 @@ use proto::rsmap::GrantedIds;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What one task takes, with the requests that it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +27,9 @@ pub struct Booking {
     #[serde(default)]
     maps: Vec<GrantedIds>,
     entries: Vec<Entry>,
+    /// Whose it is; none of a task from before that was kept.
+    #[serde(default)]
+    who: Option<Arc<Who>>,
 }
 
 /// The parallel environment of a task.
@@ -99,7 +104,7 @@ impl Booking {
             master.slots += 1;
         }
         let requested = hard.iter().filter_map(|request| numeric(complex, request)).collect();
-        Booking { at, requested, granted, pe, maps, entries: Vec::new() }.rebooked(complex)
+        Booking { at, requested, granted, pe, maps, entries: Vec::new(), who: None }.rebooked(complex)
     }
 
     /// The same task under another complex.
@@ -124,6 +129,16 @@ impl Booking {
             self.entries.retain(|known| known.level != entry.level || known.attribute != entry.attribute);
             self.entries.push(entry);
         }
+    }
+
+    /// The same task with its owner.
+    pub fn of(self, who: Who) -> Booking {
+        Booking { who: Some(Arc::new(who)), ..self }
+    }
+
+    /// Whose the task was when it was placed, if that is known.
+    pub fn who(&self) -> Option<&Who> {
+        self.who.as_deref()
     }
 
     /// When the task was placed.

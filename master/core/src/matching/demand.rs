@@ -1,6 +1,7 @@
 //! What a job asks for, with names resolved, values read, and defaults added.
 
 use super::pattern::QueuePattern;
+use crate::quota::Who;
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::Job;
@@ -96,6 +97,8 @@ pub struct Demand {
     pub immediate: bool,
     /// The owner.
     pub user: UserName,
+    /// The owner as quotas see it.
+    pub who: Who,
     /// Hosts that may still run an attempt of one of its tasks that was given up (MATCH-16).
     pub avoided_hosts: BTreeSet<HostName>,
     /// The access lists in use that the owner is in.
@@ -134,6 +137,7 @@ impl Demand {
             pe: requests.pe.clone(),
             immediate: spec.immediate,
             user: spec.owner.user.clone(),
+            who: Who::of(spec),
             avoided_hosts: BTreeSet::new(),
             lists: config.access.lists_of(&spec.owner),
             project: spec.project.clone(),

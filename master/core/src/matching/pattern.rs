@@ -56,7 +56,7 @@ pub fn is_in_queue_list(config: &Configuration, list: &[QueuePattern], instance:
 }
 
 /// Whether an expression means a host: a plain name also by short and full name, patterns by the name that the cell has for it.
-pub(super) fn is_host(expression: &Expression, host: &str) -> bool {
+pub(crate) fn is_host(expression: &Expression, host: &str) -> bool {
     expression.matches(host, Type::Host) || expression.plain().is_some_and(|name| is_same(host, name))
 }
 

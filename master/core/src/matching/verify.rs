@@ -6,6 +6,7 @@ use super::pattern::is_in_queue_list;
 use super::{Cluster, Mode, may_use_pe};
 use crate::ledger::Level;
 use crate::observe::Observations;
+use crate::quota::Purse;
 use crate::sched::assign::{assign_parallel, assign_serial, fit_globally};
 use crate::sched::order::Order;
 use crate::sched::reason::{Reason, What};
@@ -142,6 +143,8 @@ fn check_amounts(
     let pe = pe.and_then(|pe| cluster.config.pes.get(pe));
     let extra = u32::from(pe.is_some_and(|pe| !pe.job_is_first_task.0));
     let all = granted.iter().map(|granted| granted.slots).sum::<u32>() + extra;
+    let denials = Purse::new(cluster, demand, pe.map(|pe| &pe.name)).take_all(granted, extra);
+    reasons.extend(denials.err().into_iter().flatten());
     let globally = cluster.fit_level(&Fit::anywhere(demand), &Level::Global, demand, all, Role::Master);
     reasons.extend(globally.reasons.iter().cloned());
     if !globally.holds(all) {

@@ -4,10 +4,12 @@
 //! Which instances are tried, and in which order, is decided before: by the filter and the ranking.
 
 mod hosts;
+mod quotas;
 mod spread;
 
 use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Role, may_use_pe};
+use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
 use hosts::{roomiest, rooms};
 use proto::amount::Type;
@@ -30,6 +32,15 @@ pub struct Assignment {
 /// What a whole job finds at the level of the cluster, for the least number of slots that it accepts.
 pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
     let slots = demand.pe.as_ref().map_or(1, |pe| pe.slots.least());
+    if demand.pe.is_none() {
+        // Of a parallel job the environment counts too, which is not chosen yet.
+        let mut purse = Purse::new(cluster, demand, None);
+        if purse.most_anywhere(1) < 1 {
+            let mut fit = Fit::anywhere(demand);
+            (fit.slots, fit.reasons) = (0, purse.into_denials());
+            return fit;
+        }
+    }
     cluster.fit_level(&Fit::anywhere(demand), &Level::Global, demand, slots, Role::Master)
 }
 
@@ -46,12 +57,14 @@ pub fn assign_serial(
     if let Some(what) = cluster.unsuitable(instance, demand, None).or_else(|| cluster.out_of_service(instance)) {
         return Err(vec![Reason::new(Level::Instance(instance.clone()), what)]);
     }
+    let granted = vec![Granted { instance: instance.clone(), slots: 1 }];
+    Purse::new(cluster, demand, None).take_all(&granted, 0)?;
     let on_host = cluster.fit_level(globally, &Level::Host(instance.host.clone()), demand, 1, Role::Master);
     let fit = cluster.fit_instance(&on_host, instance, demand, 1, Role::Master);
     if !fit.holds(1) {
         return Err(fit.reasons);
     }
-    Ok(Assignment { granted: vec![Granted { instance: instance.clone(), slots: 1 }], pe: None })
+    Ok(Assignment { granted, pe: None })
 }
 
 /// Slots for a parallel job in the environment that gives it most; among equals in the one that leaves fewest of its wishes
@@ -124,12 +137,21 @@ fn assign_in(
     let left = pe.slots.saturating_sub(cluster.pe_slots_taken(&pe.name));
     let extra = u32::from(!pe.job_is_first_task.0);
     let most = left.min(globally.slots).saturating_sub(extra);
+    let mut purse = Purse::new(cluster, demand, Some(&pe.name));
+    let within = purse.most_anywhere(wanted.slots.least().saturating_add(extra)).saturating_sub(extra);
+    if within < wanted.slots.least() {
+        let what = What::PeOffers { pe: pe.name.clone(), slots: within.min(most), needed: wanted.slots.least() };
+        let offers = Reason::new(Level::Global, what);
+        return Err(purse.into_denials().into_iter().chain([offers]).collect());
+    }
     let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe);
     let most_hosts = cluster.hosts_at_most(demand);
     let few = roomiest(hosts, pe.allocation_rule, most_hosts);
+    let few = quotas::within(&mut purse, pe.allocation_rule, wanted.slots.largest().min(most), extra, few);
     match spread(pe.allocation_rule, &wanted.slots, most, &few) {
         Ok(granted) => Ok(granted),
         Err(slots) => {
+            reasons.extend(purse.into_denials());
             reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
             let what = What::PeOffers { pe: pe.name.clone(), slots, needed: wanted.slots.least() };
             reasons.push(Reason::new(Level::Global, what));

@@ -4,12 +4,13 @@ use crate::matching::{Demand, Request, Value};
 use crate::state::State;
 use crate::state::job::Job;
 use proto::id::{AttributeName, HostName, UserName};
+use proto::quota::QuotaSet;
 use std::collections::BTreeSet;
 
 /// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count (CAT-02).
 ///
-/// The owner is part of it only while `maxujobs` limits what each user runs; else only by the access lists in use that have the
-/// owner.
+/// The owner is part of it only while `maxujobs` limits what each user runs, or resource quota sets name users; else only by the access
+/// lists in use that have the owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CategoryKey {
     hard: BTreeSet<(AttributeName, Value)>,
@@ -43,9 +44,15 @@ impl CategoryKey {
             immediate: spec.immediate,
             avoided_hosts: demand.avoided_hosts.clone(),
             lists: demand.lists.clone(),
-            owner: (state.config.scheduler.maxujobs > 0).then(|| spec.owner.user.clone()),
+            owner: is_owner_asked(state).then(|| spec.owner.user.clone()),
         }
     }
+}
+
+/// Whether it matters to where a job may run whose it is.
+fn is_owner_asked(state: &State) -> bool {
+    let names_users = |set: &QuotaSet| set.rules.iter().any(|rule| rule.users.is_some());
+    state.config.scheduler.maxujobs > 0 || state.config.enabled_quotas().any(names_users)
 }
 
 fn values(requests: &[Request]) -> BTreeSet<(AttributeName, Value)> {

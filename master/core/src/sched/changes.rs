@@ -23,6 +23,8 @@ pub struct Changes {
     kept: VecDeque<Change>,
     /// The place of the first kept change.
     first: u64,
+    /// How often something of a quota was given back.
+    quotas: u64,
 }
 
 /// What changed since a mark.
@@ -61,6 +63,16 @@ impl Changes {
             self.kept.pop_front();
             self.first += 1;
         }
+    }
+
+    /// Something of a quota was given back.
+    pub fn quota(&mut self) {
+        self.quotas += 1;
+    }
+
+    /// How often something of a quota was given back.
+    pub fn quotas(&self) -> u64 {
+        self.quotas
     }
 
     /// Everything changed.

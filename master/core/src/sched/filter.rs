@@ -31,6 +31,9 @@ pub struct Category {
     open: BTreeSet<(Rank, QueueInstanceName)>,
     ranks: BTreeMap<QueueInstanceName, Rank>,
     closed: BTreeMap<QueueInstanceName, Vec<Reason>>,
+    /// Those among `closed` that a quota keeps closed, wherever it is given back.
+    short_of_quota: BTreeSet<QueueInstanceName>,
+    quotas_seen: u64,
     /// What the cluster as a whole lacks.
     globally: Vec<Reason>,
     /// Whether the last try failed and nothing has changed since `seen`.
@@ -50,6 +53,8 @@ impl Category {
             open: BTreeSet::new(),
             ranks: BTreeMap::new(),
             closed: BTreeMap::new(),
+            short_of_quota: BTreeSet::new(),
+            quotas_seen: 0,
             globally: Vec::new(),
             failed: false,
             unreported: false,
@@ -60,11 +65,11 @@ impl Category {
     /// Slots for one task of the category; none if there is no place for it now.
     pub fn assign(&mut self, cluster: &Cluster<'_>, instances: &Instances, changes: &Changes) -> Option<Assignment> {
         let mark = changes.mark();
-        if self.failed && self.seen == Some(mark) {
+        if self.failed && self.seen == Some(mark) && self.quotas_seen == changes.quotas() {
             return None;
         }
         self.catch_up(cluster, instances, changes);
-        self.seen = Some(mark);
+        (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
         let globally = fit_globally(cluster, &self.demand);
         self.globally.clone_from(&globally.reasons);
         let found = if !globally.reasons.is_empty() {
@@ -112,6 +117,15 @@ impl Category {
                 }
             }
         }
+        if self.quotas_seen != changes.quotas() {
+            for instance in std::mem::take(&mut self.short_of_quota) {
+                // One that is no longer configured has left all lists.
+                if self.closed.contains_key(&instance) {
+                    let siblings = siblings(instances, &instance);
+                    self.put(&instance, rank(cluster, &self.demand, &instance, siblings));
+                }
+            }
+        }
     }
 
     fn open_all(&mut self, cluster: &Cluster<'_>, siblings: &[QueueInstanceName]) {
@@ -153,6 +167,9 @@ impl Category {
     fn close(&mut self, instance: &QueueInstanceName, reasons: Vec<Reason>) {
         if let Some(rank) = self.ranks.remove(instance) {
             self.open.remove(&(rank, instance.clone()));
+        }
+        if reasons.iter().any(|reason| matches!(reason.what, What::Quota(_))) {
+            self.short_of_quota.insert(instance.clone());
         }
         self.closed.insert(instance.clone(), reasons);
     }

@@ -43,6 +43,8 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for reason in reasons {
         match groups.iter_mut().find(|group| is_alike(&group.examples[0], reason)) {
+            // Many places may meet one limit.
+            Some(group) if matches!(reason.what, What::Quota(_)) && group.examples.contains(reason) => {}
             Some(group) => {
                 group.count = group.count.saturating_add(1);
                 if group.examples.len() < EXAMPLES_KEPT {
@@ -67,6 +69,7 @@ pub fn is_alike(one: &Reason, other: &Reason) -> bool {
             (What::UnknownResource { attribute: one }, What::UnknownResource { attribute: other }) => one == other,
             (What::Forced { attribute: one }, What::Forced { attribute: other }) => one == other,
             (What::InUse { attribute: one }, What::InUse { attribute: other }) => one == other,
+            (What::Quota(one), What::Quota(other)) => one.rule == other.rule && one.attribute == other.attribute,
             (What::PeOffers { pe: one, .. }, What::PeOffers { pe: other, .. }) => one == other,
             (_, _) => true,
         }

@@ -125,6 +125,9 @@ impl Model {
         for granted in &ended {
             self.changes.host(&granted.instance.host);
         }
+        if !ended.is_empty() {
+            self.gave_back();
+        }
         match &record.event {
             Event::TaskPlaced { key, granted, .. } => {
                 self.unplan(key.seq, key.task);
@@ -260,6 +263,7 @@ impl Model {
         for granted in granted {
             self.changes.host(&granted.instance.host);
         }
+        self.gave_back();
         self.refile(*seq);
     }
 
@@ -381,10 +385,15 @@ impl Model {
         let is_about_jobs = |object: &StoredObject| {
             let is_global = object.name.is_empty() || object.name == HostName::global().as_str();
             matches!(object.kind, ObjectKind::ComplexTable | ObjectKind::Pe | ObjectKind::SchedulerConf)
+                || matches!(object.kind, ObjectKind::ResourceQuota | ObjectKind::UserSet)
                 || object.kind == ObjectKind::ClusterConf && is_global
         };
         if touched.access || objects.iter().any(is_about_jobs) {
             return self.rebuild();
+        }
+        if objects.iter().any(|object| object.kind == ObjectKind::HostGroup) {
+            self.planned.recount(&self.state.config);
+            self.gave_back();
         }
         touched.removed.iter().for_each(|instance| self.changes.removed(instance));
         for host in &touched.hosts {
@@ -400,8 +409,16 @@ impl Model {
         }
     }
 
+    /// Something of a quota may be free again.
+    fn gave_back(&mut self) {
+        if self.state.config.enabled_quotas().next().is_some() {
+            self.changes.quota();
+        }
+    }
+
     /// Makes everything anew that follows from the configuration.
     fn rebuild(&mut self) {
+        self.planned.recount(&self.state.config);
         self.instances = Instances::new();
         for instance in self.state.config.resolved.keys() {
             self.instances.entry(instance.host.clone()).or_default().push(instance.clone());

@@ -5,7 +5,7 @@ use crate::matching::{Cluster, Demand, Value};
 use proto::amount::{Amount, Millionths};
 use proto::complex::Attribute;
 use proto::id::{HostName, QueueInstanceName};
-use proto::policy::{Operand, Operator, QueueSortMethod, Sign, Term};
+use proto::policy::{LoadFormula, Operand, Operator, QueueSortMethod, Sign, Term};
 
 /// The value of a host of which the formula cannot be computed: last.
 const UNKNOWN: i64 = 9999 * Millionths::ONE.0;
@@ -38,15 +38,25 @@ pub fn rank(
 
 /// The load formula for a host, in millionths; 9999 where a value is missing.
 pub fn host_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName]) -> i64 {
-    let terms = cluster.config.scheduler.load_formula.terms();
-    let sum = terms.iter().try_fold(0i128, |sum, term| {
+    let formula = &cluster.config.scheduler.load_formula;
+    let sum = formula_value(cluster, formula, host, instances);
+    sum.map_or(UNKNOWN, |sum| i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN }))
+}
+
+/// The value of a formula for a host, in millionths; none where a value is missing.
+pub fn formula_value(
+    cluster: &Cluster<'_>,
+    formula: &LoadFormula,
+    host: &HostName,
+    instances: &[QueueInstanceName],
+) -> Option<i128> {
+    formula.terms().iter().try_fold(0i128, |sum, term| {
         let value = term_value(cluster, host, instances, term)?;
         Some(match term.sign {
             Sign::Plus => sum + value,
             Sign::Minus => sum - value,
         })
-    });
-    sum.map_or(UNKNOWN, |sum| i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN }))
+    })
 }
 
 fn term_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName], term: &Term) -> Option<i128> {

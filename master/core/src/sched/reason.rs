@@ -112,6 +112,8 @@ pub enum What {
         /// The least number that would do.
         needed: u32,
     },
+    /// A rule of a resource quota set has no room for it.
+    Quota(Box<QuotaDenial>),
     /// There is no queue instance at all, or not the one that is meant.
     NoInstances,
     /// The job is gone.
@@ -155,6 +157,25 @@ pub struct Shortage {
     pub free: Value,
     /// What there is in all, of a consumable.
     pub capacity: Option<Amount>,
+}
+
+/// A limit of a resource quota set that is in the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuotaDenial {
+    /// The rule, as `set/rule`.
+    pub rule: String,
+    /// Who shares the limit: `USER/PROJECT/PE/QUEUE/HOST/`, empty where all who match do.
+    pub scope: String,
+    /// The attribute that is limited.
+    pub attribute: AttributeName,
+    /// Its type, which decides how numbers are printed.
+    pub r#type: Type,
+    /// What the job needs; none if it must ask for the attribute (FORCED) and does not.
+    pub needed: Option<Value>,
+    /// What is in use, of a consumable.
+    pub used: Option<Amount>,
+    /// The limit.
+    pub limit: Value,
 }
 
 impl Reason {

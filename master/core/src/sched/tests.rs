@@ -5,6 +5,7 @@ pub mod lab;
 mod laws;
 mod placement;
 mod priority;
+mod quotas;
 mod settle;
 
 use lab::check;

@@ -100,9 +100,22 @@ impl State {
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
             self.ledger.rebook(&self.config.complex);
         }
+        self.recount_quotas(objects, &touched);
         let kept: Vec<QueueInstanceName> = self.instances.keys().cloned().collect();
         self.forget_instances(kept.iter());
         touched
+    }
+
+    /// Counts for the quotas anew what changed objects may have moved to another rule.
+    fn recount_quotas(&mut self, objects: &[StoredObject], touched: &Touched) {
+        let changed = |kinds: &[ObjectKind]| objects.iter().any(|object| kinds.contains(&object.kind));
+        if changed(&[ObjectKind::ResourceQuota, ObjectKind::ComplexTable, ObjectKind::UserSet]) {
+            self.ledger.recount(&self.config);
+        } else if changed(&[ObjectKind::HostGroup]) && self.config.enabled_quotas().next().is_some() {
+            for host in &touched.hosts {
+                self.ledger.recount_tasks(&self.config, self.index.on_host(host));
+            }
+        }
     }
 
     /// Drops the states of instances that are neither configured nor used: an orphan keeps its own until its tasks have ended.

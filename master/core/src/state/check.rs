@@ -25,6 +25,9 @@ impl State {
             self.jobs.values().flat_map(Job::placements).map(|(_, placement)| placement.key).collect();
         assert!(self.ledger.keys().eq(placed), "exactly the placed tasks are booked");
         self.ledger.check();
+        let mut recounted = self.ledger.clone();
+        recounted.recount(&self.config);
+        assert_eq!(self.ledger.quotas(), recounted.quotas(), "the quotas count what is booked");
         assert_eq!(self.index, Index::of(self), "the index is what follows from the state");
         let mut derived = self.config.objects();
         derived.resolve();

@@ -17,13 +17,14 @@ use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
 use proto::host::names::{HostNames, Naming};
 use proto::hostgroup::{HostGroup, HostGroupTable, HostOrGroup};
-use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
+use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueInstanceName, QueueName, QuotaName, UserName};
 use proto::object::{Fields, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::project::{Project, User};
 use proto::queue::{Ambiguity, ClusterQueue, QueueInstanceSettings};
 use proto::userset::UserSet;
+use proto::quota::QuotaSet;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +47,9 @@ pub struct Configuration {
     /// Calendars.
     #[serde(default)]
     pub calendars: BTreeMap<CalendarName, Arc<Calendar>>,
+    /// Resource quota sets.
+    #[serde(default)]
+    pub quotas: BTreeMap<QuotaName, Arc<QuotaSet>>,
     /// The global cluster configuration.
     pub cluster: Arc<ClusterConf>,
     /// What hosts override of it.
@@ -113,6 +117,7 @@ impl Configuration {
             host_groups: BTreeMap::new(),
             pes: BTreeMap::new(),
             calendars: BTreeMap::new(),
+            quotas: BTreeMap::new(),
             cluster: Arc::new(ClusterConf::template()),
             host_confs: BTreeMap::new(),
             scheduler: Arc::new(SchedulerConf::template()),
@@ -157,6 +162,7 @@ impl Configuration {
             host_groups,
             pes,
             calendars,
+            quotas,
             cluster,
             host_confs,
             scheduler,
@@ -184,6 +190,7 @@ impl Configuration {
             host_groups: host_groups.clone(),
             pes: pes.clone(),
             calendars: calendars.clone(),
+            quotas: quotas.clone(),
             cluster: cluster.clone(),
             host_confs: host_confs.clone(),
             scheduler: scheduler.clone(),
@@ -197,6 +204,11 @@ impl Configuration {
             checkpoints: checkpoints.clone(),
             ..Configuration::new()
         }
+    }
+
+    /// The resource quota sets that limit something now.
+    pub fn enabled_quotas(&self) -> impl Iterator<Item = &QuotaSet> {
+        self.quotas.values().map(AsRef::as_ref).filter(|set| set.enabled.0)
     }
 
     /// The cluster configuration that holds on a host.

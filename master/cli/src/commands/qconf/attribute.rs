@@ -98,7 +98,7 @@ mod tests {
             ("pe", Ok(ObjectKind::Pe)),
             ("ckpt", Ok(ObjectKind::Checkpoint)),
             ("userset", Ok(ObjectKind::UserSet)),
-            ("resource_quota", Err(Code::NotSupported)),
+            ("resource_quota", Ok(ObjectKind::ResourceQuota)),
             ("host", Err(Code::BadSyntax)),
         ] {
             assert_eq!(editable(name).map_err(|fail| fail.diagnostic.code), expected, "{name}");

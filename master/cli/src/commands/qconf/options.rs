@@ -1,17 +1,18 @@
 //! Every option of `qconf`, and what is behind it.
 
+use super::quotas::Act;
 use crate::args::Values::{AtLeast, One};
 use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
 use crate::exit;
 use Verb::{
     Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, GroupHosts,
-    GroupTree, Modify, ModifyFile, Purge, SchedulerHost, Search, Setting, Show, ShutdownAgents, ShutdownMaster, Strike,
+    GroupTree, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show, ShutdownAgents, ShutdownMaster, Strike,
     TriggerScheduling,
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
     AdminHosts, Calendar, Checkpoint, ClusterConf, ComplexTable, ExecHost, HostGroup, Managers, Operators, Pe, Project,
-    Queue, SchedulerConf, SubmitHosts, User, UserSet,
+    Queue, ResourceQuota, SchedulerConf, SubmitHosts, User, UserSet,
 };
 use proto::wire::client::AttributeEdit;
 
@@ -58,6 +59,8 @@ pub enum Verb {
     Strike,
     /// Deletes objects, or names of a list.
     Delete(ObjectKind),
+    /// Resource quota sets.
+    Quotas(Act),
     /// `-cq`
     Clean,
     /// Edits one attribute of objects.
@@ -159,8 +162,8 @@ const ROWS: &[Row] = &[
     Row(with("-ah", One, "hostname_list", "add an administrative host"), AddNames(AdminHosts)),
     Row(with("-ahgrp", One, "group", "add new host group entry"), Add(HostGroup)),
     Row(with("-Ahgrp", One, "file", "add new host group entry from file"), AddFile(HostGroup)),
-    never(with("-arqs", AtLeast(0), "[rqs_list]", "add resource quota set(s)"), LATER),
-    never(with("-Arqs", One, "fname", "add resource quota set(s) from file"), LATER),
+    Row(with("-arqs", AtLeast(0), "[rqs_list]", "add resource quota set(s)"), Quotas(Act::Add)),
+    Row(with("-Arqs", One, "fname", "add resource quota set(s) from file"), Quotas(Act::AddFile)),
     Row(with("-am", One, "user_list", "add user to manager list"), AddNames(Managers)),
     Row(with("-ao", One, "user_list", "add user to operator list"), AddNames(Operators)),
     Row(with("-ap", One, "pe-name", "add a new parallel environment"), Add(Pe)),
@@ -209,7 +212,7 @@ const ROWS: &[Row] = &[
     Row(with("-dh", One, "host_list", "delete administrative host"), Delete(AdminHosts)),
     Row(with("-dhgrp", One, "group", "delete host group entry"), Delete(HostGroup)),
     never(with("-dl", One, "date_time", "request a deadline initiation time"), OF_JOBS),
-    never(with("-drqs", One, "rqs_list", "delete resource quota set(s)"), LATER),
+    Row(with("-drqs", One, "rqs_list", "delete resource quota set(s)"), Delete(ResourceQuota)),
     Row(with("-dm", One, "user_list", "delete user from manager list"), Delete(Managers)),
     Row(with("-do", One, "user_list", "delete user from operator list"), Delete(Operators)),
     Row(with("-dp", One, "pe-name", "delete parallel environment"), Delete(Pe)),
@@ -252,8 +255,11 @@ const ROWS: &[Row] = &[
     Row(with("-Me", One, "fname", "modify exec server from file"), ModifyFile(ExecHost)),
     Row(with("-mhgrp", One, "group", "modify host group entry"), Modify(HostGroup)),
     Row(with("-Mhgrp", One, "file", "modify host group entry from file"), ModifyFile(HostGroup)),
-    never(with("-mrqs", AtLeast(0), "[rqs_list]", "modify resource quota set(s)"), LATER),
-    never(with("-Mrqs", One, "fname [rqs_list]", "modify resource quota set(s) from file"), LATER),
+    Row(with("-mrqs", AtLeast(0), "[rqs_list]", "modify resource quota set(s)"), Quotas(Act::Modify)),
+    Row(
+        with("-Mrqs", AtLeast(1), "fname [rqs_list]", "modify resource quota set(s) from file"),
+        Quotas(Act::ModifyFile),
+    ),
     Row(with("-mp", One, "pe-name", "modify a parallel environment"), Modify(Pe)),
     Row(with("-Mp", One, "fname", "modify a parallel environment from file"), ModifyFile(Pe)),
     Row(with("-mprj", One, "project", "modify a project"), Modify(Project)),
@@ -306,8 +312,8 @@ const ROWS: &[Row] = &[
     list(flag("-sprjl", "show a list of all projects"), Project, "no project list defined"),
     Row(with("-sq", AtLeast(0), "[wc_queue_list]", "show the given queue"), Show(Queue)),
     list(flag("-sql", "show a list of all queues"), Queue, "no cqueue list defined"),
-    absent(with("-srqs", AtLeast(0), "[rqs_list]", "show resource quota set(s)"), "No resource quota set found"),
-    absent(flag("-srqsl", "show resource quota set list"), "no resource quota set list defined"),
+    Row(with("-srqs", AtLeast(0), "[rqs_list]", "show resource quota set(s)"), Quotas(Act::Show)),
+    list(flag("-srqsl", "show resource quota set list"), ResourceQuota, "no resource quota set list defined"),
     list(flag("-ss", "show a list of all submit hosts"), SubmitHosts, "no submit host defined"),
     Row(flag("-ssconf", "show scheduler configuration"), Show(SchedulerConf)),
     Row(flag("-sss", "show the host of the scheduler"), SchedulerHost),

@@ -251,10 +251,10 @@ fn kinds_that_do_not_exist_yet_answer_as_an_empty_cell_of_8_1_9() {
     let master = FakeMaster::start(recorded, refused());
     let parsed = |line: &str| QCONF.parse(line.split(' ').map(str::to_owned).collect());
     let mut session = master.session("true");
-    for (line, code) in [("-srqs", 1), ("-srqsl", 1), ("-sst", 0), ("-sstnode /", 0), ("-sstree", 1)] {
+    for (line, code) in [("-sst", 0), ("-sstnode /", 0), ("-sstree", 1)] {
         assert_eq!(perform(&mut session, &parsed(line).unwrap()).unwrap(), code, "{line}");
     }
-    for line in ["-Arqs f", "-mstree", "-kt scheduler"] {
+    for line in ["-mstree", "-kt scheduler"] {
         assert_eq!(parsed(line).unwrap_err().diagnostic.code, Code::NotSupported, "{line}");
     }
 }

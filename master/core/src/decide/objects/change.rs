@@ -164,6 +164,9 @@ fn edit_attribute(
     attribute: &str,
     value: &str,
 ) -> Result<(), Refusals> {
+    if kind == ObjectKind::ResourceQuota {
+        return edit_quota(draft, name, operation, attribute, value);
+    }
     let (name, domain) = part(draft, kind, name)?;
     let value = &members::value(draft, attribute, value);
     let before = fields_of(draft, kind, &name).ok_or_else(|| vec![words::not_there(kind, &name)])?;
@@ -172,6 +175,24 @@ fn edit_attribute(
     store(draft, kind, &name, &edited.fields)?;
     edited.notes.into_iter().for_each(|note| draft.say(note));
     draft.say(words::modified(draft.caller, kind, &name));
+    Ok(())
+}
+
+/// The limits of a set are those of a rule: `set/rule`.
+fn edit_quota(
+    draft: &mut Draft<'_>,
+    name: &str,
+    operation: Operation,
+    attribute: &str,
+    value: &str,
+) -> Result<(), Refusals> {
+    let kind = ObjectKind::ResourceQuota;
+    let (name, rule) = proto::quota::set_and_rule(name);
+    let set = draft.config.quotas.get(&name).cloned().ok_or_else(|| vec![words::absent(kind, name.as_str())])?;
+    let edited = proto::quota::edit(&set, rule, operation, attribute, value).map_err(|refusal| vec![refusal])?;
+    store(draft, kind, name.as_str(), &edited.fields)?;
+    edited.notes.into_iter().for_each(|note| draft.say(note));
+    draft.say(words::modified(draft.caller, kind, name.as_str()));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::change::Refusals;
 use super::draft::Draft;
 use super::words::{Words, unsupported};
-use super::{access, members, references};
+use super::{access, members, quotas, references};
 use crate::state::config::Configuration;
 use proto::calendar::Calendar;
 use proto::checkpoint::Checkpoint;
@@ -56,7 +56,10 @@ const EXEC_HOST: Row = Row {
 };
 
 const QUEUE: Row = Row {
-    unused: |config, name| references::to_queue(config, &name.into()),
+    unused: |config, name| {
+        references::to_queue(config, &name.into())?;
+        quotas::to_queue(config, name)
+    },
     has_instance: |name, instance| instance.queue.as_str() == name,
     ..row_of(Words::same("cluster queue"), |draft, _, fields| {
         let mut queue = ClusterQueue::from_fields(fields)?;
@@ -66,7 +69,10 @@ const QUEUE: Row = Row {
 };
 
 const HOST_GROUP: Row = Row {
-    unused: |config, name| references::to_group(config, &name.into()),
+    unused: |config, name| {
+        references::to_group(config, &name.into())?;
+        quotas::to_group(config, name)
+    },
     ..row_of(
         Words { list: "host group entry", object: "host group", present: "host group entry" },
         |draft, name, fields| {
@@ -79,7 +85,10 @@ const HOST_GROUP: Row = Row {
 };
 
 const PE: Row = Row {
-    unused: |config, name| references::to_pe(config, &name.into()),
+    unused: |config, name| {
+        references::to_pe(config, &name.into())?;
+        quotas::to_pe(config, name)
+    },
     ..row_of(Words::same("parallel environment"), |draft, _, fields| {
         let pe = ParallelEnvironment::from_fields(fields)?;
         unless(access::of_pe(&draft.config, &pe), &pe)
@@ -90,6 +99,7 @@ const CALENDAR: Row = Row {
     unused: |config, name| references::to_calendar(config, &name.into()),
     ..row_of(Words::same("calendar"), |_, _, fields| Ok(Calendar::from_fields(fields)?.to_fields()))
 };
+const RESOURCE_QUOTA: Row = row_of(Words::same("resource quota set"), |draft, _, fields| quotas::settle(draft, fields));
 
 const CLUSTER_CONF: Row = Row {
     canonical: |draft, name| if name.is_empty() { "global".to_owned() } else { host(draft, name) },
@@ -126,8 +136,20 @@ const fn hosts(list: &'static str, present: &'static str) -> Row {
     Row { canonical: host, ..row_of(words, settle) }
 }
 
-const USER_SET: Row = Row { unused: access::to_set, ..row_of(Words::same("userset"), access::settle_set) };
-const PROJECT: Row = Row { unused: access::to_project, ..row_of(Words::same("project"), access::settle_project) };
+const USER_SET: Row = Row {
+    unused: |config, name| {
+        access::to_set(config, name)?;
+        quotas::to_set(config, name)
+    },
+    ..row_of(Words::same("userset"), access::settle_set)
+};
+const PROJECT: Row = Row {
+    unused: |config, name| {
+        access::to_project(config, name)?;
+        quotas::to_project(config, name)
+    },
+    ..row_of(Words::same("project"), access::settle_project)
+};
 const USER: Row = row_of(Words::same("user"), access::settle_user);
 
 const CHECKPOINT: Row = Row {
@@ -181,12 +203,12 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::UserSet => &USER_SET,
         ObjectKind::Project => &PROJECT,
         ObjectKind::User => &USER,
-        ObjectKind::ResourceQuota => planned!(ResourceQuota),
+        ObjectKind::ResourceQuota => &RESOURCE_QUOTA,
         ObjectKind::ShareTree => planned!(ShareTree),
     }
 }
 
 /// Whether there are objects of a kind.
 pub(super) const fn is_supported(kind: ObjectKind) -> bool {
-    !matches!(kind, ObjectKind::ResourceQuota | ObjectKind::ShareTree)
+    !matches!(kind, ObjectKind::ShareTree)
 }

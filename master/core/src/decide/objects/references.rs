@@ -4,6 +4,7 @@ mod subordinates;
 
 use super::access;
 use super::change::Refusals;
+use super::quotas;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex};
@@ -98,7 +99,8 @@ fn unsettled(complex: &Complex, name: &str) -> Option<Diagnostic> {
 pub(super) fn invalid_values(config: &Configuration) -> Refusals {
     let hosts = config.exec_hosts.values().flat_map(|host| of_host(config, host));
     let queues = config.queues.values().flat_map(|queue| values_of_queue(config, queue));
-    hosts.chain(queues).chain(of_scheduler(config, &config.scheduler)).collect()
+    let quotas = config.quotas.values().flat_map(|set| set.check(&config.complex));
+    hosts.chain(queues).chain(of_scheduler(config, &config.scheduler)).chain(quotas).collect()
 }
 
 /// # Errors
@@ -163,6 +165,7 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
     if is_settled || is_loaded || is_in(&scheduler.job_load_adjustments) {
         users.push("scheduler configuration".to_owned());
     }
+    users.extend(quotas::sets_limiting(config, is_meant));
     still(&users, |first| format!("denied: Complex attribute \"{name}\" is still referenced in {first}."))
 }
 

@@ -9,19 +9,21 @@
 //! group @g a b                             a host group
 //! pe mpi 100 $round_robin                  a parallel environment, in the pe_list of every queue by default
 //! conf queue_sort_method seqno             the scheduler configuration
+//! quota r users {*} to slots=2 | to slots=9  a resource quota set with its rules; without any it is deleted
 //! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
 //! pass                                     a whole pass; its orders become events
 //! run 1                                   the host says that the task runs
 //! T 1 3                                   the tasks that suspend thresholds have suspended, oldest first; `T -` if none
 //! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / alter 1 …
 //! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
+//! % r/1 slots=2/2 users u1                 a row of qquota; `% nothing` if there is none
 //! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
 //! ```
 
 use crate::event::{Actor, Event, InstanceState, Record, StoredObject, Then};
 use crate::explain::scheduling_info;
 use crate::ledger::Grant;
-use crate::matching::check_start;
+use crate::matching::{Cluster, Mode, check_start};
 use crate::observe::Observation;
 use crate::sched::Scheduler;
 use crate::sched::finding::Findings;
@@ -38,8 +40,10 @@ use proto::object::{Fields, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
+use proto::quota::QuotaSet;
 use proto::request::{ResourceList, SlotRange, TaskRange};
 use proto::time::{Now, Tick, Wall};
+use proto::wire::client::QuotaFilter;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -102,6 +106,7 @@ impl Lab {
             "group" => self.group(words[0], &words[1..]),
             "pe" => self.pe(&words),
             "conf" => self.conf(words[0], &words[1..].join(" ")),
+            "quota" => self.quota(words[0], words[1..].join(" ").as_str()),
             "job" => self.job(&words),
             "pass" => self.pass(),
             "end" => self.end(words[0]),
@@ -115,6 +120,7 @@ impl Lab {
             "wait" => self.wait(words[0].parse().unwrap()),
             "back" => self.now.wall = Wall(self.now.wall.0 - 1000 * words[0].parse::<i64>().unwrap()),
             "=" => assert_eq!(if self.placed.is_empty() { "nothing".to_owned() } else { self.placed.remove(0) }, rest),
+            "%" => self.expect_quota(rest),
             "?" => self.expect_info(words[0], rest.split_once(' ').unwrap().1),
             other => panic!("unknown word {other}"),
         }
@@ -189,6 +195,32 @@ impl Lab {
             fields.set(name, value);
         }
         self.object(ObjectKind::Pe, words[0], fields);
+    }
+
+    fn quota(&mut self, name: &str, rules: &str) {
+        let mut set = QuotaSet::template(name.into());
+        set.enabled.0 = true;
+        set.rules = rules.split('|').filter(|rule| !rule.is_empty()).map(|rule| rule.parse().unwrap()).collect();
+        let fields = (!set.rules.is_empty()).then(|| set.to_fields());
+        let kind = ObjectKind::ResourceQuota;
+        self.event(Event::ObjectsChanged(vec![StoredObject { kind, name: name.to_owned(), fields }]));
+    }
+
+    /// The rows of `qquota`.
+    pub fn quotas(&self) -> Vec<String> {
+        let cluster = Cluster::of(self.state(), self.scheduler.model().observations(), Mode::Now);
+        let rows = crate::quota::rows(&cluster, &QuotaFilter::default()).into_iter().map(|row| {
+            let used = row.used.map_or_else(String::new, |used| format!("{used}/"));
+            let filters = row.filters.iter().map(|(name, names)| format!(" {name} {}", names.join(",")));
+            format!("{} {}={used}{}{}", row.rule, row.resource, row.limit, filters.collect::<String>())
+        });
+        rows.collect()
+    }
+
+    fn expect_quota(&self, row: &str) {
+        let rows = self.quotas();
+        let is_there = if row == "nothing" { rows.is_empty() } else { rows.iter().any(|known| known == row) };
+        assert!(is_there, "no row {row:?} among {rows:#?}");
     }
 
     fn conf(&mut self, name: &str, value: &str) {
@@ -337,6 +369,7 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
             "-t" => spec.array = Some(TaskRange::parse(value()).unwrap()),
             "-tc" => spec.task_concurrency = Some(value().parse().unwrap()),
             "-u" => spec.owner.user = value().into(),
+            "-P" => spec.project = Some(value().to_owned()),
             "-now" => spec.immediate = true,
             "-h" => spec.holds.user = true,
             "-after" => spec.start_after = Some(Wall(1_800_000_000_000 + 1000 * value().parse::<i64>().unwrap())),

@@ -7,13 +7,14 @@ use proto::complex::Complex;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
-use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueName, UserName};
+use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueName, QuotaName, UserName};
 use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::project::{Project, User};
 use proto::queue::ClusterQueue;
 use proto::userset::UserSet;
+use proto::quota::QuotaSet;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,6 +62,7 @@ kept!(ExecHost, HostName, exec_hosts);
 kept!(ClusterQueue, QueueName, queues);
 kept!(HostGroup, HostGroupName, host_groups);
 kept!(ParallelEnvironment, PeName, pes);
+kept!(QuotaSet, QuotaName, quotas);
 kept!(ClusterConf, HostName, host_confs);
 kept!(Calendar, CalendarName, calendars);
 kept!(UserSet, String, user_sets);
@@ -188,6 +190,7 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::Queue => const { &Row::kept::<ClusterQueue>() },
         ObjectKind::HostGroup => const { &Row::kept::<HostGroup>() },
         ObjectKind::Pe => const { &Row::kept::<ParallelEnvironment>() },
+        ObjectKind::ResourceQuota => const { &Row::kept::<QuotaSet>() },
         ObjectKind::ClusterConf => &CLUSTER_CONF,
         ObjectKind::SchedulerConf => &SCHEDULER_CONF,
         ObjectKind::AdminHosts => &ADMIN_HOSTS,
@@ -199,6 +202,6 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::UserSet => const { &Row::kept::<UserSet>() },
         ObjectKind::Project => const { &Row::kept::<Project>() },
         ObjectKind::User => const { &Row::kept::<User>() },
-        ObjectKind::ResourceQuota | ObjectKind::ShareTree => &NONE,
+        ObjectKind::ShareTree => &NONE,
     }
 }

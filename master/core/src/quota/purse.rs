@@ -1,0 +1,146 @@
+//! What is left of the quotas for one job while its slots are laid out.
+
+use super::Scope;
+use super::claim::{Claim, claim};
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand};
+use crate::sched::reason::{Reason, What};
+use proto::id::{HostName, PeName, QueueInstanceName};
+use proto::job::Granted;
+use proto::quota::QuotaSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is left of each quota that is about a job, after what it has taken itself so far.
+#[derive(Clone, Debug)]
+pub struct Purse<'a> {
+    cluster: &'a Cluster<'a>,
+    demand: &'a Demand,
+    pe: Option<&'a PeName>,
+    claims: BTreeMap<Scope, Vec<Claim>>,
+    scopes: BTreeMap<QueueInstanceName, Vec<(&'a QuotaSet, Scope)>>,
+    hosts: BTreeSet<HostName>,
+    denials: BTreeMap<Scope, Reason>,
+}
+
+impl<'a> Purse<'a> {
+    /// The quotas for a job before it has taken anything.
+    pub fn new(cluster: &'a Cluster<'a>, demand: &'a Demand, pe: Option<&'a PeName>) -> Purse<'a> {
+        Purse {
+            cluster,
+            demand,
+            pe,
+            claims: BTreeMap::new(),
+            scopes: BTreeMap::new(),
+            hosts: BTreeSet::new(),
+            denials: BTreeMap::new(),
+        }
+    }
+
+    /// Whether no set limits anything.
+    pub fn is_boundless(&self) -> bool {
+        self.cluster.config.enabled_quotas().next().is_none()
+    }
+
+    /// How many slots there is room for, of so many at most, by the rules that do not depend on where they are. What stands
+    /// against more is among the denials.
+    pub fn most_anywhere(&mut self, slots: u32) -> u32 {
+        let cluster = self.cluster;
+        let sets = cluster.config.enabled_quotas();
+        let scopes =
+            sets.filter_map(|set| Some((set, Scope::anywhere(cluster.config, set, &self.demand.who, self.pe)?)));
+        let scopes: Vec<_> = scopes.collect();
+        self.most_of(&scopes, None, slots, true)
+    }
+
+    /// How many slots there is room for in an instance, of so many at most. `is_master` if the master is among them.
+    pub fn most(&mut self, instance: &QueueInstanceName, slots: u32, is_master: bool) -> u32 {
+        let scopes = self.scopes_of(instance);
+        self.most_of(&scopes, Some(&instance.host), slots, is_master)
+    }
+
+    /// Takes slots in an instance; false and nothing taken if there is no room for all of them.
+    pub fn take(&mut self, instance: &QueueInstanceName, slots: u32, is_master: bool) -> bool {
+        if self.most(instance, slots, is_master) < slots {
+            return false;
+        }
+        let is_new_host = self.hosts.insert(instance.host.clone());
+        for (_, scope) in self.scopes_of(instance) {
+            for claim in self.claims.get_mut(&scope).into_iter().flatten() {
+                if let Claim::Takes(takes) = claim {
+                    takes.take(slots, is_master, is_new_host);
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes all slots of a job, the master's instance first, which takes `extra` more slots.
+    ///
+    /// # Errors
+    /// With the rules that stand against it.
+    pub fn take_all(mut self, granted: &[Granted], extra: u32) -> Result<(), Vec<Reason>> {
+        for (index, part) in granted.iter().enumerate() {
+            let slots = if index == 0 { part.slots + extra } else { part.slots };
+            if !self.take(&part.instance, slots, index == 0) {
+                return Err(self.into_denials());
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what stood against a trial.
+    pub fn note(&mut self, trial: Purse<'_>) {
+        for (scope, reason) in trial.denials {
+            self.denials.entry(scope).or_insert(reason);
+        }
+    }
+
+    /// The rules that have stood against something, each scope once.
+    pub fn into_denials(self) -> Vec<Reason> {
+        self.denials.into_values().collect()
+    }
+
+    fn scopes_of(&mut self, instance: &QueueInstanceName) -> Vec<(&'a QuotaSet, Scope)> {
+        if let Some(scopes) = self.scopes.get(instance) {
+            return scopes.clone();
+        }
+        let config = self.cluster.config;
+        let scopes = config
+            .enabled_quotas()
+            .filter_map(|set| Some((set, Scope::of(config, set, &self.demand.who, self.pe, instance)?)));
+        let scopes: Vec<_> = scopes.collect();
+        self.scopes.insert(instance.clone(), scopes.clone());
+        scopes
+    }
+
+    fn most_of(
+        &mut self,
+        scopes: &[(&'a QuotaSet, Scope)],
+        host: Option<&HostName>,
+        slots: u32,
+        is_master: bool,
+    ) -> u32 {
+        let is_new_host = host.is_none_or(|host| !self.hosts.contains(host));
+        let mut most = slots;
+        for (set, scope) in scopes {
+            let claims = self.claims.entry(scope.clone()).or_insert_with(|| {
+                let limits = set.rules[scope.rule].limits.iter();
+                limits.filter_map(|limit| claim(self.cluster, self.demand, set, scope, limit, host)).collect()
+            });
+            for claim in claims.iter() {
+                let (room, denial) = match claim {
+                    Claim::Denied(denial) => (0, (**denial).clone()),
+                    Claim::Takes(takes) => match takes.most(slots, is_master, is_new_host) {
+                        room if room == slots => continue,
+                        room => (room, takes.denial(set, scope, slots)),
+                    },
+                };
+                most = most.min(room);
+                let level = scope.host.clone().map_or(Level::Global, Level::Host);
+                let reason = Reason::new(level, What::Quota(Box::new(denial)));
+                self.denials.entry(scope.clone()).or_insert(reason);
+            }
+        }
+        most
+    }
+}

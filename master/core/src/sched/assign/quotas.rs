@@ -1,0 +1,181 @@
+//! What the resource quotas leave of the room on hosts, for a parallel job whose slots are laid out by a rule.
+//!
+//! Limits are shared by hosts and instances, so what one of them takes is missing on the next: slots are taken from the quotas in
+//! the very order in which the rule will hand them out. What is left over then is room that the rule may use up as if there
+//! were no quotas.
+
+use super::hosts::{HostRoom, MasterRoom};
+use crate::quota::Purse;
+use proto::pe::AllocationRule;
+
+/// The hosts with the room that the quotas leave for at most `most` slots. `extra` is the slot of a master that is no task.
+pub fn within(
+    purse: &mut Purse<'_>,
+    rule: AllocationRule,
+    most: u32,
+    extra: u32,
+    hosts: Vec<HostRoom>,
+) -> Vec<HostRoom> {
+    if purse.is_boundless() {
+        return hosts;
+    }
+    if rule == AllocationRule::PeSlots {
+        return each_alone(purse, most, extra, &hosts);
+    }
+    let least = if let AllocationRule::Fixed(each) = rule { each } else { 1 };
+    let takes_master = |host: &HostRoom| host.master.is_some_and(|master| master.slots >= least);
+    for at in (0..hosts.len()).filter(|at| takes_master(&hosts[*at])) {
+        let mut trial = purse.clone();
+        let mut plan = Plan::new(&hosts);
+        if !plan.master(&mut trial, at, extra) {
+            purse.note(trial);
+            continue;
+        }
+        let is_placed = match rule {
+            AllocationRule::Fixed(each) => plan.portions(&mut trial, each, most, at),
+            AllocationRule::RoundRobin => plan.round_robin(&mut trial, most),
+            AllocationRule::FillUp | AllocationRule::PeSlots => plan.fill_up(&mut trial, most),
+        };
+        purse.note(trial);
+        if is_placed {
+            return plan.rooms(Some(at));
+        }
+    }
+    Vec::new()
+}
+
+/// Each host as if the whole job were there.
+fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
+    let mut rooms = Vec::new();
+    for host in hosts.iter().filter(|host| host.master.is_some()) {
+        let mut trial = purse.clone();
+        let mut plan = Plan::new(std::slice::from_ref(host));
+        if plan.master(&mut trial, 0, extra) {
+            plan.fill_up(&mut trial, most);
+            rooms.extend(plan.rooms(Some(0)));
+        }
+        purse.note(trial);
+    }
+    rooms
+}
+
+/// How many slots each instance of each host has so far.
+struct Plan<'a> {
+    hosts: &'a [HostRoom],
+    taken: Vec<Vec<u32>>,
+    master: Option<usize>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(hosts: &'a [HostRoom]) -> Plan<'a> {
+        Plan { hosts, taken: hosts.iter().map(|host| vec![0; host.instances.len()]).collect(), master: None }
+    }
+
+    /// The master's slot.
+    fn master(&mut self, purse: &mut Purse<'_>, host: usize, extra: u32) -> bool {
+        let Some(room) = self.hosts[host].master else { return false };
+        let is_taken = purse.take(&self.hosts[host].instances[room.at].0, 1 + extra, true);
+        if is_taken {
+            self.taken[host][room.at] = 1;
+            self.master = Some(host);
+        }
+        is_taken
+    }
+
+    fn on_host(&self, host: usize) -> u32 {
+        self.taken[host].iter().sum()
+    }
+
+    fn in_all(&self) -> u32 {
+        (0..self.hosts.len()).map(|host| self.on_host(host)).sum()
+    }
+
+    /// The room of a host, as the master leaves it.
+    fn room(&self, host: usize) -> (u32, Option<MasterRoom>) {
+        let room = &self.hosts[host];
+        let master = room.master.filter(|_| self.master == Some(host));
+        (master.map_or(room.slots, |master| master.slots), master)
+    }
+
+    /// At most so many slots more on a host; how many there were.
+    fn add(&mut self, purse: &mut Purse<'_>, host: usize, most: u32) -> u32 {
+        let (room, master) = self.room(host);
+        let mut left = most.min(room.saturating_sub(self.on_host(host)));
+        let wanted = left;
+        for (at, (instance, slots)) in self.hosts[host].instances.iter().enumerate() {
+            let slots = master.filter(|master| master.at == at).map_or(*slots, |master| master.in_instance.min(*slots));
+            let free = slots.saturating_sub(self.taken[host][at]).min(left);
+            if free == 0 {
+                continue;
+            }
+            let taken = purse.most(instance, free, false);
+            if taken > 0 && purse.take(instance, taken, false) {
+                self.taken[host][at] += taken;
+                left -= taken;
+            }
+        }
+        wanted - left
+    }
+
+    fn fill_up(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
+        for host in 0..self.hosts.len() {
+            let left = most.saturating_sub(self.in_all());
+            self.add(purse, host, left);
+        }
+        true
+    }
+
+    fn round_robin(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
+        let mut left = most.saturating_sub(self.in_all());
+        let mut open: Vec<usize> = (0..self.hosts.len()).collect();
+        let mut is_first_round = true;
+        while left > 0 && !open.is_empty() {
+            open.retain(|host| {
+                // In the first round the master has its slot already.
+                let is_served = is_first_round && self.master == Some(*host);
+                if left == 0 || is_served {
+                    return true;
+                }
+                let added = self.add(purse, *host, 1);
+                left -= added;
+                added > 0
+            });
+            is_first_round = false;
+        }
+        true
+    }
+
+    /// Exactly `each` slots on a host or none; false if those of the master have no room.
+    fn portions(&mut self, purse: &mut Purse<'_>, each: u32, most: u32, master: usize) -> bool {
+        if self.add(purse, master, each - 1) < each - 1 {
+            return false;
+        }
+        for host in (0..self.hosts.len()).filter(|host| *host != master) {
+            if self.in_all().saturating_add(each) > most {
+                break;
+            }
+            let mut trial = purse.clone();
+            if self.add(&mut trial, host, each) == each {
+                *purse = trial;
+            } else {
+                purse.note(trial);
+                self.taken[host].fill(0);
+            }
+        }
+        true
+    }
+
+    /// What was taken, as room.
+    fn rooms(self, master: Option<usize>) -> Vec<HostRoom> {
+        let rooms = self.hosts.iter().zip(&self.taken).enumerate().map(|(index, (host, taken))| {
+            let slots = taken.iter().sum();
+            let room = host.master.filter(|_| master == Some(index));
+            HostRoom {
+                instances: host.instances.iter().zip(taken).map(|((name, _), slots)| (name.clone(), *slots)).collect(),
+                slots,
+                master: room.map(|room| MasterRoom { at: room.at, in_instance: taken[room.at], slots }),
+            }
+        });
+        rooms.filter(|host| host.slots > 0).collect()
+    }
+}
