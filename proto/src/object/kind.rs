@@ -12,8 +12,8 @@ use crate::pe::ParallelEnvironment;
 use crate::policy::SchedulerConf;
 use crate::project::{Project, User};
 use crate::queue::ClusterQueue;
-use crate::userset::UserSet;
 use crate::quota::QuotaSet;
+use crate::userset::UserSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
