@@ -140,9 +140,7 @@ pub(super) fn is_user(config: &Configuration, element: &Expression, who: &Who) -
 
 /// A member of an access list that the element names, by name or by one of the groups.
 fn is_member(config: &Configuration, element: &Expression, who: &Who) -> bool {
-    let has = |set: &UserSet| {
-        set.has_user(who.user.as_str()) || who.groups.iter().any(|group| set.has_group(group))
-    };
+    let has = |set: &UserSet| set.has_user(who.user.as_str()) || who.groups.iter().any(|group| set.has_group(group));
     config.user_sets.values().any(|set| has(set) && element.matches(&format!("@{}", set.name), Type::String))
 }
 

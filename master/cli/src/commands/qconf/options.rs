@@ -6,8 +6,8 @@ use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
 use crate::exit;
 use Verb::{
     Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, GroupHosts,
-    GroupTree, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show, ShutdownAgents, ShutdownMaster, Strike,
-    TriggerScheduling,
+    GroupTree, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show, ShutdownAgents, ShutdownMaster,
+    Strike, TriggerScheduling,
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
