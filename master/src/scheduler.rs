@@ -263,6 +263,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::HostRevoked { .. }
         | Event::TokenCreated(_)
         | Event::TokenUsed { .. }
+        | Event::NumbersContinued { .. }
         | Event::RequestAnswered { .. } => false,
     }
 }

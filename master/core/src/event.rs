@@ -206,6 +206,13 @@ pub enum Event {
         /// Its whole state.
         state: InstanceState,
     },
+    /// Numbers go on behind those that another cell gave out, which was taken over.
+    NumbersContinued {
+        /// The last job number, if it was raised.
+        job: Option<JobNumber>,
+        /// The last number of an advance reservation, if it was raised.
+        reservation: Option<u32>,
+    },
     /// Configuration objects changed, all at once.
     ObjectsChanged(Vec<StoredObject>),
 

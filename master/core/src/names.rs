@@ -30,6 +30,7 @@ impl Rewriter<'_> {
             Command::Delete { .. }
             | Command::Objects(_)
             | Command::Import(_)
+            | Command::DryRun(_)
             | Command::CreateToken { .. }
             | Command::RevokeHost { .. }
             | Command::SimulatedHosts { .. }

@@ -52,6 +52,9 @@ pub struct State {
     pub last_submit: SubmitSeq,
     /// The last job number given out.
     pub last_number: JobNumber,
+    /// The last number of an advance reservation that was given out.
+    #[serde(default)]
+    pub last_reservation: u32,
     /// The last finished jobs, oldest first, at most `finished_jobs`.
     pub finished: VecDeque<FinishedJob>,
     /// What running tasks take from the consumables.
@@ -87,6 +90,7 @@ impl State {
             by_number: BTreeMap::new(),
             last_submit: SubmitSeq(0),
             last_number: JobNumber(0),
+            last_reservation: 0,
             finished: VecDeque::new(),
             ledger: Ledger::default(),
             unconfirmed: BTreeMap::new(),

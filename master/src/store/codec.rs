@@ -120,4 +120,5 @@ kinds! {
     TokenCreated = "token-created",
     TokenUsed = "token-used",
     RequestAnswered = "request-answered",
+    NumbersContinued = "numbers-continued",
 }

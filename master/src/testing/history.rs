@@ -108,5 +108,6 @@ fn administration() -> Vec<Event> {
         Event::TaskUnconfirmed { key: key(3, 2), host: HostName::new("node1") },
         Event::TaskUnconfirmed { key: key(3, 4), host: HostName::new("node1") },
         Event::TaskConfirmedGone { key: key(3, 4), host: HostName::new("node1") },
+        Event::NumbersContinued { job: Some(JobNumber(900)), reservation: Some(12) },
     ]
 }

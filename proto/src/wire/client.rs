@@ -76,7 +76,9 @@ pub enum Command {
     Objects(Vec<ObjectChange>),
     /// `qconf -import`: the objects of a cell that is taken over, all of them or none. What they say and Gridwright does not
     /// do is kept and warned about, where `Objects` refuses it.
-    Import(Vec<ObjectChange>),
+    Import(Import),
+    /// `qconf --dry-run`: decides changes of objects as if they were meant, answers as if they were made, and makes none.
+    DryRun(Box<Command>),
     /// `gridwright token create`. Answered with [`Data::Token`].
     CreateToken {
         /// How many hosts may use it.
@@ -164,6 +166,19 @@ pub struct JobTarget {
     pub job: String,
     /// Tasks behind the dot; empty is the whole job.
     pub tasks: Vec<TaskRange>,
+}
+
+/// What `qconf -import` brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// The objects, what is named before what names it.
+    pub changes: Vec<ObjectChange>,
+    /// The last job number that the other cell gave out; numbers go on behind it if it is the higher one.
+    #[serde(default)]
+    pub last_job: Option<u32>,
+    /// The same of advance reservations.
+    #[serde(default)]
+    pub last_reservation: Option<u32>,
 }
 
 /// One change of one configuration object.

@@ -83,6 +83,7 @@ impl Witness {
             | Event::CertificateIssued { .. }
             | Event::HostRevoked { .. }
             | Event::TokenCreated(_)
+            | Event::NumbersContinued { .. }
             | Event::TokenUsed { .. } => {}
         }
     }

@@ -6,7 +6,11 @@
 mod attribute;
 mod cell;
 mod change;
+mod diff;
 mod draft;
+mod export;
+mod import;
+mod layout;
 mod members;
 mod options;
 mod quotas;
@@ -24,7 +28,7 @@ use crate::args::{Given, Parsed};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
-use options::{QCONF, Verb, verb};
+use options::{DRY_RUN, QCONF, Verb, verb};
 use proto::diagnostic::{Code, Diagnostic};
 use session::{Format, Session};
 
@@ -43,6 +47,12 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 fn perform(session: &mut Session, parsed: &Parsed) -> Outcome {
+    session.dry_run = parsed.has(DRY_RUN);
+    if let Some(given) = parsed.given.iter().find(|given| session.dry_run && !verb(given.name).can_be_tried()) {
+        let what = format!("error: {} cannot be tried with {DRY_RUN}", given.name);
+        let fix = "it is for -import and for the options that take a file: -A… and -M…";
+        return Err(Fail::new(exit::FAILED, Diagnostic::new(Code::BadSyntax, what).fix(fix)));
+    }
     let mut code = exit::OK;
     for given in &parsed.given {
         code = or_earlier(one(session, given)?, code);
@@ -86,6 +96,8 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::TriggerScheduling => cell::trigger_scheduling(session),
         Verb::ShutdownMaster => cell::shutdown_master(session),
         Verb::ShutdownAgents { kill_jobs } => cell::shutdown_agents(session, kill_jobs, values),
+        Verb::Export => export::export(session, values.first().map_or("", String::as_str)),
+        Verb::Import => import::import(session, values.first().map_or("", String::as_str)),
         Verb::Setting => Ok(exit::OK),
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
         Command::Modify { action, targets, force } => modify_jobs::modify(turn, caller, action, &targets, force),
         Command::Objects(_)
         | Command::Import(_)
+        | Command::DryRun(_)
         | Command::CreateToken { .. }
         | Command::RevokeHost { .. }
         | Command::SimulatedHosts { .. }

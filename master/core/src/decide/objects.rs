@@ -5,6 +5,7 @@ mod change;
 mod complex;
 mod draft;
 mod hosts;
+mod import;
 mod kinds;
 mod members;
 mod queues;
@@ -33,7 +34,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
     }
     Some(match command {
         Command::Objects(changes) => draft::change(turn, caller, &changes, Origin::Hand),
-        Command::Import(changes) => draft::change(turn, caller, &changes, Origin::Import),
+        Command::Import(import) => import::import(turn, caller, &import),
+        Command::DryRun(command) => import::dry_run(turn, caller, &command),
         Command::CreateToken { uses, valid_s, host_pattern } => {
             hosts::create_token(turn, request, uses, valid_s, host_pattern)
         }

@@ -159,6 +159,7 @@ impl Model {
             | Event::HostRevoked { .. }
             | Event::TokenCreated(_)
             | Event::TokenUsed { .. }
+            | Event::NumbersContinued { .. }
             | Event::RequestAnswered { .. } => {}
         }
         touched.into_iter().for_each(|seq| self.refile(seq));
@@ -501,6 +502,7 @@ fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::HostRevoked { .. }
         | Event::TokenCreated(_)
         | Event::TokenUsed { .. }
+        | Event::NumbersContinued { .. }
         | Event::RequestAnswered { .. } => None,
     }
 }

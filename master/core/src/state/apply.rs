@@ -68,6 +68,10 @@ impl State {
             Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
             Event::TaskPreempted { key, suspended } => self.preempt_task(*key, *suspended),
             Event::InstanceChanged { instance, state } => self.set_instance(instance, state),
+            Event::NumbersContinued { job, reservation } => {
+                self.last_number = job.unwrap_or(self.last_number);
+                self.last_reservation = reservation.unwrap_or(self.last_reservation);
+            }
             Event::ObjectsChanged(_) => unreachable!("what objects touch is told, so they are stored before"),
             Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),
             Event::HostRevoked { host } => {

@@ -5,8 +5,8 @@ use crate::args::Values::{AtLeast, One};
 use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
 use crate::exit;
 use Verb::{
-    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, GroupHosts,
-    GroupTree, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show, ShutdownAgents, ShutdownMaster,
+    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, Export, GroupHosts,
+    GroupTree, Import, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show, ShutdownAgents, ShutdownMaster,
     Strike, TriggerScheduling,
 };
 use proto::object::ObjectKind;
@@ -82,9 +82,23 @@ pub enum Verb {
         /// Whether jobs end first.
         kill_jobs: bool,
     },
+    /// `-export`
+    Export,
+    /// `-import`
+    Import,
     /// Changes how the other options work, and does nothing in its turn.
     Setting,
 }
+
+impl Verb {
+    /// Whether `--dry-run` shows what it would change.
+    pub fn can_be_tried(self) -> bool {
+        matches!(self, Verb::Import | Verb::AddFile(_) | Verb::ModifyFile(_) | Verb::Setting)
+    }
+}
+
+/// The option that tries changes and makes none.
+pub const DRY_RUN: &str = "--dry-run";
 
 /// An option and what it does.
 struct Row(OptionDef, Verb);
@@ -328,6 +342,9 @@ const ROWS: &[Row] = &[
     Row(flag("-tsm", "trigger scheduler monitoring"), TriggerScheduling),
     never(flag("-verbose", "verbose information output"), OF_JOBS),
     never(with("-w", One, "e|w|n|v|p", "verify mode (error|warning|none|just verify|poke) for jobs"), OF_JOBS),
+    Row(with("-export", One, "dir", "write the whole configuration into a directory, a file for each object"), Export),
+    Row(with("-import", One, "dir", "take over what -export, or save_sge_config.sh of 8.1.9, has written"), Import),
+    Row(flag(DRY_RUN, "with -import, -A… and -M…: show what would change, and change nothing"), Setting),
     Row(with("-fmt", One, "json|text", "how the -s options print (default: text)"), Setting),
 ];
 

@@ -27,6 +27,8 @@ pub struct Session {
     pub format: Format,
     /// Whether long values are wrapped: not under `SGE_SINGLE_LINE`.
     pub wrap: Wrap,
+    /// Whether changes are tried and not made.
+    pub dry_run: bool,
     /// A command of the shell that edits the file behind it.
     pub editor: String,
     /// The directory of files that are edited.
@@ -43,13 +45,13 @@ impl Session {
         let wrap = if set("SGE_SINGLE_LINE").is_some() { Wrap::SingleLine } else { Wrap::At80 };
         let editor = set("EDITOR").unwrap_or_else(|| "vi".to_owned());
         let client = Client::connect(&Site::from_environment(), "qconf")?;
-        Ok(Self { client, format, wrap, editor, drafts: std::env::temp_dir() })
+        Ok(Self { client, format, wrap, dry_run: false, editor, drafts: std::env::temp_dir() })
     }
 
     /// A session over a connection of a test, which edits in a directory of the test.
     #[cfg(test)]
     pub fn over(client: Client, editor: &str, drafts: PathBuf) -> Self {
-        Self { client, format: Format::Text, wrap: Wrap::At80, editor: editor.to_owned(), drafts }
+        Self { client, format: Format::Text, wrap: Wrap::At80, dry_run: false, editor: editor.to_owned(), drafts }
     }
 
     /// One object.
@@ -122,13 +124,31 @@ impl Session {
     /// If the master cannot be reached, or the outcome is unknown.
     pub fn change_from(&mut self, changes: Vec<ObjectChange>, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
         let on_stderr = changes.iter().any(is_reported_on_stderr);
-        let answers = self.client.change(Command::Objects(changes))?.answers;
-        let located = answers.into_iter().map(|answer| match answer {
+        let located = self.answers(Command::Objects(changes), locate)?;
+        Ok(print_answers(&located, on_stderr))
+    }
+
+    /// Takes over another cell, or tries to, and prints what is to be said of it. Returns the exit code.
+    ///
+    /// # Errors
+    /// If the master cannot be reached, or the outcome is unknown.
+    pub fn import(&mut self, import: Command, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
+        Ok(print_answers(&self.answers(import, locate)?, true))
+    }
+
+    /// What the master says to changes, or would say if they are tried.
+    fn answers(&mut self, command: Command, locate: impl Fn(String) -> String) -> Result<Vec<Answer>, Fail> {
+        let tried = self.dry_run;
+        let command = if tried { Command::DryRun(Box::new(command)) } else { command };
+        let answers = self.client.change(command)?.answers;
+        // What would have been said to be done was not done.
+        let answers = answers.into_iter().filter(|answer| !(tried && matches!(answer, Answer::Done(_))));
+        let located = answers.map(|answer| match answer {
             Answer::Done(text) => Answer::Done(text),
             Answer::Warning(warning) => Answer::Warning(Diagnostic { place: locate(warning.place), ..warning }),
             Answer::Refused(refusal) => Answer::Refused(Diagnostic { place: locate(refusal.place), ..refusal }),
         });
-        Ok(print_answers(&located.collect::<Vec<_>>(), on_stderr))
+        Ok(located.collect())
     }
 
     /// Commands the cell itself; what was done is told on stderr, as in 8.1.9. Returns the exit code.

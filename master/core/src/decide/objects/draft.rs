@@ -33,8 +33,10 @@ pub(super) struct Draft<'a> {
     pub config: Configuration,
     /// Queue instances whose tasks are to be ended.
     pub cleaned: Vec<QueueInstanceName>,
-    stored: Vec<StoredObject>,
-    answers: Vec<Answer>,
+    /// What becomes true, each object once.
+    pub stored: Vec<StoredObject>,
+    /// What was said so far.
+    pub answers: Vec<Answer>,
 }
 
 impl Draft<'_> {
@@ -65,10 +67,47 @@ impl Draft<'_> {
     }
 }
 
-/// Decides `Command::Objects` and `Command::Import`.
+/// Decides `Command::Objects`.
 pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChange], origin: Origin) -> Reply {
+    let Draft { stored, answers, cleaned, .. } = match made(turn, caller, changes, origin) {
+        Ok(draft) => draft,
+        Err(refusals) => return refusals,
+    };
+    commit(turn, stored);
+    cleaned.iter().for_each(|instance| clean(turn, caller, instance));
+    Reply::answers(answers)
+}
+
+/// A draft with all the changes.
+///
+/// # Errors
+/// The answer to a change that cannot be made.
+pub(super) fn made<'a>(
+    turn: &'a Turn<'_>,
+    caller: &'a Caller,
+    changes: &[ObjectChange],
+    origin: Origin,
+) -> Result<Draft<'a>, Reply> {
+    let mut draft = begin(turn, caller, origin);
+    for one in changes {
+        make(&mut draft, one)
+            .map_err(|refusals| Reply::answers(refusals.into_iter().map(Answer::Refused).collect()))?;
+    }
+    Ok(draft)
+}
+
+/// Makes one change on a draft.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(super) fn make(draft: &mut Draft<'_>, one: &ObjectChange) -> Result<(), Vec<Diagnostic>> {
+    change::change(draft, one)
+}
+
+/// A draft without changes.
+pub(super) fn begin<'a>(turn: &'a Turn<'_>, caller: &'a Caller, origin: Origin) -> Draft<'a> {
     let state = turn.state();
-    let mut draft = Draft {
+    Draft {
         state,
         caller,
         origin,
@@ -77,16 +116,7 @@ pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChan
         cleaned: Vec::new(),
         stored: Vec::new(),
         answers: Vec::new(),
-    };
-    for one in changes {
-        if let Err(refusals) = change::change(&mut draft, one) {
-            return Reply::answers(refusals.into_iter().map(Answer::Refused).collect());
-        }
     }
-    let Draft { stored, answers, cleaned, .. } = draft;
-    commit(turn, stored);
-    cleaned.iter().for_each(|instance| clean(turn, caller, instance));
-    Reply::answers(answers)
 }
 
 /// Makes objects true, and gives new instances their first state. Agents get their configuration at the end of the turn.

@@ -13,7 +13,7 @@ use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::wire::agent::MasterMessage;
-use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange, Reply};
+use proto::wire::client::{Answer, AttributeEdit, Command, Import, ObjectAction, ObjectChange, Reply};
 
 fn object_change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
     ObjectChange { kind, name: name.to_owned(), action }
@@ -304,7 +304,8 @@ fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it()
     let with_url = |url| vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[("jsv_url", url)])))];
     let said =
         |url: &str| vec![("jsv_url".to_owned(), format!("warning: \"jsv_url\" is stored and has no effect: {url}"))];
-    let imported = cell.command("boss", Command::Import(with_url("/opt/jsv.sh")));
+    let imported =
+        cell.command("boss", Command::Import(Import { changes: with_url("/opt/jsv.sh"), ..Import::default() }));
     assert_eq!(warnings(&imported), said("/opt/jsv.sh"));
     let same = [("jsv_url", "/opt/jsv.sh"), ("max_jobs", "9")];
     let edited = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&same)))]);
@@ -320,7 +321,9 @@ fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it()
 #[test]
 fn each_queue_and_each_parameter_is_judged_by_itself() {
     let mut cell = Cell::ready();
-    let import = |kind, name: &str, action| Command::Import(vec![object_change(kind, name, action)]);
+    let import = |kind, name: &str, action| {
+        Command::Import(Import { changes: vec![object_change(kind, name, action)], ..Import::default() })
+    };
     let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,USE_QIDLE=true");
     let said = cell.command("boss", import(K::ClusterConf, "global", list));
     assert_eq!(warnings(&said).len(), 1, "{said:?}");
