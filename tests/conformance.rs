@@ -21,6 +21,8 @@
 mod case;
 #[path = "conformance/cell.rs"]
 mod cell;
+#[path = "conformance/import.rs"]
+mod import;
 #[path = "conformance/normalise.rs"]
 mod normalise;
 #[path = "conformance/numbers.rs"]
