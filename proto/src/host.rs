@@ -140,7 +140,7 @@ impl ExecHost {
             projects.to_string(),
             xprojects.to_string(),
             usage_scaling.to_string(),
-            report_variables.to_string(),
+            report_variables.to_string().replace(' ', ","),
         ];
         KEYS.iter().copied().zip(values).collect()
     }

@@ -8,17 +8,21 @@ use crate::cell::{self, Cell};
 use crate::normalise;
 
 /// Lines that differ by design: the file of `shown`, how the line begins, and why.
-const BY_DESIGN: &[(&str, &str, &str)] = &[];
+const BY_DESIGN: &[(&str, &str, &str)] = &[
+    ("sq", "shell_start_mode", "scripts of new queues start by their #! line; imported queues keep what they have"),
+    ("sq_high.q=n1", "qtype", "no blank at the end of a line"),
+    ("sq_high.q=n2", "qtype", "no blank at the end of a line"),
+    ("sq_high.q=n3", "qtype", "no blank at the end of a line"),
+    ("sq_low.q=n1", "qtype", "no blank at the end of a line"),
+    ("sq_low.q=n3", "qtype", "no blank at the end of a line"),
+    ("sq_low.q=n1", "load_thresholds", "an instance shows its lists as its queue does, separated by commas"),
+];
 
 /// Directories and files of the saved cell whose kinds cannot be made yet, and what shows such objects.
 const LATER: &[(&str, &[&str])] = &[
     ("resource_quotas", &["srqs", "srqsl"]),
     ("sharetree", &["sst", "sstree", "sstnode", "rsstnode"]),
-    ("usersets", &["su", "sul"]),
-    ("projects", &["sprj", "sprjl"]),
-    ("users", &["suser", "suserl"]),
     ("calendars", &["scal", "scall"]),
-    ("ckpt", &["sckpt", "sckptl"]),
 ];
 
 /// Options whose names hold what separates them from their argument.
@@ -39,6 +43,7 @@ fn a_saved_cell_of_8_1_9_is_taken_over_and_shows_the_same() {
     LATER.iter().for_each(|(file, _)| cell.prepare(None, &format!("rm -r saved/{file}")));
     cell.prepare(None, "qconf -import saved --dry-run && test $(qconf -sql) = all.q");
     cell.prepare(None, "qconf -import saved");
+    cell.prepare(None, "until qhost -h vm -F cpu | grep -q cpu=; do sleep 0.05; done");
     let files = std::fs::read_dir(saved_cell().join("shown")).expect("the recording is there");
     let mut names: Vec<String> =
         files.map(|file| file.expect("it lists").file_name().to_string_lossy().into_owned()).collect();

@@ -9,7 +9,6 @@ use std::fmt;
 
 /// The columns in their order.
 const COLUMNS: [&str; 8] = ["name", "shortcut", "type", "relop", "requestable", "consumable", "default", "urgency"];
-const HEADER: &str = "#name               shortcut   type      relop requestable consumable default  urgency ";
 const FOOTER: &str = "# >#< starts a comment but comments are not saved across edits --------";
 
 impl Complex {
@@ -165,21 +164,49 @@ fn one_of(words: &[&str]) -> String {
 impl fmt::Display for Complex {
     /// As `qconf -sc` prints it, byte for byte.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{HEADER}\n#{}", "-".repeat(HEADER.len() - 1))?;
-        for attribute in self.iter() {
-            writeln!(f, "{attribute}")?;
+        let rows: Vec<[String; 8]> = self.iter().map(Attribute::columns).collect();
+        let widths = widths(&rows);
+        let line = |cells: &mut dyn Iterator<Item = &str>| {
+            cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect::<String>()
+        };
+        let header = line(&mut COLUMNS.into_iter()).replacen("name ", "#name", 1);
+        writeln!(f, "{header}\n#{}", "-".repeat(header.len() - 1))?;
+        for row in &rows {
+            writeln!(f, "{}", line(&mut row.iter().map(String::as_str)).trim_end())?;
         }
         writeln!(f, "{FOOTER}")
     }
 }
 
-impl fmt::Display for Attribute {
-    /// A line of `qconf -sc`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// A column is one wider than its title and four wider than its longest value (measured on 8.1.9).
+fn widths(rows: &[[String; 8]]) -> [usize; 8] {
+    std::array::from_fn(|column| {
+        let longest = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+        (COLUMNS[column].len() + 1).max(longest + 4)
+    })
+}
+
+impl Attribute {
+    /// The eight columns of its line.
+    fn columns(&self) -> [String; 8] {
         let Attribute { name, shortcut, r#type, relop, requestable, consumable, default, urgency } = self;
-        let (relop, requestable, consumable) = (relop.as_str(), requestable.as_str(), consumable.as_str());
-        write!(f, "{name:<19} {shortcut:<10} {type:<9} {relop:<5} {requestable:<11} ")?;
-        write!(f, "{consumable:<10} {default:<8} {urgency}")
+        [
+            name.to_string(),
+            shortcut.clone(),
+            r#type.to_string(),
+            relop.as_str().to_owned(),
+            requestable.as_str().to_owned(),
+            consumable.as_str().to_owned(),
+            default.clone(),
+            urgency.to_string(),
+        ]
+    }
+}
+
+impl fmt::Display for Attribute {
+    /// The columns of its line, one blank between them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.columns().join(" "))
     }
 }
 
