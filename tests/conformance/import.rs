@@ -22,10 +22,7 @@ const BY_DESIGN: &[(&str, &str, &str)] = &[
 ];
 
 /// Directories and files of the saved cell whose kinds cannot be made yet, and what shows such objects.
-const LATER: &[(&str, &[&str])] = &[
-    ("resource_quotas", &["srqs", "srqsl"]),
-    ("sharetree", &["sst", "sstree", "sstnode", "rsstnode"]),
-];
+const LATER: &[(&str, &[&str])] = &[("sharetree", &["sst", "sstree", "sstnode", "rsstnode"])];
 
 /// Options whose names hold what separates them from their argument.
 const LONG: [&str; 2] = ["shgrp_tree", "shgrp_resolved"];
@@ -97,7 +94,8 @@ fn without_design(file: &str, lines: Vec<String>) -> Vec<String> {
 
 /// The last job of the saved cell was 5.
 fn numbers_go_on(cell: &Cell) {
-    let answer = cell.run(Some("u1"), "qsub -terse -h -q all.q -P gemini -b y true || qsub -terse -h -q all.q -b y true");
+    let answer =
+        cell.run(Some("u1"), "qsub -terse -h -q all.q -P gemini -b y true || qsub -terse -h -q all.q -b y true");
     assert_eq!(answer.stdout, ["6"], "{answer:?}");
 }
 

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::session::Session;
-use super::{elements, export, for_each, import, text};
+use super::{elements, for_each, text};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
@@ -132,13 +132,6 @@ fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str
 
 /// Sends an object that was read from a file.
 fn send(session: &mut Session, kind: ObjectKind, name: &str, path: &str, target: Target, fields: Fields) -> Outcome {
-    if session.dry_run {
-        let before = match target {
-            Target::New => String::new(),
-            Target::Existing => export::object_text(session, kind, name)?,
-        };
-        output::data(&import::shown(kind, name, &before, &fields));
-    }
     let change = ObjectChange { kind, name: name.to_owned(), action: target.action(fields.clone()) };
     session.change_from(vec![change], |place| text::place_in(path, &fields, place))
 }

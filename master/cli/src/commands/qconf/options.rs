@@ -5,9 +5,9 @@ use crate::args::Values::{AtLeast, One};
 use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
 use crate::exit;
 use Verb::{
-    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, Export, GroupHosts,
-    GroupTree, Import, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show, ShutdownAgents, ShutdownMaster,
-    Strike, TriggerScheduling,
+    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, Export,
+    GroupHosts, GroupTree, Import, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show,
+    ShutdownAgents, ShutdownMaster, Strike, TriggerScheduling,
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
@@ -93,7 +93,8 @@ pub enum Verb {
 impl Verb {
     /// Whether `--dry-run` shows what it would change.
     pub fn can_be_tried(self) -> bool {
-        matches!(self, Verb::Import | Verb::AddFile(_) | Verb::ModifyFile(_) | Verb::Setting)
+        let quotas = matches!(self, Verb::Quotas(Act::AddFile | Act::ModifyFile));
+        quotas || matches!(self, Verb::Import | Verb::AddFile(_) | Verb::ModifyFile(_) | Verb::Setting)
     }
 }
 

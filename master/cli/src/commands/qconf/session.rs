@@ -1,6 +1,6 @@
 //! What all of `qconf` shares: the connection, how to print, which editor; and questions whose answer is of one kind.
 
-use super::exit_code;
+use super::{exit_code, export, import};
 use crate::client::Client;
 use crate::fail::Fail;
 use crate::output;
@@ -124,6 +124,11 @@ impl Session {
     /// If the master cannot be reached, or the outcome is unknown.
     pub fn change_from(&mut self, changes: Vec<ObjectChange>, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
         let on_stderr = changes.iter().any(is_reported_on_stderr);
+        if self.dry_run {
+            for change in &changes {
+                output::data(&self.tried(change)?);
+            }
+        }
         let located = self.answers(Command::Objects(changes), locate)?;
         Ok(print_answers(&located, on_stderr))
     }
@@ -134,6 +139,23 @@ impl Session {
     /// If the master cannot be reached, or the outcome is unknown.
     pub fn import(&mut self, import: Command, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
         Ok(print_answers(&self.answers(import, locate)?, true))
+    }
+
+    /// What a change would make of its object.
+    fn tried(&mut self, ObjectChange { kind, name, action }: &ObjectChange) -> Result<String, Fail> {
+        Ok(match action {
+            ObjectAction::Add(fields) => import::shown(*kind, name, "", fields),
+            ObjectAction::Replace(fields) => {
+                let before = export::object_text(self, *kind, name)?;
+                import::shown(*kind, name, &before, fields)
+            }
+            ObjectAction::Delete => format!("@@ {kind} {name} @@ deleted\n"),
+            ObjectAction::Attribute { .. }
+            | ObjectAction::Purge { .. }
+            | ObjectAction::Clean
+            | ObjectAction::Enlist { .. }
+            | ObjectAction::Strike { .. } => String::new(),
+        })
     }
 
     /// What the master says to changes, or would say if they are tried.

@@ -3,6 +3,7 @@
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, Object, ObjectKind, Wrap};
+use proto::quota::{QuotaSet, parse_sets, print_sets};
 
 /// What an execution host reports. It is shown with the host and is no part of the text that is edited.
 const REPORTED: [&str; 2] = ["load_values", "processors"];
@@ -15,6 +16,9 @@ pub const COMPLEX_COLUMNS: [&str; 8] =
 pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: Wrap) -> String {
     if kind == ObjectKind::ComplexTable {
         return complex_text(fields);
+    }
+    if kind == ObjectKind::ResourceQuota {
+        return QuotaSet::from_fields(fields).map_or_else(|_| fields.print(kind, wrap), |set| print_sets(&[set], wrap));
     }
     let text = fields.print(kind, wrap);
     match kind == ObjectKind::ClusterConf {
@@ -68,9 +72,20 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
             .map(|complex| complex.write())
             .map_err(|refusals| refusals.into_iter().map(in_the_words_of_8_1_9).collect());
     }
-    let fields = Fields::parse(text)?;
+    let fields = match kind {
+        ObjectKind::ResourceQuota => only_set(parse_sets(text)?)?,
+        _ => Fields::parse(text)?,
+    };
     kind.settle(name, &fields)?;
     Ok(without_reported(kind, &fields))
+}
+
+/// The one set of a text.
+fn only_set(mut sets: Vec<Fields>) -> Result<Fields, Vec<Diagnostic>> {
+    match (sets.pop(), sets.is_empty()) {
+        (Some(set), true) => Ok(set),
+        _ => Err(vec![Diagnostic::new(Code::BadSyntax, "error: the text does not hold one resource quota set")]),
+    }
 }
 
 /// 8.1.9 begins what is wrong with the form of a complex with `error:`, and says rules that an attribute breaks as they are.

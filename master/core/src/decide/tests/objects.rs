@@ -344,7 +344,13 @@ fn a_new_name_is_no_pattern_unless_it_comes_with_a_whole_cell() {
     let mut cell = Cell::ready();
     let text = "denied: the name \"a*b\" of a parallel environment contains '*'";
     refuses(&mut cell, K::Pe, "a*b", Do::Add(pe("a*b", &[])), Code::BadValue, text);
-    let imported = cell.command("boss", Command::Import(vec![object_change(K::Pe, "a*b", Do::Add(pe("a*b", &[])))]));
+    let imported = cell.command(
+        "boss",
+        Command::Import(Import {
+            changes: vec![object_change(K::Pe, "a*b", Do::Add(pe("a*b", &[])))],
+            ..Import::default()
+        }),
+    );
     assert_eq!(warnings(&imported), []);
     assert_eq!(warnings(&cell.change(vec![object_change(K::Pe, "a*b", Do::Replace(pe("a*b", &[])))])), []);
 }
