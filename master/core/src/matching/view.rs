@@ -126,9 +126,10 @@ impl Cluster<'_> {
         self.offers(level, attribute).filter_map(|offer| Some((offer.dominance(level), offer.value?))).collect()
     }
 
-    /// One less the slots in use, as 8.1.9 shows it: below zero where a parallel job is alone.
+    /// Whether the object can be had alone now. 8.1.9 shows one less the slots in use, so -3 of a job of four; nothing is ever less than
+    /// not free.
     fn exclusive_offer(&self, level: &Level) -> Offer {
-        let left = 1 - i64::from(self.slots_taken(level));
+        let left = i64::from(self.slots_taken(level) == 0);
         let value = Some(Value::Amount(Amount::from_base(left)));
         Offer { value, shared: true, source: Source::Consumable, capacity: Some(Amount::TRUE) }
     }

@@ -10,3 +10,4 @@ mod settle;
 
 use lab::check;
 mod thresholds;
+mod use_cases;

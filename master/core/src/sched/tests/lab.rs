@@ -1,7 +1,7 @@
 //! A cell in a few lines of text, for tests: objects, jobs, passes and what is expected of them.
 //!
 //! ```text
-//! complex lic lic INT <= YES YES 0 0      one more attribute
+//! complex lic lic INT <= YES YES 0 0      one more attribute, or another definition of one
 //! global lic=5                             complex_values of the cluster
 //! host a lic=4 | mem_free=8G               complex_values, then load values; the host connects
 //! load a mem_free=4G                       a new load report
@@ -131,7 +131,10 @@ impl Lab {
     }
 
     fn complex(&mut self, line: &str) {
-        let text = format!("{}\n{line}\n", self.state().config.complex);
+        let name = line.split(' ').next();
+        let known = self.state().config.complex.to_string();
+        let others: Vec<&str> = known.lines().filter(|known| known.split(' ').next() != name).collect();
+        let text = format!("{}\n{line}\n", others.join("\n"));
         let complex = Complex::parse(&text).unwrap();
         let mut fields = Fields::new();
         for line in complex.to_string().lines().filter(|line| !line.starts_with('#')) {

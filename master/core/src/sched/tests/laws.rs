@@ -136,6 +136,30 @@ proptest! {
     }
 
     #[test]
+    fn what_nobody_asks_for_and_the_order_of_what_is_set_change_nothing(
+        jobs in proptest::collection::vec((0usize..8, 0usize..7), 1..20),
+        licences in 0i64..6, memory in 0i64..8,
+        order in Just(["per=1", "mem=2G", "excl=true", "other=3", "lic=3", "unused=TRUE"]).prop_shuffle(),
+    ) {
+        let placed = |values: Vec<&str>| {
+            let mut lab = cluster(licences, memory);
+            lab.line("complex other other INT <= YES YES 0 0");
+            lab.line("complex unused unused BOOL == YES NO 0 0");
+            lab.line(&format!("host d {} | mem_free=4G", values.join(",")));
+            lab.line("queue all.q a,b,c,d slots=4,[b=3] pe_list=smp,fill,robin,two,loose");
+            for (number, (request, shape)) in jobs.iter().enumerate() {
+                submit(&mut lab, number + 1, *request, *shape);
+            }
+            lab.pass();
+            lab.placed.clone()
+        };
+        let related = |name: &&str| !name.starts_with("other") && !name.starts_with("unused");
+        let sorted = placed(vec!["excl=true", "lic=3", "mem=2G", "per=1"]);
+        prop_assert_eq!(&sorted, &placed(order.into_iter().filter(related).collect()));
+        prop_assert_eq!(&sorted, &placed(order.into()));
+    }
+
+    #[test]
     fn the_same_jobs_are_placed_alike_however_a_pass_is_sliced(
         jobs in proptest::collection::vec((0usize..8, 0usize..7), 1..20), budget in 1usize..50
     ) {
