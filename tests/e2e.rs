@@ -12,6 +12,8 @@ mod hosts;
 mod input;
 #[path = "e2e/jobs.rs"]
 mod jobs;
+#[path = "e2e/licences.rs"]
+mod licences;
 #[path = "e2e/life.rs"]
 mod life;
 #[path = "e2e/many.rs"]
