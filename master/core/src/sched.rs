@@ -10,6 +10,7 @@ mod changes;
 mod filter;
 pub mod finding;
 pub mod model;
+mod nearness;
 pub mod order;
 mod order_phase;
 mod pass;
@@ -19,6 +20,7 @@ pub mod reason;
 pub(crate) mod tests;
 mod thresholds;
 
+pub use nearness::nearness;
 pub use order_phase::{contribution, urgency_slots};
 
 use crate::event::Record;

@@ -6,6 +6,7 @@ use crate::matching::{Demand, Mode, Value, message_text, verify};
 use crate::observe::Observations;
 use crate::sched::category::CategoryKey;
 use crate::sched::finding::{Findings, Group, grouped, is_alike};
+use crate::sched::nearness;
 use crate::sched::reason::{QuotaDenial, Reason, Shortage, What};
 use crate::state::State;
 use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
@@ -46,7 +47,8 @@ pub fn explain(
     };
     let never = verify(state, observations, &job.spec, Mode::EmptyCluster).err();
     let groups = with_unmet(&finding.groups, never.as_deref().unwrap_or_default());
-    let reasons: Vec<WaitReason> = groups.iter().map(|group| wait_reason(group, &demand.text)).collect();
+    let reasons: Vec<WaitReason> =
+        groups.iter().map(|group| wait_reason(group, &demand.text, never.is_some())).collect();
     let summary = match never {
         None => "No queue instance can take it now; what it needs may become free.",
         Some(_) => "No queue instance can take it as the cluster is configured; waiting alone will not help.",
@@ -61,8 +63,8 @@ fn with_unmet(found: &[Group], never: &[Reason]) -> Vec<Group> {
     let is_known = |reason: &Reason| found.iter().any(|group| is_alike(&group.examples[0], reason));
     let mut first = grouped(never.iter().filter(|reason| !is_known(reason)));
     let mut found = found.to_vec();
-    first.sort_by_key(|group| nearness(&group.examples[0]));
-    found.sort_by_key(|group| nearness(&group.examples[0]));
+    first.sort_by_key(|group| nearness(&group.nearest));
+    found.sort_by_key(|group| nearness(&group.nearest));
     first.extend(found);
     first
 }
@@ -108,48 +110,11 @@ fn plain(text: String, hint: Option<String>) -> WaitReason {
     }
 }
 
-/// What passes by itself comes first, then what is closest to being enough, in thousandths missing; what nobody changes is last.
-fn nearness(reason: &Reason) -> (u32, u64) {
-    match &reason.what {
-        What::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
-        What::PeOffers { slots, needed, .. } => {
-            (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed)))
-        }
-        What::Full { .. } | What::InUse { .. } | What::Quota(_) => (0, 1000),
-        What::Overloaded(_) | What::SuspendAlarm(_) | What::Subordinate | What::Preempted => (1, 0),
-        What::NoContact
-        | What::MayRunThere
-        | What::Suspended
-        | What::InError
-        | What::Ambiguous
-        | What::Disabled
-        | What::ClosedByCalendar
-        | What::SuspendedByCalendar => (2, 0),
-        What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
-        What::NotInPe { .. }
-        | What::NotInMasterQueues
-        | What::NoAccess { .. }
-        | What::NoProject { .. }
-        | What::NoPeAccess { .. } => (4, 0),
-        What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
-        What::NotInQueueList => (5, 0),
-    }
-}
-
-fn missing(shortage: &Shortage) -> u64 {
-    let (Value::Amount(needed), Value::Amount(free)) = (&shortage.needed, &shortage.free) else { return 1000 };
-    let (Some(needed), Some(free)) = (needed.finite(), free.finite()) else { return 1000 };
-    thousandths(needed.abs_diff(free), needed.unsigned_abs())
-}
-
-fn thousandths(part: u64, whole: u64) -> u64 {
-    let quotient = u128::from(part) * 1000 / u128::from(whole.max(1));
-    u64::try_from(quotient).unwrap_or(u64::MAX)
-}
-
-fn wait_reason(group: &Group, asked: &str) -> WaitReason {
-    let reason = group.examples.iter().min_by_key(|reason| nearness(reason)).unwrap_or(&group.examples[0]);
-    let named = group.examples.iter().take(EXAMPLES_SHOWN).map(|reason| reason.level.to_string());
+/// A group of reasons, told by the nearest miss. `never` says that waiting alone will not help.
+fn wait_reason(group: &Group, asked: &str, never: bool) -> WaitReason {
+    let reason = &group.nearest;
+    let others = group.examples.iter().filter(|other| other.level != reason.level);
+    let named = std::iter::once(reason).chain(others).take(EXAMPLES_SHOWN).map(|reason| reason.level.to_string());
     let (attribute, needed, free, capacity) = numbers(reason);
     WaitReason {
         text: sentence(reason, asked),
@@ -160,7 +125,7 @@ fn wait_reason(group: &Group, asked: &str) -> WaitReason {
         capacity,
         count: group.count,
         examples: named.collect(),
-        hint: hint(reason),
+        hint: hint(reason).or_else(|| too_much(group).filter(|_| never)),
     }
 }
 
@@ -268,10 +233,10 @@ fn hint(reason: &Reason) -> Option<String> {
         }
         What::NoProject { project: None, .. } => Some("name a project with -P; qconf -sprjl lists them".to_owned()),
         What::NoProject { project: Some(_), .. } => Some("qalter -P gives the job another project".to_owned()),
-        What::Offers(shortage) => too_much(shortage),
         What::Quota(denial) => beyond(denial),
         What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
-        What::Full { .. }
+        What::Offers(_)
+        | What::Full { .. }
         | What::Overloaded(_)
         | What::SuspendAlarm(_)
         | What::NotInQueueList
@@ -287,9 +252,10 @@ fn hint(reason: &Reason) -> Option<String> {
     }
 }
 
-/// A request above the whole capacity is never met.
-fn too_much(shortage: &Shortage) -> Option<String> {
-    let (Value::Amount(needed), Some(capacity)) = (&shortage.needed, shortage.capacity) else { return None };
-    let capacity_text = message_text(&Value::Amount(capacity), shortage.r#type);
-    (*needed > capacity).then(|| format!("there is never more than {capacity_text}: ask for less"))
+/// A request above the largest capacity is never met.
+fn too_much(group: &Group) -> Option<String> {
+    let (What::Offers(shortage), Some(most)) = (&group.nearest.what, group.most) else { return None };
+    let Value::Amount(needed) = &shortage.needed else { return None };
+    let most_text = message_text(&Value::Amount(most), shortage.r#type);
+    (*needed > most).then(|| format!("there is never more than {most_text}: ask for less"))
 }

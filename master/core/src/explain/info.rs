@@ -2,11 +2,11 @@
 
 use super::words::sentence;
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Mode};
+use crate::matching::{Cluster, Demand, Mode, Value, message_text};
 use crate::observe::Observations;
 use crate::sched::category::CategoryKey;
-use crate::sched::finding::Findings;
-use crate::sched::reason::{Reason, What};
+use crate::sched::finding::{Findings, Group};
+use crate::sched::reason::{Reason, Shortage, What};
 use crate::state::State;
 use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::Job;
@@ -55,13 +55,30 @@ pub fn job_info(state: &State, observations: &Observations, findings: &Findings,
     let mut lines = about_job(state, job, now);
     let demand = Demand::of_job(state, job);
     if let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)).filter(|_| is_pending(job)) {
-        let reasons = finding.groups.iter().flat_map(|group| &group.examples);
-        let told = reasons.filter(|reason| !is_about_cluster(reason) && !is_dropped(&cluster, reason));
-        lines.extend(told.map(|reason| sentence(reason, &demand.text)));
+        for group in finding.groups.iter().filter(|group| !is_about_cluster(&group.nearest)) {
+            let told = group.examples.iter().filter(|reason| !is_dropped(&cluster, reason));
+            lines.extend(told.map(|reason| sentence(reason, &demand.text)));
+            lines.extend(summary(group, &demand.text));
+        }
         // What guards a whole cluster queue is one reason for all of its instances.
         lines.dedup();
     }
     lines
+}
+
+/// Of a group of which not all are told: how many more, and which of all is nearest to being enough.
+fn summary(group: &Group, asked: &str) -> Option<String> {
+    let more = usize::try_from(group.count).unwrap_or(usize::MAX).saturating_sub(group.examples.len());
+    let numbers = match &group.nearest.what {
+        What::Offers(Shortage { r#type, needed, free, capacity, .. }) => {
+            let of = capacity.map(|amount| format!(", capacity {}", message_text(&Value::Amount(amount), *r#type)));
+            let (needed, free) = (message_text(needed, *r#type), message_text(free, *r#type));
+            format!(": needed {needed}, free {free}{}", of.unwrap_or_default())
+        }
+        _ => String::new(),
+    };
+    let nearest = sentence(&group.nearest, asked);
+    (more > 0).then(|| format!("and {more} more of this kind; nearest: {nearest}{numbers}"))
 }
 
 /// Whether a reason is about a queue instance that takes no job at all now, which is told already.

@@ -54,13 +54,39 @@ fn the_nearest_miss_comes_first_with_its_numbers() {
     assert_eq!(first.needed.as_deref(), Some("9.000G"));
     assert_eq!(first.free.as_deref(), Some("8.000G"));
     assert_eq!(first.capacity.as_deref(), Some("8.000G"));
-    assert_eq!(first.hint.as_deref(), Some("there is never more than 8.000G: ask for less"));
+    assert_eq!(first.hint, None, "b has 16G");
     assert_eq!(
         explanation.reasons[1].text,
         "(-l mem=9G) cannot run in queue \"all.q@c\" because job requests unknown resource (mem)"
     );
     assert_eq!(explanation.age_ms, Some(3000));
     assert_eq!(explanation.summary, "No queue instance can take it now; what it needs may become free.");
+}
+
+#[test]
+fn the_nearest_of_many_hosts_is_told_whichever_it_is_in_few_lines() {
+    let mut script = "complex mem mem MEMORY <= YES YES 0 0\n".to_owned();
+    let name = |n: u32| format!("h{n:04}");
+    for n in 0..2000 {
+        script += &format!("host {} mem={}M\n", name(n), if n == 1500 { 8000 } else { 1000 + n % 7 });
+    }
+    let hosts: Vec<String> = (0..2000).map(name).collect();
+    script += &format!("queue all.q {} slots=4\njob 1 -l mem=9000M\npass\n", hosts.join(","));
+    let mut lab = Lab::new();
+    script.lines().for_each(|line| lab.line(line));
+    let observations = lab.scheduler.model().observations();
+    let explanation = explain(lab.state(), observations, &lab.findings, SubmitSeq(1), lab.now);
+    let first = &explanation.reasons[0];
+    assert_eq!((explanation.reasons.len(), first.count, first.examples[0].as_str()), (1, 2000, "h1500"));
+    assert_eq!(first.free.as_deref(), Some("7.812G"));
+    assert_eq!(first.hint.as_deref(), Some("there is never more than 7.812G: ask for less"));
+    let lines = scheduling_info(lab.state(), observations, &lab.findings, SubmitSeq(1), lab.now);
+    assert!(lines.len() < 30, "{}", lines.len());
+    assert_eq!(
+        lines.last().unwrap(),
+        "and 1980 more of this kind; nearest: (-l mem=9000M) cannot run at host \"h1500\" because it offers only \
+         hc:mem=7.812G: needed 8.789G, free 7.812G, capacity 7.812G"
+    );
 }
 
 #[test]

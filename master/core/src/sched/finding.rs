@@ -1,7 +1,9 @@
 //! Why jobs of a category wait, grouped and bounded, as the query side keeps it.
 
 use super::category::CategoryKey;
+use super::nearness;
 use super::reason::{Reason, What};
+use proto::amount::Amount;
 use proto::time::Now;
 use std::collections::BTreeMap;
 use std::mem::discriminant;
@@ -18,6 +20,32 @@ pub struct Group {
     pub count: u32,
     /// Some of them with their own numbers, at least one, at most [`EXAMPLES_KEPT`].
     pub examples: Vec<Reason>,
+    /// The one of all that is nearest to being met.
+    pub nearest: Reason,
+    /// The largest capacity among all objects of the group, where each has one.
+    pub most: Option<Amount>,
+}
+
+impl Group {
+    fn new(reason: &Reason) -> Group {
+        let (examples, nearest) = (vec![reason.clone()], reason.clone());
+        Group { count: 1, examples, nearest, most: capacity(reason) }
+    }
+
+    fn add(&mut self, reason: &Reason) {
+        self.count = self.count.saturating_add(1);
+        if self.examples.len() < EXAMPLES_KEPT {
+            self.examples.push(reason.clone());
+        }
+        if nearness(reason) < nearness(&self.nearest) {
+            self.nearest = reason.clone();
+        }
+        self.most = self.most.zip(capacity(reason)).map(|(most, capacity)| most.max(capacity));
+    }
+}
+
+fn capacity(reason: &Reason) -> Option<Amount> {
+    if let What::Offers(shortage) = &reason.what { shortage.capacity } else { None }
 }
 
 /// What a pass found out about a category in vain.
@@ -45,13 +73,8 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
         match groups.iter_mut().find(|group| is_alike(&group.examples[0], reason)) {
             // Many places may meet one limit.
             Some(group) if matches!(reason.what, What::Quota(_)) && group.examples.contains(reason) => {}
-            Some(group) => {
-                group.count = group.count.saturating_add(1);
-                if group.examples.len() < EXAMPLES_KEPT {
-                    group.examples.push(reason.clone());
-                }
-            }
-            None => groups.push(Group { count: 1, examples: vec![reason.clone()] }),
+            Some(group) => group.add(reason),
+            None => groups.push(Group::new(reason)),
         }
     }
     groups

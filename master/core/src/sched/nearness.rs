@@ -1,0 +1,43 @@
+//! How far a reason is from being none.
+
+use super::reason::{Reason, Shortage, What};
+use crate::matching::Value;
+
+/// What passes by itself comes first, then what is closest to being enough, in thousandths missing; what nobody changes is last.
+pub fn nearness(reason: &Reason) -> (u32, u64) {
+    match &reason.what {
+        What::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
+        What::PeOffers { slots, needed, .. } => {
+            (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed)))
+        }
+        What::Full { .. } | What::InUse { .. } | What::Quota(_) => (0, 1000),
+        What::Overloaded(_) | What::SuspendAlarm(_) | What::Subordinate | What::Preempted => (1, 0),
+        What::NoContact
+        | What::MayRunThere
+        | What::Suspended
+        | What::InError
+        | What::Ambiguous
+        | What::Disabled
+        | What::ClosedByCalendar
+        | What::SuspendedByCalendar => (2, 0),
+        What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
+        What::NotInPe { .. }
+        | What::NotInMasterQueues
+        | What::NoAccess { .. }
+        | What::NoProject { .. }
+        | What::NoPeAccess { .. } => (4, 0),
+        What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
+        What::NotInQueueList => (5, 0),
+    }
+}
+
+fn missing(shortage: &Shortage) -> u64 {
+    let (Value::Amount(needed), Value::Amount(free)) = (&shortage.needed, &shortage.free) else { return 1000 };
+    let (Some(needed), Some(free)) = (needed.finite(), free.finite()) else { return 1000 };
+    thousandths(needed.abs_diff(free), needed.unsigned_abs())
+}
+
+fn thousandths(part: u64, whole: u64) -> u64 {
+    let quotient = u128::from(part) * 1000 / u128::from(whole.max(1));
+    u64::try_from(quotient).unwrap_or(u64::MAX)
+}
