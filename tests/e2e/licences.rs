@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 /// Seats in all, and how many of them people outside the cell hold.
 const SEATS: u32 = 4;
