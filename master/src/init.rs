@@ -121,7 +121,7 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     identity.write(&layout, plan.owners)?;
     make_database(&layout, plan, cell, &identity, now)?;
     tree::write_classic_files(&layout, &Classic { master_host: &plan.host, port: plan.port, user: &plan.user })?;
-    for written_by_the_master in ["accounting", "schedd_runlog"] {
+    for written_by_the_master in tree::WRITTEN_BY_THE_MASTER {
         tree::write(&layout.common(written_by_the_master), "", 0o644)?;
     }
     write_configuration(&layout, plan)?;

@@ -106,11 +106,13 @@ impl Recorded {
     /// If a file cannot be given away.
     pub fn hand_over(self, dir: &Path) -> Result<(), Fail> {
         let Accounts { master, agent, group } = self.daemons();
-        let run_log = dir.join("default/common/schedd_runlog");
-        // The master makes no files in that directory, and cells of earlier releases have none of this name.
+        // The master makes no files in that directory, and cells of earlier releases have none of these names.
         if dir.join("default/common/accounting").exists() {
-            let made = std::fs::OpenOptions::new().create(true).append(true).open(&run_log);
-            made.map_err(|error| not_given(run_log.display().to_string(), &error))?;
+            for name in ["reporting", "schedd_runlog"] {
+                let path = dir.join("default/common").join(name);
+                let made = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+                made.map_err(|error| not_given(path.display().to_string(), &error))?;
+            }
         }
         let give = |name: &str, uid: u32, mode: u32| give(&dir.join(name), uid, group, mode);
         for outcome in [
@@ -120,6 +122,7 @@ impl Recorded {
             give("log", 0, 0o755),
             give("tasks", 0, 0o2751),
             give("default/common/accounting", master, 0o644),
+            give("default/common/reporting", master, 0o644),
             give("default/common/schedd_runlog", master, 0o644),
         ] {
             outcome.map_err(|(path, error)| not_given(path, &error))?;

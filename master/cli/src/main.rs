@@ -10,6 +10,8 @@ mod commands;
 mod daemons;
 mod exit;
 mod fail;
+#[cfg(test)]
+mod fuzz;
 mod interrupt;
 mod job;
 mod output;

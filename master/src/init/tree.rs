@@ -9,6 +9,9 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
+/// Files of `default/common` that the master writes. It makes none there itself.
+pub const WRITTEN_BY_THE_MASTER: [&str; 3] = ["accounting", "reporting", "schedd_runlog"];
+
 /// The names that the one program answers to.
 const COMMANDS: &[&str] = &[
     "qsub",
@@ -114,8 +117,10 @@ pub(super) fn give_to_owners(layout: &Layout, owners: Option<OwnerUids>) -> Resu
     for shared in ["run", "log"] {
         give(&layout.dir().join(shared), Some(master), Some(agent))?;
     }
-    give(&layout.common("accounting"), Some(master), Some(master))?;
-    give(&layout.common("schedd_runlog"), Some(master), Some(master))
+    for written_by_the_master in WRITTEN_BY_THE_MASTER {
+        give(&layout.common(written_by_the_master), Some(master), Some(master))?;
+    }
+    Ok(())
 }
 
 /// The files and links that scripts written for Grid Engine look for, on every host; what is there is overwritten. The

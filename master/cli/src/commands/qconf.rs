@@ -22,6 +22,8 @@ mod text;
 #[cfg(test)]
 mod fake_master;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;
 
 use crate::args::{Given, Parsed};
