@@ -18,10 +18,12 @@ fn objects_from_files_and_editors_print_as_what_they_were_read_from() {
         ObjectKind::SchedulerConf,
     ];
     for kind in kinds {
-        let template = kind.template("x").unwrap().print(kind, Wrap::At80);
+        let name = if kind == ObjectKind::HostGroup { "@x" } else { "x" };
+        let template = kind.template(name).unwrap().print(kind, Wrap::At80);
         let crlf = template.replace('\n', "\r\n");
         let commented = format!("# a comment\n{}", template.trim_end());
-        let parse = |text: &str| text::parse(kind, "h1", text);
+        let parse = |text: &str| text::parse(kind, "global", text);
+        assert_eq!(parse(&template).err(), None, "{kind}");
         assert_eq!(parse(&crlf), parse(&template), "{kind}: line ends of another system mean nothing");
         assert_eq!(parse(&commented), parse(&template), "{kind}: nor do comments, or a last line without an end");
         let mut mutator = Mutator::new(vec![template, crlf, commented], 1);
