@@ -26,6 +26,7 @@ pub mod quota;
 pub mod request;
 pub mod restring;
 pub mod rsmap;
+pub mod sharetree;
 pub mod time;
 pub mod usage;
 pub mod userset;

@@ -75,6 +75,7 @@ fn unknown(config: &Configuration, kind: ObjectKind, name: &str) -> Diagnostic {
         ObjectKind::Project => format!("{name} is not known as a project"),
         ObjectKind::User => format!("{name} is not known as a user"),
         ObjectKind::Checkpoint => format!("{name} is not a checkpointing interface definition"),
+        ObjectKind::ShareTree => "no sharetree element".to_owned(),
         _ => format!("{kind} {name} does not exist"),
     };
     Diagnostic::new(Code::UnknownObject, what).fix(format!("qconf {} lists what there is", kind.listed_by()))

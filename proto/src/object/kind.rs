@@ -13,6 +13,7 @@ use crate::policy::SchedulerConf;
 use crate::project::{Project, User};
 use crate::queue::ClusterQueue;
 use crate::quota::QuotaSet;
+use crate::sharetree::ShareTree;
 use crate::userset::UserSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -172,11 +173,6 @@ const OPERATORS: Row = Row::names("operator list", "-so");
 const CALENDAR: Row =
     Row::of::<Calendar>("calendar", "-scall", Form::Named).attr("calendar").keys(crate::calendar::KEYS).column(17);
 
-/// A kind whose objects cannot be made yet.
-const fn planned(words: &'static str, listed_by: &'static str) -> Row {
-    Row::names(words, listed_by)
-}
-
 const CHECKPOINT: Row = Row::of::<Checkpoint>("checkpoint interface", "-sckptl", Form::Named)
     .attr("ckpt")
     .keys(crate::checkpoint::KEYS)
@@ -188,7 +184,7 @@ const PROJECT: Row =
 const USER: Row = Row::of::<User>("user", "-suserl", Form::Named).attr("user").keys(crate::project::USER_KEYS);
 const RESOURCE_QUOTA: Row =
     Row::of::<QuotaSet>("resource quota set", "-srqsl", Form::Named).attr("resource_quota").keys(crate::quota::KEYS);
-const SHARE_TREE: Row = planned("share tree", "-sstree");
+const SHARE_TREE: Row = Row::of::<ShareTree>("share tree", "-sstree", Form::Once);
 
 impl ObjectKind {
     /// Every kind, in the order of the declaration.

@@ -16,6 +16,7 @@ mod options;
 mod quotas;
 mod search;
 mod session;
+mod sharetree;
 mod show;
 mod text;
 
@@ -79,7 +80,6 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::GroupHosts => show::group_hosts(session, values),
         Verb::Detached => search::detached(session),
         Verb::Search => search::objects(session, values),
-        Verb::Absent { text, code } => Ok(absent(text, code, values)),
         Verb::Add(kind) => change::add(session, kind, values),
         Verb::Modify(kind) => change::modify(session, kind, values),
         Verb::AddFile(kind) => change::from_files(session, kind, change::Target::New, values),
@@ -92,6 +92,7 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::Clean => change::clean(session, values),
         Verb::Attribute(edit) => attribute::from_words(session, edit, values),
         Verb::AttributeFile(edit) => attribute::from_file(session, edit, values),
+        Verb::Tree(action) => sharetree::perform(session, action, values),
         Verb::Purge => attribute::purge(session, values),
         Verb::SchedulerHost => cell::scheduler_host(session),
         Verb::EventClients => cell::event_clients(session),
@@ -102,16 +103,6 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::Import => import::import(session, values.first().map_or("", String::as_str)),
         Verb::Setting => Ok(exit::OK),
     }
-}
-
-/// What is said of objects of a kind of which there are none: each name in place of `{}`.
-fn absent(text: &str, code: u8, values: &[String]) -> u8 {
-    match values {
-        [] => output::note(text),
-        _ if !text.contains("{}") => output::note(text),
-        _ => elements(values).for_each(|name| output::note(&text.replace("{}", name))),
-    }
-    code
 }
 
 /// The elements of words that are lists separated by commas.

@@ -24,6 +24,7 @@ use proto::policy::SchedulerConf;
 use proto::project::{Project, User};
 use proto::queue::{Ambiguity, ClusterQueue, QueueInstanceSettings};
 use proto::quota::QuotaSet;
+use proto::sharetree::ShareTree;
 use proto::userset::UserSet;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,6 +77,9 @@ pub struct Configuration {
     /// Checkpointing environments.
     #[serde(default)]
     pub checkpoints: BTreeMap<String, Arc<Checkpoint>>,
+    /// The share tree, if there is one.
+    #[serde(default)]
+    pub share_tree: Option<Arc<ShareTree>>,
     /// Settings of every queue instance: derived, kept current by `apply`.
     #[serde(skip)]
     pub resolved: BTreeMap<QueueInstanceName, Arc<QueueInstanceSettings>>,
@@ -129,6 +133,7 @@ impl Configuration {
             projects: BTreeMap::new(),
             users: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
+            share_tree: None,
             resolved: BTreeMap::new(),
             ambiguous: BTreeMap::new(),
             groups_of: BTreeMap::new(),
@@ -174,6 +179,7 @@ impl Configuration {
             projects,
             users,
             checkpoints,
+            share_tree,
             resolved: _,
             ambiguous: _,
             groups_of: _,
@@ -202,6 +208,7 @@ impl Configuration {
             projects: projects.clone(),
             users: users.clone(),
             checkpoints: checkpoints.clone(),
+            share_tree: share_tree.clone(),
             ..Configuration::new()
         }
     }

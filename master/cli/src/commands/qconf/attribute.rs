@@ -60,11 +60,7 @@ fn editable(name: &str) -> Result<ObjectKind, Fail> {
     let kinds = || ObjectKind::ALL.iter().filter(|kind| !kind.keys().is_empty()).filter_map(|kind| kind.attr_name());
     let words = kinds().collect::<Vec<_>>().join(", ");
     match ObjectKind::from_attr_name(name) {
-        Some(kind) if !kind.keys().is_empty() => Ok(kind),
-        Some(kind) => {
-            let refusal = Diagnostic::new(Code::NotSupported, format!("error: a {kind} is not supported yet"));
-            Err(refusal.fix(format!("write one of {words}")).into())
-        }
+        Some(kind) => Ok(kind),
         None => {
             let refusal = Diagnostic::new(Code::BadSyntax, format!("error: unknown object type \"{name}\""));
             Err(refusal.fix(format!("write one of {words}")).into())

@@ -61,7 +61,7 @@ pub fn modify(session: &mut Session, kind: ObjectKind, values: &[String]) -> Out
 }
 
 /// Lets people edit an object and sends what they made of it. A text that is refused stays where they find it.
-fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, target: Target) -> Outcome {
+pub(super) fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, target: Target) -> Outcome {
     let shown = text::draft(kind, &before, session.wrap);
     let mut draft = Draft::new(&session.drafts, &shown)?;
     let Some(new) = draft.edit(&session.editor)? else {

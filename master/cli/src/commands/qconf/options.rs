@@ -1,18 +1,18 @@
 //! Every option of `qconf`, and what is behind it.
 
 use super::quotas::Act;
+use super::sharetree::TreeAction;
 use crate::args::Values::{AtLeast, One};
 use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
-use crate::exit;
 use Verb::{
     Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, Export,
     GroupHosts, GroupTree, Import, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show,
-    ShutdownAgents, ShutdownMaster, Strike, TriggerScheduling,
+    ShutdownAgents, ShutdownMaster, Strike, Tree, TriggerScheduling,
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
     AdminHosts, Calendar, Checkpoint, ClusterConf, ComplexTable, ExecHost, HostGroup, Managers, Operators, Pe, Project,
-    Queue, ResourceQuota, SchedulerConf, SubmitHosts, User, UserSet,
+    Queue, ResourceQuota, SchedulerConf, ShareTree, SubmitHosts, User, UserSet,
 };
 use proto::wire::client::AttributeEdit;
 
@@ -36,13 +36,6 @@ pub enum Verb {
     Detached,
     /// `-sobjl`
     Search,
-    /// Asks for objects of a kind of which there are none yet.
-    Absent {
-        /// What is said, the name in place of `{}`.
-        text: &'static str,
-        /// The exit code.
-        code: u8,
-    },
     /// Opens a new object in the editor.
     Add(ObjectKind),
     /// Opens an object in the editor.
@@ -67,6 +60,8 @@ pub enum Verb {
     Attribute(AttributeEdit),
     /// Edits attributes of objects as a file says.
     AttributeFile(AttributeEdit),
+    /// Shows or changes the share tree or its nodes.
+    Tree(TreeAction),
     /// `-purge`
     Purge,
     /// `-sss`
@@ -109,22 +104,14 @@ const fn list(option: OptionDef, kind: ObjectKind, nothing: &'static str) -> Row
     Row(option, Verb::List { kind, nothing })
 }
 
-/// An option that asks for objects of a kind of which there are none: a failure.
-const fn absent(option: OptionDef, text: &'static str) -> Row {
-    Row(option, Verb::Absent { text, code: exit::FAILED })
-}
-
 /// An option that the parser refuses.
 const fn never(option: OptionDef, instead: &'static str) -> Row {
     Row(unsupported(option, instead), Verb::Setting)
 }
 
-/// 8.1.9 shows a share tree that is not there without failing.
-const NO_SHARE_TREE: Verb = Verb::Absent { text: "No sharetree", code: exit::OK };
-
 const EDIT: &str = "obj_nm attr_nm val obj_id_list";
 const EDIT_FILE: &str = "obj_nm fname obj_id_list";
-const LATER: &str = "objects of this kind are planned";
+const NO_USAGE: &str = "the share tree counts no usage yet";
 const OF_JOBS: &str = "8.1.9 lists it in the help of qconf by mistake; it is an option of qsub";
 const SCHEDULER: &str = "the scheduler is a part of the master and lives as long: qconf -km, gridwright down";
 const NO_CLIENTS: &str = "the scheduler is the only reader of events and ends with the master";
@@ -189,9 +176,9 @@ const ROWS: &[Row] = &[
     Row(with("-Aq", One, "fname", "add a queue from file"), AddFile(Queue)),
     never(with("-ar", One, "ar_id", "bind job to advance reservation"), OF_JOBS),
     Row(with("-as", One, "hostname_list", "add a submit host"), AddNames(SubmitHosts)),
-    never(with("-astnode", One, "node_shares_list", "add sharetree node(s)"), LATER),
-    never(flag("-astree", "create/modify the sharetree"), LATER),
-    never(with("-Astree", One, "fname", "create/modify the sharetree from file"), LATER),
+    Row(with("-astnode", One, "node_shares_list", "add sharetree node(s)"), Tree(TreeAction::AddNodes)),
+    Row(flag("-astree", "create/modify the sharetree"), Tree(TreeAction::Edit)),
+    Row(with("-Astree", One, "fname", "create/modify the sharetree from file"), AddFile(ShareTree)),
     Row(with("-au", AtLeast(2), "user_list listname_list", "add user(s) to userset list(s)"), Enlist),
     Row(with("-Au", One, "fname", "add userset from file"), AddFile(UserSet)),
     Row(flag("-auser", "add user"), Add(User)),
@@ -200,7 +187,7 @@ const ROWS: &[Row] = &[
     never(flag("-clear", "skip previous definitions for job"), OF_JOBS),
     never(
         with("-clearusage", AtLeast(0), "[user_list]", "clear sharetree usage for user_list or all users/projects"),
-        LATER,
+        NO_USAGE,
     ),
     Row(with("-cq", One, "wc_queue_list", "clean queue"), Clean),
     Row(
@@ -234,8 +221,8 @@ const ROWS: &[Row] = &[
     Row(with("-dprj", One, "project_list", "delete project"), Delete(Project)),
     Row(with("-dq", One, "wc_queue_list", "delete queue"), Delete(Queue)),
     Row(with("-ds", One, "host_list", "delete submit host"), Delete(SubmitHosts)),
-    never(with("-dstnode", One, "node_list", "delete sharetree node(s)"), LATER),
-    never(flag("-dstree", "delete the sharetree"), LATER),
+    Row(with("-dstnode", One, "node_list", "delete sharetree node(s)"), Tree(TreeAction::DeleteNodes)),
+    Row(flag("-dstree", "delete the sharetree"), Tree(TreeAction::Delete)),
     Row(with("-du", AtLeast(2), "user_list listname_list", "delete user(s) from userset list(s)"), Strike),
     Row(with("-dul", One, "listname_list", "delete userset list(s) completely"), Delete(UserSet)),
     Row(with("-duser", One, "user_list", "delete user(s)"), Delete(User)),
@@ -283,9 +270,10 @@ const ROWS: &[Row] = &[
     Row(with("-Mq", One, "fname", "modify a queue from file"), ModifyFile(Queue)),
     Row(flag("-msconf", "modify scheduler configuration"), Modify(SchedulerConf)),
     Row(with("-Msconf", One, "fname", "modify scheduler configuration from file"), ModifyFile(SchedulerConf)),
-    never(with("-mstnode", One, "node_shares_list", "modify sharetree node(s)"), LATER),
-    never(flag("-mstree", "modify/create the sharetree"), LATER),
-    never(with("-Mstree", One, "fname", "modify/create the sharetree from file"), LATER),
+    Row(with("-mstnode", One, "node_shares_list", "modify sharetree node(s)"), Tree(TreeAction::ModifyNodes)),
+    Row(flag("-mstree", "modify/create the sharetree"), Tree(TreeAction::Edit)),
+    // As in 8.1.9 either option makes a tree or replaces one.
+    Row(with("-Mstree", One, "fname", "modify/create the sharetree from file"), AddFile(ShareTree)),
     Row(with("-mu", One, "listname_list", "modify the given userset list"), Modify(UserSet)),
     Row(with("-Mu", One, "fname", "modify userset from file"), ModifyFile(UserSet)),
     Row(with("-muser", One, "user", "modify a user"), Modify(User)),
@@ -297,7 +285,7 @@ const ROWS: &[Row] = &[
         with("-Rattr", AtLeast(3), EDIT_FILE, "replace a list attribute of an object"),
         AttributeFile(AttributeEdit::Replace),
     ),
-    Row(with("-rsstnode", One, "node_list", "show sharetree node(s) and its children"), NO_SHARE_TREE),
+    Row(with("-rsstnode", One, "node_list", "show sharetree node(s) and its children"), Tree(TreeAction::Show)),
     Row(flag("-sc", "show complex attributes"), Show(ComplexTable)),
     Row(with("-scal", One, "calendar_name", "show given calendar"), Show(Calendar)),
     list(flag("-scall", "show a list of all calendar names"), Calendar, "no calendar defined"),
@@ -332,9 +320,9 @@ const ROWS: &[Row] = &[
     list(flag("-ss", "show a list of all submit hosts"), SubmitHosts, "no submit host defined"),
     Row(flag("-ssconf", "show scheduler configuration"), Show(SchedulerConf)),
     Row(flag("-sss", "show the host of the scheduler"), SchedulerHost),
-    Row(with("-sstnode", One, "node_list", "show sharetree node(s)"), NO_SHARE_TREE),
-    Row(flag("-sst", "show a formatted sharetree"), NO_SHARE_TREE),
-    absent(flag("-sstree", "show the sharetree"), "no sharetree element"),
+    Row(with("-sstnode", One, "node_list", "show sharetree node(s)"), Tree(TreeAction::Show)),
+    Row(flag("-sst", "show a formatted sharetree"), Tree(TreeAction::Formatted)),
+    Row(flag("-sstree", "show the sharetree"), Show(ShareTree)),
     Row(with("-su", One, "listname_list", "show the given userset list"), Show(UserSet)),
     list(flag("-sul", "show a list of all userset lists"), UserSet, "no userset list defined"),
     Row(with("-suser", One, "user_list", "show user(s)"), Show(User)),

@@ -186,7 +186,7 @@ impl Session {
 /// as a whole; that it deleted a user, and replaced or deleted a resource quota set, too. What it did to all else it tells on stdout.
 fn is_reported_on_stderr(change: &ObjectChange) -> bool {
     match change.kind {
-        ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf => true,
+        ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf | ObjectKind::ShareTree => true,
         ObjectKind::UserSet | ObjectKind::Project | ObjectKind::Checkpoint => {
             !matches!(change.action, ObjectAction::Attribute { .. })
         }

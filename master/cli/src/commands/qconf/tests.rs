@@ -247,14 +247,9 @@ fn what_the_master_refuses_is_found_in_the_file() {
 }
 
 #[test]
-fn kinds_that_do_not_exist_yet_answer_as_an_empty_cell_of_8_1_9() {
-    let master = FakeMaster::start(recorded, refused());
+fn what_is_not_supported_is_refused_by_name() {
     let parsed = |line: &str| QCONF.parse(line.split(' ').map(str::to_owned).collect());
-    let mut session = master.session("true");
-    for (line, code) in [("-sst", 0), ("-sstnode /", 0), ("-sstree", 1)] {
-        assert_eq!(perform(&mut session, &parsed(line).unwrap()).unwrap(), code, "{line}");
-    }
-    for line in ["-mstree", "-kt scheduler"] {
+    for line in ["-clearusage", "-kt scheduler"] {
         assert_eq!(parsed(line).unwrap_err().diagnostic.code, Code::NotSupported, "{line}");
     }
 }

@@ -4,6 +4,7 @@ use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, Object, ObjectKind, Wrap};
 use proto::quota::{QuotaSet, parse_sets, print_sets};
+use proto::sharetree::ShareTree;
 
 /// What an execution host reports. It is shown with the host and is no part of the text that is edited.
 const REPORTED: [&str; 2] = ["load_values", "processors"];
@@ -14,8 +15,10 @@ pub const COMPLEX_COLUMNS: [&str; 8] =
 
 /// An object as `qconf -s…` prints it. The name is that of the host, for cluster configurations.
 pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: Wrap) -> String {
-    if kind == ObjectKind::ComplexTable {
-        return complex_text(fields);
+    match kind {
+        ObjectKind::ComplexTable => return complex_text(fields),
+        ObjectKind::ShareTree => return tree_text(fields),
+        _ => {}
     }
     if kind == ObjectKind::ResourceQuota {
         return QuotaSet::from_fields(fields).map_or_else(|_| fields.print(kind, wrap), |set| print_sets(&[set], wrap));
@@ -29,8 +32,10 @@ pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: Wrap) -> Strin
 
 /// An object as it is edited.
 pub fn draft(kind: ObjectKind, fields: &Fields, wrap: Wrap) -> String {
-    if kind == ObjectKind::ComplexTable {
-        return complex_text(fields);
+    match kind {
+        ObjectKind::ComplexTable => return complex_text(fields),
+        ObjectKind::ShareTree => return tree_text(fields),
+        _ => {}
     }
     without_reported(kind, fields).print(kind, wrap)
 }
@@ -61,6 +66,12 @@ fn complex_text(fields: &Fields) -> String {
     complex_of(fields).map_or_else(lines, |complex| complex.to_string())
 }
 
+/// The nodes as 8.1.9 prints them, or else their bare lines.
+fn tree_text(fields: &Fields) -> String {
+    let lines = || fields.iter().map(|field| format!("{} {}\n", field.key, field.value)).collect();
+    ShareTree::read("", fields).map_or_else(|_| lines(), |tree| tree.to_string())
+}
+
 /// Reads the text of an object and checks all that can be checked without the cell. `name` is the object's name where its
 /// text does not hold it: the host of a cluster configuration.
 ///
@@ -71,6 +82,9 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
         return Complex::parse(text)
             .map(|complex| complex.write())
             .map_err(|refusals| refusals.into_iter().map(in_the_words_of_8_1_9).collect());
+    }
+    if kind == ObjectKind::ShareTree {
+        return ShareTree::parse(text).map(|tree| tree.write());
     }
     let fields = match kind {
         ObjectKind::ResourceQuota => only_set(parse_sets(text)?)?,

@@ -4,6 +4,7 @@
 use super::change::Refusals;
 use super::draft::Draft;
 use super::references::{each, still};
+use super::sharetree;
 use crate::state::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
@@ -208,7 +209,20 @@ pub(super) fn to_project(config: &Configuration, name: &str) -> Result<(), Refus
     if config.cluster.value(key) == Some(name) {
         users.push(format!("{key} of configuration \"global\""));
     }
-    still(&users, |first| format!("denied: project \"{name}\" is still referenced in {first}"))
+    still(&users, |first| format!("denied: project \"{name}\" is still referenced in {first}"))?;
+    match &config.share_tree {
+        Some(tree) if tree.has_project(name) => Err(vec![sharetree::is_named(ObjectKind::Project, name)]),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// # Errors
+/// If the share tree names a user.
+pub(super) fn to_user(config: &Configuration, name: &str) -> Result<(), Refusals> {
+    match &config.share_tree {
+        Some(tree) if tree.has_user(name) => Err(vec![sharetree::is_named(ObjectKind::User, name)]),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// # Errors

@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, first_task_in};
 use super::supported::Origin;
-use super::{access, complex, kinds, members, supported, words};
+use super::{access, complex, kinds, members, sharetree, supported, words};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
 use proto::id::{HostName, QueueInstanceName, QueueName};
@@ -17,8 +17,8 @@ pub(super) type Refusals = Vec<Diagnostic>;
 pub(super) fn change(draft: &mut Draft<'_>, change: &ObjectChange) -> Result<(), Refusals> {
     let ObjectChange { kind, name, action } = change;
     match kind.form() {
-        _ if !kinds::is_supported(*kind) => Err(vec![words::unsupported(*kind)]),
         Form::Once if *kind == ObjectKind::ComplexTable => complex::change(draft, action),
+        Form::Once if *kind == ObjectKind::ShareTree => sharetree::change(draft, action),
         Form::Named | Form::OfHost | Form::Once => change_object(draft, *kind, name, action),
         Form::Bare => change_list(draft, *kind, name, action),
     }

@@ -2,7 +2,7 @@
 
 use super::change::Refusals;
 use super::draft::Draft;
-use super::words::{Words, unsupported};
+use super::words::Words;
 use super::{access, members, quotas, references};
 use crate::state::config::Configuration;
 use proto::calendar::Calendar;
@@ -126,6 +126,9 @@ const SCHEDULER_CONF: Row = Row {
 /// The complex is changed in a module of its own.
 const COMPLEX: Row = Row { canonical: |_, _| String::new(), ..row_of(Words::same("complex"), refused) };
 
+/// The share tree is changed in a module of its own, too.
+const SHARE_TREE: Row = Row { canonical: |_, _| String::new(), ..row_of(Words::same("share tree"), refused) };
+
 /// A list of hosts.
 const fn hosts(list: &'static str, present: &'static str) -> Row {
     let words = Words { list, object: list, present };
@@ -150,7 +153,7 @@ const PROJECT: Row = Row {
     },
     ..row_of(Words::same("project"), access::settle_project)
 };
-const USER: Row = row_of(Words::same("user"), access::settle_user);
+const USER: Row = Row { unused: access::to_user, ..row_of(Words::same("user"), access::settle_user) };
 
 const CHECKPOINT: Row = Row {
     unused: access::to_checkpoint,
@@ -177,13 +180,6 @@ fn refused(_: &mut Draft<'_>, _: &str, _: &Fields) -> Result<Fields, Refusals> {
     unreachable!("changes of this kind do not come here")
 }
 
-/// A kind of which there are no objects yet.
-macro_rules! planned {
-    ($kind:ident) => {
-        const { &row_of(Words::same("object"), |_, _, _| Err(vec![unsupported(ObjectKind::$kind)])) }
-    };
-}
-
 /// The rules of a kind.
 pub(super) const fn row(kind: ObjectKind) -> &'static Row {
     match kind {
@@ -204,11 +200,6 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::Project => &PROJECT,
         ObjectKind::User => &USER,
         ObjectKind::ResourceQuota => &RESOURCE_QUOTA,
-        ObjectKind::ShareTree => planned!(ShareTree),
+        ObjectKind::ShareTree => &SHARE_TREE,
     }
-}
-
-/// Whether there are objects of a kind.
-pub(super) const fn is_supported(kind: ObjectKind) -> bool {
-    !matches!(kind, ObjectKind::ShareTree)
 }

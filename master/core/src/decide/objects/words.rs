@@ -78,8 +78,3 @@ pub(super) fn not_there(kind: ObjectKind, name: &str) -> Diagnostic {
         _ => absent(kind, name),
     }
 }
-
-/// Objects of this kind are known and not supported.
-pub(super) fn unsupported(kind: ObjectKind) -> Diagnostic {
-    Diagnostic::new(Code::NotSupported, format!("denied: a {kind} is not supported yet"))
-}

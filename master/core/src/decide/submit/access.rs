@@ -120,12 +120,14 @@ pub(super) fn add_user(turn: &mut Turn<'_>, name: &str) {
     store(turn, name, Some(&user));
 }
 
-/// Deletes the users whose time has come; those with jobs stay for another while.
+/// Deletes the users whose time has come; those with jobs, or in the share tree, stay for another while.
 pub(in crate::decide) fn expire_users(turn: &mut Turn<'_>) {
     for name in due(turn.state(), turn.now.wall) {
         let state = turn.state();
         let while_s = state.config.settings.auto_user_delete_time;
-        let user = state.config.users.get(&name).filter(|_| state.index.job_count(&name.as_str().into()) > 0);
+        let is_shared = state.config.share_tree.as_ref().is_some_and(|tree| tree.has_user(&name));
+        let is_needed = is_shared || state.index.job_count(&name.as_str().into()) > 0;
+        let user = state.config.users.get(&name).filter(|_| is_needed);
         let kept = user.map(|user| User { delete_time: delete_time(turn.now.wall, while_s), ..User::clone(user) });
         store(turn, &name, kept.as_ref());
     }

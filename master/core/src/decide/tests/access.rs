@@ -366,3 +366,40 @@ fn departments_are_those_of_the_owner_or_the_default() {
     cell.exit(key, "h1", 0);
     assert_eq!(cell.records()[0].department, "d1");
 }
+
+#[test]
+fn the_share_tree_names_what_exists_and_keeps_it() {
+    let mut cell = peopled();
+    cell.make::<User>(K::User, "u1", &[]);
+    cell.make::<User>(K::User, "u2", &[]);
+    let tree = |nodes: &[(&str, u8, &str)]| -> Fields {
+        let fields = nodes.iter().enumerate();
+        fields.map(|(id, (name, kind, below))| (id.to_string(), format!("{name} {kind} 10 {below}"))).collect()
+    };
+    let add = |cell: &mut Cell, nodes: &[(&str, u8, &str)]| cell.say(K::ShareTree, "", Do::Add(tree(nodes)));
+    assert_eq!(cell.say(K::ShareTree, "", Do::Delete), "sharetree does not exist");
+    let unknown = |name: &str| format!("denied: share tree contains reference to unknown user/project \"{name}\"");
+    assert_eq!(add(&mut cell, &[("Root", 0, "1"), ("u9", 0, "NONE")]), unknown("u9"));
+    assert_eq!(add(&mut cell, &[("Root", 0, "1"), ("p9", 1, "NONE")]), unknown("p9"));
+    let twice = [("Root", 0, "1,2"), ("u1", 0, "NONE"), ("group", 0, "3"), ("u1", 0, "NONE")];
+    assert_eq!(add(&mut cell, &twice), "found user \"u1\" twice in share tree");
+    let nested = [("Root", 0, "1"), ("p1", 1, "2"), ("p2", 1, "NONE")];
+    assert_eq!(add(&mut cell, &nested), "found sub-project \"p2\" in project \"p1\"");
+    let good = [
+        ("Root", 0, "1,4"),
+        ("p1", 1, "2,3"),
+        ("u1", 0, "NONE"),
+        ("default", 0, "NONE"),
+        ("group", 0, "5"),
+        ("u1", 0, "NONE"),
+    ];
+    assert_eq!(add(&mut cell, &good), "changed sharetree");
+    assert_eq!(add(&mut cell, &good), "changed sharetree");
+    assert_eq!(cell.say(K::ShareTree, "", Do::Replace(tree(&good))), "modified sharetree");
+    let stays = |what: &str| format!("denied: may not remove {what} still referenced in share tree");
+    assert_eq!(cell.say(K::Project, "p1", Do::Delete), stays("project \"p1\""));
+    assert_eq!(cell.say(K::User, "u1", Do::Delete), stays("user \"u1\""));
+    assert_eq!(cell.say(K::User, "u2", Do::Delete), "boss@sub removed \"u2\" from user list");
+    assert_eq!(cell.say(K::ShareTree, "", Do::Delete), "boss@sub removed sharetree list");
+    cell.assert_replay_is_live();
+}

@@ -252,7 +252,6 @@ fn an_object_names_only_what_exists() {
             Code::BadValue,
             "denied: \"mf\" is the shortcut of an attribute",
         ),
-        (K::ShareTree, "", Do::Add(Fields::new()), Code::NotSupported, "denied: a share tree is not supported yet"),
     ];
     refused_each(refusals);
 }

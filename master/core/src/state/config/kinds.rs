@@ -14,6 +14,7 @@ use proto::policy::SchedulerConf;
 use proto::project::{Project, User};
 use proto::queue::ClusterQueue;
 use proto::quota::QuotaSet;
+use proto::sharetree::ShareTree;
 use proto::userset::UserSet;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,11 +176,10 @@ const OPERATORS: Row = Row {
     put: |config, name, fields| list(&mut config.operators, UserName::from(name), fields),
 };
 
-/// Kinds of which there are no objects yet.
-const NONE: Row = Row {
-    names: |_| Vec::new(),
-    fields: |_, _| None,
-    put: |_, _, _| unreachable!("objects that are not supported are refused, never stored"),
+const SHARE_TREE: Row = Row {
+    names: |config| config.share_tree.iter().map(|_| String::new()).collect(),
+    fields: |config, _| config.share_tree.as_ref().map(|tree| tree.write()),
+    put: |config, name, fields| config.share_tree = fields.map(|fields| Arc::new(read::<ShareTree>(name, fields))),
 };
 
 /// How the objects of a kind are kept.
@@ -202,6 +202,6 @@ pub(super) const fn row(kind: ObjectKind) -> &'static Row {
         ObjectKind::UserSet => const { &Row::kept::<UserSet>() },
         ObjectKind::Project => const { &Row::kept::<Project>() },
         ObjectKind::User => const { &Row::kept::<User>() },
-        ObjectKind::ShareTree => &NONE,
+        ObjectKind::ShareTree => &SHARE_TREE,
     }
 }
