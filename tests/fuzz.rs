@@ -35,6 +35,16 @@ fn files_of_objects_are_read_or_refused() {
 }
 
 #[test]
+fn resource_quota_sets_are_read_or_refused() {
+    run("rqs");
+}
+
+#[test]
+fn calendars_are_read_or_refused() {
+    run("calendar");
+}
+
+#[test]
 fn requests_are_read_or_refused() {
     run("request");
 }

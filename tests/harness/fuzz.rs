@@ -5,11 +5,14 @@
 pub mod mutate;
 
 use proto::amount::{Amount, Type};
+use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::diagnostic::Diagnostic;
-use proto::object::{Fields, Form, ObjectKind, Wrap};
+use proto::object::{Fields, Form, Object, ObjectKind, Wrap};
+use proto::quota::{QuotaSet, parse_sets, print_sets};
 use proto::request::{ResourceList, SlotRange, TaskRange, TaskSet};
 use proto::restring::Expression;
+use proto::time::{Wall, Zone};
 use sensors::host::{Domains, SelfNames};
 use sensors::protocol::Limits;
 use sensors::protocol::reader::Reader;
@@ -30,6 +33,8 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "complex", run: complex, seeds: complex_seeds, cost: 1 },
     Target { name: "objects", run: objects, seeds: object_seeds, cost: 10 },
+    Target { name: "rqs", run: rqs, seeds: rqs_seeds, cost: 2 },
+    Target { name: "calendar", run: calendar, seeds: calendar_seeds, cost: 10 },
     Target { name: "request", run: request, seeds: request_seeds, cost: 1 },
     Target { name: "expression", run: expression, seeds: expression_seeds, cost: 1 },
     Target { name: "amount", run: amount, seeds: amount_seeds, cost: 1 },
@@ -37,8 +42,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sensor", run: sensor, seeds: sensor_seeds, cost: 1 },
 ];
 
-/// The kinds that are read from text.
-const KINDS: [ObjectKind; 14] = [
+/// The kinds that are read from text; resource quota sets have a form and a target of their own.
+const KINDS: [ObjectKind; 13] = [
     ObjectKind::ExecHost,
     ObjectKind::Queue,
     ObjectKind::HostGroup,
@@ -51,7 +56,6 @@ const KINDS: [ObjectKind; 14] = [
     ObjectKind::UserSet,
     ObjectKind::Project,
     ObjectKind::User,
-    ObjectKind::ResourceQuota,
     ObjectKind::ShareTree,
 ];
 
@@ -86,6 +90,35 @@ pub fn objects(text: &str) {
                 }
             }
         }
+    }
+}
+
+/// Resource quota sets.
+pub fn rqs(text: &str) {
+    let read = |text: &str| -> Result<Vec<QuotaSet>, Vec<Diagnostic>> {
+        parse_sets(text)?.iter().map(|fields| QuotaSet::read("", fields)).collect()
+    };
+    match read(text) {
+        Ok(sets) => {
+            for wrap in [Wrap::At80, Wrap::SingleLine] {
+                let printed = print_sets(&sets, wrap);
+                assert_eq!(read(&printed).as_ref(), Ok(&sets), "{printed}");
+            }
+        }
+        Err(refusals) => say_something(&refusals),
+    }
+}
+
+/// Calendars, the year in front of the first `|` and the week behind it; what one that is read says next is found in time.
+pub fn calendar(text: &str) {
+    let (year, week) = text.split_once('|').unwrap_or((text, "NONE"));
+    let fields: Fields = [("calendar_name", "x"), ("year", year), ("week", week)].into_iter().collect();
+    match Calendar::from_fields(&fields) {
+        Ok(calendar) => {
+            assert_eq!(Calendar::from_fields(&calendar.to_fields()).as_ref(), Ok(&calendar));
+            calendar.next_change(&Zone::utc(), Wall(1_795_000_000_000));
+        }
+        Err(refusals) => say_something(&refusals),
     }
 }
 
@@ -212,6 +245,30 @@ fn object_seeds() -> Vec<String> {
         "0:10:0",
     ]));
     seeds
+}
+
+fn rqs_seeds() -> Vec<String> {
+    texts(&[
+        include_str!("../../proto/tests-data/qconf/rqs.txt"),
+        "{\n name a\n enabled true\n limit users {@a,!b} hosts {*} to slots=$num_proc*2,mem=1.5G\n}\n",
+        "{\n name a\n description NONE\n enabled FALSE\n limit to slots=infinity\n}",
+        "{",
+        "}",
+        "!*",
+        "{*}",
+        "NONE",
+    ])
+}
+
+fn calendar_seeds() -> Vec<String> {
+    texts(&[
+        "24.12.2026-26.12.2026=off|mon-fri=6-20=off",
+        "1.1.1999,1.4.1999-5.4.1999=0-24=off 6.1.2027=suspended|NONE",
+        "NONE|mon-fri=6:30-20:15:59=suspended,sat-sun=on",
+        "NONE|fri-mon=20-6=off off",
+        "12.mar.2004=9-17=on|wed",
+        "29.2.2027|",
+    ])
 }
 
 fn request_seeds() -> Vec<String> {
