@@ -26,7 +26,8 @@ impl World {
         }
         self.counts.administrations += 1;
         let host = self.draw_host();
-        let command = match self.random.below(10) {
+        let command = match self.random.below(12) {
+            10 | 11 => Command::Objects(vec![self.draw_cause()]),
             0 => Command::Objects(vec![self.draw_complex()]),
             1..=3 => Command::Objects(vec![self.draw_capacity(&host)]),
             4 => Command::Objects(vec![self.draw_slots(&host)]),
@@ -101,6 +102,24 @@ impl World {
                 change(ObjectKind::ExecHost, name, ObjectAction::Delete),
             ],
         }
+    }
+
+    /// What suspends the tasks of a queue, or closes it, by itself.
+    fn draw_cause(&mut self) -> ObjectChange {
+        let causes = [
+            ("all.q", "calendar", "c"),
+            ("all.q", "calendar", "NONE"),
+            ("b.q", "calendar", "NONE,[@few=c]"),
+            ("b.q", "calendar", "NONE"),
+            ("b.q", "subordinate_list", "all.q=1"),
+            ("b.q", "subordinate_list", "slots=3(all.q:0:lr)"),
+            ("b.q", "subordinate_list", "slots=2(all.q)"),
+            ("b.q", "subordinate_list", "NONE"),
+            ("all.q", "suspend_thresholds", "np_load_avg=0.3"),
+            ("all.q", "suspend_thresholds", "NONE"),
+        ];
+        let (queue, key, value) = self.random.pick(&causes).expect("there are some");
+        attribute(ObjectKind::Queue, queue, AttributeEdit::Replace, key, value)
     }
 
     fn draw_cluster(&mut self) -> ObjectChange {

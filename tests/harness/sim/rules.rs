@@ -8,6 +8,7 @@ use master_core::state::State;
 use master_core::state::config::Configuration;
 use master_core::state::job;
 use proto::amount::Amount;
+use proto::calendar::CalendarState;
 use proto::id::{AttributeName, PeName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec};
 use proto::pe::AllocationRule;
@@ -239,9 +240,10 @@ fn may_use(key: TaskKey, spec: &JobSpec, part: &Granted, pe: Option<&PeName>, be
         config.resolved.get(instance).unwrap_or_else(|| panic!("{key} runs in {instance}, which is not there"));
     let state = before.instances.get(instance).cloned().unwrap_or_default();
     assert!(
-        !state.disabled && !state.suspended && state.errors.is_empty(),
+        !state.disabled && !state.suspended && state.errors.is_empty() && !state.subordinate && !state.preempted,
         "{key} runs in {instance}, which is {state:?}"
     );
+    assert_eq!(state.calendar, CalendarState::On, "{key} runs in {instance}, which its calendar has closed");
     assert!(!config.ambiguous.contains_key(instance), "{key} runs in {instance}, whose configuration is ambiguous");
     let in_list = |pe: &PeName| settings.pe_list.to_string().split(' ').any(|name| name == pe.as_str());
     assert!(pe.is_none_or(in_list), "{key} runs in {instance}, which does not offer {pe:?}");

@@ -1,6 +1,7 @@
 //! What the cell is made of at the beginning, and again once everything has healed.
 
 use master_core::event::StoredObject;
+use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
@@ -13,6 +14,8 @@ use proto::queue::ClusterQueue;
 
 /// Slots of each instance of `all.q`, and of `b.q`.
 const SLOTS: [&str; 2] = ["4", "2"];
+/// Two hours in which a queue is suspended, open and closed for a minute or two at a time; runs begin at eight.
+const CALENDAR: &str = "8:1-8:2,8:4-8:6,8:9-8:10,8:14-8:15,8:20-8:22=suspended 8:3-8:4,8:7-8:9,8:16-8:18,7:50-7:55=off";
 /// Licences of the cell.
 const LICENCES: u32 = 3;
 
@@ -52,6 +55,7 @@ fn queue(name: &str, hosts: &str, slots: &str) -> StoredObject {
     queue.set("slots", slots);
     queue.set("load_thresholds", "NONE");
     queue.set("pe_list", "smp mpi");
+    queue.set("suspend_interval", "0:0:5");
     object(ObjectKind::Queue, name, queue)
 }
 
@@ -87,6 +91,9 @@ pub(super) fn fixed() -> Vec<StoredObject> {
     let mut scheduler = SchedulerConf::template().to_fields();
     scheduler.set("job_load_adjustments", "NONE");
     objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
+    let mut calendar = Calendar::template("c".into()).to_fields();
+    calendar.set("week", CALENDAR);
+    objects.push(object(ObjectKind::Calendar, "c", calendar));
     for (name, rule, slots) in [("smp", "$pe_slots", "100"), ("mpi", "$round_robin", "7")] {
         let mut pe = ParallelEnvironment::template(name.into()).to_fields();
         pe.set("slots", slots);
