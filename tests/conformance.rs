@@ -36,8 +36,17 @@ use report::{Outcome, Report};
 use std::collections::BTreeMap;
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
-const CELLS: [&[&str]; 7] =
-    [&["02conf"], &["03load"], &["09mc"], &["05sub"], &["06stat", "06mod"], &["06alter"], &["06acct"]];
+const CELLS: [&[&str]; 9] = [
+    &["02conf"],
+    &["03load"],
+    &["09mc"],
+    &["05sub"],
+    &["06stat", "06mod"],
+    &["06alter"],
+    &["06acct"],
+    &["10calendar"],
+    &["20states"],
+];
 
 /// Of all cases that are covered, so many in a hundred have to agree.
 const REQUIRED_PERCENT: usize = 89;

@@ -25,11 +25,21 @@ pub(crate) struct Turn<'a> {
     request: Option<RequestId>,
     step: Step,
     touch: Touch,
+    has_jumped: bool,
 }
 
 impl<'a> Turn<'a> {
     pub(crate) fn new(core: &'a mut Core, now: Now, before: Option<Now>, actor: Actor) -> Self {
-        Self { core, now, before, actor, request: None, step: Step::default(), touch: Touch::default() }
+        Self {
+            core,
+            now,
+            before,
+            actor,
+            request: None,
+            step: Step::default(),
+            touch: Touch::default(),
+            has_jumped: false,
+        }
     }
 
     /// Everything that is true, the events of this turn included.
@@ -111,10 +121,7 @@ impl<'a> Turn<'a> {
 
     /// Whether what calendars say may be another thing than at the last input: the time has come, or the clock was set.
     pub fn is_calendar_due(&self) -> bool {
-        let is_jump = |record: &Record| matches!(record.event, Event::WallJumped { .. });
-        self.is_first()
-            || self.core.next_calendar.is_some_and(|at| at <= self.now.wall)
-            || self.step.events.iter().any(is_jump)
+        self.is_first() || self.has_jumped || self.core.next_calendar.is_some_and(|at| at <= self.now.wall)
     }
 
     /// Wants to be called when a calendar says something else.
@@ -136,6 +143,7 @@ impl<'a> Turn<'a> {
     pub fn notice_time(&mut self) {
         if let Some(expected) = self.before.and_then(|before| wall_jump(before, self.now)) {
             self.record(Event::WallJumped { expected });
+            self.has_jumped = true;
         }
     }
 

@@ -182,12 +182,13 @@ impl Session {
     }
 }
 
-/// 8.1.9 tells on stderr what it did to what exists once in a cell, and to access lists, projects and checkpointing environments
-/// as a whole; that it deleted a user, and replaced or deleted a resource quota set, too. What it did to all else it tells on stdout.
+/// 8.1.9 tells on stderr what it did to what exists once in a cell, and to access lists, projects, calendars and checkpointing
+/// environments as a whole; that it deleted a user, and replaced or deleted a resource quota set, too. What it did to all else it
+/// tells on stdout.
 fn is_reported_on_stderr(change: &ObjectChange) -> bool {
     match change.kind {
         ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf | ObjectKind::ShareTree => true,
-        ObjectKind::UserSet | ObjectKind::Project | ObjectKind::Checkpoint => {
+        ObjectKind::UserSet | ObjectKind::Project | ObjectKind::Checkpoint | ObjectKind::Calendar => {
             !matches!(change.action, ObjectAction::Attribute { .. })
         }
         ObjectKind::ResourceQuota => matches!(change.action, ObjectAction::Replace(_) | ObjectAction::Delete),
