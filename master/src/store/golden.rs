@@ -38,6 +38,9 @@ fn told(state: &State) -> String {
                 format!("on {} since {:?} {stopped:?}", placed.master(), placed.started)
             });
             let error = own.place.error().unwrap_or("none");
+            if own.place.placement().is_some_and(|placed| placed.preempted) {
+                line(format!("  task {task} gives way"));
+            }
             line(format!("  task {task} attempt {} {:?} {place:?} error {error}", own.attempts, own.holds));
         }
     }
@@ -47,6 +50,9 @@ fn told(state: &State) -> String {
     }
     for (instance, state) in &state.instances {
         line(format!("{instance} {} {} {:?}", state.disabled, state.suspended, state.errors));
+        if state.stops_tasks() && !state.suspended {
+            line(format!("{instance} {:?} {} {}", state.calendar, state.subordinate, state.preempted));
+        }
     }
     for instance in state.config.resolved.keys() {
         line(format!("{instance} uses {} slots", state.ledger.slots(&Level::Instance(instance.clone()))));

@@ -2,6 +2,7 @@
 
 use super::{cell_events, ended_task, granted, key, spec};
 use master_core::event::{Actor, Event, InstanceState, JoinGrant, Record, StoredObject, Then};
+use proto::calendar::CalendarState;
 use proto::id::{Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, UserName};
 use proto::job::{HoldChange, Holds, JobSpec};
 use proto::object::{Fields, ObjectKind};
@@ -109,5 +110,15 @@ fn administration() -> Vec<Event> {
         Event::TaskUnconfirmed { key: key(3, 4), host: HostName::new("node1") },
         Event::TaskConfirmedGone { key: key(3, 4), host: HostName::new("node1") },
         Event::NumbersContinued { job: Some(JobNumber(900)), reservation: Some(12) },
+        Event::TaskPreempted { key: key(3, 1), suspended: true },
+        Event::InstanceChanged {
+            instance: instance("node2"),
+            state: InstanceState {
+                calendar: CalendarState::Suspended,
+                subordinate: true,
+                preempted: true,
+                ..InstanceState::default()
+            },
+        },
     ]
 }

@@ -46,22 +46,18 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = &self.level;
         match &self.what {
-            What::Disabled | What::ClosedByCalendar => {
-                write!(f, "queue instance \"{level}\" dropped because it is disabled")
-            }
-            What::Suspended
+            What::Disabled
+            | What::ClosedByCalendar
+            | What::Suspended
             | What::SuspendedByCalendar
             | What::Subordinate
             | What::Preempted
             | What::InError
             | What::Ambiguous
-            | What::NoContact => {
-                write!(f, "queue instance \"{level}\" dropped because it is temporarily not available")
-            }
-            What::Full { .. } => write!(f, "queue instance \"{level}\" dropped because it is full"),
-            What::Overloaded(overload) => {
-                let why = sentence_of_overload(overload);
-                write!(f, "queue instance \"{level}\" dropped because it is overloaded: {why}")
+            | What::NoContact
+            | What::Full { .. }
+            | What::Overloaded(_) => {
+                write!(f, "queue instance \"{level}\" dropped because it is {}", state(&self.what))
             }
             What::SuspendAlarm(overload) => {
                 let why = sentence_of_overload(overload);
@@ -71,10 +67,8 @@ impl fmt::Display for Reason {
                 write!(f, "cannot run in queue \"{level}\" because it is not contained in its hard queue list (-q)")
             }
             What::NotInMasterQueues => {
-                write!(
-                    f,
-                    "cannot run in queue \"{level}\" because it is not contained in its master queue list (-masterq)"
-                )
+                let list = "its master queue list (-masterq)";
+                write!(f, "cannot run in queue \"{level}\" because it is not contained in {list}")
             }
             What::WrongType { kind } => {
                 write!(f, "cannot run in queue instance \"{level}\" because it is not of type {kind}")
@@ -88,14 +82,7 @@ impl fmt::Display for Reason {
             }
             What::NoAccess { whole_queue } => write!(f, "has no permission for {}", guarded(level, *whole_queue)),
             What::NoProject { project, excluded, whole_queue } => {
-                let project = project.as_ref().map_or("no project".to_owned(), |project| format!("project {project}"));
-                let place = guarded(level, *whole_queue);
-                match excluded {
-                    true => {
-                        write!(f, "({project}) is not allowed to run in {place} based on the excluded project list")
-                    }
-                    false => write!(f, "({project}) does not have the correct project to run in {place}"),
-                }
+                f.write_str(&no_project(project.as_deref(), *excluded, &guarded(level, *whole_queue)))
             }
             What::NoPeAccess { pe } => write!(f, "cannot run because no access to PE \"{pe}\""),
             What::UnknownResource { attribute } => {
@@ -129,6 +116,25 @@ impl fmt::Display for Reason {
             What::NoSuchJob => f.write_str("the job is gone"),
             What::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
         }
+    }
+}
+
+fn no_project(project: Option<&str>, excluded: bool, place: &str) -> String {
+    let project = project.map_or("no project".to_owned(), |project| format!("project {project}"));
+    match excluded {
+        true => format!("({project}) is not allowed to run in {place} based on the excluded project list"),
+        false => format!("({project}) does not have the correct project to run in {place}"),
+    }
+}
+
+/// What a queue instance is that takes no jobs.
+fn state(what: &What) -> String {
+    match what {
+        What::Disabled | What::ClosedByCalendar => "disabled".to_owned(),
+        What::Full { .. } => "full".to_owned(),
+        What::Overloaded(overload) => format!("overloaded: {}", sentence_of_overload(overload)),
+        // 8.1.9 does not say which of its other states it is.
+        _ => "temporarily not available".to_owned(),
     }
 }
 
