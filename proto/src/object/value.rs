@@ -106,10 +106,6 @@ pub fn is_none(text: &str) -> bool {
 ///
 /// The text is empty, too long, holds a forbidden character, or is `NONE`.
 pub fn check_name(text: &str) -> Result<(), Malformed> {
-    if text.contains('/') {
-        let expected = format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}");
-        return Err(Malformed::said("Slash ('/') not allowed in objectname", expected));
-    }
     let is_allowed = |letter: char| letter.is_ascii_graphic() && !NOT_IN_NAMES.contains(letter);
     if text.is_empty() || text.len() > NAME_LENGTH || !text.chars().all(is_allowed) {
         return Err(Malformed::new(format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}")));
