@@ -46,7 +46,7 @@ impl ResourceList {
     /// Empty parts are skipped, so an empty argument asks for nothing.
     ///
     /// # Errors
-    /// If a request has no name before its `=`.
+    /// If a request has no name before its `=`, or one with a quotation mark, which no attribute has.
     pub fn parse(text: &str) -> Result<ResourceList, Diagnostic> {
         let mut list = ResourceList::default();
         for item in split_at_commas(text).into_iter().map(str::trim).filter(|item| !item.is_empty()) {
@@ -57,6 +57,10 @@ impl ResourceList {
             if name.is_empty() {
                 let refusal = Diagnostic::new(Code::BadSyntax, format!("resource request \"{item}\" has no name"));
                 return Err(refusal.at("-l").fix("write name=value"));
+            }
+            if name.contains(['"', '\'']) {
+                let refusal = Diagnostic::new(Code::UnknownResource, format!("unknown resource \"{name}\""));
+                return Err(refusal.at("-l").fix("put quotation marks around values, behind the ="));
             }
             list.set(ResourceRequest { name: name.to_owned(), value });
         }

@@ -116,6 +116,13 @@ fn requests_split_at_commas_outside_quotes() {
 }
 
 #[test]
+fn a_name_with_a_quotation_mark_is_refused() {
+    for text in ["a=1,y\"=2", "'b'=1", "a=\"x,y\":0,y\"=\"z"] {
+        assert_eq!(ResourceList::parse(text).unwrap_err().code, Code::UnknownResource, "{text}");
+    }
+}
+
+#[test]
 fn the_same_name_again_overrides_and_keeps_its_place() {
     let mut list = ResourceList::parse("arch=x,h_rt=1,arch=y").unwrap();
     assert_eq!(list.to_string(), "arch=y,h_rt=1");
