@@ -36,7 +36,7 @@ use report::{Outcome, Report};
 use std::collections::BTreeMap;
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
-const CELLS: [&[&str]; 9] = [
+const CELLS: [&[&str]; 10] = [
     &["02conf"],
     &["03load"],
     &["09mc"],
@@ -45,6 +45,7 @@ const CELLS: [&[&str]; 9] = [
     &["06alter"],
     &["06acct"],
     &["10calendar"],
+    &["16rqs"],
     &["20states"],
 ];
 

@@ -22,6 +22,8 @@ mod life;
 mod many;
 #[path = "e2e/names.rs"]
 mod names;
+#[path = "e2e/quotas.rs"]
+mod quotas;
 #[path = "e2e/sensors.rs"]
 mod sensors;
 #[path = "e2e/surroundings.rs"]

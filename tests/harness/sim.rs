@@ -18,6 +18,7 @@ mod launcher;
 mod link;
 mod master;
 mod planner;
+mod quotas;
 mod random;
 mod rival;
 mod rules;

@@ -7,8 +7,6 @@
 mod claim;
 mod purse;
 mod scope;
-#[cfg(test)]
-mod tests;
 mod usage;
 mod view;
 

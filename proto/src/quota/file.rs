@@ -24,7 +24,12 @@ pub fn parse_sets(text: &str) -> Result<Vec<Fields>, Vec<Diagnostic>> {
         if is_none(&text) && reader.open.is_none() {
             continue;
         }
+        let is_outside = reader.open.is_none();
         refusals.extend(reader.line(&text, line).err());
+        if is_outside && reader.open.is_none() && !refusals.is_empty() {
+            // What follows a text that is no set is no set either.
+            break;
+        }
     }
     if let Some((first, _)) = reader.open {
         let last = text.lines().count() + 1;

@@ -126,7 +126,7 @@ impl FromStr for Rule {
                 _ => match rule.filter_mut(word) {
                     Some(Some(_)) => return Err(twice(word)),
                     Some(filter) => *filter = Some(next()?.parse()?),
-                    None => return Err(unknown(word)),
+                    None => return Err(unknown(word.split('=').next().unwrap_or(word))),
                 },
             }
         }

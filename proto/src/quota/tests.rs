@@ -51,7 +51,7 @@ fn refusals_say_which_line_and_what() {
     let line_4 = |what: &str| (what.to_owned(), "line 4".to_owned());
     assert_eq!(set("users {* to slots=2"), line_4("no valid expanded list"));
     assert_eq!(set("foo {*} to slots=1"), line_4("unknown attribute name \"foo\""));
-    assert_eq!(set("users u1 slots=4"), line_4("unknown attribute name \"slots=4\""));
+    assert_eq!(set("users u1 slots=4"), line_4("unknown attribute name \"slots\""));
     assert_eq!(set("users u1 users u2 to slots=4"), line_4("attribute \"users\" appears more than once"));
     assert_eq!(set("users u1 to"), line_4("\"to\" is not followed by its value"));
     assert_eq!(set("users u1"), line_4("\"to\" is not followed by its value"));
@@ -61,6 +61,7 @@ fn refusals_say_which_line_and_what() {
     assert_eq!(set("hosts {*} to slots=$num_proc**2"), line_4("\"slots=$num_proc**2\" is no limit"));
     assert_eq!(set("name a/b to slots=1").1, "line 4");
     let whole = |text: &str| refusal(text).0;
+    assert_eq!(parse_sets("name r5\nenabled TRUE\n").unwrap_err().len(), 1);
     assert_eq!(whole("name r5\n"), "each value in the attribute value list in line 1 should begin with \"{\"");
     let open = "{\nname r5\nenabled TRUE\nlimit to slots=4\n";
     assert_eq!(whole(open), "each value in the attribute value list in line 5 should end with \"}\"");

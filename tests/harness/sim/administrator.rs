@@ -26,13 +26,14 @@ impl World {
         }
         self.counts.administrations += 1;
         let host = self.draw_host();
-        let command = match self.random.below(12) {
+        let command = match self.random.below(15) {
             10 | 11 => Command::Objects(vec![self.draw_cause()]),
             0 => Command::Objects(vec![self.draw_complex()]),
             1..=3 => Command::Objects(vec![self.draw_capacity(&host)]),
             4 => Command::Objects(vec![self.draw_slots(&host)]),
             5 => Command::Objects(self.draw_membership(&host)),
             6 => Command::Objects(vec![self.draw_cluster()]),
+            7 | 8 => Command::Objects(vec![self.draw_quota()]),
             _ => self.draw_queue_state(&host),
         };
         self.command("boss", command);
@@ -126,6 +127,26 @@ impl World {
         let instances = self.random.pick(&["0", "1", "3", "2000"]).unwrap_or("2000");
         let unknown = self.random.pick(&["00:00:00", "00:01:00"]).unwrap_or("00:00:00");
         change(ObjectKind::ClusterConf, "global", ObjectAction::Replace(setting::cluster(instances, unknown)))
+    }
+
+    /// More or less for users and places, or for other ones.
+    fn draw_quota(&mut self) -> ObjectChange {
+        let kind = ObjectKind::ResourceQuota;
+        if self.random.chance(300) {
+            let rules: &[&str] = match self.random.below(3) {
+                0 => &["users !u1 hosts {@few} to slots=2", "pes {*} hosts !@few to slots=4", "to slots=6"],
+                1 => &["users {*} queues {*} to slots=3,lic=2"],
+                _ => &["users u1,u2 to slots=5,gpu=1", "hosts {@all} to slots=2"],
+            };
+            return change(kind, "places", ObjectAction::Replace(setting::quota("places", rules)));
+        }
+        if self.random.chance(200) {
+            let enabled = if self.random.chance(500) { "TRUE" } else { "FALSE" };
+            return attribute(kind, "places", AttributeEdit::Replace, "enabled", enabled);
+        }
+        let rule = self.random.pick(&["places/1", "licences/1", "licences/2"]).unwrap_or("places/1");
+        let limit = self.random.pick(&["slots=2", "slots=8", "lic=1", "lic=2,slots=4", "NONE"]).unwrap_or("NONE");
+        attribute(kind, rule, AttributeEdit::Replace, "limit", limit)
     }
 
     fn draw_queue_state(&mut self, host: &HostName) -> Command {

@@ -45,6 +45,11 @@ impl Books {
         self.sums.get(&(level.clone(), attribute.clone())).copied().unwrap_or(0)
     }
 
+    /// What each placed task takes, by level and attribute.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = (TaskKey, &BTreeMap<Place, i64>)> {
+        self.tasks.iter().map(|(key, task)| (*key, &task.takes))
+    }
+
     pub(super) fn place(
         &mut self,
         config: &Configuration,

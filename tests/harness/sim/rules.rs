@@ -2,6 +2,7 @@
 //! ordered it. They cover what the workload asks for, and nothing else.
 
 use super::books::Books;
+use super::quotas;
 use master_core::event::{Actor, Event, Record, Then};
 use master_core::ledger::Level;
 use master_core::state::State;
@@ -186,6 +187,7 @@ impl Rules {
             let slots: u32 = granted.iter().map(|part| part.slots).sum();
             assert!(taken + slots <= conf.slots, "{key} takes more slots of {} than there are", conf.name);
         }
+        quotas::judge(&self.books, key, &job.spec, granted, pe, before);
         for ((level, attribute), amount) in Books::would_take(&before.config, &job.spec, granted, pe) {
             let Some(capacity) = capacity(&before.config, &level, &attribute) else { continue };
             let taken = self.books.sum(&level, &attribute) + amount;

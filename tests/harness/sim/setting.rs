@@ -11,6 +11,7 @@ use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
+use proto::quota::QuotaSet;
 
 /// Slots of each instance of `all.q`, and of `b.q`.
 const SLOTS: [&str; 2] = ["4", "2"];
@@ -40,6 +41,21 @@ pub(super) fn complex(lic: &str, gpu: &str, gpu_default: &str, memory: &str) -> 
 pub(super) fn exec_host(name: &HostName, values: &str) -> Fields {
     let mut fields = ExecHost::template(name.clone()).to_fields();
     fields.set("complex_values", values);
+    fields
+}
+
+/// Rules about where users may have slots; every job has room by itself.
+const PLACES: &[&str] =
+    &["users {u1,u2} hosts {@few} to slots=3", "pes !* queues b.q to slots=4", "hosts {*} to slots=5"];
+/// Rules about what users may have of licences.
+const LICENCES_OF_USERS: &[&str] = &["users {u3} to lic=3,slots=9", "users * to lic=3"];
+
+/// A resource quota set that counts, with its rules.
+pub(super) fn quota(name: &str, rules: &[&str]) -> Fields {
+    let mut fields: Fields = [("name", name), ("description", "NONE"), ("enabled", "TRUE")].into_iter().collect();
+    for (index, rule) in rules.iter().enumerate() {
+        fields.set(&QuotaSet::rule_key(index), *rule);
+    }
     fields
 }
 
@@ -82,6 +98,8 @@ pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
     objects.push(group("@few", &names[..1]));
     objects.push(queue("all.q", "@all", SLOTS[0]));
     objects.push(queue("b.q", "@few", SLOTS[1]));
+    objects.push(object(ObjectKind::ResourceQuota, "places", quota("places", PLACES)));
+    objects.push(object(ObjectKind::ResourceQuota, "licences", quota("licences", LICENCES_OF_USERS)));
     objects
 }
 

@@ -127,7 +127,7 @@ fn edited(session: &mut Session, before: &[QuotaSet], changes: impl Fn(&mut Sess
 }
 
 fn from_file(session: &mut Session, path: &str, changes: impl Fn(&mut Session, &[Fields]) -> Changes) -> Outcome {
-    let text = change::read(path)?;
+    let text = read(path)?;
     let sets = match parse_sets(&text) {
         Ok(sets) => sets,
         Err(refusals) => {
@@ -141,6 +141,16 @@ fn from_file(session: &mut Session, path: &str, changes: impl Fn(&mut Session, &
     }
     let changes = changes(session, &sets)?;
     send(session, changes, &sets, path)
+}
+
+fn read(path: &str) -> Result<String, Fail> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let why = error.to_string();
+        let said = why.split(" (os error").next().unwrap_or(&why);
+        let refusal =
+            Diagnostic::new(Code::SystemRefused, format!("error opening file \"{path}\" for reading: {said}"));
+        refusal.fix("name a text file that you may read").into()
+    })
 }
 
 fn added(sets: &[Fields]) -> Vec<ObjectChange> {

@@ -7,6 +7,7 @@
 //! load a mem_free=4G                       a new load report
 //! queue all.q a,b slots=4 seq_no=10        a cluster queue on hosts, with attributes
 //! group @g a b                             a host group
+//! list staff u1 @g                         an access list
 //! pe mpi 100 $round_robin                  a parallel environment, in the pe_list of every queue by default
 //! conf queue_sort_method seqno             the scheduler configuration
 //! quota r users {*} to slots=2 | to slots=9  a resource quota set with its rules; without any it is deleted
@@ -36,13 +37,14 @@ use proto::hostgroup::HostGroup;
 use proto::id::{CellId, EventSeq, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{HoldChange, Holds, JobSpec, PeRequest};
 use proto::load::LoadReport;
-use proto::object::{Fields, ObjectKind};
+use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::quota::QuotaSet;
 use proto::request::{ResourceList, SlotRange, TaskRange};
 use proto::time::{Now, Tick, Wall};
+use proto::userset::UserSet;
 use proto::wire::client::QuotaFilter;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,6 +106,7 @@ impl Lab {
             "load" => self.load(words[0], &words[1..]),
             "queue" => self.queue(&words),
             "group" => self.group(words[0], &words[1..]),
+            "list" => self.list(words[0], &words[1..]),
             "pe" => self.pe(&words),
             "conf" => self.conf(words[0], &words[1..].join(" ")),
             "quota" => self.quota(words[0], words[1..].join(" ").as_str()),
@@ -183,6 +186,12 @@ impl Lab {
             fields.set(name, value);
         }
         self.object(ObjectKind::Queue, words[0], fields);
+    }
+
+    fn list(&mut self, name: &str, members: &[&str]) {
+        let mut fields = UserSet::template(name).write();
+        fields.set("entries", members.join(","));
+        self.object(ObjectKind::UserSet, name, fields);
     }
 
     fn group(&mut self, name: &str, members: &[&str]) {

@@ -1,6 +1,9 @@
 //! Resource quotas: which rule counts, what is counted, and who is kept waiting by it (SEMANTICS section 15).
 
 use super::check;
+use super::lab::Lab;
+use crate::state::job::Job;
+use proptest::prelude::*;
 
 #[test]
 fn the_worked_example_with_its_numbers() {
@@ -329,4 +332,111 @@ fn exclusive_use_within_a_scope() {
          pass
          = 3 all.q@b",
     );
+}
+
+#[test]
+fn members_of_access_lists_share_or_have_their_own() {
+    check(
+        "host a
+         queue all.q a slots=50
+         list staff u1 @u3
+         quota r users @staff to slots=2 | users {!@nobody,*} to slots=1
+         job 1 -t 1-3:1
+         job 2 -u u2 -t 1-3:1
+         pass
+         = 1.1 all.q@a
+         = 1.2 all.q@a
+         = 2.1 all.q@a
+         = nothing
+         % r/1 slots=2/2 users @staff
+         % r/2 slots=1/1 users u2
+         list staff u2
+         % r/1 slots=1/2 users @staff
+         % r/2 slots=2/1 users u1
+         pass
+         = 2.2 all.q@a
+         = nothing",
+    );
+}
+
+/// Rules that share, that do not, that overlap, and that limit little.
+const RULES: &[&str] = &[
+    "users {*} to slots=3",
+    "hosts {*} to slots=2 | users u1 to slots=1",
+    "users u1,u2 hosts @g to slots=3 | hosts !@g to lic=2 | to slots=9",
+    "pes {*} queues {*} to slots=4,lic=3 | projects {*} to slots=1",
+    "hosts a,b to slots=5,jc=1 | users {u2} to hc=2 | to slots=0",
+    "users @staff hosts {*} to slots=$num_proc-1 | to NONE",
+];
+
+fn step() -> impl Strategy<Value = String> {
+    let user = prop::sample::select(&["u1", "u2", "u3"][..]);
+    let more = prop::sample::select(
+        &[
+            "",
+            "-pe fill 1-9",
+            "-pe round 2-6",
+            "-pe two 2-8",
+            "-pe one 3",
+            "-P p",
+            "-l lic=2",
+            "-l jc=1,hc=1 -pe round 1-4",
+        ][..],
+    );
+    let rules = (0..2u8, prop::sample::select(RULES));
+    prop_oneof![
+        4 => (user, more).prop_map(|(user, more)| format!("job -u {user} {more}")),
+        3 => Just("pass".to_owned()),
+        2 => (0..8usize).prop_map(|which| format!("end {which}")),
+        1 => rules.prop_map(|(set, rules)| format!("quota r{set} {rules}")),
+        1 => (0..2u8).prop_map(|set| format!("quota r{set}")),
+        1 => prop::sample::select(&["group @g a", "group @g b c", "list staff u2", "list staff u1 u3"][..])
+            .prop_map(str::to_owned),
+    ]
+}
+
+/// Does a step: jobs get the next number, ends are of the running job at that place.
+fn perform(lab: &mut Lab, step: &str, jobs: &mut u32) {
+    if let Some(rest) = step.strip_prefix("job ") {
+        *jobs += 1;
+        return lab.line(format!("job {jobs} {rest}").trim());
+    }
+    let Some(which) = step.strip_prefix("end ") else { return lab.line(step) };
+    let running: Vec<u64> =
+        lab.state().jobs.values().filter(|job: &&Job| job.active > 0).map(|job| job.seq.0).collect();
+    if let Some(seq) = running.get(which.parse::<usize>().unwrap() % running.len().max(1)) {
+        lab.end(&seq.to_string());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The lab has the core's check judge each order, and the state's check recounts what is in use.
+    #[test]
+    fn what_is_in_use_is_counted_after_any_events(steps in prop::collection::vec(step(), 1..40)) {
+        let mut lab = Lab::new();
+        let cell = "complex lic lic INT <= YES YES 0 0
+            complex jc jc INT <= YES JOB 0 0
+            complex hc hc INT <= YES HOST 0 0
+            global lic=100,jc=100,hc=100
+            host a
+            host b
+            host c
+            group @g a b
+            list staff u1
+            pe fill 100 $fill_up
+            pe round 100 $round_robin job_is_first_task=FALSE
+            pe two 100 2
+            pe one 100 $pe_slots
+            queue all.q a,b,c slots=4 pe_list=fill,round,two,one
+            queue b.q a,b slots=3 pe_list=fill,round,two,one";
+        cell.lines().map(str::trim).for_each(|line| lab.line(line));
+        let mut jobs = 0;
+        for step in &steps {
+            perform(&mut lab, step, &mut jobs);
+            lab.placed.clear();
+            lab.state().check();
+        }
+    }
 }
