@@ -182,18 +182,15 @@ impl Session {
     }
 }
 
-/// 8.1.9 tells on stderr what it did to what exists once in a cell, and to access lists, projects, calendars and checkpointing
-/// environments as a whole; that it deleted a user, and replaced or deleted a resource quota set, too. What it did to all else it
-/// tells on stdout.
+/// 8.1.9 tells on stdout what it did to single attributes of objects with names, that users were added and changed, and that
+/// resource quota sets were added. All else that it did to objects it tells on stderr.
 fn is_reported_on_stderr(change: &ObjectChange) -> bool {
+    let is_of_attributes = matches!(change.action, ObjectAction::Attribute { .. } | ObjectAction::Purge { .. });
     match change.kind {
-        ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf | ObjectKind::ShareTree => true,
-        ObjectKind::UserSet | ObjectKind::Project | ObjectKind::Checkpoint | ObjectKind::Calendar => {
-            !matches!(change.action, ObjectAction::Attribute { .. })
-        }
+        ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf => true,
         ObjectKind::ResourceQuota => matches!(change.action, ObjectAction::Replace(_) | ObjectAction::Delete),
         ObjectKind::User => matches!(change.action, ObjectAction::Delete),
-        _ => false,
+        _ => !is_of_attributes,
     }
 }
 

@@ -232,7 +232,7 @@ fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refu
     if found.is_empty() {
         return Err(vec![words::absent(kind, name)]);
     }
-    found.iter().for_each(|instance| draft.say(format!("{} cleaned queue \"{instance}\"", draft.caller.at_host())));
+    found.iter().for_each(|instance| draft.say(format!("{} purged queue \"{instance}\"", draft.caller.at_host())));
     draft.cleaned.extend(found);
     Ok(())
 }

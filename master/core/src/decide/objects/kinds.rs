@@ -73,15 +73,12 @@ const HOST_GROUP: Row = Row {
         references::to_group(config, &name.into())?;
         quotas::to_group(config, name)
     },
-    ..row_of(
-        Words { list: "host group entry", object: "host group", present: "host group entry" },
-        |draft, name, fields| {
-            group_name(name).map_err(|bad| vec![bad.refusal("group_name", name)])?;
-            let mut group = HostGroup::from_fields(fields)?;
-            group.members = members::settle(draft, group.members)?;
-            unless(references::of_group(&draft.config, &group), &group)
-        },
-    )
+    ..row_of(Words::same("host group"), |draft, name, fields| {
+        group_name(name).map_err(|bad| vec![bad.refusal("group_name", name)])?;
+        let mut group = HostGroup::from_fields(fields)?;
+        group.members = members::settle(draft, group.members)?;
+        unless(references::of_group(&draft.config, &group), &group)
+    })
 };
 
 const PE: Row = Row {

@@ -48,7 +48,7 @@ pub(super) fn modified(caller: &Caller, kind: ObjectKind, name: &str) -> String 
 /// An object was deleted.
 pub(super) fn removed(caller: &Caller, kind: ObjectKind, name: &str) -> String {
     let words = kinds::row(kind).words;
-    let list = if kind == ObjectKind::HostGroup { words.list } else { words.object };
+    let list = if kind == ObjectKind::HostGroup { "host group entry" } else { words.object };
     format!("{} removed \"{name}\" from {list} list", caller.at_host())
 }
 

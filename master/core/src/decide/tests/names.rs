@@ -81,7 +81,7 @@ fn a_host_may_be_named_before_its_agent_comes() {
     cell.group("@allhosts", "NONE");
     assert_eq!(texts(&cell.hostlist(K::Queue, "all.q", AttributeEdit::Add, "@allhosts")).len(), 1);
     let said = texts(&cell.hostlist(K::HostGroup, "@allhosts", AttributeEdit::Add, "Node-1"));
-    assert_eq!(said.last().unwrap(), "boss@sub modified \"@allhosts\" in host group entry list");
+    assert_eq!(said.last().unwrap(), "boss@sub modified \"@allhosts\" in host group list");
     texts(&cell.hostlist(K::Queue, "all.q", AttributeEdit::Add, "node-2"));
     assert_eq!(cell.instances(), ["all.q@h1", "all.q@h2", "all.q@node-1", "all.q@node-2"]);
     cell.connect("node-1");

@@ -93,8 +93,8 @@ fn changes_are_told_in_the_words_of_8_1_9() {
     for (kind, name, action, expected) in [
         (K::ExecHost, "", Do::Add(host("n1", &[])), "boss@sub added \"n1\" to exechost list"),
         (K::ExecHost, "", Do::Replace(host("n1", &[])), "boss@sub modified \"n1\" in exechost list"),
-        (K::HostGroup, "@g", Do::Add(group("@g", "n1")), "boss@sub added \"@g\" to host group entry list"),
-        (K::HostGroup, "@g", attribute(Add, "hostlist", "h1"), "boss@sub modified \"@g\" in host group entry list"),
+        (K::HostGroup, "@g", Do::Add(group("@g", "n1")), "boss@sub added \"@g\" to host group list"),
+        (K::HostGroup, "@g", attribute(Add, "hostlist", "h1"), "boss@sub modified \"@g\" in host group list"),
         (K::HostGroup, "@g", Do::Delete, "boss@sub removed \"@g\" from host group entry list"),
         (K::ExecHost, "n1", Do::Delete, "boss@sub removed \"n1\" from execution host list"),
         (K::Pe, "smp", Do::Add(pe("smp", &[])), "boss@sub added \"smp\" to parallel environment list"),
@@ -462,7 +462,7 @@ fn a_queue_with_jobs_stays_and_can_be_cleaned() {
     cell.run(number, 1, "h1");
     let text = "denied: queue \"all.q@h1\" still contains jobs";
     refuses(&mut cell, K::Queue, "all.q", Do::Delete, Code::StillReferenced, text);
-    assert_eq!(cell.qconf(K::Queue, "all.q@h1", Do::Clean), ["boss@sub cleaned queue \"all.q@h1\""]);
+    assert_eq!(cell.qconf(K::Queue, "all.q@h1", Do::Clean), ["boss@sub purged queue \"all.q@h1\""]);
     assert!(!cell.exists(number));
     assert_eq!(cell.qconf(K::Queue, "all.q", Do::Delete), ["boss@sub removed \"all.q\" from cluster queue list"]);
     cell.assert_replay_is_live();
