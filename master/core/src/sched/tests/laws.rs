@@ -9,8 +9,8 @@ use proto::amount::Amount;
 use proto::id::SubmitSeq;
 
 const HOSTS: [&str; 3] = ["a", "b", "c"];
-const REQUESTS: [&str; 8] =
-    ["", "-l lic=1", "-l lic=2", "-l mem=1G", "-l mem=3G,lic=1", "-l per=1", "-l excl", "-l mem_free=2G"];
+const REQUESTS: [&str; 9] =
+    ["", "-l lic=1", "-l lic=2", "-l mem=1G", "-l mem=3G,lic=1", "-l per=1", "-l excl", "-l mem_free=2G", "-l node=1"];
 const SHAPES: [&str; 7] =
     ["", "-pe smp 2", "-pe fill 2-6", "-pe robin 3-", "-pe two 2-8", "-t 1-3:1", "-pe loose 2-7 -masterq all.q"];
 
@@ -22,9 +22,10 @@ fn cluster(licences: i64, memory: i64) -> Lab {
         "complex mem mem MEMORY <= YES YES 512M 0",
         "complex per per INT <= YES JOB 0 0",
         "complex excl excl BOOL EXCL YES YES 0 0",
-        &format!("global lic={licences}"),
+        "complex node node INT <= YES HOST 0 0",
+        &format!("global lic={licences},node=3"),
         &format!("host a mem={memory}G per=1 excl=true | mem_free=5G"),
-        "host b mem=4G per=2 | mem_free=3G np_load_avg=0.3",
+        "host b mem=4G per=2,node=1 | mem_free=3G np_load_avg=0.3",
         "host c excl=true | mem_free=9G np_load_avg=0.1",
         "pe smp 9 $pe_slots",
         "pe fill 9 $fill_up",
@@ -51,6 +52,8 @@ fn assert_not_oversubscribed(lab: &Lab, licences: i64, memory: i64) {
         assert!(booked <= Amount::from_base(capacity), "{attribute} at {level}: {booked:?} of {capacity}");
     };
     within(&Level::Global, "lic", licences);
+    within(&Level::Global, "node", 3);
+    within(&Level::Host("b".into()), "node", 1);
     for (host, mem, per) in [("a", memory, 1), ("b", 4, 2)] {
         within(&Level::Host(host.into()), "mem", mem << 30);
         within(&Level::Host(host.into()), "per", per);
@@ -87,7 +90,7 @@ proptest! {
 
     #[test]
     fn plans_pass_the_checks_and_give_nothing_out_twice(
-        jobs in proptest::collection::vec((0usize..8, 0usize..7), 1..25),
+        jobs in proptest::collection::vec((0usize..9, 0usize..7), 1..25),
         ends in proptest::collection::vec(any::<prop::sample::Index>(), 0..10),
         licences in 0i64..6,
         memory in 0i64..8,
@@ -115,7 +118,7 @@ proptest! {
 
     #[test]
     fn asking_for_more_never_adds_a_host(
-        attribute in prop::sample::select(&["mem", "lic", "mem_free", "per"]),
+        attribute in prop::sample::select(&["mem", "lic", "mem_free", "per", "node"]),
         low in 1i64..6, more in 1i64..6, licences in 0i64..6, memory in 0i64..8,
     ) {
         let hosts = |request: &str| -> Vec<&str> {
@@ -137,7 +140,7 @@ proptest! {
 
     #[test]
     fn what_nobody_asks_for_and_the_order_of_what_is_set_change_nothing(
-        jobs in proptest::collection::vec((0usize..8, 0usize..7), 1..20),
+        jobs in proptest::collection::vec((0usize..9, 0usize..7), 1..20),
         licences in 0i64..6, memory in 0i64..8,
         order in Just(["per=1", "mem=2G", "excl=true", "other=3", "lic=3", "unused=TRUE"]).prop_shuffle(),
     ) {
@@ -161,7 +164,7 @@ proptest! {
 
     #[test]
     fn the_same_jobs_are_placed_alike_however_a_pass_is_sliced(
-        jobs in proptest::collection::vec((0usize..8, 0usize..7), 1..20), budget in 1usize..50
+        jobs in proptest::collection::vec((0usize..9, 0usize..7), 1..20), budget in 1usize..50
     ) {
         let placed = |budget: usize| {
             let mut lab = cluster(4, 6);
