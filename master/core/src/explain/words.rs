@@ -105,17 +105,18 @@ impl fmt::Display for Reason {
             What::PeOffers { pe, slots, .. } => {
                 write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots")
             }
-            What::Quota(denial) => {
-                let QuotaDenial { rule, scope, attribute, .. } = &**denial;
-                match denial.needed {
-                    Some(_) => write!(f, "cannot run because it exceeds limit \"{scope}\" in rule \"{rule}\""),
-                    None => write!(f, "does not request 'forced' resource \"{attribute}\" of rule \"{rule}\""),
-                }
-            }
+            What::Quota(denial) => f.write_str(&over_quota(denial)),
             What::NoInstances => f.write_str("cannot run because there is no such queue instance"),
             What::NoSuchJob => f.write_str("the job is gone"),
             What::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
         }
+    }
+}
+
+fn over_quota(QuotaDenial { rule, scope, attribute, needed, .. }: &QuotaDenial) -> String {
+    match needed {
+        Some(_) => format!("cannot run because it exceeds limit \"{scope}\" in rule \"{rule}\""),
+        None => format!("does not request 'forced' resource \"{attribute}\" of rule \"{rule}\""),
     }
 }
 
