@@ -47,15 +47,18 @@ impl HostGroupTable {
     pub fn check(&self, group: &HostGroup) -> Result<(), Diagnostic> {
         for name in subgroups(group) {
             if *name != group.name && !self.groups.contains_key(name) {
-                return Err(Diagnostic::new(Code::UnknownObject, format!("Host group \"{name}\" does not exist"))
-                    .at("hostlist")
-                    .fix(format!("add {name} first, or remove it from the hostlist")));
+                return Err(Diagnostic::new(
+                    Code::UnknownObject,
+                    format!("denied: host group \"{name}\" does not exist"),
+                )
+                .at("hostlist")
+                .fix(format!("add {name} first, or remove it from the hostlist")));
             }
             if let Some(chain) = self.chain(name, &group.name, &mut BTreeSet::new()) {
                 let chain: Vec<&str> = std::iter::once(&group.name).chain(chain).map(HostGroupName::as_str).collect();
                 return Err(Diagnostic::new(
                     Code::Immutable,
-                    format!("host group {} would contain itself", group.name),
+                    format!("Hostgroup \"{name}\" in specification of \"{}\" would create a cycle", group.name),
                 )
                 .at("hostlist")
                 .why(chain.join(" contains "))

@@ -52,7 +52,7 @@ fn a_group_that_would_contain_itself_is_refused_with_the_chain() {
 #[test]
 fn a_group_of_an_unknown_group_is_refused_as_8_1_9_does() {
     let refusal = HostGroupTable::default().check(&group("@a", "@nosuch")).unwrap_err();
-    assert_eq!(refusal.what, "Host group \"@nosuch\" does not exist");
+    assert_eq!(refusal.what, "denied: host group \"@nosuch\" does not exist");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn editable(name: &str) -> Result<ObjectKind, Fail> {
     match ObjectKind::from_attr_name(name) {
         Some(kind) => Ok(kind),
         None => {
-            let refusal = Diagnostic::new(Code::BadSyntax, format!("error: unknown object type \"{name}\""));
+            let refusal = Diagnostic::new(Code::BadSyntax, format!("Modification of object \"{name}\" not supported"));
             Err(refusal.fix(format!("write one of {words}")).into())
         }
     }

@@ -148,8 +148,10 @@ fn name_of_file(kind: ObjectKind, path: &str) -> &str {
 /// If it cannot be read.
 pub fn read(path: &str) -> Result<String, Fail> {
     std::fs::read_to_string(path).map_err(|error| {
-        let refusal = Diagnostic::new(Code::SystemRefused, format!("error: cannot read file \"{path}\""));
-        refusal.why(error.to_string()).fix("name a text file that you may read").into()
+        let why = error.to_string();
+        let why = why.split(" (os error").next().unwrap_or(&why);
+        let what = format!("error: error opening file \"{path}\" for reading: {why}");
+        Diagnostic::new(Code::SystemRefused, what).fix("name a text file that you may read").into()
     })
 }
 
@@ -166,11 +168,9 @@ pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
     }
     for refusal in refusals {
         let place = if refusal.place.is_empty() { path.to_owned() } else { format!("{path}, {}", refusal.place) };
-        output::diagnostic(&refusal.clone().at(place));
+        output::diagnostic(&Diagnostic { what: text::in_file(kind, &refusal.what), ..refusal.clone() }.at(place));
     }
-    if let Some(last) = last {
-        output::note(&last);
-    }
+    last.into_iter().chain(text::not_read(kind, path, refusals)).for_each(|line| output::note(&line));
 }
 
 /// `-ah -as -am -ao`: names, each with a line of its own.

@@ -118,6 +118,32 @@ pub fn not_correct(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Opt
         .then(|| format!("Complex attribute file \"{path}\" is not correct"))
 }
 
+/// What is wrong in a file, in the words of 8.1.9: faults of its form begin with `error:`.
+pub fn in_file(kind: ObjectKind, what: &str) -> String {
+    let is_form = what.starts_with(|first: char| first.is_ascii_lowercase());
+    let is_marked =
+        ["error", "denied", "warning"].iter().any(|word| what.starts_with(word)) && !what.starts_with("error parsing");
+    match kind != ObjectKind::ComplexTable && is_form && !is_marked {
+        true => format!("error: {what}"),
+        false => what.to_owned(),
+    }
+}
+
+/// What 8.1.9 says last of a file that holds no object of its kind, line by line; programs look for these.
+pub fn not_read(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Vec<String> {
+    if kind == ObjectKind::ComplexTable {
+        return Vec::new();
+    }
+    let is_complete = refusals.iter().any(|refusal| !refusal.what.starts_with("required attribute"));
+    let reading = is_complete.then(|| format!("error: error reading file: \"{path}\""));
+    let last = match kind {
+        ObjectKind::Queue | ObjectKind::HostGroup => None,
+        ObjectKind::ExecHost => Some("invalid format".to_owned()),
+        _ => Some("error reading in file".to_owned()),
+    };
+    reading.into_iter().chain(last).collect()
+}
+
 /// That an edit changed nothing.
 pub fn unchanged(kind: ObjectKind, name: &str) -> String {
     if kind == ObjectKind::ComplexTable {

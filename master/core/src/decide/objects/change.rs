@@ -199,7 +199,7 @@ fn edit_quota(
 fn purge(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, attributes: &[String]) -> Result<(), Refusals> {
     let (name, domain) = part(draft, kind, name)?;
     let Some(domain) = domain else {
-        let what = format!("denied: \"{name}\" is no queue instance and no queue domain");
+        let what = format!("error: Given object_instance \"{name}\" is incomplete");
         return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name it as queue@host or queue@@group")]);
     };
     let mut fields = fields_of(draft, kind, &name).ok_or_else(|| vec![words::absent(kind, &name)])?;
@@ -283,7 +283,7 @@ fn may_leave_list(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(),
         ]);
     }
     if kind == ObjectKind::Managers && (name == "root" || config.managers.len() == 1) {
-        let what = format!("denied: may not remove user \"{name}\" from manager list");
+        let what = format!("may not remove user \"{name}\" from manager list");
         return Err(vec![Diagnostic::new(Code::Immutable, what).why("the cell always has a manager")]);
     }
     Ok(())

@@ -130,7 +130,7 @@ pub(super) fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(
         return refuse("cluster queues", &queues);
     }
     let groups: Vec<String> = config.groups().parents_of(name).into_iter().map(ToString::to_string).collect();
-    if groups.is_empty() { Ok(()) } else { refuse("host groups", &groups) }
+    if groups.is_empty() { Ok(()) } else { refuse("hostgroups", &groups) }
 }
 
 /// # Errors
@@ -183,8 +183,10 @@ pub(super) fn to_calendar(config: &Configuration, name: &CalendarName) -> Result
 /// If other queues name a queue in their `subordinate_list`.
 pub(super) fn to_queue(config: &Configuration, name: &QueueName) -> Result<(), Refusals> {
     let users: Vec<String> =
-        subordinates::above(config, name).into_iter().map(|queue| format!("queue \"{queue}\"")).collect();
-    still(&users, |first| format!("denied: Cluster queue \"{name}\" is still referenced as subordinate in {first}."))
+        subordinates::above(config, name).into_iter().map(|queue| format!("cluster queue \"{queue}\"")).collect();
+    still(&users, |first| {
+        format!("Cluster queue \"{name}\" is referenced in {first} as a subordinate. Deletion denied")
+    })
 }
 
 /// # Errors
@@ -205,7 +207,7 @@ fn members(config: &Configuration, list: &HostList) -> Refusals {
 
 fn unknown_group(config: &Configuration, group: &HostGroupName) -> Option<Diagnostic> {
     (!config.host_groups.contains_key(group)).then(|| {
-        let what = format!("Host group \"{group}\" does not exist");
+        let what = format!("denied: host group \"{group}\" does not exist");
         Diagnostic::new(Code::UnknownObject, what).fix(format!("add it first: qconf -ahgrp {group}"))
     })
 }
@@ -224,7 +226,7 @@ fn unknown_calendar(config: &Configuration, name: &str) -> Option<Diagnostic> {
 }
 
 fn unknown_pe(config: &Configuration, pe: &PeName) -> Diagnostic {
-    let what = format!("denied: parallel environment \"{pe}\" does not exist");
+    let what = format!("Parallel environment \"{pe}\" does not exist");
     let refusal = Diagnostic::new(Code::UnknownObject, what).at("pe_list");
     match nearest(pe.as_str(), config.pes.keys().map(PeName::as_str)) {
         Some(near) => refusal.fix(format!("did you mean {near}?")),

@@ -189,12 +189,12 @@ fn what_refers_to_calendars_and_queues_is_checked() {
     for list in ["all.q", "slots=1(all.q)"] {
         assert_eq!(
             cell.replace("low.q", "subordinate_list", list),
-            ["denied: cluster queue \"low.q\" would be subordinate to itself"]
+            ["Cluster queue \"low.q\" can't get subordinated by itself"]
         );
     }
     assert_eq!(
         delete(&mut cell, ObjectKind::Queue, "low.q"),
-        ["denied: Cluster queue \"low.q\" is still referenced as subordinate in queue \"all.q\"."]
+        ["Cluster queue \"low.q\" is referenced in cluster queue \"all.q\" as a subordinate. Deletion denied"]
     );
     assert_eq!(cell.replace("all.q", "suspend_thresholds", "nosuch=1"), ["denied: unknown attribute \"nosuch\""]);
 }

@@ -149,7 +149,7 @@ fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
         (K::ExecHost, "x", Do::Delete, Code::UnknownObject, "denied: execution host \"x\" does not exist"),
         (K::Queue, "x", Do::Delete, Code::UnknownObject, "denied: cluster queue \"x\" does not exist"),
         (K::AdminHosts, "sub", Do::Delete, Code::Immutable, "denied: can't delete host \"sub\" from admin host list"),
-        (K::Managers, "boss", Do::Delete, Code::Immutable, "denied: may not remove user \"boss\" from manager list"),
+        (K::Managers, "boss", Do::Delete, Code::Immutable, "may not remove user \"boss\" from manager list"),
         (
             K::Queue,
             "all.q",
@@ -194,7 +194,7 @@ fn an_object_that_others_name_stays() {
             Code::StillReferenced,
             "denied: these cluster queues still reference \"@b\": all.q",
         ),
-        (K::HostGroup, "@a", Do::Delete, Code::StillReferenced, "denied: these host groups still reference \"@a\": @b"),
+        (K::HostGroup, "@a", Do::Delete, Code::StillReferenced, "denied: these hostgroups still reference \"@a\": @b"),
         (
             K::ExecHost,
             "h2",
@@ -202,7 +202,13 @@ fn an_object_that_others_name_stays() {
             Code::StillReferenced,
             "Host object \"h2\" is still referenced in cluster queue \"all.q\".",
         ),
-        (K::HostGroup, "@a", Do::Replace(group("@a", "@b")), Code::Immutable, "host group @a would contain itself"),
+        (
+            K::HostGroup,
+            "@a",
+            Do::Replace(group("@a", "@b")),
+            Code::Immutable,
+            "Hostgroup \"@b\" in specification of \"@a\" would create a cycle",
+        ),
         (
             K::HostGroup,
             "@c",
@@ -222,7 +228,7 @@ fn an_object_names_only_what_exists() {
             "all.q",
             attribute(Replace, "pe_list", "smb"),
             Code::UnknownObject,
-            "denied: parallel environment \"smb\" does not exist",
+            "Parallel environment \"smb\" does not exist",
         ),
         (
             K::ExecHost,

@@ -15,7 +15,7 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
     let unknown = named.iter().filter(|name| **name != queue.name && !config.queues.contains_key(*name));
     let mut refusals: Refusals = unknown.map(|name| absent(config, queue, name)).collect();
     refusals.extend(circle(config, queue, &named).map(|way| {
-        let what = format!("denied: cluster queue \"{}\" would be subordinate to itself", queue.name);
+        let what = format!("Cluster queue \"{}\" can't get subordinated by itself", queue.name);
         let refusal = Diagnostic::new(Code::BadValue, what).at("subordinate_list");
         refusal.why(way.join(" is above ")).fix("take one of these out of the list of the one before it")
     }));
@@ -35,7 +35,7 @@ fn names(queue: &ClusterQueue) -> BTreeSet<QueueName> {
 }
 
 fn absent(config: &Configuration, queue: &ClusterQueue, name: &QueueName) -> Diagnostic {
-    let what = format!("denied: subordinate queue \"{name}\" of cluster queue \"{}\" does not exist", queue.name);
+    let what = format!("Subordinated cluster queue \"{name}\" referenced in \"{}\" does not exist", queue.name);
     let refusal = Diagnostic::new(Code::UnknownObject, what).at("subordinate_list");
     match nearest(name.as_str(), config.queues.keys().map(QueueName::as_str)) {
         Some(near) => refusal.fix(format!("did you mean {near}?")),
