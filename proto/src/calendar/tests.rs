@@ -34,6 +34,11 @@ fn the_worked_examples_hold() {
         ("NONE", "mon-fri=20-6 sat-sun", MON, (6, 0), On),
         ("NONE", "mon-fri=20-6 sat-sun", MON, (19, 59), On),
         ("NONE", "mon-fri=20-6 sat-sun", MON, (20, 0), Off),
+        // Both parts of 20-6 are of the same day.
+        ("NONE", "fri=20-6", FRI, (5, 59), Off),
+        ("NONE", "fri=20-6", FRI, (6, 0), On),
+        ("NONE", "fri=20-6", FRI, (23, 59), Off),
+        ("NONE", "fri=20-6", SAT, (0, 0), On),
         ("NONE", "12-18 tue=13-17=on", TUE, (14, 0), On),
         ("NONE", "12-18 tue=13-17=on", TUE, (12, 30), Off),
         ("NONE", "12-18 tue=13-17=on", MON, (14, 0), Off),

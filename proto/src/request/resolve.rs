@@ -148,7 +148,7 @@ fn value(request: &ResourceRequest, attribute: &Attribute) -> Result<RequestValu
     }
     let pattern = Expression::parse(text).map_err(|error| {
         let why = "an expression has patterns, with | & ! between them and parentheses around them";
-        Diagnostic::new(Code::BadSyntax, error.to_string()).why(why)
+        Diagnostic::new(Code::BadSyntax, error.to_string()).why(why).fix("write it like a*|b or !(a*&*b)")
     })?;
     Ok(RequestValue::Pattern(pattern))
 }

@@ -235,6 +235,45 @@ fn the_most_restrictive_level_is_shown() {
 }
 
 #[test]
+fn what_is_left_of_a_capacity_and_the_limit_of_a_queue_are_shown_by_the_lesser() {
+    // SEMANTICS section 3.4: of 6G at the host 2G are booked; the queue limits to 3G or to 5G.
+    for (limit, expected) in [("3G", "qf:h_vmem=3.000G"), ("5G", "hc:h_vmem=4.000G")] {
+        let lab = lab(&format!(
+            "complex h_vmem h_vmem MEMORY <= YES YES 0 0
+             host a h_vmem=6G
+             queue all.q a slots=9 h_vmem={limit}
+             job 1 -l h_vmem=2G
+             pass"
+        ));
+        assert_eq!(of_instance(&lab, "a", "h_vmem"), expected);
+    }
+}
+
+#[test]
+fn equal_and_not_equal_hold_at_each_level_and_what_is_configured_wins_within_one() {
+    // SEMANTICS section 3.1: == and != have no stricter side, so a host's own value hides its load and no other level's.
+    let lab = lab("complex eq eq INT == YES NO 0 0
+        complex ne ne INT != YES NO 0 0
+        complex word word STRING != YES NO NONE 0
+        global ne=1
+        host a eq=5,ne=2,word=own | eq=6 ne=7 word=load
+        host b eq=5 | word=load
+        queue all.q a,b slots=4 complex_values=NONE,[b=eq=6]");
+    for (request, hosts) in [
+        ("eq=5", "a"),
+        ("eq=6", ""),
+        ("ne=1", ""),
+        ("ne=2", "b"),
+        ("ne=7", "a b"),
+        ("word=own", "b"),
+        ("word=load", "a"),
+        ("word=l*|o*", ""),
+    ] {
+        assert_eq!(suitable(&lab, request, Mode::Now), hosts, "{request}");
+    }
+}
+
+#[test]
 fn scaled_and_adjusted_loads_say_so() {
     // SEMANTICS section 6.2: 2 slots, 150 s ago, 8 processors, 0.40 reported, 0.50 for each slot.
     let mut lab = lab("host a | num_proc=8 np_load_avg=0.40
@@ -250,6 +289,32 @@ fn scaled_and_adjusted_loads_say_so() {
     lab.wait(600);
     lab.line("job 3 -h");
     assert_eq!(of_host(&lab, "a", "np_load_avg"), "hl:np_load_avg=0.400000");
+}
+
+#[test]
+fn a_factor_of_the_host_comes_before_what_jobs_add() {
+    // SEMANTICS sections 6.1 and 6.2.
+    let mut lab = lab("conf job_load_adjustments np_load_avg=0.50,mem_free=200M,net=10
+        complex net net DOUBLE >= YES NO 0 0
+        host a | num_proc=8 np_load_avg=0.40 mem_free=8G
+        host b
+        load global net=5
+        scale a np_load_avg=2
+        pe smp 99 $pe_slots
+        pe two 99 2
+        queue all.q a,b slots=9 pe_list=smp,two");
+    assert_eq!(of_host(&lab, "a", "np_load_avg"), "hL:np_load_avg=0.800000");
+    assert_eq!(of_host(&lab, "a", "mem_free"), "hl:mem_free=8.000G");
+    assert_eq!(of_host(&lab, "global", "net"), "gl:net=5.000000");
+    lab.line("job 1 -pe smp 2 -q *@a");
+    lab.line("pass");
+    // 8192M - 2 * 200M; 2 * 0.40 + 2 * 0.50 / 8; and once, not twice, for the cluster: it counts instances.
+    assert_eq!(of_host(&lab, "a", "mem_free"), "hL:mem_free=7.609G");
+    assert_eq!(of_host(&lab, "a", "np_load_avg"), "hL:np_load_avg=0.925000");
+    assert_eq!(of_host(&lab, "global", "net"), "gL:net=15.000000");
+    lab.line("job 2 -pe two 4");
+    lab.line("pass");
+    assert_eq!(of_host(&lab, "global", "net"), "gL:net=35.000000");
 }
 
 #[test]

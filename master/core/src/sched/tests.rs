@@ -11,3 +11,4 @@ mod settle;
 use lab::check;
 mod thresholds;
 mod use_cases;
+mod worked;

@@ -326,6 +326,42 @@ fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it()
 }
 
 #[test]
+fn a_file_with_one_bad_line_changes_nothing() {
+    let mut cell = Cell::ready();
+    let bad = with(complex("good g INT <= YES NO 0 0"), &[("worse", "w INT <= YES NO 5 0")]);
+    let text = "Complex \"worse\" cannot have a (non-zero) default value";
+    refuses(&mut cell, K::ComplexTable, "", Do::Replace(bad.clone()), Code::BadValue, text);
+    // Nor does an import of many objects with one bad line in one of them, wherever it stands.
+    let good = [
+        object_change(K::ComplexTable, "", Do::Replace(complex("good g INT <= YES NO 0 0"))),
+        object_change(K::HostGroup, "@good", Do::Add(group("@good", "h1"))),
+        object_change(K::Pe, "good", Do::Add(pe("good", &[]))),
+    ];
+    for (change, place, text) in [
+        (object_change(K::ComplexTable, "", Do::Replace(bad)), "complex", text),
+        (
+            object_change(K::Queue, "bad.q", Do::Add(queue("bad.q", &[("hostlist", "@good"), ("slots", "many")]))),
+            "bad.q",
+            "many",
+        ),
+        (object_change(K::Pe, "bad", Do::Add(pe("bad", &[("allocation_rule", "$nosuch")]))), "bad", "$nosuch"),
+    ] {
+        for at in 0..=good.len() {
+            let mut changes = good.to_vec();
+            changes.insert(at, change.clone());
+            let before = cell.core.state().clone();
+            let reply =
+                cell.command("boss", Command::Import(Import { changes, last_job: Some(7), ..Import::default() }));
+            let [Answer::Refused(refusal)] = &reply.answers[..] else { panic!("{reply:?}") };
+            assert!(refusal.place.contains(place) && refusal.what.contains(text), "{refusal:?}");
+            assert!(*cell.core.state() == before, "{place} at {at}");
+        }
+    }
+    let taken = cell.command("boss", Command::Import(Import { changes: good.to_vec(), ..Import::default() }));
+    assert!(!taken.answers.iter().any(Answer::is_refusal), "{taken:?}");
+}
+
+#[test]
 fn each_queue_and_each_parameter_is_judged_by_itself() {
     let mut cell = Cell::ready();
     let import = |kind, name: &str, action| {

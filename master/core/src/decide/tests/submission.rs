@@ -83,6 +83,25 @@ fn refusals_use_the_words_of_8_1_9() {
 }
 
 #[test]
+fn a_malformed_expression_is_refused_at_submit_once_with_its_place_and_a_fix() {
+    let mut cell = Cell::ready();
+    assert!(cell.core.state().config.exec_hosts.len() > 1, "one answer for several hosts");
+    for (request, text) in [
+        ("arch=lx|", "Parse error on position 3 of the expression \"lx|\"."),
+        ("arch=(lx*", "Parse error on position 4 of the expression \"(lx*\"."),
+        ("hostname=h[!1]", "Parse error on position 3 of the expression \"h[!1]\"."),
+        ("qname=a&&b", "Parse error on position 3 of the expression \"a&&b\"."),
+    ] {
+        let reply = cell.command("u1", Command::Submit(Box::new(hard(request))));
+        let [Answer::Refused(refusal)] = &reply.answers[..] else { panic!("{request}: {reply:?}") };
+        assert_eq!((refusal.code, refusal.what.as_str()), (Code::BadSyntax, text));
+        assert_eq!((refusal.place.as_str(), refusal.fix.is_empty()), (format!("-l {request}").as_str(), false));
+        assert!(reply.data.is_none());
+    }
+    assert!(cell.core.state().jobs.is_empty());
+}
+
+#[test]
 fn what_8_1_9_accepts_is_accepted() {
     let mut cell = Cell::ready();
     let requests = Requests { hard_queues: vec!["a*.q".into(), "all.q@h1".into()], ..Requests::default() };

@@ -47,6 +47,28 @@ fn thresholds_that_are_reached_are_alarms_with_the_value_as_reported() {
 }
 
 #[test]
+fn a_threshold_is_reached_by_the_value_itself_and_by_a_text_that_does_not_match() {
+    // SEMANTICS section 6.3; of a consumable what is free counts.
+    for (threshold, load, letters) in [
+        ("np_load_avg=1.75", "np_load_avg=1.75", "a"),
+        ("np_load_avg=1.75", "np_load_avg=1.749999", ""),
+        ("mem_free=1G", "mem_free=1G", "a"),
+        ("mem_free=1G", "mem_free=1025M", ""),
+        ("mem_free=1G", "np_load_avg=0", "a"),
+        ("arch=lx*", "arch=lx-amd64", ""),
+        ("arch=lx*", "arch=sol-amd64", "a"),
+        ("lic=3", "np_load_avg=0", ""),
+        ("lic=4", "np_load_avg=0", "a"),
+    ] {
+        let mut lab = Lab::new();
+        lab.line("complex lic lic INT <= YES YES 0 0");
+        lab.line(&format!("host a lic=4 | {load}"));
+        lab.line(&format!("queue all.q a slots=4 load_thresholds={threshold}"));
+        assert_eq!(seen(&lab, "a", "a").0, letters, "{threshold} with {load}");
+    }
+}
+
+#[test]
 fn a_host_that_is_not_heard_is_unknown_and_in_alarm() {
     let mut lab = lab("load_thresholds=np_load_avg=1.75");
     lab.scheduler.observe(&Observation::Unheard { host: "a".into() });

@@ -5,6 +5,7 @@
 //! global lic=5                             complex_values of the cluster
 //! host a lic=4 | mem_free=8G               complex_values, then load values; the host connects
 //! load a mem_free=4G                       a new load report
+//! scale a mem_free=0.5                     the load_scaling of a host
 //! queue all.q a,b slots=4 seq_no=10        a cluster queue on hosts, with attributes
 //! group @g a b                             a host group
 //! list staff u1 @g                         an access list
@@ -104,6 +105,7 @@ impl Lab {
             "global" => self.exec_host("global", rest),
             "host" => self.host(&words),
             "load" => self.load(words[0], &words[1..]),
+            "scale" => self.scale(words[0], words[1]),
             "queue" => self.queue(&words),
             "group" => self.group(words[0], &words[1..]),
             "list" => self.list(words[0], &words[1..]),
@@ -150,6 +152,12 @@ impl Lab {
     fn exec_host(&mut self, name: &str, complex_values: &str) {
         let mut host = ExecHost::template(HostName::new(name));
         host.complex_values = if complex_values.is_empty() { "NONE" } else { complex_values }.parse().unwrap();
+        self.object(ObjectKind::ExecHost, name, host.to_fields());
+    }
+
+    fn scale(&mut self, name: &str, factors: &str) {
+        let mut host = ExecHost::clone(&self.state().config.exec_hosts[name]);
+        host.load_scaling = factors.parse().unwrap();
         self.object(ObjectKind::ExecHost, name, host.to_fields());
     }
 
