@@ -14,7 +14,7 @@ use master_core::effect::Input;
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::order::Order;
-use master_core::sched::{Scheduler, Slice};
+use master_core::sched::{REPORT_INTERVAL_MS, Scheduler, Slice};
 use master_core::state::State;
 use proto::diagnostic::Diagnostic;
 use std::sync::Arc;
@@ -164,8 +164,12 @@ impl SchedulerThread {
         // What is asked for while this pass runs is for the next one.
         let monitoring = std::mem::take(&mut self.monitoring);
         self.scheduler.begin(self.clock.now());
+        let mut wait = self.interval();
         loop {
-            let Slice { orders, reasons, finished } = self.scheduler.next(BUDGET);
+            let Slice { orders, reasons, withheld, finished } = self.scheduler.next(BUDGET);
+            if withheld {
+                wait = wait.min(Duration::from_millis(REPORT_INTERVAL_MS));
+            }
             self.update.findings.extend(reasons);
             if !orders.is_empty() {
                 self.give(orders, inputs, runtime);
@@ -179,7 +183,7 @@ impl SchedulerThread {
         }
         let ended = Instant::now();
         self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
-        self.at_latest = ended + self.interval();
+        self.at_latest = ended + wait;
         self.update.passes += 1;
         if monitoring == Monitoring::On {
             self.update.monitoring = Monitoring::On;

@@ -54,11 +54,16 @@ pub struct Cell {
 impl Cell {
     /// A new cell, up, with two slots.
     pub fn up() -> Self {
+        Self::up_with("--slots 2")
+    }
+
+    /// A new cell, up, with these options.
+    pub fn up_with(options: &str) -> Self {
         let temp = TempDir::new();
         make_users(temp.path());
         let programs = Programs::find(temp.path());
         let mut cell = Self { temp, programs, environment: Vec::new() };
-        cell.prepare(None, &format!("{} up --dir {} --slots 2 --port 0 --detach", cell.program(), cell.dir()));
+        cell.prepare(None, &format!("{} up --dir {} {options} --port 0 --detach", cell.program(), cell.dir()));
         cell.environment = cell.environment();
         cell
     }

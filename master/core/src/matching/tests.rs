@@ -227,6 +227,11 @@ fn the_most_restrictive_level_is_shown() {
     lab.line("job 1 -t 1-5:1 -l lic=1");
     lab.line("pass");
     assert_eq!(of_instance(&lab, "a", "lic"), "gc:lic=0.000000");
+    // Of equal ones the farthest.
+    assert_eq!(
+        (of_instance(&lab, "b", "lic"), of_host(&lab, "b", "lic")),
+        ("gc:lic=0.000000".into(), "gc:lic=0.000000".into())
+    );
     assert_eq!(of_host(&lab, "c", "slots"), "");
     assert_eq!(of_instance(&lab, "b", "slots"), "qc:slots=3.000000");
     assert_eq!(of_instance(&lab, "b", "hostname"), "qf:hostname=b");

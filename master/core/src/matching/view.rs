@@ -104,12 +104,16 @@ impl Cluster<'_> {
 
     /// The value of an attribute at a level and all above it, with the two letters that tell where it comes from.
     ///
-    /// Where nothing is more or less restrictive, the nearest level counts.
+    /// Of equally restrictive ones the farthest level counts, as in 8.1.9; where nothing is more or less restrictive, the nearest.
     pub fn resolved(&self, level: &Level, attribute: &Attribute) -> Option<(Dominance, Value)> {
         let mut best: Option<(Dominance, Value)> = None;
         for level in above(level) {
             for (dominance, value) in self.shown(&level, attribute) {
-                if best.as_ref().is_none_or(|(_, best)| is_stricter(attribute, &value, best)) {
+                let counts = |(by, best): &(Dominance, Value)| {
+                    let is_farther = by.level != dominance.level;
+                    is_stricter(attribute, &value, best) || is_farther && is_as_strict(attribute, &value, best)
+                };
+                if best.as_ref().is_none_or(counts) {
                     best = Some((dominance, value));
                 }
             }
@@ -153,6 +157,11 @@ fn is_stricter(attribute: &Attribute, value: &Value, best: &Value) -> bool {
         | (Value::Text(_), Value::Amount(_) | Value::Text(_), _)
         | (Value::Amount(_), Value::Text(_), _) => false,
     }
+}
+
+/// Whether both are as restrictive, of an attribute with an order.
+fn is_as_strict(attribute: &Attribute, value: &Value, best: &Value) -> bool {
+    value == best && !matches!(attribute.relop, Relop::Equal | Relop::NotEqual) && matches!(value, Value::Amount(_))
 }
 
 /// How a value is printed in the scheduler's messages: `2.000000`, `1.000G`, `true`.

@@ -11,8 +11,8 @@ use proto::time::Tick;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The least time between two reports of a category.
-const REPORT_INTERVAL_MS: u64 = 1_000;
+/// Why a category fails is told at most once in so many milliseconds.
+pub const REPORT_INTERVAL_MS: u64 = 1_000;
 
 /// Queue instances by host.
 pub type Instances = BTreeMap<HostName, Vec<QueueInstanceName>>;
@@ -94,6 +94,11 @@ impl Category {
             (self.unreported, self.reported) = (false, Some(now));
         }
         due
+    }
+
+    /// Whether the category has failed since it was last told why.
+    pub fn is_unreported(&self) -> bool {
+        self.unreported
     }
 
     /// Why no queue instance takes a task of the category, as of the last try.

@@ -54,7 +54,7 @@ impl Pass {
     /// Tries about `budget` tasks.
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let orders = std::mem::take(&mut self.suspensions);
-        let mut slice = Slice { orders, reasons: Vec::new(), finished: false };
+        let mut slice = Slice { orders, reasons: Vec::new(), withheld: false, finished: false };
         for _ in 0..budget.max(1) {
             let Some(head) = self.heads.pop() else {
                 slice.finished = true;
@@ -131,6 +131,7 @@ impl Pass {
         if category.is_report_due(self.now.tick) {
             slice.reasons.push(Finding::new((*bucket.category).clone(), self.now, category.reasons()));
         }
+        slice.withheld |= category.is_unreported();
         self.reject_immediate(model, bucket, slice);
     }
 

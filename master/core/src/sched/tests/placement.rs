@@ -42,6 +42,23 @@ fn every_level_that_defines_a_consumable_must_have_enough() {
 }
 
 #[test]
+fn a_reason_that_changed_within_a_second_is_owed() {
+    let mut lab = Lab::new();
+    let lines = ["complex lic lic INT <= YES YES 0 0", "host a", "queue all.q a slots=2", "job 1 -l lic=1", "pass"];
+    lines.iter().for_each(|line| lab.line(line));
+    lab.line("global lic=0");
+    let pass = |lab: &mut Lab| {
+        lab.scheduler.begin(lab.now);
+        let slice = lab.scheduler.next(100);
+        (slice.reasons.len(), slice.withheld)
+    };
+    assert_eq!(pass(&mut lab), (0, true));
+    lab.wait(1);
+    assert_eq!(pass(&mut lab), (1, false));
+    assert_eq!(pass(&mut lab), (0, false));
+}
+
+#[test]
 fn a_full_cluster_says_so() {
     check(
         "host a
