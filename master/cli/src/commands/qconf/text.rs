@@ -118,24 +118,28 @@ pub fn not_correct(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Opt
         .then(|| format!("Complex attribute file \"{path}\" is not correct"))
 }
 
-/// What is wrong in a file, in the words of 8.1.9: faults of its form begin with `error:`.
-pub fn in_file(kind: ObjectKind, what: &str) -> String {
-    let is_form = what.starts_with(|first: char| first.is_ascii_lowercase());
-    let is_marked =
-        ["error", "denied", "warning"].iter().any(|word| what.starts_with(word)) && !what.starts_with("error parsing");
-    match kind != ObjectKind::ComplexTable && is_form && !is_marked {
-        true => format!("error: {what}"),
-        false => what.to_owned(),
-    }
+/// How 8.1.9 begins what is wrong with the form of a file, whose other faults it tells in sentences of each kind.
+const OF_FORM: [&str; 3] = ["required attribute", "unknown attribute name", "error parsing"];
+
+/// Whether a refusal is about the form of a file; the complex, configurations and quota sets are read in ways of their own.
+fn is_of_form(kind: ObjectKind, what: &str) -> bool {
+    let is_other = matches!(kind, ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::ResourceQuota);
+    !is_other && OF_FORM.iter().any(|words| what.starts_with(words))
 }
 
-/// What 8.1.9 says last of a file that holds no object of its kind, line by line; programs look for these.
+/// What is wrong in a file, in the words of 8.1.9.
+pub fn in_file(kind: ObjectKind, what: &str) -> String {
+    if is_of_form(kind, what) { format!("error: {what}") } else { what.to_owned() }
+}
+
+/// What 8.1.9 says last of a file that does not have the form of its kind, line by line; programs look for these.
 pub fn not_read(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Vec<String> {
-    if kind == ObjectKind::ComplexTable {
+    let mut of_form = refusals.iter().filter(|refusal| is_of_form(kind, &refusal.what)).peekable();
+    if of_form.peek().is_none() {
         return Vec::new();
     }
-    let is_complete = refusals.iter().any(|refusal| !refusal.what.starts_with("required attribute"));
-    let reading = is_complete.then(|| format!("error: error reading file: \"{path}\""));
+    let is_only_missing = of_form.all(|refusal| refusal.what.starts_with(OF_FORM[0]));
+    let reading = (!is_only_missing).then(|| format!("error: error reading file: \"{path}\""));
     let last = match kind {
         ObjectKind::Queue | ObjectKind::HostGroup => None,
         ObjectKind::ExecHost => Some("invalid format".to_owned()),
