@@ -410,7 +410,7 @@ fn what_is_charged_once_a_host_is_charged_for_each_host_globally() {
     assert!(!check(&lab, &["a", "b", "d"]));
     assert!(check(&lab, &["c", "d"]));
     // On the hosts with most room.
-    for line in ["pass", "= 2 big.q@c:5 big.q@d:3", "end 2", "pass", "= 1 big.q@c:4 big.q@d:2"] {
+    for line in ["pass", "= 2 big.q@c:4 big.q@d:4", "end 2", "pass", "= 1 big.q@c:3 big.q@d:3"] {
         lab.line(line);
     }
     lab.line("job 3 -l node=1 -pe mpi 1");

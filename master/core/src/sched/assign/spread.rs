@@ -14,7 +14,7 @@ use proto::request::SlotRange;
 pub fn spread(rule: AllocationRule, range: &SlotRange, most: u32, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
     match rule {
         AllocationRule::PeSlots => on_one_host(range, most, hosts),
-        AllocationRule::FillUp => over_hosts(range, most, hosts, fill_up),
+        AllocationRule::FillUp => over_hosts(range, most, hosts, fill_up_with_master),
         AllocationRule::RoundRobin => over_hosts(range, most, hosts, round_robin),
         AllocationRule::Fixed(each) => in_portions(each, range, most, hosts),
     }
@@ -33,15 +33,12 @@ fn over_hosts(
     range: &SlotRange,
     most: u32,
     hosts: &[HostRoom],
-    rule: fn(u32, &[u32]) -> Vec<u32>,
+    rule: fn(u32, &[u32], usize) -> Vec<u32>,
 ) -> Result<Vec<Granted>, u32> {
-    let (master, mut rooms) = rooms_with_master(hosts).ok_or(0u32)?;
+    let (master, rooms) = rooms_with_master(hosts).ok_or(0u32)?;
     let offered = rooms.iter().copied().fold(0, u32::saturating_add).min(most);
     let slots = range.largest_within(offered).ok_or(offered)?;
-    rooms[master] -= 1;
-    let mut taken = rule(slots - 1, &rooms);
-    taken[master] += 1;
-    Ok(granted(hosts, &taken, master))
+    Ok(granted(hosts, &rule(slots, &rooms, master), master))
 }
 
 /// Exactly `each` slots on every host that is used.
@@ -80,20 +77,29 @@ fn fill_up(slots: u32, rooms: &[u32]) -> Vec<u32> {
     rooms.iter().map(take).collect()
 }
 
-/// One on each host in turn.
-fn round_robin(slots: u32, rooms: &[u32]) -> Vec<u32> {
+/// As many as fit on a host, then the next one; one slot of the master's host is kept for it.
+fn fill_up_with_master(slots: u32, rooms: &[u32], master: usize) -> Vec<u32> {
+    let mut rooms = rooms.to_vec();
+    rooms[master] -= 1;
+    let mut taken = fill_up(slots - 1, &rooms);
+    taken[master] += 1;
+    taken
+}
+
+/// One on each host in turn; in the first round the master has its slot already.
+fn round_robin(slots: u32, rooms: &[u32], master: usize) -> Vec<u32> {
     let mut taken = vec![0; rooms.len()];
-    let mut left = slots;
-    while left > 0 {
-        let before = left;
+    taken[master] = 1;
+    let mut left = slots - 1;
+    for round in 1..=rooms.iter().copied().max().unwrap_or(0) {
+        if left == 0 {
+            break;
+        }
         for (taken, room) in taken.iter_mut().zip(rooms) {
-            if left > 0 && *taken < *room {
+            if left > 0 && *taken < round.min(*room) {
                 *taken += 1;
                 left -= 1;
             }
-        }
-        if left == before {
-            break;
         }
     }
     taken

@@ -1,4 +1,4 @@
-//! Worked numbers of SEMANTICS sections 3.3, 6.3, 6.4, 14 and 15 that are told nowhere else.
+//! Worked numbers of SEMANTICS sections 3.3, 6.3, 6.4, 9, 14 and 15 that are told nowhere else.
 
 use super::lab::{Lab, check};
 
@@ -161,4 +161,29 @@ fn slots_of_a_parallel_job_are_what_a_quota_has_left_divided_by_the_request() {
          = nothing
          % r/1 lic=7/7 users u1",
     );
+}
+
+#[test]
+fn round_robin_gives_one_slot_a_round_to_each_host_the_masters_too() {
+    // Section 9: hosts with 6, 4 and 4 slots.
+    let cluster = "host a | np_load_avg=0.1
+         host b | np_load_avg=0.2
+         host c | np_load_avg=0.3
+         pe robin 100 $round_robin
+         queue all.q a,b,c slots=4,[a=6] pe_list=robin
+         queue last.q c slots=4 pe_list=robin
+         conf job_load_adjustments NONE
+         job 1 -pe robin ";
+    for (slots, placed) in [
+        ("2", "all.q@a all.q@b"),
+        ("4", "all.q@a:2 all.q@b all.q@c"),
+        ("6", "all.q@a:2 all.q@b:2 all.q@c:2"),
+        ("8 -q all.q", "all.q@a:3 all.q@b:3 all.q@c:2"),
+        ("11 -q all.q", "all.q@a:4 all.q@b:4 all.q@c:3"),
+        ("13 -q all.q", "all.q@a:5 all.q@b:4 all.q@c:4"),
+        ("2 -masterq last.q", "last.q@c all.q@a"),
+        ("4 -masterq last.q", "last.q@c all.q@a:2 all.q@b"),
+    ] {
+        check(&format!("{cluster}{slots}\npass\n= 1 {placed}"));
+    }
 }
