@@ -178,7 +178,7 @@ fn what_refers_to_calendars_and_queues_is_checked() {
     assert_eq!(delete(&mut cell, ObjectKind::Calendar, "c"), ["denied: calendar \"c\" does not exist"]);
     assert_eq!(
         cell.replace("all.q", "subordinate_list", "lo.q"),
-        ["denied: subordinate queue \"lo.q\" of cluster queue \"all.q\" does not exist"]
+        ["Subordinated cluster queue \"lo.q\" referenced in \"all.q\" does not exist"]
     );
     for list in ["low.q=2", "slots=2(low.q:1:lr)"] {
         assert_eq!(
