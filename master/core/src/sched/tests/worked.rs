@@ -187,3 +187,48 @@ fn round_robin_gives_one_slot_a_round_to_each_host_the_masters_too() {
         check(&format!("{cluster}{slots}\npass\n= 1 {placed}"));
     }
 }
+
+#[test]
+fn a_host_offers_a_parallel_job_as_much_as_the_instance_that_may_take_most() {
+    // Section 6.4: 22 slots up to 1.75 and 8 up to 0.9 are 22 on the host, not 30.
+    let mut lab = lab("host a | num_proc=8 np_load_avg=0.40
+        pe smp 99 $pe_slots
+        queue low.q a slots=40 pe_list=smp load_thresholds=np_load_avg=0.9
+        queue high.q a slots=40 seq_no=5 pe_list=smp load_thresholds=np_load_avg=1.75
+        job 1 -pe smp 1-99
+        pass");
+    let job = lab.state().jobs.values().next().unwrap();
+    let taken: u32 = job.placements().flat_map(|(_, at)| at.granted.iter().map(|part| part.slots)).sum();
+    assert_eq!(taken, 22);
+    lab.placed.clear();
+}
+
+#[test]
+fn whoever_lists_a_forced_attribute_takes_only_those_who_ask() {
+    // Section 3.3: judged for each object by what it lists itself; who lists nothing takes everybody.
+    for (global, host, queue, places) in [
+        ("", "", "", ["all.q@a", "two.q@a", "all.q@b"]),
+        ("", "", "complex_values=NONE,[a=dear=1]", ["nothing", "two.q@a", "all.q@b"]),
+        ("", "dear=1", "", ["nothing", "nothing", "all.q@b"]),
+        ("dear=1", "", "", ["nothing", "nothing", "nothing"]),
+    ] {
+        let mut lab = lab(&format!(
+            "complex dear dear INT <= FORCED YES 0 0
+             global {global}
+             host a {host}
+             host b
+             queue all.q a,b slots=4 {queue}
+             queue two.q a slots=4"
+        ));
+        for (number, (wanted, place)) in (1..).zip(["all.q@a", "two.q@a", "all.q@b"].into_iter().zip(places)) {
+            lab.line(&format!("job {number} -q {wanted}"));
+            lab.line("pass");
+            lab.line(&if place == "nothing" { "= nothing".to_owned() } else { format!("= {number} {place}") });
+        }
+        // Asking for none of it is asking; where nobody lists it there is none to be had, not even none.
+        lab.line("job 9 -l dear=0");
+        lab.line("pass");
+        let is_listed = !(global.is_empty() && host.is_empty() && queue.is_empty());
+        assert_eq!(lab.placed.drain(..).count() == 1, is_listed, "{global}{host}{queue}");
+    }
+}
