@@ -36,7 +36,7 @@ use report::{Outcome, Report};
 use std::collections::BTreeMap;
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
-const CELLS: [&[&str]; 18] = [
+const CELLS: [&[&str]; 19] = [
     &["02conf"],
     &["03load"],
     &["09mc"],
@@ -55,10 +55,11 @@ const CELLS: [&[&str]; 18] = [
     &["19deny"],
     &["20states"],
     &["21sched"],
+    &["22sched"],
 ];
 
 /// The folders whose jobs run on four simulated hosts.
-const SIMULATED: [&str; 1] = ["21sched"];
+const SIMULATED: [&str; 2] = ["21sched", "22sched"];
 
 /// Of all cases that are covered, so many in a hundred have to agree. A third of the cases of `10…20` are wrong input, which is refused
 /// in other words: with file and line, and all that is wrong at once.
@@ -85,10 +86,15 @@ fn commands_answer_as_recorded() {
     assert!(wanted.is_some() || percent >= REQUIRED_PERCENT, "only {percent} of 100 cases agree");
 }
 
+/// How a cell with simulated hosts is brought up: four, with the load values that the hosts of the recording had.
+fn simulated() -> String {
+    format!("--slots 4 --sim-hosts 4 --sim-load {}", case::path("22sched.load").with_extension("").display())
+}
+
 /// Replays folders in a fresh cell.
 fn replay(folders: &[&str], report: &mut Report) {
     let is_simulated = folders.iter().any(|folder| SIMULATED.contains(folder));
-    let cell = if is_simulated { Cell::up_with("--slots 4 --sim-hosts 4") } else { Cell::up() };
+    let cell = if is_simulated { Cell::up_with(&simulated()) } else { Cell::up() };
     for folder in folders {
         let mut ours = case::ours(folder);
         for step in case::read(folder) {

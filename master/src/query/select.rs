@@ -40,9 +40,15 @@ pub(super) fn names_job(target: &str, number: JobNumber, name: &str) -> bool {
 /// Requests of `-l`, as the complex has them.
 ///
 /// # Errors
-/// The first that it does not know, in the words of 8.1.9.
+/// The first that it does not know, in the words of 8.1.9, or whose value is none of its type.
 pub(super) fn requests(model: &Model, resources: &[ResourceRequest]) -> Result<Vec<Request>, Box<Diagnostic>> {
     matching::requests(&model.state.config.complex, resources).map_err(|name| {
+        let wrong = resources.iter().find(|request| request.name == name);
+        if let Some(attribute) = model.state.config.complex.lookup(&name) {
+            let value = wrong.and_then(|request| request.value.as_deref()).unwrap_or("TRUE");
+            let what = format!("error: \"{value}\" is no value of resource \"{name}\" of type {}", attribute.r#type);
+            return Box::new(Diagnostic::new(Code::BadValue, what).at("-l").fix("correct the value"));
+        }
         let what = format!("error: unknown resource \"{name}\"");
         Box::new(Diagnostic::new(Code::UnknownResource, what).at("-l").fix("qconf -sc lists them"))
     })

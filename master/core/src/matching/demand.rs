@@ -141,7 +141,7 @@ impl Demand {
             avoided_hosts: BTreeSet::new(),
             lists: config.access.lists_of(&spec.owner),
             project: spec.project.clone(),
-            text: text(&requests.hard),
+            text: text(complex, &requests.hard),
         }
     }
 }
@@ -174,10 +174,15 @@ fn patterns(texts: &[String]) -> Vec<QueuePattern> {
     texts.iter().map(|text| QueuePattern::new(text)).collect()
 }
 
-fn text(requests: &[ResourceRequest]) -> String {
+/// Requests by the names of their attributes, whatever they were called by.
+fn text(complex: &Complex, requests: &[ResourceRequest]) -> String {
     if requests.is_empty() {
         return "-l NONE".to_owned();
     }
-    let texts: Vec<String> = requests.iter().map(ToString::to_string).collect();
+    let named = |request: &ResourceRequest| {
+        let name = complex.lookup(&request.name).map_or(request.name.clone(), |attribute| attribute.name.to_string());
+        ResourceRequest { name, value: request.value.clone() }.to_string()
+    };
+    let texts: Vec<String> = requests.iter().map(named).collect();
     format!("-l {}", texts.join(","))
 }
