@@ -58,7 +58,7 @@ fn a_default_of_all_memory_keeps_those_who_do_not_ask_out_of_half_of_it() {
          job 2 -l vf=100M
          pass
          = nothing
-         ? 2 (-l vf=100M) cannot run at host \"a\" because it offers only hc:virtual_free=0.000
+         ? 2 (-l virtual_free=100M) cannot run at host \"a\" because it offers only hc:virtual_free=0.000
          end 1
          pass
          = 2 small.q@a
