@@ -177,7 +177,7 @@ async fn peers_of_a_master_that_was_killed_learn_it_from_the_next_one() {
     let (near, far) = tokio::join!(client.connect(&address), server.accept());
     let near = near.unwrap();
     // With its runtime the master loses every chance to say goodbye.
-    doomed.shutdown_background();
+    std::thread::spawn(move || doomed.shutdown_timeout(Duration::from_secs(30))).join().unwrap();
     drop((far, server));
     let _next = loop {
         match serve(listen) {
