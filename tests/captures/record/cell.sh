@@ -1,5 +1,5 @@
 #!/bin/bash
-# cell.sh fresh: empties the real cell of real.sh and sets it up as `gridwright up --slots 2` does ours. Runs inside of it.
+# cell.sh fresh: empties the real cell of real.sh and sets it up as `gridwright up --slots 2` does ours. Runs inside of it, $WORK set.
 set -u; cd /
 export SGE_ROOT=/var/lib/gridengine SGE_CELL=default PATH=/usr/lib/gridengine:/usr/bin:/bin:/usr/sbin:/sbin SGE_SINGLE_LINE=1
 S=/var/spool/gridengine
@@ -28,4 +28,4 @@ qconf -sq > $T/q
 sed -i -e 's/^qname .*/qname all.q/' -e 's/^hostlist .*/hostlist @allhosts/' -e 's/^pe_list .*/pe_list make mpi smp/' \
   -e 's/^slots .*/slots 2/' -e 's/^shell .*/shell \/bin\/sh/' -e 's/^load_thresholds .*/load_thresholds NONE/' $T/q
 qconf -Aq $T/q
-rm -rf $T /root/work /tmp/[0-9]*; mkdir -p /root/work
+rm -rf $T "$WORK" /tmp/[0-9]*; mkdir -p "$WORK"

@@ -2,8 +2,8 @@
 # real.sh up|down|fresh|run [USER] COMMAND…: a real Grid Engine 8.1.9 (Debian 12's packages) on a host `vm` of its own: an overlay of
 # the machine's files in memory, with name spaces for mounts, net, host name and processes. Nothing of the machine changes.
 # `fresh` empties the cell and sets it up again: one host, @allhosts, make mpi smp, all.q with 2 slots, users u1 u2 u3.
-# Root, Debian 12, network for apt at the first `up`. GEREAL names its directory.
-set -u; SELF=$(cd "$(dirname "$0")" && pwd); cd /
+# Root, Debian 12, network for apt at the first `up`. GEREAL names its directory, WORK the one in the cell where root works.
+set -u; export WORK=${WORK:-/var/tmp/work}; SELF=$(cd "$(dirname "$0")" && pwd); cd /
 G=${GEREAL:-/var/tmp/ge-real}; R=$G/root
 
 inside() { exec nsenter -t "$(cat "$G/pid")" -m -n -u -p -r -- env -C / "$@"; }

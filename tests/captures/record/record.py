@@ -4,14 +4,15 @@
 Commands, preparations (`%`) and marks (`@`, `~`) stay; `=`, `>` and `!` are replaced. `& COMMAND` is run here only, where the real
 thing needs something that ours does not, such as a scheduler that runs at once. A preparation that fails is told.
 """
-import pathlib, re, subprocess, sys
+import os, pathlib, re, subprocess, sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 REAL = str(HERE / "real.sh")
+WORK = os.environ.setdefault("WORK", "/var/tmp/work")  # where root works in the cell
 
 
 def run(user, command):
-    home = f"/home/{user}" if user else "/root/work"
+    home = f"/home/{user}" if user else WORK
     env = ["env", "-i", "-C", home, f"HOME={home}", f"USER={user or 'root'}", f"LOGNAME={user or 'root'}", "SHELL=/bin/bash", "TZ=UTC",
            "SGE_ROOT=/var/lib/gridengine", "SGE_CELL=default", "PATH=/usr/lib/gridengine:/usr/bin:/bin"]
     become = ["runuser", "-u", user, "--"] if user else []

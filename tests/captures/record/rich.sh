@@ -1,9 +1,9 @@
 #!/bin/bash
 # rich.sh: fills a fresh real cell (cell.sh) with one of everything, runs jobs, saves it with 8.1.9's own save_sge_config.sh and shows
-# every object. Runs inside of the cell; leaves `saved` (what was saved) and `shown` (one file for each qconf -s…) in /root/work.
+# every object. Runs inside of the cell; leaves `saved` (what was saved) and `shown` (one file for each qconf -s…) in $WORK.
 set -eu
 export SGE_ROOT=/var/lib/gridengine SGE_CELL=default PATH=/usr/lib/gridengine:/usr/bin:/bin:/usr/sbin:/sbin SGE_SINGLE_LINE=1 TZ=UTC
-cd /root/work; mkdir -p in; cd in
+cd "$WORK"; mkdir -p in; cd in
 user() { su "$1" -s /bin/bash -c "cd; export SGE_ROOT=$SGE_ROOT SGE_CELL=$SGE_CELL PATH=$PATH; $2"; }
 
 # Attributes: a floating licence, a consumed built-in, an exclusive one, a string, one that has to be asked for.
@@ -74,8 +74,8 @@ user u2 'qsub -terse -N par -pe smp 2 -q all.q -b y sleep 1; qsub -terse -N wait
 for _ in $(seq 120); do test "$(grep -c ':vm:' $SGE_ROOT/default/common/accounting 2>/dev/null)" = 6 && break; sleep 0.5; done
 printf -- '-j y\n' > $SGE_ROOT/default/common/sge_request
 
-cd /root/work; rm -rf saved shown
-sh /usr/share/gridengine/util/upgrade_modules/save_sge_config.sh /root/work/saved
+cd "$WORK"; rm -rf saved shown
+sh /usr/share/gridengine/util/upgrade_modules/save_sge_config.sh "$WORK/saved"
 unset SGE_SINGLE_LINE
 mkdir shown; cd shown
 show() { n=$(echo "$*" | tr ' /@' '_.='); qconf "$@" > "${n#-}" 2>&1 || :; }
