@@ -67,8 +67,7 @@ impl Report {
             (_, Outcome::Same) => counts.agreed += 1,
             (_, Outcome::Differs(difference)) => {
                 counts.different += 1;
-                tell("different", &difference);
-                self.different.push(name);
+                self.different.push(format!("{name} ({}): {difference}", case.command));
             }
             (Verdict::Missing(reason), _) => {
                 counts.missing += 1;
@@ -85,7 +84,7 @@ impl Report {
         }
     }
 
-    /// The cases that ought to agree and do not.
+    /// The cases that ought to agree and do not, each with its command and the first difference.
     pub fn different(&self) -> &[String] {
         &self.different
     }
