@@ -1,6 +1,6 @@
 //! The scheduler thread: a client of the stream with a model of its own (DESIGN section 6).
 //!
-//! It folds events and observations, plans a pass in slices, and hands orders to the core, which checks them. Priorities and reasons
+//! It folds events and observations, plans a pass in slices, and hands orders to the core, which checks them. Priorities
 //! go to the query thread as soft state. Triggers that come while a pass runs are merged into one pass after it.
 
 mod info;
@@ -14,7 +14,7 @@ use master_core::effect::Input;
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::order::Order;
-use master_core::sched::{REPORT_INTERVAL_MS, Scheduler, Slice};
+use master_core::sched::{Scheduler, Slice};
 use master_core::state::State;
 use proto::diagnostic::Diagnostic;
 use std::sync::Arc;
@@ -164,13 +164,8 @@ impl SchedulerThread {
         // What is asked for while this pass runs is for the next one.
         let monitoring = std::mem::take(&mut self.monitoring);
         self.scheduler.begin(self.clock.now());
-        let mut wait = self.interval();
         loop {
-            let Slice { orders, reasons, withheld, finished } = self.scheduler.next(BUDGET);
-            if withheld {
-                wait = wait.min(Duration::from_millis(REPORT_INTERVAL_MS));
-            }
-            self.update.findings.extend(reasons);
+            let Slice { orders, finished } = self.scheduler.next(BUDGET);
             if !orders.is_empty() {
                 self.give(orders, inputs, runtime);
             }
@@ -183,7 +178,7 @@ impl SchedulerThread {
         }
         let ended = Instant::now();
         self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
-        self.at_latest = ended + wait;
+        self.at_latest = ended + self.interval();
         self.update.passes += 1;
         if monitoring == Monitoring::On {
             self.update.monitoring = Monitoring::On;

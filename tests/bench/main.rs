@@ -4,6 +4,7 @@
 //! Deliberately absent: assertions on time. A measure fails only when a task is lost or was not run as it should.
 
 mod clock;
+mod cluster;
 mod fleet;
 mod floor;
 mod idle;
@@ -11,6 +12,7 @@ mod latency;
 mod matching;
 mod objects;
 mod reports;
+mod scheduling;
 mod throughput;
 mod usage;
 
@@ -18,7 +20,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 8] = ["floor", "array", "separate", "latency", "reports", "idle", "objects", "matching"];
+const MEASURES: [&str; 9] =
+    ["floor", "array", "separate", "latency", "reports", "idle", "objects", "matching", "scheduling"];
+
+/// What the scheduler is given where nothing else is said.
+const SIZE: scheduling::Size = scheduling::Size { hosts: 10_000, jobs: 1_000_000, categories: 1_000 };
 
 /// How much of everything.
 struct Options {
@@ -29,6 +35,8 @@ struct Options {
     jobs: u32,
     /// Simulated hosts that report.
     hosts: u32,
+    /// What the scheduler is given.
+    size: scheduling::Size,
     /// How long the idle cell is watched, in seconds.
     idle_s: u64,
 }
@@ -40,7 +48,9 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(text) => {
-            eprintln!("{text}\nusage: bench [--tasks N] [--jobs N] [--hosts N] [--idle SECONDS] MEASURE...");
+            eprintln!(
+                "{text}\nusage: bench [--tasks N] [--jobs N] [--hosts N] [--idle SECONDS]\n             [--size HOSTS] [--pending JOBS] [--categories N] MEASURE..."
+            );
             eprintln!("measures: {}, or all", MEASURES.join(", "));
             ExitCode::from(2)
         }
@@ -48,13 +58,16 @@ fn main() -> ExitCode {
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { measures: Vec::new(), tasks: 10_000, jobs: 1_000, hosts: 500, idle_s: 180 };
+    let mut options = Options { measures: Vec::new(), tasks: 10_000, jobs: 1_000, hosts: 500, idle_s: 180, size: SIZE };
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|value| value.parse().ok()).ok_or(format!("{word} needs a number"));
         match word.as_str() {
             "--tasks" => options.tasks = number()?,
             "--jobs" => options.jobs = number()?,
             "--hosts" => options.hosts = number()?,
+            "--size" => options.size.hosts = number()?,
+            "--pending" => options.size.jobs = number()?,
+            "--categories" => options.size.categories = number()?,
             "--idle" => options.idle_s = number()?.into(),
             "all" => options.measures.extend(MEASURES.map(str::to_owned)),
             measure if MEASURES.contains(&measure) => options.measures.push(word),
@@ -73,6 +86,7 @@ fn run(measure: &str, options: &Options) {
         "reports" => reports::measure(options.hosts),
         "objects" => objects::measure(),
         "matching" => matching::measure(),
+        "scheduling" => scheduling::measure(options.size),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }

@@ -16,6 +16,7 @@ mod order_phase;
 mod pass;
 pub mod rank;
 pub mod reason;
+mod suitability;
 #[cfg(test)]
 pub(crate) mod tests;
 mod thresholds;
@@ -26,8 +27,6 @@ pub use order_phase::{contribution, urgency_slots};
 use crate::event::Record;
 use crate::observe::Observation;
 use crate::state::State;
-pub use filter::REPORT_INTERVAL_MS;
-use finding::Finding;
 use model::Model;
 use order::Order;
 use pass::Pass;
@@ -38,10 +37,6 @@ use proto::time::Now;
 pub struct Slice {
     /// What the core is asked to do.
     pub orders: Vec<Order>,
-    /// Why jobs of categories that were tried in vain wait, told of each at most once a second. Replaces what was known of it.
-    pub reasons: Vec<Finding>,
-    /// Whether of a category something else was told less than [`REPORT_INTERVAL_MS`] ago: a pass after that tells what is true now.
-    pub withheld: bool,
     /// Whether the pass is over.
     pub finished: bool,
 }
@@ -82,7 +77,7 @@ impl Scheduler {
     /// Goes on with the pass for about `budget` steps; a step tries one task. The stream may be applied between slices.
     pub fn next(&mut self, budget: usize) -> Slice {
         let Some(pass) = &mut self.pass else {
-            return Slice { orders: Vec::new(), reasons: Vec::new(), withheld: false, finished: true };
+            return Slice { orders: Vec::new(), finished: true };
         };
         let slice = pass.next(&mut self.model, budget);
         if slice.finished {

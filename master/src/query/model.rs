@@ -5,6 +5,7 @@ use crate::scheduler::SchedulingInfo;
 use master_core::event::Record;
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
+use master_core::sched::finding::Findings;
 use master_core::state::State;
 use proto::host::names::Naming;
 use std::path::PathBuf;
@@ -39,6 +40,11 @@ pub struct Statics {
 }
 
 impl Model {
+    /// Why jobs wait now.
+    pub fn findings(&self) -> Findings<'_> {
+        Findings::new(&self.state, &self.observations, self.statics.clock.now())
+    }
+
     /// A model that starts with `state` and knows nothing soft yet.
     pub fn new(state: State, statics: Statics) -> Self {
         let (observations, scheduling) = (Observations::default(), SchedulingInfo::default());

@@ -24,16 +24,16 @@ pub(super) fn append(model: &Model, path: &Path) -> io::Result<()> {
 
 /// The lines of one pass, each behind the time: what is out of service, and then why each pending job waits.
 fn lines(model: &Model, time: &str) -> String {
-    let (state, now) = (&model.state, model.statics.clock.now());
+    let mut findings = model.findings();
     let mut text = String::new();
     let mut put = |line: &str| {
         // A string takes everything.
         let _ = writeln!(text, "{time}|{line}");
     };
     put("-------------START-SCHEDULER-RUN-------------");
-    explain::cluster_info(state, &model.observations, now).iter().for_each(|line| put(line));
-    for job in state.jobs.values().take(JOBS_MAX) {
-        for line in explain::job_info(state, &model.observations, &model.scheduling.findings, job, now) {
+    explain::cluster_info(&findings).iter().for_each(|line| put(line));
+    for job in model.state.jobs.values().take(JOBS_MAX) {
+        for line in explain::job_info(&mut findings, job) {
             put(&format!(
                 "Job {} {}",
                 job.number,

@@ -3,7 +3,6 @@
 use super::Monitoring;
 use master_core::event::{Event, Record};
 use master_core::sched::Scheduler;
-use master_core::sched::finding::{Finding, Findings};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use proto::wire::view::PriorityNumbers;
@@ -16,8 +15,6 @@ pub struct Update {
     pub passes: u64,
     /// Priority numbers of all jobs, where they were made again.
     pub priorities: Option<BTreeMap<SubmitSeq, PriorityNumbers>>,
-    /// Why categories of jobs wait.
-    pub findings: Vec<Finding>,
     /// Whether one of the passes is to be written down.
     pub monitoring: Monitoring,
 }
@@ -27,17 +24,14 @@ pub struct Update {
 pub struct SchedulingInfo {
     /// Passes since the start.
     pub passes: u64,
-    /// Why categories of jobs wait.
-    pub findings: Findings,
     priorities: BTreeMap<SubmitSeq, PriorityNumbers>,
 }
 
 impl SchedulingInfo {
     /// Takes news in.
     pub fn take(&mut self, update: Update) {
-        let Update { passes, priorities, findings, monitoring: _ } = update;
+        let Update { passes, priorities, monitoring: _ } = update;
         self.passes = passes;
-        self.findings.extend(findings);
         if let Some(priorities) = priorities {
             self.priorities = priorities;
         }

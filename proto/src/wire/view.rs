@@ -341,8 +341,6 @@ pub struct Explanation {
     pub summary: String,
     /// Reasons, nearest miss first.
     pub reasons: Vec<WaitReason>,
-    /// Milliseconds since the pass that found them; none before the first.
-    pub age_ms: Option<u64>,
 }
 
 /// One reason, grouped over the objects it holds for.

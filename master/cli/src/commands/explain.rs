@@ -61,9 +61,6 @@ fn in_text(explanation: &Explanation) -> String {
     for reason in &explanation.reasons {
         text.push_str(&reason_text(reason));
     }
-    if let Some(age) = explanation.age_ms {
-        let _ = writeln!(text, "as of the scheduling pass {}.{:03} s ago", age / 1000, age % 1000);
-    }
     text
 }
 

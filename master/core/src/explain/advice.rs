@@ -3,8 +3,6 @@
 use super::words::sentence;
 use crate::ledger::Level;
 use crate::matching::{Demand, Mode, Value, message_text, verify};
-use crate::observe::Observations;
-use crate::sched::category::CategoryKey;
 use crate::sched::finding::{Findings, Group, grouped, is_alike};
 use crate::sched::nearness;
 use crate::sched::reason::{QuotaDenial, Reason, Shortage, What};
@@ -20,13 +18,8 @@ use proto::wire::view::{Explanation, WaitReason};
 const EXAMPLES_SHOWN: usize = 5;
 
 /// Why a job waits. An empty explanation of a job that is gone.
-pub fn explain(
-    state: &State,
-    observations: &Observations,
-    findings: &Findings,
-    seq: SubmitSeq,
-    now: Now,
-) -> Explanation {
+pub fn explain(findings: &mut Findings<'_>, seq: SubmitSeq) -> Explanation {
+    let (state, observations, now) = (findings.state, findings.observations, findings.now);
     let Some(job) = state.jobs.get(&seq) else { return Explanation::default() };
     let known = Explanation { job: job.number.0, ..Explanation::default() };
     if let Some((summary, reason)) = ineligible(state, job, now) {
@@ -36,25 +29,25 @@ pub fn explain(
         return Explanation { summary: "All of its tasks have been given to hosts.".to_owned(), ..known };
     }
     let demand = Demand::of_job(state, job);
-    let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)) else {
+    let found = findings.of(job, &demand);
+    if found.is_empty() {
         let summary = match observations.hosts.values().any(|host| host.connected) {
             true => {
-                "The scheduler has not found it a place yet, and has not tried in vain: it is behind jobs of higher priority."
+                "Nothing stands against it now: it is behind jobs of higher priority, or starts with the next pass."
             }
             false => "No execution host is connected.",
         };
         return Explanation { summary: summary.to_owned(), ..known };
-    };
+    }
     let never = verify(state, observations, &job.spec, Mode::EmptyCluster).err();
-    let groups = with_unmet(&finding.groups, never.as_deref().unwrap_or_default());
+    let groups = with_unmet(found, never.as_deref().unwrap_or_default());
     let reasons: Vec<WaitReason> =
         groups.iter().map(|group| wait_reason(group, &demand.text, never.is_some())).collect();
     let summary = match never {
         None => "No queue instance can take it now; what it needs may become free.",
         Some(_) => "No queue instance can take it as the cluster is configured; waiting alone will not help.",
     };
-    let age_ms = Some(now.tick.since_ms(finding.at.tick));
-    Explanation { summary: summary.to_owned(), reasons, age_ms, ..known }
+    Explanation { summary: summary.to_owned(), reasons, ..known }
 }
 
 /// What a pass found, nearest miss first, behind what it did not look for because something else failed before: a request that

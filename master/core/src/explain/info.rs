@@ -2,9 +2,7 @@
 
 use super::words::sentence;
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Mode, Value, message_text};
-use crate::observe::Observations;
-use crate::sched::category::CategoryKey;
+use crate::matching::{Cluster, Demand, Value, message_text};
 use crate::sched::finding::{Findings, Group};
 use crate::sched::reason::{Reason, Shortage, What};
 use crate::state::State;
@@ -24,45 +22,41 @@ const TURNED_OFF: &str = "(Collecting of scheduler job information is turned off
 const NOT_FOR_EVERY_JOB: &str = "(Scheduler job information not available for every job)";
 
 /// The lines for a job, in the words of 8.1.9, as far as `schedd_job_info` has them shown.
-pub fn scheduling_info(
-    state: &State,
-    observations: &Observations,
-    findings: &Findings,
-    seq: SubmitSeq,
-    now: Now,
-) -> Vec<String> {
+pub fn scheduling_info(findings: &mut Findings<'_>, seq: SubmitSeq) -> Vec<String> {
+    let state = findings.state;
     let Some(job) = state.jobs.get(&seq) else { return Vec::new() };
     let (mut lines, is_listed) = match &state.config.scheduler.schedd_job_info {
         JobInfo::No => return vec![TURNED_OFF.to_owned()],
         JobInfo::Yes => (Vec::new(), true),
         JobInfo::Jobs(jobs) => (vec![NOT_FOR_EVERY_JOB.to_owned()], jobs.contains(&job.number)),
     };
-    lines.extend(cluster_info(state, observations, now));
+    lines.extend(cluster_info(findings));
     if is_listed {
-        lines.extend(job_info(state, observations, findings, job, now));
+        lines.extend(job_info(findings, job));
     }
     lines
 }
 
 /// The queue instances that take no jobs now, whatever `schedd_job_info` says.
-pub fn cluster_info(state: &State, observations: &Observations, now: Now) -> Vec<String> {
-    about_cluster(&Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Now) })
+pub fn cluster_info(findings: &Findings<'_>) -> Vec<String> {
+    about_cluster(&findings.cluster())
 }
 
 /// What a job itself lacks, whatever `schedd_job_info` says.
-pub fn job_info(state: &State, observations: &Observations, findings: &Findings, job: &Job, now: Now) -> Vec<String> {
-    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Now) };
-    let mut lines = about_job(state, job, now);
-    let demand = Demand::of_job(state, job);
-    if let Some(finding) = findings.of(&CategoryKey::new(state, job, &demand)).filter(|_| is_pending(job)) {
-        for group in finding.groups.iter().filter(|group| !is_about_cluster(&group.nearest)) {
-            let told = group.examples.iter().filter(|reason| !is_dropped(&cluster, reason));
-            lines.extend(told.map(|reason| sentence(reason, &demand.text)));
-            lines.extend(summary(group, &demand.text));
-        }
-        // What guards a whole cluster queue is one reason for all of its instances.
-        lines.dedup();
+pub fn job_info(findings: &mut Findings<'_>, job: &Job) -> Vec<String> {
+    let (state, cluster) = (findings.state, findings.cluster());
+    let mut lines = about_job(state, job, findings.now);
+    if !is_pending(job) {
+        return lines;
     }
+    let demand = Demand::of_job(state, job);
+    for group in findings.of(job, &demand).iter().filter(|group| !is_about_cluster(&group.nearest)) {
+        let told = group.examples.iter().filter(|reason| !is_dropped(&cluster, reason));
+        lines.extend(told.map(|reason| sentence(reason, &demand.text)));
+        lines.extend(summary(group, &demand.text));
+    }
+    // What guards a whole cluster queue is one reason for all of its instances.
+    lines.dedup();
     lines
 }
 

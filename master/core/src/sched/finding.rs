@@ -1,17 +1,26 @@
-//! Why jobs of a category wait, grouped and bounded, as the query side keeps it.
+//! Why jobs of a category wait: found out when somebody asks, grouped and bounded.
+//!
+//! A pass does not collect reasons: it would walk over all hosts for each category that fails, and most of what it found nobody
+//! would ever read. Whoever asks gets what is true at that moment, in the words of the same matcher.
 
+use super::assign::{assign_parallel, assign_serial, fit_globally};
 use super::category::CategoryKey;
 use super::nearness;
 use super::reason::{Reason, What};
+use super::suitability::Suitability;
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand, Mode};
+use crate::observe::Observations;
+use crate::state::State;
+use crate::state::job::Job;
 use proto::amount::Amount;
+use proto::id::QueueInstanceName;
 use proto::time::Now;
 use std::collections::BTreeMap;
 use std::mem::discriminant;
 
 /// Examples that are kept of each group.
 pub const EXAMPLES_KEPT: usize = 20;
-/// Findings that are kept; beyond them the oldest are forgotten.
-const FINDINGS_KEPT: usize = 10_000;
 
 /// Reasons of one kind about one attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,24 +57,6 @@ fn capacity(reason: &Reason) -> Option<Amount> {
     if let What::Offers(shortage) = &reason.what { shortage.capacity } else { None }
 }
 
-/// What a pass found out about a category in vain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The category.
-    pub category: CategoryKey,
-    /// When.
-    pub at: Now,
-    /// Why, in the order of first mention.
-    pub groups: Vec<Group>,
-}
-
-impl Finding {
-    /// Groups reasons.
-    pub fn new<'a>(category: CategoryKey, at: Now, reasons: impl Iterator<Item = &'a Reason>) -> Finding {
-        Finding { category, at, groups: grouped(reasons) }
-    }
-}
-
 /// Reasons of one kind, about one attribute and level, together.
 pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -98,27 +89,70 @@ pub fn is_alike(one: &Reason, other: &Reason) -> bool {
         }
 }
 
-/// The last findings by category.
-#[derive(Clone, Debug, Default)]
-pub struct Findings {
-    by_category: BTreeMap<CategoryKey, Finding>,
+/// Why jobs wait at one moment. What was found out for one job serves all of its category.
+#[derive(Clone, Debug)]
+pub struct Findings<'a> {
+    /// The cell.
+    pub state: &'a State,
+    /// Its load and contact.
+    pub observations: &'a Observations,
+    /// The moment.
+    pub now: Now,
+    known: BTreeMap<CategoryKey, Vec<Group>>,
 }
 
-impl Findings {
-    /// Takes new findings in, each in place of what was known of its category.
-    pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
-        for finding in findings {
-            self.by_category.insert(finding.category.clone(), finding);
-        }
-        while self.by_category.len() > FINDINGS_KEPT {
-            let oldest =
-                self.by_category.values().min_by_key(|finding| finding.at.tick).map(|finding| finding.category.clone());
-            oldest.map(|category| self.by_category.remove(&category));
-        }
+impl<'a> Findings<'a> {
+    /// Nothing is found out before it is asked for.
+    pub fn new(state: &'a State, observations: &'a Observations, now: Now) -> Findings<'a> {
+        Findings { state, observations, now, known: BTreeMap::new() }
     }
 
-    /// What is known of a category.
-    pub fn of(&self, category: &CategoryKey) -> Option<&Finding> {
-        self.by_category.get(category)
+    /// The cluster at that moment.
+    pub fn cluster(&self) -> Cluster<'a> {
+        Cluster { now: self.now.tick, ..Cluster::of(self.state, self.observations, Mode::Now) }
+    }
+
+    /// What stands against a task of a job, in the order of first mention; nothing where it could start.
+    pub fn of(&mut self, job: &Job, demand: &Demand) -> &[Group] {
+        let cluster = self.cluster();
+        let groups = || grouped(reasons(&cluster, demand).iter());
+        self.known.entry(CategoryKey::new(self.state, job, demand)).or_insert_with(groups)
+    }
+}
+
+/// Everything that stands against a task now; nothing where a queue instance takes it.
+fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
+    let suitability = Suitability::new(cluster, demand);
+    let globally = fit_globally(cluster, demand);
+    let mut reasons = globally.reasons.clone();
+    let mut open: Vec<QueueInstanceName> = Vec::new();
+    for instance in cluster.config.resolved.keys() {
+        let level = || Level::Instance(instance.clone());
+        if let Some(what) = suitability.unsuitable(instance) {
+            reasons.push(Reason::new(level(), what));
+        } else if globally.reasons.is_empty() {
+            let alarms = || cluster.alarms(instance).into_iter().map(|what| Reason::new(level(), what)).collect();
+            let why = match demand.pe {
+                Some(_) => alarms(),
+                None => assign_serial(cluster, demand, &globally, instance).err().unwrap_or_else(alarms),
+            };
+            if why.is_empty() {
+                open.push(instance.clone());
+            }
+            reasons.extend(why);
+        }
+    }
+    if demand.pe.is_none() || !globally.reasons.is_empty() {
+        return if open.is_empty() { reasons } else { Vec::new() };
+    }
+    match assign_parallel(cluster, demand, &globally, &open) {
+        Ok(_) => Vec::new(),
+        Err(why) => {
+            let (of_instances, mut others): (Vec<Reason>, Vec<Reason>) =
+                why.into_iter().partition(|reason| matches!(reason.level, Level::Instance(_)));
+            others.extend(reasons);
+            others.extend(of_instances);
+            others
+        }
     }
 }

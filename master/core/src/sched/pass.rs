@@ -2,7 +2,6 @@
 
 use super::Slice;
 use super::category::CategoryKey;
-use super::finding::Finding;
 use super::model::Model;
 use super::order::Order;
 use super::order_phase::{Bucket, Range, priority};
@@ -54,7 +53,7 @@ impl Pass {
     /// Tries about `budget` tasks.
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let orders = std::mem::take(&mut self.suspensions);
-        let mut slice = Slice { orders, reasons: Vec::new(), withheld: false, finished: false };
+        let mut slice = Slice { orders, finished: false };
         for _ in 0..budget.max(1) {
             let Some(head) = self.heads.pop() else {
                 slice.finished = true;
@@ -127,11 +126,6 @@ impl Pass {
     /// Nothing takes a task of the category: none of its jobs starts in this pass.
     fn fail(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
         self.failed.insert(bucket.category.clone());
-        let Some(category) = model.categories.get_mut(&bucket.category) else { return };
-        if category.is_report_due(self.now.tick) {
-            slice.reasons.push(Finding::new((*bucket.category).clone(), self.now, category.reasons()));
-        }
-        slice.withheld |= category.is_unreported();
         self.reject_immediate(model, bucket, slice);
     }
 

@@ -3,6 +3,7 @@
 use super::{PART, row};
 use crate::query::{Model, parts, select};
 use master_core::explain;
+use master_core::sched::finding::Findings;
 use master_core::state::job::Job;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
@@ -16,7 +17,8 @@ pub(crate) fn details(model: &Model, targets: &[String]) -> Vec<Reply> {
     let jobs = || model.state.jobs.values();
     let named = |job: &Job, target: &String| select::names_job(target, job.number, &job.spec.name);
     let meant = jobs().filter(|job| targets.is_empty() || targets.iter().any(|target| named(job, target)));
-    let found: Vec<JobDetail> = meant.map(|job| detail(model, job)).collect();
+    let mut findings = model.findings();
+    let found: Vec<JobDetail> = meant.map(|job| detail(model, &mut findings, job)).collect();
     let missing: Vec<Answer> =
         targets.iter().filter(|target| !jobs().any(|job| named(job, target))).map(|target| refuse(target)).collect();
     let mut replies = parts(found, PART, |details| Reply::data(Data::JobDetails(details)));
@@ -31,8 +33,8 @@ fn refuse(target: &str) -> Answer {
     Answer::Refused(Diagnostic::new(Code::UnknownJob, target))
 }
 
-fn detail(model: &Model, job: &Job) -> JobDetail {
-    let (state, findings) = (&model.state, &model.scheduling.findings);
+fn detail(model: &Model, findings: &mut Findings<'_>, job: &Job) -> JobDetail {
+    let state = &model.state;
     let number = |seq| state.jobs.get(&seq).map(|job| job.number);
     let errors = job.tasks.iter().filter_map(|(id, task)| Some((*id, task.place.error()?.to_owned())));
     JobDetail {
@@ -41,13 +43,7 @@ fn detail(model: &Model, job: &Job) -> JobDetail {
         script_bytes: script_bytes(&job.spec),
         successors: state.index.successors(job.seq).filter_map(number).collect(),
         errors: errors.collect(),
-        scheduling_info: explain::scheduling_info(
-            state,
-            &model.observations,
-            findings,
-            job.seq,
-            model.statics.clock.now(),
-        ),
+        scheduling_info: explain::scheduling_info(findings, job.seq),
     }
 }
 
@@ -75,7 +71,6 @@ pub(crate) fn explanation(model: &Model, number: JobNumber) -> Reply {
         let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
         return Reply::refusal(refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB"));
     };
-    let now = model.statics.clock.now();
-    let explanation = explain::explain(&model.state, &model.observations, &model.scheduling.findings, job.seq, now);
+    let explanation = explain::explain(&mut model.findings(), job.seq);
     Reply::data(Data::Explanation(Box::new(explanation)))
 }

@@ -65,7 +65,6 @@ pub fn check(script: &str) {
 /// A cell under test.
 pub struct Lab {
     pub scheduler: Scheduler,
-    pub findings: Findings,
     pub now: Now,
     sequences: BTreeMap<HostName, u64>,
     /// What was placed and not yet expected.
@@ -78,7 +77,6 @@ impl Lab {
     pub fn new() -> Lab {
         let mut lab = Lab {
             scheduler: Scheduler::new(State::new()),
-            findings: Findings::default(),
             now: Now { tick: Tick(1_000_000_000), wall: Wall(1_800_000_000_000) },
             sequences: BTreeMap::new(),
             placed: Vec::new(),
@@ -90,6 +88,11 @@ impl Lab {
 
     pub fn state(&self) -> &State {
         self.scheduler.model().state()
+    }
+
+    /// Why jobs wait now.
+    pub fn findings(&self) -> Findings<'_> {
+        Findings::new(self.state(), self.scheduler.model().observations(), self.now)
     }
 
     pub fn event(&mut self, event: Event) {
@@ -264,7 +267,6 @@ impl Lab {
         self.scheduler.begin(self.now);
         loop {
             let slice = self.scheduler.next(self.budget);
-            self.findings.extend(slice.reasons);
             for order in &slice.orders {
                 self.execute(order);
             }
@@ -347,8 +349,7 @@ impl Lab {
 
     fn expect_info(&self, job: &str, line: &str) {
         let seq = SubmitSeq(job.parse().unwrap());
-        let observations = self.scheduler.model().observations();
-        let lines = scheduling_info(self.state(), observations, &self.findings, seq, self.now);
+        let lines = scheduling_info(&mut self.findings(), seq);
         assert!(lines.iter().any(|known| known == line), "no line {line:?} among {lines:#?}");
     }
 }

@@ -26,9 +26,10 @@ fn a_request_replaces_the_default_at_all_levels() {
          = 2 all.q@a
          = 3 big.q@a
          = nothing
-         ? 1 (-l NONE) cannot run in queue \"all.q@a\" because it offers only qc:def=1.000000
+         ? 1 (-l NONE) cannot run at host \"a\" because it offers only hc:def=0.000000
          ? 4 (-l NONE) cannot run at host \"a\" because it offers only hc:def=0.000000
          end 3
+         ? 1 (-l NONE) cannot run in queue \"all.q@a\" because it offers only qc:def=0.000000
          pass
          = 4 big.q@a",
     );

@@ -1,0 +1,33 @@
+//! Which queue instances a job may have at all, whatever runs there: queue list, kind of job, parallel environments.
+
+use super::assign::environments;
+use super::reason::What;
+use crate::matching::{Cluster, Demand, may_use_pe};
+use proto::id::{PeName, QueueInstanceName};
+
+/// A job, with the parallel environments that it may mean.
+#[derive(Clone, Debug)]
+pub struct Suitability<'a> {
+    cluster: &'a Cluster<'a>,
+    demand: &'a Demand,
+    environments: Vec<&'a PeName>,
+}
+
+impl<'a> Suitability<'a> {
+    /// Looks the environments up.
+    pub fn new(cluster: &'a Cluster<'a>, demand: &'a Demand) -> Suitability<'a> {
+        let meant = demand.pe.iter().flat_map(|wanted| environments(cluster, &wanted.name));
+        let environments = meant.filter(|pe| may_use_pe(pe, demand)).map(|pe| &pe.name).collect();
+        Suitability { cluster, demand, environments }
+    }
+
+    /// What the configuration alone says against a queue instance: of a parallel job, under each environment that the job may mean.
+    pub fn unsuitable(&self, instance: &QueueInstanceName) -> Option<What> {
+        let Some(wanted) = &self.demand.pe else { return self.cluster.unsuitable(instance, self.demand, None) };
+        let mut why = None;
+        for pe in &self.environments {
+            why = Some(self.cluster.unsuitable(instance, self.demand, Some(pe))?);
+        }
+        why.or_else(|| Some(What::NotInPe { pe: wanted.name.clone() }))
+    }
+}

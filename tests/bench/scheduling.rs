@@ -1,0 +1,142 @@
+//! What the scheduler needs for many jobs on many hosts: no daemon, no disk, no network. What is judged is the time of an order beside
+//! that of a loop over all hosts, taken in the same run.
+
+use crate::clock::{median, tell};
+use crate::cluster::{Shape, hello, now, pass, place, report, take};
+use master_core::core::Core;
+use master_core::event::{Actor, Event, Record, Then};
+use master_core::sched::Scheduler;
+use master_core::sched::order::Order;
+use proto::id::{CellId, EventSeq, JobNumber, SubmitSeq, TaskKey};
+use proto::job::JobSpec;
+use proto::request::ResourceList;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Columns of the loop that is the measure.
+const COLUMNS: usize = 16;
+/// Rounds of a step that is repeated.
+const ROUNDS: usize = 200;
+
+/// How much there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Hosts, each with eight slots.
+    pub hosts: u32,
+    /// Pending jobs.
+    pub jobs: u32,
+    /// Different ones among them.
+    pub categories: u32,
+}
+
+/// A full pass from nothing, and then passes after one job has ended.
+pub fn measure(size: Size) {
+    let Size { hosts, jobs, categories } = size;
+    let about = format!("{hosts} hosts, {jobs} jobs, {categories} categories");
+    let floor_us = floor(hosts);
+    tell("scheduling: 16 columns of all hosts read once", floor_us, "us", &about);
+    let mut scheduler = cell(hosts);
+    let begin = Instant::now();
+    for number in 1..=jobs {
+        submit(&mut scheduler, u64::from(number), number % categories);
+    }
+    tell("scheduling: a job filed", begin.elapsed().as_secs_f64() * 1e6 / f64::from(jobs), "us", &about);
+    let begin = Instant::now();
+    let orders = pass(&mut scheduler);
+    let spent_us = begin.elapsed().as_secs_f64() * 1e6;
+    assert_eq!(orders.len(), jobs.min(hosts * 8) as usize, "every slot is given away");
+    let each_us = spent_us / orders.len() as f64;
+    let more = format!(
+        "{about}: {} orders in {:.2} s, {:.2} of a loop each",
+        orders.len(),
+        spent_us / 1e6,
+        each_us / floor_us
+    );
+    tell("scheduling: a full pass, an order", each_us, "us", &more);
+    let begin = Instant::now();
+    let placed: Vec<TaskKey> = orders.into_iter().map(|order| accept(&mut scheduler, order)).collect();
+    tell("scheduling: an order accepted", begin.elapsed().as_secs_f64() * 1e6 / placed.len() as f64, "us", &about);
+    assert!(pass(&mut scheduler).is_empty(), "nothing is free");
+    steady(&mut scheduler, &placed, floor_us, &about);
+}
+
+/// One job ends, one starts.
+fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], floor_us: f64, about: &str) {
+    let (mut ending, mut passing) = (Vec::new(), Vec::new());
+    for key in placed.iter().step_by((placed.len() / ROUNDS).max(1)) {
+        let begin = Instant::now();
+        let ended = Event::TaskEnded { key: *key, record: None, then: Then::Done };
+        scheduler.apply(&record(scheduler, ended));
+        scheduler.apply(&record(scheduler, Event::JobFinished { seq: key.seq }));
+        ending.push(begin.elapsed().as_secs_f64() * 1e6);
+        let begin = Instant::now();
+        let mut orders = pass(scheduler);
+        passing.push(begin.elapsed().as_secs_f64() * 1e6);
+        assert_eq!(orders.len(), 1, "the free slot is given away");
+        accept(scheduler, orders.remove(0));
+    }
+    let (ended, passed) = (median(ending), median(passing));
+    let more = format!("{about}: end {ended:.1}, pass {passed:.1}; {:.2} of a loop", (ended + passed) / floor_us);
+    tell("scheduling: one ends, one starts", ended + passed, "us", &more);
+}
+
+/// Microseconds to read columns of all hosts once.
+fn floor(hosts: u32) -> f64 {
+    let columns: Vec<Vec<i64>> =
+        (0..COLUMNS).map(|column| (0..hosts).map(|host| i64::from(host) ^ column as i64).collect()).collect();
+    let mut figures = Vec::new();
+    for round in 0..ROUNDS {
+        let begin = Instant::now();
+        let mut fits = 0usize;
+        for host in 0..hosts as usize {
+            fits += usize::from(columns.iter().all(|column| black_box(column[host]) >= -(round as i64)));
+        }
+        black_box(fits);
+        figures.push(begin.elapsed().as_secs_f64() * 1e6);
+    }
+    median(figures)
+}
+
+/// A cell of which every host has reported.
+fn cell(hosts: u32) -> Scheduler {
+    let shape = Shape { hosts, attributes: 20, slots: 8 };
+    let (mut core, _) = Core::create(CellId(1), shape.objects(), now(1));
+    assert_eq!(core.state().config.resolved.len(), hosts as usize, "one queue on every host");
+    let mut scheduler = Scheduler::new(core.state().clone());
+    for n in 1..=hosts {
+        take(&mut scheduler, core.handle(hello(n), now(1)).effects);
+        take(&mut scheduler, core.handle(report(n, 1, (20, 20), 50), now(1)).effects);
+    }
+    scheduler
+}
+
+/// A job of a category: five requests, all of which every host can serve while it has a slot left.
+fn submit(scheduler: &mut Scheduler, number: u64, category: u32) {
+    let text = r#"{"name": "job", "program": {"command": {"command": "sleep"}}, "submit_host": "a",
+        "owner": {"user": "u1", "uid": 2001, "gid": 2001, "group": "u1"}}"#;
+    let mut spec: JobSpec = serde_json::from_str(text).expect("a specification");
+    spec.name = format!("job{number}");
+    let request = format!("h_rt={},set3={},set11=1,load2=1,load7=2", 60 + category, 1 + category % 10);
+    spec.requests.hard = ResourceList::parse(&request).expect("requests").into();
+    let seq = SubmitSeq(number);
+    let number = JobNumber(u32::try_from(number).expect("few jobs"));
+    let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
+    let event = Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for };
+    let record = record(scheduler, event);
+    scheduler.apply(&record);
+}
+
+fn record(scheduler: &Scheduler, event: Event) -> Record {
+    let seq = EventSeq(scheduler.model().state().last.0 + 1);
+    Record { seq, now: now(2), actor: Actor::Master, request: None, event }
+}
+
+/// What the core says of an order that it follows.
+fn accept(scheduler: &mut Scheduler, order: Order) -> TaskKey {
+    let Order::Start { seq, task, granted, pe } = order else { panic!("an order that starts nothing: {order:?}") };
+    let key = place(seq, task);
+    let record = record(scheduler, Event::TaskPlaced { key, granted, pe, maps: Vec::new() });
+    scheduler.apply(&record);
+    key
+}
