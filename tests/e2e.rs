@@ -2,6 +2,8 @@
 
 #[path = "e2e/carried.rs"]
 mod carried;
+#[path = "e2e/checkpoints.rs"]
+mod checkpoints;
 #[path = "e2e/crash.rs"]
 mod crash;
 #[path = "e2e/doctor.rs"]

@@ -49,7 +49,7 @@ impl Postmaster {
     pub fn notice(&mut self, state: &State, record: &Record) -> Vec<Mail> {
         match &record.event {
             Event::TaskStarted { key, at } => self.started(state, *key, *at).into_iter().collect(),
-            Event::TaskEnded { key, record: Some(ended), then } => self.ended(state, *key, ended, then),
+            Event::TaskEnded { key, record: Some(ended), then, .. } => self.ended(state, *key, ended, then),
             Event::TasksDeleted { seq, tasks } => {
                 state.jobs.get(seq).map_or_else(Vec::new, |job| deleted(state, job, tasks, &record.actor))
             }

@@ -245,6 +245,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::TasksDeleted { .. }
         | Event::TaskSuspended { .. }
         | Event::TaskThresholdSuspended { .. }
+        | Event::TaskMigrationRequested { .. }
         | Event::TaskPreempted { .. }
         | Event::ErrorCleared { .. }
         | Event::JobFinished { .. }

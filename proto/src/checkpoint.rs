@@ -1,10 +1,11 @@
 //! Checkpointing environments: how the state of a job is kept and when (`checkpoint(5)`, CATALOGUE CLI-108).
 //!
-//! Which queues offer one is deliberately not known here.
+//! Which queues offer one, and which jobs ask for one, is deliberately not known here.
 
 #[cfg(test)]
 mod tests;
 
+use crate::amount::{Amount, Type};
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
 use crate::object::value::{self, AbsolutePath, Malformed, Signal, stored_as_text};
@@ -29,8 +30,26 @@ pub const KEYS: &[&str] = &[
 /// The interfaces that 8.1.9 on Linux has.
 const INTERFACES: &[&str] = &["userdefined", "application-level", "transparent", "hibernator", "cpr"];
 
+/// The interfaces whose state is written and removed by commands; of the others the job writes it itself when it is told by a signal.
+const BY_COMMAND: &[&str] = &["application-level", "hibernator", "cpr"];
+
+/// The interfaces that start a job again by a command; of the others the job itself starts and finds its state.
+const RESTARTED_BY_COMMAND: &[&str] = &["hibernator", "cpr"];
+
 /// The variables that commands may hold (`checkpoint(5)`).
-const VARIABLES: &[&str] = &["host", "job_owner", "job_id", "job_name", "queue", "job_pid", "ckpt_dir", "ckpt_signal"];
+const VARIABLES: &[&str] = &[
+    "host",
+    "ja_task_id",
+    "job_owner",
+    "job_id",
+    "job_name",
+    "queue",
+    "job_pid",
+    "ckpt_dir",
+    "ckpt_signal",
+    "sge_cell",
+    "sge_root",
+];
 
 /// A text as it was written that was found to be good, `NONE` among them: 8.1.9 shows letter case as it was given.
 macro_rules! text {
@@ -81,6 +100,25 @@ text!(
     CkptSignal,
     check_signal
 );
+
+impl Interface {
+    /// Whether commands write and remove the state of a job. If not, a signal tells the job to do so.
+    pub fn saves_by_command(&self) -> bool {
+        BY_COMMAND.iter().any(|known| known.eq_ignore_ascii_case(&self.0))
+    }
+
+    /// Whether a job whose state was written is started again by a command and not by its own script.
+    pub fn restarts_by_command(&self) -> bool {
+        RESTARTED_BY_COMMAND.iter().any(|known| known.eq_ignore_ascii_case(&self.0))
+    }
+}
+
+impl CkptSignal {
+    /// The number of the signal; none of `NONE`.
+    pub fn number(&self) -> Option<i32> {
+        self.value().and_then(|text| text.to_ascii_uppercase().parse::<Signal>().ok()).map(|signal| signal.number())
+    }
+}
 
 fn check_interface(text: &str) -> Result<(), Malformed> {
     if INTERFACES.iter().any(|known| known.eq_ignore_ascii_case(text)) {
@@ -160,6 +198,75 @@ impl fmt::Display for When {
 }
 
 stored_as_text!(When);
+
+/// `-c`: when a job wants its state written, in place of what its environment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Occasion {
+    /// `n`: never. Such a job is no checkpointing job.
+    Never,
+    /// Letters of `m`, `s`, `x`, `r`.
+    When(When),
+    /// A time: as the environment says, and so often, but no more often than `min_cpu_interval` of the queue allows.
+    EverySeconds(u64),
+}
+
+/// Why a text is no [`Occasion`], in the words of 8.1.9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadOccasion {
+    /// Neither letters nor a number.
+    #[error("-c specifier invalid")]
+    Specifier,
+    /// It begins like a time and is none, or is no time at all.
+    #[error("-c argument invalid")]
+    Argument,
+}
+
+impl FromStr for Occasion {
+    type Err = BadOccasion;
+
+    fn from_str(text: &str) -> Result<Self, BadOccasion> {
+        if text.is_empty() {
+            return Err(BadOccasion::Argument);
+        }
+        if text.starts_with(|letter: char| letter.is_ascii_digit() || letter == ':') {
+            return seconds(text).map(Self::EverySeconds).ok_or(BadOccasion::Argument);
+        }
+        if !text.chars().all(|letter| "nsmxr".contains(letter)) {
+            return Err(BadOccasion::Specifier);
+        }
+        if text.contains('n') {
+            return Ok(Self::Never);
+        }
+        text.parse().map(Self::When).map_err(|_| BadOccasion::Specifier)
+    }
+}
+
+/// A time of at least a second: a number, or `hours:minutes:seconds`.
+fn seconds(text: &str) -> Option<u64> {
+    let is_time = matches!(text.matches(':').count(), 0 | 2);
+    let amount = Amount::parse(text, Type::Time).ok().filter(|_| is_time)?;
+    amount.finite().and_then(|base| u64::try_from(base).ok()).filter(|seconds| *seconds > 0)
+}
+
+impl Occasion {
+    /// When state is written, where `environment` is what the checkpointing environment says.
+    pub fn when(occasion: Option<Occasion>, environment: When) -> When {
+        match occasion {
+            None | Some(Occasion::EverySeconds(_)) => environment,
+            Some(Occasion::When(when)) => when,
+            Some(Occasion::Never) => When::default(),
+        }
+    }
+
+    /// The time between two checkpoints in seconds where `min_s` is the least of the queue; none where there are none by the clock.
+    pub fn interval_s(occasion: Option<Occasion>, environment: When, min_s: u64) -> Option<u64> {
+        match occasion {
+            Some(Occasion::EverySeconds(seconds)) => Some(seconds.max(min_s)),
+            _ => Some(min_s).filter(|_| Self::when(occasion, environment).periodic),
+        }
+    }
+}
 
 /// A checkpointing environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! A job as it was submitted, what can be altered in it, and the letters that tell its state.
 
+use crate::checkpoint::Occasion;
 use crate::id::{HostName, QueueInstanceName, UserName};
 use crate::request::{ResourceRequest, SlotRange, TaskRange};
 use crate::time::Wall;
@@ -234,6 +235,12 @@ pub struct JobSpec {
     /// `-w`.
     #[serde(default)]
     pub validation: Validation,
+    /// `-ckpt`: the checkpointing environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
+    /// `-c`; none leaves it to the checkpointing environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occasion: Option<Occasion>,
 }
 
 /// What `qalter` changes: every field that is present replaces the one of the specification.
@@ -314,6 +321,10 @@ pub struct JobChanges {
     pub set_context: Option<Vec<(String, String)>>,
     /// `-w`.
     pub validation: Option<Validation>,
+    /// `-ckpt`.
+    pub checkpoint: Option<String>,
+    /// `-c`.
+    pub occasion: Option<Occasion>,
 }
 
 /// What `-h`, `qhold` and `qrls` do to the holds of tasks.

@@ -13,8 +13,8 @@ pub mod pairs;
 pub mod result;
 
 pub use document::{
-    Account, Bound, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security, Start, StartMode,
-    Streams, TaskLimits, Termination, TmpDir,
+    Account, Bound, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security,
+    Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
 };
 pub use message::{FRAME_PREFIX_BYTES, Notice, Order, Request, SensorSpec, TaskState, TaskSummary, frame, unframe};
 pub use pairs::{DecodeError, MAX_DOCUMENT_BYTES, VERSION};

@@ -81,6 +81,8 @@ impl Failed {
     pub const IN_EPILOG: Failed = Failed(15);
     /// The host no longer knew the task.
     pub const IN_RECOGNIZING_JOB: Failed = Failed(21);
+    /// A checkpointing job was ended to go on elsewhere.
+    pub const MIGRATING: Failed = Failed(24);
     /// The task is to run again (exit 99, or rescheduled by hand).
     pub const RESCHEDULING: Failed = Failed(25);
     /// Standard input, output or error could not be opened.
@@ -244,6 +246,9 @@ pub struct TaskResult {
     /// Limits that the host refused to set.
     #[serde(default)]
     pub refused_limits: Vec<RefusedLimit>,
+    /// The main process of the job, if a command wrote its state during this attempt.
+    #[serde(default)]
+    pub saved_pid: Option<i32>,
 }
 
 impl TaskResult {
@@ -259,6 +264,7 @@ impl TaskResult {
             rusage: Rusage::default(),
             limit: None,
             refused_limits: Vec::new(),
+            saved_pid: None,
         }
     }
 }

@@ -106,6 +106,8 @@ pub struct Core {
     tasks: BTreeMap<TaskKey, Task>,
     /// The last order to each task that has not ended: a launcher that died may not have carried it out.
     orders: BTreeMap<TaskKey, Order>,
+    /// Whether the agent ends once the master knows the end of every task that is to migrate, so that they go on elsewhere.
+    stopping: bool,
 }
 
 impl Core {
@@ -121,6 +123,7 @@ impl Core {
             jobs: BTreeMap::new(),
             tasks: BTreeMap::new(),
             orders: BTreeMap::new(),
+            stopping: false,
         }
     }
 
@@ -218,9 +221,10 @@ impl Core {
 
     fn launch(&self, order: &StartOrder, spec: &Arc<JobSpec>) -> Effect {
         let document = launch_document(&self.site, &self.config, order, spec);
+        // A job that a command restarts needs no script.
         let script = match &spec.program {
-            Program::Script { content, .. } => Some(Arc::clone(content)),
-            Program::Command { .. } => None,
+            Program::Script { content, .. } if document.start.has_script() => Some(Arc::clone(content)),
+            Program::Script { .. } | Program::Command { .. } => None,
         };
         Effect::Launcher { request: Box::new(Request::Launch(Box::new(document))), script }
     }
@@ -237,6 +241,7 @@ impl Core {
             TaskSignal::Terminate => Order::Terminate,
             TaskSignal::Suspend => Order::Suspend,
             TaskSignal::Resume => Order::Resume,
+            TaskSignal::Migrate => Order::Migrate,
         };
         match self.tasks.get(&key) {
             None => vec![send(TaskReport { key, state: TaskReportState::Unknown })],
@@ -254,12 +259,21 @@ impl Core {
             Some(Task::Asked(..) | Task::Accepted | Task::Running { .. }) => Vec::new(),
             Some(Task::Ended(_)) | None => {
                 self.tasks.remove(&key);
-                vec![launcher(Request::Forget { key })]
+                let stop = (self.stopping && !self.is_migrating()).then_some(Effect::Stop);
+                std::iter::once(launcher(Request::Forget { key })).chain(stop).collect()
             }
         }
     }
 
+    fn is_migrating(&self) -> bool {
+        self.orders.values().any(|order| *order == Order::Migrate)
+    }
+
     fn shutdown(&mut self, kill_jobs: bool) -> Vec<Effect> {
+        if !kill_jobs && self.is_migrating() {
+            self.stopping = true;
+            return Vec::new();
+        }
         let active = self.tasks.iter().filter(|(_, task)| kill_jobs && !matches!(task, Task::Ended(_)));
         let kill = |key: &TaskKey| launcher(Request::Signal { key: *key, order: Order::Terminate });
         active.map(|(key, _)| kill(key)).chain([Effect::Stop]).collect()

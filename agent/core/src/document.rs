@@ -7,11 +7,11 @@ use proto::amount::Amount;
 use proto::id::HostName;
 use proto::job::{Granted, HostPath, JobSpec, Program};
 use proto::launch::{
-    Account, Bound, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security, Start, StartMode,
-    Streams, TaskLimits, Termination, TmpDir,
+    Account, Bound, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security,
+    Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
 };
 use proto::limit::{LimitKind, LimitSet};
-use proto::wire::agent::{AgentConfig, StartOrder};
+use proto::wire::agent::{AgentConfig, CheckpointOrder, StartOrder};
 
 /// Seconds after which a prolog, epilog or parallel environment procedure is ended (`SCRIPT_TIMEOUT`).
 const PROCEDURE_TIMEOUT_S: u32 = 120;
@@ -57,6 +57,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
         keep_active: config.keep_active,
         sample_interval_ms: config.sample_interval_ms.unwrap_or(SAMPLE_INTERVAL_MS),
+        checkpoint: order.checkpoint.as_ref().map(|checkpoint| checkpointing(checkpoint, &texts)),
         streams,
     }
 }
@@ -101,6 +102,24 @@ impl Texts {
             ("TASK_ID", &self.task),
             ("HOSTNAME", &self.host),
             ("USER", &self.user),
+        ];
+        substitute(text, &table)
+    }
+
+    /// A command of a checkpointing environment (checkpoint(5)): `$job_pid` stays for the shepherd.
+    fn in_checkpoint_command(&self, text: &str, checkpoint: &CheckpointOrder) -> String {
+        let task = if self.task == "undefined" { "0" } else { &self.task };
+        let table = [
+            ("host", self.host.as_str()),
+            ("ja_task_id", task),
+            ("job_owner", &self.user),
+            ("job_id", &self.number),
+            ("job_name", &self.name),
+            ("queue", &self.queue),
+            ("ckpt_dir", &checkpoint.directory),
+            ("ckpt_signal", &checkpoint.signal),
+            ("sge_cell", &self.cell),
+            ("sge_root", &self.root),
         ];
         substitute(text, &table)
     }
@@ -172,7 +191,17 @@ fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts) -> St
     }
 }
 
+/// The shell that runs the commands of checkpointing environments, as in 8.1.9.
+const CHECKPOINT_SHELL: &str = "/bin/sh";
+
 fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Start {
+    if let Some((checkpoint, restart)) =
+        order.checkpoint.as_ref().and_then(|order| Some((order, order.restart.as_ref()?)))
+    {
+        let pid = checkpoint.saved_pid.unwrap_or(0).to_string();
+        let command = substitute(&texts.in_checkpoint_command(restart, checkpoint), &[("job_pid", &pid)]);
+        return Start::Command { shell: CHECKPOINT_SHELL.to_owned(), login: false, argv: vec![command] };
+    }
     if let Some(starter) = &order.queue.starter_method {
         return by_starter(texts.in_command(starter), order, spec);
     }
@@ -288,6 +317,17 @@ fn termination(config: &AgentConfig, order: &StartOrder, spec: &JobSpec, texts: 
         terminate: method(&order.queue.terminate_method),
         suspend: method(&order.queue.suspend_method),
         resume: method(&order.queue.resume_method),
+    }
+}
+
+fn checkpointing(checkpoint: &CheckpointOrder, texts: &Texts) -> Checkpointing {
+    let command = |text: &Option<String>| text.as_ref().map(|text| texts.in_checkpoint_command(text, checkpoint));
+    let or_default = |text: &Option<String>| command(text).map_or(Method::Default, Method::Command);
+    Checkpointing {
+        save: checkpoint.save_signal.map_or_else(|| or_default(&checkpoint.save), Method::Signal),
+        interval_s: checkpoint.interval_s.unwrap_or(0),
+        migrate: or_default(&checkpoint.migrate),
+        clean: command(&checkpoint.clean),
     }
 }
 

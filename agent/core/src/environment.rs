@@ -105,6 +105,10 @@ fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec
     if order.queue.starter_method.is_some() {
         starter(all, order, spec, paths.shell);
     }
+    if let Some(checkpoint) = &order.checkpoint {
+        all.insert("SGE_CKPT_ENV", checkpoint.name.clone());
+        all.insert("SGE_CKPT_DIR", checkpoint.directory.clone());
+    }
     if let Some(pe) = &order.pe {
         all.insert("PE", pe.to_string());
         all.insert("PE_HOSTFILE", paths.host_file.to_owned());

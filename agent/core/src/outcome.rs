@@ -26,6 +26,7 @@ pub fn task_result(result: &LaunchResult, boot_ms: u64, same_boot: bool) -> Task
         rusage: rusage(&result.usage),
         limit,
         refused_limits: result.refused_limits.iter().map(refused_limit).collect(),
+        saved_pid: result.saved_pid,
     }
 }
 
@@ -169,6 +170,7 @@ mod tests {
             started_boot_ms: 100,
             ended_boot_ms: 110,
             boot_id: String::new(),
+            saved_pid: None,
         }
     }
 

@@ -59,6 +59,8 @@ pub(crate) fn spec() -> JobSpec {
         mail_to: vec![],
         context: vec![],
         validation: Validation::None,
+        checkpoint: None,
+        occasion: None,
     }
 }
 
@@ -82,5 +84,6 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
         },
         restarted: 0,
         maps: Vec::new(),
+        checkpoint: None,
     }
 }

@@ -11,6 +11,7 @@ mod peers;
 mod plan;
 mod report;
 mod sampler;
+mod saving;
 mod streams;
 mod supervisor;
 mod tmpdir;
@@ -284,6 +285,7 @@ pub fn bury(host: &Host, key: TaskKey, released: Option<String>) -> io::Result<(
         started_boot_ms,
         ended_boot_ms,
         boot_id: exec.map(|exec| exec.boot_id).or(lost).unwrap_or_else(|| host.boot_id.clone()),
+        saved_pid: None,
     })?;
     dir.clean_active();
     Ok(())

@@ -72,7 +72,7 @@ impl PretendLauncher {
         match request {
             Request::Launch(document) => self.launch(&document, &attached),
             Request::Signal { key, order } => match (self.tasks.get(&key), order) {
-                (Some(Task::Running { .. }), Order::Terminate | Order::Kill) => {
+                (Some(Task::Running { .. }), Order::Terminate | Order::Kill | Order::Migrate) => {
                     vec![self.end(key, Cause::Signalled { signal: SIGKILL, core: false }, true)]
                 }
                 (Some(Task::Running { .. }), Order::Suspend | Order::Resume | Order::User1 | Order::User2) => vec![],
@@ -125,6 +125,7 @@ impl PretendLauncher {
             started_boot_ms,
             ended_boot_ms,
             boot_id: clock::boot_id(),
+            saved_pid: None,
         });
         self.tasks.insert(key, Task::Ended(result.clone()));
         Notice::Ended(result)

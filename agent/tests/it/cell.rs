@@ -231,6 +231,7 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         queue: QueueExecution { tmpdir: "/tmp".to_owned(), shell: "/bin/sh".to_owned(), ..Default::default() },
         restarted: 0,
         maps: Vec::new(),
+        checkpoint: None,
     };
     let describe = MasterMessage::Describe { job: SubmitSeq(seq), spec: Arc::new(spec()) };
     [describe, MasterMessage::Start(Box::new(order))]
@@ -274,5 +275,7 @@ fn spec() -> JobSpec {
         mail_to: vec![],
         context: vec![],
         validation: Validation::None,
+        checkpoint: None,
+        occasion: None,
     }
 }

@@ -78,6 +78,7 @@ pub(crate) fn result(key: TaskKey) -> LaunchResult {
         started_boot_ms: 4000,
         ended_boot_ms: 4001,
         boot_id: String::new(),
+        saved_pid: None,
     }
 }
 

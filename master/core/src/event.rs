@@ -132,6 +132,9 @@ pub enum Event {
         record: Option<Box<AccountingRecord>>,
         /// What becomes of the task.
         then: Then,
+        /// The main process of a job whose state a command wrote during the attempt: its next start goes on from there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        saved_pid: Option<i32>,
     },
     /// A host from which nothing is heard may still run an attempt that was given up: the task does not go there again until the host
     /// has confirmed that it is gone.
@@ -162,6 +165,11 @@ pub enum Event {
     },
     /// A task on a host is to run again: it will be ended and requeued.
     TaskRescheduleRequested {
+        /// The attempt.
+        key: TaskKey,
+    },
+    /// The state of a checkpointing task on a host is written and the task ended there: it is requeued.
+    TaskMigrationRequested {
         /// The attempt.
         key: TaskKey,
     },

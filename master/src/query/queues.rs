@@ -123,9 +123,15 @@ fn load_value(cluster: &Cluster<'_>, host: &HostName, attribute: &str) -> Option
     cluster.observations.load.get(host)?.get(attribute).map(|entry| entry.text.clone())
 }
 
-/// `qtype` letters: B, I, P; N where there is none.
+/// `qtype` letters: B, I, P, C; N where there is none.
 fn kinds(settings: &QueueInstanceSettings) -> String {
-    let letters = [('B', settings.qtype.batch), ('I', settings.is_interactive()), ('P', settings.is_parallel())];
+    let is_checkpointing = !settings.ckpt_list.is_empty();
+    let letters = [
+        ('B', settings.qtype.batch),
+        ('I', settings.is_interactive()),
+        ('P', settings.is_parallel()),
+        ('C', is_checkpointing),
+    ];
     let letters: String = letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect();
     if letters.is_empty() { "N".to_owned() } else { letters }
 }

@@ -64,7 +64,7 @@ impl Lines<'_> {
                 let Some(job) = state.jobs.get(&key.seq) else { return };
                 self.by_master(at, job, key.task, ("delivered", "r"), "job received by execd");
             }
-            Event::TaskEnded { key, record: ended, then } => {
+            Event::TaskEnded { key, record: ended, then, .. } => {
                 let Some((job, _, placement)) = state.placed(*key) else { return };
                 self.ended(at, job, placement, ended.as_deref(), then);
             }

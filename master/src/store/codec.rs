@@ -109,6 +109,7 @@ kinds! {
     TaskDeletionRequested = "task-deletion-requested",
     TaskRescheduleRequested = "task-reschedule-requested",
     TaskSuspended = "task-suspended",
+    TaskMigrationRequested = "task-migration-requested",
     TaskThresholdSuspended = "task-threshold-suspended",
     TaskPreempted = "task-preempted",
     ErrorCleared = "error-cleared",

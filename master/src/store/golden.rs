@@ -41,6 +41,9 @@ fn told(state: &State) -> String {
             if own.place.placement().is_some_and(|placed| placed.preempted) {
                 line(format!("  task {task} gives way"));
             }
+            if own.place.placement().is_some_and(|placed| placed.migrating) {
+                line(format!("  task {task} goes on elsewhere"));
+            }
             line(format!("  task {task} attempt {} {:?} {place:?} error {error}", own.attempts, own.holds));
         }
     }

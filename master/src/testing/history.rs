@@ -38,7 +38,7 @@ fn an_array() -> Vec<Event> {
     let place = |task| Event::TaskPlaced { key: key(3, task), granted: granted(), pe: None, maps: Vec::new() };
     let start = |task| Event::TaskStarted { key: key(3, task), at: Wall(BEGIN + 500) };
     let end = |task, then| match ended_task(0, 3, task).event {
-        Event::TaskEnded { key, record, then: _ } => Event::TaskEnded { key, record, then },
+        Event::TaskEnded { key, record, then: _, saved_pid } => Event::TaskEnded { key, record, then, saved_pid },
         other => other,
     };
     let submit = |seq, number, spec, waits_for: &[SubmitSeq]| Event::JobSubmitted {
@@ -120,5 +120,6 @@ fn administration() -> Vec<Event> {
                 ..InstanceState::default()
             },
         },
+        Event::TaskMigrationRequested { key: key(3, 1) },
     ]
 }

@@ -326,6 +326,8 @@ pub fn job(name: &str, tasks: Option<&str>) -> JobSpec {
         mail_to: Vec::new(),
         context: Vec::new(),
         validation: Validation::None,
+        checkpoint: None,
+        occasion: None,
     }
 }
 
@@ -341,5 +343,6 @@ pub fn success() -> TaskResult {
         rusage: Rusage::default(),
         limit: None,
         refused_limits: Vec::new(),
+        saved_pid: None,
     }
 }

@@ -70,3 +70,59 @@ proptest! {
         prop_assert_eq!(Checkpoint::read("", &Fields::parse(&text).unwrap()).unwrap(), ckpt);
     }
 }
+
+#[test]
+fn occasions_are_letters_or_a_time_as_8_1_9_reads_them() {
+    let when = |text: &str| Ok(Occasion::When(text.parse().unwrap()));
+    for (text, expected) in [
+        ("n", Ok(Occasion::Never)),
+        ("nx", Ok(Occasion::Never)),
+        ("xs", when("xs")),
+        ("smx", when("smx")),
+        ("r", when("r")),
+        ("10", Ok(Occasion::EverySeconds(10))),
+        ("0:0:7", Ok(Occasion::EverySeconds(7))),
+        ("1::", Ok(Occasion::EverySeconds(3600))),
+        ("0:10", Err(BadOccasion::Argument)),
+        ("0:0:0", Err(BadOccasion::Argument)),
+        ("1:2:3:4", Err(BadOccasion::Argument)),
+        ("", Err(BadOccasion::Argument)),
+        ("q", Err(BadOccasion::Specifier)),
+        ("NONE", Err(BadOccasion::Specifier)),
+        ("-5", Err(BadOccasion::Specifier)),
+        ("INFINITY", Err(BadOccasion::Specifier)),
+    ] {
+        assert_eq!(text.parse::<Occasion>(), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn the_interval_is_never_shorter_than_that_of_the_queue() {
+    let (periodic, other): (When, When) = ("mx".parse().unwrap(), "x".parse().unwrap());
+    let every = |seconds| Some(Occasion::EverySeconds(seconds));
+    for (occasion, environment, expected) in [
+        (None, periodic, Some(300)),
+        (None, other, None),
+        (every(7), other, Some(300)),
+        (every(700), other, Some(700)),
+        (Some(Occasion::When(other)), periodic, None),
+        (Some(Occasion::When(periodic)), other, Some(300)),
+        (Some(Occasion::Never), periodic, None),
+    ] {
+        assert_eq!(Occasion::interval_s(occasion, environment, 300), expected, "{occasion:?} {environment}");
+    }
+}
+
+#[test]
+fn interfaces_differ_in_what_commands_do() {
+    for (name, saves, restarts) in [
+        ("userdefined", false, false),
+        ("TRANSPARENT", false, false),
+        ("APPLICATION-LEVEL", true, false),
+        ("hibernator", true, true),
+        ("cpr", true, true),
+    ] {
+        let interface: Interface = name.parse().unwrap();
+        assert_eq!((interface.saves_by_command(), interface.restarts_by_command()), (saves, restarts), "{name}");
+    }
+}

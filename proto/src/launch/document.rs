@@ -58,6 +58,8 @@ pub struct LaunchDocument {
     pub keep_active: bool,
     /// Milliseconds between two samples of the whole task, 1000 in Grid Engine (`PDC_INTERVAL`); 0 samples never.
     pub sample_interval_ms: u32,
+    /// How the state of a checkpointing job is kept.
+    pub checkpoint: Option<Checkpointing>,
 }
 record!(LaunchDocument {
     key,
@@ -83,7 +85,23 @@ record!(LaunchDocument {
     host_file,
     keep_active,
     sample_interval_ms,
+    checkpoint,
 });
+
+/// How the state of a checkpointing job is kept. Commands are run as the task's user by `/bin/sh -c`; `$job_pid` in them is replaced by
+/// the shepherd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpointing {
+    /// Writes the state: a command, or a signal upon which the job does it. The default does nothing.
+    pub save: Method,
+    /// Seconds between two checkpoints; 0 makes none by the clock.
+    pub interval_s: u64,
+    /// Writes the state and ends the job. The default is SIGKILL to all its processes.
+    pub migrate: Method,
+    /// Removes the state of a job that is not to migrate.
+    pub clean: Option<String>,
+}
+record!(Checkpointing { save, interval_s, migrate, clean });
 
 /// As whom the task runs. The shepherd refuses when this host's name service knows the user by another uid.
 #[derive(Clone, Debug, PartialEq, Eq)]

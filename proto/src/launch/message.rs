@@ -95,6 +95,8 @@ pub enum Order {
     Suspend,
     /// The resume method; takes back a suspension that was announced.
     Resume,
+    /// Writes the state of a checkpointing job and ends it, so that it can go on elsewhere.
+    Migrate,
     /// SIGUSR1 to all processes.
     User1,
     /// SIGUSR2 to all processes.
@@ -105,6 +107,7 @@ words!(Order {
     Kill = "kill",
     Suspend = "suspend",
     Resume = "resume",
+    Migrate = "migrate",
     User1 = "usr1",
     User2 = "usr2",
 });

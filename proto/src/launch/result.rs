@@ -56,6 +56,8 @@ pub struct LaunchResult {
     pub ended_boot_ms: u64,
     /// The boot these times belong to.
     pub boot_id: String,
+    /// The main process, if a command wrote the state of the job.
+    pub saved_pid: Option<i32>,
 }
 record!(LaunchResult {
     key,
@@ -71,6 +73,7 @@ record!(LaunchResult {
     started_boot_ms,
     ended_boot_ms,
     boot_id,
+    saved_pid,
 });
 
 /// How the job itself ended.

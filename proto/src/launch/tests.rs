@@ -79,6 +79,7 @@ prop_compose! {
             prolog: prolog.clone(), epilog, pe_start: None, pe_stop: prolog,
             security: Security { no_new_privs: merge, bounding_set: mask },
             cgroup_parent: None, host_file: merge.then(|| "node1 2 all.q@node1 UNDEFINED\n".to_owned()), keep_active: merge, sample_interval_ms: umask,
+            checkpoint: merge.then(|| Checkpointing { save: Method::Signal(10), interval_s: u64::from(umask), migrate: Method::Default, clean: None }),
         }
     }
 }
@@ -133,6 +134,7 @@ fn result() -> impl Strategy<Value = LaunchResult> {
                     started_boot_ms,
                     ended_boot_ms,
                     boot_id,
+                    saved_pid: executed.then_some(7),
                 }
             },
         )

@@ -178,6 +178,8 @@ pub enum TaskSignal {
     Suspend,
     /// Continue it: resume method or SIGCONT.
     Resume,
+    /// Write the state of a checkpointing job and end it: it goes on elsewhere.
+    Migrate,
 }
 
 /// One start. Everything the host needs beside the job's specification.
@@ -208,6 +210,35 @@ pub struct StartOrder {
     /// The ids that the task has of resource maps, on all of its hosts and of the cluster (`SGE_HGR_name`).
     #[serde(default)]
     pub maps: Vec<GrantedIds>,
+    /// How the state of a checkpointing job is kept.
+    #[serde(default)]
+    pub checkpoint: Option<CheckpointOrder>,
+}
+
+/// The checkpointing environment of a job, as far as its host needs it (checkpoint(5)).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckpointOrder {
+    /// Its name (`SGE_CKPT_ENV`).
+    pub name: String,
+    /// `ckpt_dir` (`SGE_CKPT_DIR`).
+    pub directory: String,
+    /// `ckpt_command` of an interface that saves by commands, with its pseudo variables.
+    pub save: Option<String>,
+    /// `migr_command` of such an interface; without one the job is killed when it is to migrate.
+    pub migrate: Option<String>,
+    /// `restart_command`, if this attempt goes on from a state that a command wrote.
+    pub restart: Option<String>,
+    /// `clean_command` of an interface that saves by commands.
+    pub clean: Option<String>,
+    /// `signal`, as it was written.
+    pub signal: String,
+    /// The number of the signal by which the job of another interface is told to write its state.
+    pub save_signal: Option<i32>,
+    /// Seconds between two checkpoints, if there are any by the clock.
+    pub interval_s: Option<u64>,
+    /// The main process of the attempt whose state was written (`$job_pid` of `restart_command`).
+    pub saved_pid: Option<i32>,
 }
 
 /// The settings of a queue instance that matter while a job runs.

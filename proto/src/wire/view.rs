@@ -2,6 +2,7 @@
 
 use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
+use crate::checkpoint::When;
 use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, HostName, JobNumber, QueueName, SubmitSeq, TaskId, UserName};
 use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
@@ -143,6 +144,9 @@ pub struct JobRow {
     pub task_concurrency: Option<u32>,
     /// What it asks for.
     pub requests: Requests,
+    /// `-ckpt`.
+    #[serde(default)]
+    pub checkpoint: Option<String>,
     /// What each of the hard requests contributes to its urgency, in their order, in millionths; empty of a job that has left.
     #[serde(default)]
     pub contributions: Vec<i64>,
@@ -220,6 +224,9 @@ pub struct JobDetail {
     pub errors: Vec<(TaskId, String)>,
     /// `scheduling info`: lines about the cluster, then about the job.
     pub scheduling_info: Vec<String>,
+    /// When the state of a checkpointing job is written, by its `-c` or its environment; none of other jobs.
+    #[serde(default)]
+    pub checkpoint_when: Option<When>,
 }
 
 /// Where a shown value comes from (MATCH-06).

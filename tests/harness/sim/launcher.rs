@@ -237,7 +237,7 @@ impl World {
         match (&mut directory.shepherd, order) {
             (Shepherd::Ended(result), _) => return vec![Notice::Ended(result.clone())],
             (Shepherd::Dead { .. }, _) => {}
-            (Shepherd::Preparing | Shepherd::Running { .. }, Order::Terminate | Order::Kill) => {
+            (Shepherd::Preparing | Shepherd::Running { .. }, Order::Terminate | Order::Kill | Order::Migrate) => {
                 directory.ordered = true;
                 plan = Some(Happening::TaskTerminated { host, key, boot });
             }
@@ -379,6 +379,7 @@ impl World {
             started_boot_ms,
             ended_boot_ms,
             boot_id,
+            saved_pid: None,
         });
         directory.shepherd = Shepherd::Ended(result.clone());
         self.trace(|| format!("host {host} result of {key}: {:?}", result.cause));

@@ -59,7 +59,7 @@ impl Rules {
                     "a scheduler gave up {seq:?}, which is not immediate"
                 );
             }
-            Event::TaskEnded { key, record: Some(kept), then: Then::Requeued } if record.actor != Actor::Master => {
+            Event::TaskEnded { key, record: Some(kept), then: Then::Requeued, .. } if record.actor != Actor::Master => {
                 let (job, task, placement) = before.placed(*key).expect("it was placed");
                 let queue = before.config.resolved.get(placement.master()).is_some_and(|settings| settings.rerun.0);
                 let may =
@@ -103,7 +103,7 @@ impl Rules {
                 self.books.place(&after.config, &job.spec, *key, granted, pe.as_ref());
                 self.books.compare_task(*key, &after.ledger);
             }
-            Event::TaskEnded { key, record, then } => {
+            Event::TaskEnded { key, record, then, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
                 job.failed |= record.as_ref().is_some_and(|record| record.exit_status == APPLICATION_ERROR);
                 self.end(*key, then, after);

@@ -46,7 +46,7 @@ impl Witness {
                 assert!(self.present.insert(*seq, tasks).is_none(), "{seq:?} was submitted twice");
             }
             Event::TaskPlaced { key, granted, .. } => self.place(*key, granted),
-            Event::TaskEnded { key, record: kept, then } => {
+            Event::TaskEnded { key, record: kept, then, .. } => {
                 self.end(*key, kept.is_some(), then, matches!(record.actor, Actor::Agent(_)));
             }
             Event::TasksDeleted { seq, tasks } => {
@@ -76,6 +76,7 @@ impl Witness {
             | Event::TaskConfirmedGone { .. }
             | Event::TaskSuspended { .. }
             | Event::TaskThresholdSuspended { .. }
+            | Event::TaskMigrationRequested { .. }
             | Event::TaskPreempted { .. }
             | Event::ErrorCleared { .. }
             | Event::InstanceChanged { .. }

@@ -60,6 +60,8 @@ pub(super) fn job(user: &str, name: &str) -> JobSpec {
         mail_to: Vec::new(),
         context: Vec::new(),
         validation: Default::default(),
+        checkpoint: None,
+        occasion: None,
     }
 }
 

@@ -73,6 +73,7 @@ fn ended(key: TaskKey) -> LaunchResult {
         started_boot_ms: 4000,
         ended_boot_ms: 4001,
         boot_id: "boot".to_owned(),
+        saved_pid: None,
     }
 }
 
@@ -193,4 +194,18 @@ fn an_order_to_a_task_is_repeated_to_the_next_launcher_until_the_task_has_ended(
     assert_eq!(list(vec![running]), ["running", "signal", "ready"]);
     let over = TaskSummary { key, state: TaskState::Ended, pid: 9, started_boot_ms: 1, result: Some(ended(key)) };
     assert_eq!(list(vec![over]), ["ended"]);
+}
+
+#[test]
+fn an_agent_that_is_ended_waits_until_the_master_knows_what_moved() {
+    let mut core = ready();
+    let key = key(1, 1);
+    start(&mut core, key);
+    core.handle(Input::Launcher(Box::new(Notice::Executed { key, pid: 1, boot_ms: 1 })), &NOW);
+    let mut obey = |message| core.handle(Input::Master(Box::new(message)), &NOW);
+    obey(MasterMessage::Signal { key, signal: TaskSignal::Migrate });
+    assert_eq!(obey(MasterMessage::Shutdown { kill_jobs: false }), []);
+    core.handle(Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key))))), &NOW);
+    let last = core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW);
+    assert_eq!(last.last(), Some(&Effect::Stop));
 }

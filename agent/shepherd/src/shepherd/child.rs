@@ -33,6 +33,8 @@ pub enum Errand<'a> {
     Procedure(&'a Procedure),
     /// A terminate, suspend or resume method.
     Method(&'a str),
+    /// A command of a checkpointing environment, for the shell.
+    Checkpoint(&'a str),
 }
 
 /// Runs the errand in this process. Never returns.
@@ -136,7 +138,7 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
         return task_identity(context);
     }
     let named = match errand {
-        Errand::Job | Errand::Method(_) => None,
+        Errand::Job | Errand::Method(_) | Errand::Checkpoint(_) => None,
         Errand::Procedure(procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
     };
     let Some(user) = named else { return task_identity(context) };
@@ -286,6 +288,7 @@ fn invocation_for(context: &Context, errand: &Errand<'_>) -> Result<(Invocation,
             Ok((plan::command_line(&procedure.command, path_variable)?, None))
         }
         Errand::Method(command) => Ok((plan::command_line(command, path_variable)?, None)),
+        Errand::Checkpoint(command) => Ok((plan::shell_line(command), None)),
     }
 }
 

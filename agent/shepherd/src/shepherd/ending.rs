@@ -76,6 +76,8 @@ impl Ending {
                 let was = std::mem::take(&mut self.suspended);
                 if announced && !was { Vec::new() } else { vec![Action::Resume] }
             }
+            // What migrates is ended by its command, or killed.
+            Order::Migrate => Vec::new(),
             Order::User1 => vec![Action::Signal(libc::SIGUSR1)],
             Order::User2 => vec![Action::Signal(libc::SIGUSR2)],
         }

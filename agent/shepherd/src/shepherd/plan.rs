@@ -132,6 +132,11 @@ pub fn command_line(command: &str, path_variable: &str) -> Result<Invocation, Fa
     direct(&argv, path_variable)
 }
 
+/// A command of a checkpointing environment: a line for the shell, as in 8.1.9.
+pub fn shell_line(command: &str) -> Invocation {
+    by_shell("/bin/sh", false, vec!["-c".to_owned(), command.to_owned()])
+}
+
 /// Makes an invocation ready for execve.
 ///
 /// # Errors

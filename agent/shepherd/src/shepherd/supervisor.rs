@@ -9,6 +9,7 @@ use super::evidence::{self, Facts};
 use super::peers::Peers;
 use super::report::{self, SetupReport};
 use super::sampler::{self, Sampler};
+use super::saving::Saving;
 use super::{Context, tmpdir};
 use crate::proc::{self, ProcessStat};
 use crate::sys::{self, Fork, Wait, Waited};
@@ -50,16 +51,16 @@ const SHELL_SIGTERM: u8 = 143;
 
 /// Supervises one task.
 pub struct Supervisor<'a> {
-    context: &'a Context,
+    pub(super) context: &'a Context,
     peers: Peers,
     /// When the socket for later launchers is made; none once it is.
     listen_at: Option<u64>,
     signals: SignalFd,
     /// Whether the host shuts down: it tells every process, and nobody else sends a shepherd SIGTERM.
     shuts_down: bool,
-    ending: Ending,
+    pub(super) ending: Ending,
     sampler: Sampler,
-    job: Option<Running>,
+    pub(super) job: Option<Running>,
     /// Whether the job and all it left behind have ended: what follows is not on its account.
     is_over: bool,
     limit: Option<LimitHit>,
@@ -67,12 +68,13 @@ pub struct Supervisor<'a> {
     ordered: bool,
     refused: Vec<RefusedLimit>,
     procedures: Vec<ProcedureEnd>,
+    pub(super) saving: Saving,
 }
 
 /// The job after its execve.
 #[derive(Clone, Copy, Debug)]
-struct Running {
-    pid: i32,
+pub(super) struct Running {
+    pub(super) pid: i32,
     started_boot_ms: u64,
     next_sample: u64,
     sample_step: u64,
@@ -109,6 +111,7 @@ impl<'a> Supervisor<'a> {
             ordered: false,
             refused: Vec::new(),
             procedures: Vec::new(),
+            saving: Saving::default(),
         })
     }
 
@@ -166,11 +169,13 @@ impl<'a> Supervisor<'a> {
             }
             ChildEnd::Ended(main) => main,
         };
+        self.await_saved()?;
         let oom_kills = self.context.cgroup.as_ref().map_or(0, |cgroup| cgroup.oom_kills());
         self.end_remains()?;
         let started = self.job.map_or(0, |job| job.started_boot_ms);
         let wallclock_ms = sys::boot_ms().saturating_sub(started);
         let cause = self.unless_shut_down(cause_of(main.status));
+        self.clean_saved(&cause)?;
         let usage = self.sampler.finish(&main);
         if self.limit.is_none() && !self.ordered {
             let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
@@ -243,6 +248,7 @@ impl<'a> Supervisor<'a> {
         let first = if interval == 0 { u64::MAX } else { FIRST_SAMPLE_MS.min(interval) };
         self.job =
             Some(Running { pid, started_boot_ms: now, next_sample: now.saturating_add(first), sample_step: first });
+        self.saving.begin(self.context.document.checkpoint.as_ref(), now);
         let key = self.context.document.key;
         self.peers.tell(&Notice::Executed { key, pid, boot_ms: now });
     }
@@ -278,7 +284,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The loop itself: until child `pid` has ended.
-    fn attend(&mut self, pid: i32, mut deadline: Option<u64>) -> io::Result<Box<Waited>> {
+    pub(super) fn attend(&mut self, pid: i32, mut deadline: Option<u64>) -> io::Result<Box<Waited>> {
         loop {
             // First reap: a short job has often ended before the first wait.
             if let Some(waited) = self.reap(pid) {
@@ -290,6 +296,7 @@ impl<'a> Supervisor<'a> {
                 self.act(Action::Kill);
             }
             self.keep_limits(now);
+            self.keep_saving(now);
             for action in self.ending.due(now) {
                 self.act(action);
             }
@@ -304,6 +311,7 @@ impl<'a> Supervisor<'a> {
         let mut found = None;
         while let Wait::Ended(waited) = sys::wait_any() {
             self.sampler.add_reaped(&waited);
+            self.saving.reaped(waited.pid, waited.status);
             if waited.pid == pid {
                 found = Some(waited);
             }
@@ -318,13 +326,13 @@ impl<'a> Supervisor<'a> {
             let hard = at(limits.h_rt_s).filter(|_| !self.ending.is_settled());
             let soft = at(limits.s_rt_s).filter(|_| !self.ending.has_begun());
             let clock = hard.into_iter().chain(soft).min().unwrap_or(u64::MAX);
-            clock.min(job.next_sample)
+            clock.min(job.next_sample).min(self.saving.next_at())
         });
         job.into_iter().chain(other).chain(self.ending.next_at()).min().unwrap_or(u64::MAX)
     }
 
     /// The job, until it has ended.
-    fn running(&self) -> Option<Running> {
+    pub(super) fn running(&self) -> Option<Running> {
         self.job.filter(|_| !self.is_over)
     }
 
@@ -365,6 +373,11 @@ impl<'a> Supervisor<'a> {
             if let Request::Signal { order, key: of } = request
                 && of == key
             {
+                if order == Order::Migrate {
+                    self.ordered = true;
+                    self.migrate(now);
+                    continue;
+                }
                 self.ordered |= matches!(order, Order::Terminate | Order::Kill);
                 for action in self.ending.order(order, &self.context.document.termination, now) {
                     self.act(action);
@@ -451,7 +464,7 @@ impl<'a> Supervisor<'a> {
         self.limit.get_or_insert(hit);
     }
 
-    fn act(&mut self, action: Action) {
+    pub(super) fn act(&mut self, action: Action) {
         let termination = &self.context.document.termination;
         match action {
             Action::Announce(signal) => self.announce(signal),
@@ -507,7 +520,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Kills and reaps every descendant: a subreaper without children is the proof that nothing is left.
-    fn end_remains(&mut self) -> io::Result<()> {
+    pub(super) fn end_remains(&mut self) -> io::Result<()> {
         loop {
             loop {
                 match sys::wait_any() {
@@ -571,6 +584,7 @@ impl<'a> Supervisor<'a> {
             started_boot_ms: self.job.map_or(0, |job| job.started_boot_ms),
             ended_boot_ms: sys::boot_ms(),
             boot_id: self.context.boot_id.clone(),
+            saved_pid: self.job.map(|job| job.pid).filter(|_| self.saving.is_saved()),
         };
         self.write_result(&result)?;
         if !document.keep_active {
@@ -595,7 +609,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-fn spawn(context: &Context, errand: &Errand<'_>) -> io::Result<(i32, OwnedFd)> {
+pub(super) fn spawn(context: &Context, errand: &Errand<'_>) -> io::Result<(i32, OwnedFd)> {
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let me = std::process::id() as i32;
     match sys::fork()? {

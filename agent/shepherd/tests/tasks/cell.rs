@@ -199,6 +199,7 @@ impl Cell {
             cgroup_parent: None,
             host_file: None,
             keep_active: false,
+            checkpoint: None,
             sample_interval_ms: 200,
         }
     }

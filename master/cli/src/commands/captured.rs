@@ -36,6 +36,7 @@ pub fn job(number: u32, name: &str, owner: &str, submitted: Wall, prior: i64) ->
         array: None,
         task_concurrency: None,
         requests: Requests::default(),
+        checkpoint: None,
         contributions: Vec::new(),
         slots: 1,
         predecessors: Vec::new(),

@@ -5,6 +5,7 @@ use crate::args::Given;
 use crate::exit;
 use crate::fail::Fail;
 use crate::site::Site;
+use proto::checkpoint::{BadOccasion, Occasion};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::job::{HoldChange, Holds, JobChanges, MailEvents, PeRequest, Validation};
@@ -99,6 +100,7 @@ impl JobRequest {
         let changes = &mut self.changes;
         match name {
             "-N" => changes.name = Some(job_name(self.command, value)?),
+            "-ckpt" => changes.checkpoint = Some(value.to_owned()),
             "-A" => changes.account = Some(value.to_owned()),
             "-P" => changes.project = Some(value.to_owned()),
             "-wd" => changes.directory = Some(value.to_owned()),
@@ -122,6 +124,7 @@ impl JobRequest {
     fn apply_scalar(&mut self, name: &str, value: &str) -> Result<(), Fail> {
         match name {
             "-a" => self.changes.start_after = Some(self.moment(name, value)?),
+            "-c" => self.changes.occasion = Some(self.occasion(value)?),
             "-dl" => self.changes.deadline = Some(self.moment(name, value)?),
             "-h" => self.changes.holds = Some(self.hold_change(value)?),
             "-j" => self.changes.merge_stderr = Some(self.yes_no(name, value)?),
@@ -224,6 +227,13 @@ impl JobRequest {
             "p" => Ok(Validation::Poke),
             _ => Err(self.invalid("-w", value).fix("write one of e, w, n, v, p")),
         }
+    }
+
+    fn occasion(&self, value: &str) -> Result<Occasion, Fail> {
+        value.parse().map_err(|error: BadOccasion| {
+            let refusal = Diagnostic::new(Code::BadSyntax, format!("{}: {error}", self.command));
+            Fail::new(exit::USAGE, refusal.fix("write n, letters of s m x r, or a time as hours:minutes:seconds"))
+        })
     }
 
     fn moment(&self, name: &str, value: &str) -> Result<Wall, Fail> {
@@ -406,6 +416,8 @@ mod tests {
                 1,
                 "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting.",
             ),
+            ("-c", &["q"], 2, "qsub: -c specifier invalid"),
+            ("-c", &["0:10"], 2, "qsub: -c argument invalid"),
             ("-N", &["a/b"], 2, "qsub: argument to -N option must not contain /"),
             (
                 "-a",

@@ -15,6 +15,9 @@ pub(super) fn text(spec: &JobSpec) -> String {
     if let Some(pe) = &requests.pe {
         parts.push(format!("-pe {} {}", pe.name, pe.slots));
     }
+    if let Some(checkpoint) = &spec.checkpoint {
+        parts.push(format!("-ckpt {checkpoint}"));
+    }
     push_queues(&mut parts, "-q", &requests.hard_queues);
     push_queues(&mut parts, "-soft -q", &requests.soft_queues);
     push_queues(&mut parts, "-masterq", &requests.master_queues);

@@ -45,6 +45,10 @@ pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &
     if placement.rescheduling {
         return plain(Then::Requeued, Failed::RESCHEDULING);
     }
+    // One that ended by itself in the meantime has ended.
+    if placement.migrating && !matches!(result.exit, Exit::Code(_)) {
+        return plain(Then::Requeued, Failed::MIGRATING);
+    }
     let failed = own_exit(state, result);
     match fault(failed, result.exit) {
         Fault::None => plain(Then::Done, failed),
@@ -105,8 +109,11 @@ fn queue_error(job: &Job, placement: &Placement, result: &TaskResult) -> String 
     if result.reason.is_empty() { what } else { format!("{what}: {}", result.reason) }
 }
 
-/// Whether the task may be run again after its host lost it: `-r`, else the queue's `rerun`.
+/// Whether the task may be run again after its host lost it: `-r`, else the queue's `rerun`; of a checkpointing job its `when`.
 pub(super) fn is_rerunnable(state: &State, job: &Job, placement: &Placement) -> bool {
+    if job.spec.checkpoint.is_some() {
+        return state.config.checkpoint_when(&job.spec).unknown;
+    }
     let queue = || state.config.resolved.get(placement.master()).is_some_and(|settings| settings.rerun.0);
     job.spec.rerunnable.unwrap_or_else(queue)
 }

@@ -3,12 +3,14 @@
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::{Job, Placement, Task};
+use proto::checkpoint::{CkptCommand, Occasion};
 use proto::id::{AttributeName, HostName, QueueInstanceName};
+use proto::job::JobSpec;
 use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
 use proto::request::{Resolved, ResourceList, ResourceRequest};
-use proto::wire::agent::{QueueExecution, StartOrder};
+use proto::wire::agent::{CheckpointOrder, QueueExecution, StartOrder};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,9 +27,36 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
         pe_stop: pe.and_then(|pe| pe.stop_proc_args.value()).map(ToString::to_string),
         limits: limits(&state.config, &job.spec.requests.hard, placement),
         queue: queue_execution(&state.config, placement),
-        restarted: u8::from(task.restarted),
+        restarted: if task.saved_pid.is_some() { 2 } else { u8::from(task.restarted) },
         maps: placement.maps.clone(),
+        checkpoint: checkpoint_order(&state.config, &job.spec, task, placement),
     }
+}
+
+/// How the state of a checkpointing job is kept: by the commands of its environment, or by a signal to the job (checkpoint(5)).
+fn checkpoint_order(
+    config: &Configuration,
+    spec: &JobSpec,
+    task: &Task,
+    placement: &Placement,
+) -> Option<CheckpointOrder> {
+    let ckpt = config.checkpoint_of(spec)?;
+    let by_command = ckpt.interface.saves_by_command();
+    let command = |command: &CkptCommand| command.value().filter(|_| by_command).map(str::to_owned);
+    let min_s = config.resolved.get(placement.master()).and_then(|queue| queue.min_cpu_interval.seconds()).unwrap_or(0);
+    let goes_on = task.saved_pid.is_some() && ckpt.interface.restarts_by_command();
+    Some(CheckpointOrder {
+        name: ckpt.name.clone(),
+        directory: ckpt.ckpt_dir.to_string(),
+        save: command(&ckpt.ckpt_command),
+        migrate: command(&ckpt.migr_command),
+        restart: command(&ckpt.restart_command).filter(|_| goes_on),
+        clean: command(&ckpt.clean_command),
+        signal: ckpt.signal.to_string(),
+        save_signal: ckpt.signal.number().filter(|_| !by_command),
+        interval_s: Occasion::interval_s(spec.occasion, ckpt.when, min_s).map(|seconds| seconds.max(1)),
+        saved_pid: task.saved_pid,
+    })
 }
 
 /// The limits of a task on its master host.

@@ -172,6 +172,11 @@ pub(super) fn reschedule(turn: &mut Turn<'_>, key: TaskKey, force: bool) -> Answ
         return Answer::Refused(Diagnostic::new(Code::WrongState, what));
     }
     if !force && !end::is_rerunnable(state, job, placement) {
+        if let Some(checkpoint) = &job.spec.checkpoint {
+            let what =
+                format!("{} requests ckpt object {checkpoint}. Therefore this job is not restartable.", job.number);
+            return Answer::Refused(Diagnostic::new(Code::WrongState, what).fix("submit with -c r, or use -f"));
+        }
         let what = format!("The job {} is running in queue {queue} where jobs are not rerunable.", job.number);
         return Answer::Refused(Diagnostic::new(Code::WrongState, what).fix("submit with -r y, or use -f"));
     }

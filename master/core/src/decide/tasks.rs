@@ -3,6 +3,7 @@
 use super::{Turn, end, limits, reconcile};
 use crate::effect::ConnectionId;
 use crate::event::{Event, Then};
+use proto::checkpoint::When;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Wall;
 use proto::usage::{Exit, Failed, TaskResult, Usage};
@@ -110,7 +111,8 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     let is_configured = state.config.resolved.contains_key(&instance);
     let then = task_end.then.unwrap_or(outcome.then);
     turn.agents_mut().answered(&host, key);
-    turn.record(Event::TaskEnded { key, record: Some(record), then });
+    let saved_pid = task_end.result.saved_pid;
+    turn.record(Event::TaskEnded { key, record: Some(record), then, saved_pid });
     if let Some(error) = outcome.queue_error.filter(|_| is_configured) {
         instance_state.errors.push(error);
         turn.record(Event::InstanceChanged { instance, state: instance_state });
@@ -124,7 +126,7 @@ pub(super) fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
     let then = if placement.deleting { Then::Done } else { Then::Requeued };
     let host = placement.host().clone();
     turn.agents_mut().answered(&host, key);
-    turn.record(Event::TaskEnded { key, record: None, then });
+    turn.record(Event::TaskEnded { key, record: None, then, saved_pid: None });
     finish_if_empty(turn, key.seq);
 }
 
@@ -171,6 +173,8 @@ pub(super) fn remind(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey
     let Some((_, _, placement)) = state.placed(key) else { return };
     let signal = if placement.deleting || placement.rescheduling {
         TaskSignal::Terminate
+    } else if placement.migrating {
+        TaskSignal::Migrate
     } else if state.is_stopped(placement) {
         TaskSignal::Suspend
     } else if placement.was_suspended {
@@ -188,10 +192,36 @@ pub(super) fn is_stopped(turn: &Turn<'_>, key: TaskKey) -> Option<bool> {
 }
 
 /// Tells the host of a task if an event stopped it or let it go on. `before` is [`is_stopped`] before the event.
+///
+/// A checkpointing job that wants so moves in place of being stopped (SUB-06), and then nothing stops it any more.
 pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bool>) {
+    let is_migrating = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.migrating);
     match (before, is_stopped(turn, key)) {
+        (Some(_), Some(_)) if is_migrating => {}
+        (Some(false), Some(true)) if may_migrate(turn, key, |when| when.suspended) => migrate(turn, key),
         (Some(false), Some(true)) => signal(turn, key, TaskSignal::Suspend),
         (Some(true), Some(false)) => signal(turn, key, TaskSignal::Resume),
         (Some(_) | None, Some(_) | None) => {}
     }
+}
+
+/// The agent of a host is about to end: what wants to go on elsewhere then is moved first. The agent waits for it.
+pub(super) fn migrate_at_shutdown(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
+    let is_here = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.host() == host);
+    if is_here && may_migrate(turn, key, |when| when.shutdown) {
+        migrate(turn, key);
+    }
+}
+
+/// Whether a task is of a checkpointing job for such an occasion, and nothing else ends it already.
+fn may_migrate(turn: &Turn<'_>, key: TaskKey, occasion: fn(When) -> bool) -> bool {
+    let state = turn.state();
+    let Some((job, _, placement)) = state.placed(key) else { return false };
+    let is_ending = placement.deleting || placement.rescheduling || placement.migrating;
+    !is_ending && occasion(state.config.checkpoint_when(&job.spec))
+}
+
+fn migrate(turn: &mut Turn<'_>, key: TaskKey) {
+    turn.record(Event::TaskMigrationRequested { key });
+    signal(turn, key, TaskSignal::Migrate);
 }

@@ -6,6 +6,7 @@ mod bookings;
 mod causes;
 mod cell;
 mod changes;
+mod checkpoints;
 mod cluster;
 mod hosts;
 mod life;

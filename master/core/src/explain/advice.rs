@@ -166,6 +166,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::NotInCkptList { .. }
         | What::MayRunThere
         | What::NoAccess { .. }
         | What::NoProject { .. }
@@ -236,6 +237,7 @@ fn hint(reason: &Reason) -> Option<String> {
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::NotInCkptList { .. }
         | What::MayRunThere
         | What::InUse { .. }
         | What::PeOffers { .. }

@@ -102,6 +102,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::NotInCkptList { .. }
         | What::MayRunThere
         | What::NoAccess { .. }
         | What::NoProject { .. }

@@ -27,6 +27,7 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
+        | What::NotInCkptList { .. }
         | What::MayRunThere
         | What::NoAccess { .. }
         | What::NoProject { .. }
@@ -76,6 +77,7 @@ impl fmt::Display for Reason {
             What::NotInPe { pe } => {
                 write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in pe list")
             }
+            What::NotInCkptList { name } => f.write_str(&not_in_ckpt_list(level, name)),
             What::MayRunThere => {
                 let host = host_of(level);
                 write!(f, "cannot run on host \"{host}\" until clean up of an previous run has finished")
@@ -111,6 +113,10 @@ impl fmt::Display for Reason {
             What::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
         }
     }
+}
+
+fn not_in_ckpt_list(level: &Level, name: &str) -> String {
+    format!("cannot run in queue instance \"{level}\" because ckpt object \"{name}\" is not in ckpt list of queue")
 }
 
 fn over_quota(QuotaDenial { rule, scope, attribute, needed, .. }: &QuotaDenial) -> String {

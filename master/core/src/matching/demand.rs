@@ -93,6 +93,8 @@ pub struct Demand {
     pub master_queues: Vec<QueuePattern>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
+    /// `-ckpt`.
+    pub checkpoint: Option<String>,
     /// `-now y`.
     pub immediate: bool,
     /// The owner.
@@ -135,6 +137,7 @@ impl Demand {
             soft_queues: patterns(&requests.soft_queues),
             master_queues: patterns(&requests.master_queues),
             pe: requests.pe.clone(),
+            checkpoint: spec.checkpoint.clone(),
             immediate: spec.immediate,
             user: spec.owner.user.clone(),
             who: Who::of(spec),

@@ -16,6 +16,12 @@ impl Cluster<'_> {
         if demand.avoided_hosts.contains(&instance.host) {
             return Some(What::MayRunThere);
         }
+        if let Some(checkpoint) = &demand.checkpoint
+            && !settings.ckpt_list.contains(checkpoint)
+        {
+            let name = Some(checkpoint.clone()).filter(|_| !settings.ckpt_list.is_empty());
+            return Some(name.map_or(What::WrongType { kind: "checkpointing" }, |name| What::NotInCkptList { name }));
+        }
         match (pe, demand.immediate) {
             (Some(pe), _) if settings.pe_list.contains(pe) => None,
             (Some(pe), _) => Some(What::NotInPe { pe: pe.to_string() }),

@@ -153,6 +153,7 @@ impl Model {
             | Event::TaskRescheduleRequested { .. }
             | Event::TaskSuspended { .. }
             | Event::TaskThresholdSuspended { .. }
+            | Event::TaskMigrationRequested { .. }
             | Event::TaskPreempted { .. }
             | Event::ErrorCleared { .. }
             | Event::CertificateIssued { .. }
@@ -495,6 +496,7 @@ fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::TaskRescheduleRequested { .. }
         | Event::TaskSuspended { .. }
         | Event::TaskThresholdSuspended { .. }
+        | Event::TaskMigrationRequested { .. }
         | Event::TaskPreempted { .. }
         | Event::InstanceChanged { .. }
         | Event::ObjectsChanged(_)

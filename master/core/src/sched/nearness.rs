@@ -22,6 +22,7 @@ pub fn nearness(reason: &Reason) -> (u32, u64) {
         | What::SuspendedByCalendar => (2, 0),
         What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
         What::NotInPe { .. }
+        | What::NotInCkptList { .. }
         | What::NotInMasterQueues
         | What::NoAccess { .. }
         | What::NoProject { .. }

@@ -60,6 +60,11 @@ pub enum What {
         /// The name or pattern that the job gives.
         pe: String,
     },
+    /// The checkpointing environment is not in the queue instance's list.
+    NotInCkptList {
+        /// The environment.
+        name: String,
+    },
     /// The host may still run an attempt of the job that was given up.
     MayRunThere,
     /// The access lists of the object do not admit the user.

@@ -57,13 +57,16 @@ impl State {
                 self.place_task(*key, Grant { slots: granted, pe: pe.as_ref(), maps });
             }
             Event::TaskStarted { key, at } => self.start_task(*key, *at),
-            Event::TaskEnded { key, record, then } => self.end_task(*key, record.as_deref(), then),
+            Event::TaskEnded { key, record, then, saved_pid } => {
+                self.end_task(*key, record.as_deref(), then, *saved_pid);
+            }
             Event::TaskUnconfirmed { key, host } => {
                 self.unconfirmed.entry(host.clone()).or_default().insert(*key);
             }
             Event::TaskConfirmedGone { key, host } => self.forget_unconfirmed(host, |known| known == key),
             Event::TaskDeletionRequested { key } => self.placement_mut(*key).deleting = true,
             Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
+            Event::TaskMigrationRequested { key } => self.placement_mut(*key).migrating = true,
             Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
             Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
             Event::TaskPreempted { key, suspended } => self.preempt_task(*key, *suspended),

@@ -11,13 +11,14 @@ pub use derived::Touched;
 
 use crate::event::StoredObject;
 use proto::calendar::Calendar;
-use proto::checkpoint::Checkpoint;
+use proto::checkpoint::{Checkpoint, Occasion, When};
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
 use proto::host::names::{HostNames, Naming};
 use proto::hostgroup::{HostGroup, HostGroupTable, HostOrGroup};
 use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueInstanceName, QueueName, QuotaName, UserName};
+use proto::job::JobSpec;
 use proto::object::{Fields, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
@@ -211,6 +212,16 @@ impl Configuration {
             share_tree: share_tree.clone(),
             ..Configuration::new()
         }
+    }
+
+    /// The checkpointing environment that a job has; none of a job that has none.
+    pub fn checkpoint_of(&self, spec: &JobSpec) -> Option<&Checkpoint> {
+        spec.checkpoint.as_ref().and_then(|name| self.checkpoints.get(name)).map(AsRef::as_ref)
+    }
+
+    /// When the state of a job is written: never, for a job without a checkpointing environment.
+    pub fn checkpoint_when(&self, spec: &JobSpec) -> When {
+        self.checkpoint_of(spec).map_or_else(When::default, |ckpt| Occasion::when(spec.occasion, ckpt.when))
     }
 
     /// The resource quota sets that limit something now.

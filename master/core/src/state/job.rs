@@ -63,6 +63,9 @@ pub struct Task {
     /// Whether an earlier attempt ran, so that it shows `R` and gets `RESTARTED=1`.
     #[serde(default)]
     pub restarted: bool,
+    /// The main process of the last attempt whose state a command wrote, so that it gets `RESTARTED=2` and goes on from there.
+    #[serde(default)]
+    pub saved_pid: Option<i32>,
 }
 
 /// Where a task is.
@@ -110,6 +113,9 @@ pub struct Placement {
     /// Whether anything ever suspended this attempt, so that its host is told how things stand after a reconnect.
     #[serde(default)]
     pub was_suspended: bool,
+    /// Whether its state is being written, and it is being ended to go on elsewhere.
+    #[serde(default)]
+    pub migrating: bool,
 }
 
 /// A job that has left, for `qstat -s z` and for late questions.

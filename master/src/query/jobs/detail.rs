@@ -44,6 +44,7 @@ fn detail(model: &Model, findings: &mut Findings<'_>, job: &Job) -> JobDetail {
         successors: state.index.successors(job.seq).filter_map(number).collect(),
         errors: errors.collect(),
         scheduling_info: explain::scheduling_info(findings, job.seq),
+        checkpoint_when: state.config.checkpoint_of(&job.spec).map(|_| state.config.checkpoint_when(&job.spec)),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::output::json;
 use crate::output::time::Clock;
 use crate::output::value::{bytes, memory_seconds, transferred};
 use proto::amount::{Amount, Type};
+use proto::checkpoint::{Occasion, When};
 use proto::job::{HostPath, JobSpec, MailEvents, Phase, Program};
 use proto::request::ResourceRequest;
 use proto::wire::view::{JobDetail, TaskRow};
@@ -109,6 +110,11 @@ fn submission(block: &mut Block, detail: &JobDetail, clock: &Clock) {
 
 fn requests(block: &mut Block, detail: &JobDetail) {
     let (row, spec) = (&detail.row, &*detail.spec);
+    if let Some(checkpoint) = &spec.checkpoint {
+        block.put("checkpoint_object", checkpoint);
+        block.put_some("checkpoint_attr", detail.checkpoint_when.map(occasions));
+        block.put_some("checkpoint_interval", interval_s(spec).map(|seconds| format!("{seconds} seconds")));
+    }
     let texts = |list: &[ResourceRequest]| list.iter().map(resource).collect::<Vec<_>>();
     block.put_list("hard resource_list", texts(&spec.requests.hard));
     block.put_list("soft resource_list", texts(&spec.requests.soft));
@@ -126,6 +132,20 @@ fn requests(block: &mut Block, detail: &JobDetail) {
     block.put_list("soft_queue_list", spec.requests.soft_queues.clone());
     block.put_list("master_queue_list", spec.requests.master_queues.clone());
     block.put_list("shell_list", spec.shell.iter().map(shell).collect());
+}
+
+/// The letters in the order of 8.1.9's job, which is not that of its environments, in a field of its own width.
+fn occasions(When { suspended, shutdown, periodic, unknown }: When) -> String {
+    let letters = [('m', periodic), ('s', shutdown), ('x', suspended), ('r', unknown)];
+    letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).chain("    ".chars()).collect()
+}
+
+/// The time of `-c`.
+pub fn interval_s(spec: &JobSpec) -> Option<u64> {
+    match spec.occasion {
+        Some(Occasion::EverySeconds(seconds)) => Some(seconds),
+        Some(Occasion::Never | Occasion::When(_)) | None => None,
+    }
 }
 
 fn program(block: &mut Block, detail: &JobDetail) {

@@ -1,9 +1,10 @@
 //! `qstat -j LIST -xml`: the elements of 8.1.9 in its order, which is that of its lists in memory.
 
-use super::detail;
+use super::detail::{self, interval_s};
 use super::reasons::Reasons;
 use crate::output::value::{fraction, millionths};
 use crate::output::xml::{Document, escape};
+use proto::checkpoint::When;
 use proto::id::TaskId;
 use proto::job::{HostPath, JobSpec, Phase, Program};
 use proto::request::ResourceRequest;
@@ -214,8 +215,11 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
     let seconds = |moment: Option<proto::time::Wall>| moment.map_or(0, proto::time::Wall::seconds);
     document.leaf("JB_deadline", seconds(spec.deadline));
     document.leaf("JB_execution_time", seconds(spec.start_after));
-    document.leaf("JB_checkpoint_attr", 0);
-    document.leaf("JB_checkpoint_interval", 0);
+    if let Some(checkpoint) = &spec.checkpoint {
+        document.leaf("JB_checkpoint_name", checkpoint);
+    }
+    document.leaf("JB_checkpoint_attr", occasion_bits(detail));
+    document.leaf("JB_checkpoint_interval", interval_s(spec).unwrap_or(0));
     document.leaf("JB_reserve", spec.reserve);
     document.leaf("JB_mail_options", mail_bits(spec));
     document.leaf("JB_priority", 1024 + i64::from(spec.priority));
@@ -235,6 +239,14 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
     }
     document.leaf("JB_override_tickets", spec.override_tickets);
     document.leaf("JB_version", 0);
+}
+
+fn occasion_bits(detail: &JobDetail) -> u32 {
+    let When { suspended, shutdown, periodic, unknown } = detail.checkpoint_when.unwrap_or_default();
+    [(periodic, 1), (shutdown, 2), (suspended, 4), (unknown, 16)]
+        .into_iter()
+        .map(|(is_set, bit)| u32::from(is_set) * bit)
+        .sum()
 }
 
 fn structure(document: &mut Document, detail: &JobDetail) {

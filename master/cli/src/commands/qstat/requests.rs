@@ -20,6 +20,9 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
     if let Some((name, slots)) = granted_pe(shown) {
         put(&mut text, "Granted PE:", &format!("{name} {slots}"));
     }
+    if let Some(checkpoint) = &job.checkpoint {
+        put(&mut text, "Checkpoint Env.:", checkpoint);
+    }
     let hard = contributions(job).map(|(request, contribution)| format!("{request} ({contribution})"));
     resources(&mut text, "Hard Resources:", hard);
     resources(&mut text, "Soft Resources:", job.requests.soft.iter().map(ResourceRequest::to_string));

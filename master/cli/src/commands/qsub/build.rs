@@ -56,6 +56,8 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
         mail_to: changes.mail_to.unwrap_or_default(),
         context: changes.set_context.unwrap_or_default().into_iter().chain(changes.add_context).collect(),
         validation: changes.validation.unwrap_or_default(),
+        checkpoint: changes.checkpoint,
+        occasion: changes.occasion,
     }
 }
 

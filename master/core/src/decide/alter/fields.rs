@@ -155,6 +155,8 @@ impl Alteration {
         self.set(number, "notify behaviour", &changes.notify, |spec| &mut spec.notify);
         self.set(number, "mail options", &changes.mail, |spec| &mut spec.mail);
         self.set(number, "mail list", &changes.mail_to, |spec| &mut spec.mail_to);
+        self.set_some(number, "checkpointing environment", &changes.checkpoint, |spec| &mut spec.checkpoint);
+        self.set_some(number, "checkpointing occasion", &changes.occasion, |spec| &mut spec.occasion);
         self.set_some(number, "task concurrency", &changes.task_concurrency, |spec| &mut spec.task_concurrency);
     }
 }

@@ -3,6 +3,7 @@
 use super::draft::{Draft, first_task_in};
 use super::supported::Origin;
 use super::{access, complex, kinds, members, sharetree, supported, words};
+use crate::state::job::Job;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
 use proto::id::{HostName, QueueInstanceName, QueueName};
@@ -116,6 +117,7 @@ fn delete(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Ref
     }
     (kinds::row(kind).unused)(&draft.config, name)?;
     in_use(draft, kind, name)?;
+    asked_for(draft, kind, name)?;
     draft.store(kind, name, None);
     draft.say(words::removed(draft.caller, kind, name));
     Ok(())
@@ -134,6 +136,14 @@ fn in_use(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusal
     let what = format!("denied: queue \"{instance}\" still contains jobs");
     let refusal = Diagnostic::new(Code::StillReferenced, what).why(format!("{task} runs there"));
     Err(vec![refusal.fix(format!("disable it with qmod -d {instance} and wait, or end the jobs with qdel"))])
+}
+
+/// A checkpointing environment of a job stays.
+fn asked_for(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    let asks = |job: &&Job| kind == ObjectKind::Checkpoint && job.spec.checkpoint.as_deref() == Some(name);
+    let Some(job) = draft.state.jobs.values().find(asks) else { return Ok(()) };
+    let what = format!("denied: Checkpointing object \"{name}\" is still referenced in job {}.", job.number);
+    Err(vec![Diagnostic::new(Code::StillReferenced, what)])
 }
 
 fn operation(edit: AttributeEdit) -> Operation {

@@ -2,7 +2,7 @@
 
 use super::{draft, words};
 use crate::decide::requests::Request;
-use crate::decide::{Caller, Turn, agents};
+use crate::decide::{Caller, Turn, agents, tasks};
 use crate::effect::{Effect, ReplyTo};
 use crate::event::{Event, JoinGrant, StoredObject};
 use crate::state::config::Configuration;
@@ -11,7 +11,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
 use proto::host::names::{HostNames, KnownHosts};
 use proto::hostgroup::{HostGroup, HostOrGroup, host_name};
-use proto::id::{HostGroupName, HostName};
+use proto::id::{HostGroupName, HostName, TaskKey};
 use proto::object::{Fields, ObjectKind};
 use proto::restring::Expression;
 use proto::time::Wall;
@@ -248,6 +248,10 @@ fn shutdown_host(turn: &mut Turn<'_>, caller: &Caller, host: &HostName, kill_job
             Diagnostic::new(Code::WrongState, what).why("its agent does not run, or cannot reach us"),
         );
     };
+    if !kill_jobs {
+        let keys: Vec<TaskKey> = turn.state().index.on_host(host).collect();
+        keys.into_iter().for_each(|key| tasks::migrate_at_shutdown(turn, host, key));
+    }
     turn.send(connection, MasterMessage::Shutdown { kill_jobs });
     Answer::Done(format!("{} kills execd of host \"{host}\"", caller.at_host()))
 }

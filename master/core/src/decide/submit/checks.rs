@@ -7,6 +7,7 @@ use crate::matching::QueuePattern;
 use crate::state::State;
 use crate::state::config::Configuration;
 use proto::amount::Type;
+use proto::checkpoint::Occasion;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{JobSpec, PeRequest, Program, Requests};
 use proto::request::{Purpose, Resolved};
@@ -49,6 +50,7 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
         return Err(one(refusal.at("-tc").fix("only array jobs (-t) have tasks that could run at once")));
     }
     check_parallel(&state.config, &spec.requests).map_err(one)?;
+    check_checkpoint(&state.config, spec).map_err(one)?;
     check_queues(&state.config, &spec.requests).map_err(one)?;
     check_resources(&state.config, &spec.requests)
 }
@@ -123,6 +125,24 @@ fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Dia
         }
         None if requests.master_queues.is_empty() => Ok(()),
         None => Err(rejected("specification of master queue is not allowed for non-parallel jobs").at("-masterq")),
+    }
+}
+
+/// `-ckpt` names an environment, and `-c` means nothing without one (as in 8.1.9).
+fn check_checkpoint(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic> {
+    match (&spec.checkpoint, spec.occasion) {
+        (Some(_), Some(Occasion::Never)) => {
+            Err(rejected("checkpointing with \"-c n\" requested").at("-c").fix("leave out -ckpt, or -c"))
+        }
+        (Some(name), _) if !config.checkpoints.contains_key(name) => {
+            let what = format!("the requested checkpointing environment \"{name}\" does not exist");
+            Err(rejected(&what).at("-ckpt").fix("qconf -sckptl lists them"))
+        }
+        (None, Some(Occasion::When(_) | Occasion::EverySeconds(_))) => {
+            let refusal = Diagnostic::new(Code::JobRejected, "checkpointing denied").at("-c");
+            Err(refusal.fix("name a checkpointing environment with -ckpt"))
+        }
+        (Some(_) | None, _) => Ok(()),
     }
 }
 

@@ -70,6 +70,8 @@ pub(super) fn job() -> JobSpec {
         mail_to: Vec::new(),
         context: Vec::new(),
         validation: Default::default(),
+        checkpoint: None,
+        occasion: None,
     }
 }
 

@@ -150,6 +150,7 @@ impl Job {
             attempts: 0,
             since: self.submitted,
             restarted: false,
+            saved_pid: None,
         }
     }
 

@@ -45,6 +45,7 @@ impl State {
             suspended_by_threshold: false,
             preempted: false,
             was_suspended: false,
+            migrating: false,
         };
         self.index.add_placement(&job.spec.owner.user, &placement);
         self.ledger.book(&self.config, &job.spec, key, grant, now.tick);
@@ -78,7 +79,13 @@ impl State {
         placement.was_suspended |= suspended;
     }
 
-    pub(super) fn end_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, then: &Then) {
+    pub(super) fn end_task(
+        &mut self,
+        key: TaskKey,
+        record: Option<&AccountingRecord>,
+        then: &Then,
+        saved_pid: Option<i32>,
+    ) {
         let placement = self.placement_mut(key).clone();
         assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
         let owner = self.jobs[&key.seq].spec.owner.user.clone();
@@ -94,6 +101,8 @@ impl State {
             job.remember(finished(placement, record));
         } else {
             job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
+            let task = job.tasks.get_mut(&key.task).expect("it waits again");
+            task.saved_pid = saved_pid.or(task.saved_pid);
         }
     }
 }

@@ -58,6 +58,8 @@ fn spec(name: &str) -> JobSpec {
         mail_to: Vec::new(),
         context: Vec::new(),
         validation: Default::default(),
+        checkpoint: None,
+        occasion: None,
     }
 }
 
@@ -79,6 +81,7 @@ fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDetail {
         successors: Vec::new(),
         errors: Vec::new(),
         scheduling_info: info.map(str::to_owned).into(),
+        checkpoint_when: None,
     }
 }
 
