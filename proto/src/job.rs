@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Who a command comes from, as the kernel of the submitting host says (SO_PEERCRED and the name service there).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Owner {
     /// Login name.
     pub user: UserName,
@@ -52,7 +52,7 @@ pub struct HostPath {
 }
 
 /// `-pe name range`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PeRequest {
     /// The name or pattern.
     pub name: String,
@@ -80,7 +80,7 @@ impl Holds {
 }
 
 /// What a job asks for: resources, queues, a parallel environment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Requests {
     /// Hard `-l` requests in the order given, each attribute once.

@@ -5,6 +5,7 @@
 //! here yet. What is planned counts as taken in the model until the core's verdict: its event, or its refusal.
 
 pub mod assign;
+mod categories;
 pub mod category;
 mod changes;
 mod filter;
@@ -14,8 +15,10 @@ mod nearness;
 pub mod order;
 mod order_phase;
 mod pass;
+mod places;
 pub mod rank;
 pub mod reason;
+mod standings;
 mod suitability;
 #[cfg(test)]
 pub(crate) mod tests;

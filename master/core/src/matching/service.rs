@@ -44,6 +44,13 @@ impl Cluster<'_> {
         overloads.chain(self.suspend_alarms(instance).into_iter().map(What::SuspendAlarm)).collect()
     }
 
+    /// Whether a load or suspend threshold of a queue instance is reached.
+    pub fn is_in_alarm(&self, instance: &QueueInstanceName) -> bool {
+        let Some(settings) = self.settings(instance) else { return false };
+        let lists = [&settings.load_thresholds, &settings.suspend_thresholds];
+        lists.iter().any(|list| !list.is_empty() && !self.reached(instance, list).is_empty())
+    }
+
     /// The suspend thresholds of a queue instance that are reached.
     pub fn suspend_alarms(&self, instance: &QueueInstanceName) -> Vec<Overload> {
         self.settings(instance).map_or_else(Vec::new, |settings| self.reached(instance, &settings.suspend_thresholds))

@@ -1,37 +1,32 @@
 //! The phase that knows which queue instances may suit a category, and remembers which were found not to.
 
 use super::assign::{Assignment, assign_parallel, assign_serial, fit_globally};
-use super::changes::{Changes, Mark, Since};
-use super::rank::{Rank, rank};
+use super::changes::{Changes, Mark};
+use super::places::{Place, PlaceSet};
 use super::reason::{Reason, What};
+use super::standings::{Standing, Standings};
 use super::suitability::Suitability;
-use crate::ledger::Level;
-use crate::matching::{Cluster, Demand};
-use proto::id::{HostName, QueueInstanceName};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::matching::{Cluster, Demand, Fit};
+use proto::id::QueueInstanceName;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-/// Queue instances by host.
-pub type Instances = BTreeMap<HostName, Vec<QueueInstanceName>>;
-
-/// Jobs that ask for the same, and where they may go.
+/// Jobs that ask for the same, and where they may not go.
 ///
-/// Each queue instance that may suit them is either in `open`, under the rank in `ranks`, or in `closed` since it was last tried in
-/// vain. What changed since `seen` is looked at before the next try. Why it failed is asked for elsewhere
-/// ([`Findings`](super::finding::Findings)).
+/// Each queue instance that takes jobs at all is either open or in `closed` since it was last tried in vain. What changed since `seen`
+/// is looked at before the next try. Why it failed is asked for elsewhere ([`Findings`](super::finding::Findings)).
 #[derive(Clone, Debug)]
 pub struct Category {
     /// What each of its jobs asks for.
     pub demand: Arc<Demand>,
-    /// How many pending jobs are in it.
-    pub jobs: usize,
     seen: Option<Mark>,
-    open: BTreeSet<(Rank, QueueInstanceName)>,
-    ranks: BTreeMap<QueueInstanceName, Rank>,
-    closed: BTreeSet<QueueInstanceName>,
+    closed: PlaceSet,
     /// Those among `closed` that a quota keeps closed, wherever it is given back.
-    short_of_quota: BTreeSet<QueueInstanceName>,
+    short_of_quota: PlaceSet,
     quotas_seen: u64,
+    /// How many wishes of the jobs a queue instance leaves open, where that was looked up since it changed.
+    violations: Vec<Option<u32>>,
     /// Whether the last try failed and nothing has changed since `seen`.
     failed: bool,
 }
@@ -41,159 +36,172 @@ impl Category {
     pub fn new(demand: Arc<Demand>) -> Category {
         Category {
             demand,
-            jobs: 0,
             seen: None,
-            open: BTreeSet::new(),
-            ranks: BTreeMap::new(),
-            closed: BTreeSet::new(),
-            short_of_quota: BTreeSet::new(),
+            closed: PlaceSet::default(),
+            short_of_quota: PlaceSet::default(),
             quotas_seen: 0,
+            violations: Vec::new(),
             failed: false,
         }
     }
 
-    /// Slots for one task of the category; none if there is no place for it now.
-    pub fn assign(&mut self, cluster: &Cluster<'_>, instances: &Instances, changes: &Changes) -> Option<Assignment> {
+    /// Slots for one task of the category; none if there is no place for it now. `standings` are those of now.
+    pub fn assign(
+        &mut self,
+        cluster: &Cluster<'_>,
+        standings: &mut Standings,
+        changes: &Changes,
+    ) -> Option<Assignment> {
         let mark = changes.mark();
-        if self.failed && self.seen == Some(mark) && self.quotas_seen == changes.quotas() {
+        if standings.is_empty() || self.failed && self.seen == Some(mark) && self.quotas_seen == changes.quotas() {
             return None;
         }
-        self.catch_up(cluster, instances, changes);
+        self.catch_up(changes);
         (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
         let globally = fit_globally(cluster, &self.demand);
         let found = if !globally.reasons.is_empty() {
             None
         } else if self.demand.pe.is_some() {
-            let order = self.ranked(cluster, instances);
+            let order = self.open(cluster, standings);
             assign_parallel(cluster, &self.demand, &globally, &order).ok()
+        } else if self.has_wishes() {
+            self.best_that_fits(cluster, standings, &globally)
         } else {
-            self.first_that_fits(cluster, instances, &globally)
+            self.first_that_fits(cluster, standings, &globally)
         };
         self.failed = found.is_none();
         found
     }
 
     /// Opens again what changed since the last try.
-    fn catch_up(&mut self, cluster: &Cluster<'_>, instances: &Instances, changes: &Changes) {
-        let demand = self.demand.clone();
-        let suitability = Suitability::new(cluster, &demand);
-        match self.seen.map_or(Since::Everything, |mark| changes.since(mark)) {
-            Since::Everything => {
-                (self.open, self.ranks, self.closed) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
-                for siblings in instances.values() {
-                    self.open_all(&suitability, siblings, cluster);
-                }
+    fn catch_up(&mut self, changes: &Changes) {
+        match self.seen.and_then(|mark| changes.since(mark)) {
+            None => {
+                self.closed.clear();
+                self.short_of_quota.clear();
+                self.violations.clear();
             }
-            Since::Some { hosts, removed } => {
-                removed.iter().for_each(|instance| self.drop(instance));
-                for siblings in hosts.iter().filter_map(|host| instances.get(host)) {
-                    self.open_all(&suitability, siblings, cluster);
-                }
-            }
+            Some(places) => places.for_each(|place| {
+                self.closed.remove(place);
+                self.short_of_quota.remove(place);
+                self.violations.get_mut(place.index()).map(Option::take);
+            }),
         }
         if self.quotas_seen != changes.quotas() {
-            for instance in std::mem::take(&mut self.short_of_quota) {
-                // One that is no longer configured has left all lists.
-                if self.closed.contains(&instance) {
-                    let siblings = siblings(instances, &instance);
-                    self.put(&instance, rank(cluster, &self.demand, &instance, siblings));
-                }
-            }
+            self.closed.remove_all(&self.short_of_quota);
+            self.short_of_quota.clear();
         }
     }
 
-    fn open_all(&mut self, suitability: &Suitability<'_>, siblings: &[QueueInstanceName], cluster: &Cluster<'_>) {
-        for instance in siblings {
-            match suitability.unsuitable(instance) {
-                Some(_) => self.close(instance, &[]),
-                None => self.put(instance, rank(cluster, &self.demand, instance, siblings)),
-            }
-        }
-    }
-
-    fn drop(&mut self, instance: &QueueInstanceName) {
-        self.closed.remove(instance);
-        if let Some(rank) = self.ranks.remove(instance) {
-            self.open.remove(&(rank, instance.clone()));
-        }
-    }
-
-    fn put(&mut self, instance: &QueueInstanceName, rank: Rank) {
-        self.closed.remove(instance);
-        if let Some(old) = self.ranks.insert(instance.clone(), rank) {
-            self.open.remove(&(old, instance.clone()));
-        }
-        self.open.insert((rank, instance.clone()));
-    }
-
-    fn close(&mut self, instance: &QueueInstanceName, reasons: &[Reason]) {
-        if let Some(rank) = self.ranks.remove(instance) {
-            self.open.remove(&(rank, instance.clone()));
-        }
+    fn close(&mut self, place: Place, reasons: &[Reason]) {
         if reasons.iter().any(|reason| matches!(reason.what, What::Quota(_))) {
-            self.short_of_quota.insert(instance.clone());
+            self.short_of_quota.insert(place);
         }
-        self.closed.insert(instance.clone());
+        self.closed.insert(place);
     }
 
-    /// The best open queue instance that takes a task; those before it that do not are closed.
-    ///
-    /// Within a pass hosts only fill up, so ranks only get worse: an instance whose rank is stale is put back where it belongs now.
+    fn has_wishes(&self) -> bool {
+        !self.demand.soft.is_empty() || !self.demand.soft_queues.is_empty()
+    }
+
+    /// The first open queue instance that takes a task; those before it that do not are closed.
     fn first_that_fits(
         &mut self,
         cluster: &Cluster<'_>,
-        instances: &Instances,
-        globally: &crate::matching::Fit,
+        standings: &mut Standings,
+        globally: &Fit,
     ) -> Option<Assignment> {
-        while let Some((stored, instance)) = self.open.first().cloned() {
-            let current = rank(cluster, &self.demand, &instance, siblings(instances, &instance));
-            if current > stored {
-                self.put(&instance, current);
+        let mut alarmed = Vec::new();
+        let mut found = None;
+        for Standing { instance, place, .. } in standings.iter() {
+            if !self.closed.contains(*place) {
+                found = self.try_on(cluster, globally, instance, *place, &mut alarmed);
+                if found.is_some() {
+                    break;
+                }
+            }
+        }
+        alarmed.into_iter().for_each(|place| standings.close(place));
+        found
+    }
+
+    /// The same for jobs with wishes: the instance that leaves fewest open comes first.
+    ///
+    /// Hosts only fill up within a pass, so that what is remembered only gets worse: it is looked up again when its turn comes.
+    fn best_that_fits(
+        &mut self,
+        cluster: &Cluster<'_>,
+        standings: &mut Standings,
+        globally: &Fit,
+    ) -> Option<Assignment> {
+        let open: Vec<&Standing> = standings.iter().filter(|standing| !self.closed.contains(standing.place)).collect();
+        let counted = |(index, standing): (usize, &&Standing)| Reverse((self.wishes_left(cluster, standing), index));
+        let counted: Vec<_> = open.iter().enumerate().map(counted).collect();
+        let (mut heap, mut alarmed, mut found) = (BinaryHeap::from(counted), Vec::new(), None);
+        while let Some(Reverse((violations, index))) = heap.pop() {
+            let Standing { instance, place, .. } = open[index];
+            let current = cluster.violations(instance, &self.demand);
+            self.violations[place.index()] = Some(current);
+            if current > violations {
+                heap.push(Reverse((current, index)));
                 continue;
             }
-            match self.try_on(cluster, globally, &instance) {
-                Ok(assignment) => return Some(assignment),
-                Err(reasons) => self.close(&instance, &reasons),
+            found = self.try_on(cluster, globally, instance, *place, &mut alarmed);
+            if found.is_some() {
+                break;
             }
+        }
+        alarmed.into_iter().for_each(|place| standings.close(place));
+        found
+    }
+
+    /// How many wishes a queue instance leaves open, as last looked up.
+    fn wishes_left(&mut self, cluster: &Cluster<'_>, standing: &Standing) -> u32 {
+        let index = standing.place.index();
+        if index >= self.violations.len() {
+            self.violations.resize(index + 1, None);
+        }
+        *self.violations[index].get_or_insert_with(|| cluster.violations(&standing.instance, &self.demand))
+    }
+
+    fn try_on(
+        &mut self,
+        cluster: &Cluster<'_>,
+        globally: &Fit,
+        instance: &QueueInstanceName,
+        place: Place,
+        alarmed: &mut Vec<Place>,
+    ) -> Option<Assignment> {
+        match assign_serial(cluster, &self.demand, globally, instance) {
+            Err(reasons) => self.close(place, &reasons),
+            // What is booked for the whole cluster may count towards a threshold everywhere.
+            Ok(_) if cluster.is_in_alarm(instance) => alarmed.push(place),
+            Ok(assignment) => return Some(assignment),
         }
         None
     }
 
-    fn try_on(
-        &self,
-        cluster: &Cluster<'_>,
-        globally: &crate::matching::Fit,
-        instance: &QueueInstanceName,
-    ) -> Result<Assignment, Vec<Reason>> {
-        let assignment = assign_serial(cluster, &self.demand, globally, instance)?;
-        let overloads = overloaded(cluster, instance);
-        if overloads.is_empty() { Ok(assignment) } else { Err(overloads) }
-    }
-
-    /// Every open queue instance below its thresholds, best first; the others are closed.
-    fn ranked(&mut self, cluster: &Cluster<'_>, instances: &Instances) -> Vec<QueueInstanceName> {
+    /// Every queue instance that a parallel job may have, best first; the others are closed.
+    fn open(&mut self, cluster: &Cluster<'_>, standings: &Standings) -> Vec<QueueInstanceName> {
         let demand = self.demand.clone();
         let suitability = Suitability::new(cluster, &demand);
-        let known: Vec<QueueInstanceName> = self.ranks.keys().chain(&self.closed).cloned().collect();
-        for instance in &known {
-            if suitability.unsuitable(instance).is_some() {
+        let mut open: Vec<&Standing> = Vec::new();
+        for standing in standings.iter() {
+            if self.closed.contains(standing.place) {
                 continue;
             }
-            let overloads = overloaded(cluster, instance);
-            match overloads.is_empty() {
-                true => self.put(instance, rank(cluster, &self.demand, instance, siblings(instances, instance))),
-                false => self.close(instance, &overloads),
+            match suitability.unsuitable(&standing.instance) {
+                Some(_) => self.closed.insert(standing.place),
+                None => open.push(standing),
             }
         }
-        self.open.iter().map(|(_, instance)| instance.clone()).collect()
+        if self.has_wishes() {
+            open.sort_by_cached_key(|standing| cluster.violations(&standing.instance, &demand));
+        }
+        open.into_iter().filter(|standing| !cluster.is_in_alarm(&standing.instance)).map(name).collect()
     }
 }
 
-fn overloaded(cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Vec<Reason> {
-    let level = || Level::Instance(instance.clone());
-    cluster.alarms(instance).into_iter().map(|what| Reason::new(level(), what)).collect()
-}
-
-fn siblings<'a>(instances: &'a Instances, instance: &QueueInstanceName) -> &'a [QueueInstanceName] {
-    instances.get(&instance.host).map_or(&[], Vec::as_slice)
+fn name(standing: &Standing) -> QueueInstanceName {
+    standing.instance.clone()
 }

@@ -1,15 +1,16 @@
 //! The scheduler's model of the cell: a state folded from the events, the observations, what is planned, and ways to find what
 //! a pass needs without walking over jobs or hosts.
 
-use super::category::CategoryKey;
+use super::categories::{Categories, CategoryId};
 use super::changes::Changes;
-use super::filter::{Category, Instances};
 use super::order::Order;
-use super::order_phase::{self, Bucket, Queue, Urgency, resource_urgency};
+use super::order_phase::{self, Bucket, Queue, Rests, Urgency};
+use super::places::Places;
+use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
 use crate::ledger::{Grant, Ledger, Level};
-use crate::matching::{Cluster, Demand, Mode};
+use crate::matching::{Cluster, Mode};
 use crate::observe::{Observation, Observations};
 use crate::sched::assign::Assignment;
 use crate::state::State;
@@ -23,7 +24,6 @@ use proto::time::{Now, Tick, Wall};
 use proto::wire::view::PriorityNumbers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// The least time between two looks at hosts whose load is adjusted for jobs that have just started.
 const COOLING_LOOK_MS: u64 = 5_000;
@@ -34,16 +34,17 @@ const REFUSED_PAUSE_MS: u64 = 1_000;
 
 /// What the scheduler knows.
 ///
-/// Invariants: `queue` holds exactly the jobs that wait to be started now or run; `categories` those of the jobs in it, with how
-/// many there are; `planned` books exactly the tasks in `plans`, which the core has not judged yet.
+/// Invariants: `queue` holds exactly the jobs of the state; `categories` are those of these jobs, with how many there are; `planned`
+/// books exactly the tasks in `plans`, which the core has not judged yet; `standings` are right but for hosts that it calls stale.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(super) state: State,
     pub(super) observations: Observations,
-    pub(super) instances: Instances,
+    pub(super) places: Places,
     pub(super) queue: Queue,
-    pub(super) categories: BTreeMap<Arc<CategoryKey>, Category>,
-    pub(super) changes: Changes,
+    categories: Categories,
+    standings: Standings,
+    changes: Changes,
     planned: Ledger,
     /// With the owner of each.
     plans: BTreeMap<(SubmitSeq, TaskId), UserName>,
@@ -53,7 +54,6 @@ pub struct Model {
     given_up: BTreeSet<SubmitSeq>,
     /// Jobs for which an order was refused, with the end of their pause.
     paused: BTreeMap<SubmitSeq, Tick>,
-    category_of: BTreeMap<SubmitSeq, Arc<CategoryKey>>,
     /// Hosts on which jobs started a short while ago, with when that ends to matter.
     cooling: BTreeMap<HostName, Tick>,
     looked: Tick,
@@ -72,16 +72,16 @@ impl Model {
             waiting: BTreeSet::new(),
             state,
             observations: Observations::default(),
-            instances: Instances::new(),
+            places: Places::default(),
             queue: Queue::default(),
-            categories: BTreeMap::new(),
+            categories: Categories::default(),
+            standings: Standings::new(),
             changes: Changes::default(),
             planned: Ledger::default(),
             plans: BTreeMap::new(),
             planned_of: BTreeMap::new(),
             given_up: BTreeSet::new(),
             paused: BTreeMap::new(),
-            category_of: BTreeMap::new(),
             cooling: BTreeMap::new(),
             looked: Tick::default(),
             rhythm: Rhythm::default(),
@@ -123,7 +123,7 @@ impl Model {
         self.time = if record.now.tick > self.time.tick { record.now } else { self.time };
         self.observations.follow(record);
         for granted in &ended {
-            self.changes.host(&granted.instance.host);
+            self.host_changed(&granted.instance.host);
         }
         if !ended.is_empty() {
             self.gave_back();
@@ -131,23 +131,23 @@ impl Model {
         match &record.event {
             Event::TaskPlaced { key, granted, .. } => {
                 self.unplan(key.seq, key.task);
-                self.warm(granted, record.now.tick);
+                self.filled(granted, record.now.tick);
             }
-            Event::InstanceChanged { instance, .. } => self.changes.host(&instance.host),
+            Event::InstanceChanged { instance, .. } => self.host_changed(&instance.host),
             Event::ObjectsChanged(objects) => return self.objects_changed(objects, &changed),
             Event::JobFinished { seq } => {
                 self.given_up.remove(seq);
             }
+            // What it asks for, or which hosts it avoids, is another.
+            Event::JobAltered { seq, .. } => self.forget(*seq),
+            Event::TaskUnconfirmed { key, .. } | Event::TaskConfirmedGone { key, .. } => self.forget(key.seq),
             Event::CellCreated { .. }
             | Event::EpochRaised { .. }
             | Event::WallJumped { .. }
             | Event::JobSubmitted { .. }
-            | Event::JobAltered { .. }
             | Event::HoldsChanged { .. }
             | Event::TaskStarted { .. }
             | Event::TaskEnded { .. }
-            | Event::TaskUnconfirmed { .. }
-            | Event::TaskConfirmedGone { .. }
             | Event::TasksDeleted { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
@@ -172,11 +172,11 @@ impl Model {
         self.observations.apply(observation);
         match observation {
             Observation::Load { host, report, .. } => {
-                self.changes.host(host);
+                self.changed(host);
                 let others = report.values.keys().chain(report.withdrawn.keys()).chain(&settled);
                 others.filter(|subject| *subject != host).for_each(|subject| self.changed(subject));
             }
-            Observation::Contact { host, .. } | Observation::Unheard { host } => self.changes.host(host),
+            Observation::Contact { host, .. } | Observation::Unheard { host } => self.host_changed(host),
             Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => {}
         }
     }
@@ -214,16 +214,17 @@ impl Model {
             return;
         }
         self.looked = now.tick;
-        for host in self.cooling.keys() {
-            self.changes.host(host);
-        }
+        let cooling: Vec<HostName> = self.cooling.keys().cloned().collect();
+        cooling.iter().for_each(|host| self.host_changed(host));
         self.cooling.retain(|_, until| *until > now.tick);
     }
 
     /// Takes a job of which nothing may start out of the queue until something tells of it again: the start time too, which lies
     /// ahead once more if the clock was set back.
     pub(super) fn set_aside(&mut self, seq: SubmitSeq, now: Now) {
-        self.queue.take(seq);
+        if let Some(bucket) = self.queue.bucket(seq) {
+            self.queue.file(seq, bucket, Rests::Apart);
+        }
         let start = self.state.jobs.get(&seq).and_then(|job| job.spec.start_after);
         self.waiting.extend(start.filter(|at| *at > now.wall).map(|at| (at, seq)));
     }
@@ -237,13 +238,30 @@ impl Model {
     }
 
     /// Slots for a task of a category, if there are any.
-    pub(super) fn assign(&mut self, category: &Arc<CategoryKey>, now: Now) -> Option<Assignment> {
+    pub(super) fn assign(&mut self, category: CategoryId, now: Now) -> Option<Assignment> {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
             ..Cluster::of(&self.state, &self.observations, Mode::Now)
         };
-        self.categories.get_mut(category)?.assign(&cluster, &self.instances, &self.changes)
+        self.standings.refresh(&cluster, &self.places);
+        self.categories.get_mut(category)?.assign(&cluster, &mut self.standings, &self.changes)
+    }
+
+    /// Whether no queue instance takes jobs now.
+    pub(super) fn is_full(&mut self, now: Now) -> bool {
+        let cluster = Cluster {
+            planned: Some(&self.planned),
+            now: now.tick,
+            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+        };
+        self.standings.refresh(&cluster, &self.places);
+        self.standings.is_empty()
+    }
+
+    /// Whether the jobs of a category start at once or never.
+    pub(super) fn is_immediate(&self, category: CategoryId) -> bool {
+        self.categories.get(category).is_some_and(|category| category.demand.immediate)
     }
 
     /// Counts a task as placed until the core has judged its order.
@@ -254,7 +272,7 @@ impl Model {
         let owner = job.spec.owner.user.clone();
         *self.planned_of.entry(owner.clone()).or_default() += 1;
         self.plans.insert((seq, task), owner);
-        self.warm(granted, now.tick);
+        self.filled(granted, now.tick);
         self.refile(seq);
     }
 
@@ -263,7 +281,7 @@ impl Model {
         let Order::Start { seq, task, granted, .. } = order else { return };
         self.unplan(*seq, *task);
         for granted in granted {
-            self.changes.host(&granted.instance.host);
+            self.host_changed(&granted.instance.host);
         }
         self.gave_back();
         self.refile(*seq);
@@ -367,10 +385,25 @@ impl Model {
     }
 
     fn changed(&mut self, subject: &HostName) {
-        if subject.is_global() { self.changes.everything() } else { self.changes.host(subject) }
+        if subject.is_global() { self.everything_changed() } else { self.host_changed(subject) }
     }
 
-    fn warm(&mut self, granted: &[Granted], now: Tick) {
+    /// Something may have become possible on a host.
+    fn host_changed(&mut self, host: &HostName) {
+        self.standings.host(host);
+        let places = self.places.site(host).map_or(&[][..], |site| &site.places);
+        places.iter().for_each(|place| self.changes.place(*place));
+    }
+
+    /// Something may have become possible anywhere.
+    fn everything_changed(&mut self) {
+        self.standings.everything();
+        self.changes.everything();
+    }
+
+    /// Tasks took slots: on their hosts nothing has become possible, but less.
+    fn filled(&mut self, granted: &[Granted], now: Tick) {
+        granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
         let conf = &self.state.config.scheduler;
         if conf.job_load_adjustments.is_empty() {
             return;
@@ -397,17 +430,21 @@ impl Model {
             self.planned.recount(&self.state.config);
             self.gave_back();
         }
-        touched.removed.iter().for_each(|instance| self.changes.removed(instance));
         for host in &touched.hosts {
             let resolved = &self.state.config.resolved;
             let instance = |queue: &QueueName| QueueInstanceName { queue: queue.clone(), host: host.clone() };
             let of_host = self.state.config.queues.keys().map(instance);
-            let of_host: Vec<QueueInstanceName> = of_host.filter(|instance| resolved.contains_key(instance)).collect();
-            match of_host.is_empty() {
-                true => self.instances.remove(host),
-                false => self.instances.insert(host.clone(), of_host),
-            };
+            let of_host = of_host.filter(|instance| resolved.contains_key(instance)).collect();
+            self.set_places(host, of_host);
             self.changed(host);
+        }
+    }
+
+    /// The queue instances of a host are these.
+    fn set_places(&mut self, host: &HostName, instances: Vec<QueueInstanceName>) {
+        for place in self.places.set(host, instances) {
+            self.standings.close(place);
+            self.changes.place(place);
         }
     }
 
@@ -421,51 +458,45 @@ impl Model {
     /// Makes everything anew that follows from the configuration.
     fn rebuild(&mut self) {
         self.planned.recount(&self.state.config);
-        self.instances = Instances::new();
+        self.places = Places::default();
+        let mut by_host: BTreeMap<HostName, Vec<QueueInstanceName>> = BTreeMap::new();
         for instance in self.state.config.resolved.keys() {
-            self.instances.entry(instance.host.clone()).or_default().push(instance.clone());
+            by_host.entry(instance.host.clone()).or_default().push(instance.clone());
         }
-        self.changes.everything();
-        (self.queue, self.categories, self.category_of) = (Queue::default(), BTreeMap::new(), BTreeMap::new());
+        by_host.into_iter().for_each(|(host, instances)| drop(self.places.set(&host, instances)));
+        self.everything_changed();
+        self.queue = Queue::default();
+        self.categories.clear();
         let jobs: Vec<SubmitSeq> = self.state.jobs.keys().copied().collect();
         jobs.into_iter().for_each(|seq| self.refile(seq));
     }
 
-    /// Files a job where it belongs now.
+    /// Files a job where it belongs now. What it asks for is looked up once, until [`Model::forget`].
     fn refile(&mut self, seq: SubmitSeq) {
-        self.queue.take(seq);
-        self.leave_category(seq);
-        let Some(job) = self.state.jobs.get(&seq) else { return };
+        let Some(job) = self.state.jobs.get(&seq) else { return self.forget(seq) };
         let now = self.time;
         if let Some(at) = job.spec.start_after.filter(|at| *at > now.wall) {
             self.waiting.insert((at, seq));
         }
-        let pending = !self.startable(job, now, 1).is_empty();
-        if !pending && job.active == 0 && self.plans_of(seq) == 0 {
-            return;
-        }
-        let demand = Demand::of_job(&self.state, job);
-        let key = Arc::new(CategoryKey::new(&self.state, job, &demand));
-        let urgency = Urgency { resources: resource_urgency(&self.state.config, &demand), deadline: job.spec.deadline };
-        let priority = job.spec.priority;
-        let category = if pending { self.enter_category(seq, key, demand) } else { key };
-        self.queue.file(seq, Bucket { category, urgency, priority }, pending);
+        let bucket = self.queue.bucket(seq).unwrap_or_else(|| {
+            let (category, resources) = self.categories.enter(&self.state, job);
+            let urgency = Urgency { resources, deadline: job.spec.deadline };
+            Bucket { category, urgency, priority: job.spec.priority }
+        });
+        let rests = if !self.startable(job, now, 1).is_empty() {
+            Rests::Pending
+        } else if job.active > 0 || self.plans_of(seq) > 0 {
+            Rests::Running
+        } else {
+            Rests::Apart
+        };
+        self.queue.file(seq, bucket, rests);
     }
 
-    fn enter_category(&mut self, seq: SubmitSeq, key: Arc<CategoryKey>, demand: Demand) -> Arc<CategoryKey> {
-        let key = self.categories.get_key_value(&key).map_or(key, |(known, _)| known.clone());
-        self.categories.entry(key.clone()).or_insert_with(|| Category::new(Arc::new(demand))).jobs += 1;
-        self.category_of.insert(seq, key.clone());
-        key
-    }
-
-    fn leave_category(&mut self, seq: SubmitSeq) {
-        let Some(key) = self.category_of.remove(&seq) else { return };
-        if let Some(category) = self.categories.get_mut(&key) {
-            category.jobs -= 1;
-            if category.jobs == 0 {
-                self.categories.remove(&key);
-            }
+    /// Forgets what a job asks for, and the job if it is gone.
+    fn forget(&mut self, seq: SubmitSeq) {
+        if let Some(bucket) = self.queue.take(seq) {
+            self.categories.leave(bucket.category);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Jobs that differ only in their submission are in one bucket, oldest first, which is their order at any time. So a pass
 //! compares buckets, of which there are few, and not jobs. The ticket policies are not here yet: all have equal tickets.
 
-use super::category::CategoryKey;
+use super::categories::CategoryId;
 use crate::matching::{Demand, Request, Wanted};
 use crate::state::State;
 use crate::state::config::Configuration;
@@ -14,7 +14,6 @@ use proto::pe::UrgencySlots;
 use proto::time::{Now, Wall};
 use proto::wire::view::PriorityNumbers;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Everything is computed in these parts of one.
 const ONE: i128 = 1_000_000;
@@ -26,10 +25,10 @@ const EQUAL_TICKETS: i128 = ONE / 2;
 const MS_IN_S: u64 = 1000;
 
 /// Jobs whose order among each other is that of their submission.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
     /// Their category.
-    pub category: Arc<CategoryKey>,
+    pub category: CategoryId,
     /// Their urgency, but for waiting.
     pub urgency: Urgency,
     /// `-p`.
@@ -55,10 +54,21 @@ pub struct Queue {
 }
 
 /// Where a job is filed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Filed {
     bucket: Bucket,
-    pending: bool,
+    rests: Rests,
+}
+
+/// How a job counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rests {
+    /// It waits to be started now.
+    Pending,
+    /// It runs: only its urgency counts, among which others are normalised.
+    Running,
+    /// It does not count at all: it is held, or its time has not come.
+    Apart,
 }
 
 /// The least and the largest urgency, in millionths.
@@ -69,28 +79,47 @@ pub struct Range {
 }
 
 impl Queue {
-    /// Files a job anew. `pending` is whether it waits to be started now; otherwise only its urgency counts.
-    pub fn file(&mut self, seq: SubmitSeq, bucket: Bucket, pending: bool) {
-        self.take(seq);
-        self.urgencies.entry(bucket.urgency).or_default().insert(seq);
-        if pending {
-            self.buckets.entry(bucket.clone()).or_default().insert(seq);
+    /// Files a job, anew if it was.
+    pub fn file(&mut self, seq: SubmitSeq, bucket: Bucket, rests: Rests) {
+        let filed = Filed { bucket, rests };
+        if let Some(old) = self.filed.insert(seq, filed) {
+            if (old.bucket, old.rests) == (bucket, rests) {
+                return;
+            }
+            self.uncount(seq, old);
         }
-        self.filed.insert(seq, Filed { bucket, pending });
+        if rests != Rests::Apart {
+            self.urgencies.entry(bucket.urgency).or_default().insert(seq);
+        }
+        if rests == Rests::Pending {
+            self.buckets.entry(bucket).or_default().insert(seq);
+        }
     }
 
-    /// Takes a job out.
-    pub fn take(&mut self, seq: SubmitSeq) {
-        let Some(Filed { bucket, pending }) = self.filed.remove(&seq) else { return };
-        remove(&mut self.urgencies, &bucket.urgency, seq);
-        if pending {
+    /// Takes a job out, and says where it was.
+    pub fn take(&mut self, seq: SubmitSeq) -> Option<Bucket> {
+        let filed = self.filed.remove(&seq)?;
+        self.uncount(seq, filed);
+        Some(filed.bucket)
+    }
+
+    /// Where a job is filed.
+    pub fn bucket(&self, seq: SubmitSeq) -> Option<Bucket> {
+        self.filed.get(&seq).map(|filed| filed.bucket)
+    }
+
+    fn uncount(&mut self, seq: SubmitSeq, Filed { bucket, rests }: Filed) {
+        if rests != Rests::Apart {
+            remove(&mut self.urgencies, &bucket.urgency, seq);
+        }
+        if rests == Rests::Pending {
             remove(&mut self.buckets, &bucket, seq);
         }
     }
 
     /// The buckets that hold pending jobs.
-    pub fn buckets(&self) -> impl Iterator<Item = &Bucket> {
-        self.buckets.keys()
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        self.buckets.keys().copied()
     }
 
     /// The first job of a bucket.
@@ -99,8 +128,8 @@ impl Queue {
     }
 
     /// The jobs of a bucket, in order.
-    pub fn jobs(&self, bucket: &Bucket) -> impl Iterator<Item = SubmitSeq> + '_ {
-        self.buckets.get(bucket).into_iter().flatten().copied()
+    pub fn jobs(&self, bucket: Bucket) -> impl Iterator<Item = SubmitSeq> + '_ {
+        self.buckets.get(&bucket).into_iter().flatten().copied()
     }
 
     /// Among which urgencies one is normalised now; none if no job counts.
@@ -142,11 +171,13 @@ impl Parts {
 
 fn parts(state: &State, seq: SubmitSeq, urgency: Urgency, now: Now) -> Parts {
     let conf = &state.config.scheduler;
-    let submitted = state.jobs.get(&seq).map_or(now.tick, |job| job.submitted_tick);
-    let waited_s = i128::from(now.tick.since_ms(submitted) / MS_IN_S);
+    let weight = i128::from(conf.weight_waiting_time.millionths());
+    let submitted = || state.jobs.get(&seq).map_or(now.tick, |job| job.submitted_tick);
+    // Without a weight nobody needs to know how long.
+    let waited_s = if weight == 0 { 0 } else { i128::from(now.tick.since_ms(submitted()) / MS_IN_S) };
     Parts {
         resources: urgency.resources,
-        waiting: i128::from(conf.weight_waiting_time.millionths()) * waited_s,
+        waiting: weight * waited_s,
         deadline: deadline_part(i128::from(conf.weight_deadline.millionths()), urgency.deadline, now.wall),
     }
 }
@@ -187,7 +218,7 @@ fn normalised(urgency: i128, range: Range) -> i128 {
 pub fn numbers(state: &State, queue: &Queue, seq: SubmitSeq, range: Option<Range>, now: Now) -> PriorityNumbers {
     let Some(job) = state.jobs.get(&seq) else { return PriorityNumbers::default() };
     let npprior = shown(posix_part(job.spec.priority));
-    let (Some(filed), Some(range)) = (queue.filed.get(&seq), range) else {
+    let (Some(filed), Some(range)) = (queue.filed.get(&seq).filter(|filed| filed.rests != Rests::Apart), range) else {
         let ntckts = if is_in_error(job) { EQUAL_TICKETS } else { 0 };
         let prior = rounded(i128::from(state.config.scheduler.weight_ticket.millionths()) * ntckts, ONE);
         return PriorityNumbers { prior: shown(prior), npprior, ntckts: shown(ntckts), ..PriorityNumbers::default() };

@@ -1,7 +1,7 @@
 //! One pass: the phases for one task after the other, best job first, until nothing more can start.
 
 use super::Slice;
-use super::category::CategoryKey;
+use super::categories::CategoryId;
 use super::model::Model;
 use super::order::Order;
 use super::order_phase::{Bucket, Range, priority};
@@ -9,7 +9,6 @@ use proto::id::{SubmitSeq, TaskId};
 use proto::time::Now;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
-use std::sync::Arc;
 
 /// How many tasks of an array are looked up at a time.
 const TASKS_AHEAD: usize = 1_000;
@@ -26,7 +25,7 @@ pub struct Pass {
     /// Tasks that are to be suspended and resumed for the load; they come with the first slice.
     suspensions: Vec<Order>,
     /// Categories of which a job failed: the rest of their jobs would fail as well (CAT-04).
-    failed: BTreeSet<Arc<CategoryKey>>,
+    failed: BTreeSet<CategoryId>,
 }
 
 /// The first job of a bucket: the largest is next.
@@ -43,11 +42,9 @@ impl Pass {
         model.pass_time(now);
         let range = model.queue.range(&model.state, now);
         let suspensions = model.threshold_orders(now);
-        let (heads, ready, failed) = (BinaryHeap::new(), BTreeMap::new(), BTreeSet::new());
-        let mut pass = Pass { now, range, heads, ready, suspensions, failed };
-        let buckets: Vec<Bucket> = model.queue.buckets().cloned().collect();
-        buckets.into_iter().for_each(|bucket| pass.push(model, bucket));
-        pass
+        let heads: Vec<Head> = model.queue.buckets().filter_map(|bucket| head(model, bucket, range, now)).collect();
+        let (heads, ready, failed) = (BinaryHeap::from(heads), BTreeMap::new(), BTreeSet::new());
+        Pass { now, range, heads, ready, suspensions, failed }
     }
 
     /// Tries about `budget` tasks.
@@ -55,6 +52,10 @@ impl Pass {
         let orders = std::mem::take(&mut self.suspensions);
         let mut slice = Slice { orders, finished: false };
         for _ in 0..budget.max(1) {
+            if model.is_full(self.now) {
+                // Nothing more starts: only jobs that start at once or never are still to be told so.
+                self.heads.retain(|head| model.is_immediate(head.bucket.category));
+            }
             let Some(head) = self.heads.pop() else {
                 slice.finished = true;
                 break;
@@ -87,7 +88,7 @@ impl Pass {
             self.ready.remove(&seq);
             return self.start_whole(model, seq, bucket, slice);
         }
-        match model.assign(&bucket.category, self.now) {
+        match model.assign(bucket.category, self.now) {
             Some(assignment) => {
                 model.plan(seq, task, &assignment, self.now);
                 slice.orders.push(Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe });
@@ -106,7 +107,7 @@ impl Pass {
             // A limit of running tasks of one job, or of one user, counts as well.
             let may_start =
                 job.is_some_and(|job| model.is_startable(job, *task, self.now)) && !model.is_owner_full(seq);
-            let Some(assignment) = model.assign(&bucket.category, self.now).filter(|_| may_start) else { break };
+            let Some(assignment) = model.assign(bucket.category, self.now).filter(|_| may_start) else { break };
             model.plan(seq, *task, &assignment, self.now);
             orders.push(Order::Start { seq, task: *task, granted: assignment.granted, pe: assignment.pe });
         }
@@ -125,13 +126,13 @@ impl Pass {
 
     /// Nothing takes a task of the category: none of its jobs starts in this pass.
     fn fail(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
-        self.failed.insert(bucket.category.clone());
+        self.failed.insert(bucket.category);
         self.reject_immediate(model, bucket, slice);
     }
 
     /// Gives up the jobs of a category that start at once or never.
     fn reject_immediate(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
-        if !model.categories.get(&bucket.category).is_some_and(|category| category.demand.immediate) {
+        if !model.is_immediate(bucket.category) {
             return;
         }
         let alike = model.queue.buckets().filter(|other| other.category == bucket.category);
@@ -162,8 +163,12 @@ impl Pass {
 
     /// Puts the first job of a bucket among the heads.
     fn push(&mut self, model: &Model, bucket: Bucket) {
-        let (Some(seq), Some(range)) = (model.queue.first(&bucket), self.range) else { return };
-        let priority = priority(&model.state, seq, &bucket, range, self.now);
-        self.heads.push(Head { priority, seq: Reverse(seq), bucket });
+        self.heads.extend(head(model, bucket, self.range, self.now));
     }
+}
+
+/// The first job of a bucket, if it has one.
+fn head(model: &Model, bucket: Bucket, range: Option<Range>, now: Now) -> Option<Head> {
+    let (seq, range) = (model.queue.first(&bucket)?, range?);
+    Some(Head { priority: priority(&model.state, seq, &bucket, range, now), seq: Reverse(seq), bucket })
 }

@@ -1,7 +1,7 @@
 //! The phase that says which of several suitable queue instances is best (SEMANTICS section 8).
 
 use crate::ledger::{Level, SLOTS};
-use crate::matching::{Cluster, Demand, Value};
+use crate::matching::{Cluster, Value};
 use proto::amount::{Amount, Millionths};
 use proto::complex::Attribute;
 use proto::id::{HostName, QueueInstanceName};
@@ -10,30 +10,22 @@ use proto::policy::{LoadFormula, Operand, Operator, QueueSortMethod, Sign, Term}
 /// The value of a host of which the formula cannot be computed: last.
 const UNKNOWN: i64 = 9999 * Millionths::ONE.0;
 
-/// The place of a queue instance among those that suit a job; lower is better.
+/// The place of a queue instance among those that take jobs, whoever asks; lower is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Wishes of the job that it leaves open.
-    violations: u32,
     /// The host's value and the sequence number, in the order of `queue_sort_method`.
     first: i64,
     second: i64,
 }
 
-/// The rank of a queue instance for a job. `siblings` are the queue instances of its host.
-pub fn rank(
-    cluster: &Cluster<'_>,
-    demand: &Demand,
-    instance: &QueueInstanceName,
-    siblings: &[QueueInstanceName],
-) -> Rank {
+/// The rank of a queue instance of a host that has a value ([`host_value`]).
+pub fn rank(cluster: &Cluster<'_>, instance: &QueueInstanceName, value: i64) -> Rank {
     let seq_no = cluster.settings(instance).map_or(0, |settings| i64::from(settings.seq_no));
-    let value = host_value(cluster, &instance.host, siblings);
     let (first, second) = match cluster.config.scheduler.queue_sort_method {
         QueueSortMethod::Load => (value, seq_no),
         QueueSortMethod::SequenceNumber => (seq_no, value),
     };
-    Rank { violations: cluster.violations(instance, demand), first, second }
+    Rank { first, second }
 }
 
 /// The load formula for a host, in millionths; 9999 where a value is missing.

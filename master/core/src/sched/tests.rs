@@ -3,6 +3,7 @@
 mod configuration;
 pub mod lab;
 mod laws;
+mod memory;
 mod placement;
 mod priority;
 mod quotas;

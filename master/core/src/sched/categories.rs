@@ -1,0 +1,140 @@
+//! The categories that there are, by number, so that jobs are told apart by a number and not by all that they ask for.
+
+use super::category::CategoryKey;
+use super::filter::Category;
+use super::order_phase::resource_urgency;
+use crate::matching::Demand;
+use crate::state::State;
+use crate::state::job::Job;
+use proto::job::JobSpec;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The number of a category; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CategoryId(u64);
+
+/// A specification, as far as it decides about the category of its job: what is equal here has one category, what is not may have.
+#[derive(Clone, Debug)]
+struct Asked(Arc<JobSpec>);
+
+/// A category with what leads to it.
+#[derive(Clone, Debug)]
+struct Known {
+    category: Category,
+    key: CategoryKey,
+    asked: Vec<Asked>,
+    /// How many jobs are in it.
+    jobs: usize,
+    /// What its requests add to the urgency of a job, in millionths.
+    resources: i128,
+}
+
+/// The categories of all jobs.
+///
+/// Invariant: `by_key` and `by_asked` lead to exactly what is in `by_id`, and each has at least one job.
+#[derive(Clone, Debug, Default)]
+pub struct Categories {
+    by_id: BTreeMap<CategoryId, Known>,
+    by_key: BTreeMap<CategoryKey, CategoryId>,
+    by_asked: BTreeMap<Asked, CategoryId>,
+    last: u64,
+}
+
+impl Categories {
+    /// Counts a job in its category and says which that is, and what its requests add to its urgency, in millionths.
+    pub fn enter(&mut self, state: &State, job: &Job) -> (CategoryId, i128) {
+        let asked = Asked(job.spec.clone());
+        // A job that avoids hosts is in a category of its own until it is known what became of it there.
+        let is_plain = state.unconfirmed_hosts(job.seq).next().is_none();
+        let id = match self.by_asked.get(&asked).filter(|_| is_plain) {
+            Some(id) => *id,
+            None => self.look_up(state, job, is_plain.then_some(asked)),
+        };
+        let known = self.by_id.get_mut(&id).expect("what was found is there");
+        debug_assert_eq!(
+            known.key,
+            CategoryKey::new(state, job, &Demand::of_job(state, job)),
+            "all that counts is asked"
+        );
+        known.jobs += 1;
+        (id, known.resources)
+    }
+
+    /// A job is no longer in a category.
+    pub fn leave(&mut self, id: CategoryId) {
+        let known = self.by_id.get_mut(&id).expect("a job leaves the category that it entered");
+        known.jobs -= 1;
+        if known.jobs == 0 {
+            let Known { key, asked, .. } = self.by_id.remove(&id).expect("it was there");
+            self.by_key.remove(&key);
+            for asked in asked {
+                self.by_asked.remove(&asked);
+            }
+        }
+    }
+
+    /// A category, if it is still there.
+    pub fn get(&self, id: CategoryId) -> Option<&Category> {
+        self.by_id.get(&id).map(|known| &known.category)
+    }
+
+    /// A category, if it is still there.
+    pub fn get_mut(&mut self, id: CategoryId) -> Option<&mut Category> {
+        self.by_id.get_mut(&id).map(|known| &mut known.category)
+    }
+
+    /// Forgets them all. Numbers go on.
+    pub fn clear(&mut self) {
+        *self = Categories { last: self.last, ..Categories::default() };
+    }
+
+    fn look_up(&mut self, state: &State, job: &Job, asked: Option<Asked>) -> CategoryId {
+        let demand = Demand::of_job(state, job);
+        let key = CategoryKey::new(state, job, &demand);
+        let id = self.by_key.get(&key).copied().unwrap_or_else(|| self.create(state, key, demand));
+        if let Some(asked) = asked {
+            self.by_id.get_mut(&id).expect("it was there or is new").asked.push(asked.clone());
+            self.by_asked.insert(asked, id);
+        }
+        id
+    }
+
+    fn create(&mut self, state: &State, key: CategoryKey, demand: Demand) -> CategoryId {
+        self.last += 1;
+        let id = CategoryId(self.last);
+        let resources = resource_urgency(&state.config, &demand);
+        let category = Category::new(Arc::new(demand));
+        self.by_key.insert(key.clone(), id);
+        self.by_id.insert(id, Known { category, key, asked: Vec::new(), jobs: 0, resources });
+        id
+    }
+}
+
+impl Asked {
+    fn parts(&self) -> impl Ord + '_ {
+        let spec = &self.0;
+        (&spec.requests, &spec.owner, &spec.project, spec.immediate)
+    }
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Asked) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Asked {}
+
+impl PartialOrd for Asked {
+    fn partial_cmp(&self, other: &Asked) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Asked {
+    fn cmp(&self, other: &Asked) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}

@@ -1,0 +1,106 @@
+//! Which queue instances take jobs now, best first, whoever asks: one order for all categories.
+
+use super::places::{Place, Places, Site};
+use super::rank::{Rank, host_value, rank};
+use crate::matching::Cluster;
+use proto::id::{HostName, QueueInstanceName};
+use std::collections::BTreeSet;
+
+/// A queue instance that takes jobs. The least is best; among equals the first by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Standing {
+    rank: Rank,
+    /// Its name.
+    pub instance: QueueInstanceName,
+    /// Its number.
+    pub place: Place,
+}
+
+/// The queue instances that take jobs, best first.
+///
+/// Invariant: `sorted` holds exactly what is in `known`, which is right for every host that is not stale.
+#[derive(Clone, Debug)]
+pub struct Standings {
+    sorted: BTreeSet<Standing>,
+    /// By place.
+    known: Vec<Option<Standing>>,
+    stale: BTreeSet<HostName>,
+    all_stale: bool,
+}
+
+impl Standings {
+    /// Nothing is known yet.
+    pub fn new() -> Standings {
+        Standings { sorted: BTreeSet::new(), known: Vec::new(), stale: BTreeSet::new(), all_stale: true }
+    }
+
+    /// Something changed on a host: what it offers, what runs there, how its queue instances are.
+    pub fn host(&mut self, host: &HostName) {
+        if !self.all_stale && !self.stale.contains(host) {
+            self.stale.insert(host.clone());
+        }
+    }
+
+    /// Everything changed.
+    pub fn everything(&mut self) {
+        self.all_stale = true;
+        self.stale.clear();
+    }
+
+    /// Looks again at what changed.
+    pub fn refresh(&mut self, cluster: &Cluster<'_>, places: &Places) {
+        if std::mem::take(&mut self.all_stale) {
+            self.sorted.clear();
+            self.known = vec![None; places.len()];
+            places.sites().for_each(|(host, site)| self.look(cluster, host, site));
+        }
+        while let Some(host) = self.stale.pop_first() {
+            if let Some(site) = places.site(&host) {
+                self.look(cluster, &host, site);
+            }
+        }
+    }
+
+    /// A queue instance takes no jobs after all, or is no more.
+    pub fn close(&mut self, place: Place) {
+        self.put(place, None);
+    }
+
+    /// Whether no queue instance takes jobs.
+    pub fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    /// Those that take jobs, best first.
+    pub fn iter(&self) -> impl Iterator<Item = &Standing> {
+        self.sorted.iter()
+    }
+
+    fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, site: &Site) {
+        let value = host_value(cluster, host, &site.instances);
+        for (instance, place) in site.instances.iter().zip(&site.places) {
+            let takes = cluster.out_of_service(instance).is_none() && !cluster.is_in_alarm(instance);
+            let standing = takes.then(|| Standing {
+                rank: rank(cluster, instance, value),
+                instance: instance.clone(),
+                place: *place,
+            });
+            self.put(*place, standing);
+        }
+    }
+
+    fn put(&mut self, place: Place, standing: Option<Standing>) {
+        if place.index() >= self.known.len() {
+            self.known.resize(place.index() + 1, None);
+        }
+        let known = &mut self.known[place.index()];
+        if *known == standing {
+            return;
+        }
+        if let Some(old) = known.take() {
+            self.sorted.remove(&old);
+        }
+        self.sorted.extend(standing.clone());
+        *known = standing;
+    }
+}
