@@ -117,9 +117,9 @@ impl Queue {
         }
     }
 
-    /// The buckets that hold pending jobs.
-    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        self.buckets.keys().copied()
+    /// The buckets that hold pending jobs, each with its first.
+    pub fn buckets(&self) -> impl Iterator<Item = (Bucket, SubmitSeq)> {
+        self.buckets.iter().filter_map(|(bucket, jobs)| Some((*bucket, *jobs.first()?)))
     }
 
     /// The first job of a bucket.

@@ -42,7 +42,8 @@ impl Pass {
         model.pass_time(now);
         let range = model.queue.range(&model.state, now);
         let suspensions = model.threshold_orders(now);
-        let heads: Vec<Head> = model.queue.buckets().filter_map(|bucket| head(model, bucket, range, now)).collect();
+        let first = |(bucket, seq)| head(model, bucket, seq, range, now);
+        let heads: Vec<Head> = model.queue.buckets().filter_map(first).collect();
         let (heads, ready, failed) = (BinaryHeap::from(heads), BTreeMap::new(), BTreeSet::new());
         Pass { now, range, heads, ready, suspensions, failed }
     }
@@ -135,8 +136,8 @@ impl Pass {
         if !model.is_immediate(bucket.category) {
             return;
         }
-        let alike = model.queue.buckets().filter(|other| other.category == bucket.category);
-        let jobs = alike.flat_map(|bucket| model.queue.jobs(bucket)).filter(|seq| model.starts_whole(*seq));
+        let alike = model.queue.buckets().filter(|(other, _)| other.category == bucket.category);
+        let jobs = alike.flat_map(|(bucket, _)| model.queue.jobs(bucket)).filter(|seq| model.starts_whole(*seq));
         let jobs: Vec<SubmitSeq> = jobs.collect();
         for seq in jobs {
             model.give_up(seq);
@@ -163,12 +164,12 @@ impl Pass {
 
     /// Puts the first job of a bucket among the heads.
     fn push(&mut self, model: &Model, bucket: Bucket) {
-        self.heads.extend(head(model, bucket, self.range, self.now));
+        let first = model.queue.first(&bucket);
+        self.heads.extend(first.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 }
 
-/// The first job of a bucket, if it has one.
-fn head(model: &Model, bucket: Bucket, range: Option<Range>, now: Now) -> Option<Head> {
-    let (seq, range) = (model.queue.first(&bucket)?, range?);
-    Some(Head { priority: priority(&model.state, seq, &bucket, range, now), seq: Reverse(seq), bucket })
+/// The first job of a bucket with its priority; none if no job counts.
+fn head(model: &Model, bucket: Bucket, seq: SubmitSeq, range: Option<Range>, now: Now) -> Option<Head> {
+    Some(Head { priority: priority(&model.state, seq, &bucket, range?, now), seq: Reverse(seq), bucket })
 }
