@@ -70,7 +70,10 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
 /// The warning that a job will wait until access lists change.
 fn unadmitted(state: &State, spec: &JobSpec) -> Option<Answer> {
     let what = access::admitted_nowhere(&state.config, spec)?;
-    let fix = "qconf -sq names the access lists of a queue, qconf -su shows who is in one";
+    let fix = match state.config.resolved.is_empty() {
+        true => "there is no queue with a host: qconf -aq, -mq",
+        false => "qconf -sq names the access lists of a queue, qconf -su shows who is in one",
+    };
     Some(Answer::Warning(Diagnostic::new(Code::NotSuitable, what).fix(fix)))
 }
 

@@ -196,7 +196,7 @@ fn remove(root: &mut Node, path: &str) -> Result<String, String> {
     };
     let parent = at_mut(root, above);
     if !parent.children[*last].children.is_empty() {
-        return Err(format!("{path} has nodes below it: delete them first"));
+        return Err(format!("can't delete nodes with children\n  where: {path}\n  fix: delete them first"));
     }
     parent.children.remove(*last);
     Ok(format!("removing \n{path}"))

@@ -93,14 +93,13 @@ pub(in crate::decide) fn check_deadline(config: &Configuration, spec: &JobSpec) 
     Err(rejected(&what).at("-dl").fix(format!("an operator adds it: qconf -au {user} {DEADLINE_USERS}")))
 }
 
-/// That access lists keep the owner of a job from every queue instance, if so (in the words of 8.1.9).
+/// That access lists keep the owner of a job from every queue instance, or that there is none, if so (in the words of 8.1.9).
 pub(in crate::decide) fn admitted_nowhere(config: &Configuration, spec: &JobSpec) -> Option<String> {
     let guards = |(_, settings): (_, &std::sync::Arc<proto::queue::QueueInstanceSettings>)| {
         (!settings.user_lists.is_empty() || !settings.xuser_lists.is_empty())
             && !config.admits(&spec.owner, &settings.user_lists, &settings.xuser_lists)
     };
-    let nowhere = !config.resolved.is_empty() && config.resolved.iter().all(guards);
-    nowhere.then(|| format!("warning: {}'s job is not allowed to run in any queue", spec.owner.user))
+    config.resolved.iter().all(guards).then(|| format!("warning: {}'s job is not allowed to run in any queue", spec.owner.user))
 }
 
 /// `enforce_user auto`: the owner of a job that is accepted becomes a user.

@@ -332,6 +332,15 @@ fn a_job_that_is_admitted_nowhere_is_told_so() {
 }
 
 #[test]
+fn a_job_of_a_cell_without_queues_is_told_so() {
+    let mut cell = peopled();
+    cell.say(K::Queue, "all.q", Do::Delete);
+    let answers = cell.command("u2", Command::Submit(Box::new(of("u2", None))));
+    assert_eq!(texts(&answers), ["warning: u2's job is not allowed to run in any queue"]);
+    assert!(answers.data.is_some());
+}
+
+#[test]
 fn users_come_into_being_and_expire() {
     let mut cell = peopled();
     cell.set_cluster(&[
