@@ -6,7 +6,8 @@
 //! Normalised on both sides, in `conformance/normalise.rs`: dates and times, job numbers in the answer to a submission, values of load
 //! and usage, priorities other than 0, process numbers. Not compared at all: `env_list` and `TERM` of the submitting shell, `maxrss`
 //! of `qacct`, which is ours, a sensor value that had been left over, the order of load values and which of ours 8.1.9 does not have,
-//! what the daemons tell `qping` about themselves, and how often it was told. Ours and ignored: lines of stderr that begin with two
+//! what the daemons tell `qping` about themselves, and how often it was told; that `qconf` could not read a file of its own in `/tmp`,
+//! and a line of stderr that is the one before it once more. Ours and ignored: lines of stderr that begin with two
 //! blanks (where, why, fix). Refusals of commands that change jobs and queues are on our stderr and were on stdout: they are compared
 //! wherever they are. Queue instances are listed by sequence number and name, and were in the order of their making. The host is
 //! called `vm` and the users `u1 u2 u3`, in name spaces of the test's own.
@@ -64,9 +65,8 @@ const CELLS: [&[&str]; 22] = [
 /// The folders whose jobs run on four simulated hosts.
 const SIMULATED: [&str; 4] = ["21sched", "22sched", "23sched", "24sched"];
 
-/// Of all cases that are covered, so many in a hundred have to agree. A third of the cases of `10…20` are wrong input, which is refused
-/// in other words: with file and line, and all that is wrong at once.
-const REQUIRED_PERCENT: usize = 80;
+/// Of all cases that are covered, so many in a hundred have to agree.
+const REQUIRED_PERCENT: usize = 86;
 
 /// Set: what we answer where it differs by design is written down.
 const WRITE: &str = "GRIDWRIGHT_CONFORMANCE_WRITE";

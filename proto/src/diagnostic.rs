@@ -188,7 +188,10 @@ impl Diagnostic {
         [("where", self.place.as_str()), ("why", &self.why), ("fix", self.remedy())]
             .into_iter()
             .filter(|(_, text)| !text.is_empty())
-            .map(|(label, text)| format!("  {label}: {text}"))
+            .flat_map(|(label, text)| {
+                let first = move |at: usize| if at == 0 { format!("  {label}: ") } else { "    ".to_owned() };
+                text.lines().enumerate().map(move |(at, line)| first(at) + line)
+            })
             .collect()
     }
 }
@@ -233,5 +236,7 @@ mod tests {
     fn detail_lines_name_only_what_is_known() {
         let refusal = Diagnostic::new(Code::BadValue, "bad").at("line 3").fix("write 4");
         assert_eq!(refusal.detail_lines(), ["  where: line 3", "  fix: write 4"]);
+        let refusal = Diagnostic::new(Code::BadValue, "bad").why("one\ntwo").fix("write 4");
+        assert_eq!(refusal.detail_lines(), ["  why: one", "    two", "  fix: write 4"]);
     }
 }

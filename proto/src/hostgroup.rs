@@ -73,7 +73,11 @@ pub fn host_name(text: &str) -> Result<HostName, Malformed> {
 ///
 /// The text does not start with `@`, or what follows is no object name.
 pub fn group_name(text: &str) -> Result<HostGroupName, Malformed> {
-    let bare = text.strip_prefix('@').ok_or_else(|| Malformed::new("a host group name, which starts with \"@\","))?;
+    let no_group = || {
+        let what = format!("host group name \"{text}\" is not valid");
+        Malformed::said(what, "a host group name, which starts with \"@\",")
+    };
+    let bare = text.strip_prefix('@').ok_or_else(no_group)?;
     value::check_name(bare)?;
     Ok(HostGroupName::from(text))
 }

@@ -101,9 +101,10 @@ impl FromStr for UrgencySlots {
             "min" => Ok(Self::Min),
             "max" => Ok(Self::Max),
             "avg" => Ok(Self::Avg),
-            _ => value::bounded::<1, MAX_SLOTS, u32>(text)
-                .map(Self::Fixed)
-                .map_err(|_| Malformed::new("min, max, avg or a number of slots")),
+            _ => value::bounded::<1, MAX_SLOTS, u32>(text).map(Self::Fixed).map_err(|_| {
+                let what = format!("rejecting invalid urgency_slots setting \"{text}\"");
+                Malformed::said(what, "min, max, avg or a number of slots")
+            }),
         }
     }
 }

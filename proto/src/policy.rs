@@ -44,7 +44,7 @@ macro_rules! attributes {
                 Self { $($field: $parse($template).expect("a test parses each text of this table"),)* }
             }
 
-            /// Reads a scheduler configuration. What the text leaves out has its shipped value, as in 8.1.9.
+            /// Reads a scheduler configuration. What the fields leave out has its shipped value: they may be older than it.
             ///
             /// # Errors
             ///
@@ -68,7 +68,7 @@ attributes! {
     /// The scheduler in use; `default` is ours.
     algorithm: Reference, str::parse::<Reference>, "default";
     /// The longest time between two passes.
-    schedule_interval: TimeText, TimeText::finite, "0:0:15";
+    schedule_interval: TimeText, time, "0:0:15";
     /// How many jobs of one user may run at once; 0 sets no limit.
     maxujobs: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
     /// What counts first among queue instances.
@@ -76,7 +76,7 @@ attributes! {
     /// What a job that has just started adds to the load values of its host, for each slot.
     job_load_adjustments: Assignments, str::parse::<Assignments>, "np_load_avg=0.50";
     /// The time in which `job_load_adjustments` decay to nothing.
-    load_adjustment_decay_time: TimeText, TimeText::finite, "0:7:30";
+    load_adjustment_decay_time: TimeText, time, "0:7:30";
     /// What hosts are sorted by; lower comes first.
     load_formula: LoadFormula, str::parse::<LoadFormula>, "np_load_avg";
     /// Whether reasons for waiting are kept for `qstat -j`.
@@ -88,7 +88,7 @@ attributes! {
     /// Further parameters.
     params: Parameters, parameters, "none";
     /// The time between two adjustments of the tickets of running jobs; 0 switches them off.
-    reprioritize_interval: TimeText, TimeText::finite, "0:0:0";
+    reprioritize_interval: TimeText, time, "0:0:0";
     /// Hours in which usage decays to a half; 0 keeps it for ever.
     halftime: u32, value::bounded::<0, 0xffff_ffff, u32>, "168";
     /// How much processor time, memory and input/output count in usage.
@@ -134,7 +134,7 @@ attributes! {
     /// How many jobs get a reservation in a pass; 0 switches reservations off.
     max_reservation: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
     /// The run time assumed for jobs that state none.
-    default_duration: TimeText, str::parse::<TimeText>, "INFINITY";
+    default_duration: TimeText, duration, "INFINITY";
 }
 
 impl SchedulerConf {
@@ -156,6 +156,20 @@ impl SchedulerConf {
         let set = self.params.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME));
         set.filter_map(|(_, value)| settle_time(value).ok())
     }
+}
+
+/// A time that ends, in the words that 8.1.9 has for those of this object.
+fn time(text: &str) -> Result<TimeText, Malformed> {
+    TimeText::finite(text).map_err(|_| no_time("a time such as 15 or 0:0:15"))
+}
+
+/// A time that may be without end.
+fn duration(text: &str) -> Result<TimeText, Malformed> {
+    text.parse().map_err(|_| no_time("a time such as 3600 or 1:0:0, or INFINITY"))
+}
+
+fn no_time(expected: &str) -> Malformed {
+    Malformed::not_a("time", expected)
 }
 
 /// `params` of a scheduler configuration; a settle time is read to see that it is one.

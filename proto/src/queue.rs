@@ -21,8 +21,8 @@ use crate::hostgroup::{HostGroupTable, HostList, HostOrGroup};
 use crate::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
 use crate::object::reader::Reader;
 use crate::object::value::{
-    self, AbsolutePath, Assignments, Command, ControlMethod, Flag, MemoryText, NameList, Optional, Reference, TimeText,
-    Uninterpreted,
+    self, AbsolutePath, Assignments, Command, ControlMethod, Flag, Malformed, MemoryText, NameList, Optional,
+    Reference, TimeText, Uninterpreted,
 };
 use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ attributes! {
     /// The time between two suspensions by `suspend_thresholds`.
     suspend_interval: TimeText, TimeText::finite, "00:05:00";
     /// The nice value of jobs, -20 to 20.
-    priority: i32, value::bounded::<-20, 20, i32>, "0";
+    priority: i32, priority, "0";
     /// The least time between two checkpoints.
     min_cpu_interval: TimeText, TimeText::finite, "00:05:00";
     /// Processor sets of systems that are gone; shown and ignored.
@@ -282,6 +282,12 @@ impl QueueInstanceSettings {
 /// What the text of a queue must state: everything but `processors`, which later versions left out.
 fn required() -> Vec<&'static str> {
     KEYS.iter().copied().filter(|key| *key != "processors").collect()
+}
+
+/// The nice value of a queue.
+fn priority(text: &str) -> Result<i32, Malformed> {
+    value::bounded::<-20, 20, i32>(text)
+        .map_err(|_| Malformed::said("Priority not in range -20 to +20", "a number from -20 to 20"))
 }
 
 impl Object for ClusterQueue {

@@ -46,7 +46,7 @@ impl FromStr for Purpose {
                 "ACL" => is_list = true,
                 "DEPT" => is_department = true,
                 _ => {
-                    let what = format!("unknown specifier \"{word}\" for userset type");
+                    let what = format!("reading conf file: unknown specifier \"{word}\" for userset type");
                     return Err(Malformed::said(what, "ACL, DEPT or ACL DEPT"));
                 }
             }

@@ -76,8 +76,13 @@ fn first(stdout: &[String], stderr: &[String]) -> String {
     stderr.iter().chain(stdout).next().cloned().unwrap_or_default()
 }
 
-/// The answer of a command that changes jobs or queues with all lines in one place.
+/// The answer of a command that changes jobs or queues with all lines in one place. What it tells beyond its first lines is left out
+/// where stderr goes to stdout, too.
 fn together(command: &str, mut answer: Answer) -> Answer {
+    if command.contains("2>&1") {
+        let details = ["  where: ", "  why: ", "  fix: "];
+        answer.stdout.retain(|line| !details.iter().any(|detail| line.starts_with(detail)));
+    }
     if CHANGING.iter().any(|name| command.starts_with(name)) {
         answer.stdout.append(&mut answer.stderr);
         answer.stdout = without_blank(&answer.stdout);
@@ -88,9 +93,13 @@ fn together(command: &str, mut answer: Answer) -> Answer {
     answer
 }
 
-/// Messages without empty lines and blanks at the end.
+/// Messages without empty lines, blanks at the end, what 8.1.9 says of a file of its own, and what it says twice in a row.
 fn without_blank(lines: &[String]) -> Vec<String> {
-    lines.iter().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
+    let told = lines.iter().map(|line| line.trim_end().to_owned());
+    let is_own = |line: &String| line.starts_with("error reading file: \"/tmp/pid-");
+    let mut told: Vec<String> = told.filter(|line| !line.is_empty() && !is_own(line)).collect();
+    told.dedup();
+    told
 }
 
 fn differ(stream: &str, command: &str, recorded: &[String], ours: &[String]) -> Option<String> {

@@ -72,7 +72,10 @@ impl FromStr for LogLevel {
             "log_emerg" | "log_alert" | "log_crit" | "log_err" => Ok(Self::Error),
             "log_warning" => Ok(Self::Warning),
             "log_notice" | "log_info" | "log_debug" => Ok(Self::Info),
-            _ => Err(Malformed::new("log_err, log_warning or log_info")),
+            _ => {
+                let what = format!("denied: got invalid value \"{text}\" for loglevel");
+                Err(Malformed::said(what, "log_err, log_warning or log_info"))
+            }
         }
     }
 }

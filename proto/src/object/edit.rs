@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 /// What is done with the given value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
-    /// `-aattr`: elements are added to the list; one that is there gets the new value.
+    /// `-aattr`: elements are added to the list; one that is there stays as it is.
     Add,
-    /// `-mattr`: elements that are there get the new value, others are added.
+    /// `-mattr`: elements that are there get the new value, and go to the end with it; others are added.
     Modify,
-    /// `-dattr`: elements are taken out of the list.
+    /// `-dattr`: elements are taken out of the list; one that is not there is none to be taken out.
     Delete,
     /// `-rattr`: the value takes the place of the old one.
     Replace,
@@ -42,6 +42,8 @@ pub struct Edited {
     pub fields: Fields,
     /// What 8.1.9 tells besides, in its words, such as that a list was empty.
     pub notes: Vec<String>,
+    /// Whether 8.1.9 says that the object was modified: not where all that a host is to be given is there.
+    pub is_told: bool,
 }
 
 /// What the value of an attribute is made of; `None` if objects of this kind do not have it.
@@ -69,7 +71,7 @@ pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
 /// # Errors
 ///
 /// Objects of this kind do not have the attribute, it names or reports the object and is not edited, the domain is
-/// given for what is the same on all hosts, an element to delete is not there, or `Delete` is asked of what is no list.
+/// given for what is the same on all hosts, it has no value for a domain to delete, or `Delete` is asked of what is no list.
 pub fn edit(
     kind: ObjectKind,
     fields: &Fields,
@@ -78,7 +80,7 @@ pub fn edit(
     value: &str,
     domain: Option<&HostOrGroup>,
 ) -> Result<Edited, Diagnostic> {
-    let shape = editable(kind, key, domain)?;
+    let shape = editable(kind, key, value, domain)?;
     let mut setting = SettingText::read(kind, fields, key)?;
     let given = match domain {
         Some(domain) => vec![(Some(domain.clone()), value.trim_ascii().to_owned())],
@@ -91,12 +93,14 @@ pub fn edit(
         setting = match (operation, shape, domain) {
             (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments, domain)
             | (Operation::Add | Operation::Modify, Shape::Single, domain) => setting.with(domain, given),
-            (Operation::Add | Operation::Modify, Shape::Names | Shape::Assignments, domain) => {
-                notes.extend(change.note());
-                setting.with(domain, change.merged(shape))
+            (Operation::Add, Shape::Names | Shape::Assignments, domain) => {
+                setting.with(domain, change.extended(shape, &mut notes))
+            }
+            (Operation::Modify, Shape::Names | Shape::Assignments, domain) => {
+                setting.with(domain, change.merged(shape, &mut notes))
             }
             (Operation::Delete, Shape::Names | Shape::Assignments, domain) => {
-                setting.with(domain, change.reduced(shape)?)
+                setting.with(domain, change.reduced(shape, &mut notes))
             }
             (Operation::Delete, Shape::Single, Some(domain)) => {
                 setting.without(&domain).ok_or_else(|| change.absent(&domain))?
@@ -104,29 +108,38 @@ pub fn edit(
             (Operation::Delete, Shape::Single, None) => return Err(no_list(kind, key)),
         };
     }
-    let mut fields = fields.clone();
-    fields.set(key, setting.print());
-    Ok(Edited { fields, notes })
+    let mut edited = fields.clone();
+    edited.set(key, setting.print());
+    let is_told = kind != ObjectKind::ExecHost || operation != Operation::Add || edited != *fields;
+    Ok(Edited { fields: edited, notes, is_told })
 }
 
-/// Takes the value of one domain out of a cluster queue, so that the value of a wider one holds there (`qconf -purge`).
+/// Takes the value of one domain out of a cluster queue, so that the value of a wider one holds there (`qconf -purge`). `None`
+/// if the domain has no value of its own.
 ///
 /// # Errors
 ///
 /// Objects of this kind do not have the attribute, or it is the same on all hosts.
-pub fn purge(kind: ObjectKind, fields: &Fields, key: &str, domain: &HostOrGroup) -> Result<Fields, Diagnostic> {
-    editable(kind, key, Some(domain))?;
-    let mut setting = SettingText::read(kind, fields, key)?;
-    setting.overrides.retain(|(id, _)| id != domain);
+pub fn purge(kind: ObjectKind, fields: &Fields, key: &str, domain: &HostOrGroup) -> Result<Option<Fields>, Diagnostic> {
+    if let Err(refusal) = editable(kind, key, "", Some(domain)) {
+        return Err(Diagnostic { what: not_found(key, domain), ..refusal });
+    }
+    let Some(setting) = SettingText::read(kind, fields, key)?.without(domain) else { return Ok(None) };
     let mut fields = fields.clone();
     fields.set(key, setting.print());
-    Ok(fields)
+    Ok(Some(fields))
+}
+
+/// That there is nothing to be purged, in the words of 8.1.9.
+pub fn not_found(key: &str, domain: &HostOrGroup) -> String {
+    format!("Attribute name (\"{key}\") and/or value (\"{domain}\") not found")
 }
 
 /// The shape of an attribute that may be edited there.
-fn editable(kind: ObjectKind, key: &str, domain: Option<&HostOrGroup>) -> Result<Shape, Diagnostic> {
+fn editable(kind: ObjectKind, key: &str, value: &str, domain: Option<&HostOrGroup>) -> Result<Shape, Diagnostic> {
     let Some(shape) = shape_of(kind, key) else {
-        return Err(unknown_attribute(kind, key, kind.keys()));
+        let what = format!("The attribute name (\"{key}\") and/or value (\"{value}\") is invalid");
+        return Err(Diagnostic { what, ..unknown_attribute(kind, key, kind.keys()) }.at(key));
     };
     if kind.keys().first() == Some(&key) || matches!(key, "load_values" | "processors" if kind == ObjectKind::ExecHost)
     {
@@ -152,9 +165,10 @@ fn no_list(kind: ObjectKind, key: &str) -> Diagnostic {
         .fix("\"qconf -rattr\" sets another value, \"qconf -purge\" removes that of a host")
 }
 
-/// The name that messages give an object: the value of its first attribute.
+/// What messages call an object: a queue by its name, others by their kind.
 fn name_of(kind: ObjectKind, fields: &Fields) -> &str {
-    kind.keys().first().and_then(|key| fields.value(key)).unwrap_or("")
+    let own = kind.keys().first().and_then(|key| fields.value(key)).unwrap_or_default();
+    kind.attr_name().filter(|_| kind != ObjectKind::Queue).unwrap_or(own)
 }
 
 /// A value, what is given to change it, and how messages call it.
@@ -167,34 +181,52 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// What 8.1.9 says when it adds to an empty list.
-    fn note(&self) -> Option<String> {
-        is_none(self.old).then(|| format!("\"{}\" of \"{}\" is empty - Adding new element(s).", self.key, self.name))
-    }
-
-    /// The old elements with the given ones in place of those of the same key, new ones at the end.
-    fn merged(&self, shape: Shape) -> String {
+    /// The old elements, and the given ones whose key is new.
+    fn extended(&self, shape: Shape, notes: &mut Vec<String>) -> String {
+        let Self { key, name, .. } = self;
         let mut elements = split(shape, self.old);
         for element in split(shape, self.given) {
-            match elements.iter_mut().find(|old| element_key(old) == element_key(element)) {
-                Some(old) => *old = element,
-                None => elements.push(element),
+            let own = element_key(element);
+            if elements.iter().any(|old| element_key(old) == own) {
+                notes.push(format!("No modification because \"{own}\" already exists in \"{key}\" of \"{name}\""));
+            } else {
+                elements.push(element);
             }
         }
         join(shape, &elements)
     }
 
+    /// The given elements in place of those of the same key, all at the end.
+    fn merged(&self, shape: Shape, notes: &mut Vec<String>) -> String {
+        let Self { key, name, old, .. } = self;
+        let mut elements = split(shape, old);
+        if is_none(old) {
+            notes.push(format!("\"{key}\" of \"{name}\" is empty - Adding new element(s)."));
+        }
+        for element in split(shape, self.given) {
+            let own = element_key(element);
+            let count = elements.len();
+            elements.retain(|old| element_key(old) != own);
+            if elements.len() == count && !is_none(old) {
+                notes.push(format!("Unable to find \"{own}\" in \"{key}\" of \"{name}\" - Adding new element."));
+            }
+            elements.push(element);
+        }
+        join(shape, &elements)
+    }
+
     /// The old elements without those whose key is given.
-    fn reduced(&self, shape: Shape) -> Result<String, Diagnostic> {
+    fn reduced(&self, shape: Shape, notes: &mut Vec<String>) -> String {
         let mut elements = split(shape, self.old);
         for element in split(shape, self.given) {
+            let own = element_key(element);
             let count = elements.len();
-            elements.retain(|old| element_key(old) != element_key(element));
+            elements.retain(|old| element_key(old) != own);
             if elements.len() == count {
-                return Err(self.absent(&element_key(element)));
+                notes.push(format!("\"{own}\" does not exist in \"{}\" of \"{}\"", self.key, self.name));
             }
         }
-        Ok(join(shape, &elements))
+        join(shape, &elements)
     }
 
     /// The refusal to delete what is not there.

@@ -144,11 +144,16 @@ impl Fields {
     /// Refusals for attributes that `known` does not list and for attributes of `required` that are missing.
     pub fn check_keys(&self, kind: ObjectKind, known: &[&str], required: &[&str]) -> Vec<Diagnostic> {
         let unknown = self.entries.iter().filter(|field| !known.contains(&field.key.as_str()));
-        let missing = required.iter().filter(|key| self.field(key).is_none());
         unknown
             .map(|field| unknown_attribute(kind, &field.key, known).at(self.place(&field.key)))
-            .chain(missing.map(|key| missing_attribute(kind, key)))
+            .chain(self.check_missing(kind, required))
             .collect()
+    }
+
+    /// Refusals for attributes of `required` that are missing.
+    pub fn check_missing(&self, kind: ObjectKind, required: &[&str]) -> Vec<Diagnostic> {
+        let missing = required.iter().filter(|key| self.field(key).is_none());
+        missing.map(|key| missing_attribute(kind, key)).collect()
     }
 
     fn field(&self, key: &str) -> Option<&Field> {
@@ -226,7 +231,7 @@ fn parse_line(text: &str, line: u32, before: &Fields) -> Result<Field, Diagnosti
             .fix(format!("write \"{text} NONE\" if there is nothing")));
     };
     if let Some(first) = before.field(key) {
-        return Err(refusal(format!("attribute \"{key}\" occurs twice"))
+        return Err(refusal(format!("attribute \"{key}\" appears more than once"))
             .why(format!("line {} has it already", first.line))
             .fix("remove one of the two lines"));
     }

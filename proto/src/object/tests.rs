@@ -43,7 +43,7 @@ fn comments_and_empty_lines_are_skipped_and_continuations_joined() {
 #[test]
 fn refusals_name_the_line() {
     assert_eq!(refusals("slots 1\nshell\n"), ["line 2: attribute \"shell\" has no value"]);
-    assert_eq!(refusals("slots 1\n\nslots 2\n"), ["line 3: attribute \"slots\" occurs twice"]);
+    assert_eq!(refusals("slots 1\n\nslots 2\n"), ["line 3: attribute \"slots\" appears more than once"]);
     assert_eq!(refusals("slots 1 \\\n"), ["line 1: the text ends with a backslash"]);
 }
 

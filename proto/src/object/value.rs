@@ -40,6 +40,12 @@ pub struct Malformed {
 enum Fault {
     Any,
     RelativePath,
+    /// One value of several: the part that is meant.
+    Part(String),
+    /// A number below nothing.
+    Negative,
+    /// A value of another type.
+    NotA(&'static str),
     Said(String),
 }
 
@@ -59,6 +65,37 @@ impl Malformed {
         Malformed { expected: expected.into(), fault: Fault::Said(what.into()) }
     }
 
+    /// `text` is not of the type that 8.1.9 calls by a word, in a sentence that names the attribute.
+    pub fn not_a(word: &'static str, expected: impl Into<String>) -> Self {
+        Malformed { expected: expected.into(), fault: Fault::NotA(word) }
+    }
+
+    /// `text` is no number of that range.
+    fn no_number(text: &str, expected: String) -> Self {
+        let is_begun = text.trim_start_matches(['-', '+']).starts_with(|first: char| first.is_ascii_digit());
+        match is_begun {
+            true => Malformed::said(format!("\"{text}\" is not an u_long32 value"), expected),
+            false => Malformed::said(format!("error parsing unsigned long value from string \"{text}\""), expected),
+        }
+    }
+
+    /// `text` does not parse, where 8.1.9 says no more than that.
+    pub(crate) fn unparsed(text: &str, expected: impl Into<String>) -> Self {
+        Malformed::said(format!("error parsing value \"{text}\""), expected)
+    }
+
+    /// The same about `part`, the value of all hosts or of one, in an attribute of a queue. 8.1.9 tells twice what it cannot parse.
+    pub(crate) fn in_setting(self, part: &str) -> Self {
+        let fault = match self.fault {
+            Fault::Any => Fault::Part(part.to_owned()),
+            Fault::Said(what) if is_parsing(&what) => {
+                Fault::Said(format!("{what}\nError during parsing of attribute value \"{part}\""))
+            }
+            other => other,
+        };
+        Malformed { fault, ..self }
+    }
+
     /// The same about one part of a value.
     pub(crate) fn of(self, part: &str) -> Self {
         Malformed { expected: format!("{part}: {}", self.expected), ..self }
@@ -69,10 +106,21 @@ impl Malformed {
         let what = match &self.fault {
             Fault::Any => format!("invalid value \"{value}\" for attribute \"{attribute}\""),
             Fault::RelativePath => format!("denied: the path given for \"{attribute}\" must start with a \"/\""),
+            Fault::Part(part) => format!("invalid value \"{part}\" for attribute \"{attribute}\""),
+            Fault::Negative => format!("parameter \"{attribute}\" must be a positive number"),
+            Fault::NotA(word) => format!("attribute \"{attribute}\" is not a {word} value"),
             Fault::Said(what) => what.clone(),
         };
-        Diagnostic::new(Code::BadValue, what).why(self.to_string())
+        // The words of 8.1.9 may say neither.
+        let is_named = what.contains(attribute) && what.contains(value);
+        let why = if is_named { self.to_string() } else { format!("{attribute} is \"{value}\": {self}") };
+        Diagnostic::new(Code::BadValue, what).why(why)
     }
+}
+
+/// Whether words of 8.1.9 are those of its parser of values.
+fn is_parsing(what: &str) -> bool {
+    what.starts_with("error parsing ") || what.ends_with(" is not an u_long32 value")
 }
 
 /// Lets serde store a type as the text it prints, and check that text when it reads it.
@@ -106,14 +154,38 @@ pub fn is_none(text: &str) -> bool {
 ///
 /// The text is empty, too long, holds a forbidden character, or is `NONE`.
 pub fn check_name(text: &str) -> Result<(), Malformed> {
-    let is_allowed = |letter: char| letter.is_ascii_graphic() && !NOT_IN_NAMES.contains(letter);
-    if text.is_empty() || text.len() > NAME_LENGTH || !text.chars().all(is_allowed) {
-        return Err(Malformed::new(format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}")));
+    let expected = || format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}");
+    if let Some((letter, called)) = text.chars().find_map(|letter| Some((letter, called(letter)?))) {
+        return Err(Malformed::said(format!("{called} ('{letter}') not allowed in objectname"), expected()));
+    }
+    if text.is_empty() || text.len() > NAME_LENGTH || !text.chars().all(|letter| letter.is_ascii_graphic()) {
+        return Err(Malformed::new(expected()));
     }
     if is_none(text) {
-        return Err(Malformed::new("a name other than the keyword NONE"));
+        let what = format!("Keyword (\"{NONE}\") not allowed as objectname");
+        return Err(Malformed::said(what, "a name other than the keyword NONE"));
     }
     Ok(())
+}
+
+/// What 8.1.9 calls a character that no name holds.
+fn called(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        ' ' => "Space",
+        '/' => "Slash",
+        ':' => "Colon",
+        '\'' => "Quote",
+        '\\' => "Backslash",
+        '[' | ']' => "Brackets",
+        '{' | '}' => "Braces",
+        '|' => "Pipe",
+        '(' | ')' => "Parenthesis",
+        '@' => "At",
+        '%' => "Percent",
+        ',' => "Comma",
+        '"' => "Double quote",
+        _ => return None,
+    })
 }
 
 /// A name of an object of any sort; see [`check_name`].
@@ -132,12 +204,16 @@ pub fn name<N: From<String>>(text: &str) -> Result<N, Malformed> {
 ///
 /// The text is no number, or one outside.
 pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> Result<N, Malformed> {
-    let expected = || Malformed::new(format!("a number from {LOW} to {HIGH}"));
-    let number: i64 = text.parse().map_err(|_| expected())?;
-    if !(LOW..=HIGH).contains(&number) {
-        return Err(expected());
+    let expected = || format!("a number from {LOW} to {HIGH}");
+    let no_number = || Malformed::no_number(text, expected());
+    let number: i64 = text.parse().map_err(|_| no_number())?;
+    if LOW >= 0 && u32::try_from(number).is_err() {
+        return Err(no_number());
     }
-    N::try_from(number).map_err(|_| expected())
+    if !(LOW..=HIGH).contains(&number) {
+        return Err(Malformed::new(expected()));
+    }
+    N::try_from(number).map_err(|_| Malformed::new(expected()))
 }
 
 /// A number of shares, of tickets or of seconds: 0 to 4294967295.
@@ -146,12 +222,10 @@ pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> 
 ///
 /// The text is no such number.
 pub fn count(text: &str) -> Result<u32, Malformed> {
+    let expected = || "a number from 0 to 4294967295".to_owned();
     text.parse().map_err(|_| match text.parse::<i64>() {
-        Ok(_) => Malformed::new("a number from 0 to 4294967295"),
-        Err(_) => Malformed::said(
-            format!("error parsing unsigned long value from string \"{text}\""),
-            "a number from 0 to 4294967295",
-        ),
+        Ok(number) if number < 0 => Malformed { expected: expected(), fault: Fault::Negative },
+        Ok(_) | Err(_) => Malformed::no_number(text, expected()),
     })
 }
 
@@ -167,7 +241,7 @@ impl FromStr for Flag {
         match text.to_ascii_uppercase().as_str() {
             "TRUE" | "1" => Ok(Flag(true)),
             "FALSE" | "0" => Ok(Flag(false)),
-            _ => Err(Malformed::new("TRUE or FALSE")),
+            _ => Err(Malformed::unparsed(text, "TRUE or FALSE")),
         }
     }
 }
@@ -355,7 +429,7 @@ impl FromStr for Assignments {
 }
 
 fn assignment(element: &str) -> Result<(AttributeName, &str), Malformed> {
-    let expected = || Malformed::new("a list like name=value,name=value, or NONE,");
+    let expected = || Malformed::unparsed(element, "a list like name=value,name=value, or NONE,");
     let (attribute, value) = element.split_once('=').ok_or_else(expected)?;
     if value.is_empty() {
         return Err(expected());

@@ -37,9 +37,13 @@ fn wrong_text_names_line_and_word() {
             "line 2",
             "error parsing unsigned long value from string \"x\"",
         ),
-        ("name p\noticket -3\nfshare 0\nacl NONE\nxacl NONE\n", "line 2", "\"-3\""),
-        ("name a/b\noticket 0\nfshare 0\nacl NONE\nxacl NONE\n", "line 1", "a/b"),
-        ("name p\noticket 0\nfshare 0\nacl a,b@\nxacl NONE\n", "line 4", "a,b@"),
+        (
+            "name p\noticket -3\nfshare 0\nacl NONE\nxacl NONE\n",
+            "line 2",
+            "parameter \"oticket\" must be a positive number",
+        ),
+        ("name a/b\noticket 0\nfshare 0\nacl NONE\nxacl NONE\n", "line 1", "Slash ('/') not allowed in objectname"),
+        ("name p\noticket 0\nfshare 0\nacl a,b@\nxacl NONE\n", "line 4", "At ('@') not allowed in objectname"),
     ] {
         let refusals = project(text).expect_err(text);
         assert_eq!((refusals.len(), refusals[0].place.as_str()), (1, place), "{text}");

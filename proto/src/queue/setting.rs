@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Setting<T> {
     /// The value where nothing else is said.
     pub default: T,
-    /// Other values, in the order in which they were written.
+    /// Other values: as in 8.1.9 those of groups before those of hosts, else in the order in which they were written.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<(HostOrGroup, T)>,
 }
@@ -49,6 +49,7 @@ impl<T> Setting<T> {
         if default.is_empty() {
             return Err(Malformed::new("a value for all hosts in front of the first bracket"));
         }
+        let parse = |value: &str| parse(value).map_err(|malformed| malformed.in_setting(value));
         let mut setting = Setting::uniform(parse(default)?);
         for bracket in brackets(rest)? {
             let (id, value) =
@@ -59,6 +60,7 @@ impl<T> Setting<T> {
             }
             setting.overrides.push((id, parse(value.trim_ascii())?));
         }
+        setting.overrides.sort_by_key(|(id, _)| matches!(id, HostOrGroup::Host(_)));
         Ok(setting)
     }
 }

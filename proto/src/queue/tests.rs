@@ -95,9 +95,36 @@ fn values_that_cannot_be_are_refused_with_their_attribute() {
     ] {
         let refusals = queue(&[(key, value)]).expect_err(value);
         assert_eq!(refusals.len(), 1, "{key} {value}");
-        assert_eq!(refusals[0].what, format!("invalid value \"{value}\" for attribute \"{key}\""));
         assert!(refusals[0].why.ends_with("is expected"), "{}", refusals[0].why);
     }
+}
+
+#[test]
+fn bad_values_are_refused_in_the_words_of_8_1_9() {
+    let parsing = |value: &str| format!("Error during parsing of attribute value \"{value}\"");
+    for (key, value, first, second) in [
+        ("slots", "abc", "error parsing unsigned long value from string \"abc\"", Some(parsing("abc"))),
+        ("slots", "-1", "\"-1\" is not an u_long32 value", Some(parsing("-1"))),
+        ("slots", "2,[n1=x]", "error parsing unsigned long value from string \"x\"", Some(parsing("x"))),
+        ("h_rt", "1:2:3:4", "error parsing value \"1:2:3:4\"", Some(parsing("1:2:3:4"))),
+        ("rerun", "maybe", "error parsing value \"maybe\"", Some(parsing("maybe"))),
+        ("complex_values", "foo", "error parsing value \"foo\"", Some(parsing("foo"))),
+        ("qtype", "FOO", "error parsing queue type from string \"FOO\"", Some(parsing("FOO"))),
+        ("priority", "99", "Priority not in range -20 to +20", None),
+        ("shell_start_mode", "maybe", "Invalid value \"maybe\" as shell start mode", None),
+        ("initial_state", "maybe", "Invalid value \"maybe\" as initial state", None),
+        ("qname", "a/b", "Slash ('/') not allowed in objectname", None),
+        ("qname", "none", "Keyword (\"NONE\") not allowed as objectname", None),
+    ] {
+        let what = std::iter::once(first.to_owned()).chain(second).collect::<Vec<_>>().join("\n");
+        assert_eq!(queue(&[(key, value)]).expect_err(value)[0].what, what, "{key} {value}");
+    }
+}
+
+#[test]
+fn values_of_groups_come_before_those_of_hosts() {
+    let queue = queue(&[("slots", "1,[n1=2],[@z=3],[n0=4],[@x=5]")]).unwrap();
+    assert_eq!(queue.slots.to_string(), "1,[@z=3],[@x=5],[n1=2],[n0=4]");
 }
 
 #[test]
@@ -121,7 +148,7 @@ fn every_fault_of_a_queue_is_reported_at_once() {
         [
             "unknown attribute name \"slot\"",
             "required attribute \"shell\" is missing",
-            "invalid value \"many\" for attribute \"slots\""
+            "error parsing unsigned long value from string \"many\"\nError during parsing of attribute value \"many\""
         ]
     );
 }

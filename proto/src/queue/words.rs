@@ -25,7 +25,10 @@ impl FromStr for ShellStartMode {
             "unix_behavior" => Ok(Self::UnixBehavior),
             "posix_compliant" => Ok(Self::PosixCompliant),
             "script_from_stdin" => Ok(Self::ScriptFromStdin),
-            _ => Err(Malformed::new("unix_behavior, posix_compliant or script_from_stdin")),
+            _ => {
+                let what = format!("Invalid value \"{text}\" as shell start mode");
+                Err(Malformed::said(what, "unix_behavior, posix_compliant or script_from_stdin"))
+            }
         }
     }
 }
@@ -60,7 +63,10 @@ impl FromStr for InitialState {
             "default" => Ok(Self::Default),
             "enabled" => Ok(Self::Enabled),
             "disabled" => Ok(Self::Disabled),
-            _ => Err(Malformed::new("default, enabled or disabled")),
+            _ => {
+                let what = format!("Invalid value \"{text}\" as initial state");
+                Err(Malformed::said(what, "default, enabled or disabled"))
+            }
         }
     }
 }
@@ -98,7 +104,10 @@ impl FromStr for QueueType {
                         "BATCH, INTERACTIVE, both or NONE (pe_list and ckpt_list say the rest)",
                     ));
                 }
-                _ => return Err(Malformed::new("BATCH, INTERACTIVE, both or NONE")),
+                _ => {
+                    let what = format!("error parsing queue type from string \"{word}\"");
+                    return Err(Malformed::said(what, "BATCH, INTERACTIVE, both or NONE"));
+                }
             }
         }
         Ok(qtype)

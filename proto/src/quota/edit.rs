@@ -42,7 +42,7 @@ pub fn edit(
             let mut fields: Fields = set.to_fields();
             fields.set(key, value.trim_ascii());
             QuotaSet::from_fields(&fields).map_err(|mut refusals| refusals.swap_remove(0))?;
-            Ok(Edited { fields, notes: Vec::new() })
+            Ok(Edited { fields, notes: Vec::new(), is_told: true })
         }
         key => Err(unknown_attribute(key)),
     }
@@ -62,7 +62,7 @@ fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: 
                 notes.push(format!("\"{name}\" does not exist in \"resource_quota_rules\" of \"resource_quota\""));
             }
         }
-        return Ok(Edited { fields: set.to_fields(), notes });
+        return Ok(Edited { fields: set.to_fields(), notes, is_told: true });
     }
     let elements =
         value.split(',').map(|element| element.trim_ascii().parse()).collect::<Result<Vec<super::Limit>, _>>();
@@ -84,7 +84,7 @@ fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: 
         }
     }
     set.rules[index].check_dynamic()?;
-    Ok(Edited { fields: set.to_fields(), notes })
+    Ok(Edited { fields: set.to_fields(), notes, is_told: true })
 }
 
 fn no_rule(set: &QuotaSet, rule: Option<&str>) -> Diagnostic {

@@ -29,8 +29,8 @@ fn lists_are_edited_by_the_keys_of_their_elements() {
     let fields = queue(&[("complex_values", "a=1,b=2"), ("pe_list", "make smp")]);
     for (operation, key, value, expected) in [
         (Operation::Add, "complex_values", "c=3", "a=1,b=2,c=3"),
-        (Operation::Add, "complex_values", "b=9,c=3", "a=1,b=9,c=3"),
-        (Operation::Modify, "complex_values", "a=7", "a=7,b=2"),
+        (Operation::Add, "complex_values", "b=9,c=3", "a=1,b=2,c=3"),
+        (Operation::Modify, "complex_values", "a=7", "b=2,a=7"),
         (Operation::Delete, "complex_values", "a", "b=2"),
         (Operation::Delete, "complex_values", "a=1,b=2", "NONE"),
         (Operation::Replace, "complex_values", "d=4", "d=4"),
@@ -92,22 +92,45 @@ fn brackets_in_objects_other_than_queues_are_part_of_the_value() {
 }
 
 #[test]
-fn an_empty_list_is_told_of_as_8_1_9_does() {
-    let domain: HostOrGroup = "sim0001".parse().unwrap();
-    let fields = queue(&[]);
-    let edited =
-        edit(ObjectKind::Queue, &fields, Operation::Modify, "complex_values", "forc=TRUE", Some(&domain)).unwrap();
-    assert_eq!(edited.notes, ["\"complex_values\" of \"all.q\" is empty - Adding new element(s)."]);
+fn what_a_list_held_is_told_as_8_1_9_does() {
+    let fields = queue(&[("complex_values", "a=1,[n1=NONE]")]);
+    let notes = |operation, value: &str, domain: Option<&str>| {
+        let domain: Option<HostOrGroup> = domain.map(|domain| domain.parse().unwrap());
+        edit(ObjectKind::Queue, &fields, operation, "complex_values", value, domain.as_ref()).unwrap().notes
+    };
+    let of = "\"complex_values\" of \"all.q\"";
+    for (operation, value, domain, note) in [
+        (Operation::Modify, "b=2", Some("n1"), format!("{of} is empty - Adding new element(s).")),
+        (Operation::Modify, "b=2", None, format!("Unable to find \"b\" in {of} - Adding new element.")),
+        (Operation::Add, "a=2", None, format!("No modification because \"a\" already exists in {of}")),
+        (Operation::Delete, "b=2", None, format!("\"b\" does not exist in {of}")),
+    ] {
+        assert_eq!(notes(operation, value, domain), [note]);
+    }
+    for (operation, value, domain) in
+        [(Operation::Modify, "a=2", None), (Operation::Add, "b=2", Some("n1")), (Operation::Delete, "a=1", None)]
+    {
+        assert_eq!(notes(operation, value, domain), [""; 0]);
+    }
+}
+
+#[test]
+fn a_host_is_called_by_its_kind_and_told_of_only_if_it_changed() {
+    let mut host = crate::host::ExecHost::template("n1".into()).to_fields();
+    host.set("complex_values", "a=1");
+    let add = |value| edit(ObjectKind::ExecHost, &host, Operation::Add, "complex_values", value, None).unwrap();
+    let Edited { notes, is_told, .. } = add("a=2");
+    assert_eq!(notes, ["No modification because \"a\" already exists in \"complex_values\" of \"exechost\""]);
+    assert!(!is_told && add("b=2").is_told);
 }
 
 #[test]
 fn what_cannot_be_edited_is_refused() {
     let fields = queue(&[]);
     for (operation, key, value, domain, what) in [
-        (Operation::Replace, "slot", "1", None, "unknown attribute name \"slot\""),
+        (Operation::Replace, "slot", "1", None, "The attribute name (\"slot\") and/or value (\"1\") is invalid"),
         (Operation::Replace, "qname", "b.q", None, "attribute \"qname\" of a cluster queue cannot be modified"),
         (Operation::Delete, "slots", "1", None, "attribute \"slots\" of a cluster queue is not a list"),
-        (Operation::Delete, "pe_list", "x", None, "\"x\" does not exist in \"pe_list\" of \"all.q\""),
         (
             Operation::Add,
             "hostlist",
@@ -127,7 +150,10 @@ fn what_cannot_be_edited_is_refused() {
 fn purge_takes_the_value_of_a_domain_out() {
     let fields = queue(&[("slots", "1,[@big=8],[n1=4]")]);
     let purged = purge(ObjectKind::Queue, &fields, "slots", &"n1".parse().unwrap()).unwrap();
-    assert_eq!(purged.value("slots"), Some("1,[@big=8]"));
+    assert_eq!(purged.unwrap().value("slots"), Some("1,[@big=8]"));
+    let purge = |key: &str| purge(ObjectKind::Queue, &fields, key, &"n7".parse().unwrap());
+    assert_eq!(purge("slots"), Ok(None));
+    assert_eq!(purge("slot").unwrap_err().what, "Attribute name (\"slot\") and/or value (\"n7\") not found");
 }
 
 #[test]

@@ -92,8 +92,8 @@ stored_as_text!(MemoryText);
 fn not_negative(text: &str, r#type: Type, expected: &str) -> Result<Amount, Malformed> {
     match Amount::parse(text, r#type) {
         Ok(amount) if !amount.is_negative() => Ok(amount),
-        Ok(_) => Err(Malformed::new(expected)),
-        Err(error) => Err(Malformed::new(format!("{expected} ({})", error.reason))),
+        Ok(_) => Err(Malformed::unparsed(text, expected)),
+        Err(error) => Err(Malformed::unparsed(text, format!("{expected} ({})", error.reason))),
     }
 }
 
@@ -115,7 +115,11 @@ impl FromStr for Weight {
     fn from_str(text: &str) -> Result<Self, Malformed> {
         match Millionths::parse(text) {
             Ok(factor) if factor.0 >= 0 => Ok(Weight(factor)),
-            Ok(_) | Err(_) => Err(Malformed::new("a number that is not negative, such as 0.25,")),
+            Ok(_) => Err(Malformed::new("a number that is not negative, such as 0.25,")),
+            Err(_) => {
+                let what = format!("error parsing double value from string \"{text}\"");
+                Err(Malformed::said(what, "a number that is not negative, such as 0.25,"))
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::session::Session;
 use super::{change, elements, for_each};
 use crate::commands::Outcome;
-use crate::exit;
 use crate::fail::Fail;
+use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, ObjectKind};
 use proto::wire::client::{AttributeEdit, ObjectAction, ObjectChange};
@@ -12,6 +12,10 @@ use proto::wire::client::{AttributeEdit, ObjectAction, ObjectChange};
 /// `-aattr KIND ATTRIBUTE VALUE NAME…`.
 pub fn from_words(session: &mut Session, edit: AttributeEdit, values: &[String]) -> Outcome {
     let [kind, attribute, value, names @ ..] = values else { return Err(too_few()) };
+    if names.is_empty() {
+        let what = "qconf: missing object list";
+        return Err(Diagnostic::new(Code::BadSyntax, what).fix(format!("name objects of kind {kind}")).into());
+    }
     let fields: Fields = [(attribute.as_str(), value.as_str())].into_iter().collect();
     apply(session, edit, editable(kind)?, &fields, names)
 }
@@ -20,10 +24,19 @@ pub fn from_words(session: &mut Session, edit: AttributeEdit, values: &[String])
 pub fn from_file(session: &mut Session, edit: AttributeEdit, values: &[String]) -> Outcome {
     let [kind, path, names @ ..] = values else { return Err(too_few()) };
     let kind = editable(kind)?;
-    match Fields::parse(&change::read(path)?) {
+    let text = change::read(path).map_err(|mut fail| {
+        fail.diagnostic.what += &format!("\n{}", not_taken(path));
+        fail
+    })?;
+    let read = Fields::parse(&text).and_then(|fields| {
+        let refusals = fields.check_keys(kind, kind.keys(), &[]);
+        if refusals.is_empty() { Ok(fields) } else { Err(refusals) }
+    });
+    match read {
         Ok(fields) => apply(session, edit, kind, &fields, names),
         Err(refusals) => {
             change::refuse(kind, path, &refusals);
+            output::note(&not_taken(path));
             Ok(exit::FAILED)
         }
     }
@@ -66,6 +79,11 @@ fn editable(name: &str) -> Result<ObjectKind, Fail> {
             Err(refusal.fix(format!("write one of {words}")).into())
         }
     }
+}
+
+/// What 8.1.9 says last of a file that it cannot use here.
+fn not_taken(path: &str) -> String {
+    format!("error: invalid option argument \"{path}\"\nUsage: qconf -help")
 }
 
 fn too_few() -> Fail {

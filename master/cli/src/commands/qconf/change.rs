@@ -97,7 +97,7 @@ fn not_saved(kind: ObjectKind, name: &str, target: Target) -> u8 {
             exit::OK
         }
         Target::New => {
-            output::note(&format!("{kind} has not been added: its text was not saved"));
+            output::note(&format!("file unchanged\n  why: the text was not saved, so no {kind} was added"));
             exit::FAILED
         }
     }
@@ -119,7 +119,7 @@ pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, value
 
 fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str) -> Outcome {
     let given = name_of_file(kind, path);
-    let fields = match text::parse(kind, given, &read(path)?) {
+    let fields = match text::parse(kind, given, &read_object(kind, path)?) {
         Ok(fields) => fields,
         Err(refusals) => {
             refuse(kind, path, &refusals);
@@ -140,6 +140,18 @@ fn send(session: &mut Session, kind: ObjectKind, name: &str, path: &str, target:
 fn name_of_file(kind: ObjectKind, path: &str) -> &str {
     let name = Path::new(path).file_name().and_then(|name| name.to_str());
     name.filter(|_| kind == ObjectKind::ClusterConf).unwrap_or_default()
+}
+
+/// Reads the file of an object.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_object(kind: ObjectKind, path: &str) -> Result<String, Fail> {
+    read(path).map_err(|mut fail| {
+        let lines: Vec<String> = std::iter::once(fail.diagnostic.what.clone()).chain(text::last(kind, path)).collect();
+        fail.diagnostic.what = lines.join("\n");
+        fail
+    })
 }
 
 /// Reads a file that was named on the command line.
@@ -166,11 +178,35 @@ pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
         output::diagnostic(&Diagnostic { what: last.clone(), ..whole.clone() }.at(path).why(why));
         return;
     }
-    for refusal in refusals {
-        let place = if refusal.place.is_empty() { path.to_owned() } else { format!("{path}, {}", refusal.place) };
-        output::diagnostic(&Diagnostic { what: text::in_file(kind, &refusal.what), ..refusal.clone() }.at(place));
+    if let Some(refusal) = text::empty_file(kind, path, refusals) {
+        output::diagnostic(&refusal.at(path));
+        return;
     }
-    last.into_iter().chain(text::not_read(kind, path, refusals)).for_each(|line| output::note(&line));
+    let located = |refusal: &Diagnostic| {
+        let place = if refusal.place.is_empty() { path.to_owned() } else { format!("{path}, {}", refusal.place) };
+        Diagnostic { what: text::in_file(kind, &refusal.what), ..refusal.clone() }.at(place)
+    };
+    if kind == ObjectKind::ComplexTable || kind == ObjectKind::ResourceQuota {
+        refusals.iter().for_each(|refusal| output::diagnostic(&located(refusal)));
+        last.iter().for_each(|line| output::note(line));
+        return;
+    }
+    // 8.1.9 stops at the first fault. The others follow as details of it.
+    let mut in_order: Vec<&Diagnostic> = refusals.iter().collect();
+    in_order.sort_by_key(|refusal| line_of(refusal));
+    let Some((first, others)) = in_order.split_first() else { return };
+    output::diagnostic(&located(first));
+    for other in others {
+        let other = located(other);
+        output::note(&format!("  also: {}", other.what.replace('\n', ": ")));
+        other.detail_lines().iter().for_each(|line| output::note(&format!("  {line}")));
+    }
+    text::not_read(kind, path, first).iter().for_each(|line| output::note(line));
+}
+
+/// The line of a fault; what is missing is nowhere, and comes last.
+fn line_of(refusal: &Diagnostic) -> u32 {
+    refusal.place.strip_prefix("line ").and_then(|line| line.parse().ok()).unwrap_or(u32::MAX)
 }
 
 /// `-ah -as -am -ao`: names, each with a line of its own.

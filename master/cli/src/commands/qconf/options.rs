@@ -148,7 +148,7 @@ const OPTIONS: [OptionDef; ROWS.len()] = {
 
 /// In the order of `-help` of 8.1.9.
 const ROWS: &[Row] = &[
-    Row(with("-aattr", AtLeast(4), EDIT, "add to a list attribute of an object"), Attribute(AttributeEdit::Add)),
+    Row(with("-aattr", AtLeast(3), EDIT, "add to a list attribute of an object"), Attribute(AttributeEdit::Add)),
     Row(
         with("-Aattr", AtLeast(3), EDIT_FILE, "add to a list attribute of an object"),
         AttributeFile(AttributeEdit::Add),
@@ -191,7 +191,7 @@ const ROWS: &[Row] = &[
     ),
     Row(with("-cq", One, "wc_queue_list", "clean queue"), Clean),
     Row(
-        with("-dattr", AtLeast(4), EDIT, "delete from a list attribute of an object"),
+        with("-dattr", AtLeast(3), EDIT, "delete from a list attribute of an object"),
         Attribute(AttributeEdit::Delete),
     ),
     Row(
@@ -242,7 +242,7 @@ const ROWS: &[Row] = &[
         AttributeFile(AttributeEdit::Modify),
     ),
     Row(
-        with("-mattr", AtLeast(4), EDIT, "modify an attribute (or element in a sublist) of an object"),
+        with("-mattr", AtLeast(3), EDIT, "modify an attribute (or element in a sublist) of an object"),
         Attribute(AttributeEdit::Modify),
     ),
     Row(flag("-mc", "modify complex attributes"), Modify(ComplexTable)),
@@ -280,7 +280,7 @@ const ROWS: &[Row] = &[
     Row(with("-Muser", One, "fname", "modify a user from file"), ModifyFile(User)),
     Row(with("-purge", AtLeast(3), "obj_nm3 attr_nm objectname", "deletes attribute from object_instance"), Purge),
     never(with("-R", One, "y[es]|n[o]", "reservation desired"), OF_JOBS),
-    Row(with("-rattr", AtLeast(4), EDIT, "replace a list attribute of an object"), Attribute(AttributeEdit::Replace)),
+    Row(with("-rattr", AtLeast(3), EDIT, "replace a list attribute of an object"), Attribute(AttributeEdit::Replace)),
     Row(
         with("-Rattr", AtLeast(3), EDIT_FILE, "replace a list attribute of an object"),
         AttributeFile(AttributeEdit::Replace),

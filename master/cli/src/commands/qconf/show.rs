@@ -153,10 +153,11 @@ pub fn group_tree(session: &mut Session, values: &[String]) -> Outcome {
 pub fn group_hosts(session: &mut Session, values: &[String]) -> Outcome {
     for_each(elements(values), |name| {
         let tree = tree(session, name)?;
-        let mut hosts = BTreeSet::new();
-        collect_hosts(&tree, &mut hosts);
+        let mut hosts = Vec::new();
+        collect_hosts(&tree, &mut BTreeSet::new(), &mut hosts);
         let names: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         match session.format {
+            Format::Text if names.is_empty() => {}
             Format::Text => output::data(&format!("{}\n", names.join(" "))),
             Format::Json => print_names(Format::Json, ObjectKind::ExecHost.as_str(), &names),
         }
@@ -178,9 +179,10 @@ fn tree_text(tree: &HostGroupTree, depth: usize) -> String {
     format!("{indent}{}\n{hosts}{groups}", tree.name)
 }
 
-fn collect_hosts<'a>(tree: &'a HostGroupTree, hosts: &mut BTreeSet<&'a HostName>) {
-    hosts.extend(&tree.hosts);
-    tree.groups.iter().for_each(|group| collect_hosts(group, hosts));
+/// The hosts of a group, then those of the groups in it, each once.
+fn collect_hosts<'a>(tree: &'a HostGroupTree, seen: &mut BTreeSet<&'a HostName>, hosts: &mut Vec<&'a HostName>) {
+    hosts.extend(tree.hosts.iter().filter(|host| seen.insert(host)));
+    tree.groups.iter().for_each(|group| collect_hosts(group, seen, hosts));
 }
 
 #[cfg(test)]
@@ -196,9 +198,9 @@ mod tests {
     fn a_tree_of_groups_is_indented_by_three_blanks_a_level() {
         let tree = group("@all", &["m"], vec![group("@a", &["n1", "n2"], vec![]), group("@b", &["n2"], vec![])]);
         assert_eq!(tree_text(&tree, 0), "@all\n   m\n   @a\n      n1\n      n2\n   @b\n      n2\n");
-        let mut hosts = BTreeSet::new();
-        collect_hosts(&tree, &mut hosts);
-        assert_eq!(hosts.len(), 3);
+        let mut hosts = Vec::new();
+        collect_hosts(&tree, &mut BTreeSet::new(), &mut hosts);
+        assert_eq!(hosts, ["m", "n1", "n2"].map(HostName::new).iter().collect::<Vec<_>>());
         assert_eq!(tree_text(&group("@allhosts", &["vm"], vec![]), 0), "@allhosts\n   vm\n");
     }
 

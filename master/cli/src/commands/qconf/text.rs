@@ -90,7 +90,18 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
         ObjectKind::ResourceQuota => only_set(parse_sets(text)?)?,
         _ => Fields::parse(text)?,
     };
-    kind.settle(name, &fields)?;
+    if fields.is_empty() && kind != ObjectKind::ClusterConf {
+        return Err(vec![
+            Diagnostic::new(Code::BadSyntax, EMPTY).fix("the option in small letters shows what is to be in it"),
+        ]);
+    }
+    // A stored scheduler configuration may be older than one of its attributes; a text states them all.
+    let stated = if kind == ObjectKind::SchedulerConf { kind.keys() } else { &[] };
+    let mut refusals = fields.check_missing(kind, stated);
+    refusals.extend(kind.settle(name, &fields).err().into_iter().flatten());
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
     Ok(without_reported(kind, &fields))
 }
 
@@ -118,41 +129,80 @@ pub fn not_correct(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Opt
         .then(|| format!("Complex attribute file \"{path}\" is not correct"))
 }
 
-/// How 8.1.9 begins what is wrong with the form of a file, whose other faults it tells in sentences of each kind.
-const OF_FORM: [&str; 3] = ["required attribute", "unknown attribute name", "error parsing"];
+/// What 8.1.9 says of a file beyond a fault of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tail {
+    /// Nothing: the master finds such faults, and tells them in sentences of each kind.
+    Nothing,
+    /// That the object was not read.
+    Object,
+    /// That the file was not read either: its parser stopped.
+    File,
+}
 
-/// Whether a refusal is about the form of a file; the complex, configurations and quota sets are read in ways of their own.
-fn is_of_form(kind: ObjectKind, what: &str) -> bool {
-    let is_other = matches!(kind, ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::ResourceQuota);
-    !is_other && OF_FORM.iter().any(|words| what.starts_with(words))
+/// The complex, configurations and quota sets are read in ways of their own.
+fn tail_of(kind: ObjectKind, what: &str) -> Tail {
+    let starts = |words: &[&str]| words.iter().any(|word| what.starts_with(word));
+    let is_parsing = starts(&["unknown attribute name", "error parsing", "reading conf file", "parameter \""]);
+    let is_doubled = what.starts_with("attribute \"") && what.ends_with(" appears more than once");
+    match kind {
+        ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::ResourceQuota => Tail::Nothing,
+        _ if is_parsing || is_doubled || what.contains(" is not an u_long32 value") => Tail::File,
+        _ if starts(&["required attribute", "rejecting invalid"]) => Tail::Object,
+        ObjectKind::SchedulerConf if what.ends_with(" is not a time value") => Tail::Object,
+        ObjectKind::Checkpoint if !starts(&["Invalid \"when\""]) => Tail::Object,
+        _ => Tail::Nothing,
+    }
 }
 
 /// What is wrong in a file, in the words of 8.1.9.
 pub fn in_file(kind: ObjectKind, what: &str) -> String {
-    if is_of_form(kind, what) { format!("error: {what}") } else { what.to_owned() }
+    match tail_of(kind, what) {
+        Tail::Nothing => what.to_owned(),
+        Tail::Object | Tail::File => {
+            what.split('\n').map(|line| format!("error: {line}")).collect::<Vec<_>>().join("\n")
+        }
+    }
 }
 
-/// What 8.1.9 says last of a file that does not have the form of its kind, line by line; programs look for these.
-pub fn not_read(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Vec<String> {
-    let mut of_form = refusals.iter().filter(|refusal| is_of_form(kind, &refusal.what)).peekable();
-    if of_form.peek().is_none() {
-        return Vec::new();
-    }
-    let is_only_missing = of_form.all(|refusal| refusal.what.starts_with(OF_FORM[0]));
-    let reading = (!is_only_missing).then(|| format!("error: error reading file: \"{path}\""));
-    let last = match kind {
-        ObjectKind::Queue | ObjectKind::HostGroup => None,
-        ObjectKind::ExecHost => Some("invalid format".to_owned()),
-        _ => Some("error reading in file".to_owned()),
-    };
+/// What 8.1.9 says last of a file that was refused, line by line; programs look for these.
+pub fn not_read(kind: ObjectKind, path: &str, refusal: &Diagnostic) -> Vec<String> {
+    let tail = tail_of(kind, &refusal.what);
+    let reading = (tail == Tail::File).then(|| format!("error: error reading file: \"{path}\""));
+    let last = last(kind, path).filter(|_| tail != Tail::Nothing);
     reading.into_iter().chain(last).collect()
 }
 
-/// That an edit changed nothing.
+/// How 8.1.9 says that an object of a kind was not read from its file.
+pub fn last(kind: ObjectKind, path: &str) -> Option<String> {
+    match kind {
+        ObjectKind::Queue | ObjectKind::HostGroup | ObjectKind::ResourceQuota => None,
+        ObjectKind::ExecHost => Some("invalid format".to_owned()),
+        ObjectKind::ClusterConf => Some(format!("error reading configuration from file {path}")),
+        ObjectKind::ComplexTable => Some(format!("Complex attribute file \"{path}\" is not correct")),
+        _ => Some("error reading in file".to_owned()),
+    }
+}
+
+/// What a text is refused with that holds nothing.
+const EMPTY: &str = "the text holds no attribute";
+
+/// The refusal of a file that holds nothing.
+pub fn empty_file(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Option<Diagnostic> {
+    let [refusal] = refusals else { return None };
+    let is_empty = refusal.what == EMPTY || (kind == ObjectKind::ShareTree && refusal.what == "the text holds no node");
+    is_empty.then(|| {
+        let lines: Vec<String> =
+            std::iter::once(format!("error: error reading file: \"{path}\"")).chain(last(kind, path)).collect();
+        Diagnostic { what: lines.join("\n"), ..refusal.clone() }.why(refusal.what.clone())
+    })
+}
+
+/// That an edit changed nothing, and of which object.
 pub fn unchanged(kind: ObjectKind, name: &str) -> String {
     if kind == ObjectKind::ComplexTable {
         return "Complex attribute configuration has not been changed".to_owned();
     }
     let quoted = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
-    format!("{kind}{quoted} has not been changed")
+    format!("file unchanged\n  why: {kind}{quoted} is as it was")
 }

@@ -109,7 +109,10 @@ fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -
 
 fn delete(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     if kind.form() == Form::Once || name == HostName::global().as_str() {
-        let what = format!("denied: the {kind} {name} cannot be deleted").replace("  ", " ");
+        let what = match kind {
+            ObjectKind::ClusterConf => format!("can't delete configuration \"{name}\" from list"),
+            _ => format!("denied: the {kind} {name} cannot be deleted").replace("  ", " "),
+        };
         return Err(vec![Diagnostic::new(Code::Immutable, what).why("every cell has it")]);
     }
     if fields_of(draft, kind, name).is_none() {
@@ -178,13 +181,23 @@ fn edit_attribute(
         return edit_quota(draft, name, operation, attribute, value);
     }
     let (name, domain) = part(draft, kind, name)?;
+    if let Some(HostOrGroup::Group(group)) = &domain
+        && !draft.config.host_groups.contains_key(group)
+    {
+        let what = format!("Did not modify \"{attribute}\" for host group \"{group}\" which does not exist.");
+        return Err(vec![
+            Diagnostic::new(Code::UnknownObject, what).fix(format!("add it first: qconf -ahgrp {group}")),
+        ]);
+    }
     let value = &members::value(draft, attribute, value);
     let before = fields_of(draft, kind, &name).ok_or_else(|| vec![words::not_there(kind, &name)])?;
     let edited =
         edit::edit(kind, &before, operation, attribute, value, domain.as_ref()).map_err(|refusal| vec![refusal])?;
     store(draft, kind, &name, &edited.fields)?;
     edited.notes.into_iter().for_each(|note| draft.say(note));
-    draft.say(words::modified(draft.caller, kind, &name));
+    if edited.is_told {
+        draft.say(words::modified(draft.caller, kind, &name));
+    }
     Ok(())
 }
 
@@ -212,12 +225,30 @@ fn purge(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, attributes: &[Stri
         let what = format!("error: Given object_instance \"{name}\" is incomplete");
         return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name it as queue@host or queue@@group")]);
     };
-    let mut fields = fields_of(draft, kind, &name).ok_or_else(|| vec![words::absent(kind, &name)])?;
+    let before = fields_of(draft, kind, &name).ok_or_else(|| {
+        let what = format!("error: Cluster queue entry \"{name}\" does not exist");
+        vec![Diagnostic { what, ..words::absent(kind, &name) }]
+    })?;
+    let mut fields = before.clone();
+    let mut missing = Vec::new();
     // The name and the host list are the same on all hosts.
     let all = attributes.iter().any(|attribute| attribute == "*");
     let keys: Vec<&str> = if all { kind.keys()[2..].to_vec() } else { attributes.iter().map(String::as_str).collect() };
     for key in keys {
-        fields = edit::purge(kind, &fields, key, &domain).map_err(|refusal| vec![refusal])?;
+        match edit::purge(kind, &fields, key, &domain).map_err(|refusal| vec![refusal])? {
+            Some(without) => fields = without,
+            None => missing.push(key),
+        }
+    }
+    if !all {
+        let warn = |key: &&str| {
+            let fix = format!("qconf -sq {name} shows which values hosts and groups have of their own");
+            Diagnostic::new(Code::UnknownObject, edit::not_found(key, &domain)).fix(fix)
+        };
+        missing.iter().map(warn).for_each(|warning| draft.warn(warning));
+        if fields == before {
+            return Ok(());
+        }
     }
     store(draft, kind, &name, &fields)?;
     draft.say(words::modified(draft.caller, kind, &name));
@@ -240,7 +271,8 @@ fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refu
     let idle: Vec<QueueInstanceName> = idle.collect();
     found.extend(idle);
     if found.is_empty() {
-        return Err(vec![words::absent(kind, name)]);
+        let what = format!("invalid queue or job \"{name}\"");
+        return Err(vec![Diagnostic { what, ..words::absent(kind, name) }]);
     }
     found.iter().for_each(|instance| draft.say(format!("{} purged queue \"{instance}\"", draft.caller.at_host())));
     draft.cleaned.extend(found);
@@ -252,6 +284,11 @@ fn change_list(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, action: &Obj
     let name = canonical(draft, kind, name);
     let exists = draft.config.object_fields(kind, &name).is_some();
     match action {
+        // Programs add hosts again and again: as in 8.1.9 one that is there is no failure.
+        ObjectAction::Add(_) if exists && matches!(kind, ObjectKind::AdminHosts | ObjectKind::SubmitHosts) => {
+            draft.warn(words::exists(kind, &name));
+            Ok(())
+        }
         ObjectAction::Add(_) if exists => Err(vec![words::exists(kind, &name)]),
         ObjectAction::Add(_) => {
             store(draft, kind, &name, &Fields::new())?;

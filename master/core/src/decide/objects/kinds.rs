@@ -8,6 +8,7 @@ use crate::state::config::Configuration;
 use proto::calendar::Calendar;
 use proto::checkpoint::Checkpoint;
 use proto::conf::ClusterConf;
+use proto::diagnostic::Diagnostic;
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, group_name, host_name};
 use proto::id::{HostName, QueueInstanceName};
@@ -130,7 +131,10 @@ const SHARE_TREE: Row = Row { canonical: |_, _| String::new(), ..row_of(Words::s
 const fn hosts(list: &'static str, present: &'static str) -> Row {
     let words = Words { list, object: list, present };
     let settle = |_: &mut Draft<'_>, name: &str, _: &Fields| {
-        host_name(name).map_err(|bad| vec![bad.refusal("host name", name)])?;
+        host_name(name).map_err(|bad| {
+            let what = format!("can't resolve hostname \"{name}\"");
+            vec![Diagnostic { what, ..bad.refusal("host name", name) }]
+        })?;
         Ok(Fields::new())
     };
     Row { canonical: host, ..row_of(words, settle) }

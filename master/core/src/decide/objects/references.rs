@@ -21,10 +21,12 @@ use proto::rsmap::IdMap;
 /// What a host names and does not exist or fit.
 pub(super) fn of_host(config: &Configuration, host: &ExecHost) -> Refusals {
     let place = format!("complex_values of host {}", host.name);
-    let mut refusals = values_or(&config.complex, &host.complex_values, &place, bad_capacity);
-    refusals.extend(
-        host.load_scaling.iter().filter_map(|(name, _)| unknown(&config.complex, name.as_str(), "load_scaling")),
-    );
+    let complex = &config.complex;
+    let mut refusals = values_or(complex, &host.complex_values, &place, not_in_complex, bad_capacity);
+    let scaled = host.load_scaling.iter();
+    refusals.extend(scaled.filter_map(|(name, _)| unknown(complex, name.as_str(), "load_scaling", not_in_complex)));
+    let reported = host.report_variables.iter();
+    refusals.extend(reported.filter_map(|name| unknown(complex, name.as_str(), "report_variables", no_resource)));
     refusals.extend(access::of_host(config, host));
     refusals
 }
@@ -50,11 +52,13 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
 }
 
 fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
-    let check =
-        |list: &Assignments, key: &str| values(&config.complex, list, &format!("{key} of queue {}", queue.name));
+    let complex = &config.complex;
+    let check = |list: &Assignments, key: &str| {
+        values_or(complex, list, &format!("{key} of queue {}", queue.name), no_attribute, bad_value)
+    };
     let place = format!("complex_values of queue {}", queue.name);
     let capacities =
-        each(&queue.complex_values).flat_map(|list| values_or(&config.complex, list, &place, bad_queue_capacity));
+        each(&queue.complex_values).flat_map(|list| values_or(complex, list, &place, no_attribute, bad_queue_capacity));
     let thresholds = each(&queue.load_thresholds).flat_map(|list| check(list, "load_thresholds"));
     let suspend = each(&queue.suspend_thresholds).flat_map(|list| check(list, "suspend_thresholds"));
     capacities.chain(thresholds).chain(suspend).collect()
@@ -72,21 +76,22 @@ pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refu
         .load_formula
         .attributes()
         .filter_map(|name| match complex.lookup(name.as_str()) {
-            None => unknown(complex, name.as_str(), "load_formula"),
+            None => unknown(complex, name.as_str(), "load_formula", denied),
             Some(attribute) => (!attribute.r#type.is_numeric()).then(|| {
                 let what = format!("denied: attribute \"{name}\" in load_formula is no number");
                 Diagnostic::new(Code::BadValue, what).at("load_formula")
             }),
         })
         .collect();
-    refusals.extend(values(complex, &conf.job_load_adjustments, "job_load_adjustments"));
+    let adjusted = &conf.job_load_adjustments;
+    refusals.extend(values_or(complex, adjusted, "job_load_adjustments", denied, bad_value));
     refusals.extend(conf.settle_times().filter_map(|(name, _)| unsettled(complex, name)));
     refusals
 }
 
 /// Settle times are found by the full names of numeric attributes.
 fn unsettled(complex: &Complex, name: &str) -> Option<Diagnostic> {
-    let Some(attribute) = complex.lookup(name) else { return unknown(complex, name, "params SETTLE_TIME") };
+    let Some(attribute) = complex.lookup(name) else { return unknown(complex, name, "params SETTLE_TIME", denied) };
     let refuse = |what: String| Diagnostic::new(Code::BadValue, what).at("params SETTLE_TIME");
     if attribute.name.as_str() != name {
         let what = format!("denied: \"{name}\" is the shortcut of an attribute");
@@ -234,10 +239,26 @@ fn unknown_pe(config: &Configuration, pe: &PeName) -> Diagnostic {
     }
 }
 
-fn unknown(complex: &Complex, name: &str, place: &str) -> Option<Diagnostic> {
+/// How 8.1.9 says that an attribute does not exist: in a queue, in a host, among what a host reports; and where it says nothing.
+fn no_attribute(name: &str) -> String {
+    format!("Complex attribute \"{name}\" does not exist")
+}
+
+fn not_in_complex(name: &str) -> String {
+    format!("denied: attribute \"{name}\" is not a complex attribute")
+}
+
+fn no_resource(name: &str) -> String {
+    format!("unknown resource \"{name}\"")
+}
+
+fn denied(name: &str) -> String {
+    format!("denied: unknown attribute \"{name}\"")
+}
+
+fn unknown(complex: &Complex, name: &str, place: &str, said: fn(&str) -> String) -> Option<Diagnostic> {
     complex.lookup(name).is_none().then(|| {
-        let what = format!("denied: unknown attribute \"{name}\"");
-        let refusal = Diagnostic::new(Code::UnknownResource, what).at(place);
+        let refusal = Diagnostic::new(Code::UnknownResource, said(name)).at(place);
         match nearest(name, complex.iter().map(|attribute| attribute.name.as_str())) {
             Some(near) => refusal.fix(format!("did you mean {near}?")),
             None => refusal.fix("qconf -sc lists the attributes, qconf -mc adds one"),
@@ -245,20 +266,16 @@ fn unknown(complex: &Complex, name: &str, place: &str) -> Option<Diagnostic> {
     })
 }
 
-/// The assignments whose attribute does not exist or whose value is not of its type.
-fn values(complex: &Complex, list: &Assignments, place: &str) -> Refusals {
-    values_or(complex, list, place, bad_value)
-}
-
-/// The same, where `bad` says what is wrong with a value.
+/// The assignments whose attribute does not exist, as `said` says, or of whose value `bad` says what is wrong.
 fn values_or(
     complex: &Complex,
     list: &Assignments,
     place: &str,
+    said: fn(&str) -> String,
     bad: fn(&Attribute, &str) -> Option<Diagnostic>,
 ) -> Refusals {
     let check = |(name, value): &(proto::id::AttributeName, String)| match complex.lookup(name.as_str()) {
-        None => unknown(complex, name.as_str(), place),
+        None => unknown(complex, name.as_str(), place, said),
         Some(attribute) => bad(attribute, value).map(|refusal| refusal.at(place)),
     };
     list.iter().filter_map(check).collect()
@@ -289,15 +306,18 @@ fn bad_value(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
         return None;
     }
     let name = &attribute.name;
-    let why = match Amount::parse(value, attribute.r#type) {
+    match Amount::parse(value, attribute.r#type) {
         Ok(amount) if attribute.consumable.is_consumable() && amount < Amount::ZERO => {
-            format!("{name} is a consumable: there cannot be less than nothing of it")
+            let what = format!("denied: invalid value \"{value}\" of attribute \"{name}\"");
+            let why = format!("{name} is a consumable: there cannot be less than nothing of it");
+            Some(Diagnostic::new(Code::BadValue, what).why(why))
         }
-        Ok(_) => return None,
-        Err(error) => error.to_string(),
-    };
-    let what = format!("denied: invalid value \"{value}\" of attribute \"{name}\"");
-    Some(Diagnostic::new(Code::BadValue, what).why(why))
+        Ok(_) => None,
+        Err(error) => {
+            let refusal = error.diagnostic(name.as_str(), value);
+            Some(Diagnostic { why: format!("{}: {}", refusal.place, refusal.why), ..refusal })
+        }
+    }
 }
 
 /// The value for all hosts and the others.

@@ -67,7 +67,7 @@ pub(super) fn absent(kind: ObjectKind, name: &str) -> Diagnostic {
 /// There is no object of that name to be changed.
 pub(super) fn not_there(kind: ObjectKind, name: &str) -> Diagnostic {
     match kind {
-        ObjectKind::Checkpoint => {
+        ObjectKind::Checkpoint | ObjectKind::ExecHost => {
             let what = format!("denied: {} \"{name}\" does not exist", kinds::row(kind).words.present);
             Diagnostic { what, ..absent(kind, name) }
         }

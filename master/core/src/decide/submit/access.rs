@@ -99,7 +99,11 @@ pub(in crate::decide) fn admitted_nowhere(config: &Configuration, spec: &JobSpec
         (!settings.user_lists.is_empty() || !settings.xuser_lists.is_empty())
             && !config.admits(&spec.owner, &settings.user_lists, &settings.xuser_lists)
     };
-    config.resolved.iter().all(guards).then(|| format!("warning: {}'s job is not allowed to run in any queue", spec.owner.user))
+    config
+        .resolved
+        .iter()
+        .all(guards)
+        .then(|| format!("warning: {}'s job is not allowed to run in any queue", spec.owner.user))
 }
 
 /// `enforce_user auto`: the owner of a job that is accepted becomes a user.

@@ -196,7 +196,10 @@ fn what_refers_to_calendars_and_queues_is_checked() {
         delete(&mut cell, ObjectKind::Queue, "low.q"),
         ["Cluster queue \"low.q\" is referenced in cluster queue \"all.q\" as a subordinate. Deletion denied"]
     );
-    assert_eq!(cell.replace("all.q", "suspend_thresholds", "nosuch=1"), ["denied: unknown attribute \"nosuch\""]);
+    assert_eq!(
+        cell.replace("all.q", "suspend_thresholds", "nosuch=1"),
+        ["Complex attribute \"nosuch\" does not exist"]
+    );
 }
 
 #[test]

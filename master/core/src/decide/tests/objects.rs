@@ -142,8 +142,7 @@ fn referring() -> Cell {
 fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
     let mut cell = referring();
     for (kind, name, action, code, text) in [
-        (K::AdminHosts, "adm", Do::Add(Fields::new()), Code::AlreadyExists, "adminhost \"adm\" already exists"),
-        (K::SubmitHosts, "sub", Do::Add(Fields::new()), Code::AlreadyExists, "submithost \"sub\" already exists"),
+        (K::Managers, "boss", Do::Add(Fields::new()), Code::AlreadyExists, "manager \"boss\" already exists"),
         (K::AdminHosts, "x", Do::Delete, Code::UnknownObject, "denied: administrative host \"x\" does not exist"),
         (K::SubmitHosts, "x", Do::Delete, Code::UnknownObject, "denied: submit host \"x\" does not exist"),
         (K::ExecHost, "x", Do::Delete, Code::UnknownObject, "denied: execution host \"x\" does not exist"),
@@ -168,6 +167,40 @@ fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
         refuses(&mut cell, kind, name, action, code, text);
     }
     cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_administrative_or_submit_host_that_is_there_is_told_of_and_no_failure() {
+    let mut cell = referring();
+    for (kind, name, text) in [
+        (K::AdminHosts, "adm", "adminhost \"adm\" already exists"),
+        (K::SubmitHosts, "sub", "submithost \"sub\" already exists"),
+    ] {
+        let before = cell.core.state().clone();
+        let reply = cell.change(vec![object_change(kind, name, Do::Add(Fields::new()))]);
+        let [Answer::Warning(warning)] = reply.answers.as_slice() else { panic!("{kind} {name}: {reply:?}") };
+        assert_eq!((warning.code, warning.what.as_str()), (Code::AlreadyExists, text));
+        assert!(*cell.core.state() == before);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_of_and_not_purged() {
+    let mut cell = referring();
+    let purge = |name: &str, attribute: &str| {
+        object_change(K::Queue, name, Do::Purge { attributes: vec![attribute.to_owned()] })
+    };
+    let reply = cell.change(vec![purge("all.q@h1", "slots")]);
+    let [Answer::Warning(warning)] = reply.answers.as_slice() else { panic!("{reply:?}") };
+    assert_eq!(warning.what, "Attribute name (\"slots\") and/or value (\"h1\") not found");
+    for (name, attribute, text) in [
+        ("all.q@h1", "nosuch", "Attribute name (\"nosuch\") and/or value (\"h1\") not found"),
+        ("nosuch.q@h1", "slots", "error: Cluster queue entry \"nosuch.q\" does not exist"),
+    ] {
+        let reply = cell.change(vec![purge(name, attribute)]);
+        let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{name}: {reply:?}") };
+        assert_eq!(refusal.what, text);
+    }
 }
 
 #[test]
@@ -235,14 +268,28 @@ fn an_object_names_only_what_exists() {
             "h1",
             attribute(Modify, "complex_values", "nosuch=1"),
             Code::UnknownResource,
-            "denied: unknown attribute \"nosuch\"",
+            "denied: attribute \"nosuch\" is not a complex attribute",
+        ),
+        (
+            K::Queue,
+            "all.q",
+            attribute(Modify, "complex_values", "nosuch=1"),
+            Code::UnknownResource,
+            "Complex attribute \"nosuch\" does not exist",
+        ),
+        (
+            K::ExecHost,
+            "h1",
+            attribute(Replace, "report_variables", "nosuch"),
+            Code::UnknownResource,
+            "unknown resource \"nosuch\"",
         ),
         (
             K::ExecHost,
             "h1",
             attribute(Modify, "complex_values", "lic=many"),
             Code::BadValue,
-            "denied: invalid value \"many\" of attribute \"lic\"",
+            "attribute \"lic\" is not a integer value",
         ),
         (
             K::SchedulerConf,
