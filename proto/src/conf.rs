@@ -11,7 +11,10 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use parameters::{ExecdParams, LimitPair, NotifySignal, PdcInterval, QmasterParams, ReportingParams};
+pub use parameters::{
+    ExecdParams, LimitPair, NotifySignal, ParameterClass, PdcInterval, QmasterParams, ReportingParams, parameter_class,
+    parameters,
+};
 pub use words::{EnforceUser, GidRanges, LoadSensors, LogLevel, LowerFlag};
 
 use crate::diagnostic::{Code, Diagnostic};

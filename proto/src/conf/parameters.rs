@@ -21,6 +21,128 @@ pub(super) fn checked<T: Readable>(text: &str) -> Result<Parameters, Malformed> 
     Ok(parameters)
 }
 
+/// What becomes of a parameter that is set to something else than its default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterClass {
+    /// It has its effect.
+    Served,
+    /// It is read, and has no effect: its purpose is met by other means, or there is no such thing here.
+    Kept,
+    /// The same of one that is not even read: any value but an off one counts as set.
+    Unread,
+    /// Its effect is not there yet, and somebody would wait for it.
+    Refused,
+}
+
+use ParameterClass::{Kept, Refused, Served, Unread};
+
+const EXECD: &[(&str, ParameterClass)] = &[
+    ("ACCT_RESERVED_USAGE", Served),
+    ("SHARETREE_RESERVED_USAGE", Kept),
+    ("IGNORE_NGROUPS_MAX_LIMIT", Kept),
+    ("KEEP_ACTIVE", Served),
+    ("PTF_MIN_PRIORITY", Kept),
+    ("PTF_MAX_PRIORITY", Kept),
+    ("NOTIFY_KILL", Served),
+    ("NOTIFY_SUSP", Served),
+    ("USE_QSUB_GID", Kept),
+    ("S_DESCRIPTORS", Served),
+    ("H_DESCRIPTORS", Served),
+    ("S_MAXPROC", Served),
+    ("H_MAXPROC", Served),
+    ("S_MEMORYLOCKED", Served),
+    ("H_MEMORYLOCKED", Served),
+    ("S_LOCKS", Served),
+    ("H_LOCKS", Served),
+    ("INHERIT_ENV", Refused),
+    ("SET_LIB_PATH", Served),
+    ("ENABLE_ADDGRP_KILL", Kept),
+    ("PDC_INTERVAL", Served),
+    ("ENABLE_BINDING", Kept),
+    ("SIMULATE_JOBS", Refused),
+    ("USE_SYSLOG", Kept),
+    ("USE_QIDLE", Refused),
+    ("USE_CGROUPS", Refused),
+    ("USE_SMAPS", Kept),
+    ("DEMAND_LS", Kept),
+    ("MEM_FREE", Served),
+    ("PROF_EXECD", Unread),
+    ("ENABLE_WINDOMACC", Unread),
+    ("NO_AUTHENTICATION", Unread),
+    ("DO_AUTHENTICATION", Unread),
+    ("NO_SECURITY", Unread),
+    ("PRINT_MALLOC_INFO", Unread),
+];
+
+const QMASTER: &[(&str, ParameterClass)] = &[
+    ("ENABLE_ENFORCE_MASTER_LIMIT", Refused),
+    ("ENABLE_FORCED_QDEL", Served),
+    ("ENABLE_FORCED_QDEL_IF_UNKNOWN", Served),
+    ("FORBID_RESCHEDULE", Served),
+    ("FORBID_APPERROR", Served),
+    ("ENABLE_RESCHEDULE_KILL", Kept),
+    ("ENABLE_RESCHEDULE_SLAVE", Kept),
+    ("DISABLE_AUTO_RESCHEDULING", Served),
+    ("MAX_DYN_EC", Kept),
+    ("STREE_SPOOL_INTERVAL", Kept),
+    ("SIMULATE_EXECDS", Refused),
+    ("MONITOR_TIME", Unread),
+    ("LOG_MONITOR_MESSAGE", Unread),
+    ("PROF_SIGNAL", Unread),
+    ("PROF_SCHEDULER", Unread),
+    ("PROF_LISTENER", Unread),
+    ("PROF_WORKER", Unread),
+    ("PROF_DELIVER", Unread),
+    ("PROF_TEVENT", Unread),
+    ("MAX_JOB_DELETION_TIME", Unread),
+    ("GDI_TIMEOUT", Unread),
+    ("GDI_RETRIES", Unread),
+    ("CL_PING", Unread),
+    ("SCHEDULER_TIMEOUT", Unread),
+    ("JSV_TIMEOUT", Unread),
+    ("JSV_THRESHOLD", Unread),
+    ("OLD_RESCHEDULE_BEHAVIOR", Unread),
+    ("OLD_RESCHEDULE_BEHAVIOR_ARRAY_JOB", Unread),
+    ("NO_AUTHENTICATION", Unread),
+    ("NO_SECURITY", Unread),
+    ("ENABLE_MTRACE", Unread),
+    ("PRINT_MALLOC_INFO", Unread),
+];
+
+const REPORTING: &[(&str, ParameterClass)] = &[
+    ("accounting", Served),
+    ("reporting", Served),
+    ("flush_time", Served),
+    ("accounting_flush_time", Kept),
+    ("joblog", Served),
+    ("sharelog", Refused),
+    ("log_consumables", Served),
+];
+
+const SCHEDULER: &[(&str, ParameterClass)] = &[
+    ("DURATION_OFFSET", Served),
+    ("SETTLE_TIME", Served),
+    ("PROFILE", Refused),
+    ("MONITOR", Refused),
+    ("PE_RANGE_ALG", Refused),
+];
+
+/// Every parameter of a list, `key` being the entry of the cluster or scheduler configuration; empty for other entries.
+pub fn parameters(key: &str) -> &'static [(&'static str, ParameterClass)] {
+    match key {
+        "execd_params" => EXECD,
+        "qmaster_params" => QMASTER,
+        "reporting_params" => REPORTING,
+        "params" => SCHEDULER,
+        _ => &[],
+    }
+}
+
+/// The class of a parameter, in any letter case; none of one that neither 8.1.9 nor Gridwright knows.
+pub fn parameter_class(key: &str, name: &str) -> Option<ParameterClass> {
+    parameters(key).iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, class)| *class)
+}
+
 /// The signal that warns a job submitted with `-notify`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotifySignal {
@@ -111,44 +233,6 @@ pub struct ExecdParams {
     pub mem_free_classic: bool,
 }
 
-const EXECD_NAMES: &[&str] = &[
-    "ACCT_RESERVED_USAGE",
-    "SHARETREE_RESERVED_USAGE",
-    "IGNORE_NGROUPS_MAX_LIMIT",
-    "KEEP_ACTIVE",
-    "PTF_MIN_PRIORITY",
-    "PTF_MAX_PRIORITY",
-    "NOTIFY_KILL",
-    "NOTIFY_SUSP",
-    "USE_QSUB_GID",
-    "S_DESCRIPTORS",
-    "H_DESCRIPTORS",
-    "S_MAXPROC",
-    "H_MAXPROC",
-    "S_MEMORYLOCKED",
-    "H_MEMORYLOCKED",
-    "S_LOCKS",
-    "H_LOCKS",
-    "INHERIT_ENV",
-    "SET_LIB_PATH",
-    "ENABLE_ADDGRP_KILL",
-    "PDC_INTERVAL",
-    "ENABLE_BINDING",
-    "SIMULATE_JOBS",
-    "USE_SYSLOG",
-    "USE_QIDLE",
-    "USE_CGROUPS",
-    "USE_SMAPS",
-    "DEMAND_LS",
-    "MEM_FREE",
-    "PROF_EXECD",
-    "ENABLE_WINDOMACC",
-    "NO_AUTHENTICATION",
-    "DO_AUTHENTICATION",
-    "NO_SECURITY",
-    "PRINT_MALLOC_INFO",
-];
-
 impl Readable for ExecdParams {
     fn read(parameters: &Parameters) -> Result<Self, Malformed> {
         let flag = |name, default| parameters.flag(name, default);
@@ -217,41 +301,6 @@ pub struct QmasterParams {
     pub simulate_execds: bool,
 }
 
-const QMASTER_NAMES: &[&str] = &[
-    "ENABLE_ENFORCE_MASTER_LIMIT",
-    "ENABLE_FORCED_QDEL",
-    "ENABLE_FORCED_QDEL_IF_UNKNOWN",
-    "FORBID_RESCHEDULE",
-    "FORBID_APPERROR",
-    "ENABLE_RESCHEDULE_KILL",
-    "ENABLE_RESCHEDULE_SLAVE",
-    "DISABLE_AUTO_RESCHEDULING",
-    "MAX_DYN_EC",
-    "STREE_SPOOL_INTERVAL",
-    "SIMULATE_EXECDS",
-    "MONITOR_TIME",
-    "LOG_MONITOR_MESSAGE",
-    "PROF_SIGNAL",
-    "PROF_SCHEDULER",
-    "PROF_LISTENER",
-    "PROF_WORKER",
-    "PROF_DELIVER",
-    "PROF_TEVENT",
-    "MAX_JOB_DELETION_TIME",
-    "GDI_TIMEOUT",
-    "GDI_RETRIES",
-    "CL_PING",
-    "SCHEDULER_TIMEOUT",
-    "JSV_TIMEOUT",
-    "JSV_THRESHOLD",
-    "OLD_RESCHEDULE_BEHAVIOR",
-    "OLD_RESCHEDULE_BEHAVIOR_ARRAY_JOB",
-    "NO_AUTHENTICATION",
-    "NO_SECURITY",
-    "ENABLE_MTRACE",
-    "PRINT_MALLOC_INFO",
-];
-
 impl Readable for QmasterParams {
     fn read(parameters: &Parameters) -> Result<Self, Malformed> {
         let flag = |name| parameters.flag(name, false);
@@ -299,9 +348,6 @@ pub struct ReportingParams {
     pub log_consumables: bool,
 }
 
-const REPORTING_NAMES: &[&str] =
-    &["accounting", "reporting", "flush_time", "accounting_flush_time", "joblog", "sharelog", "log_consumables"];
-
 impl Readable for ReportingParams {
     fn read(parameters: &Parameters) -> Result<Self, Malformed> {
         let flush_time_s = parameters.seconds("flush_time")?.unwrap_or(15);
@@ -326,19 +372,14 @@ impl Default for ReportingParams {
 }
 
 /// Warnings about parameters that neither 8.1.9 nor Gridwright knows. `key` is the entry they stand in.
-pub(super) fn unknown(key: &str, parameters: &Parameters) -> Vec<Diagnostic> {
-    let known = match key {
-        "execd_params" => EXECD_NAMES,
-        "qmaster_params" => QMASTER_NAMES,
-        "reporting_params" => REPORTING_NAMES,
-        _ => return Vec::new(),
-    };
-    let strange = parameters.iter().filter(|(name, _)| !known.iter().any(|known| known.eq_ignore_ascii_case(name)));
+pub(super) fn unknown(key: &str, given: &Parameters) -> Vec<Diagnostic> {
+    let known = || parameters(key).iter().map(|(name, _)| *name);
+    let strange = given.iter().filter(|(name, _)| parameter_class(key, name).is_none());
     strange
         .map(|(name, _)| {
             let warning =
                 Diagnostic::new(Code::BadValue, format!("unknown parameter \"{name}\" has no effect")).at(key);
-            match suggest::nearest(name, known.iter().copied()) {
+            match suggest::nearest(name, known()) {
                 Some(near) => warning.fix(format!("did you mean \"{near}\"?")),
                 None => warning.fix(format!("remove it from {key}")),
             }

@@ -5,7 +5,7 @@
 
 use super::change::Refusals;
 use crate::state::config::Configuration;
-use proto::conf::Settings;
+use proto::conf::{ParameterClass, Settings, parameter_class};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::object::value::{Parameters, is_none};
@@ -21,9 +21,8 @@ enum Allowed {
     Words(&'static [&'static str]),
     /// Times of no length.
     NoTime,
-    /// Only the first parameters may have another value than their default. The second ones mean nothing here and are
-    /// kept like the values of [`Rule::Kept`].
-    Parameters(&'static [&'static str], &'static [&'static str]),
+    /// A list of parameters: what may have another value than its default says [`proto::conf::parameters`].
+    Parameters,
 }
 
 /// What is done with a value that is not among the supported ones and that somebody writes anew.
@@ -57,19 +56,23 @@ impl Row {
     /// The rule of one part of a value.
     fn rule_of(&self, part: &str) -> Rule {
         match self.allowed {
-            Allowed::Parameters(_, kept) if is_among(part.split('=').next().unwrap_or(part), kept) => Rule::Kept,
-            _ => self.rule,
+            Allowed::Parameters => match self.class(part.split('=').next().unwrap_or(part)) {
+                Some(ParameterClass::Kept | ParameterClass::Unread) => Rule::Kept,
+                Some(ParameterClass::Served | ParameterClass::Refused) | None => self.rule,
+            },
+            Allowed::None | Allowed::Words(_) | Allowed::NoTime => self.rule,
         }
+    }
+
+    /// The class of a parameter of the lists of this row.
+    fn class(&self, name: &str) -> Option<ParameterClass> {
+        self.attributes.iter().find_map(|key| parameter_class(key, name))
     }
 
     /// What to do instead of a part of a value.
     fn instead_of(&self, part: &str) -> &'static str {
         if self.rule_of(part) == self.rule { self.instead } else { SEE_TABLE }
     }
-}
-
-fn is_among(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 const fn row(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
@@ -84,56 +87,7 @@ const fn kept(kind: ObjectKind, attributes: &'static [&'static str], allowed: Al
 const FALSE: Allowed = Allowed::Words(&["false", "0", "no"]);
 const ZERO: Allowed = Allowed::Words(&["0"]);
 
-/// Parameters about the insides of 8.1.9's master, of which there is no counterpart.
-const INSIDES_OF_MASTER: &[&str] = &[
-    "MAX_DYN_EC",
-    "MONITOR_TIME",
-    "LOG_MONITOR_MESSAGE",
-    "PROF_SIGNAL",
-    "PROF_SCHEDULER",
-    "PROF_LISTENER",
-    "PROF_WORKER",
-    "PROF_DELIVER",
-    "PROF_TEVENT",
-    "MAX_JOB_DELETION_TIME",
-    "GDI_TIMEOUT",
-    "GDI_RETRIES",
-    "CL_PING",
-    "SCHEDULER_TIMEOUT",
-    "JSV_TIMEOUT",
-    "JSV_THRESHOLD",
-    "OLD_RESCHEDULE_BEHAVIOR",
-    "OLD_RESCHEDULE_BEHAVIOR_ARRAY_JOB",
-    "STREE_SPOOL_INTERVAL",
-    "ENABLE_RESCHEDULE_KILL",
-    "ENABLE_RESCHEDULE_SLAVE",
-    "NO_AUTHENTICATION",
-    "NO_SECURITY",
-    "ENABLE_MTRACE",
-    "PRINT_MALLOC_INFO",
-];
-
-/// Parameters of the execution side whose purpose is met by other means, or that have none here.
-const INSIDES_OF_HOSTS: &[&str] = &[
-    "SHARETREE_RESERVED_USAGE",
-    "IGNORE_NGROUPS_MAX_LIMIT",
-    "PTF_MIN_PRIORITY",
-    "PTF_MAX_PRIORITY",
-    "USE_QSUB_GID",
-    "ENABLE_ADDGRP_KILL",
-    "ENABLE_BINDING",
-    "USE_SYSLOG",
-    "USE_SMAPS",
-    "DEMAND_LS",
-    "PROF_EXECD",
-    "ENABLE_WINDOMACC",
-    "NO_AUTHENTICATION",
-    "DO_AUTHENTICATION",
-    "NO_SECURITY",
-    "PRINT_MALLOC_INFO",
-];
-
-/// What helps with a parameter of [`INSIDES_OF_MASTER`] or [`INSIDES_OF_HOSTS`].
+/// What helps with a parameter that is kept.
 const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md tells by what its purpose is met";
 
 /// Everything that an object of a supported kind may say and that has no effect.
@@ -173,53 +127,17 @@ const TABLE: &[Row] = &[
          LOW HIGH in etc/launcher.conf of its state directory",
     ),
     row(ObjectKind::ClusterConf, &["jsv_url"], Allowed::None, "leave it none and check jobs where they are submitted"),
-    row(
-        ObjectKind::ClusterConf,
-        &["qmaster_params"],
-        Allowed::Parameters(
-            &[
-                "ENABLE_FORCED_QDEL",
-                "ENABLE_FORCED_QDEL_IF_UNKNOWN",
-                "FORBID_RESCHEDULE",
-                "FORBID_APPERROR",
-                "DISABLE_AUTO_RESCHEDULING",
-            ],
-            INSIDES_OF_MASTER,
-        ),
-        "leave the parameter out",
-    ),
+    row(ObjectKind::ClusterConf, &["qmaster_params"], Allowed::Parameters, "leave the parameter out"),
     row(
         ObjectKind::ClusterConf,
         &["execd_params"],
-        Allowed::Parameters(
-            &[
-                "NOTIFY_KILL",
-                "NOTIFY_SUSP",
-                "SET_LIB_PATH",
-                "ACCT_RESERVED_USAGE",
-                "KEEP_ACTIVE",
-                "PDC_INTERVAL",
-                "MEM_FREE",
-                "S_DESCRIPTORS",
-                "H_DESCRIPTORS",
-                "S_MAXPROC",
-                "H_MAXPROC",
-                "S_MEMORYLOCKED",
-                "H_MEMORYLOCKED",
-                "S_LOCKS",
-                "H_LOCKS",
-            ],
-            INSIDES_OF_HOSTS,
-        ),
+        Allowed::Parameters,
         "leave the parameter out; what a job needs of an environment it gets with -v, -V or in its script",
     ),
     row(
         ObjectKind::ClusterConf,
         &["reporting_params"],
-        Allowed::Parameters(
-            &["accounting", "reporting", "flush_time", "joblog", "log_consumables"],
-            &["accounting_flush_time"],
-        ),
+        Allowed::Parameters,
         "leave sharelog 0: there is no share tree yet",
     ),
     kept(
@@ -253,7 +171,7 @@ const TABLE: &[Row] = &[
     row(
         ObjectKind::SchedulerConf,
         &["params"],
-        Allowed::Parameters(&["DURATION_OFFSET", "SETTLE_TIME"], &[]),
+        Allowed::Parameters,
         "leave it none; gridwright explain JOB says why a job waits",
     ),
 ];
@@ -337,7 +255,7 @@ fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
         Allowed::None => is_none(value),
         Allowed::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
         Allowed::NoTime => value.chars().all(|letter| "0:".contains(letter)),
-        Allowed::Parameters(names, _) => return parameters(key, value, names),
+        Allowed::Parameters => return parameters(key, value),
     };
     if is_supported { Vec::new() } else { vec![value.to_owned()] }
 }
@@ -353,43 +271,16 @@ fn warning(row: &Row, key: &str, value: &str) -> Diagnostic {
 }
 
 /// The parameters of a list that are neither supported nor at their default.
-fn parameters(key: &str, value: &str, names: &[&str]) -> Vec<String> {
+fn parameters(key: &str, value: &str) -> Vec<String> {
     let Ok(parameters) = value.parse::<Parameters>() else { return Vec::new() };
     let is_default = |name: &str, value: &str| {
         let alone = format!("{name}={value}").parse();
         alone.is_ok_and(|alone| is_at_default(key, alone))
     };
-    let idle = parameters.iter().filter(|(name, value)| !is_among(name, names) && !is_default(name, value));
+    let is_served = |name: &str| parameter_class(key, name) == Some(ParameterClass::Served);
+    let idle = parameters.iter().filter(|(name, value)| !is_served(name) && !is_default(name, value));
     idle.map(|(name, value)| format!("{name}={value}")).collect()
 }
-
-/// Parameters that [`Settings`] does not read.
-const UNREAD: &[&str] = &[
-    "MONITOR_TIME",
-    "LOG_MONITOR_MESSAGE",
-    "PROF_SIGNAL",
-    "PROF_SCHEDULER",
-    "PROF_LISTENER",
-    "PROF_WORKER",
-    "PROF_DELIVER",
-    "PROF_TEVENT",
-    "PROF_EXECD",
-    "MAX_JOB_DELETION_TIME",
-    "GDI_TIMEOUT",
-    "GDI_RETRIES",
-    "CL_PING",
-    "SCHEDULER_TIMEOUT",
-    "JSV_TIMEOUT",
-    "JSV_THRESHOLD",
-    "OLD_RESCHEDULE_BEHAVIOR",
-    "OLD_RESCHEDULE_BEHAVIOR_ARRAY_JOB",
-    "ENABLE_WINDOMACC",
-    "NO_AUTHENTICATION",
-    "DO_AUTHENTICATION",
-    "NO_SECURITY",
-    "ENABLE_MTRACE",
-    "PRINT_MALLOC_INFO",
-];
 
 fn is_off(value: &str) -> bool {
     ["0", "false", "no"].iter().any(|off| off.eq_ignore_ascii_case(value))
@@ -397,7 +288,8 @@ fn is_off(value: &str) -> bool {
 
 /// Whether a list of parameters says what holds anyway. A parameter that is not read at all is never at its default.
 fn is_at_default(key: &str, list: Parameters) -> bool {
-    if list.iter().any(|(name, value)| !is_off(value) && is_among(name, UNREAD)) {
+    let is_unread = |name: &str| parameter_class(key, name) == Some(ParameterClass::Unread);
+    if list.iter().any(|(name, value)| !is_off(value) && is_unread(name)) {
         return false;
     }
     let mut settings = Settings::template();
