@@ -90,6 +90,7 @@ fn alter_spec(
     let number = job.number;
     let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
     altered.apply(caller, number, changes).map_err(one)?;
+    check_checkpoint(turn.state(), changes).map_err(one)?;
     let Alteration { spec, texts } = altered;
     let unserved = submit::unserved(changes.reserve == Some(true));
     if spec == *job.spec && changes.validation.is_none() {
@@ -110,6 +111,17 @@ fn alter_spec(
         dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
     turn.record(Event::JobAltered { seq, spec: Arc::new(*spec), waits_for, array_waits_for });
     Ok(done(texts).into_iter().chain(unserved).chain(warnings).collect())
+}
+
+/// Other words than at submission, as in 8.1.9.
+fn check_checkpoint(state: &State, changes: &JobChanges) -> Result<(), Diagnostic> {
+    match &changes.checkpoint {
+        Some(name) if !state.config.checkpoints.contains_key(name) => {
+            let what = format!("denied: checkpointing environment \"{name}\" does not exist");
+            Err(Diagnostic::new(Code::UnknownObject, what).at("-ckpt").fix("qconf -sckptl lists them"))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// As at submission, of what changes: a job goes on with a project that its owner lost meanwhile.
