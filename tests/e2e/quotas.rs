@@ -58,7 +58,9 @@ fn rules_limit_users_hosts_and_what_a_host_has() {
     assert!(said.err.contains(&format!("exceeds limit \"{user}/////\" in rule \"r1/lim1\"")), "{said}");
     assert!(said.err.contains("cannot run in PE \"mpi\" because it only offers 2 slots"), "{said}");
     let explained = cell.user(&["explain", &jobs[2]]).ok().out;
-    assert!(explained.contains("r1/lim1"), "{explained}");
+    assert!(explained.contains("r1/lim1") && explained.contains("slots: needed 1, free 0, of 2"), "{explained}");
+    assert!(cell.user(&["explain", "sleep"]).ok().out.matches("job ").count() >= 3);
+    cell.user(&["explain", "nosuch"]).refused(&["job \"nosuch\" does not exist"]);
     clear(&cell);
 
     set(

@@ -15,14 +15,14 @@ use std::fmt::Write as _;
 const EXPLAIN: CommandDef = CommandDef {
     name: "gridwright explain",
     summary: "Says why a job waits: per attribute and level what is needed, free and there in all, nearest miss first.",
-    operand_placeholder: "JOB",
+    operand_placeholder: "JOB|NAME",
     operands: Operands::Anywhere,
     options: &[
         with("-fmt", Values::One, "text|json", "how to print (default: text)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
-    exit_codes: "0 explained; 1 no such job; 2 wrong option; 7 not a job number",
+    exit_codes: "0 explained; 1 no such job; 2 wrong option",
 };
 
 /// Runs `gridwright explain`.
@@ -39,17 +39,35 @@ pub fn run(words: Vec<String>) -> Outcome {
             Diagnostic::new(Code::BadSyntax, what).fix("gridwright explain JOB; qstat lists them"),
         ));
     };
-    let number = job.parse().map_err(|_| {
-        Fail::bad_value(format!("gridwright explain: \"{job}\" is not a job number"))
-            .fix("qstat lists the jobs with their numbers")
-    })?;
     let json = super::sensor::is_json(&parsed)?;
-    let reply = Client::connect(&Site::from_environment(), "gridwright explain")?
-        .query(Query::Explain { job: JobNumber(number) })?;
-    if let Some(Data::Explanation(explanation)) = &reply.data {
-        output::data(&if json { in_json(explanation) } else { in_text(explanation) });
+    let mut client = Client::connect(&Site::from_environment(), "gridwright explain")?;
+    let numbers = match job.parse() {
+        Ok(number) => vec![JobNumber(number)],
+        Err(_) => named(&mut client, job)?,
+    };
+    let mut code = exit::OK;
+    for job in numbers {
+        let reply = client.query(Query::Explain { job })?;
+        if let Some(Data::Explanation(explanation)) = &reply.data {
+            output::data(&if json { in_json(explanation) } else { in_text(explanation) });
+        }
+        code = code.max(output::answers(&reply.answers));
     }
-    Ok(output::answers(&reply.answers))
+    Ok(code)
+}
+
+/// The jobs of a name or pattern.
+fn named(client: &mut Client, name: &str) -> Result<Vec<JobNumber>, Fail> {
+    let reply = client.query(Query::JobDetails { targets: vec![name.to_owned()] })?;
+    let found = match reply.data {
+        Some(Data::JobDetails(found)) => found.iter().map(|detail| detail.row.number).collect(),
+        _ => Vec::new(),
+    };
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let refusal = Diagnostic::new(Code::UnknownJob, format!("job \"{name}\" does not exist"));
+    Err(Fail::new(exit::FAILED, refusal.fix("qstat lists the jobs; of one that has ended: qacct -j JOB")))
 }
 
 fn in_json(explanation: &Explanation) -> String {

@@ -9,7 +9,7 @@ use crate::sched::reason::{QuotaDenial, Reason, Shortage, What};
 use crate::state::State;
 use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::Job;
-use proto::amount::Amount;
+use proto::amount::{Amount, Type};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use proto::wire::view::{Explanation, WaitReason};
@@ -132,16 +132,26 @@ fn level_word(reason: &Reason) -> &'static str {
     }
 }
 
+/// A number as people write it: counts without the decimals that the sentences of 8.1.9 give them.
+fn number(value: &Value, r#type: Type) -> String {
+    match value {
+        Value::Amount(amount) if matches!(r#type, Type::Int | Type::RsMap) => {
+            amount.finite().map_or_else(|| message_text(value, r#type), |count| count.to_string())
+        }
+        Value::Amount(_) | Value::Text(_) => message_text(value, r#type),
+    }
+}
+
 /// The attribute, what is needed, what is free, what there is in all.
 fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
     match &reason.what {
         What::Offers(Shortage { attribute, r#type, needed, free, capacity, .. }) => {
-            let capacity = capacity.map(|capacity| message_text(&Value::Amount(capacity), *r#type));
-            let (needed, free) = (message_text(needed, *r#type), message_text(free, *r#type));
+            let capacity = capacity.map(|capacity| number(&Value::Amount(capacity), *r#type));
+            let (needed, free) = (number(needed, *r#type), number(free, *r#type));
             (Some(attribute.to_string()), Some(needed), Some(free), capacity)
         }
         What::Overloaded(overload) | What::SuspendAlarm(overload) => {
-            let value = overload.value.as_ref().map(|value| message_text(value, overload.r#type));
+            let value = overload.value.as_ref().map(|value| number(value, overload.r#type));
             (Some(overload.attribute.to_string()), Some(overload.limit.clone()), value, None)
         }
         What::Full { slots } => {
@@ -180,7 +190,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
 
 /// The same of a limit of a quota: what is free is what is left of the limit.
 fn quota_numbers(denial: &QuotaDenial) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
-    let text = |value: &Value| message_text(value, denial.r#type);
+    let text = |value: &Value| number(value, denial.r#type);
     let free = match (&denial.limit, denial.used) {
         (Value::Amount(limit), Some(used)) => {
             let left = limit.checked_sub(used).unwrap_or(Amount::ZERO).max(Amount::ZERO);
@@ -251,6 +261,6 @@ fn hint(reason: &Reason) -> Option<String> {
 fn too_much(group: &Group) -> Option<String> {
     let (What::Offers(shortage), Some(most)) = (&group.nearest.what, group.most) else { return None };
     let Value::Amount(needed) = &shortage.needed else { return None };
-    let most_text = message_text(&Value::Amount(most), shortage.r#type);
+    let most_text = number(&Value::Amount(most), shortage.r#type);
     (*needed > most).then(|| format!("there is never more than {most_text}: ask for less"))
 }
