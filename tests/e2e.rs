@@ -24,6 +24,8 @@ mod life;
 mod many;
 #[path = "e2e/names.rs"]
 mod names;
+#[path = "e2e/parameters.rs"]
+mod parameters;
 #[path = "e2e/quotas.rs"]
 mod quotas;
 #[path = "e2e/sensors.rs"]

@@ -12,6 +12,7 @@ use agent_core::core::Core;
 use agent_core::site::Site;
 use proto::wire::agent::AgentConfig;
 use quic::Client;
+use std::ffi::OsString;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -176,6 +177,7 @@ impl Agent {
             arch: ::sensors::collector::arch().to_owned(),
             processors: crate::processors(),
             time_zone: std::env::var("TZ").ok().filter(|zone| !zone.is_empty()),
+            environment: own_environment(),
             cgroup_parent: self.config.cgroup_parent.clone(),
         }
     }
@@ -186,10 +188,45 @@ impl Agent {
         SensorSite {
             names: sensors::self_names(host),
             environment: sensors::environment(&self.layout.root(), host),
+            binaries: self.layout.dir().join("bin").join(::sensors::collector::arch()),
             user: user.unwrap_or_else(|| SENSOR_USER.to_owned()),
             settings: sensors.clone(),
         }
     }
+}
+
+/// Variables that are about the agent and its unit, or that a job has of its own user.
+const NOT_INHERITED: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "MAIL",
+    "SHELL",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "_",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+    "LISTEN_FDS",
+    "LISTEN_PID",
+    "LISTEN_FDNAMES",
+    "MAINPID",
+    "MANAGERPID",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "SYSTEMD_EXEC_PID",
+    "CREDENTIALS_DIRECTORY",
+    "STATE_DIRECTORY",
+    "RUNTIME_DIRECTORY",
+];
+
+/// What jobs inherit where `INHERIT_ENV` is set: what a launch document can carry.
+fn own_environment() -> Vec<(String, String)> {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let is_ours = |name: &str| NOT_INHERITED.contains(&name) || name.starts_with("GRIDWRIGHT_");
+    std::env::vars_os().filter_map(text).filter(|(name, _)| !is_ours(name)).collect()
 }
 
 /// Ends the agent at SIGTERM or SIGINT; a second signal ends it at once.

@@ -18,6 +18,7 @@ use ::sensors::host::SelfNames;
 use ::sensors::protocol::{Block, Settings};
 use proto::load::SensorStatus;
 use proto::wire::agent::AgentConfig;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use task::SensorTask;
@@ -41,6 +42,8 @@ pub struct SensorSite {
     pub names: SelfNames,
     /// The whole environment of a sensor, `NAME=value`.
     pub environment: Vec<String>,
+    /// The directory of binaries, in which `qloadsensor` and `qidle` are looked for.
+    pub binaries: PathBuf,
     /// Under whom sensors run unless their own settings say otherwise.
     pub user: String,
     /// Settings of single sensors.
@@ -173,7 +176,7 @@ impl Sensors {
 
     /// Starts what is wanted and was not, ends what is no longer wanted; what stays, stays.
     fn adapt(&mut self, config: &AgentConfig) {
-        let specs = specs(&config.load_sensors);
+        let specs = specs(&config.load_sensors, &self.site.binaries, config.use_qidle);
         let mut before = std::mem::take(&mut self.wanted);
         for spec in specs {
             let settings = self.settings(&spec, config);
@@ -281,9 +284,15 @@ fn ask(inputs: &mpsc::Sender<SensorInput>) -> oneshot::Receiver<Answer> {
 }
 
 /// The sensors that the configuration names. The master has refused what cannot be; what slipped through is logged.
-fn specs(entries: &[String]) -> Vec<SensorSpec> {
+///
+/// As in 8.1.9 `qloadsensor` of the directory of binaries is always among them, and `qidle` if it is wanted; what stands there when the
+/// agent starts or its configuration changes counts.
+fn specs(entries: &[String], binaries: &Path, use_qidle: bool) -> Vec<SensorSpec> {
+    let names = [Some("qloadsensor"), use_qidle.then_some("qidle")];
+    let paths = names.into_iter().flatten().map(|name| binaries.join(name));
+    let standard: Vec<String> = paths.filter(|path| path.is_file()).map(|path| path.display().to_string()).collect();
     let mut specs: Vec<SensorSpec> = Vec::new();
-    for entry in entries {
+    for entry in standard.iter().chain(entries) {
         match parse_load_sensor(entry) {
             Ok(parsed) => parsed.into_iter().for_each(|spec| {
                 if !specs.contains(&spec) {

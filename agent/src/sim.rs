@@ -176,6 +176,7 @@ impl Fleet {
             arch: ::sensors::collector::arch().to_owned(),
             processors: crate::processors(),
             time_zone: None,
+            environment: Vec::new(),
             cgroup_parent: None,
         }
     }

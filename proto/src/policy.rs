@@ -138,6 +138,11 @@ attributes! {
 }
 
 impl SchedulerConf {
+    /// What is wrong with a `DURATION_OFFSET` that is no time; the usual one holds in its place.
+    pub fn bad_duration_offset(&self) -> Option<Malformed> {
+        self.params.seconds("DURATION_OFFSET").err()
+    }
+
     /// Seconds that are added to the expected run time of a job when resources are planned; 60 by default.
     pub fn duration_offset_s(&self) -> u64 {
         let set = self.params.value("DURATION_OFFSET").and_then(|text| TimeText::finite(text).ok());

@@ -171,6 +171,14 @@ fn the_control_group_of_a_task_enforces_memory_alone_and_goes_with_the_task() {
     let daemon = cell.run_script("#!/bin/sh\nsetsid sleep 1000 >&- 2>&- &\ncat /proc/self/cgroup\n", &[]);
     assert!(cell.output(&daemon).contains("/gridwright-test-"), "{}", cell.output(&daemon));
     wait_until(|| "the end of the control groups".to_owned(), || group.groups_of_tasks() == 0);
+    // The cell can do without them.
+    cell.set_global("execd_params", "USE_CGROUPS=false");
+    let without = cell.run_script("#!/bin/sh\ncat /proc/self/cgroup\n", &[]);
+    assert!(!cell.output(&without).contains("/gridwright-test-"), "{}", cell.output(&without));
+    cell.set_global("execd_params", "USE_CGROUPS=true");
+    let with = cell.run_script("#!/bin/sh\ncat /proc/self/cgroup\n", &[]);
+    assert!(cell.output(&with).contains("/gridwright-test-"), "{}", cell.output(&with));
+    wait_until(|| "the end of the control groups".to_owned(), || group.groups_of_tasks() == 0);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         pe_start: procedure(order.pe_start.as_deref(), &texts),
         pe_stop: procedure(order.pe_stop.as_deref(), &texts),
         security: Security::default(),
-        cgroup_parent: site.cgroup_parent.clone(),
+        cgroup_parent: site.cgroup_parent.clone().filter(|_| config.use_cgroups != Some(false)),
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
         keep_active: config.keep_active,
         sample_interval_ms: config.sample_interval_ms.unwrap_or(SAMPLE_INTERVAL_MS),

@@ -1,4 +1,5 @@
-//! The environment of a job (CATALOGUE ENV; `reference/08env`). Nothing of the daemons' own environment is in it.
+//! The environment of a job (CATALOGUE ENV; `reference/08env`). Nothing of the daemons' own environment is in it unless `INHERIT_ENV` is
+//! set, and then only what the job's own does not replace.
 
 use crate::document::is_login_shell;
 use crate::site::Site;
@@ -32,6 +33,9 @@ pub fn environment(
     paths: Paths<'_>,
 ) -> Vec<String> {
     let mut all: BTreeMap<&str, String> = BTreeMap::new();
+    if config.inherit_env {
+        all.extend(site.environment.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    }
     all.insert("PATH", format!("{}:/usr/local/bin:/bin:/usr/bin", paths.tmpdir));
     if let Some(zone) = &site.time_zone {
         all.insert("TZ", zone.clone());

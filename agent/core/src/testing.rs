@@ -13,6 +13,7 @@ pub(crate) fn site() -> Site {
         arch: "lx-amd64".to_owned(),
         processors: 8,
         time_zone: Some("UTC".to_owned()),
+        environment: vec![("SITE".to_owned(), "here".to_owned()), ("PATH".to_owned(), "/daemon".to_owned())],
         cgroup_parent: None,
     }
 }

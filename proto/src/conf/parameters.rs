@@ -54,15 +54,15 @@ const EXECD: &[(&str, ParameterClass)] = &[
     ("H_MEMORYLOCKED", Served),
     ("S_LOCKS", Served),
     ("H_LOCKS", Served),
-    ("INHERIT_ENV", Refused),
+    ("INHERIT_ENV", Served),
     ("SET_LIB_PATH", Served),
     ("ENABLE_ADDGRP_KILL", Kept),
     ("PDC_INTERVAL", Served),
     ("ENABLE_BINDING", Kept),
     ("SIMULATE_JOBS", Refused),
     ("USE_SYSLOG", Kept),
-    ("USE_QIDLE", Refused),
-    ("USE_CGROUPS", Refused),
+    ("USE_QIDLE", Served),
+    ("USE_CGROUPS", Served),
     ("USE_SMAPS", Kept),
     ("DEMAND_LS", Kept),
     ("MEM_FREE", Served),
@@ -75,7 +75,7 @@ const EXECD: &[(&str, ParameterClass)] = &[
 ];
 
 const QMASTER: &[(&str, ParameterClass)] = &[
-    ("ENABLE_ENFORCE_MASTER_LIMIT", Refused),
+    ("ENABLE_ENFORCE_MASTER_LIMIT", Served),
     ("ENABLE_FORCED_QDEL", Served),
     ("ENABLE_FORCED_QDEL_IF_UNKNOWN", Served),
     ("FORBID_RESCHEDULE", Served),
@@ -206,7 +206,7 @@ pub struct ExecdParams {
     pub locks: Option<LimitPair>,
     /// `INHERIT_ENV`: a job gets the environment of the daemon.
     ///
-    /// False unless set, unlike in 8.1.9: a job inherits nothing of ours (DESIGN section 7).
+    /// False unless set, unlike in 8.1.9: else a job inherits nothing of ours (DESIGN section 7).
     pub inherit_env: bool,
     /// `SET_LIB_PATH`: the library path of a job starts with ours.
     pub set_lib_path: bool,

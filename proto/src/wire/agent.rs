@@ -70,7 +70,7 @@ pub struct AgentConfig {
     pub mem_free_classic: bool,
     /// `KEEP_ACTIVE=true` of `execd_params`: directories of ended tasks stay.
     pub keep_active: bool,
-    /// `INHERIT_ENV` of `execd_params` is refused as true; this is the environment of every job beside its own.
+    /// The environment of every job beside its own.
     pub job_environment: Vec<(String, String)>,
     /// Interval of usage reports of running tasks in milliseconds; 0 is none.
     pub usage_interval_ms: u64,
@@ -83,6 +83,13 @@ pub struct AgentConfig {
     pub notify_suspend_signal: Option<i32>,
     /// `SET_LIB_PATH` of `execd_params`: the library path of jobs begins with the cell's `lib/ARCH`.
     pub set_lib_path: bool,
+    /// `INHERIT_ENV` of `execd_params`: jobs get the environment that the agent was started with.
+    pub inherit_env: bool,
+    /// `USE_QIDLE` of `execd_params`: a program `qidle` in the directory of binaries is a load sensor.
+    pub use_qidle: bool,
+    /// `USE_CGROUPS` of `execd_params`: whether each task gets a control group of its own where the host has a place for them; as
+    /// the host's own file says where it is not told.
+    pub use_cgroups: Option<bool>,
 }
 
 /// From the agent.

@@ -71,6 +71,7 @@ impl Node {
 
     fn site(&self) -> Site {
         Site {
+            environment: Vec::new(),
             host: self.name.clone(),
             root: "/cell".to_owned(),
             cell_name: "default".to_owned(),

@@ -41,6 +41,27 @@ fn the_environment_is_the_recorded_one() {
 }
 
 #[test]
+fn the_environment_of_the_agent_is_inherited_only_where_it_is_wanted_and_never_in_place_of_a_jobs_own() {
+    let made = |inherit_env| {
+        let config = AgentConfig { inherit_env, ..AgentConfig::default() };
+        launch_document(&site(), &config, &order(key(1, 1)), &spec())
+    };
+    assert_eq!(variable(&made(false), "SITE"), None);
+    assert_eq!(variable(&made(true), "SITE"), Some("here"));
+    assert_eq!(variable(&made(true), "PATH"), Some("/tmp/7.1.all.q:/usr/local/bin:/bin:/usr/bin"));
+}
+
+#[test]
+fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() {
+    let made = |use_cgroups| {
+        let site = Site { cgroup_parent: Some("/sys/fs/cgroup/gw".to_owned()), ..site() };
+        let config = AgentConfig { use_cgroups, ..AgentConfig::default() };
+        launch_document(&site, &config, &order(key(1, 1)), &spec()).cgroup_parent.is_some()
+    };
+    assert_eq!([None, Some(true), Some(false)].map(made), [true, true, false]);
+}
+
+#[test]
 fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
     let mut given = spec();
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());

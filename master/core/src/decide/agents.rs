@@ -2,6 +2,7 @@
 //!
 //! All of this is volatile. After a restart of the master the agents connect again and bring their tasks with them.
 
+mod overdue;
 mod table;
 
 pub use table::Agents;
@@ -50,6 +51,9 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConf
         notify_kill_signal: announcement(params.notify_kill),
         notify_suspend_signal: announcement(params.notify_susp),
         set_lib_path: params.set_lib_path,
+        inherit_env: params.inherit_env,
+        use_qidle: params.use_qidle,
+        use_cgroups: params.use_cgroups,
     }
 }
 
@@ -204,6 +208,9 @@ pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
             turn.send(connection, MasterMessage::Configure(config));
         }
     }
+    // Limits of hosts that are unknown already may be enforced from now on.
+    let hosts: Vec<HostName> = turn.state().index.hosts().cloned().collect();
+    hosts.iter().for_each(|host| overdue::watch(turn, host));
 }
 
 /// Ends the connection of a host that is no longer admitted.
@@ -224,6 +231,7 @@ pub(crate) fn timers(turn: &mut Turn<'_>) {
         match deadline {
             Deadline::Unheard => check_unheard(turn, host),
             Deadline::Reschedule => reschedule_unknown(turn, &host),
+            Deadline::Limit => overdue::enforce(turn, &host),
         }
     }
 }
@@ -236,6 +244,7 @@ fn check_unheard(turn: &mut Turn<'_>, host: HostName) {
     }
     turn.agents_mut().give_up(&host);
     turn.observe(Observation::Unheard { host: host.clone() });
+    overdue::watch(turn, &host);
     let settings = turn.state().config.settings_of(&host);
     let wait_s = settings.reschedule_unknown.seconds().unwrap_or(0);
     if wait_s > 0 && !turn.state().config.settings.qmaster().disable_auto_rescheduling {

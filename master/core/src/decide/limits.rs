@@ -3,6 +3,7 @@
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::{Job, Placement, Task};
+use proto::amount::Amount;
 use proto::checkpoint::{CkptCommand, Occasion};
 use proto::id::{AttributeName, HostName, QueueInstanceName};
 use proto::job::JobSpec;
@@ -57,6 +58,14 @@ fn checkpoint_order(
         interval_s: Occasion::interval_s(spec.occasion, ckpt.when, min_s).map(|seconds| seconds.max(1)),
         saved_pid: task.saved_pid,
     })
+}
+
+/// The first limit of a task's time, with its name, in seconds; none of a task that may run for ever.
+pub(super) fn time_limit(state: &State, job: &Job, placement: &Placement) -> Option<(&'static str, u64)> {
+    let bounds = limits(&state.config, &job.spec.requests.hard, placement).get(LimitKind::Rt);
+    let seconds = |amount: Option<Amount>| amount?.finite().and_then(|base| u64::try_from(base).ok());
+    let (soft, hard) = (seconds(bounds.soft).map(|s| ("s_rt", s)), seconds(bounds.hard).map(|s| ("h_rt", s)));
+    hard.into_iter().chain(soft).min_by_key(|(_, seconds)| *seconds)
 }
 
 /// The limits of a task on its master host.

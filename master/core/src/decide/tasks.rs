@@ -6,7 +6,7 @@ use crate::event::{Event, Then};
 use proto::checkpoint::When;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Wall;
-use proto::usage::{Exit, Failed, TaskResult, Usage};
+use proto::usage::{Evidence, Exit, Failed, LimitHit, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
 
 /// How an attempt came to its end.
@@ -31,6 +31,14 @@ impl TaskEnd {
     /// A deletion that does not wait for the host.
     pub(super) fn forced(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
         Self { result: presumed(turn, key, Failed::AFTER_JOB, reason), then: Some(Then::Done) }
+    }
+
+    /// Its host is unknown and its time is over (LIM-12).
+    pub(super) fn overdue(turn: &Turn<'_>, key: TaskKey, limit: &str, seconds: u64, reason: String) -> Self {
+        let result = presumed(turn, key, Failed::LIMIT_ENFORCED, reason);
+        let reached = result.wallclock_ms / 1000;
+        let hit = LimitHit { limit: limit.to_owned(), value: seconds, reached, evidence: Evidence::Unknown };
+        Self { result: TaskResult { limit: Some(hit), ..result }, then: Some(Then::Done) }
     }
 
     /// The host has no memory of a task that ran there.

@@ -16,6 +16,8 @@ pub(super) enum Deadline {
     Unheard,
     /// Whether the tasks of an unknown host are to run again.
     Reschedule,
+    /// Whether the time of a task of an unknown host is over.
+    Limit,
 }
 
 /// Who is connected and what each was told.

@@ -83,6 +83,7 @@ pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refu
             }),
         })
         .collect();
+    refusals.extend(conf.bad_duration_offset().map(|bad| bad.refusal("params", &conf.params.to_string())));
     let adjusted = &conf.job_load_adjustments;
     refusals.extend(values_or(complex, adjusted, "job_load_adjustments", denied, bad_value));
     refusals.extend(conf.settle_times().filter_map(|(name, _)| unsettled(complex, name)));

@@ -244,6 +244,47 @@ fn a_host_that_is_not_heard_loses_its_values_and_its_rerunnable_tasks() {
     cell.assert_replay_is_live();
 }
 
+#[test]
+fn the_master_ends_overdue_tasks_of_unknown_hosts_if_it_is_to() {
+    let limited = |seconds: &str| {
+        let mut spec = job();
+        spec.requests.hard = super::cell::resources(&format!("h_rt={seconds}"));
+        spec
+    };
+    for (params, is_ended) in [("none", false), ("ENABLE_ENFORCE_MASTER_LIMIT=true", true)] {
+        let mut cell = Cell::ready();
+        cell.set_cluster(&[("qmaster_params", params)]);
+        cell.set_scheduler(&[("params", "DURATION_OFFSET=0:0:30")]);
+        let (short, long, free) = (cell.submit(limited("600")), cell.submit(limited("900")), cell.submit(job()));
+        [short, long, free].into_iter().for_each(|number| {
+            cell.run(number, 1, "h1");
+        });
+        cell.disconnect("h1");
+        cell.pass(301_000);
+        cell.pass(328_000);
+        assert!(cell.exists(short), "its time and the grace are not over");
+        cell.pass(1_000);
+        assert_eq!(!cell.exists(short), is_ended, "{params}");
+        assert!(cell.exists(long) && cell.exists(free));
+        if is_ended {
+            let record = cell.records()[0];
+            assert_eq!((record.failed, record.exit_status), (Failed::LIMIT_ENFORCED, 137));
+            assert_eq!(record.limit.as_ref().map(|hit| (hit.limit.as_str(), hit.value)), Some(("h_rt", 600)));
+            let running = |number| TaskReport {
+                key: cell.placement(number, 1).key,
+                state: TaskReportState::Running { for_ms: 600_000 },
+            };
+            let tasks = vec![running(long), running(free)];
+            cell.connect_with("h1", 1, tasks.clone());
+            cell.pass(200_000);
+            cell.report(tasks[0].key, "h1", tasks[0].state.clone());
+            cell.pass(200_000);
+            assert!(cell.exists(long), "its host is heard again and decides by itself");
+        }
+        cell.assert_replay_is_live();
+    }
+}
+
 /// A task that was given up with its host and waits.
 fn given_up(cell: &mut Cell) -> (u32, TaskKey) {
     cell.set_cluster(&[("reschedule_unknown", "0:1:0")]);

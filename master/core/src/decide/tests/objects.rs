@@ -323,8 +323,8 @@ fn what_is_not_supported_is_refused_by_name() {
     let mut cell = Cell::ready();
     for (key, value) in [
         ("jsv_url", "/opt/jsv.sh"),
-        ("execd_params", "INHERIT_ENV=true"),
-        ("execd_params", "KEEP_ACTIVE=true,USE_QIDLE=true"),
+        ("execd_params", "KEEP_ACTIVE=true,SIMULATE_JOBS=true"),
+        ("qmaster_params", "SIMULATE_EXECDS=true"),
         ("reporting_params", "accounting=true sharelog=0:10:0"),
         ("qlogin_command", "/usr/bin/ssh"),
     ] {
@@ -333,6 +333,13 @@ fn what_is_not_supported_is_refused_by_name() {
         assert_eq!((refusal.code, refusal.place.as_str()), (Code::NotSupported, key));
         assert!(!refusal.fix.is_empty(), "{key}");
     }
+    let reply = cell.change(vec![object_change(
+        K::SchedulerConf,
+        "",
+        Do::Replace(scheduler(&[("params", "DURATION_OFFSET=soon")])),
+    )]);
+    let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{reply:?}") };
+    assert!(refusal.to_string().contains("DURATION_OFFSET"), "{refusal}");
     for (key, value) in [("weight_tickets_share", "100"), ("max_reservation", "5"), ("params", "MONITOR=1")] {
         let reply = cell.change(vec![object_change(K::SchedulerConf, "", Do::Replace(scheduler(&[(key, value)])))]);
         let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
@@ -414,12 +421,12 @@ fn each_queue_and_each_parameter_is_judged_by_itself() {
     let import = |kind, name: &str, action| {
         Command::Import(Import { changes: vec![object_change(kind, name, action)], ..Import::default() })
     };
-    let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,USE_QIDLE=true");
+    let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,SIMULATE_JOBS=true");
     let said = cell.command("boss", import(K::ClusterConf, "global", list));
     assert_eq!(warnings(&said).len(), 1, "{said:?}");
-    let keep = attribute(Replace, "execd_params", "USE_QIDLE=true,H_LOCKS=5");
+    let keep = attribute(Replace, "execd_params", "SIMULATE_JOBS=true,H_LOCKS=5");
     assert_eq!(warnings(&cell.change(vec![object_change(K::ClusterConf, "global", keep)])).len(), 1);
-    let add = attribute(Replace, "execd_params", "USE_QIDLE=true,SIMULATE_JOBS=true");
+    let add = attribute(Replace, "execd_params", "SIMULATE_JOBS=1,H_LOCKS=5");
     let reply = cell.change(vec![object_change(K::ClusterConf, "global", add)]);
     assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("SIMULATE_JOBS")));
     let processors = attribute(Replace, "processors", "UNDEFINED,[h1=0-3]");
