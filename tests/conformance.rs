@@ -37,7 +37,7 @@ use report::{Outcome, Report};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
-const CELLS: [&[&str]; 22] = [
+const CELLS: [&[&str]; 23] = [
     &["02conf"],
     &["03load"],
     &["09mc"],
@@ -60,6 +60,7 @@ const CELLS: [&[&str]; 22] = [
     &["22sched"],
     &["23sched"],
     &["24sched"],
+    &["25words"],
 ];
 
 /// The folders whose jobs run on four simulated hosts.

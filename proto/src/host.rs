@@ -169,10 +169,7 @@ impl FromStr for Scaling {
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let texts: Assignments = text.parse()?;
-        let factor = |(name, text): &(AttributeName, String)| match text.parse() {
-            Ok(factor) => Ok((name.clone(), factor)),
-            Err(_) => Err(Malformed::new(format!("a factor such as {name}=1.5"))),
-        };
+        let factor = |(name, text): &(AttributeName, String)| Ok((name.clone(), text.parse()?));
         texts.iter().map(factor).collect::<Result<_, Malformed>>().map(Scaling)
     }
 }

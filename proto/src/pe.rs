@@ -180,7 +180,7 @@ impl ParallelEnvironment {
         let mut pe = Self::template(PeName::from("template"));
         let mut reader = Reader::new(ObjectKind::Pe, fields, KEYS, &required);
         reader.read("pe_name", &mut pe.name, value::name);
-        reader.read("slots", &mut pe.slots, value::bounded::<0, MAX_SLOTS, u32>);
+        reader.read("slots", &mut pe.slots, slots);
         reader.read("user_lists", &mut pe.user_lists, str::parse);
         reader.read("xuser_lists", &mut pe.xuser_lists, str::parse);
         reader.read("start_proc_args", &mut pe.start_proc_args, str::parse);
@@ -225,6 +225,14 @@ impl ParallelEnvironment {
             qsort_args.to_string(),
         ];
         KEYS.iter().copied().zip(values).collect()
+    }
+}
+
+/// The slots of an environment.
+fn slots(text: &str) -> Result<u32, Malformed> {
+    match text.parse::<i64>() {
+        Ok(number) if number < 0 => Err(Malformed::negative(format!("a number from 0 to {MAX_SLOTS}"))),
+        Ok(_) | Err(_) => value::bounded::<0, MAX_SLOTS, u32>(text),
     }
 }
 

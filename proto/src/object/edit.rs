@@ -135,12 +135,21 @@ pub fn not_found(key: &str, domain: &HostOrGroup) -> String {
     format!("Attribute name (\"{key}\") and/or value (\"{domain}\") not found")
 }
 
+/// The shape of an attribute that is to get a value.
+///
+/// # Errors
+///
+/// Objects of this kind do not have the attribute.
+pub fn check_attribute(kind: ObjectKind, key: &str, value: &str) -> Result<Shape, Diagnostic> {
+    shape_of(kind, key).ok_or_else(|| {
+        let what = format!("The attribute name (\"{key}\") and/or value (\"{value}\") is invalid");
+        Diagnostic { what, ..unknown_attribute(kind, key, kind.keys()) }.at(key)
+    })
+}
+
 /// The shape of an attribute that may be edited there.
 fn editable(kind: ObjectKind, key: &str, value: &str, domain: Option<&HostOrGroup>) -> Result<Shape, Diagnostic> {
-    let Some(shape) = shape_of(kind, key) else {
-        let what = format!("The attribute name (\"{key}\") and/or value (\"{value}\") is invalid");
-        return Err(Diagnostic { what, ..unknown_attribute(kind, key, kind.keys()) }.at(key));
-    };
+    let shape = check_attribute(kind, key, value)?;
     if kind.keys().first() == Some(&key) || matches!(key, "load_values" | "processors" if kind == ObjectKind::ExecHost)
     {
         return Err(

@@ -70,6 +70,11 @@ impl Malformed {
         Malformed { expected: expected.into(), fault: Fault::NotA(word) }
     }
 
+    /// A number below nothing, where 8.1.9 says that of the attribute.
+    pub(crate) fn negative(expected: impl Into<String>) -> Self {
+        Malformed { expected: expected.into(), fault: Fault::Negative }
+    }
+
     /// `text` is no number of that range.
     fn no_number(text: &str, expected: String) -> Self {
         let is_begun = text.trim_start_matches(['-', '+']).starts_with(|first: char| first.is_ascii_digit());
@@ -224,7 +229,7 @@ pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> 
 pub fn count(text: &str) -> Result<u32, Malformed> {
     let expected = || "a number from 0 to 4294967295".to_owned();
     text.parse().map_err(|_| match text.parse::<i64>() {
-        Ok(number) if number < 0 => Malformed { expected: expected(), fault: Fault::Negative },
+        Ok(number) if number < 0 => Malformed::negative(expected()),
         Ok(_) | Err(_) => Malformed::no_number(text, expected()),
     })
 }

@@ -61,7 +61,7 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
         (Purpose::Add, false) | (Purpose::Replace, true) => {}
     }
     if purpose == Purpose::Add && draft.origin == Origin::Hand {
-        no_pattern(kind, &name)?;
+        new_name(kind, &name)?;
     }
     store(draft, kind, &name, fields)?;
     let said = if exists { words::modified } else { words::added };
@@ -69,8 +69,19 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
     Ok(())
 }
 
-/// A new object has no name that commands would take for a pattern (VAL-14); a cell that is taken over may have some.
-fn no_pattern(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+/// A new object has no name that 8.1.9 keeps for itself, or that commands would take for a pattern (VAL-14); a cell that is taken
+/// over may have some.
+fn new_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
+    let keyword = ["ALL", "TEMPLATE"].into_iter().find(|keyword| name.eq_ignore_ascii_case(keyword));
+    if let Some(keyword) = keyword.filter(|_| kind.form() == Form::Named) {
+        let what = format!("Keyword (\"{keyword}\") not allowed as objectname");
+        let why = "the word stands for all objects, or for a new one";
+        return Err(vec![Diagnostic::new(Code::BadValue, what).why(why).fix("choose another name")]);
+    }
+    if name.starts_with('.') {
+        let what = "Dot ('.') not allowed as first character of objectname";
+        return Err(vec![Diagnostic::new(Code::BadValue, what).fix("choose another name")]);
+    }
     let Some(letter) = name.chars().find(|letter| "*?&!".contains(*letter)) else { return Ok(()) };
     let what = format!("denied: the name \"{name}\" of a {kind} contains '{letter}'");
     let refusal = Diagnostic::new(Code::BadValue, what).why("commands take such a name for a pattern");
@@ -190,6 +201,7 @@ fn edit_attribute(
         ]);
     }
     let value = &members::value(draft, attribute, value);
+    edit::check_attribute(kind, attribute, value).map_err(|refusal| vec![refusal])?;
     let before = fields_of(draft, kind, &name).ok_or_else(|| vec![words::not_there(kind, &name)])?;
     let edited =
         edit::edit(kind, &before, operation, attribute, value, domain.as_ref()).map_err(|refusal| vec![refusal])?;
