@@ -195,6 +195,9 @@ impl fmt::Display for Change {
 pub struct Complex {
     attributes: BTreeMap<AttributeName, Attribute>,
     names_by_shortcut: BTreeMap<String, AttributeName>,
+    /// Copies of those that count for jobs that do not ask, so that nobody looks through all for them.
+    consumables: Vec<(Attribute, Amount)>,
+    forced: Vec<AttributeName>,
 }
 
 impl Complex {
@@ -204,11 +207,20 @@ impl Complex {
     /// With every rule that an attribute breaks, if any does.
     pub fn new(attributes: Vec<Attribute>) -> Result<Complex, Vec<Diagnostic>> {
         let mut refusals = Vec::new();
-        let mut complex = Complex { attributes: BTreeMap::new(), names_by_shortcut: BTreeMap::new() };
+        let mut complex = Complex {
+            attributes: BTreeMap::new(),
+            names_by_shortcut: BTreeMap::new(),
+            consumables: Vec::new(),
+            forced: Vec::new(),
+        };
         for attribute in attributes {
             rules::check(&attribute, &mut refusals);
             complex.insert(attribute, &mut refusals);
         }
+        let booked = complex.iter().filter(|attribute| attribute.consumable.is_consumable());
+        complex.consumables = booked.map(|attribute| (attribute.clone(), attribute.default_amount())).collect();
+        let forced = complex.iter().filter(|attribute| attribute.requestable == Requestable::Forced);
+        complex.forced = forced.map(|attribute| attribute.name.clone()).collect();
         if refusals.is_empty() { Ok(complex) } else { Err(refusals) }
     }
 
@@ -225,6 +237,16 @@ impl Complex {
     /// Every attribute in the order of the names, as `qconf -sc` prints them.
     pub fn iter(&self) -> impl Iterator<Item = &Attribute> {
         self.attributes.values()
+    }
+
+    /// The consumables in the order of the names, each with what a job takes that does not ask for it, in base units.
+    pub fn consumables(&self) -> impl Iterator<Item = (&Attribute, Amount)> {
+        self.consumables.iter().map(|(attribute, default)| (attribute, *default))
+    }
+
+    /// The attributes for which a job has to ask (FORCED), in their order.
+    pub fn forced(&self) -> impl Iterator<Item = &AttributeName> {
+        self.forced.iter()
     }
 
     /// How many attributes there are.

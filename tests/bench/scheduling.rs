@@ -12,7 +12,7 @@ use proto::job::JobSpec;
 use proto::request::ResourceList;
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Columns of the loop that is the measure.
 const COLUMNS: usize = 16;
@@ -37,11 +37,20 @@ pub fn measure(size: Size) {
     let floor_us = floor(hosts);
     tell("scheduling: 16 columns of all hosts read once", floor_us, "us", &about);
     let mut scheduler = cell(hosts);
-    let begin = Instant::now();
+    let mut others = [scheduler.model().state().clone(), scheduler.model().state().clone()];
+    let before = resident_bytes();
+    let mut filing = Duration::ZERO;
     for number in 1..=jobs {
-        submit(&mut scheduler, u64::from(number), number % categories);
+        let record = submission(&scheduler, u64::from(number), number % categories);
+        // The core and the query side keep what the scheduler keeps.
+        others.iter_mut().for_each(|state| drop(state.apply(&record)));
+        let begin = Instant::now();
+        scheduler.apply(&record);
+        filing += begin.elapsed();
     }
-    tell("scheduling: a job filed", begin.elapsed().as_secs_f64() * 1e6 / f64::from(jobs), "us", &about);
+    tell("scheduling: a job filed", filing.as_secs_f64() * 1e6 / f64::from(jobs), "us", &about);
+    let each = resident_bytes().saturating_sub(before) as f64 / f64::from(jobs);
+    tell("scheduling: a pending job kept, all three", each, "bytes", &about);
     let begin = Instant::now();
     let orders = pass(&mut scheduler);
     let spent_us = begin.elapsed().as_secs_f64() * 1e6;
@@ -110,20 +119,28 @@ fn cell(hosts: u32) -> Scheduler {
     scheduler
 }
 
-/// A job of a category: five requests, all of which every host can serve while it has a slot left.
-fn submit(scheduler: &mut Scheduler, number: u64, category: u32) {
+/// A job of a category: five requests, all of which every host can serve while it has a slot left, and 20 variables.
+fn submission(scheduler: &Scheduler, number: u64, category: u32) -> Record {
     let text = r#"{"name": "job", "program": {"command": {"command": "sleep"}}, "submit_host": "a",
         "owner": {"user": "u1", "uid": 2001, "gid": 2001, "group": "u1"}}"#;
     let mut spec: JobSpec = serde_json::from_str(text).expect("a specification");
     spec.name = format!("job{number}");
+    let directory = |n: u64| format!("/home/u1/project/run{n}");
+    spec.environment = (0..20).map(|n| (format!("VARIABLE_{n}"), directory(n))).collect();
+    spec.submit_directory = directory(number % 100);
     let request = format!("h_rt={},set3={},set11=1,load2=1,load7=2", 60 + category, 1 + category % 10);
     spec.requests.hard = ResourceList::parse(&request).expect("requests").into();
     let seq = SubmitSeq(number);
     let number = JobNumber(u32::try_from(number).expect("few jobs"));
     let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
-    let event = Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for };
-    let record = record(scheduler, event);
-    scheduler.apply(&record);
+    record(scheduler, Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for })
+}
+
+/// The memory of this process.
+fn resident_bytes() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("/proc is mounted");
+    let pages: usize = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("statm has numbers");
+    pages * 4096
 }
 
 fn record(scheduler: &Scheduler, event: Event) -> Record {

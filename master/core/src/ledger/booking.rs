@@ -4,7 +4,7 @@ use super::{Level, SLOTS};
 use crate::quota::Who;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
-use proto::complex::{Attribute, Complex, Consumable};
+use proto::complex::{Complex, Consumable};
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
 use proto::request::ResourceRequest;
@@ -197,10 +197,9 @@ impl Booking {
         let one =
             Taken { attribute: SLOTS.into(), kind: Consumable::Yes, exclusive: false, amount: Amount::from_base(1) };
         let mut taken = vec![one];
-        let booked = |attribute: &&Attribute| attribute.consumable.is_consumable() && attribute.name.as_str() != SLOTS;
-        for attribute in complex.iter().filter(booked) {
+        for (attribute, default) in complex.consumables().filter(|(attribute, _)| attribute.name.as_str() != SLOTS) {
             let requested = self.requested.iter().find(|(name, _)| *name == attribute.name);
-            let amount = requested.map_or_else(|| attribute.default_amount(), |(_, amount)| *amount);
+            let amount = requested.map_or(default, |(_, amount)| *amount);
             if amount > Amount::ZERO {
                 let (kind, exclusive) = (attribute.consumable, attribute.is_exclusive());
                 taken.push(Taken { attribute: attribute.name.clone(), kind, exclusive, amount });

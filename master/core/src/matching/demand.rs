@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::Job;
 use proto::amount::{Amount, Type};
-use proto::complex::{Attribute, Complex, Requestable};
+use proto::complex::{Attribute, Complex};
 use proto::id::{AttributeName, HostName, UserName};
 use proto::job::{JobSpec, PeRequest};
 use proto::request::ResourceRequest;
@@ -123,11 +123,11 @@ impl Demand {
         let complex = &config.complex;
         let requests = &spec.requests;
         let (mut hard, unknown) = resolved(complex, &requests.hard);
-        let is_asked = |attribute: &Attribute| hard.iter().any(|request| request.attribute.name == attribute.name);
-        let missing: Vec<&Attribute> = complex.iter().filter(|attribute| !is_asked(attribute)).collect();
-        let forced = missing.iter().filter(|attribute| attribute.requestable == Requestable::Forced);
-        let not_asked = forced.map(|attribute| attribute.name.clone()).collect();
-        hard.extend(missing.into_iter().filter_map(implied));
+        let is_asked = |name: &AttributeName| hard.iter().any(|request| request.attribute.name == *name);
+        let not_asked = complex.forced().filter(|name| !is_asked(name)).cloned().collect();
+        let implied: Vec<Request> = complex.consumables().filter_map(implied).collect();
+        let implied = implied.into_iter().filter(|request| !is_asked(&request.attribute.name)).collect::<Vec<_>>();
+        hard.extend(implied);
         Demand {
             hard,
             soft: resolved(complex, &requests.soft).0,
@@ -164,11 +164,7 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
 }
 
 /// What a job takes of an attribute for which it does not ask: the default of a consumable, one slot, or not to be alone.
-fn implied(attribute: &Attribute) -> Option<Request> {
-    if !attribute.consumable.is_consumable() {
-        return None;
-    }
-    let default = attribute.default_amount();
+fn implied((attribute, default): (&Attribute, Amount)) -> Option<Request> {
     let counts = default > Amount::ZERO || attribute.is_exclusive();
     counts.then(|| Request { attribute: attribute.clone(), wanted: Wanted::Amount(default), implied: true })
 }
