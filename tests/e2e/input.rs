@@ -141,7 +141,7 @@ const OWN: [Case; 44] = [
     (&["sensor", "check", "--user", "nobody-here", "/bin/true"], 1, &["nobody-here", "fix:"]),
     (&["doctor", "-fmt", "xml"], 7, &["\"xml\"", "fix: text or json"]),
     (&["explain"], 2, &["one job", "fix:"]),
-    (&["explain", "abc"], 7, &["\"abc\"", "fix:"]),
+    (&["explain", "abc"], 1, &["\"abc\"", "fix:"]),
     (&["explain", "4711"], 1, &["4711", "fix:"]),
 ];
 
