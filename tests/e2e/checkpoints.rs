@@ -95,3 +95,21 @@ fn a_job_that_saves_itself_is_told_by_the_clock_and_killed_to_move() {
     let others = log(&cell).into_iter().find(|line| line.contains("job="));
     assert_eq!(others, None, "no command belongs to this interface");
 }
+
+#[test]
+fn an_agent_that_is_ended_moves_what_wants_to_move_and_leaves_the_rest() {
+    let cell = cell("application-level");
+    cell.submit(&["-ckpt", "ck", "-c", "s", "job.sh"]);
+    let stays = cell.submit(&["-b", "y", "sleep", "600"]);
+    wait_for_line(&cell, |line| line.starts_with("start"));
+    cell.wait_for_state(&stays, "r");
+    let host = cell.admin(&["qconf", "-sel"]).ok().out.trim().to_owned();
+    cell.admin(&["qconf", "-ke", &host]).ok();
+    // Its host takes no jobs any more, and no other is there.
+    cell.wait_for_state("1", "Rq");
+    assert!(log(&cell).iter().any(|line| line.starts_with("move job=1")), "{:?}", log(&cell));
+    cell.bring_up(&[]).ok();
+    wait_for_line(&cell, |line| line.starts_with("start RESTARTED=2"));
+    assert!(cell.user(&["qstat"]).ok().out.contains(" r "), "{}", cell.state_of(&stays));
+    end(&cell);
+}

@@ -21,6 +21,8 @@ pub struct Saving {
     command: Option<i32>,
     /// Whether a command has written the state.
     saved: bool,
+    /// Whether a command failed of late.
+    failed: bool,
     /// Whether the job is to go on elsewhere.
     migrating: bool,
 }
@@ -48,6 +50,14 @@ impl Saving {
         if self.command == Some(pid) {
             self.command = None;
             self.saved |= status == 0;
+            self.failed |= status != 0;
+        }
+    }
+
+    /// The job runs still: one that a command could not move stays, and may be moved later.
+    fn outlived(&mut self) {
+        if std::mem::take(&mut self.failed) && self.command.is_none() {
+            self.migrating = false;
         }
     }
 
@@ -65,6 +75,7 @@ impl Supervisor<'_> {
     /// Makes the checkpoint that the clock demands.
     pub(super) fn keep_saving(&mut self, now: u64) {
         let Some(checkpointing) = self.context.document.checkpoint.as_ref() else { return };
+        self.saving.outlived();
         if self.running().is_some() && !self.ending.has_begun() && self.saving.is_due(now) {
             self.save(&checkpointing.save);
         }
@@ -119,9 +130,10 @@ impl Supervisor<'_> {
 
     /// Removes the state of a job that does not go on from it, as in 8.1.9 also after its deletion.
     pub(super) fn clean_saved(&mut self, cause: &Cause) -> io::Result<()> {
-        let goes_on = self.saving.migrating && !matches!(cause, Cause::Exited(_));
+        let goes_on = self.saving.migrating && !matches!(cause, Cause::Exited(_)) || *cause == Cause::ShepherdDied;
+        self.saving.saved &= goes_on;
         let clean = self.context.document.checkpoint.as_ref().and_then(|checkpointing| checkpointing.clean.as_deref());
-        let Some(clean) = clean.filter(|_| !goes_on && *cause != Cause::ShepherdDied) else { return Ok(()) };
+        let Some(clean) = clean.filter(|_| !goes_on) else { return Ok(()) };
         let Some(pid) = self.spawn_checkpoint(clean) else { return Ok(()) };
         self.attend(pid, Some(sys::boot_ms() + AFTER_JOB_MS))?;
         self.end_remains()
@@ -160,11 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_has_saved_nothing() {
+    fn a_command_that_fails_has_saved_nothing_and_moved_nothing() {
         let mut saving = saving(2);
-        saving.command = Some(7);
+        (saving.command, saving.migrating) = (Some(7), true);
         saving.reaped(8, 0);
         saving.reaped(7, 256);
-        assert!(!saving.is_saved() && saving.command.is_none());
+        assert!(!saving.is_saved() && saving.command.is_none() && saving.migrating);
+        saving.outlived();
+        assert!(!saving.migrating);
     }
 }

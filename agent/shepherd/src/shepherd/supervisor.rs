@@ -175,8 +175,8 @@ impl<'a> Supervisor<'a> {
         let started = self.job.map_or(0, |job| job.started_boot_ms);
         let wallclock_ms = sys::boot_ms().saturating_sub(started);
         let cause = self.unless_shut_down(cause_of(main.status));
-        self.clean_saved(&cause)?;
         let usage = self.sampler.finish(&main);
+        self.clean_saved(&cause)?;
         if self.limit.is_none() && !self.ordered {
             let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
             self.limit = evidence::judge(&Facts {

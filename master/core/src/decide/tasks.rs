@@ -205,6 +205,8 @@ pub(super) fn is_stopped(turn: &Turn<'_>, key: TaskKey) -> Option<bool> {
 pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bool>) {
     let is_migrating = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.migrating);
     match (before, is_stopped(turn, key)) {
+        // The command that should have moved it may have failed.
+        (Some(false), Some(true)) if is_migrating => signal(turn, key, TaskSignal::Migrate),
         (Some(_), Some(_)) if is_migrating => {}
         (Some(false), Some(true)) if may_migrate(turn, key, |when| when.suspended) => migrate(turn, key),
         (Some(false), Some(true)) => signal(turn, key, TaskSignal::Suspend),

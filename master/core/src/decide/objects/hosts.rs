@@ -5,6 +5,7 @@ use crate::decide::requests::Request;
 use crate::decide::{Caller, Turn, agents, tasks};
 use crate::effect::{Effect, ReplyTo};
 use crate::event::{Event, JoinGrant, StoredObject};
+use crate::observe::Observation;
 use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
@@ -253,5 +254,8 @@ fn shutdown_host(turn: &mut Turn<'_>, caller: &Caller, host: &HostName, kill_job
         keys.into_iter().for_each(|key| tasks::migrate_at_shutdown(turn, host, key));
     }
     turn.send(connection, MasterMessage::Shutdown { kill_jobs });
+    // It may wait for what moves; nothing new goes there from now on.
+    let at = turn.now.tick;
+    turn.observe(Observation::Contact { host: host.clone(), at, connected: false });
     Answer::Done(format!("{} kills execd of host \"{host}\"", caller.at_host()))
 }

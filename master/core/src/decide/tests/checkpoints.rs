@@ -134,6 +134,23 @@ fn a_suspension_moves_a_job_that_goes_on_from_what_a_command_wrote() {
 }
 
 #[test]
+fn a_job_that_asks_to_run_again_begins_anew_and_one_that_did_not_move_is_asked_again() {
+    let mut cell = cell();
+    let job = cell.submit(checkpointing("kernel"));
+    let key = cell.run(job, 1, "h1");
+    cell.qmod("boss", ModifyAction::SuspendQueue, "all.q@h1");
+    cell.qmod("boss", ModifyAction::UnsuspendQueue, "all.q@h1");
+    cell.qmod("boss", ModifyAction::SuspendQueue, "all.q@h1");
+    assert_eq!(cell.orders_to_tasks(), [TaskSignal::Migrate]);
+    cell.end(key, "h1", TaskResult { saved_pid: Some(77), ..result(KILLED, Failed::AFTER_JOB, "") });
+    let key = cell.run(job, 1, "h2");
+    assert_eq!(cell.task(job, 1).saved_pid, Some(77));
+    cell.end(key, "h2", result(Exit::Code(99), Failed::RESCHEDULING, ""));
+    assert_eq!(cell.task(job, 1).saved_pid, None);
+    cell.assert_replay_is_live();
+}
+
+#[test]
 fn a_job_that_saves_itself_is_told_by_a_signal_and_starts_anew() {
     let mut cell = cell();
     let job = cell.submit(JobSpec { occasion: Some(Occasion::EverySeconds(90)), ..checkpointing("user") });
@@ -178,6 +195,9 @@ fn an_agent_that_is_shut_down_lets_go_what_wants_to_move() {
     cell.command("boss", Command::Shutdown { hosts: vec!["h1".to_owned()], kill_jobs: false });
     assert_eq!(cell.orders_to_tasks(), [TaskSignal::Migrate]);
     assert!(cell.placement(moves, 1).migrating && !cell.placement(stays, 1).migrating);
+    let next = cell.submit(job());
+    let why = cell.order(next, 1, "h1").unwrap_err();
+    assert!(why.contains("host h1 is not connected"), "{why}");
     cell.connect_with("h1", 1, Vec::new());
     let requested = cell.log.iter().filter(|record| matches!(record.event, Event::TaskMigrationRequested { .. }));
     assert_eq!(requested.count(), 1);

@@ -102,7 +102,9 @@ impl State {
         } else {
             job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
             let task = job.tasks.get_mut(&key.task).expect("it waits again");
-            task.saved_pid = saved_pid.or(task.saved_pid);
+            // What ends otherwise than by moving or with its host has its state removed (checkpoint(5)).
+            let is_cleaned = record.is_some_and(|record| record.failed == Failed::RESCHEDULING);
+            task.saved_pid = saved_pid.or(task.saved_pid.filter(|_| !is_cleaned));
         }
     }
 }
