@@ -51,9 +51,6 @@ fn the_master_ends_a_job_whose_time_is_over_on_an_unknown_host() {
     let text = kept.chain(["params DURATION_OFFSET=0:0:1"]).fold(String::new(), |all, line| all + line + "\n");
     let file = cell.write_top("sconf", &text, 0o644).display().to_string();
     cell.admin(&["qconf", "-Msconf", &file]).ok();
-    // A master that waits five minutes already does not wait shorter.
-    cell.kill("master");
-    cell.bring_up(&[]).ok();
     let job = cell.submit(&["-l", "h_rt=3", "-b", "y", "sleep", "600"]);
     cell.wait_for_state(&job, "r");
     cell.kill("agent");

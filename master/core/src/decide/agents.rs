@@ -208,6 +208,9 @@ pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
             turn.send(connection, MasterMessage::Configure(config));
         }
     }
+    let wait_ms = max_unheard_ms(turn);
+    let silences: Vec<_> = turn.agents().all_heard().map(|(host, at)| (host.clone(), at.plus_ms(wait_ms))).collect();
+    silences.into_iter().for_each(|(host, at)| turn.agents_mut().expect(at, host, Deadline::Unheard));
     // Limits of hosts that are unknown already may be enforced from now on.
     let hosts: Vec<HostName> = turn.state().index.hosts().cloned().collect();
     hosts.iter().for_each(|host| overdue::watch(turn, host));

@@ -23,7 +23,7 @@ pub(super) enum Deadline {
 /// Who is connected and what each was told.
 ///
 /// Invariants: `connections` and `agents` name each other; `orders` holds exactly the orders of connected agents that wait for an
-/// answer; `describers` is `described` of all agents, turned round.
+/// answer; `describers` is `described` of all agents, turned round; `silence` names the entries of `deadlines` of its kind.
 #[derive(Debug, Default)]
 pub struct Agents {
     agents: BTreeMap<HostName, Agent>,
@@ -31,6 +31,8 @@ pub struct Agents {
     describers: BTreeMap<SubmitSeq, BTreeSet<HostName>>,
     orders: BTreeSet<(Tick, TaskKey)>,
     heard: BTreeMap<HostName, Tick>,
+    /// The one deadline of each host after which it is asked whether it was heard.
+    silence: BTreeMap<HostName, Tick>,
     deadlines: BTreeSet<(Tick, HostName, Deadline)>,
 }
 
@@ -183,15 +185,29 @@ impl Agents {
         self.heard.remove(host);
     }
 
-    /// Sets a deadline.
+    /// Every host that was heard and not given up, with when.
+    pub(super) fn all_heard(&self) -> impl Iterator<Item = (&HostName, Tick)> {
+        self.heard.iter().map(|(host, at)| (host, *at))
+    }
+
+    /// Sets a deadline. Of those for its silence a host has one, the last that was set.
     pub(super) fn expect(&mut self, at: Tick, host: HostName, deadline: Deadline) {
+        if deadline == Deadline::Unheard
+            && let Some(before) = self.silence.insert(host.clone(), at)
+        {
+            self.deadlines.remove(&(before, host.clone(), deadline));
+        }
         self.deadlines.insert((at, host, deadline));
     }
 
     /// Takes out the first deadline that has come.
     pub(super) fn due_deadline(&mut self, now: Tick) -> Option<(HostName, Deadline)> {
         self.deadlines.first().filter(|(at, _, _)| *at <= now)?;
-        self.deadlines.pop_first().map(|(_, host, deadline)| (host, deadline))
+        let (_, host, deadline) = self.deadlines.pop_first()?;
+        if deadline == Deadline::Unheard {
+            self.silence.remove(&host);
+        }
+        Some((host, deadline))
     }
 }
 

@@ -7,11 +7,12 @@ use crate::state::job::Place;
 use proto::id::{AttributeName, Epoch, HostName, TaskKey};
 use proto::job::JobSpec;
 use proto::load::LoadReport;
+use proto::object::ObjectKind;
 use proto::usage::{Exit, Failed, Usage};
 use proto::wire::agent::{
     AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TaskSignal,
 };
-use proto::wire::client::ModifyAction;
+use proto::wire::client::{AttributeEdit, Command, ModifyAction, ObjectAction, ObjectChange};
 use std::collections::BTreeMap;
 
 fn is_ready(cell: &Cell, host: &str) -> bool {
@@ -242,6 +243,19 @@ fn a_host_that_is_not_heard_loses_its_values_and_its_rerunnable_tasks() {
             .any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. }))
     );
     cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_shorter_wait_for_unknown_hosts_holds_at_once() {
+    let mut cell = Cell::ready();
+    cell.pass(1_000);
+    let (attribute, value) = ("max_unheard".to_owned(), "0:0:10".to_owned());
+    let action = ObjectAction::Attribute { edit: AttributeEdit::Replace, attribute, value };
+    let change = ObjectChange { kind: ObjectKind::ClusterConf, name: "global".to_owned(), action };
+    cell.command("boss", Command::Objects(vec![change]));
+    cell.disconnect("h1");
+    cell.pass(9_000);
+    assert!(cell.effects.contains(&Effect::Observed(Observation::Unheard { host: "h1".into() })), "{:?}", cell.effects);
 }
 
 #[test]
