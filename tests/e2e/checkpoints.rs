@@ -108,6 +108,7 @@ fn an_agent_that_is_ended_moves_what_wants_to_move_and_leaves_the_rest() {
     // Its host takes no jobs any more, and no other is there.
     cell.wait_for_state("1", "Rq");
     assert!(log(&cell).iter().any(|line| line.starts_with("move job=1")), "{:?}", log(&cell));
+    wait_until(|| cell.log("agent"), || !cell.is_alive("agent"));
     cell.bring_up(&[]).ok();
     wait_for_line(&cell, |line| line.starts_with("start RESTARTED=2"));
     assert!(cell.user(&["qstat"]).ok().out.contains(" r "), "{}", cell.state_of(&stays));

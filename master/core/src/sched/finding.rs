@@ -136,14 +136,16 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
                 Some(_) => alarms(),
                 None => assign_serial(cluster, demand, &globally, instance).err().unwrap_or_else(alarms),
             };
-            if why.is_empty() {
-                open.push(instance.clone());
+            match (why.is_empty(), &demand.pe) {
+                (false, _) => reasons.extend(why),
+                (true, Some(_)) => open.push(instance.clone()),
+                // One place is enough.
+                (true, None) => return Vec::new(),
             }
-            reasons.extend(why);
         }
     }
     if demand.pe.is_none() || !globally.reasons.is_empty() {
-        return if open.is_empty() { reasons } else { Vec::new() };
+        return reasons;
     }
     match assign_parallel(cluster, demand, &globally, &open) {
         Ok(_) => Vec::new(),
