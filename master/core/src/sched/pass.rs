@@ -53,7 +53,7 @@ impl Pass {
         let orders = std::mem::take(&mut self.suspensions);
         let mut slice = Slice { orders, finished: false };
         for _ in 0..budget.max(1) {
-            if model.is_full(self.now) {
+            if !self.heads.is_empty() && model.is_full(self.now) {
                 // Nothing more starts: only jobs that start at once or never are still to be told so.
                 self.heads.retain(|head| model.is_immediate(head.bucket.category));
             }
