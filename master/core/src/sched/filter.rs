@@ -29,6 +29,8 @@ pub struct Category {
     violations: Vec<Option<u32>>,
     /// Whether the last try failed and nothing has changed since `seen`.
     failed: bool,
+    /// Whether the last try closed every queue instance that takes jobs, so that only what changed since can be open.
+    exhausted: bool,
 }
 
 impl Category {
@@ -42,6 +44,7 @@ impl Category {
             quotas_seen: 0,
             violations: Vec::new(),
             failed: false,
+            exhausted: false,
         }
     }
 
@@ -56,7 +59,8 @@ impl Category {
         if standings.is_empty() || self.failed && self.seen == Some(mark) && self.quotas_seen == changes.quotas() {
             return None;
         }
-        self.catch_up(changes);
+        let was_exhausted = std::mem::take(&mut self.exhausted);
+        let changed = self.catch_up(changes).filter(|_| was_exhausted);
         (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
         let globally = fit_globally(cluster, &self.demand);
         let found = if !globally.reasons.is_empty() {
@@ -67,30 +71,33 @@ impl Category {
         } else if self.has_wishes() {
             self.best_that_fits(cluster, standings, &globally)
         } else {
-            self.first_that_fits(cluster, standings, &globally)
+            self.first_that_fits(cluster, standings, &globally, changed)
         };
         self.failed = found.is_none();
         found
     }
 
-    /// Opens again what changed since the last try.
-    fn catch_up(&mut self, changes: &Changes) {
-        match self.seen.and_then(|mark| changes.since(mark)) {
+    /// Opens again what changed since the last try, and says what that is; none if it may be everything.
+    fn catch_up(&mut self, changes: &Changes) -> Option<Vec<Place>> {
+        let changed: Option<Vec<Place>> = self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
+        match &changed {
             None => {
                 self.closed.clear();
                 self.short_of_quota.clear();
                 self.violations.clear();
             }
-            Some(places) => places.for_each(|place| {
-                self.closed.remove(place);
-                self.short_of_quota.remove(place);
+            Some(places) => places.iter().for_each(|place| {
+                self.closed.remove(*place);
+                self.short_of_quota.remove(*place);
                 self.violations.get_mut(place.index()).map(Option::take);
             }),
         }
-        if self.quotas_seen != changes.quotas() {
-            self.closed.remove_all(&self.short_of_quota);
-            self.short_of_quota.clear();
+        if self.quotas_seen == changes.quotas() {
+            return changed;
         }
+        self.closed.remove_all(&self.short_of_quota);
+        self.short_of_quota.clear();
+        None
     }
 
     fn close(&mut self, place: Place, reasons: &[Reason]) {
@@ -104,25 +111,41 @@ impl Category {
         !self.demand.soft.is_empty() || !self.demand.soft_queues.is_empty()
     }
 
-    /// The first open queue instance that takes a task; those before it that do not are closed.
+    /// The first open queue instance that takes a task; those before it that do not are closed. Where only what changed can be open,
+    /// nothing else is looked at.
     fn first_that_fits(
         &mut self,
         cluster: &Cluster<'_>,
         standings: &mut Standings,
         globally: &Fit,
+        changed: Option<Vec<Place>>,
     ) -> Option<Assignment> {
         let mut alarmed = Vec::new();
-        let mut found = None;
-        for Standing { instance, place, .. } in standings.iter() {
-            if !self.closed.contains(*place) {
-                found = self.try_on(cluster, globally, instance, *place, &mut alarmed);
-                if found.is_some() {
-                    break;
-                }
+        let found = match changed {
+            None => self.first_among(cluster, globally, standings.iter(), &mut alarmed),
+            Some(places) => {
+                let mut open: Vec<&Standing> = places.iter().filter_map(|place| standings.of(*place)).collect();
+                open.sort_unstable();
+                open.dedup();
+                self.first_among(cluster, globally, open.into_iter(), &mut alarmed)
             }
-        }
+        };
+        self.exhausted = found.is_none();
         alarmed.into_iter().for_each(|place| standings.close(place));
         found
+    }
+
+    fn first_among<'a>(
+        &mut self,
+        cluster: &Cluster<'_>,
+        globally: &Fit,
+        mut standings: impl Iterator<Item = &'a Standing>,
+        alarmed: &mut Vec<Place>,
+    ) -> Option<Assignment> {
+        standings.find_map(|Standing { instance, place, .. }| {
+            let is_open = !self.closed.contains(*place);
+            is_open.then(|| self.try_on(cluster, globally, instance, *place, alarmed)).flatten()
+        })
     }
 
     /// The same for jobs with wishes: the instance that leaves fewest open comes first.

@@ -71,6 +71,11 @@ impl Standings {
         self.sorted.is_empty()
     }
 
+    /// A queue instance, if it takes jobs.
+    pub fn of(&self, place: Place) -> Option<&Standing> {
+        self.known.get(place.index())?.as_ref()
+    }
+
     /// Those that take jobs, best first.
     pub fn iter(&self) -> impl Iterator<Item = &Standing> {
         self.sorted.iter()
