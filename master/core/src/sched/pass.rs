@@ -2,16 +2,15 @@
 
 use super::Slice;
 use super::categories::CategoryId;
+use super::immediate;
 use super::model::Model;
 use super::order::Order;
 use super::order_phase::{Bucket, Range, priority};
-use proto::id::{SubmitSeq, TaskId};
+use super::ready::Ready;
+use proto::id::SubmitSeq;
 use proto::time::Now;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
-
-/// How many tasks of an array are looked up at a time.
-const TASKS_AHEAD: usize = 1_000;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// A pass under way. It holds no part of the model, which goes on with the stream between slices.
 #[derive(Clone, Debug)]
@@ -20,8 +19,7 @@ pub struct Pass {
     range: Option<Range>,
     /// The best job of each bucket by its priority. An entry may be stale: it is checked when its turn comes.
     heads: BinaryHeap<Head>,
-    /// Tasks of the jobs at work that were found ready.
-    ready: BTreeMap<SubmitSeq, VecDeque<TaskId>>,
+    ready: Ready,
     /// Tasks that are to be suspended and resumed for the load; they come with the first slice.
     suspensions: Vec<Order>,
     /// Categories of which a job failed: the rest of their jobs would fail as well (CAT-04).
@@ -44,7 +42,7 @@ impl Pass {
         let suspensions = model.threshold_orders(now);
         let first = |(bucket, seq)| head(model, bucket, seq, range, now);
         let heads: Vec<Head> = model.queue.buckets().filter_map(first).collect();
-        let (heads, ready, failed) = (BinaryHeap::from(heads), BTreeMap::new(), BTreeSet::new());
+        let (heads, ready, failed) = (BinaryHeap::from(heads), Ready::default(), BTreeSet::new());
         Pass { now, range, heads, ready, suspensions, failed }
     }
 
@@ -80,13 +78,13 @@ impl Pass {
             // While `maxujobs` counts, all jobs of a bucket are of one owner.
             return self.reject_immediate(model, &bucket, slice);
         }
-        let Some(task) = self.next_task(model, seq) else {
+        let Some(task) = self.ready.next(model, seq, self.now) else {
             // Nothing of the job is ready any more: a start time or a limit that no event tells of.
             model.set_aside(seq, self.now);
             return self.push(model, bucket);
         };
         if model.starts_whole(seq) {
-            self.ready.remove(&seq);
+            self.ready.forget(seq);
             return self.start_whole(model, seq, bucket, slice);
         }
         match model.assign(bucket.category, self.now) {
@@ -101,27 +99,11 @@ impl Pass {
 
     /// An immediate array starts with all its tasks or not at all (JOB-13), so they are tried in one step, whatever the budget.
     fn start_whole(&mut self, model: &mut Model, seq: SubmitSeq, bucket: Bucket, slice: &mut Slice) {
-        let tasks = model.eligible(seq);
-        let mut orders = Vec::new();
-        for task in &tasks {
-            let job = model.state.jobs.get(&seq);
-            // A limit of running tasks of one job, or of one user, counts as well.
-            let may_start =
-                job.is_some_and(|job| model.is_startable(job, *task, self.now)) && !model.is_owner_full(seq);
-            let Some(assignment) = model.assign(bucket.category, self.now).filter(|_| may_start) else { break };
-            model.plan(seq, *task, &assignment, self.now);
-            orders.push(Order::Start { seq, task: *task, granted: assignment.granted, pe: assignment.pe });
-        }
+        let mut orders = immediate::start_whole(model, seq, bucket.category, self.now);
         if orders.is_empty() {
             return self.fail(model, &bucket, slice);
         }
-        if orders.len() == tasks.len() {
-            slice.orders.append(&mut orders);
-        } else {
-            orders.iter().for_each(|order| model.take_back(order));
-            model.give_up(seq);
-            slice.orders.push(Order::RejectImmediate { seq });
-        }
+        slice.orders.append(&mut orders);
         self.push(model, bucket);
     }
 
@@ -133,33 +115,7 @@ impl Pass {
 
     /// Gives up the jobs of a category that start at once or never.
     fn reject_immediate(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
-        if !model.is_immediate(bucket.category) {
-            return;
-        }
-        let alike = model.queue.buckets().filter(|(other, _)| other.category == bucket.category);
-        let jobs = alike.flat_map(|(bucket, _)| model.queue.jobs(bucket)).filter(|seq| model.starts_whole(*seq));
-        let jobs: Vec<SubmitSeq> = jobs.collect();
-        for seq in jobs {
-            model.give_up(seq);
-            slice.orders.push(Order::RejectImmediate { seq });
-        }
-    }
-
-    /// The next task of a job that may be started now.
-    fn next_task(&mut self, model: &Model, seq: SubmitSeq) -> Option<TaskId> {
-        let job = model.state.jobs.get(&seq)?;
-        let ready = self.ready.entry(seq).or_default();
-        while let Some(task) = ready.pop_front() {
-            if model.is_startable(job, task, self.now) {
-                return Some(task);
-            }
-        }
-        ready.extend(model.startable(job, self.now, TASKS_AHEAD));
-        let task = ready.pop_front();
-        if task.is_none() {
-            self.ready.remove(&seq);
-        }
-        task
+        slice.orders.append(&mut immediate::reject(model, bucket.category));
     }
 
     /// Puts the first job of a bucket among the heads.
