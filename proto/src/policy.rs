@@ -24,6 +24,9 @@ const DURATION_OFFSET_S: u64 = 60;
 /// The parameter of `params` that says how late jobs take their share of an attribute; once for each attribute.
 const SETTLE_TIME: &str = "SETTLE_TIME";
 
+/// The parameter that lets `fcfs` serve the user with the fewest running tasks first.
+const USER_SORT: &str = "USER_SORT";
+
 /// Declares the attributes: name, type, parser, shipped value.
 ///
 /// A macro, because the struct, its keys, reading and printing are four lists of the same forty attributes.
@@ -149,6 +152,11 @@ impl SchedulerConf {
         set.and_then(|time| time.seconds()).unwrap_or(DURATION_OFFSET_S)
     }
 
+    /// Whether the algorithm `fcfs` serves the user with the fewest running tasks first: `USER_SORT` of `params`, false unless set.
+    pub fn user_sort(&self) -> bool {
+        self.params.flag(USER_SORT, false).unwrap_or(false)
+    }
+
     /// How long after a start a job takes its share of an attribute at the latest, in milliseconds: a load value shows the use of
     /// jobs that started so long before it was taken. 0 unless `params` has `SETTLE_TIME=attribute:time`.
     pub fn settle_ms(&self, attribute: &str) -> u64 {
@@ -180,6 +188,7 @@ fn no_time(expected: &str) -> Malformed {
 /// `params` of a scheduler configuration; a settle time is read to see that it is one.
 fn parameters(text: &str) -> Result<Parameters, Malformed> {
     let parameters: Parameters = text.parse()?;
+    parameters.flag(USER_SORT, false)?;
     for (_, value) in parameters.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME)) {
         settle_time(value).map_err(|malformed| malformed.of(SETTLE_TIME))?;
     }

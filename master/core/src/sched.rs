@@ -4,10 +4,12 @@
 //! queue instances suit it, [`rank`] which of them is best, [`assign`] how many slots it gets where. Reservations are not
 //! here yet. What is planned counts as taken in the model until the core's verdict: its event, or its refusal.
 
+pub mod algorithm;
 pub mod assign;
 mod categories;
 pub mod category;
 mod changes;
+mod fcfs;
 mod filter;
 pub mod finding;
 mod immediate;
@@ -32,9 +34,9 @@ pub use order_phase::{contribution, urgency_slots};
 use crate::event::Record;
 use crate::observe::Observation;
 use crate::state::State;
+use algorithm::UnderWay;
 use model::Model;
 use order::Order;
-use pass::Pass;
 use proto::time::Now;
 
 /// What a part of a pass came to.
@@ -46,11 +48,11 @@ pub struct Slice {
     pub finished: bool,
 }
 
-/// The scheduler named `default`.
+/// The scheduler: one of the [algorithms](algorithm) on its model.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     model: Model,
-    pass: Option<Pass>,
+    pass: Option<UnderWay>,
 }
 
 impl Scheduler {
@@ -74,9 +76,9 @@ impl Scheduler {
         self.model.refused(order);
     }
 
-    /// Begins a pass, or begins anew if one is under way.
+    /// Begins a pass by the algorithm that is configured now, or begins anew if one is under way.
     pub fn begin(&mut self, now: Now) {
-        self.pass = Some(Pass::new(&mut self.model, now));
+        self.pass = Some(UnderWay::new(&mut self.model, now));
     }
 
     /// Goes on with the pass for about `budget` steps; a step tries one task. The stream may be applied between slices.

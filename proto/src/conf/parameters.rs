@@ -122,6 +122,7 @@ const REPORTING: &[(&str, ParameterClass)] = &[
 const SCHEDULER: &[(&str, ParameterClass)] = &[
     ("DURATION_OFFSET", Served),
     ("SETTLE_TIME", Served),
+    ("USER_SORT", Served),
     ("PROFILE", Refused),
     ("MONITOR", Refused),
     ("PE_RANGE_ALG", Refused),

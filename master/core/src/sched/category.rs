@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count (CAT-02).
 ///
-/// The owner is part of it only while `maxujobs` limits what each user runs, or resource quota sets name users; else only by the access
+/// The owner is part of it only while `maxujobs` limits what each user runs, users are sorted, or resource quota sets name users; else only by the access
 /// lists in use that have the owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CategoryKey {
@@ -54,7 +54,8 @@ impl CategoryKey {
 /// Whether it matters to where a job may run whose it is.
 fn is_owner_asked(state: &State) -> bool {
     let names_users = |set: &QuotaSet| set.rules.iter().any(|rule| rule.users.is_some());
-    state.config.scheduler.maxujobs > 0 || state.config.enabled_quotas().any(names_users)
+    let conf = &state.config.scheduler;
+    conf.maxujobs > 0 || conf.user_sort() || state.config.enabled_quotas().any(names_users)
 }
 
 fn values(requests: &[Request]) -> BTreeSet<(AttributeName, Value)> {

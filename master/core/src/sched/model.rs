@@ -276,6 +276,12 @@ impl Model {
         self.refile(seq);
     }
 
+    /// Counts a task as placed, and makes the order for it.
+    pub(super) fn plan_start(&mut self, seq: SubmitSeq, task: TaskId, assignment: Assignment, now: Now) -> Order {
+        self.plan(seq, task, &assignment, now);
+        Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe }
+    }
+
     /// Takes the plan of a start back.
     pub(super) fn take_back(&mut self, order: &Order) {
         let Order::Start { seq, task, granted, .. } = order else { return };
@@ -325,10 +331,15 @@ impl Model {
     /// Asked when a job's turn comes and not when it is filed: the end of one task would move all jobs of its owner.
     pub(super) fn is_owner_full(&self, seq: SubmitSeq) -> bool {
         let limit = self.state.config.scheduler.maxujobs;
-        let Some(job) = self.state.jobs.get(&seq).filter(|_| limit > 0) else { return false };
+        limit > 0 && self.running_of_owner(seq) >= limit
+    }
+
+    /// How many tasks the owner of a job runs, planned ones among them.
+    pub(super) fn running_of_owner(&self, seq: SubmitSeq) -> u32 {
+        let Some(job) = self.state.jobs.get(&seq) else { return 0 };
         let owner = &job.spec.owner.user;
         let planned = self.planned_of.get(owner).copied().unwrap_or(0);
-        self.state.index.active_of(owner).saturating_add(planned) >= limit
+        self.state.index.active_of(owner).saturating_add(planned)
     }
 
     /// As [`job_eligible`], with planned tasks counted as running.

@@ -1,6 +1,7 @@
 //! What passes do, told in a small language: see [`lab`].
 
 mod configuration;
+mod fcfs;
 pub mod lab;
 mod laws;
 mod memory;

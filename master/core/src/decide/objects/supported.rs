@@ -4,6 +4,7 @@
 //! taken over, is kept and warned about: nothing is taken and ignored without a word.
 
 use super::change::Refusals;
+use crate::sched::algorithm;
 use crate::state::config::Configuration;
 use proto::conf::{ParameterClass, Settings, parameter_class};
 use proto::diagnostic::{Code, Diagnostic};
@@ -158,7 +159,7 @@ const TABLE: &[Row] = &[
         Allowed::Words(&["ac,h,i,e,o,j,M,N,p,w"]),
         "there are no job submission verifiers: set the options in sge_request",
     ),
-    row(ObjectKind::SchedulerConf, &["algorithm"], Allowed::Words(&["default"]), "leave it default"),
+    row(ObjectKind::SchedulerConf, &["algorithm"], Allowed::Words(algorithm::NAMES), "choose default or fcfs"),
     row(
         ObjectKind::SchedulerConf,
         &["weight_tickets_functional", "weight_tickets_share"],

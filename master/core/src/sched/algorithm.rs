@@ -1,0 +1,57 @@
+//! The algorithms by name: what `algorithm` of the scheduler configuration chooses among.
+//!
+//! Another one is a module like [`fcfs`](super::fcfs), a word in [`NAMES`], and one line in each `match` below.
+
+use super::Slice;
+use super::fcfs::Fcfs;
+use super::model::Model;
+use super::pass::Pass;
+use proto::policy::SchedulerConf;
+use proto::time::Now;
+
+/// The names that `algorithm` may have.
+pub const NAMES: &[&str] = &["default", "fcfs"];
+
+/// What decides which job starts where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Priorities, urgencies and all that DESIGN section 6 tells.
+    Default,
+    /// First come, first served.
+    Fcfs,
+}
+
+impl Algorithm {
+    /// The one that a configuration names. An unknown name, which only a cell that was taken over can have, means `default`.
+    pub fn of(conf: &SchedulerConf) -> Algorithm {
+        match conf.algorithm.to_string().to_ascii_lowercase().as_str() {
+            "fcfs" => Algorithm::Fcfs,
+            _ => Algorithm::Default,
+        }
+    }
+}
+
+/// A pass of one of the algorithms, under way.
+#[derive(Clone, Debug)]
+pub(super) enum UnderWay {
+    Default(Pass),
+    Fcfs(Fcfs),
+}
+
+impl UnderWay {
+    /// Begins a pass as the configuration says now.
+    pub(super) fn new(model: &mut Model, now: Now) -> UnderWay {
+        match Algorithm::of(&model.state.config.scheduler) {
+            Algorithm::Default => UnderWay::Default(Pass::new(model, now)),
+            Algorithm::Fcfs => UnderWay::Fcfs(Fcfs::new(model, now)),
+        }
+    }
+
+    /// Goes on for about `budget` steps.
+    pub(super) fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
+        match self {
+            UnderWay::Default(pass) => pass.next(model, budget),
+            UnderWay::Fcfs(pass) => pass.next(model, budget),
+        }
+    }
+}

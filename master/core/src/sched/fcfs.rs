@@ -1,0 +1,109 @@
+//! The algorithm `fcfs`: first come, first served. Small on purpose: the example for whoever writes another one.
+//!
+//! Whose turn it is: the highest `-p`; with `user_sort=TRUE` in `params` the user with the fewest running tasks; the job that was
+//! submitted first. A job that fits nowhere is passed over. Urgency, tickets and reservations count for nothing here.
+//!
+//! What an algorithm has to do, and all that it has to do: look at the [`Model`] for jobs that wait, ask it for slots
+//! ([`Model::assign`], the matcher and the ledger behind it), tell it what is planned, and hand out orders in slices. Why the rest
+//! waits is found without it, by the same matcher.
+
+use super::Slice;
+use super::categories::CategoryId;
+use super::immediate;
+use super::model::Model;
+use super::order::Order;
+use super::order_phase::Bucket;
+use super::ready::Ready;
+use proto::id::SubmitSeq;
+use proto::time::Now;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// A pass under way. It holds no part of the model, which goes on with the stream between slices.
+#[derive(Clone, Debug)]
+pub struct Fcfs {
+    now: Now,
+    /// The first job of each bucket, the next one on top. An entry may be stale: it is checked when its turn comes.
+    turns: BinaryHeap<Turn>,
+    ready: Ready,
+    /// What comes with the first slice: suspend thresholds are kept whatever the algorithm.
+    suspensions: Vec<Order>,
+    /// Categories of which a job found no slots: the rest of their jobs would find none either.
+    failed: BTreeSet<CategoryId>,
+}
+
+/// The first job of a bucket, in the order in which jobs are served: the largest is next.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    priority: i32,
+    running: Reverse<u32>,
+    seq: Reverse<SubmitSeq>,
+    bucket: Bucket,
+}
+
+impl Fcfs {
+    /// A pass over what is pending now.
+    pub fn new(model: &mut Model, now: Now) -> Fcfs {
+        model.pass_time(now);
+        let suspensions = model.threshold_orders(now);
+        let turns = model.queue.buckets().filter_map(|(bucket, _)| turn(model, bucket)).collect();
+        Fcfs { now, turns, ready: Ready::default(), suspensions, failed: BTreeSet::new() }
+    }
+
+    /// Tries about `budget` tasks.
+    pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
+        let mut orders = std::mem::take(&mut self.suspensions);
+        for _ in 0..budget.max(1) {
+            if !self.turns.is_empty() && model.is_full(self.now) {
+                // Only jobs that start at once or never are still to be told so.
+                self.turns.retain(|turn| model.is_immediate(turn.bucket.category));
+            }
+            let Some(next) = self.turns.pop() else { return Slice { orders, finished: true } };
+            orders.extend(self.serve(model, next));
+        }
+        Slice { orders, finished: false }
+    }
+
+    /// Starts the next task of a job, or passes its category over.
+    fn serve(&mut self, model: &mut Model, next: Turn) -> Vec<Order> {
+        let (bucket, seq) = (next.bucket, next.seq.0);
+        if self.failed.contains(&bucket.category) {
+            return Vec::new();
+        }
+        let current = turn(model, bucket);
+        if current.as_ref() != Some(&next) {
+            // Since it was put here the stream has changed who is first, or its user has started more.
+            self.turns.extend(current);
+            return Vec::new();
+        }
+        let Some(task) = self.ready.next(model, seq, self.now) else {
+            // Nothing of the job is ready any more: a start time or a limit that no event tells of.
+            model.set_aside(seq, self.now);
+            self.turns.extend(turn(model, bucket));
+            return Vec::new();
+        };
+        let orders = if model.is_owner_full(seq) {
+            Vec::new()
+        } else if model.starts_whole(seq) {
+            self.ready.forget(seq);
+            immediate::start_whole(model, seq, bucket.category, self.now)
+        } else {
+            let assignment = model.assign(bucket.category, self.now);
+            assignment.map(|assignment| model.plan_start(seq, task, assignment, self.now)).into_iter().collect()
+        };
+        if orders.is_empty() {
+            self.failed.insert(bucket.category);
+            return immediate::reject(model, bucket.category);
+        }
+        self.turns.extend(turn(model, bucket));
+        orders
+    }
+}
+
+/// The first job of a bucket with its place in the order. While users are sorted, all jobs of a bucket are of one user.
+fn turn(model: &Model, bucket: Bucket) -> Option<Turn> {
+    let seq = model.queue.first(&bucket)?;
+    let is_sorted = model.state.config.scheduler.user_sort();
+    let running = if is_sorted { model.running_of_owner(seq) } else { 0 };
+    Some(Turn { priority: bucket.priority, running: Reverse(running), seq: Reverse(seq), bucket })
+}
