@@ -86,6 +86,8 @@ pub struct MasterConfig {
     pub waits_per_user: usize,
     /// Questions for accounting records that are read at a time.
     pub accounting_readers: usize,
+    /// Events that may wait for one event client.
+    pub event_queue: usize,
     /// Requests of one client that may be under way.
     pub client_requests: usize,
     /// The largest request of a client in bytes.
@@ -138,6 +140,7 @@ impl MasterConfig {
             waits: values.number("waits")?,
             waits_per_user: values.number("waits_per_user")?,
             accounting_readers: values.number("accounting_readers")?,
+            event_queue: values.number("event_queue")?,
             client_requests: values.number("client_requests")?,
             client_frame_bytes: values.number("client_frame_bytes")?,
             agents: values.number("agents")?,

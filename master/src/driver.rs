@@ -17,7 +17,7 @@ use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
 use crate::set_aside::SetAside;
 use crate::store::{Store, StoreError};
 use master_core::core::{Core, Step};
-use master_core::effect::{ConnectionId, Effect, Input, ReplyTo};
+use master_core::effect::{ConnectionId, Effect, Input, Placing, ReplyTo};
 use master_core::event::Record;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
@@ -274,11 +274,26 @@ impl Driver {
             Effect::OrderRefused { scheduler: _, order, why } => {
                 self.to_scheduler(SchedulerInput::Refused { order, why });
             }
-            Effect::TriggerScheduling => self.to_scheduler(SchedulerInput::Trigger(Monitoring::Off)),
-            Effect::MonitorScheduling => self.to_scheduler(SchedulerInput::Trigger(Monitoring::On)),
+            Effect::TriggerScheduling => self.trigger(Monitoring::Off),
+            Effect::MonitorScheduling => self.trigger(Monitoring::On),
+            Effect::Placing { by, why } => {
+                match by {
+                    Placing::BuiltIn => tracing::warn!("the built-in scheduler places jobs: {why}"),
+                    Placing::External => tracing::info!("the built-in scheduler places no jobs: {why}"),
+                }
+                self.to_scheduler(SchedulerInput::Placing(by));
+            }
+            Effect::CutOff { to, ids, is_manager, by } => {
+                self.to_query(QueryInput::CutOff { to, ids, is_manager, by });
+            }
             Effect::Shutdown => self.ending = true,
             Effect::Warn(diagnostic) => tracing::warn!("{diagnostic}"),
         }
+    }
+
+    fn trigger(&self, monitoring: Monitoring) {
+        self.to_scheduler(SchedulerInput::Trigger(monitoring));
+        self.to_query(QueryInput::PassWanted);
     }
 
     /// The readers end after the driver: a closed channel is the end of the process.
@@ -319,6 +334,8 @@ impl Out {
                 | Effect::TriggerScheduling
                 | Effect::MonitorScheduling
                 | Effect::OrderRefused { .. }
+                | Effect::Placing { .. }
+                | Effect::CutOff { .. }
                 | Effect::Shutdown => true,
                 Effect::Observed(_) | Effect::Warn(_) => false,
             },

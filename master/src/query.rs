@@ -14,11 +14,13 @@ mod queues;
 mod run_log;
 mod select;
 mod status;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod waiters;
 
 pub use model::{Model, Statics};
+pub use stream::{Beginning, Live, Stream, Subscribe};
 
 use crate::accounting_file::AccountingFile;
 use crate::mail::Postmaster;
@@ -36,9 +38,11 @@ use master_core::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::wire::client::{Query, QuotaFilter, Reply};
+use proto::wire::stream::Change;
 use proto::wire::view::Data;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::Subscribers;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -55,6 +59,19 @@ pub enum QueryInput {
     Deliver(ReplyTo, Box<Reply>),
     /// Reasons and priorities of a scheduling pass.
     Scheduling(Box<Update>),
+    /// Somebody wants a scheduling pass, which those who schedule outside hear of.
+    PassWanted,
+    /// Event clients are to be cut off, and the answer to be given.
+    CutOff {
+        /// Whom to answer.
+        to: ReplyTo,
+        /// Which; empty is all.
+        ids: Vec<u32>,
+        /// Whether the caller may end those of others.
+        is_manager: bool,
+        /// The caller, as `user@host`.
+        by: String,
+    },
     /// The end: a last snapshot.
     Stop,
 }
@@ -80,6 +97,16 @@ pub struct Upkeep {
     pub snapshot_events: u64,
     /// Whether a snapshot removes the log before the one that precedes it.
     pub trim_log: bool,
+    /// Events that may wait for one event client.
+    pub event_queue: usize,
+}
+
+/// The queues of those who ask.
+pub struct Asked {
+    /// Questions with an answer.
+    pub questions: mpsc::Receiver<Question>,
+    /// Those who want the event stream.
+    pub subscribers: mpsc::Receiver<Subscribe>,
 }
 
 /// How long the accounting file may be ahead of what is noted of it; what a crash makes us compare again.
@@ -105,6 +132,7 @@ pub struct QueryThread {
     outbox: Outbox,
     replies: Arc<Pending<Reply>>,
     waiters: Waiters,
+    subscribers: Subscribers,
     upkeep: Upkeep,
     last_snapshot: u64,
     sync_at: Option<Instant>,
@@ -116,6 +144,7 @@ pub struct QueryThread {
 enum Wake {
     Inputs,
     Question(Box<Question>),
+    Subscribe(Box<Subscribe>),
     Sync,
     Trim,
 }
@@ -139,6 +168,7 @@ impl QueryThread {
             outbox,
             replies,
             waiters: Waiters::default(),
+            subscribers: Subscribers::default(),
             upkeep,
             last_snapshot,
             sync_at: None,
@@ -147,12 +177,8 @@ impl QueryThread {
     }
 
     /// Works until it is told to stop.
-    pub fn run(
-        mut self,
-        mut inputs: mpsc::Receiver<QueryInput>,
-        mut questions: mpsc::Receiver<Question>,
-        runtime: &Handle,
-    ) {
+    pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, asked: Asked, runtime: &Handle) {
+        let Asked { mut questions, mut subscribers } = asked;
         let mut waiting = Vec::with_capacity(BATCH);
         loop {
             let (sync_at, is_trimming) = (earlier(self.sync_at, self.files.reporting.due()), self.is_trimming);
@@ -161,6 +187,7 @@ impl QueryThread {
                     biased;
                     _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
                     Some(question) = questions.recv() => Wake::Question(Box::new(question)),
+                    Some(subscribe) = subscribers.recv() => Wake::Subscribe(Box::new(subscribe)),
                     () = sleep_until(sync_at.unwrap_or_else(Instant::now)), if sync_at.is_some() => Wake::Sync,
                     () = std::future::ready(()), if is_trimming => Wake::Trim,
                 }
@@ -173,6 +200,7 @@ impl QueryThread {
                     }
                 }
                 Wake::Question(question) => self.answer(*question),
+                Wake::Subscribe(new) => self.subscribers.enter(*new, &self.model, self.upkeep.event_queue),
                 Wake::Sync => self.sync_due(),
                 Wake::Trim => {}
             }
@@ -192,12 +220,17 @@ impl QueryThread {
             QueryInput::Events(records) => self.fold(&records),
             QueryInput::Observed(observation) => {
                 self.model.observe(&observation);
+                self.subscribers.observed(&self.model, &observation);
                 let Model { state, observations, statics, .. } = &self.model;
                 let now_s = statics.clock.now().wall.seconds();
                 self.files.reporting.observed(state, observations, &observation, now_s);
             }
             QueryInput::Deliver(to, reply) => self.replies.answer(to, *reply),
             QueryInput::Scheduling(update) => self.learn(*update),
+            QueryInput::PassWanted => self.subscribers.soft(&self.model, || Some(Change::PassWanted {})),
+            QueryInput::CutOff { to, ids, is_manager, by } => {
+                self.replies.answer(to, self.subscribers.kill(&ids, is_manager, &by));
+            }
             QueryInput::Stop => return true,
         }
         false
@@ -228,7 +261,13 @@ impl QueryThread {
             let mail = self.postmaster.notice(&self.model.state, record);
             mail.into_iter().for_each(|mail| self.outbox.put(mail));
             self.files.reporting.before(&self.model.state, record);
-            self.model.apply(record);
+            let job = master_core::stream::job_number(&self.model.state, &record.event);
+            let touched = self.model.apply(record);
+            self.subscribers.event(record, job);
+            for host in &touched.hosts {
+                let config = &self.model.state.config;
+                self.subscribers.soft(&self.model, || Some(master_core::stream::instances(config, host)));
+            }
             self.files.reporting.after(&self.model.state, record);
             self.waiters.notice(record, &self.model, &self.store);
         }
@@ -244,6 +283,9 @@ impl QueryThread {
         Rewriter { names, complex: &state.config.complex }.query(&mut query);
         match query {
             Query::Wait { job } => self.waiters.wait(job, answer, &self.model, &self.store),
+            Query::EventClients => {
+                let _ = answer.send(vec![self.subscribers.list(&self.model)]);
+            }
             Query::WaitPlaced { job } => self.waiters.wait_placed(job, answer, &self.model, &self.store),
             query => {
                 // Whoever asked may have gone.
@@ -315,8 +357,12 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
             vec![Reply::data(Data::Warnings(master_core::decide::objects::without_effect(&model.state.config)))]
         }
         Query::Status => vec![status::status(model)],
-        // These two are asked elsewhere: accounting of the database, waiting of the waiters.
-        Query::Accounting(_) | Query::Wait { .. } | Query::WaitPlaced { .. } => {
+        // These are asked elsewhere: accounting of the database, waiting of the waiters, events of the subscribers.
+        Query::Accounting(_)
+        | Query::Wait { .. }
+        | Query::WaitPlaced { .. }
+        | Query::Events(_)
+        | Query::EventClients => {
             vec![Reply::refusal(Diagnostic::new(Code::BadMessage, "this question is not for the query thread"))]
         }
     }

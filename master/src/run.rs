@@ -11,7 +11,7 @@ use crate::layout::Layout;
 use crate::lock::{LockError, MasterLock};
 use crate::mail::sender::Outbox;
 use crate::notify;
-use crate::query::{Files, Model, QueryInput, QueryThread, Question, Statics, Upkeep};
+use crate::query::{Asked, Files, Model, QueryInput, QueryThread, Statics, Upkeep};
 use crate::renewal::Renewal;
 use crate::replay::{Replayed, replay};
 use crate::reporting::ReportingFile;
@@ -145,7 +145,7 @@ struct Queues {
     inputs: mpsc::Receiver<DriverInput>,
     to_query: mpsc::Sender<QueryInput>,
     from_driver: mpsc::Receiver<QueryInput>,
-    questions: mpsc::Receiver<Question>,
+    asked: Asked,
 }
 
 impl Master {
@@ -233,10 +233,12 @@ fn bind(
 fn open_desk(layout: &Layout, cell: &CellConfig, config: MasterConfig, ca: ClusterCa) -> (Arc<Desk>, Queues) {
     let (inputs, input_receiver) = mpsc::channel(config.input_queue);
     let (questions, question_receiver) = mpsc::channel(config.query_queue);
+    let (subscribers, subscriber_receiver) = mpsc::channel(config.query_queue);
     let (to_query, from_driver) = mpsc::channel(EVENT_QUEUE);
     let desk = Desk {
         inputs: inputs.clone(),
         questions,
+        subscribers,
         replies: Arc::default(),
         joins: Arc::default(),
         connections: Arc::default(),
@@ -250,7 +252,8 @@ fn open_desk(layout: &Layout, cell: &CellConfig, config: MasterConfig, ca: Clust
         last_connection: AtomicU64::new(0),
         config,
     };
-    (Arc::new(desk), Queues { inputs: input_receiver, to_query, from_driver, questions: question_receiver })
+    let asked = Asked { questions: question_receiver, subscribers: subscriber_receiver };
+    (Arc::new(desk), Queues { inputs: input_receiver, to_query, from_driver, asked })
 }
 
 /// What the threads begin with.
@@ -269,7 +272,7 @@ impl Threads {
         queues: Queues,
         start: Start,
     ) -> Result<Self, RunError> {
-        let Queues { inputs, to_query, from_driver, questions } = queues;
+        let Queues { inputs, to_query, from_driver, asked } = queues;
         let Start { store, state, admitted, revoked } = start;
         let clock = Clock::continue_from(state.now);
         let naming = naming(layout)?;
@@ -280,7 +283,7 @@ impl Threads {
             Model::new(state.clone(), statics(layout, desk, naming.clone(), clock)),
         )?;
         let on = runtime.clone();
-        let query = spawn("master-query", move || query.run(from_driver, questions, &on))?;
+        let query = spawn("master-query", move || query.run(from_driver, asked, &on))?;
         let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
         let scheduler = SchedulerThread::new(state.clone(), clock, desk.inputs.clone(), to_query.clone());
         let on = runtime.clone();
@@ -340,7 +343,11 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
     let reporting = ReportingFile::new(layout.common("reporting"), desk.host.to_string(), &model.state);
     let (outbox, mailing) = Outbox::new();
     runtime.spawn(mailing);
-    let upkeep = Upkeep { snapshot_events: desk.config.snapshot_events, trim_log: desk.config.trim_log };
+    let upkeep = Upkeep {
+        snapshot_events: desk.config.snapshot_events,
+        trim_log: desk.config.trim_log,
+        event_queue: desk.config.event_queue,
+    };
     Ok(QueryThread::new(model, store, Files { accounting, reporting }, outbox, desk.replies.clone(), upkeep))
 }
 

@@ -10,9 +10,10 @@ pub use info::{SchedulingInfo, Update};
 use crate::clock::Clock;
 use crate::driver::DriverInput;
 use crate::query::QueryInput;
-use master_core::effect::Input;
+use master_core::effect::{Input, Placing};
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
+use master_core::sched::algorithm::Algorithm;
 use master_core::sched::order::Order;
 use master_core::sched::{Scheduler, Slice};
 use master_core::state::State;
@@ -23,7 +24,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-/// The name under which `algorithm` of the scheduler configuration knows this scheduler.
+/// The name of this scheduler in the log.
 const ALGORITHM: &str = "default";
 
 /// Tasks that one slice of a pass tries: about a millisecond. The stream is applied between slices.
@@ -54,6 +55,8 @@ pub enum SchedulerInput {
     },
     /// A pass is wanted now.
     Trigger(Monitoring),
+    /// From now on others place jobs, or this scheduler does again.
+    Placing(Placing),
     /// The end.
     Stop,
 }
@@ -75,6 +78,8 @@ pub struct SchedulerThread {
     orders: mpsc::Sender<DriverInput>,
     query: mpsc::Sender<QueryInput>,
     is_wanted: bool,
+    /// A program outside places jobs: no pass is made.
+    stands_by: bool,
     is_ending: bool,
     /// When the next pass may begin: a pass is followed by a pause as long as itself, at most [`DEBOUNCE_MAX`].
     not_before: Instant,
@@ -92,12 +97,15 @@ impl SchedulerThread {
     /// A scheduler over the state that the core starts with.
     pub fn new(state: State, clock: Clock, orders: mpsc::Sender<DriverInput>, query: mpsc::Sender<QueryInput>) -> Self {
         let now = Instant::now();
+        // Until the core says otherwise: a program may be there already.
+        let stands_by = Algorithm::of(&state.config.scheduler) == Algorithm::External;
         Self {
             scheduler: Scheduler::new(state),
             clock,
             orders,
             query,
             is_wanted: true,
+            stands_by,
             is_ending: false,
             not_before: now,
             at_latest: now,
@@ -153,6 +161,10 @@ impl SchedulerThread {
                 self.is_wanted = true;
                 self.not_before = Instant::now();
             }
+            SchedulerInput::Placing(by) => {
+                self.stands_by = by == Placing::External;
+                self.is_wanted = true;
+            }
             SchedulerInput::Stop => self.is_ending = true,
         }
     }
@@ -163,8 +175,10 @@ impl SchedulerThread {
         self.is_wanted = false;
         // What is asked for while this pass runs is for the next one.
         let monitoring = std::mem::take(&mut self.monitoring);
-        self.scheduler.begin(self.clock.now());
-        loop {
+        if !self.stands_by {
+            self.scheduler.begin(self.clock.now());
+        }
+        while !self.stands_by {
             let Slice { orders, finished } = self.scheduler.next(BUDGET);
             if !orders.is_empty() {
                 self.give(orders, inputs, runtime);

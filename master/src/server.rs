@@ -4,6 +4,7 @@
 //! from a certificate; what somebody may do is the core's to say.
 
 pub mod agents;
+mod events;
 mod join;
 mod session;
 pub mod unix;
@@ -13,7 +14,7 @@ use crate::connections::Connections;
 use crate::driver::DriverInput;
 use crate::issuer::Issuer;
 use crate::pending::Pending;
-use crate::query::Question;
+use crate::query::{Question, Subscribe};
 use master_core::effect::{ConnectionId, Input};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, HostName};
@@ -30,6 +31,8 @@ pub struct Desk {
     pub inputs: mpsc::Sender<DriverInput>,
     /// To the query thread.
     pub questions: mpsc::Sender<Question>,
+    /// The same, for those who want the event stream.
+    pub subscribers: mpsc::Sender<Subscribe>,
     /// Answers to changes.
     pub replies: Arc<Pending<Reply>>,
     /// Answers to enrolments.

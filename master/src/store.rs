@@ -159,6 +159,14 @@ impl Store {
     /// # Errors
     /// `UnknownEvent`, `Damaged`, `Gap`; `Database` if the file cannot be read.
     pub fn replay(&self, after: EventSeq, mut each: impl FnMut(Record)) -> Result<(), StoreError> {
+        self.replay_while(after, |record| {
+            each(record);
+            true
+        })
+    }
+
+    /// The same for as long as `each` says.
+    fn replay_while(&self, after: EventSeq, mut each: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
         let failed = |source| self.failed("read events from", source);
         let sql = "SELECT seq, tick, wall, kind, version, actor, request, body FROM events WHERE seq > ?1 ORDER BY seq";
         let mut statement = self.db.prepare(sql).map_err(failed)?;
@@ -170,9 +178,24 @@ impl Store {
                 return Err(StoreError::Gap { expected, found: stored.seq });
             }
             expected += 1;
-            each(stored.decode()?);
+            if !each(stored.decode()?) {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Events behind `after`, at most `count`, in order.
+    ///
+    /// # Errors
+    /// As [`Store::replay`]; `Gap` if the log no longer holds the first of them.
+    pub fn read(&self, after: EventSeq, count: usize) -> Result<Vec<Record>, StoreError> {
+        let mut records = Vec::with_capacity(count);
+        self.replay_while(after, |record| {
+            records.push(record);
+            records.len() < count
+        })?;
+        Ok(records)
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {

@@ -27,6 +27,12 @@ const SETTLE_TIME: &str = "SETTLE_TIME";
 /// The parameter that lets `fcfs` serve the user with the fewest running tasks first.
 const USER_SORT: &str = "USER_SORT";
 
+/// The parameter that says how long a scheduler outside the master may be silent.
+const EXTERNAL_TIMEOUT: &str = "EXTERNAL_TIMEOUT";
+
+/// Its value unless set, in seconds.
+const EXTERNAL_TIMEOUT_S: u64 = 30;
+
 /// Declares the attributes: name, type, parser, shipped value.
 ///
 /// A macro, because the struct, its keys, reading and printing are four lists of the same forty attributes.
@@ -152,6 +158,12 @@ impl SchedulerConf {
         set.and_then(|time| time.seconds()).unwrap_or(DURATION_OFFSET_S)
     }
 
+    /// Seconds without a sign of a scheduler outside the master after which the built-in one takes over (`algorithm external`):
+    /// `EXTERNAL_TIMEOUT` of `params`, 30 unless set, at least 1.
+    pub fn external_timeout_s(&self) -> u64 {
+        self.params.seconds(EXTERNAL_TIMEOUT).ok().flatten().unwrap_or(EXTERNAL_TIMEOUT_S).max(1)
+    }
+
     /// Whether the algorithm `fcfs` serves the user with the fewest running tasks first: `USER_SORT` of `params`, false unless set.
     pub fn user_sort(&self) -> bool {
         self.params.flag(USER_SORT, false).unwrap_or(false)
@@ -189,6 +201,7 @@ fn no_time(expected: &str) -> Malformed {
 fn parameters(text: &str) -> Result<Parameters, Malformed> {
     let parameters: Parameters = text.parse()?;
     parameters.flag(USER_SORT, false)?;
+    parameters.seconds(EXTERNAL_TIMEOUT)?;
     for (_, value) in parameters.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME)) {
         settle_time(value).map_err(|malformed| malformed.of(SETTLE_TIME))?;
     }

@@ -6,4 +6,5 @@ pub mod agent;
 pub mod client;
 pub mod frame;
 pub mod join;
+pub mod stream;
 pub mod view;

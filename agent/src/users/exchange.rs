@@ -186,8 +186,10 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Whether a request is answered only when a job has ended or started.
+/// Whether a request is answered only when a job has ended or started, or as long as the client likes.
 fn is_wait(frame: &Frame) -> bool {
-    let asks = |message| matches!(message, ClientMessage::Query(Query::Wait { .. } | Query::WaitPlaced { .. }));
+    let asks = |message| {
+        matches!(message, ClientMessage::Query(Query::Wait { .. } | Query::WaitPlaced { .. } | Query::Events(_)))
+    };
     frame.body.len() <= WAIT_BYTES && frame.message().is_ok_and(asks)
 }

@@ -15,6 +15,7 @@ use proto::wire::frame::{Frame, Kind};
 use proto::wire::view::Data;
 use quic::{StreamError, blocking};
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -110,9 +111,25 @@ impl Client {
     /// # Errors
     /// As [`Client::query`].
     pub fn query_parts(&mut self, query: Query, mut each: impl FnMut(Reply)) -> Result<(), Diagnostic> {
+        self.query_while(query, |part| {
+            each(part);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// The same until `each` says that it has enough: then the connection is closed.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    pub fn query_while(
+        &mut self,
+        query: Query,
+        mut each: impl FnMut(Reply) -> ControlFlow<()>,
+    ) -> Result<(), Diagnostic> {
         let (id, sent) = self.send(&ClientMessage::Query(query))?;
         if let Err(StreamError::Frame(error)) = sent {
-            each(Reply::refusal(error.diagnostic()));
+            // It is the only part.
+            let _ = each(Reply::refusal(error.diagnostic()));
             return Ok(());
         }
         self.receive_parts(id, sent, each)
@@ -198,16 +215,19 @@ impl Client {
             return Ok(Reply::refusal(error.diagnostic()));
         }
         let mut whole = Reply::default();
-        self.receive_parts(id, sent, |part| append(&mut whole, part))?;
+        self.receive_parts(id, sent, |part| {
+            append(&mut whole, part);
+            ControlFlow::Continue(())
+        })?;
         Ok(whole)
     }
 
-    /// Gives each part of an answer to `each`. The stream is the one that the request was sent on.
+    /// Gives each part of an answer to `each` while that wants more. The stream is the one that the request was sent on.
     fn receive_parts(
         &mut self,
         id: u64,
         sent: Result<(), StreamError>,
-        mut each: impl FnMut(Reply),
+        mut each: impl FnMut(Reply) -> ControlFlow<()>,
     ) -> Result<(), Diagnostic> {
         let stream = self.stream.as_mut().ok_or_else(|| broken(&"the connection was closed"))?;
         loop {
@@ -218,7 +238,10 @@ impl Client {
             };
             let Some(part) = part_of(&frame, id)? else { continue };
             let more = part.more;
-            each(part);
+            if each(part).is_break() {
+                self.stream = None;
+                return Ok(());
+            }
             if !more {
                 self.has_answered = true;
                 return Ok(());

@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod down;
 mod env;
+mod events;
 mod explain;
 mod hold;
 mod join;
@@ -44,6 +45,7 @@ const COMMANDS: &[Entry] = &[
     ("join", join::run),
     ("demo", demo::run),
     ("doctor", doctor::run),
+    ("events", events::run),
     ("explain", explain::run),
     ("sensor", sensor::run),
     ("token", token::create),

@@ -1,6 +1,7 @@
 //! The one function that decides: an input and the time go in, events and effects come out (DESIGN section 3).
 
 use crate::decide::agents::Agents;
+use crate::decide::external::External;
 use crate::decide::{self, Turn};
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::event::{Actor, Event, Record, StoredObject};
@@ -61,6 +62,8 @@ pub struct Core {
     pub(crate) observations: Observations,
     pub(crate) agents: Agents,
     pub(crate) site: Site,
+    /// Who places jobs beside the built-in scheduler.
+    pub(crate) external: External,
     /// When a calendar that a queue uses says something else for the first time.
     pub(crate) next_calendar: Option<Wall>,
     /// Whether an input was handled.
@@ -76,6 +79,7 @@ impl Core {
             observations: Observations::default(),
             agents: Agents::default(),
             site: Site::default(),
+            external: External::default(),
             next_calendar: None,
             has_begun: false,
             last: None,
@@ -154,7 +158,8 @@ impl Core {
             let next = self.state.index.next_start(now.wall).into_iter().chain(self.next_calendar).min()?;
             Some(now.tick.plus_ms(u64::try_from(next.0.saturating_sub(now.wall.0)).unwrap_or(0)))
         });
-        self.agents.next_timer().into_iter().chain(by_the_clock).min()
+        let timers = [self.agents.next_timer(), self.external.next_timer(), by_the_clock];
+        timers.into_iter().flatten().min()
     }
 
     fn turn(&mut self, now: Now, actor: Actor, decide: impl FnOnce(&mut Turn<'_>)) -> Step {

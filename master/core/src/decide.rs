@@ -8,6 +8,7 @@ mod command;
 mod delete;
 mod dependency;
 mod end;
+pub(crate) mod external;
 mod limits;
 mod load;
 mod modify_jobs;
@@ -78,5 +79,6 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
 pub(crate) fn timers(turn: &mut Turn<'_>) {
     agents::timers(turn);
     submit::access::expire_users(turn);
+    external::follow(turn);
     turn.trigger_due_starts();
 }

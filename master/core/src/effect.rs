@@ -97,6 +97,15 @@ pub enum Input {
     Tick,
 }
 
+/// Who places jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placing {
+    /// The scheduler of the master.
+    BuiltIn,
+    /// A program outside, which sends orders.
+    External,
+}
+
 /// What the shell is to do, once the events that came with it are durable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -147,6 +156,24 @@ pub enum Effect {
         order: Box<Order>,
         /// Why.
         why: Diagnostic,
+    },
+    /// From now on others place jobs, the built-in scheduler or a program.
+    Placing {
+        /// Who.
+        by: Placing,
+        /// Why that has changed, for the log.
+        why: String,
+    },
+    /// Cut event clients off and answer with what became of it (`qconf -kec`).
+    CutOff {
+        /// Whom to answer.
+        to: ReplyTo,
+        /// Which; empty is all.
+        ids: Vec<u32>,
+        /// Whether the caller may end those of others.
+        is_manager: bool,
+        /// The caller, as `user@host`.
+        by: String,
     },
     /// A scheduling pass is wanted now: a start time has come.
     TriggerScheduling,

@@ -16,3 +16,4 @@ pub mod observe;
 pub mod quota;
 pub mod sched;
 pub mod state;
+pub mod stream;

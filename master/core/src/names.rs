@@ -35,7 +35,9 @@ impl Rewriter<'_> {
             | Command::RevokeHost { .. }
             | Command::SimulatedHosts { .. }
             | Command::Shutdown { .. }
-            | Command::TriggerScheduling => {}
+            | Command::TriggerScheduling
+            | Command::Orders(_)
+            | Command::KillEventClients { .. } => {}
         }
     }
 
@@ -66,6 +68,8 @@ impl Rewriter<'_> {
             | Query::WaitPlaced { .. }
             | Query::Explain { .. }
             | Query::WithoutEffect
+            | Query::Events(_)
+            | Query::EventClients
             | Query::Status => {}
         }
     }

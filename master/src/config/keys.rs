@@ -128,6 +128,13 @@ pub const MASTER_KEYS: &[Key] = &[
         "Questions of qacct that are read from the database at a time; others take turns with them, part by part.",
     ),
     count(
+        "event_queue",
+        1_000,
+        10_000_000,
+        "100000",
+        "Events that may wait for one event client (qconf -secl); one that does not take them is cut off and may come back\nwith the number of its last event. They are shared: each costs about 100 bytes, and 1 KiB while nobody else has it.",
+    ),
+    count(
         "client_requests",
         1,
         10_000,

@@ -7,6 +7,7 @@ use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
 use master_core::sched::finding::Findings;
 use master_core::state::State;
+use master_core::state::config::Touched;
 use proto::host::names::Naming;
 use std::path::PathBuf;
 
@@ -51,11 +52,12 @@ impl Model {
         Self { state, observations, scheduling, statics, load_reports: 0 }
     }
 
-    /// Folds an event.
-    pub fn apply(&mut self, record: &Record) {
-        self.state.apply(record);
+    /// Folds an event, and says what changed objects led to.
+    pub fn apply(&mut self, record: &Record) -> Touched {
+        let touched = self.state.apply(record);
         self.observations.follow(record);
         self.scheduling.follow(record);
+        touched
     }
 
     /// Folds an observation.

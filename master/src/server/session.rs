@@ -2,7 +2,7 @@
 //! waits is disconnected after a while, and what it waited for is given up with it.
 
 use super::{Desk, overloaded};
-use crate::query::{Accounting, Question};
+use crate::query::{Accounting, Question, Stream, Subscribe};
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
 use proto::diagnostic::{Code, Diagnostic};
@@ -10,6 +10,7 @@ use proto::id::{HostName, RequestId};
 use proto::job::Owner;
 use proto::wire::client::{AccountingFilter, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
+use proto::wire::stream::Subscription;
 use proto::wire::view::Data;
 use quic::{FrameReceiver, FrameSender, Full, JoinToken, Share, StreamError};
 use std::ops::ControlFlow;
@@ -35,6 +36,8 @@ enum Answering {
     Query(oneshot::Receiver<Vec<Reply>>),
     /// What may take as long as a job: given up when the client goes.
     Wait(oneshot::Receiver<Vec<Reply>>, Share),
+    /// The event stream, until the client goes or is cut off.
+    Events(oneshot::Receiver<Result<Stream, Diagnostic>>),
     /// Read and sent part by part, when its turn has come.
     Accounting(AccountingFilter),
     Now(Reply),
@@ -219,6 +222,10 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
     if let Query::Accounting(filter) = query {
         return Answering::Accounting(filter);
     }
+    let query = match query {
+        Query::Events(subscription) => return subscribe(desk, caller, subscription),
+        query => query,
+    };
     let place = match query {
         Query::Wait { .. } | Query::WaitPlaced { .. } => match desk.waits.take(caller.owner.uid) {
             Ok(place) => Some(place),
@@ -240,6 +247,18 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
     }
 }
 
+fn subscribe(desk: &Desk, caller: &Caller, subscription: Subscription) -> Answering {
+    let Caller { owner, host } = caller.clone();
+    let (answer, receiver) = oneshot::channel();
+    match desk.subscribers.try_send(Subscribe { subscription, owner, host, answer }) {
+        Ok(()) => Answering::Events(receiver),
+        Err(_) => Answering::Now(Reply::refusal(overloaded(
+            format!("{} event clients wait to be let in already", desk.config.query_queue),
+            "query_queue",
+        ))),
+    }
+}
+
 fn no_wait(full: Full, owner: &Owner) -> Diagnostic {
     match full {
         Full::All { limit } => overloaded(format!("{limit} commands wait for jobs already"), "waits"),
@@ -250,12 +269,12 @@ fn no_wait(full: Full, owner: &Owner) -> Diagnostic {
 }
 
 /// The half that gives answers.
-struct Writer<'a, W> {
-    desk: &'a Arc<Desk>,
-    sender: FrameSender<W>,
+pub(super) struct Writer<'a, W> {
+    pub(super) desk: &'a Arc<Desk>,
+    pub(super) sender: FrameSender<W>,
     activity: &'a Activity,
     /// Closed once the client sends nothing more.
-    gone: watch::Receiver<()>,
+    pub(super) gone: watch::Receiver<()>,
 }
 
 impl<W: AsyncWrite + Unpin> Writer<'_, W> {
@@ -277,6 +296,11 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
                 replies = answer => replies.unwrap_or_else(|_| vec![Reply::refusal(ending())]),
                 // Nothing is ever sent here: it ends with the half that reads.
                 _ = self.gone.changed() => Vec::new(),
+            },
+            Answering::Events(stream) => match stream.await {
+                Ok(Ok(stream)) => return self.events(id, stream).await,
+                Ok(Err(refusal)) => vec![Reply::refusal(refusal)],
+                Err(_) => vec![Reply::refusal(ending())],
             },
             Answering::Accounting(filter) => {
                 self.accounting(id, filter).await?;
@@ -335,6 +359,6 @@ fn shown(mut reply: Reply, token: Option<&JoinToken>) -> Reply {
     }
 }
 
-fn ending() -> Diagnostic {
+pub(super) fn ending() -> Diagnostic {
     Diagnostic::new(Code::NoMaster, "the master ends").fix("try again in a moment")
 }

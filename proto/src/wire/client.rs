@@ -3,6 +3,7 @@
 //! A client sends [`ClientHello`], then [`ClientMessage`]s in [`Kind::Request`](super::frame::Kind::Request) frames. Each is
 //! answered by one or more [`Reply`] frames of the same id; all but the last say `more`.
 
+use super::stream::{Orders, Subscription};
 use super::view::Data;
 use crate::diagnostic::Diagnostic;
 use crate::id::{JobNumber, RequestId};
@@ -110,6 +111,13 @@ pub enum Command {
     },
     /// `qconf -tsm`: a scheduling pass now.
     TriggerScheduling,
+    /// Orders of a scheduler outside the master. Answered with [`Data::Verdicts`], one for each in their order.
+    Orders(Orders),
+    /// `qconf -kec`: cuts event clients off.
+    KillEventClients {
+        /// Their numbers; empty is all but the built-in scheduler.
+        ids: Vec<u32>,
+    },
 }
 
 /// What `qmod` can do.
@@ -315,6 +323,10 @@ pub enum Query {
     WithoutEffect,
     /// `qquota`. Answered with [`Data::Quotas`].
     Quotas(QuotaFilter),
+    /// The event stream. Answered with [`Data::Events`], part by part until the client goes or is cut off.
+    Events(Subscription),
+    /// `qconf -secl`. Answered with [`Data::EventClients`].
+    EventClients,
     /// `qping`, `up`, `doctor`. Answered with [`Data::Status`].
     Status,
 }

@@ -12,6 +12,7 @@ use crate::request::TaskRange;
 use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{Failed, Usage};
+use crate::wire::stream::{EventClient, Item, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,6 +60,12 @@ pub enum Data {
     Warnings(Vec<Diagnostic>),
     /// A new join token; it is shown once and stored only as a hash.
     Token(String),
+    /// Elements of the event stream, in order.
+    Events(Vec<Item>),
+    /// What became of orders, one for each in their order.
+    Verdicts(Vec<Verdict>),
+    /// Who reads the event stream, the built-in scheduler first.
+    EventClients(Vec<EventClient>),
     /// Certificates for simulated hosts.
     Certificates(Vec<IssuedCertificate>),
 }

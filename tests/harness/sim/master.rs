@@ -305,7 +305,12 @@ impl World {
                 }
             }
             Effect::TriggerScheduling | Effect::MonitorScheduling => self.plan_pass(0),
-            Effect::Joined { .. } | Effect::IssueSimulated { .. } | Effect::Revoked(_) | Effect::Shutdown => {
+            Effect::Joined { .. }
+            | Effect::IssueSimulated { .. }
+            | Effect::Revoked(_)
+            | Effect::Shutdown
+            | Effect::Placing { .. }
+            | Effect::CutOff { .. } => {
                 panic!("nobody asked for {effect:?}")
             }
             Effect::Warn(_) => {}

@@ -96,6 +96,7 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::Purge => attribute::purge(session, values),
         Verb::SchedulerHost => cell::scheduler_host(session),
         Verb::EventClients => cell::event_clients(session),
+        Verb::KillEventClients => cell::kill_event_clients(session, values),
         Verb::TriggerScheduling => cell::trigger_scheduling(session),
         Verb::ShutdownMaster => cell::shutdown_master(session),
         Verb::ShutdownAgents { kill_jobs } => cell::shutdown_agents(session, kill_jobs, values),

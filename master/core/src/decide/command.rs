@@ -23,6 +23,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
         | Command::RevokeHost { .. }
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
-        | Command::TriggerScheduling => return objects::decide(turn, request, caller, command),
+        | Command::TriggerScheduling
+        | Command::Orders(_)
+        | Command::KillEventClients { .. } => return objects::decide(turn, request, caller, command),
     })
 }

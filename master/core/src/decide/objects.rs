@@ -20,7 +20,7 @@ pub(crate) use queues::modify_queue;
 pub use supported::without_effect;
 
 use super::requests::Request;
-use super::{Caller, Turn};
+use super::{Caller, Turn, external};
 use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
@@ -48,6 +48,12 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
             let text = format!("{} triggers scheduler monitoring", caller.at_host());
             Reply::answers(vec![Answer::Done(text)])
         }
+        Command::Orders(orders) => external::command(turn, orders),
+        Command::KillEventClients { ids } => {
+            let is_manager = caller.is_manager();
+            turn.effect(Effect::CutOff { to: request.reply_to, ids, is_manager, by: caller.at_host() });
+            return None;
+        }
         Command::Submit(_)
         | Command::Resubmit { .. }
         | Command::Alter { .. }
@@ -66,6 +72,12 @@ fn may_decide(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Result<(),
             } else {
                 caller.must_be_operator()
             }
+        }
+        // Whoever runs an event client may end it: who that is knows the shell.
+        Command::KillEventClients { .. } => Ok(()),
+        Command::TriggerScheduling if !caller.is_manager_elsewhere(turn.state()) => {
+            let what = "starting scheduler monitoring requires manager privileges";
+            caller.must_be_manager().map_err(|refusal| Diagnostic { what: what.to_owned(), ..refusal })
         }
         _ => must_administer(turn, caller),
     }

@@ -13,14 +13,24 @@ use proto::job::Granted;
 
 /// Checks and executes orders in turn; one that is refused goes back to its scheduler.
 pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
+    let is_external = turn.external().is_in_charge();
     for order in orders {
+        if is_external {
+            let why = stale("a scheduler outside the master places jobs");
+            turn.effect(Effect::OrderRefused { scheduler: scheduler.to_owned(), order: Box::new(order), why });
+            continue;
+        }
         if let Err(why) = execute(turn, &order) {
             turn.effect(Effect::OrderRefused { scheduler: scheduler.to_owned(), order: Box::new(order), why });
         }
     }
 }
 
-fn execute(turn: &mut Turn<'_>, order: &Order) -> Result<(), Diagnostic> {
+/// Checks one order and carries it out.
+///
+/// # Errors
+/// Why it is not believed; nothing has happened then.
+pub(super) fn execute(turn: &mut Turn<'_>, order: &Order) -> Result<(), Diagnostic> {
     match order {
         Order::Start { seq, task, granted, pe } => {
             check(turn, *seq, *task, granted, order)?;

@@ -8,6 +8,7 @@ mod cell;
 mod changes;
 mod checkpoints;
 mod cluster;
+mod external;
 mod hosts;
 mod life;
 mod maps;
@@ -15,6 +16,7 @@ mod names;
 mod objects;
 mod replay;
 mod rights;
+mod stream;
 mod submission;
 
 use cell::{Cell, array, job};

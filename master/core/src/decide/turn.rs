@@ -3,6 +3,7 @@
 use crate::core::{Core, Site, Step, wall_jump};
 use crate::decide::agents::Agents;
 use crate::decide::causes::Touch;
+use crate::decide::external::External;
 use crate::effect::{ConnectionId, Effect};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::{Observation, Observations};
@@ -65,6 +66,16 @@ impl<'a> Turn<'a> {
     /// Who is connected, to be changed.
     pub fn agents_mut(&mut self) -> &mut Agents {
         &mut self.core.agents
+    }
+
+    /// Who places jobs beside the built-in scheduler.
+    pub fn external(&self) -> &External {
+        &self.core.external
+    }
+
+    /// The same, to be changed.
+    pub fn external_mut(&mut self) -> &mut External {
+        &mut self.core.external
     }
 
     /// Makes an event true. Returns what changed objects led to.

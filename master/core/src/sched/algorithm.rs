@@ -10,7 +10,7 @@ use proto::policy::SchedulerConf;
 use proto::time::Now;
 
 /// The names that `algorithm` may have.
-pub const NAMES: &[&str] = &["default", "fcfs"];
+pub const NAMES: &[&str] = &["default", "fcfs", "external"];
 
 /// What decides which job starts where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +19,20 @@ pub enum Algorithm {
     Default,
     /// First come, first served.
     Fcfs,
+    /// A program outside the master; while none is heard, as `Default`.
+    External,
 }
 
 impl Algorithm {
     /// The one that a configuration names. An unknown name, which only a cell that was taken over can have, means `default`.
     pub fn of(conf: &SchedulerConf) -> Algorithm {
-        match conf.algorithm.to_string().to_ascii_lowercase().as_str() {
-            "fcfs" => Algorithm::Fcfs,
-            _ => Algorithm::Default,
+        let is = |name: &str| conf.algorithm.as_str().eq_ignore_ascii_case(name);
+        if is("fcfs") {
+            Algorithm::Fcfs
+        } else if is("external") {
+            Algorithm::External
+        } else {
+            Algorithm::Default
         }
     }
 }
@@ -42,7 +48,7 @@ impl UnderWay {
     /// Begins a pass as the configuration says now.
     pub(super) fn new(model: &mut Model, now: Now) -> UnderWay {
         match Algorithm::of(&model.state.config.scheduler) {
-            Algorithm::Default => UnderWay::Default(Pass::new(model, now)),
+            Algorithm::Default | Algorithm::External => UnderWay::Default(Pass::new(model, now)),
             Algorithm::Fcfs => UnderWay::Fcfs(Fcfs::new(model, now)),
         }
     }

@@ -6,8 +6,10 @@ use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::output::json::Document;
 use crate::{exit, output};
+use proto::diagnostic::{Code, Diagnostic};
 use proto::object::ObjectKind;
 use proto::wire::client::{Command, Query};
+use proto::wire::stream::EventClient;
 use proto::wire::view::Data;
 
 /// `-sss`: the host of the scheduler, which is a part of the master.
@@ -17,22 +19,43 @@ pub fn scheduler_host(session: &mut Session) -> Outcome {
     Ok(exit::OK)
 }
 
-/// `-secl`: who reads the events of the cell. That is the scheduler.
+/// `-secl`: who reads the events of the cell, the scheduler first.
 pub fn event_clients(session: &mut Session) -> Outcome {
-    let host = master_host(session)?;
+    let Data::EventClients(clients) = session.ask(Query::EventClients)? else { return Err(unexpected()) };
     match session.format {
-        Format::Text => output::data(&client_table(&[(1, "scheduler", &host)])),
-        Format::Json => {
-            let client = serde_json::json!({ "id": 1, "name": "scheduler", "host": host });
-            output::data(&Document::new().with("event_clients", &[client]).finish());
-        }
+        Format::Text => output::data(&client_table(&clients)),
+        Format::Json => output::data(&Document::new().with("event_clients", &clients).finish()),
     }
     Ok(exit::OK)
 }
 
-fn client_table(clients: &[(u32, &str, &str)]) -> String {
-    let rows: String = clients.iter().map(|(id, name, host)| format!("{id:>8} {name:<15} {host:<25}\n")).collect();
+fn client_table(clients: &[EventClient]) -> String {
+    let row = |EventClient { id, name, host }: &EventClient| format!("{id:>8} {name:<15} {host:<25}\n");
+    let rows: String = clients.iter().map(row).collect();
     format!("{:>8} {:<15} {:<25}\n{}\n{rows}", "ID", "NAME", "HOST", "-".repeat(50))
+}
+
+/// `-kec`: cuts event clients off, by number or all. What is no number is refused; 8.1.9 says nothing to it.
+pub fn kill_event_clients(session: &mut Session, values: &[String]) -> Outcome {
+    let words: Vec<&str> = elements(values).collect();
+    if words == ["all"] {
+        return session.command(Command::KillEventClients { ids: Vec::new() });
+    }
+    let number = |word: &&str| {
+        word.parse().map_err(|_| {
+            let what = format!("error: \"{word}\" is no number of an event client");
+            Fail::from(
+                Diagnostic::new(Code::BadValue, what).at("-kec").fix("qconf -secl lists the numbers; all means all"),
+            )
+        })
+    };
+    let ids: Vec<u32> = words.iter().map(number).collect::<Result<_, Fail>>()?;
+    if ids.is_empty() {
+        // No number would mean all.
+        output::note("error: no event client is named");
+        return Ok(exit::FAILED);
+    }
+    session.command(Command::KillEventClients { ids })
 }
 
 fn master_host(session: &mut Session) -> Result<String, Fail> {
@@ -74,6 +97,7 @@ mod tests {
 --------------------------------------------------
        1 scheduler       vm                       
 ";
-        assert_eq!(client_table(&[(1, "scheduler", "vm")]), recorded);
+        let scheduler = EventClient { id: 1, name: "scheduler".to_owned(), host: "vm".into() };
+        assert_eq!(client_table(&[scheduler]), recorded);
     }
 }

@@ -6,8 +6,8 @@ use crate::args::Values::{AtLeast, One};
 use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
 use Verb::{
     Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, Export,
-    GroupHosts, GroupTree, Import, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting, Show,
-    ShutdownAgents, ShutdownMaster, Strike, Tree, TriggerScheduling,
+    GroupHosts, GroupTree, Import, KillEventClients, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting,
+    Show, ShutdownAgents, ShutdownMaster, Strike, Tree, TriggerScheduling,
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
@@ -68,6 +68,8 @@ pub enum Verb {
     SchedulerHost,
     /// `-secl`
     EventClients,
+    /// `-kec`
+    KillEventClients,
     /// `-tsm`
     TriggerScheduling,
     /// `-km`
@@ -114,7 +116,6 @@ const EDIT_FILE: &str = "obj_nm fname obj_id_list";
 const NO_USAGE: &str = "the share tree counts no usage yet";
 const OF_JOBS: &str = "8.1.9 lists it in the help of qconf by mistake; it is an option of qsub";
 const SCHEDULER: &str = "the scheduler is a part of the master and lives as long: qconf -km, gridwright down";
-const NO_CLIENTS: &str = "the scheduler is the only reader of events and ends with the master";
 
 /// The command line of `qconf`.
 pub const QCONF: CommandDef = CommandDef {
@@ -234,7 +235,7 @@ const ROWS: &[Row] = &[
     Row(with("-kej", One, "host_list", "the same, and end their jobs first"), ShutdownAgents { kill_jobs: true }),
     Row(flag("-km", "shut down the master"), ShutdownMaster),
     never(flag("-ks", "shut down the scheduler"), SCHEDULER),
-    never(with("-kec", One, "evid_list", "kill event client"), NO_CLIENTS),
+    Row(with("-kec", One, "evid_list", "kill event clients by their numbers, or all"), KillEventClients),
     never(with("-at", One, "thread_name", "start qmaster thread"), SCHEDULER),
     never(with("-kt", One, "thread_name", "kill qmaster thread"), SCHEDULER),
     Row(

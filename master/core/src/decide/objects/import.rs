@@ -35,7 +35,9 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::RevokeHost { .. }
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
-        | Command::TriggerScheduling => {
+        | Command::TriggerScheduling
+        | Command::Orders(_)
+        | Command::KillEventClients { .. } => {
             let what = "denied: only changes of configuration objects can be tried";
             Err(Reply::refusal(Diagnostic::new(Code::BadSyntax, what).fix("leave --dry-run out")))
         }

@@ -159,7 +159,12 @@ const TABLE: &[Row] = &[
         Allowed::Words(&["ac,h,i,e,o,j,M,N,p,w"]),
         "there are no job submission verifiers: set the options in sge_request",
     ),
-    row(ObjectKind::SchedulerConf, &["algorithm"], Allowed::Words(algorithm::NAMES), "choose default or fcfs"),
+    row(
+        ObjectKind::SchedulerConf,
+        &["algorithm"],
+        Allowed::Words(algorithm::NAMES),
+        "choose default, fcfs or external",
+    ),
     row(
         ObjectKind::SchedulerConf,
         &["weight_tickets_functional", "weight_tickets_share"],

@@ -125,6 +125,8 @@ impl Cluster {
                 | Effect::IssueSimulated { .. }
                 | Effect::Revoked(_)
                 | Effect::TriggerScheduling
+                | Effect::Placing { .. }
+                | Effect::CutOff { .. }
                 | Effect::MonitorScheduling
                 | Effect::Shutdown
                 | Effect::Warn(_) => {}

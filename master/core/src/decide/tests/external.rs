@@ -1,0 +1,142 @@
+//! A scheduler outside the master: its lease, its orders and their verdicts.
+
+use super::cell::{Cell, array, job, texts};
+use crate::effect::{Effect, Input, Placing};
+use crate::event::Event;
+use crate::sched::order::Order;
+use proto::diagnostic::Code;
+use proto::id::{QueueInstanceName, TaskId};
+use proto::job::Granted;
+use proto::wire::client::{Answer, Command, Reply};
+use proto::wire::stream::{ORDERS_MAX, Orders, Verdict};
+use proto::wire::view::Data;
+
+fn external() -> Cell {
+    let mut cell = Cell::ready();
+    cell.set_scheduler(&[("algorithm", "external"), ("params", "EXTERNAL_TIMEOUT=0:0:20")]);
+    cell.pass(0);
+    cell
+}
+
+fn start(cell: &Cell, number: u32, task: u32, host: &str) -> Order {
+    let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+    let granted = vec![Granted { instance, slots: 1 }];
+    Order::Start { seq: cell.job(number).seq, task: TaskId(task), granted, pe: None }
+}
+
+fn orders(scheduler: &str, orders: Vec<Order>) -> Command {
+    Command::Orders(Orders { scheduler: scheduler.to_owned(), orders, last: false })
+}
+
+fn verdicts(reply: &Reply) -> &[Verdict] {
+    let Some(Data::Verdicts(verdicts)) = &reply.data else { panic!("{reply:?}") };
+    verdicts
+}
+
+/// Who places jobs from the last input on, if that has changed.
+fn placing(cell: &Cell) -> Option<Placing> {
+    let placing = |effect: &Effect| if let Effect::Placing { by, .. } = effect { Some(*by) } else { None };
+    cell.effects.iter().find_map(placing)
+}
+
+fn built_in_is_refused(cell: &mut Cell, number: u32) -> bool {
+    let order = start(cell, number, 1, "h1");
+    cell.input(Input::Orders { scheduler: "default".to_owned(), orders: vec![order] });
+    cell.effects.iter().any(|effect| matches!(effect, Effect::OrderRefused { .. }))
+}
+
+#[test]
+fn each_order_has_its_verdict() {
+    let mut cell = external();
+    let number = cell.submit(array("1-3:1"));
+    let wanted = [(1, "h1"), (1, "h1"), (2, "h9"), (3, "h2")];
+    let wanted = wanted.iter().map(|(task, host)| start(&cell, number, *task, host)).collect();
+    let reply = cell.command("boss", orders("mine", wanted));
+    let [
+        Verdict::Accepted { seq: first },
+        Verdict::Refused(twice),
+        Verdict::Refused(nowhere),
+        Verdict::Accepted { seq: last },
+    ] = verdicts(&reply)
+    else {
+        panic!("{reply:?}")
+    };
+    assert_eq!((twice.code, nowhere.code), (Code::WrongState, Code::WrongState));
+    for (seq, task) in [(first, 1), (last, 3)] {
+        let record = cell.log.iter().find(|record| record.seq == *seq).unwrap();
+        assert!(matches!(record.event, Event::TaskPlaced { key, .. } if key.task == TaskId(task)), "{record:?}");
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn while_a_program_is_heard_the_built_in_scheduler_places_nothing() {
+    let mut cell = external();
+    let number = cell.submit(job());
+    cell.command("boss", orders("mine", Vec::new()));
+    assert_eq!(placing(&cell), Some(Placing::External));
+    assert!(built_in_is_refused(&mut cell, number));
+    for _ in 0..5 {
+        cell.pass(19_000);
+        assert_eq!(placing(&cell), None);
+        cell.command("boss", orders("mine", Vec::new()));
+        assert_eq!(placing(&cell), None);
+    }
+    cell.pass(20_000);
+    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    assert!(!built_in_is_refused(&mut cell, number));
+    cell.command("boss", orders("mine", Vec::new()));
+    assert_eq!(placing(&cell), Some(Placing::External));
+}
+
+#[test]
+fn the_built_in_scheduler_waits_for_the_first_sign_and_then_takes_over() {
+    let mut cell = external();
+    let number = cell.submit(job());
+    assert!(built_in_is_refused(&mut cell, number));
+    assert!(cell.core.next_timer().is_some_and(|at| at <= cell.now.tick.plus_ms(20_000)));
+    cell.pass(20_000);
+    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    assert!(!built_in_is_refused(&mut cell, number));
+}
+
+#[test]
+fn a_program_that_says_that_it_goes_is_not_waited_for() {
+    let mut cell = external();
+    let number = cell.submit(job());
+    let last = Orders { scheduler: "mine".to_owned(), orders: vec![start(&cell, number, 1, "h1")], last: true };
+    let reply = cell.command("boss", Command::Orders(last));
+    assert!(matches!(verdicts(&reply), [Verdict::Accepted { .. }]));
+    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+}
+
+#[test]
+fn another_algorithm_ends_the_lease() {
+    let mut cell = external();
+    cell.command("boss", orders("mine", Vec::new()));
+    cell.set_scheduler(&[("algorithm", "fcfs")]);
+    cell.pass(0);
+    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    let reply = cell.command("boss", orders("mine", Vec::new()));
+    assert_eq!(texts(&reply), ["denied: jobs are placed by algorithm fcfs of the master"]);
+}
+
+#[test]
+fn who_may_not_order_is_refused() {
+    let mut cell = external();
+    cell.command("boss", orders("mine", Vec::new()));
+    let number = cell.submit(job());
+    let many = vec![start(&cell, number, 1, "h1"); ORDERS_MAX + 1];
+    for (user, command, code) in [
+        ("u1", orders("mine", Vec::new()), Code::NotPermitted),
+        ("op", orders("mine", Vec::new()), Code::NotPermitted),
+        ("boss", orders("other", Vec::new()), Code::WrongState),
+        ("boss", orders("two words", Vec::new()), Code::BadValue),
+        ("boss", orders("mine", many), Code::Overloaded),
+    ] {
+        let reply = cell.command(user, command);
+        let [Answer::Refused(refusal)] = reply.answers.as_slice() else { panic!("{reply:?}") };
+        assert_eq!(refusal.code, code, "{refusal}");
+        assert!(!refusal.fix.is_empty(), "{refusal}");
+    }
+}

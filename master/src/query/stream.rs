@@ -1,0 +1,265 @@
+//! Who reads the event stream: event clients, each with a queue of its own.
+//!
+//! This thread hands each event on as it has it, shared, and never waits: whoever does not take what comes is cut off at
+//! `event_queue` and may come back with the number of the last event that it has.
+
+use super::Model;
+use master_core::core::Site;
+use master_core::decide::Caller;
+use master_core::event::Record;
+use master_core::observe::{Observation, Observations};
+use master_core::state::State;
+use master_core::stream;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{EventSeq, HostName, JobNumber, UserName};
+use proto::job::Owner;
+use proto::wire::client::{Answer, Reply};
+use proto::wire::stream::{Change, EventClient, Item, Start, Subscription};
+use proto::wire::view::Data;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// The number of the built-in scheduler, as in 8.1.9.
+const SCHEDULER_ID: u32 = 1;
+
+/// The first number of other event clients, as in 8.1.9.
+const FIRST_ID: u32 = 11;
+
+/// How many event clients there may be unless `MAX_DYN_EC` of `qmaster_params` says otherwise, as in 8.1.9.
+const CLIENTS: u32 = 99;
+
+/// Somebody wants the stream.
+#[derive(Debug)]
+pub struct Subscribe {
+    /// What of it.
+    pub subscription: Subscription,
+    /// Who.
+    pub owner: Owner,
+    /// The host that vouches for the owner.
+    pub host: HostName,
+    /// Takes the stream, or the refusal.
+    pub answer: oneshot::Sender<Result<Stream, Diagnostic>>,
+}
+
+/// One stream, as it is handed to those who send it.
+#[derive(Debug)]
+pub struct Stream {
+    /// What comes before the news.
+    pub beginning: Beginning,
+    /// The kinds that are wanted; empty is all.
+    pub kinds: Vec<String>,
+    /// The news.
+    pub live: mpsc::Receiver<Live>,
+    /// Resolves when the client is cut off.
+    pub cut: oneshot::Receiver<Diagnostic>,
+}
+
+/// What comes before the news.
+#[derive(Debug)]
+pub enum Beginning {
+    /// Everything that is true.
+    Full(Box<State>, Box<Observations>),
+    /// Events behind one and up to another, and what is soft.
+    Log {
+        /// The last one that the client has.
+        after: EventSeq,
+        /// The last one that is not in the news.
+        until: EventSeq,
+        /// The soft facts.
+        soft: Vec<Item>,
+    },
+    /// Nothing.
+    Nothing,
+}
+
+/// One piece of news.
+#[derive(Clone, Debug)]
+pub enum Live {
+    /// An event, and the number of the job that it is about.
+    Event(Arc<Record>, Option<JobNumber>),
+    /// A soft fact.
+    Soft(Arc<Item>),
+}
+
+/// The event clients.
+#[derive(Default)]
+pub(super) struct Subscribers {
+    clients: BTreeMap<u32, Client>,
+}
+
+struct Client {
+    name: String,
+    host: HostName,
+    user: UserName,
+    live: mpsc::Sender<Live>,
+    cut: oneshot::Sender<Diagnostic>,
+}
+
+impl Subscribers {
+    /// Lets a client in, or says why not. At most `queue` pieces of news wait for it.
+    pub(super) fn enter(&mut self, subscribe: Subscribe, model: &Model, queue: usize) {
+        let Subscribe { subscription, owner, host, answer } = subscribe;
+        self.forget_gone();
+        let opened = self.open(subscription, owner, host, model, queue);
+        // Whoever asked may have gone: then the queue is closed, and the place free with the next look.
+        let _ = answer.send(opened);
+    }
+
+    fn open(
+        &mut self,
+        subscription: Subscription,
+        owner: Owner,
+        host: HostName,
+        model: &Model,
+        queue: usize,
+    ) -> Result<Stream, Diagnostic> {
+        may_subscribe(model, &owner, &host)?;
+        self.is_room(model)?;
+        check_kinds(&subscription.kinds)?;
+        let beginning = beginning(model, subscription.start)?;
+        let id = (FIRST_ID..).find(|id| !self.clients.contains_key(id)).expect("there are far fewer clients");
+        let (sender, live) = mpsc::channel(queue);
+        let (cut, cut_off) = oneshot::channel();
+        let name = if subscription.name.is_empty() { "events".to_owned() } else { subscription.name };
+        self.clients.insert(id, Client { name, host, user: owner.user, live: sender, cut });
+        Ok(Stream { beginning, kinds: subscription.kinds, live, cut: cut_off })
+    }
+
+    fn is_room(&self, model: &Model) -> Result<(), Diagnostic> {
+        let limit = model.state.config.settings.qmaster().max_dyn_ec.unwrap_or(CLIENTS);
+        if (self.clients.len() as u64) < u64::from(limit) {
+            return Ok(());
+        }
+        let what = format!("denied: {limit} event clients are registered already");
+        Err(Diagnostic::new(Code::Overloaded, what)
+            .fix("end one (qconf -secl, -kec), or raise MAX_DYN_EC in qmaster_params"))
+    }
+
+    /// Hands an event to everybody, with the number of the job that it is about.
+    pub(super) fn event(&mut self, record: &Arc<Record>, job: Option<JobNumber>) {
+        self.tell(|| Live::Event(record.clone(), job), record.seq);
+    }
+
+    /// Hands a soft fact to everybody.
+    pub(super) fn soft(&mut self, model: &Model, change: impl FnOnce() -> Option<Change>) {
+        if self.clients.is_empty() {
+            return;
+        }
+        let last = model.state.last;
+        let Some(change) = change() else { return };
+        let item = Arc::new(stream::soft(change, last, model.statics.clock.now().wall));
+        self.tell(|| Live::Soft(item.clone()), last);
+    }
+
+    /// The same of an observation.
+    pub(super) fn observed(&mut self, model: &Model, observation: &Observation) {
+        self.soft(model, || stream::observed(observation));
+    }
+
+    fn tell(&mut self, news: impl Fn() -> Live, seq: EventSeq) {
+        let mut full = Vec::new();
+        self.clients.retain(|id, client| match client.live.try_send(news()) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                full.push(*id);
+                true
+            }
+        });
+        for id in full {
+            let Some(client) = self.clients.remove(&id) else { continue };
+            let why = format!("{} events waited for it when event {} came", client.live.max_capacity(), seq.0);
+            tracing::warn!("event client {} ({id}) on {} is cut off: {why}", client.name, client.host);
+            let what = format!("event client {} with id {id} does not take its events", client.name);
+            let fix = "subscribe again from the event behind the last one that came; event_queue of etc/master.toml is the limit";
+            let _ = client.cut.send(Diagnostic::new(Code::Overloaded, what).why(why).fix(fix));
+        }
+    }
+
+    /// `qconf -secl`.
+    pub(super) fn list(&mut self, model: &Model) -> Reply {
+        self.forget_gone();
+        let host = HostName::new(&model.statics.host);
+        let scheduler = EventClient { id: SCHEDULER_ID, name: "scheduler".to_owned(), host };
+        let others = self.clients.iter();
+        let others =
+            others.map(|(id, client)| EventClient { id: *id, name: client.name.clone(), host: client.host.clone() });
+        Reply::data(Data::EventClients(std::iter::once(scheduler).chain(others).collect()))
+    }
+
+    /// `qconf -kec`: of all those that there are, or of some.
+    pub(super) fn kill(&mut self, ids: &[u32], is_manager: bool, by: &str) -> Reply {
+        self.forget_gone();
+        if ids.is_empty() && !is_manager {
+            return Reply::refusal(Diagnostic::new(Code::NotPermitted, "shutdown requires manager privileges"));
+        }
+        let all: Vec<u32> = self.clients.keys().copied().collect();
+        let ids = if ids.is_empty() { all.as_slice() } else { ids };
+        Reply::answers(ids.iter().map(|id| self.kill_one(*id, is_manager, by)).collect())
+    }
+
+    fn kill_one(&mut self, id: u32, is_manager: bool, by: &str) -> Answer {
+        if id == SCHEDULER_ID {
+            let what = "denied: the scheduler is a part of the master";
+            let fix = "algorithm external in qconf -msconf leaves placing to another scheduler";
+            return Answer::Refused(Diagnostic::new(Code::NotSupported, what).fix(fix));
+        }
+        let may_end = |client: &Client| is_manager || by.split('@').next() == Some(client.user.as_str());
+        match self.clients.get(&id).map(may_end) {
+            None => {
+                let what = format!("no event client known with id {id} to shutdown");
+                Answer::Refused(Diagnostic::new(Code::UnknownObject, what).fix("qconf -secl lists them"))
+            }
+            Some(false) => Answer::Refused(Diagnostic::new(Code::NotPermitted, "shutdown requires manager privileges")),
+            Some(true) => {
+                let client = self.clients.remove(&id).expect("it was looked up");
+                let told = format!(
+                    "sent shutdown notification to event client {} with id {id} on host {}",
+                    client.name, client.host
+                );
+                let what = format!("event client {} with id {id} was shut down by {by}", client.name);
+                let _ =
+                    client.cut.send(Diagnostic::new(Code::WrongState, what).fix("subscribe again if that was wrong"));
+                Answer::Done(told)
+            }
+        }
+    }
+
+    fn forget_gone(&mut self) {
+        self.clients.retain(|_, client| !client.live.is_closed());
+    }
+}
+
+/// Everything of the cell is in the stream, the environments of jobs among it: it is for managers.
+fn may_subscribe(model: &Model, owner: &Owner, host: &HostName) -> Result<(), Diagnostic> {
+    let master_host = Some(HostName::new(&model.statics.host));
+    let site = Site { master_host, ..Site::default() };
+    Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager()
+}
+
+fn check_kinds(kinds: &[String]) -> Result<(), Diagnostic> {
+    let Some(unknown) = kinds.iter().find(|kind| !Change::KINDS.contains(&kind.as_str())) else { return Ok(()) };
+    let what = format!("denied: \"{unknown}\" is no kind of event");
+    Err(Diagnostic::new(Code::BadValue, what).fix(format!("choose among {}", Change::KINDS.join(", "))))
+}
+
+fn beginning(model: &Model, start: Start) -> Result<Beginning, Diagnostic> {
+    let last = model.state.last;
+    match start {
+        Start::Full => Ok(Beginning::Full(Box::new(model.state.clone()), Box::new(model.observations.clone()))),
+        Start::Now => Ok(Beginning::Nothing),
+        Start::From(first) if first.0 == 0 || first.0 > last.0 + 1 => {
+            let what = format!("denied: there is no event {} to begin with", first.0);
+            Err(Diagnostic::new(Code::BadValue, what)
+                .why(format!("the last one is {}", last.0))
+                .fix("begin without a number: the full state comes first"))
+        }
+        Start::From(first) => {
+            let wall = model.statics.clock.now().wall;
+            let facts = stream::soft_facts(&model.state, &model.observations);
+            let soft = facts.into_iter().map(|change| stream::soft(change, last, wall)).collect();
+            Ok(Beginning::Log { after: EventSeq(first.0 - 1), until: last, soft })
+        }
+    }
+}
