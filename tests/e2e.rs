@@ -8,6 +8,8 @@ mod checkpoints;
 mod crash;
 #[path = "e2e/doctor.rs"]
 mod doctor;
+#[path = "e2e/external.rs"]
+mod external;
 #[path = "e2e/hostile.rs"]
 mod hostile;
 #[path = "e2e/hosts.rs"]

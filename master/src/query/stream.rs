@@ -263,3 +263,90 @@ fn beginning(model: &Model, start: Start) -> Result<Beginning, Diagnostic> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::query::Statics;
+    use crate::testing::cell_events;
+    use proto::host::names::Naming;
+
+    /// The model of a cell with its events so far; `alice` on `node1` is its manager.
+    fn model(records: &[Record]) -> Model {
+        let statics = Statics {
+            host: "node1".to_owned(),
+            port: 1,
+            naming: Naming::default(),
+            clock: Clock::continue_from(Default::default()),
+            run_log: "/nowhere".into(),
+        };
+        let mut model = Model::new(State::new(), statics);
+        records.iter().for_each(|record| drop(model.apply(record)));
+        model
+    }
+
+    fn enter(
+        subscribers: &mut Subscribers,
+        model: &Model,
+        user: &str,
+        subscription: Subscription,
+    ) -> Result<Stream, Diagnostic> {
+        let (answer, mut receiver) = oneshot::channel();
+        let owner = Owner { user: user.into(), uid: 1000, gid: 1000, group: "users".to_owned(), groups: Vec::new() };
+        subscribers.enter(Subscribe { subscription, owner, host: "node1".into(), answer }, model, 3);
+        receiver.try_recv().expect("it is answered at once")
+    }
+
+    fn now() -> Subscription {
+        Subscription { start: Start::Now, ..Subscription::default() }
+    }
+
+    #[test]
+    fn who_does_not_take_what_comes_is_cut_off_and_nobody_else() {
+        let records = cell_events(1);
+        let (model, mut subscribers) = (model(&records), Subscribers::default());
+        let mut slow = enter(&mut subscribers, &model, "alice", now()).unwrap();
+        let mut quick = enter(&mut subscribers, &model, "alice", now()).unwrap();
+        for record in records.iter().take(4) {
+            subscribers.event(&Arc::new(record.clone()), None);
+            assert!(matches!(quick.live.try_recv(), Ok(Live::Event(event, None)) if event.seq == record.seq));
+        }
+        let why = slow.cut.try_recv().unwrap();
+        assert_eq!((why.code, why.why.as_str()), (Code::Overloaded, "3 events waited for it when event 4 came"));
+        assert!(why.fix.contains("event_queue"), "{why}");
+        assert!(quick.cut.try_recv().is_err());
+        let Some(Data::EventClients(clients)) = subscribers.list(&model).data else { panic!() };
+        assert_eq!(clients.iter().map(|client| client.id).collect::<Vec<_>>(), [1, 12]);
+    }
+
+    #[test]
+    fn who_may_not_read_or_asks_for_what_is_not_there_is_refused() {
+        let records = cell_events(1);
+        let (model, mut subscribers) = (model(&records), Subscribers::default());
+        let from = |seq| Subscription { start: Start::From(EventSeq(seq)), ..now() };
+        let last = records.len() as u64;
+        for (user, subscription, code) in [
+            ("bob", now(), Code::NotPermitted),
+            ("alice", from(0), Code::BadValue),
+            ("alice", from(last + 2), Code::BadValue),
+            ("alice", Subscription { kinds: vec!["job".to_owned()], ..now() }, Code::BadValue),
+        ] {
+            assert_eq!(enter(&mut subscribers, &model, user, subscription).unwrap_err().code, code);
+        }
+        for seq in [1, last + 1] {
+            assert!(enter(&mut subscribers, &model, "alice", from(seq)).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_reader_has_gone() {
+        let model = model(&cell_events(1));
+        let mut subscribers = Subscribers::default();
+        let streams: Vec<Stream> =
+            (0..CLIENTS).map(|_| enter(&mut subscribers, &model, "alice", now()).unwrap()).collect();
+        assert_eq!(enter(&mut subscribers, &model, "alice", now()).unwrap_err().code, Code::Overloaded);
+        drop(streams);
+        assert!(enter(&mut subscribers, &model, "alice", now()).is_ok());
+    }
+}
