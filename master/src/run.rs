@@ -285,7 +285,8 @@ impl Threads {
         let on = runtime.clone();
         let query = spawn("master-query", move || query.run(from_driver, asked, &on))?;
         let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
-        let scheduler = SchedulerThread::new(state.clone(), clock, desk.inputs.clone(), to_query.clone());
+        let zone = crate::zone::local();
+        let scheduler = SchedulerThread::new(state.clone(), zone.clone(), clock, desk.inputs.clone(), to_query.clone());
         let on = runtime.clone();
         let scheduler = spawn("master-sched", move || scheduler.run(scheduler_inputs, &on))?;
         let outlets = Outlets {
@@ -300,12 +301,7 @@ impl Threads {
         let aside = SetAside::read(layout.master("aborts"));
         aside.note_panics();
         let load = LoadLimits { values: desk.config.load_values, bytes: desk.config.load_value_bytes };
-        let core = Core::new(state).at(Site {
-            master_host: Some(desk.host.clone()),
-            naming,
-            load,
-            zone: crate::zone::local(),
-        });
+        let core = Core::new(state).at(Site { master_host: Some(desk.host.clone()), naming, load, zone });
         let driver = Driver::new(core, store, clock, inputs, outlets, aside, runtime.clone());
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn(CORE_THREAD, move || {
@@ -334,7 +330,7 @@ fn naming(layout: &Layout) -> Result<Naming, RunError> {
 
 fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Statics {
     let run_log = layout.common("schedd_runlog");
-    Statics { host: desk.host.to_string(), port: desk.port, naming, clock, run_log }
+    Statics { host: desk.host.to_string(), port: desk.port, naming, clock, zone: crate::zone::local(), run_log }
 }
 
 fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {

@@ -18,6 +18,7 @@ use master_core::sched::order::Order;
 use master_core::sched::{Scheduler, Slice};
 use master_core::state::State;
 use proto::diagnostic::Diagnostic;
+use proto::time::Zone;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -95,12 +96,18 @@ pub struct SchedulerThread {
 
 impl SchedulerThread {
     /// A scheduler over the state that the core starts with.
-    pub fn new(state: State, clock: Clock, orders: mpsc::Sender<DriverInput>, query: mpsc::Sender<QueryInput>) -> Self {
+    pub fn new(
+        state: State,
+        zone: Zone,
+        clock: Clock,
+        orders: mpsc::Sender<DriverInput>,
+        query: mpsc::Sender<QueryInput>,
+    ) -> Self {
         let now = Instant::now();
         // Until the core says otherwise: a program may be there already.
         let stands_by = Algorithm::of(&state.config.scheduler) == Algorithm::External;
         Self {
-            scheduler: Scheduler::new(state),
+            scheduler: Scheduler::new(state, zone),
             clock,
             orders,
             query,
@@ -194,6 +201,7 @@ impl SchedulerThread {
         self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
         self.at_latest = ended + self.interval();
         self.update.passes += 1;
+        self.update.reservations = Arc::new(self.scheduler.model().reservations().clone());
         if monitoring == Monitoring::On {
             self.update.monitoring = Monitoring::On;
         }
@@ -240,9 +248,9 @@ impl SchedulerThread {
         }
         // A full queue is behind by thousands of events: what is told now would come late anyway.
         if let Ok(permit) = self.query.try_reserve() {
-            let passes = self.update.passes;
+            let (passes, reservations) = (self.update.passes, self.update.reservations.clone());
             let update = std::mem::take(&mut self.update);
-            self.update.passes = passes;
+            (self.update.passes, self.update.reservations) = (passes, reservations);
             permit.send(QueryInput::Scheduling(Box::new(update)));
         }
     }

@@ -9,6 +9,7 @@ use master_core::sched::Scheduler;
 use proto::id::{CellId, EventSeq, JobNumber, SubmitSeq};
 use proto::job::JobSpec;
 use proto::request::ResourceList;
+use proto::time::Zone;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ pub fn measure() {
     let (mut core, step) =
         Core::create(CellId(1), Shape { hosts: HOSTS, attributes: HALF, slots: 1 }.objects(), now(1));
     assert_eq!(core.state().config.resolved.len(), HOSTS as usize, "{} events", step.events.len());
-    let mut scheduler = Scheduler::new(core.state().clone());
+    let mut scheduler = Scheduler::new(core.state().clone(), Zone::utc());
     for n in 1..=HOSTS {
         take(&mut scheduler, core.handle(hello(n), now(1)).effects);
         take(&mut scheduler, core.handle(report(n, 1, (HALF, HALF), 50), now(1)).effects);

@@ -11,7 +11,7 @@ use proto::id::{CellId, HostName, RequestId};
 use proto::job::Owner;
 use proto::object::{Fields, ObjectKind};
 use proto::queue::ClusterQueue;
-use proto::time::{Now, Tick, Wall};
+use proto::time::{Now, Tick, Wall, Zone};
 use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ const ROUNDS: u32 = 10;
 /// Milliseconds for the changes that grow and tend a cluster.
 pub fn measure() {
     let (mut core, step) = Core::create(CellId(1), objects(), now());
-    let mut scheduler = Scheduler::new(core.state().clone());
+    let mut scheduler = Scheduler::new(core.state().clone(), Zone::utc());
     assert_eq!(core.state().config.resolved.len(), (HOSTS * QUEUES) as usize, "{} events", step.events.len());
     let edit = |kind, name: &str, attribute: &str, edit, value: String| ObjectChange {
         kind,

@@ -10,6 +10,7 @@ use master_core::sched::order::Order;
 use proto::id::{CellId, EventSeq, JobNumber, SubmitSeq, TaskKey};
 use proto::job::JobSpec;
 use proto::request::ResourceList;
+use proto::time::Zone;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,7 +112,7 @@ fn cell(hosts: u32) -> Scheduler {
     let shape = Shape { hosts, attributes: 20, slots: 8 };
     let (mut core, _) = Core::create(CellId(1), shape.objects(), now(1));
     assert_eq!(core.state().config.resolved.len(), hosts as usize, "one queue on every host");
-    let mut scheduler = Scheduler::new(core.state().clone());
+    let mut scheduler = Scheduler::new(core.state().clone(), Zone::utc());
     for n in 1..=hosts {
         take(&mut scheduler, core.handle(hello(n), now(1)).effects);
         take(&mut scheduler, core.handle(report(n, 1, (20, 20), 50), now(1)).effects);

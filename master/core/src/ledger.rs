@@ -26,9 +26,6 @@ use std::fmt;
 /// The implicit consumable of which each slot of a task takes one.
 pub const SLOTS: &str = "slots";
 
-/// The least key: where a search by time begins.
-const FIRST_KEY: TaskKey = TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(0), pe_task: 0, attempt: 0 };
-
 /// An object that offers resources, from the widest level to the narrowest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -74,6 +71,10 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// The least key: where a search by time begins.
+    pub const FIRST_KEY: TaskKey =
+        TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(0), pe_task: 0, attempt: 0 };
+
     /// Books what a task takes from now on: its hard requests and the defaults of consumables that it does not ask for.
     ///
     /// `tick` is when it was placed. What was booked under the key is replaced.
@@ -203,9 +204,15 @@ impl Ledger {
 
     /// The tasks at a level that were placed at `since` or later, by time.
     pub fn since(&self, level: &Level, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
-        let first = (since, FIRST_KEY);
+        let first = (since, Self::FIRST_KEY);
         let newer = self.recent.get(level).into_iter().flat_map(move |tasks| tasks.range(first..));
         newer.map(|(at, key)| (*at, self.tasks.get(key).expect("the index names booked tasks only")))
+    }
+
+    /// The tasks at a level.
+    pub fn at(&self, level: &Level) -> impl Iterator<Item = (TaskKey, &Booking)> {
+        let keys = self.recent.get(level).into_iter().flatten().map(|(_, key)| *key);
+        keys.map(|key| (key, self.tasks.get(&key).expect("the index names booked tasks only")))
     }
 
     fn add(&mut self, key: TaskKey, booking: Booking) {
@@ -262,6 +269,12 @@ pub(crate) struct Total {
 }
 
 impl Total {
+    pub(crate) fn of(amount: Amount) -> Total {
+        let mut total = Total::default();
+        total.add(amount);
+        total
+    }
+
     pub(crate) fn add(&mut self, amount: Amount) {
         match amount.finite() {
             Some(units) => self.finite += i128::from(units),

@@ -31,9 +31,10 @@ pub use verify::{check_start, verify};
 pub use view::message_text;
 
 use crate::event::InstanceState;
-use crate::ledger::{Ledger, Level};
+use crate::ledger::{Ledger, Level, SLOTS};
 use crate::observe::Observations;
 use crate::quota::Scope;
+use crate::sched::timeline::{Shared, Window};
 use crate::state::State;
 use crate::state::config::Configuration;
 use proto::amount::Amount;
@@ -52,20 +53,22 @@ pub enum Mode {
     Now,
     /// What runs now without load values, which may have changed since the order was planned: checking an order.
     Order,
+    /// What will run at a later time, of which the load is not known: reservations.
+    Later,
 }
 
 impl Mode {
     fn counts_bookings(self) -> bool {
         match self {
             Mode::EmptyCluster => false,
-            Mode::Now | Mode::Order => true,
+            Mode::Now | Mode::Order | Mode::Later => true,
         }
     }
 
     fn counts_load(self) -> bool {
         match self {
             Mode::Now => true,
-            Mode::EmptyCluster | Mode::Order => false,
+            Mode::EmptyCluster | Mode::Order | Mode::Later => false,
         }
     }
 }
@@ -87,6 +90,8 @@ pub struct Cluster<'a> {
     pub now: Tick,
     /// What counts.
     pub mode: Mode,
+    /// The time for which slots are looked for, where somebody plans ahead; else only what is in use now counts.
+    pub window: Option<Window<'a>>,
 }
 
 impl<'a> Cluster<'a> {
@@ -100,34 +105,58 @@ impl<'a> Cluster<'a> {
             observations,
             now: state.now.tick,
             mode,
+            window: None,
         }
     }
 
-    /// How much of an attribute is taken at a level, planned tasks included; nothing on an empty cluster.
+    /// How much of an attribute is taken at a level, planned tasks included; nothing on an empty cluster. Within a window it is the
+    /// most at any time of it.
     pub fn booked(&self, level: &Level, attribute: &str) -> Amount {
-        let amounts = self.ledgers().map(|ledger| ledger.booked(level, attribute));
-        amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+        match self.window {
+            Some(window) => window.line.booked(self.ledgers(), level, attribute, window.span),
+            None => sum(self.ledgers().map(|ledger| ledger.booked(level, attribute))),
+        }
     }
 
-    /// Slots that are taken at a level, planned tasks included; none on an empty cluster.
+    /// Slots that are taken at a level, as [`Cluster::booked`] counts.
     pub fn slots_taken(&self, level: &Level) -> u32 {
-        self.ledgers().map(|ledger| ledger.slots(level)).fold(0, u32::saturating_add)
+        count(self.booked(level, SLOTS))
     }
 
-    /// Slots that tasks of a parallel environment take, planned tasks included; none on an empty cluster.
+    /// Slots that tasks of a parallel environment take, as [`Cluster::booked`] counts.
     pub fn pe_slots_taken(&self, pe: &PeName) -> u32 {
-        self.ledgers().map(|ledger| ledger.pe_slots(pe)).fold(0, u32::saturating_add)
+        let now = || {
+            let slots = self.ledgers().map(|ledger| ledger.pe_slots(pe)).fold(0, u32::saturating_add);
+            Amount::from_base(i64::from(slots))
+        };
+        let taken = match self.window {
+            Some(window) => window.line.shared(|| Shared::Pe(pe.clone()), now, window.span),
+            None => now(),
+        };
+        count(taken)
     }
 
-    /// How much of an attribute is in use of a quota, planned tasks included; nothing on an empty cluster.
+    /// How much of an attribute is in use of a quota, as [`Cluster::booked`] counts.
     pub fn quota_used(&self, scope: &Scope, attribute: &str) -> Amount {
-        let amounts = self.ledgers().map(|ledger| ledger.quota_used(scope, attribute));
-        amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+        let now = || sum(self.ledgers().map(|ledger| ledger.quota_used(scope, attribute)));
+        match self.window {
+            Some(window) => window.line.shared(|| Shared::Quota(scope.clone(), attribute.into()), now, window.span),
+            None => now(),
+        }
     }
 
     /// The ledgers that count.
-    fn ledgers(&self) -> impl Iterator<Item = &'a Ledger> {
+    fn ledgers(&self) -> impl Iterator<Item = &'a Ledger> + Clone + use<'a> {
         let counted = self.mode.counts_bookings();
         [Some(self.ledger), self.planned].into_iter().flatten().filter(move |_| counted)
     }
+}
+
+fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+    amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+}
+
+/// An amount of slots as a number; as many as there can be if that is not known.
+fn count(slots: Amount) -> u32 {
+    slots.finite().and_then(|slots| u32::try_from(slots).ok()).unwrap_or(u32::MAX)
 }

@@ -1,14 +1,18 @@
 //! The scheduler: a model of its own, kept current by events and observations, on which passes plan orders (DESIGN section 6).
 //!
 //! A pass goes through its phases for one job after the other: [`order`](order_phase) says which job is next, [`filter`] which
-//! queue instances suit it, [`rank`] which of them is best, [`assign`] how many slots it gets where. Reservations are not
-//! here yet. What is planned counts as taken in the model until the core's verdict: its event, or its refusal.
+//! queue instances suit it, [`rank`] which of them is best, [`assign`] how many slots it gets where, and [`reserve`] from when
+//! on slots are kept for a job that asks for that and cannot start. What is planned counts as taken in the model until the core's
+//! verdict: its event, or its refusal.
 
+mod ahead;
 pub mod algorithm;
 pub mod assign;
 mod categories;
 pub mod category;
 mod changes;
+mod closings;
+mod duration;
 mod fcfs;
 mod filter;
 pub mod finding;
@@ -22,12 +26,16 @@ mod places;
 pub mod rank;
 mod ready;
 pub mod reason;
+mod reserve;
 mod standings;
 mod suitability;
 #[cfg(test)]
 pub(crate) mod tests;
 mod thresholds;
+pub mod timeline;
 
+pub use ahead::{Ahead, Reservation, Reservations};
+pub use duration::expected_ms;
 pub use nearness::nearness;
 pub use order_phase::{contribution, urgency_slots};
 
@@ -37,7 +45,7 @@ use crate::state::State;
 use algorithm::UnderWay;
 use model::Model;
 use order::Order;
-use proto::time::Now;
+use proto::time::{Now, Zone};
 
 /// What a part of a pass came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,9 +64,9 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler that begins with a state and knows nothing of the hosts yet.
-    pub fn new(state: State) -> Scheduler {
-        Scheduler { model: Model::new(state), pass: None }
+    /// A scheduler that begins with a state and knows nothing of the hosts yet. Calendars go by the clock of `zone`.
+    pub fn new(state: State, zone: Zone) -> Scheduler {
+        Scheduler { model: Model::new(state, zone), pass: None }
     }
 
     /// Takes a record of the stream in.

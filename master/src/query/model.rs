@@ -5,10 +5,13 @@ use crate::scheduler::SchedulingInfo;
 use master_core::event::Record;
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
+use master_core::sched::Ahead;
 use master_core::sched::finding::Findings;
 use master_core::state::State;
 use master_core::state::config::Touched;
 use proto::host::names::Naming;
+use proto::time::Zone;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// The state with everything soft beside it.
@@ -36,6 +39,8 @@ pub struct Statics {
     pub naming: Naming,
     /// The clock of the cell.
     pub clock: Clock,
+    /// By which clock calendars go.
+    pub zone: Zone,
     /// Where `qconf -tsm` has a pass written down.
     pub run_log: PathBuf,
 }
@@ -43,7 +48,13 @@ pub struct Statics {
 impl Model {
     /// Why jobs wait now.
     pub fn findings(&self) -> Findings<'_> {
-        Findings::new(&self.state, &self.observations, self.statics.clock.now())
+        let now = self.statics.clock.now();
+        let findings = Findings::new(&self.state, &self.observations, now);
+        let reservations = &self.scheduling.reservations;
+        if reservations.is_empty() {
+            return findings;
+        }
+        findings.ahead(Cow::Owned(Ahead::of(&self.state, self.statics.zone.clone(), reservations, now)))
     }
 
     /// A model that starts with `state` and knows nothing soft yet.

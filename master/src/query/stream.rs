@@ -279,6 +279,7 @@ mod tests {
             port: 1,
             naming: Naming::default(),
             clock: Clock::continue_from(Default::default()),
+            zone: proto::time::Zone::utc(),
             run_log: "/nowhere".into(),
         };
         let mut model = Model::new(State::new(), statics);

@@ -2,11 +2,12 @@
 
 use super::Monitoring;
 use master_core::event::{Event, Record};
-use master_core::sched::Scheduler;
+use master_core::sched::{Reservations, Scheduler};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use proto::wire::view::PriorityNumbers;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// News of one or more passes.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub struct Update {
     pub passes: u64,
     /// Priority numbers of all jobs, where they were made again.
     pub priorities: Option<BTreeMap<SubmitSeq, PriorityNumbers>>,
+    /// What the last pass keeps for later.
+    pub reservations: Arc<Reservations>,
     /// Whether one of the passes is to be written down.
     pub monitoring: Monitoring,
 }
@@ -24,14 +27,16 @@ pub struct Update {
 pub struct SchedulingInfo {
     /// Passes since the start.
     pub passes: u64,
+    /// What the last pass keeps for later.
+    pub reservations: Arc<Reservations>,
     priorities: BTreeMap<SubmitSeq, PriorityNumbers>,
 }
 
 impl SchedulingInfo {
     /// Takes news in.
     pub fn take(&mut self, update: Update) {
-        let Update { passes, priorities, monitoring: _ } = update;
-        self.passes = passes;
+        let Update { passes, priorities, reservations, monitoring: _ } = update;
+        (self.passes, self.reservations) = (passes, reservations);
         if let Some(priorities) = priorities {
             self.priorities = priorities;
         }

@@ -355,6 +355,12 @@ pub struct Explanation {
     pub summary: String,
     /// Reasons, nearest miss first.
     pub reasons: Vec<WaitReason>,
+    /// When it starts at the latest for all that is known, where slots are kept for it.
+    #[serde(default)]
+    pub starts: Option<Wall>,
+    /// These slots, the master's first.
+    #[serde(default)]
+    pub kept: Vec<Granted>,
 }
 
 /// One reason, grouped over the objects it holds for.

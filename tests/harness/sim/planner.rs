@@ -9,7 +9,7 @@ use master_core::observe::Observation;
 use master_core::sched::order::Order;
 use master_core::sched::{Scheduler, Slice};
 use master_core::state::State;
-use proto::time::Now;
+use proto::time::{Now, Zone};
 use std::collections::VecDeque;
 
 /// The longest time between two passes.
@@ -36,7 +36,7 @@ pub(super) struct Planner {
 
 impl Planner {
     pub(super) fn new(state: State) -> Self {
-        let scheduler = Scheduler::new(state);
+        let scheduler = Scheduler::new(state, Zone::utc());
         Self { scheduler, inbox: VecDeque::new(), is_wanted: true, is_planning: false, planned: 0, next: None }
     }
 

@@ -76,6 +76,16 @@ fn in_json(explanation: &Explanation) -> String {
 
 fn in_text(explanation: &Explanation) -> String {
     let mut text = format!("job {}: {}\n", explanation.job, explanation.summary);
+    if let Some(at) = explanation.starts {
+        let slots = explanation.kept.iter().map(|part| format!("{} on {}", part.slots, part.instance));
+        let slots: Vec<String> = slots.collect();
+        let _ = writeln!(
+            text,
+            "  slots are kept for it from {} on: {}",
+            output::time::Clock::local().slashes(at),
+            slots.join(", ")
+        );
+    }
     for reason in &explanation.reasons {
         text.push_str(&reason_text(reason));
     }

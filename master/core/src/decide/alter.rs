@@ -92,9 +92,9 @@ fn alter_spec(
     altered.apply(caller, number, changes).map_err(one)?;
     check_checkpoint(turn.state(), changes).map_err(one)?;
     let Alteration { spec, texts } = altered;
-    let unserved = submit::unserved(changes.reserve == Some(true));
+    let vain = submit::vain_reservation(turn.state(), &spec).filter(|_| changes.reserve == Some(true));
     if spec == *job.spec && changes.validation.is_none() {
-        return Ok(done(texts).into_iter().chain(unserved).collect());
+        return Ok(done(texts).into_iter().chain(vain).collect());
     }
     check_access(turn.state(), &job.spec, &spec).map_err(one)?;
     checks::check_spec(turn.state(), &spec)?;
@@ -110,7 +110,7 @@ fn alter_spec(
     let texts =
         dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
     turn.record(Event::JobAltered { seq, spec: Arc::new(*spec), waits_for, array_waits_for });
-    Ok(done(texts).into_iter().chain(unserved).chain(warnings).collect())
+    Ok(done(texts).into_iter().chain(vain).chain(warnings).collect())
 }
 
 /// Other words than at submission, as in 8.1.9.

@@ -59,7 +59,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let owner = spec.owner.user.clone();
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
     let array_waits_for = dependency::resolve(turn.state(), &owner, None, &spec.array_predecessors).map_err(one)?;
-    answers.extend(unserved(spec.reserve));
+    answers.extend(vain_reservation(turn.state(), &spec));
     answers.extend(unadmitted(turn.state(), &spec));
     access::add_user(turn, owner.as_str());
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
@@ -77,11 +77,10 @@ fn unadmitted(state: &State, spec: &JobSpec) -> Option<Answer> {
     Some(Answer::Warning(Diagnostic::new(Code::NotSuitable, what).fix(fix)))
 }
 
-/// Warnings about wishes that are kept with the job and that nothing fulfils yet.
-pub(super) fn unserved(reserve: bool) -> Option<Answer> {
-    let what = "warning: reservations are not supported yet: the job starts when it fits";
-    let fix = "leave it out; a higher priority (-p) puts the job before others";
-    reserve.then(|| Answer::Warning(Diagnostic::new(Code::NotSupported, what).at("-R y").fix(fix)))
+/// The warning that a reservation has no effect, with the setting that prevents it.
+pub(super) fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Answer> {
+    let why = crate::explain::vain_reservation(state, spec)?;
+    Some(Answer::Warning(Diagnostic::new(Code::NotSupported, format!("warning: {}", why.text)).at("-R y").fix(why.fix)))
 }
 
 /// The next number that no job has (JOB-01).

@@ -1,5 +1,6 @@
 //! `gridwright explain`: the reasons with their numbers, nearest miss first, and what would help where that is sure.
 
+use super::reservation::vain_reservation;
 use super::words::sentence;
 use crate::ledger::Level;
 use crate::matching::{Demand, Mode, Value, message_text, verify};
@@ -11,7 +12,7 @@ use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_elig
 use crate::state::job::Job;
 use proto::amount::{Amount, Type};
 use proto::id::SubmitSeq;
-use proto::time::Now;
+use proto::time::{Now, Tick, Wall};
 use proto::wire::view::{Explanation, WaitReason};
 
 /// Examples that are named with a reason.
@@ -21,7 +22,9 @@ const EXAMPLES_SHOWN: usize = 5;
 pub fn explain(findings: &mut Findings<'_>, seq: SubmitSeq) -> Explanation {
     let (state, observations, now) = (findings.state, findings.observations, findings.now);
     let Some(job) = state.jobs.get(&seq) else { return Explanation::default() };
-    let known = Explanation { job: job.number.0, ..Explanation::default() };
+    let kept = findings.reservation(seq).map(|kept| (wall(now, kept.at), kept.granted.clone()));
+    let (starts, kept) = kept.map_or((None, Vec::new()), |(at, granted)| (Some(at), granted));
+    let known = Explanation { job: job.number.0, starts, kept, ..Explanation::default() };
     if let Some((summary, reason)) = ineligible(state, job, now) {
         return Explanation { summary, reasons: vec![reason], ..known };
     }
@@ -41,9 +44,14 @@ pub fn explain(findings: &mut Findings<'_>, seq: SubmitSeq) -> Explanation {
     }
     let never = verify(state, observations, &job.spec, Mode::EmptyCluster).err();
     let groups = with_unmet(found, never.as_deref().unwrap_or_default());
-    let reasons: Vec<WaitReason> =
+    let mut reasons: Vec<WaitReason> =
         groups.iter().map(|group| wait_reason(group, &demand.text, never.is_some())).collect();
+    let vain = vain_reservation(state, &job.spec);
+    reasons.extend(vain.map(|vain| plain(vain.text, Some(vain.fix))));
     let summary = match never {
+        None if findings.is_only_kept(&demand) => {
+            "It would fit now, but what it needs is kept for jobs of higher priority before it would have ended."
+        }
         None => "No queue instance can take it now; what it needs may become free.",
         Some(_) => "No queue instance can take it as the cluster is configured; waiting alone will not help.",
     };
@@ -60,6 +68,11 @@ fn with_unmet(found: &[Group], never: &[Reason]) -> Vec<Group> {
     found.sort_by_key(|group| nearness(&group.nearest));
     first.extend(found);
     first
+}
+
+/// When it will be so late on the wall clock, unless that jumps.
+fn wall(now: Now, at: Tick) -> Wall {
+    Wall(now.wall.0.saturating_add_unsigned(at.since_ms(now.tick)))
 }
 
 /// What keeps a pending job from being looked at.

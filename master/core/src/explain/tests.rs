@@ -151,3 +151,39 @@ fn more_than_there_will_ever_be_is_not_waited_for() {
         assert_eq!(summary.ends_with("may become free."), waits, "{job}: {summary}");
     }
 }
+
+#[test]
+fn a_job_that_waits_for_a_reservation_of_another_says_so_and_that_one_when_it_starts() {
+    let script = "complex lic lic INT <= YES YES 0 0
+        global lic=5
+        host a
+        queue all.q a slots=50
+        conf max_reservation 10
+        job 1 -l lic=4,h_rt=30
+        job 2 -R -l lic=5,h_rt=30
+        job 3 -p -9 -l lic=1
+        pass";
+    let kept = explained(script, 2);
+    assert_eq!(kept.starts, Some(proto::time::Wall(1_800_000_090_000)));
+    assert_eq!(kept.kept.len(), 1);
+    assert_eq!(kept.reasons[0].needed.as_deref(), Some("5"));
+    let held_back = explained(script, 3);
+    assert!(held_back.summary.contains("kept for jobs of higher priority"), "{held_back:?}");
+    assert_eq!(held_back.starts, None);
+}
+
+#[test]
+fn a_wish_for_a_reservation_that_is_vain_names_the_setting() {
+    let script = "host a
+        queue all.q a slots=1
+        job 1
+        pass
+        job 2 -R";
+    let texts =
+        |script: &str| -> Vec<String> { explained(script, 2).reasons.into_iter().map(|reason| reason.text).collect() };
+    assert!(texts(script).iter().any(|text| text.contains("max_reservation")), "{:?}", texts(script));
+    let script = format!("{script}\nconf max_reservation 1");
+    assert!(texts(&script).iter().any(|text| text.contains("default_duration")), "{:?}", texts(&script));
+    let script = format!("{script}\nconf default_duration 1:0:0");
+    assert!(!texts(&script).iter().any(|text| text.contains("-R y")), "{:?}", texts(&script));
+}

@@ -151,6 +151,17 @@ impl Booking {
         &self.entries
     }
 
+    /// How much of a consumable the task takes at a level.
+    pub fn amount(&self, level: &Level, attribute: &str) -> Amount {
+        let is_meant = |entry: &&Entry| entry.attribute.as_str() == attribute && entry.level == *level;
+        self.entries.iter().find(is_meant).map_or(Amount::ZERO, |entry| entry.amount)
+    }
+
+    /// What the task asked for of a numeric attribute, for each slot.
+    pub fn requested(&self, attribute: &str) -> Option<Amount> {
+        self.requested.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, amount)| *amount)
+    }
+
     /// The task's slots, the master first.
     pub fn granted(&self) -> &[Granted] {
         &self.granted
@@ -183,13 +194,10 @@ impl Booking {
 
     /// How much of a numeric attribute the task asked for at a level, for all of its slots there.
     pub fn asked(&self, level: &Level, attribute: &str) -> Amount {
-        if let Some(entry) =
-            self.entries.iter().find(|entry| entry.level == *level && entry.attribute.as_str() == attribute)
-        {
-            return entry.amount;
+        match self.amount(level, attribute) {
+            Amount::ZERO => self.requested(attribute).map_or(Amount::ZERO, |amount| amount.times(self.slots_at(level))),
+            amount => amount,
         }
-        let requested = self.requested.iter().find(|(name, _)| name.as_str() == attribute);
-        requested.map_or(Amount::ZERO, |(_, amount)| amount.times(self.slots_at(level)))
     }
 
     /// What is taken of each consumable: what was asked for, else the default.

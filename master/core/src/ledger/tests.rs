@@ -22,7 +22,7 @@ fn granted(parts: &[(&str, u32)]) -> Vec<Granted> {
 }
 
 fn key(seq: u64) -> TaskKey {
-    TaskKey { seq: SubmitSeq(seq), attempt: 1, ..FIRST_KEY }
+    TaskKey { seq: SubmitSeq(seq), attempt: 1, ..Ledger::FIRST_KEY }
 }
 
 fn host(name: &str) -> Level {

@@ -36,6 +36,11 @@ impl Fit {
         Fit { slots: u32::MAX, reasons: Vec::new(), defined: vec![false; demand.hard.len()] }
     }
 
+    /// The same as if every number of slots did fit.
+    pub fn unlimited(&self) -> Fit {
+        Fit { slots: u32::MAX, reasons: Vec::new(), defined: self.defined.clone() }
+    }
+
     /// Whether so many slots fit.
     pub fn holds(&self, slots: u32) -> bool {
         self.slots >= slots
@@ -131,7 +136,8 @@ impl Cluster<'_> {
     /// Whether an attribute that is not defined may be one that is reported: load values come and go, and an order does not
     /// fail because a host did not report one at the moment.
     fn may_be_load(&self, attribute: &str) -> bool {
-        self.mode == Mode::Order && self.observations.load.values().any(|values| values.contains_key(attribute))
+        matches!(self.mode, Mode::Order | Mode::Later)
+            && self.observations.load.values().any(|values| values.contains_key(attribute))
     }
 
     fn lists(&self, level: &Level, attribute: &str) -> bool {

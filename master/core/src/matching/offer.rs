@@ -1,8 +1,8 @@
 //! What one level offers of one attribute (SEMANTICS section 3.1).
 
-use super::Cluster;
 use super::demand::Value;
 use super::load::Load;
+use super::{Cluster, Mode};
 use crate::ledger::{Level, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
@@ -152,10 +152,27 @@ impl<'a> Cluster<'a> {
 
     /// What is left of a capacity; negative where more is booked than there is (CONS-13).
     fn left(&self, level: &Level, attribute: &Attribute, capacity: Amount) -> Offer {
+        let capacity = self.less_used_by_others(level, attribute, capacity);
         let booked = self.booked(level, attribute.name.as_str());
         let left = capacity.checked_sub(booked).unwrap_or(Amount::from_base(i64::MIN));
         let (value, capacity) = (Some(Value::Amount(left)), Some(capacity));
         Offer { value, shared: true, source: Source::Consumable, capacity }
+    }
+}
+
+impl Cluster<'_> {
+    /// What a capacity comes to at a later time: what others than jobs use of it now, as the load shows, they are taken to use then
+    /// (SEMANTICS section 4.2).
+    fn less_used_by_others(&self, level: &Level, attribute: &Attribute, capacity: Amount) -> Amount {
+        if self.mode != Mode::Later {
+            return capacity;
+        }
+        let now = Cluster { mode: Mode::Now, window: None, ..*self };
+        let Some(Load::Known { value: Value::Amount(free), .. }) = now.load(level, attribute) else { return capacity };
+        let others =
+            capacity.checked_sub(now.booked(level, attribute.name.as_str())).and_then(|left| left.checked_sub(free));
+        let others = others.filter(|others| is_ordered(attribute) && *others > Amount::ZERO && !others.is_infinite());
+        others.and_then(|others| capacity.checked_sub(others)).unwrap_or(capacity)
     }
 }
 

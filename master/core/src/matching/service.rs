@@ -9,6 +9,7 @@ use proto::calendar::CalendarState;
 use proto::complex::{Attribute, Relop};
 use proto::id::{AttributeName, QueueInstanceName};
 use proto::object::value::Assignments;
+use proto::queue::QueueInstanceSettings;
 use proto::restring::Expression;
 use proto::wire::view::Dominance;
 
@@ -22,20 +23,29 @@ impl Cluster<'_> {
             return None;
         }
         if let Some(state) = self.instances.get(instance) {
-            let what = out_of_service(state);
+            let what = out_of_service(state).filter(|what| self.mode != Mode::Later || !is_by_calendar(what));
             if what.is_some() {
                 return what;
             }
+        }
+        if self.is_closing(settings) {
+            return Some(What::ClosedByCalendar);
         }
         if self.config.ambiguous.contains_key(instance) {
             return Some(What::Ambiguous);
         }
         let host = self.observations.hosts.get(&instance.host);
-        if self.mode == Mode::Now && !host.is_some_and(|host| host.connected && !host.unheard) {
+        if matches!(self.mode, Mode::Now | Mode::Later) && !host.is_some_and(|host| host.connected && !host.unheard) {
             return Some(What::NoContact);
         }
         let full = self.slots_taken(&Level::Instance(instance.clone())) >= settings.slots;
         full.then_some(What::Full { slots: settings.slots })
+    }
+
+    /// Whether the calendar of a queue instance closes it before a job would end (RES-10).
+    fn is_closing(&self, settings: &QueueInstanceSettings) -> bool {
+        let calendar = || settings.calendar.value().map(|calendar| calendar.as_str());
+        self.window.is_some_and(|window| calendar().is_some_and(|calendar| window.closing.contains(calendar)))
     }
 
     /// Why the load of its host keeps jobs away from a queue instance: load and suspend thresholds that are reached.
@@ -127,6 +137,11 @@ fn out_of_service(state: &InstanceState) -> Option<What> {
         (!errors.is_empty(), What::InError),
     ];
     causes.into_iter().find(|(is_set, _)| *is_set).map(|(_, what)| what)
+}
+
+/// Whether a calendar keeps an instance from taking jobs: that is over some day.
+fn is_by_calendar(what: &What) -> bool {
+    matches!(what, What::ClosedByCalendar | What::SuspendedByCalendar)
 }
 
 /// A threshold whose value is not known: an alarm (THR-02).

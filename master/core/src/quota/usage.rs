@@ -32,6 +32,12 @@ impl Usage {
         later.take_while(move |scope| scope.set == *set && scope.rule == rule)
     }
 
+    /// What a task counts for.
+    pub(crate) fn of_task(&self, key: TaskKey) -> impl Iterator<Item = (&Scope, &AttributeName, Total)> {
+        let amounts = self.tasks.get(&key).into_iter().flatten();
+        amounts.map(|((scope, attribute), amount)| (scope, attribute, *amount))
+    }
+
     /// Counts a task; what was counted for it is replaced.
     pub(crate) fn count(&mut self, config: &Configuration, key: TaskKey, booking: &Booking) {
         self.forget(key);

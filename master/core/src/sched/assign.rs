@@ -11,6 +11,7 @@ use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Role, may_use_pe};
 use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
+pub use hosts::{HostRoom, room_on};
 use hosts::{roomiest, rooms};
 use proto::amount::Type;
 use proto::id::{PeName, QueueInstanceName};
@@ -130,32 +131,72 @@ fn assign_in(
     order: &[QueueInstanceName],
     pe: &ParallelEnvironment,
 ) -> Result<Vec<Granted>, Vec<Reason>> {
-    let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
-    if !globally.holds(wanted.slots.least()) {
-        return Err(globally.reasons.clone());
-    }
-    let left = pe.slots.saturating_sub(cluster.pe_slots_taken(&pe.name));
-    let extra = u32::from(!pe.job_is_first_task.0);
-    let most = left.min(globally.slots).saturating_sub(extra);
-    let mut purse = Purse::new(cluster, demand, Some(&pe.name));
-    let within = purse.most_anywhere(wanted.slots.least().saturating_add(extra)).saturating_sub(extra);
-    if within < wanted.slots.least() {
-        let what = What::PeOffers { pe: pe.name.clone(), slots: within.min(most), needed: wanted.slots.least() };
-        let offers = Reason::new(Level::Global, what);
-        return Err(purse.into_denials().into_iter().chain([offers]).collect());
-    }
+    let limits = Limits::new(cluster, demand, globally, pe)?;
     let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe);
+    lay_out(cluster, demand, pe, limits, hosts).map_err(|why| {
+        reasons.extend(why);
+        reasons
+    })
+}
+
+/// What a parallel job may have at most, wherever it runs.
+pub struct Limits<'a> {
+    purse: Purse<'a>,
+    most: u32,
+    /// The slot of a master that is no task of the environment.
+    extra: u32,
+}
+
+impl<'a> Limits<'a> {
+    /// The limits of the cluster, the quotas and the environment.
+    ///
+    /// # Errors
+    /// With what is missing, if they are below the least that the job accepts.
+    pub fn new(
+        cluster: &'a Cluster<'a>,
+        demand: &'a Demand,
+        globally: &Fit,
+        pe: &'a ParallelEnvironment,
+    ) -> Result<Limits<'a>, Vec<Reason>> {
+        let least = demand.pe.as_ref().map_or(1, |wanted| wanted.slots.least());
+        if !globally.holds(least) {
+            return Err(globally.reasons.clone());
+        }
+        let left = pe.slots.saturating_sub(cluster.pe_slots_taken(&pe.name));
+        let extra = u32::from(!pe.job_is_first_task.0);
+        let most = left.min(globally.slots).saturating_sub(extra);
+        let mut purse = Purse::new(cluster, demand, Some(&pe.name));
+        let within = purse.most_anywhere(least.saturating_add(extra)).saturating_sub(extra);
+        if within < least {
+            let what = What::PeOffers { pe: pe.name.clone(), slots: within.min(most), needed: least };
+            let offers = Reason::new(Level::Global, what);
+            return Err(purse.into_denials().into_iter().chain([offers]).collect());
+        }
+        Ok(Limits { purse, most, extra })
+    }
+}
+
+/// The slots of a parallel job on hosts with room, as its environment spreads them.
+///
+/// # Errors
+/// With what is missing.
+pub fn lay_out(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    pe: &ParallelEnvironment,
+    limits: Limits<'_>,
+    hosts: Vec<HostRoom>,
+) -> Result<Vec<Granted>, Vec<Reason>> {
+    let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
+    let Limits { mut purse, most, extra } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
     let few = roomiest(hosts, pe.allocation_rule, most_hosts);
     let few = quotas::within(&mut purse, pe.allocation_rule, wanted.slots.largest().min(most), extra, few);
-    match spread(pe.allocation_rule, &wanted.slots, most, &few) {
-        Ok(granted) => Ok(granted),
-        Err(slots) => {
-            reasons.extend(purse.into_denials());
-            reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
-            let what = What::PeOffers { pe: pe.name.clone(), slots, needed: wanted.slots.least() };
-            reasons.push(Reason::new(Level::Global, what));
-            Err(reasons)
-        }
-    }
+    spread(pe.allocation_rule, &wanted.slots, most, &few).map_err(|slots| {
+        let mut reasons = purse.into_denials();
+        reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
+        let what = What::PeOffers { pe: pe.name.clone(), slots, needed: wanted.slots.least() };
+        reasons.push(Reason::new(Level::Global, what));
+        reasons
+    })
 }

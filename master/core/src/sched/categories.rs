@@ -1,6 +1,7 @@
 //! The categories that there are, by number, so that jobs are told apart by a number and not by all that they ask for.
 
 use super::category::CategoryKey;
+use super::duration::expected_ms;
 use super::filter::Category;
 use super::order_phase::resource_urgency;
 use crate::matching::Demand;
@@ -105,7 +106,8 @@ impl Categories {
         self.last += 1;
         let id = CategoryId(self.last);
         let resources = resource_urgency(&state.config, &demand);
-        let category = Category::new(Arc::new(demand));
+        let length_ms = expected_ms(&state.config, &demand);
+        let category = Category::new(Arc::new(demand), length_ms);
         self.by_key.insert(key.clone(), id);
         self.by_id.insert(id, Known { category, key, asked: Vec::new(), jobs: 0, resources });
         id

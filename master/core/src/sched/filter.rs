@@ -29,13 +29,18 @@ pub struct Category {
     violations: Vec<Option<u32>>,
     /// Whether the last try failed and nothing has changed since `seen`.
     failed: bool,
+    /// Those among `closed` where something is kept for later, which closes them only until that is given up.
+    kept_closed: Vec<Place>,
+    generation_seen: u64,
+    /// How long its jobs need their slots, in milliseconds; none is for ever.
+    pub length_ms: Option<u64>,
     /// Whether the last try closed every queue instance that takes jobs, so that only what changed since can be open.
     exhausted: bool,
 }
 
 impl Category {
     /// A category of which nothing is known yet.
-    pub fn new(demand: Arc<Demand>) -> Category {
+    pub fn new(demand: Arc<Demand>, length_ms: Option<u64>) -> Category {
         Category {
             demand,
             seen: None,
@@ -44,6 +49,9 @@ impl Category {
             quotas_seen: 0,
             violations: Vec::new(),
             failed: false,
+            kept_closed: Vec::new(),
+            generation_seen: 0,
+            length_ms,
             exhausted: false,
         }
     }
@@ -56,11 +64,14 @@ impl Category {
         changes: &Changes,
     ) -> Option<Assignment> {
         let mark = changes.mark();
-        if standings.is_empty() || self.failed && self.seen == Some(mark) && self.quotas_seen == changes.quotas() {
+        let generation = cluster.window.map_or(0, |window| window.line.generation());
+        let is_unchanged =
+            self.seen == Some(mark) && self.quotas_seen == changes.quotas() && self.generation_seen == generation;
+        if standings.is_empty() || self.failed && is_unchanged {
             return None;
         }
         let was_exhausted = std::mem::take(&mut self.exhausted);
-        let changed = self.catch_up(changes).filter(|_| was_exhausted);
+        let changed = self.catch_up(changes, generation).filter(|_| was_exhausted);
         (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
         let globally = fit_globally(cluster, &self.demand);
         let found = if !globally.reasons.is_empty() {
@@ -78,8 +89,14 @@ impl Category {
     }
 
     /// Opens again what changed since the last try, and says what that is; none if it may be everything.
-    fn catch_up(&mut self, changes: &Changes) -> Option<Vec<Place>> {
-        let changed: Option<Vec<Place>> = self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
+    fn catch_up(&mut self, changes: &Changes, generation: u64) -> Option<Vec<Place>> {
+        let mut changed: Option<Vec<Place>> = self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
+        let is_given_up = self.generation_seen != generation;
+        if is_given_up {
+            self.generation_seen = generation;
+            let places = std::mem::take(&mut self.kept_closed);
+            changed.iter_mut().for_each(|changed| changed.extend(&places));
+        }
         match &changed {
             None => {
                 self.closed.clear();
@@ -92,12 +109,20 @@ impl Category {
                 self.violations.get_mut(place.index()).map(Option::take);
             }),
         }
-        if self.quotas_seen == changes.quotas() {
+        if self.quotas_seen == changes.quotas() && !is_given_up {
+            return changed;
+        }
+        if self.short_of_quota.is_empty() {
             return changed;
         }
         self.closed.remove_all(&self.short_of_quota);
         self.short_of_quota.clear();
         None
+    }
+
+    /// The queue instances that take jobs and were not found to have no room, best first.
+    pub fn not_closed(&self, standings: &Standings) -> Vec<QueueInstanceName> {
+        standings.iter().filter(|standing| !self.closed.contains(standing.place)).map(name).collect()
     }
 
     fn close(&mut self, place: Place, reasons: &[Reason]) {
@@ -196,7 +221,12 @@ impl Category {
         alarmed: &mut Vec<Place>,
     ) -> Option<Assignment> {
         match assign_serial(cluster, &self.demand, globally, instance) {
-            Err(reasons) => self.close(place, &reasons),
+            Err(reasons) => {
+                self.close(place, &reasons);
+                if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
+                    self.kept_closed.push(place);
+                }
+            }
             // What is booked for the whole cluster may count towards a threshold everywhere.
             Ok(_) if cluster.is_in_alarm(instance) => alarmed.push(place),
             Ok(assignment) => return Some(assignment),

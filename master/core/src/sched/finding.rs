@@ -3,8 +3,10 @@
 //! A pass does not collect reasons: it would walk over all hosts for each category that fails, and most of what it found nobody
 //! would ever read. Whoever asks gets what is true at that moment, in the words of the same matcher.
 
+use super::ahead::{Ahead, Reservation};
 use super::assign::{assign_parallel, assign_serial, fit_globally};
 use super::category::CategoryKey;
+use super::duration::expected_ms;
 use super::nearness;
 use super::reason::{Reason, What};
 use super::suitability::Suitability;
@@ -14,9 +16,10 @@ use crate::observe::Observations;
 use crate::state::State;
 use crate::state::job::Job;
 use proto::amount::Amount;
-use proto::id::QueueInstanceName;
+use proto::id::{QueueInstanceName, SubmitSeq, TaskId};
 use proto::time::Now;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
 /// Examples that are kept of each group.
@@ -98,13 +101,31 @@ pub struct Findings<'a> {
     pub observations: &'a Observations,
     /// The moment.
     pub now: Now,
+    ahead: Option<Cow<'a, Ahead>>,
     known: BTreeMap<CategoryKey, Vec<Group>>,
 }
 
 impl<'a> Findings<'a> {
     /// Nothing is found out before it is asked for.
     pub fn new(state: &'a State, observations: &'a Observations, now: Now) -> Findings<'a> {
-        Findings { state, observations, now, known: BTreeMap::new() }
+        Findings { state, observations, now, ahead: None, known: BTreeMap::new() }
+    }
+
+    /// The same where slots are kept for later.
+    pub fn ahead(self, ahead: Cow<'a, Ahead>) -> Findings<'a> {
+        Findings { ahead: Some(ahead), ..self }
+    }
+
+    /// When a job starts at the latest for all that is known, and on which slots, where these are kept for it: its first task.
+    pub fn reservation(&self, seq: SubmitSeq) -> Option<&Reservation> {
+        let first = (seq, TaskId(0));
+        let mut kept = self.ahead.as_ref()?.reservations().range(first..).map(|((seq, _), kept)| (*seq, kept));
+        kept.next().filter(|(of, _)| *of == seq).map(|(_, kept)| kept)
+    }
+
+    /// Whether only what is kept for others stands against a task of a job.
+    pub fn is_only_kept(&self, demand: &Demand) -> bool {
+        self.ahead.is_some() && reasons(&self.cluster(), demand).is_empty()
     }
 
     /// The cluster at that moment.
@@ -114,8 +135,13 @@ impl<'a> Findings<'a> {
 
     /// What stands against a task of a job, in the order of first mention; nothing where it could start.
     pub fn of(&mut self, job: &Job, demand: &Demand) -> &[Group] {
-        let cluster = self.cluster();
-        let groups = || grouped(reasons(&cluster, demand).iter());
+        let (cluster, ahead, now) = (self.cluster(), self.ahead.as_deref(), self.now);
+        let groups = || {
+            let length_ms = expected_ms(cluster.config, demand);
+            let closing = ahead.map_or_else(BTreeSet::new, |ahead| ahead.closing(now, length_ms));
+            let window = ahead.and_then(|ahead| ahead.window(now, length_ms, &closing));
+            grouped(reasons(&Cluster { window, ..cluster }, demand).iter())
+        };
         self.known.entry(CategoryKey::new(self.state, job, demand)).or_insert_with(groups)
     }
 }

@@ -1,11 +1,14 @@
 //! The scheduler's model of the cell: a state folded from the events, the observations, what is planned, and ways to find what
 //! a pass needs without walking over jobs or hosts.
 
+use super::ahead::{Ahead, Reservation, Reservations};
 use super::categories::{Categories, CategoryId};
 use super::changes::Changes;
+use super::finding::Findings;
 use super::order::Order;
 use super::order_phase::{self, Bucket, Queue, Rests, Urgency};
 use super::places::Places;
+use super::reserve::Search;
 use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
@@ -20,8 +23,9 @@ use crate::state::job::Job;
 use proto::id::{CellId, HostName, QueueInstanceName, QueueName, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::job::Granted;
 use proto::object::ObjectKind;
-use proto::time::{Now, Tick, Wall};
+use proto::time::{Now, Tick, Wall, Zone};
 use proto::wire::view::PriorityNumbers;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -58,6 +62,7 @@ pub struct Model {
     cooling: BTreeMap<HostName, Tick>,
     looked: Tick,
     rhythm: Rhythm,
+    ahead: Ahead,
     /// Jobs whose start time (`-a`) has not come.
     waiting: BTreeSet<(Wall, SubmitSeq)>,
     /// The latest time that is known.
@@ -65,8 +70,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// The model of a state, before anything is observed.
-    pub fn new(state: State) -> Model {
+    /// The model of a state, before anything is observed. Calendars go by the clock of `zone`.
+    pub fn new(state: State, zone: Zone) -> Model {
         let mut model = Model {
             time: state.now,
             waiting: BTreeSet::new(),
@@ -85,6 +90,7 @@ impl Model {
             cooling: BTreeMap::new(),
             looked: Tick::default(),
             rhythm: Rhythm::default(),
+            ahead: Ahead::new(zone),
         };
         model.rebuild();
         model
@@ -131,8 +137,10 @@ impl Model {
         match &record.event {
             Event::TaskPlaced { key, granted, .. } => {
                 self.unplan(key.seq, key.task);
+                self.ahead.runs(&self.state.config, *key, &self.state.ledger);
                 self.filled(granted, record.now.tick);
             }
+            Event::TaskEnded { key, .. } => self.ahead.over(*key),
             Event::InstanceChanged { instance, .. } => self.host_changed(&instance.host),
             Event::ObjectsChanged(objects) => return self.objects_changed(objects, &changed),
             Event::JobFinished { seq } => {
@@ -147,7 +155,6 @@ impl Model {
             | Event::JobSubmitted { .. }
             | Event::HoldsChanged { .. }
             | Event::TaskStarted { .. }
-            | Event::TaskEnded { .. }
             | Event::TasksDeleted { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
@@ -200,6 +207,7 @@ impl Model {
     /// What time has changed by itself: start times that have come, load adjustments that have decayed.
     pub(super) fn pass_time(&mut self, now: Now) {
         self.time = now;
+        self.ahead.pass_time(&self.state.config, now);
         while let Some((at, seq)) = self.waiting.first().copied().filter(|(at, _)| *at <= now.wall) {
             self.waiting.remove(&(at, seq));
             self.refile(seq);
@@ -245,7 +253,46 @@ impl Model {
             ..Cluster::of(&self.state, &self.observations, Mode::Now)
         };
         self.standings.refresh(&cluster, &self.places);
-        self.categories.get_mut(category)?.assign(&cluster, &mut self.standings, &self.changes)
+        let category = self.categories.get_mut(category)?;
+        let closing = self.ahead.closing(now, category.length_ms);
+        let window = self.ahead.window(now, category.length_ms, &closing);
+        category.assign(&Cluster { window, ..cluster }, &mut self.standings, &self.changes)
+    }
+
+    /// How many more tasks may have a reservation.
+    pub(super) fn reservations_left(&self) -> usize {
+        let most = usize::try_from(self.state.config.scheduler.max_reservation).unwrap_or(usize::MAX);
+        most.saturating_sub(self.ahead.reservations().len())
+    }
+
+    /// Keeps slots for a task of a category from the earliest time on at which it could start; false if there is none.
+    pub(super) fn reserve(&mut self, category: CategoryId, seq: SubmitSeq, task: TaskId, now: Now) -> bool {
+        let (Some(job), Some(category)) = (self.state.jobs.get(&seq), self.categories.get(category)) else {
+            return false;
+        };
+        let cluster = Cluster {
+            planned: Some(&self.planned),
+            now: now.tick,
+            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+        };
+        self.standings.refresh(&cluster, &self.places);
+        let open = category.not_closed(&self.standings);
+        let (ahead, demand, length_ms) = (&self.ahead, category.demand.as_ref(), category.length_ms);
+        let search = Search { cluster, ahead, demand, length_ms, now };
+        let Some((at, assignment)) = search.earliest(&open) else { return false };
+        let reservation = Reservation::new(at, length_ms, assignment);
+        self.ahead.keep(&self.state.config, &job.spec, (seq, task), reservation);
+        true
+    }
+
+    /// Why jobs wait, what is kept for others among it. Tasks that are planned do not count yet.
+    pub fn findings(&self, now: Now) -> Findings<'_> {
+        Findings::new(&self.state, &self.observations, now).ahead(Cow::Borrowed(&self.ahead))
+    }
+
+    /// The reservations that the last pass has made.
+    pub fn reservations(&self) -> &Reservations {
+        self.ahead.reservations()
     }
 
     /// Whether no queue instance takes jobs now.
@@ -268,7 +315,9 @@ impl Model {
     pub(super) fn plan(&mut self, seq: SubmitSeq, task: TaskId, assignment: &Assignment, now: Now) {
         let Some(job) = self.state.jobs.get(&seq) else { return };
         let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
-        self.planned.book(&self.state.config, &job.spec, plan_key(seq, task), Grant::of_slots(granted, pe), now.tick);
+        let key = plan_key(seq, task);
+        self.planned.book(&self.state.config, &job.spec, key, Grant::of_slots(granted, pe), now.tick);
+        self.ahead.runs(&self.state.config, key, &self.planned);
         let owner = job.spec.owner.user.clone();
         *self.planned_of.entry(owner.clone()).or_default() += 1;
         self.plans.insert((seq, task), owner);
@@ -342,6 +391,14 @@ impl Model {
         self.state.index.active_of(owner).saturating_add(planned)
     }
 
+    /// How many more tasks of a job may run at a time.
+    pub(super) fn room_in(&self, job: &Job) -> usize {
+        let limits = [job.spec.task_concurrency, Some(self.state.config.settings.max_aj_instances)];
+        let limits = limits.into_iter().flatten().filter(|limit| *limit > 0 && job.spec.array.is_some());
+        let active = job.active.saturating_add(self.plans_of(job.seq));
+        limits.min().map_or(usize::MAX, |limit| limit.saturating_sub(active) as usize)
+    }
+
     /// As [`job_eligible`], with planned tasks counted as running.
     fn job_eligible(&self, job: &Job, now: Now) -> Result<(), Ineligible> {
         job_eligible(&self.state, job, now.wall)?;
@@ -356,6 +413,11 @@ impl Model {
         Ok(())
     }
 
+    /// Who plans ahead, how long tasks run, or what is counted may have changed.
+    fn draw_ahead(&mut self) {
+        self.ahead.draw(&self.state.config, &[&self.state.ledger, &self.planned]);
+    }
+
     fn plans_of(&self, seq: SubmitSeq) -> u32 {
         let range = (Bound::Included((seq, TaskId(0))), Bound::Included((seq, TaskId(u32::MAX))));
         u32::try_from(self.plans.range(range).count()).unwrap_or(u32::MAX)
@@ -363,6 +425,7 @@ impl Model {
 
     fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
         self.planned.release(plan_key(seq, task));
+        self.ahead.over(plan_key(seq, task));
         let Some(owner) = self.plans.remove(&(seq, task)) else { return };
         let planned = self.planned_of.get_mut(&owner).expect("plans are counted by owner");
         *planned -= 1;
@@ -441,6 +504,12 @@ impl Model {
             self.planned.recount(&self.state.config);
             self.gave_back();
         }
+        if objects
+            .iter()
+            .any(|object| matches!(object.kind, ObjectKind::HostGroup | ObjectKind::Calendar | ObjectKind::Queue))
+        {
+            self.draw_ahead();
+        }
         for host in &touched.hosts {
             let resolved = &self.state.config.resolved;
             let instance = |queue: &QueueName| QueueInstanceName { queue: queue.clone(), host: host.clone() };
@@ -475,6 +544,7 @@ impl Model {
             by_host.entry(instance.host.clone()).or_default().push(instance.clone());
         }
         by_host.into_iter().for_each(|(host, instances)| drop(self.places.set(&host, instances)));
+        self.draw_ahead();
         self.everything_changed();
         self.queue = Queue::default();
         self.categories.clear();
@@ -492,7 +562,8 @@ impl Model {
         let bucket = self.queue.bucket(seq).unwrap_or_else(|| {
             let (category, resources) = self.categories.enter(&self.state, job);
             let urgency = Urgency { resources, deadline: job.spec.deadline };
-            Bucket { category, urgency, priority: job.spec.priority }
+            let reserve = job.spec.reserve && !job.spec.immediate;
+            Bucket { category, urgency, priority: job.spec.priority, reserve }
         });
         let rests = if !self.startable(job, now, 1).is_empty() {
             Rests::Pending
@@ -513,7 +584,7 @@ impl Model {
 }
 
 /// The key under which a planned task is booked: it has no attempt yet.
-fn plan_key(seq: SubmitSeq, task: TaskId) -> TaskKey {
+pub(super) fn plan_key(seq: SubmitSeq, task: TaskId) -> TaskKey {
     TaskKey { cell: CellId(0), seq, task, pe_task: 0, attempt: 0 }
 }
 

@@ -33,6 +33,8 @@ pub struct Bucket {
     pub urgency: Urgency,
     /// `-p`.
     pub priority: i32,
+    /// `-R y`.
+    pub reserve: bool,
 }
 
 /// What the urgency of a job rests on, apart from when it was submitted.
@@ -130,6 +132,12 @@ impl Queue {
     /// The jobs of a bucket, in order.
     pub fn jobs(&self, bucket: Bucket) -> impl Iterator<Item = SubmitSeq> + '_ {
         self.buckets.get(&bucket).into_iter().flatten().copied()
+    }
+
+    /// The job of a bucket after another.
+    pub fn after(&self, bucket: &Bucket, seq: SubmitSeq) -> Option<SubmitSeq> {
+        let later = (std::ops::Bound::Excluded(seq), std::ops::Bound::Unbounded);
+        self.buckets.get(bucket)?.range(later).next().copied()
     }
 
     /// Among which urgencies one is normalised now; none if no job counts.

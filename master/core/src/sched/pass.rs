@@ -24,6 +24,10 @@ pub struct Pass {
     suspensions: Vec<Order>,
     /// Categories of which a job failed: the rest of their jobs would fail as well (CAT-04).
     failed: BTreeSet<CategoryId>,
+    /// Categories for which there is no time at all at which one of their jobs could start (RES-09).
+    hopeless: BTreeSet<CategoryId>,
+    /// How many tasks of the job whose turn it is have a reservation.
+    reserved: (SubmitSeq, usize),
 }
 
 /// The first job of a bucket: the largest is next.
@@ -42,8 +46,8 @@ impl Pass {
         let suspensions = model.threshold_orders(now);
         let first = |(bucket, seq)| head(model, bucket, seq, range, now);
         let heads: Vec<Head> = model.queue.buckets().filter_map(first).collect();
-        let (heads, ready, failed) = (BinaryHeap::from(heads), Ready::default(), BTreeSet::new());
-        Pass { now, range, heads, ready, suspensions, failed }
+        let (failed, hopeless, reserved) = (BTreeSet::new(), BTreeSet::new(), (SubmitSeq(0), 0));
+        Pass { now, range, heads: heads.into(), ready: Ready::default(), suspensions, failed, hopeless, reserved }
     }
 
     /// Tries about `budget` tasks.
@@ -52,8 +56,10 @@ impl Pass {
         let mut slice = Slice { orders, finished: false };
         for _ in 0..budget.max(1) {
             if !self.heads.is_empty() && model.is_full(self.now) {
-                // Nothing more starts: only jobs that start at once or never are still to be told so.
-                self.heads.retain(|head| model.is_immediate(head.bucket.category));
+                // Nothing more starts: only jobs that start at once or never are still to be told so, and some get a reservation.
+                let may_reserve = model.reservations_left() > 0;
+                self.heads
+                    .retain(|head| may_reserve && head.bucket.reserve || model.is_immediate(head.bucket.category));
             }
             let Some(head) = self.heads.pop() else {
                 slice.finished = true;
@@ -68,7 +74,7 @@ impl Pass {
     fn step(&mut self, model: &mut Model, head: Head, slice: &mut Slice) {
         let Head { seq: Reverse(seq), bucket, .. } = head;
         if self.failed.contains(&bucket.category) {
-            return;
+            return self.reserve(model, seq, bucket);
         }
         // The stream may have changed who is first since the head was pushed.
         if model.queue.first(&bucket) != Some(seq) {
@@ -93,8 +99,36 @@ impl Pass {
                 slice.orders.push(Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe });
                 self.push(model, bucket);
             }
-            None => self.fail(model, &bucket, slice),
+            None => {
+                self.fail(model, &bucket, slice);
+                self.reserve(model, seq, bucket);
+            }
         }
+    }
+
+    /// Keeps slots for the next task of a job that cannot start now, if it asks for that (SEMANTICS section 5.5).
+    fn reserve(&mut self, model: &mut Model, seq: SubmitSeq, bucket: Bucket) {
+        if !bucket.reserve || model.reservations_left() == 0 || self.hopeless.contains(&bucket.category) {
+            return;
+        }
+        let known = if self.reserved.0 == seq { self.reserved.1 } else { 0 };
+        let job = model.state.jobs.get(&seq).filter(|_| !model.is_owner_full(seq));
+        let most = job.map_or(0, |job| model.room_in(job));
+        let task = job
+            .filter(|_| known < most)
+            .and_then(|job| model.startable(job, self.now, known + 1).into_iter().nth(known));
+        let next = match task {
+            Some(task) if model.reserve(bucket.category, seq, task, self.now) => {
+                self.reserved = (seq, known + 1);
+                Some(seq)
+            }
+            Some(_) => {
+                self.hopeless.insert(bucket.category);
+                None
+            }
+            None => model.queue.after(&bucket, seq),
+        };
+        self.heads.extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 
     /// An immediate array starts with all its tasks or not at all (JOB-13), so they are tried in one step, whatever the budget.

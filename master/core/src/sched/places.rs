@@ -108,6 +108,11 @@ impl PlaceSet {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
     }
 
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
     /// Takes everything out.
     pub fn clear(&mut self) {
         self.words.fill(0);

@@ -1,5 +1,6 @@
 //! What passes do, told in a small language: see [`lab`].
 
+mod backfill;
 mod configuration;
 mod fcfs;
 pub mod lab;
@@ -8,6 +9,7 @@ mod memory;
 mod placement;
 mod priority;
 mod quotas;
+mod reservation;
 mod settle;
 
 use lab::check;

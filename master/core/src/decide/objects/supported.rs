@@ -171,7 +171,6 @@ const TABLE: &[Row] = &[
         ZERO,
         "leave it 0 and order jobs with -p and the urgency of resources",
     ),
-    row(ObjectKind::SchedulerConf, &["max_reservation"], ZERO, "leave it 0"),
     row(ObjectKind::SchedulerConf, &["halflife_decay_list"], Allowed::None, "leave it none"),
     row(ObjectKind::SchedulerConf, &["reprioritize_interval"], Allowed::NoTime, "leave it 0:0:0"),
     row(

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proto::id::{CellId, Epoch, HostName, RequestId, SubmitSeq, TaskKey};
 use proto::job::JobSpec;
 use proto::load::LoadReport;
-use proto::time::{Now, Tick, Wall};
+use proto::time::{Now, Tick, Wall, Zone};
 use proto::usage::{Exit, Failed};
 use proto::wire::agent::{
     AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TaskSignal,
@@ -97,7 +97,7 @@ impl Cluster {
     fn new() -> Self {
         let now = Now { tick: Tick(1), wall: Wall::from_seconds(1_800_000_000) };
         let (core, step) = Core::create(CellId(7), super::cell::objects(), now);
-        let scheduler = Scheduler::new(State::new());
+        let scheduler = Scheduler::new(State::new(), Zone::utc());
         let hosts = ["h1", "h2"].map(|host| (HostName::new(host), Host::default())).into();
         let mut cluster = Self { core, scheduler, hosts, log: Vec::new(), now, counter: 0 };
         cluster.took(step);
@@ -199,7 +199,7 @@ impl Cluster {
             state.apply(record);
         }
         assert!(state == *self.core.state(), "replay equals live");
-        self.scheduler = Scheduler::new(state.clone());
+        self.scheduler = Scheduler::new(state.clone(), Zone::utc());
         self.core = Core::new(state);
         let connections: Vec<ConnectionId> = self.hosts.values().filter_map(|host| host.connection).collect();
         connections.into_iter().for_each(|connection| self.drop_connection(connection));

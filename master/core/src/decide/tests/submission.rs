@@ -129,7 +129,7 @@ fn a_wish_that_nothing_fulfils_yet_is_warned_of_and_the_job_accepted() {
     for (spec, warnings) in [
         (job(), &[][..]),
         (notified, &[]),
-        (reserving, &["warning: reservations are not supported yet: the job starts when it fits"]),
+        (reserving, &["warning: -R y has no effect: max_reservation of the scheduler configuration is 0"]),
         (mailing, &[]),
     ] {
         let reply = cell.command("u1", Command::Submit(Box::new(spec)));
@@ -145,7 +145,7 @@ fn qalter_warns_of_the_same_wishes() {
     cell.submit(job());
     let mail = MailEvents { end: true, ..MailEvents::default() };
     let no_mail = JobChanges { mail: Some(MailEvents::default()), ..JobChanges::default() };
-    let reserving = "warning: reservations are not supported yet: the job starts when it fits";
+    let reserving = "warning: -R y has no effect: max_reservation of the scheduler configuration is 0";
     for (changes, warnings) in [
         (JobChanges { priority: Some(-1), ..JobChanges::default() }, &[][..]),
         (no_mail, &[]),

@@ -60,6 +60,18 @@ pub fn rooms(
     (rooms.collect(), reasons)
 }
 
+/// The room on one host for a job, in queue instances that it may have.
+pub fn room_on(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    host: &HostName,
+    instances: &[QueueInstanceName],
+    pe: &ParallelEnvironment,
+) -> HostRoom {
+    room(cluster, demand, globally, host, instances, u32::from(!pe.job_is_first_task.0), &mut Vec::new())
+}
+
 /// At most so many of the hosts, in their order: those with most room, one that takes the master among them. All of them where the
 /// rule uses one host alone.
 pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Vec<HostRoom> {

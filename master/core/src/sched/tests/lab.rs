@@ -10,6 +10,7 @@
 //! group @g a b                             a host group
 //! list staff u1 @g                         an access list
 //! pe mpi 100 $round_robin                  a parallel environment, in the pe_list of every queue by default
+//! calendar day NONE mon-fri=9-17           a calendar: year and week
 //! conf queue_sort_method seqno             the scheduler configuration
 //! quota r users {*} to slots=2 | to slots=9  a resource quota set with its rules; without any it is deleted
 //! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
@@ -18,6 +19,7 @@
 //! T 1 3                                   the tasks that suspend thresholds have suspended, oldest first; `T -` if none
 //! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / alter 1 …
 //! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
+//! @ 2 +90 all.q@a:2                       what is kept for a job, and in how many seconds; `@ 2 nothing` if nothing
 //! % r/1 slots=2/2 users u1                 a row of qquota; `% nothing` if there is none
 //! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
 //! ```
@@ -32,6 +34,7 @@ use crate::sched::finding::Findings;
 use crate::sched::model::Model;
 use crate::sched::order::Order;
 use crate::state::State;
+use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
@@ -44,7 +47,7 @@ use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::quota::QuotaSet;
 use proto::request::{ResourceList, SlotRange, TaskRange};
-use proto::time::{Now, Tick, Wall};
+use proto::time::{Now, Tick, Wall, Zone};
 use proto::userset::UserSet;
 use proto::wire::client::QuotaFilter;
 use std::collections::BTreeMap;
@@ -59,7 +62,7 @@ pub fn check(script: &str) {
         let model = lab.scheduler.model();
         let instances =
             |model: &Model| -> Vec<_> { model.places.sites().flat_map(|(_, site)| site.instances.clone()).collect() };
-        assert_eq!(instances(model), instances(&Model::new(model.state().clone())), "after {line}");
+        assert_eq!(instances(model), instances(&Model::new(model.state().clone(), Zone::utc())), "after {line}");
     }
     assert!(lab.placed.is_empty(), "placed and not expected: {:?}\n{script}", lab.placed);
 }
@@ -78,7 +81,7 @@ pub struct Lab {
 impl Lab {
     pub fn new() -> Lab {
         let mut lab = Lab {
-            scheduler: Scheduler::new(State::new()),
+            scheduler: Scheduler::new(State::new(), Zone::utc()),
             now: Now { tick: Tick(1_000_000_000), wall: Wall(1_800_000_000_000) },
             sequences: BTreeMap::new(),
             placed: Vec::new(),
@@ -94,7 +97,7 @@ impl Lab {
 
     /// Why jobs wait now.
     pub fn findings(&self) -> Findings<'_> {
-        Findings::new(self.state(), self.scheduler.model().observations(), self.now)
+        self.scheduler.model().findings(self.now)
     }
 
     pub fn event(&mut self, event: Event) {
@@ -115,6 +118,7 @@ impl Lab {
             "group" => self.group(words[0], &words[1..]),
             "list" => self.list(words[0], &words[1..]),
             "pe" => self.pe(&words),
+            "calendar" => self.calendar(&words),
             "conf" => self.conf(words[0], &words[1..].join(" ")),
             "quota" => self.quota(words[0], words[1..].join(" ").as_str()),
             "job" => self.job(&words),
@@ -130,6 +134,7 @@ impl Lab {
             "wait" => self.wait(words[0].parse().unwrap()),
             "back" => self.now.wall = Wall(self.now.wall.0 - 1000 * words[0].parse::<i64>().unwrap()),
             "=" => assert_eq!(if self.placed.is_empty() { "nothing".to_owned() } else { self.placed.remove(0) }, rest),
+            "@" => self.expect_reservation(words[0], rest.split_once(' ').map_or("nothing", |(_, rest)| rest)),
             "%" => self.expect_quota(rest),
             "?" => self.expect_info(words[0], rest.split_once(' ').unwrap().1),
             other => panic!("unknown word {other}"),
@@ -212,6 +217,13 @@ impl Lab {
         self.object(ObjectKind::HostGroup, name, HostGroup { name: name.into(), members }.to_fields());
     }
 
+    fn calendar(&mut self, words: &[&str]) {
+        let mut fields = Calendar::template(words[0].into()).to_fields();
+        fields.set("year", words[1]);
+        fields.set("week", words[2]);
+        self.object(ObjectKind::Calendar, words[0], fields);
+    }
+
     fn pe(&mut self, words: &[&str]) {
         let mut fields = ParallelEnvironment::template(words[0].into()).to_fields();
         fields.set("slots", words[1]);
@@ -240,6 +252,16 @@ impl Lab {
             format!("{} {}={used}{}{}", row.rule, row.resource, row.limit, filters.collect::<String>())
         });
         rows.collect()
+    }
+
+    fn expect_reservation(&self, name: &str, expected: &str) {
+        let (seq, task) = name.split_once('.').unwrap_or((name, "1"));
+        let key = (SubmitSeq(seq.parse().unwrap()), TaskId(task.parse().unwrap()));
+        let text = self.scheduler.model().reservations().get(&key).map_or("nothing".to_owned(), |kept| {
+            let places: Vec<String> = kept.granted.iter().map(place_text).collect();
+            format!("+{} {}", kept.at.since_ms(self.now.tick) / 1000, places.join(" "))
+        });
+        assert_eq!(text, expected, "of job {name}");
     }
 
     fn expect_quota(&self, row: &str) {
@@ -411,6 +433,7 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
             "-tc" => spec.task_concurrency = Some(value().parse().unwrap()),
             "-u" => spec.owner.user = value().into(),
             "-P" => spec.project = Some(value().to_owned()),
+            "-R" => spec.reserve = true,
             "-now" => spec.immediate = true,
             "-h" => spec.holds.user = true,
             "-after" => spec.start_after = Some(Wall(1_800_000_000_000 + 1000 * value().parse::<i64>().unwrap())),

@@ -5,6 +5,7 @@ use crate::event::{Event, InstanceState};
 use crate::sched::Scheduler;
 use proto::calendar::CalendarState;
 use proto::id::QueueInstanceName;
+use proto::time::Zone;
 
 /// Three tasks that began ten seconds apart, on a host that may take a load below 1.
 const THREE: &str = "
@@ -154,7 +155,7 @@ fn an_instance_that_is_suspended_anyway_is_left_alone_and_takes_no_jobs() {
         set(&mut lab, InstanceState::default());
         // A scheduler that starts anew knows no rhythm.
         let connection = lab.scheduler.model().observations().clone();
-        lab.scheduler = Scheduler::new(lab.state().clone());
+        lab.scheduler = Scheduler::new(lab.state().clone(), Zone::utc());
         assert!(!connection.load.is_empty());
         lab.contact("a", true);
         lab.line("load a np_load_avg=0.2");

@@ -1,0 +1,144 @@
+//! What is planned ahead: until when tasks run, when calendars close, and what is kept for whom.
+
+use super::assign::Assignment;
+use super::closings::Closings;
+use super::duration;
+use super::timeline::{Span, TimeLine, Window};
+use crate::ledger::{Grant, Ledger};
+use crate::state::State;
+use crate::state::config::Configuration;
+use proto::id::{PeName, SubmitSeq, TaskId, TaskKey};
+use proto::job::{Granted, JobSpec};
+use proto::time::{Now, Tick, Zone};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Slots that are kept for a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// When it is to start.
+    pub at: Tick,
+    /// For how long it needs them, in milliseconds; none is for ever.
+    pub length_ms: Option<u64>,
+    /// Where; the first entry holds the master.
+    pub granted: Vec<Granted>,
+    /// The parallel environment, if any.
+    pub pe: Option<PeName>,
+}
+
+/// The reservations of one pass.
+pub type Reservations = BTreeMap<(SubmitSeq, TaskId), Reservation>;
+
+/// What is known of the time to come. All of it is empty while `max_reservation` is 0 (RES-11).
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    line: TimeLine,
+    closings: Closings,
+    reservations: Reservations,
+}
+
+impl Ahead {
+    /// Nothing is known yet. Calendars go by the clock of `zone`.
+    pub fn new(zone: Zone) -> Ahead {
+        Ahead { line: TimeLine::default(), closings: Closings::new(zone), reservations: BTreeMap::new() }
+    }
+
+    /// What is known of a state in which these reservations have been made.
+    pub fn of(state: &State, zone: Zone, reservations: &Reservations, now: Now) -> Ahead {
+        let mut ahead = Ahead::new(zone);
+        ahead.draw(&state.config, &[&state.ledger]);
+        ahead.pass_time(&state.config, now);
+        for ((seq, task), reservation) in reservations {
+            if let Some(job) = state.jobs.get(seq).filter(|_| ahead.is_on()) {
+                ahead.keep(&state.config, &job.spec, (*seq, *task), reservation.clone());
+            }
+        }
+        ahead
+    }
+
+    /// Whether anybody plans ahead.
+    pub fn is_on(&self) -> bool {
+        self.line.is_on()
+    }
+
+    /// The time line.
+    pub fn line(&self) -> &TimeLine {
+        &self.line
+    }
+
+    /// When calendars close.
+    pub fn closings(&self) -> &Closings {
+        &self.closings
+    }
+
+    /// What is kept, and for whom.
+    pub fn reservations(&self) -> &Reservations {
+        &self.reservations
+    }
+
+    /// Makes everything anew: who plans ahead, how long tasks run, or what is counted may have changed. Nothing is kept any more.
+    pub fn draw(&mut self, config: &Configuration, ledgers: &[&Ledger]) {
+        self.line = TimeLine::new(config.scheduler.max_reservation > 0, self.line.generation() + 1);
+        self.closings.forget();
+        self.reservations.clear();
+        for ledger in ledgers {
+            ledger.keys().for_each(|key| self.runs(config, key, ledger));
+        }
+    }
+
+    /// A task that is booked runs from now on, or is about to.
+    pub fn runs(&mut self, config: &Configuration, key: TaskKey, ledger: &Ledger) {
+        if let Some(booking) = ledger.booking(key).filter(|_| self.line.is_on()) {
+            self.line.run(key, duration::end(config, booking), booking, ledger);
+        }
+    }
+
+    /// A task has ended, or does not start after all.
+    pub fn over(&mut self, key: TaskKey) {
+        self.line.over(key);
+    }
+
+    /// It is now so late. What was kept is given up: who still wants it asks again.
+    pub fn pass_time(&mut self, config: &Configuration, now: Now) {
+        if !self.line.is_on() {
+            return;
+        }
+        let interval_s = config.scheduler.schedule_interval.seconds().unwrap_or(0);
+        self.line.pass_time(now.tick, interval_s.saturating_mul(1000).max(1));
+        self.line.give_up();
+        self.reservations.clear();
+        self.closings.refresh(config, now.wall);
+    }
+
+    /// Keeps slots for a task.
+    pub fn keep(
+        &mut self,
+        config: &Configuration,
+        spec: &JobSpec,
+        (seq, task): (SubmitSeq, TaskId),
+        reservation: Reservation,
+    ) {
+        let Reservation { at, length_ms, granted, pe } = &reservation;
+        let key = super::model::plan_key(seq, task);
+        let grant = Grant::of_slots(granted, pe.as_ref());
+        self.line.keep(key, Span::new(*at, *length_ms), |ledger| ledger.book(config, spec, key, grant, *at));
+        self.reservations.insert((seq, task), reservation);
+    }
+
+    /// The calendars that close within the time that a job needs from now on.
+    pub fn closing(&self, now: Now, length_ms: Option<u64>) -> BTreeSet<String> {
+        if self.is_on() { self.closings.within(now, Span::new(now.tick, length_ms)) } else { BTreeSet::new() }
+    }
+
+    /// The time that a job needs from now on; none if nobody plans ahead.
+    pub fn window<'a>(&'a self, now: Now, length_ms: Option<u64>, closing: &'a BTreeSet<String>) -> Option<Window<'a>> {
+        let span = Span::new(now.tick, length_ms);
+        self.is_on().then_some(Window { line: &self.line, span, closing })
+    }
+}
+
+impl Reservation {
+    /// What was found for a time.
+    pub fn new(at: Tick, length_ms: Option<u64>, assignment: Assignment) -> Reservation {
+        Reservation { at, length_ms, granted: assignment.granted, pe: assignment.pe }
+    }
+}

@@ -1,0 +1,43 @@
+//! How long a task is expected to hold what it was given (SEMANTICS section 5.2).
+
+use crate::ledger::Booking;
+use crate::matching::{Demand, Wanted};
+use crate::state::config::Configuration;
+use proto::amount::Amount;
+use proto::time::Tick;
+
+/// The requests that tell how long a job runs: the smaller counts (RES-03).
+const LIMITS: [&str; 2] = ["h_rt", "s_rt"];
+
+/// The milliseconds for which a job that waits needs its slots: what it asks for, else `default_duration`, and `DURATION_OFFSET`.
+/// None is for ever. What queues allow does not count before the start.
+pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
+    let asked = demand.hard.iter().filter(|request| LIMITS.contains(&request.attribute.name.as_str()));
+    let asked = asked.filter(|request| !request.implied).filter_map(|request| match request.wanted {
+        Wanted::Amount(amount) => Some(amount),
+        Wanted::Text(_) => None,
+    });
+    in_ms(config, asked.min())
+}
+
+/// When a task that was placed will have ended: after what it asked for, else the least that its queue instances allow, else
+/// `default_duration`, and `DURATION_OFFSET`.
+pub fn end(config: &Configuration, booking: &Booking) -> Tick {
+    let asked = LIMITS.iter().filter_map(|name| booking.requested(name)).min();
+    let limit = || {
+        let settings = booking.granted().iter().filter_map(|granted| config.resolved.get(&granted.instance));
+        let limits = settings.flat_map(|settings| [settings.h_rt.amount(), settings.s_rt.amount()]);
+        limits.min().filter(|limit| !limit.is_infinite())
+    };
+    match in_ms(config, asked.or_else(limit)) {
+        Some(length_ms) => booking.at().plus_ms(length_ms),
+        None => super::timeline::NEVER,
+    }
+}
+
+fn in_ms(config: &Configuration, limit: Option<Amount>) -> Option<u64> {
+    let conf = &config.scheduler;
+    let seconds = limit.unwrap_or_else(|| conf.default_duration.amount()).finite()?;
+    let seconds = u64::try_from(seconds).unwrap_or(0).saturating_add(conf.duration_offset_s());
+    Some(seconds.saturating_mul(1000))
+}

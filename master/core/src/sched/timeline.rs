@@ -1,0 +1,337 @@
+//! What is in use over time: by tasks until they are expected to end, and by what is kept for later (SEMANTICS section 5).
+//!
+//! Tasks only give back as time goes on. So the most that is in use within a stretch of time is in use where the stretch begins, or
+//! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
+//! are there; of what the whole cluster shares it is kept by the time at which it ends.
+
+use crate::ledger::{Booking, Ledger, Level, Total};
+use crate::quota::Scope;
+use proto::amount::Amount;
+use proto::id::{AttributeName, PeName, QueueInstanceName, TaskKey};
+use proto::time::Tick;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The end of what has no end.
+pub const NEVER: Tick = Tick(u64::MAX);
+
+/// A stretch of time; it ends before `until`, so that two that touch do not overlap (RES-06).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its first moment.
+    pub from: Tick,
+    /// The moment after its last; [`NEVER`] if it has no end.
+    pub until: Tick,
+}
+
+impl Span {
+    /// A stretch of so many milliseconds; none is without end.
+    pub fn new(from: Tick, length_ms: Option<u64>) -> Span {
+        Span { from, until: length_ms.map_or(NEVER, |length_ms| from.plus_ms(length_ms)) }
+    }
+
+    /// Whether both have a moment in common.
+    pub fn overlaps(&self, other: &Span) -> bool {
+        self.from < other.until && other.from < self.until
+    }
+
+    fn covers(&self, at: Tick) -> bool {
+        self.from <= at && at < self.until
+    }
+}
+
+/// What all hosts share.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shared {
+    /// A consumable of the cluster.
+    Global(AttributeName),
+    /// The slots of a parallel environment.
+    Pe(PeName),
+    /// A quota.
+    Quota(Scope, AttributeName),
+}
+
+/// What one task has of what all share.
+type Shares = Vec<(Shared, Total)>;
+
+/// A task that runs, or is about to.
+#[derive(Clone, Debug)]
+struct Running {
+    end: Tick,
+    shares: Shares,
+}
+
+/// What tasks have of one thing, and when it ends.
+#[derive(Clone, Debug, Default)]
+struct Ending {
+    all: Total,
+    at: BTreeMap<Tick, Total>,
+}
+
+/// What runs until when, and what is kept for later.
+///
+/// Invariants: `ends` and `ending` follow from `running`; `kept_shares` and what `ledger` books follow from `kept`. All is empty while
+/// nobody plans ahead.
+#[derive(Clone, Debug, Default)]
+pub struct TimeLine {
+    is_on: bool,
+    now: Tick,
+    /// How long a task that should have ended is expected to go on (RES-05).
+    grace_ms: u64,
+    running: BTreeMap<TaskKey, Running>,
+    ends: BTreeSet<(Tick, TaskKey)>,
+    ending: BTreeMap<Shared, Ending>,
+    kept: BTreeMap<TaskKey, Span>,
+    kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, Total>>,
+    ledger: Ledger,
+    generation: u64,
+}
+
+impl TimeLine {
+    /// A line that is followed, or not, from now on. Nothing is known yet.
+    pub fn new(is_on: bool, generation: u64) -> TimeLine {
+        TimeLine { is_on, generation, ..TimeLine::default() }
+    }
+
+    /// Whether anybody plans ahead.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// How often what was kept was given up.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// It is now so late; tasks that should have ended are expected to go on for `grace_ms`.
+    pub fn pass_time(&mut self, now: Tick, grace_ms: u64) {
+        (self.now, self.grace_ms) = (now, grace_ms);
+    }
+
+    /// A task runs until `end` for all that is known.
+    pub fn run(&mut self, key: TaskKey, end: Tick, booking: &Booking, ledger: &Ledger) {
+        if !self.is_on {
+            return;
+        }
+        self.over(key);
+        let shares = shares(key, booking, ledger);
+        for (shared, amount) in &shares {
+            let ending = self.ending.entry(shared.clone()).or_default();
+            ending.all.add_all(*amount);
+            ending.at.entry(end).or_default().add_all(*amount);
+        }
+        self.ends.insert((end, key));
+        self.running.insert(key, Running { end, shares });
+    }
+
+    /// A task has ended, or does not start after all.
+    pub fn over(&mut self, key: TaskKey) {
+        let Some(Running { end, shares }) = self.running.remove(&key) else { return };
+        self.ends.remove(&(end, key));
+        for (shared, amount) in shares {
+            let ending = self.ending.get_mut(&shared).expect("what a task has is counted");
+            ending.all.subtract_all(amount);
+            let at = ending.at.get_mut(&end).expect("what a task has is counted");
+            at.subtract_all(amount);
+            if at.is_zero() {
+                ending.at.remove(&end);
+                if ending.at.is_empty() {
+                    self.ending.remove(&shared);
+                }
+            }
+        }
+    }
+
+    /// Keeps what `book` books under a key for a stretch of time.
+    pub fn keep(&mut self, key: TaskKey, span: Span, book: impl FnOnce(&mut Ledger)) {
+        book(&mut self.ledger);
+        let Some(booking) = self.ledger.booking(key) else { return };
+        for (shared, amount) in shares(key, booking, &self.ledger) {
+            self.kept_shares.entry(shared).or_default().insert(key, amount);
+        }
+        self.kept.insert(key, span);
+    }
+
+    /// Gives up all that was kept.
+    pub fn give_up(&mut self) {
+        if !self.kept.is_empty() {
+            self.generation += 1;
+            self.kept.clear();
+            self.kept_shares.clear();
+            self.ledger = Ledger::default();
+        }
+    }
+
+    /// How much is kept.
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether something is kept at a level.
+    pub fn keeps_at(&self, level: &Level) -> bool {
+        !self.kept.is_empty() && self.ledger.at(level).next().is_some()
+    }
+
+    /// When something is given back after now, in the order of time, with what gives it back: tasks that end, and what is no longer
+    /// kept.
+    pub fn releases(&self) -> Releases<'_> {
+        let overdue = self.ends.range(..(Tick(self.now.0.saturating_add(1)), Ledger::FIRST_KEY));
+        let overdue = overdue.map(|(_, key)| (self.now.plus_ms(self.grace_ms), *key));
+        let kept = self.kept.iter().map(|(key, span)| (span.until, *key));
+        let mut others: Vec<(Tick, TaskKey)> = overdue.chain(kept).filter(|(at, _)| *at < NEVER).collect();
+        others.sort_unstable_by(|one, other| other.cmp(one));
+        Releases { line: self, last: (self.now, None), others }
+    }
+
+    /// What is booked under the key of something that is kept.
+    pub fn booking(&self, key: TaskKey) -> Option<&Booking> {
+        self.ledger.booking(key)
+    }
+
+    /// The first moment at or after `from` at which something begins that is kept at a level.
+    pub fn next_kept(&self, level: &Level, from: Tick) -> Option<Tick> {
+        let spans = self.ledger.at(level).filter_map(|(key, _)| self.kept.get(&key));
+        spans.map(|span| span.from).filter(|at| *at >= from).min()
+    }
+
+    /// The most of an attribute that is in use at a level within a stretch of time. `ledgers` hold what is in use now.
+    pub fn booked<'a>(
+        &self,
+        ledgers: impl Iterator<Item = &'a Ledger> + Clone,
+        level: &Level,
+        attribute: &str,
+        span: Span,
+    ) -> Amount {
+        if *level == Level::Global {
+            return self.shared(
+                || Shared::Global(attribute.into()),
+                || now_booked(ledgers.clone(), level, attribute),
+                span,
+            );
+        }
+        let kept = self.ledger.at(level).filter_map(|(key, booking)| Some((*self.kept.get(&key)?, booking)));
+        let kept: Vec<(Span, Total)> = kept
+            .filter(|(kept, _)| kept.overlaps(&span))
+            .map(|(kept, booking)| (kept, Total::of(booking.amount(level, attribute))))
+            .collect();
+        if kept.is_empty() && span.from <= self.now {
+            return now_booked(ledgers, level, attribute);
+        }
+        let running = ledgers.flat_map(|ledger| ledger.at(level));
+        let running: Vec<(Tick, Amount)> =
+            running.map(|(key, booking)| (self.end(key), booking.amount(level, attribute))).collect();
+        most(&kept, span, |at| {
+            let mut total = Total::default();
+            running.iter().filter(|(end, _)| *end > at).for_each(|(_, amount)| total.add(*amount));
+            total
+        })
+    }
+
+    /// The most of something that all hosts share which is in use within a stretch of time. `now` tells what is in use now.
+    pub fn shared(&self, name: impl Fn() -> Shared, now: impl Fn() -> Amount, span: Span) -> Amount {
+        if span.from <= self.now && self.kept.is_empty() {
+            return now();
+        }
+        let name = name();
+        let kept = self.kept_shares.get(&name).into_iter().flatten();
+        let kept = kept.map(|(key, amount)| (self.kept[key], *amount));
+        let kept: Vec<(Span, Total)> = kept.filter(|(kept, _)| kept.overlaps(&span)).collect();
+        if span.from <= self.now && kept.is_empty() {
+            return now();
+        }
+        let ending = self.ending.get(&name);
+        most(&kept, span, |at| ending.map_or(Total::default(), |ending| self.still(ending, at)))
+    }
+
+    /// What tasks still have of something at a time.
+    fn still(&self, ending: &Ending, at: Tick) -> Total {
+        let mut total = ending.all;
+        if at >= self.now.plus_ms(self.grace_ms) {
+            ending.at.range(..=at).for_each(|(_, ended)| total.subtract_all(*ended));
+        } else if at > self.now {
+            // Those that should have ended before go on beyond this time.
+            let from = Tick(self.now.0 + 1);
+            ending.at.range(from..=at).for_each(|(_, ended)| total.subtract_all(*ended));
+        }
+        total
+    }
+
+    /// When a task is expected to end as it looks now.
+    fn end(&self, key: TaskKey) -> Tick {
+        let end = self.running.get(&key).map_or(NEVER, |running| running.end);
+        if end <= self.now { self.now.plus_ms(self.grace_ms) } else { end }
+    }
+}
+
+/// Moments at which something is given back; each key once.
+pub struct Releases<'a> {
+    line: &'a TimeLine,
+    /// The last of the tasks that was told.
+    last: (Tick, Option<TaskKey>),
+    /// What else there is, the latest first.
+    others: Vec<(Tick, TaskKey)>,
+}
+
+impl Iterator for Releases<'_> {
+    type Item = (Tick, TaskKey);
+
+    fn next(&mut self) -> Option<(Tick, TaskKey)> {
+        let from = match self.last {
+            (at, Some(key)) => std::ops::Bound::Excluded((at, key)),
+            (at, None) => std::ops::Bound::Included((Tick(at.0.saturating_add(1)), Ledger::FIRST_KEY)),
+        };
+        let task = self.line.ends.range((from, std::ops::Bound::Unbounded)).next().filter(|(at, _)| *at < NEVER);
+        match (task, self.others.last()) {
+            (Some(task), other) if other.is_none_or(|other| task.0 <= other.0) => {
+                self.last = (task.0, Some(task.1));
+                Some(*task)
+            }
+            (_, Some(_)) => self.others.pop(),
+            (_, None) => None,
+        }
+    }
+}
+
+/// What a booking takes of what all share.
+fn shares(key: TaskKey, booking: &Booking, ledger: &Ledger) -> Shares {
+    let global = booking.entries().iter().filter(|entry| entry.level == Level::Global);
+    let global = global.map(|entry| (Shared::Global(entry.attribute.clone()), Total::of(entry.amount)));
+    let slots = Amount::from_base(i64::from(booking.slots_at(&Level::Global)));
+    let pe = booking.pe().map(|pe| (Shared::Pe(pe.clone()), Total::of(slots)));
+    let quotas = ledger.quotas().of_task(key);
+    let quotas = quotas.map(|(scope, name, amount)| (Shared::Quota(scope.clone(), name.clone()), amount));
+    global.chain(pe).chain(quotas).collect()
+}
+
+fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: &Level, attribute: &str) -> Amount {
+    let amounts = ledgers.map(|ledger| ledger.booked(level, attribute));
+    amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+}
+
+/// The most within a stretch of time: of what runs, which only gets less, and what is kept.
+fn most(kept: &[(Span, Total)], span: Span, running: impl Fn(Tick) -> Total) -> Amount {
+    let begins = kept.iter().map(|(kept, _)| kept.from).filter(|at| span.covers(*at));
+    let at = |at: Tick| {
+        let mut total = running(at);
+        kept.iter().filter(|(kept, _)| kept.covers(at)).for_each(|(_, amount)| total.add_all(*amount));
+        total.amount()
+    };
+    begins.map(at).fold(at(span.from), Amount::max)
+}
+
+/// A stretch of time for which something is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'a> {
+    /// What is known of the time.
+    pub line: &'a TimeLine,
+    /// The stretch.
+    pub span: Span,
+    /// The calendars that close their queue instances within it.
+    pub closing: &'a BTreeSet<String>,
+}
+
+impl Window<'_> {
+    /// Whether something is kept on the host of a queue instance.
+    pub fn keeps_on(&self, instance: &QueueInstanceName) -> bool {
+        self.line.keeps_at(&Level::Host(instance.host.clone()))
+    }
+}
