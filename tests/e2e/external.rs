@@ -48,6 +48,16 @@ fn set_scheduler(cell: &Cell, attributes: &[(&str, &str)]) {
     cell.admin(&["qconf", "-Msconf", &path.display().to_string()]).ok();
 }
 
+/// The example, run by an ordinary account that is a manager, by way of the host's agent, as from any other host.
+fn example_scheduler(cell: &Cell) -> Process {
+    cell.admin(&["qconf", "-am", &cell.account().name]).ok();
+    let program = cell.top().join("example-scheduler");
+    std::fs::copy(env!("CARGO_BIN_EXE_gridwright-example-scheduler"), &program).unwrap();
+    let mut command = cell.command(As::User, &program);
+    command.arg(cell.dir().join("run/agent.sock"));
+    Process::start(command, &cell.top().join("scheduler"))
+}
+
 /// Submits single jobs, one after the other.
 fn submit(cell: &Cell, jobs: usize) {
     let mut command = cell.command(As::User, Path::new("/bin/sh"));
@@ -63,10 +73,8 @@ fn every_job_runs_once_though_the_scheduler_outside_is_killed() {
     let cell = Cell::with(Plan { words, ..Plan::default() });
     set_scheduler(&cell, &[("algorithm", "external"), ("params", "EXTERNAL_TIMEOUT=0:0:3")]);
     let events = stream(&cell, "events", &["--from", "1", "--kind", "task-placed,task-ended,job-finished"]);
-    let mut command = cell.command(As::Admin, Path::new(env!("CARGO_BIN_EXE_gridwright-example-scheduler")));
-    command.arg(cell.dir());
-    let mut scheduler = Process::start(command, &cell.top().join("scheduler"));
-    wait_until(|| cell.log("master"), || cell.log("master").contains("scheduler example gives orders"));
+    let mut scheduler = example_scheduler(&cell);
+    wait_until(|| scheduler.printed(), || cell.log("master").contains("scheduler example gives orders"));
     assert!(cell.admin(&["qconf", "-secl"]).ok().out.contains(" example "));
     submit(&cell, JOBS);
     wait_until(

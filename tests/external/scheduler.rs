@@ -2,8 +2,10 @@
 //!
 //! First come, first served, one slot a task, wherever one is free; parallel jobs are left alone. It knows nothing of holds, access
 //! or consumables: what the core refuses it tries again when something has changed. A cell wants it with
-//! `algorithm external` in `qconf -msconf`; it is started by a manager as `gridwright-example-scheduler DIR`, the cell's directory.
+//! `algorithm external` in `qconf -msconf`; a manager starts it as `gridwright-example-scheduler SOCKET`, which is `run/master.sock` of the
+//! cell's directory or, on another administrative host, `run/agent.sock`: its agent passes everything on over QUIC.
 
+use proto::diagnostic::Diagnostic;
 use proto::id::{HostName, QueueInstanceName, RequestId, SubmitSeq, TaskId};
 use proto::job::Granted;
 use proto::wire::agent::PROTOCOL_VERSION;
@@ -132,8 +134,8 @@ impl Cell {
 }
 
 /// A connection to the master.
-fn connect(dir: &Path) -> UnixStream {
-    let mut stream = UnixStream::connect(dir.join("run/master.sock")).expect("the master listens");
+fn connect(socket: &Path) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).expect("a daemon listens");
     let hello = ClientHello { version: PROTOCOL_VERSION, program: NAME.to_owned() };
     send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).expect("the master reads");
     stream
@@ -142,17 +144,24 @@ fn connect(dir: &Path) -> UnixStream {
 /// The next part of an answer; none at the end of the stream.
 fn reply(stream: &mut UnixStream) -> Option<Reply> {
     let frame = recv(stream, FRAME_LIMIT).expect("the master speaks our protocol")?;
+    if frame.kind == Kind::Refusal {
+        give_up(&frame.message().expect("a diagnostic"));
+    }
     let reply: Reply = frame.message().expect("a reply");
     if let Some(refusal) = reply.answers.iter().find_map(Answer::refusal) {
-        eprintln!("refused: {refusal}");
-        std::process::exit(1);
+        give_up(refusal);
     }
     Some(reply)
 }
 
+fn give_up(refusal: &Diagnostic) -> ! {
+    eprintln!("refused: {refusal}");
+    std::process::exit(1);
+}
+
 /// The event stream from the full state on, read by a thread of its own.
-fn subscribe(dir: &Path) -> Receiver<Vec<Item>> {
-    let mut stream = connect(dir);
+fn subscribe(socket: &Path) -> Receiver<Vec<Item>> {
+    let mut stream = connect(socket);
     let query = Query::Events(Subscription { name: NAME.to_owned(), ..Subscription::default() });
     send(&mut stream, Kind::Request, 1, &ClientMessage::Query(query), FRAME_LIMIT).expect("the master reads");
     let (sender, receiver) = mpsc::channel();
@@ -181,9 +190,9 @@ fn give(stream: &mut UnixStream, id: u64, orders: &[Order]) -> Vec<Verdict> {
 }
 
 fn main() {
-    let dir = std::env::args_os().nth(1).expect("gridwright-example-scheduler DIR");
-    let events = subscribe(Path::new(&dir));
-    let mut to_core = connect(Path::new(&dir));
+    let socket = std::env::args_os().nth(1).expect("gridwright-example-scheduler SOCKET");
+    let events = subscribe(Path::new(&socket));
+    let mut to_core = connect(Path::new(&socket));
     let mut cell = Cell::default();
     for id in 1.. {
         match events.recv_timeout(SIGN_OF_LIFE) {

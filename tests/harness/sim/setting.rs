@@ -103,10 +103,17 @@ pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
     objects
 }
 
-/// What stays as it is: parallel environments, and who may do what.
-pub(super) fn fixed() -> Vec<StoredObject> {
+/// What stays as it is: the scheduler, parallel environments, and who may do what. One seed of four has another algorithm.
+pub(super) fn fixed(seed: u64) -> Vec<StoredObject> {
     let mut objects = Vec::new();
     let mut scheduler = SchedulerConf::template().to_fields();
+    let (algorithm, params) = match seed % 8 {
+        3 => ("fcfs", "none"),
+        7 => ("fcfs", "USER_SORT=TRUE"),
+        _ => ("default", "none"),
+    };
+    scheduler.set("algorithm", algorithm);
+    scheduler.set("params", params);
     scheduler.set("job_load_adjustments", "NONE");
     objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
     let mut calendar = Calendar::template("c".into()).to_fields();

@@ -119,7 +119,7 @@ impl World {
             inputs: 0,
             syncs: 0,
         };
-        let objects = world.setting.iter().cloned().chain(setting::fixed());
+        let objects = world.setting.iter().cloned().chain(setting::fixed(plan.seed));
         world.create_cell(objects.collect());
         for host in 0..plan.hosts {
             world.soon(0, Happening::LauncherStarts { host });

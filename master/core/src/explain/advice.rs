@@ -4,6 +4,7 @@ use super::reservation::vain_reservation;
 use super::words::sentence;
 use crate::ledger::Level;
 use crate::matching::{Demand, Mode, Value, message_text, verify};
+use crate::sched::algorithm::Algorithm;
 use crate::sched::finding::{Findings, Group, grouped, is_alike};
 use crate::sched::nearness;
 use crate::sched::reason::{QuotaDenial, Reason, Shortage, What};
@@ -35,9 +36,7 @@ pub fn explain(findings: &mut Findings<'_>, seq: SubmitSeq) -> Explanation {
     let found = findings.of(job, &demand);
     if found.is_empty() {
         let summary = match observations.hosts.values().any(|host| host.connected) {
-            true => {
-                "Nothing stands against it now: it is behind jobs of higher priority, or starts with the next pass."
-            }
+            true => turn_comes(state),
             false => "No execution host is connected.",
         };
         return Explanation { summary: summary.to_owned(), ..known };
@@ -56,6 +55,21 @@ pub fn explain(findings: &mut Findings<'_>, seq: SubmitSeq) -> Explanation {
         Some(_) => "No queue instance can take it as the cluster is configured; waiting alone will not help.",
     };
     Explanation { summary: summary.to_owned(), reasons, ..known }
+}
+
+/// What a job waits for against which nothing stands.
+fn turn_comes(state: &State) -> &'static str {
+    match Algorithm::of(&state.config.scheduler) {
+        Algorithm::Default => {
+            "Nothing stands against it now: it is behind jobs of higher priority, or starts with the next pass."
+        }
+        Algorithm::Fcfs => {
+            "Nothing stands against it now: it is behind jobs that came earlier (algorithm fcfs), or starts with the next pass."
+        }
+        Algorithm::External => {
+            "Nothing stands against it now: a scheduler outside the master places jobs (algorithm external)."
+        }
+    }
 }
 
 /// What a pass found, nearest miss first, behind what it did not look for because something else failed before: a request that
