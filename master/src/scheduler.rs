@@ -4,6 +4,7 @@
 //! go to the query thread as soft state. Triggers that come while a pass runs are merged into one pass after it.
 
 mod info;
+mod profile;
 
 pub use info::{SchedulingInfo, Update};
 
@@ -17,6 +18,7 @@ use master_core::sched::algorithm::Algorithm;
 use master_core::sched::order::Order;
 use master_core::sched::{Scheduler, Slice};
 use master_core::state::State;
+use profile::Profile;
 use proto::diagnostic::Diagnostic;
 use proto::time::Zone;
 use std::sync::Arc;
@@ -182,20 +184,10 @@ impl SchedulerThread {
         self.is_wanted = false;
         // What is asked for while this pass runs is for the next one.
         let monitoring = std::mem::take(&mut self.monitoring);
-        if !self.stands_by {
-            self.scheduler.begin(self.clock.now());
-        }
-        while !self.stands_by {
-            let Slice { orders, finished } = self.scheduler.next(BUDGET);
-            if !orders.is_empty() {
-                self.give(orders, inputs, runtime);
-            }
-            while let Ok(input) = inputs.try_recv() {
-                self.take(input);
-            }
-            if finished || self.is_ending {
-                break;
-            }
+        if self.stands_by {
+            self.scheduler.stand_by(self.clock.now());
+        } else {
+            self.plan(inputs, runtime);
         }
         let ended = Instant::now();
         self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
@@ -208,6 +200,32 @@ impl SchedulerThread {
         // For the core this is worth waiting a moment for, and nothing more: where its queue is full it does not wait.
         let _ = self.orders.try_send(DriverInput::Planned);
         self.tell(ended);
+    }
+
+    /// Plans slice by slice and hands the orders over.
+    fn plan(&mut self, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
+        let (mut profile, now) = (Profile::begin(), self.clock.now());
+        self.scheduler.begin(now);
+        while !self.stands_by && !self.is_ending {
+            let began = Instant::now();
+            let Slice { orders, finished } = self.scheduler.next(BUDGET);
+            profile.planned(began, &orders);
+            if !orders.is_empty() {
+                let began = Instant::now();
+                self.give(orders, inputs, runtime);
+                profile.handed(began);
+            }
+            while let Ok(input) = inputs.try_recv() {
+                self.take(input);
+            }
+            if finished {
+                break;
+            }
+        }
+        let model = self.scheduler.model();
+        if model.state().config.scheduler.profile() {
+            profile.lines(model, now).iter().for_each(|line| tracing::info!("{line}"));
+        }
     }
 
     /// `schedule_interval`, at least a second.

@@ -27,6 +27,9 @@ const SETTLE_TIME: &str = "SETTLE_TIME";
 /// The parameter that lets `fcfs` serve the user with the fewest running tasks first.
 const USER_SORT: &str = "USER_SORT";
 
+/// The parameter that has each pass tell what it cost.
+const PROFILE: &str = "PROFILE";
+
 /// The parameter that says how long a scheduler outside the master may be silent.
 const EXTERNAL_TIMEOUT: &str = "EXTERNAL_TIMEOUT";
 
@@ -164,6 +167,11 @@ impl SchedulerConf {
         self.params.seconds(EXTERNAL_TIMEOUT).ok().flatten().unwrap_or(EXTERNAL_TIMEOUT_S).max(1)
     }
 
+    /// Whether each pass of the scheduler tells in the log what it cost: `PROFILE` of `params`, false unless set.
+    pub fn profile(&self) -> bool {
+        self.params.flag(PROFILE, false).unwrap_or(false)
+    }
+
     /// Whether the algorithm `fcfs` serves the user with the fewest running tasks first: `USER_SORT` of `params`, false unless set.
     pub fn user_sort(&self) -> bool {
         self.params.flag(USER_SORT, false).unwrap_or(false)
@@ -200,7 +208,9 @@ fn no_time(expected: &str) -> Malformed {
 /// `params` of a scheduler configuration; a settle time is read to see that it is one.
 fn parameters(text: &str) -> Result<Parameters, Malformed> {
     let parameters: Parameters = text.parse()?;
-    parameters.flag(USER_SORT, false)?;
+    for name in [USER_SORT, PROFILE] {
+        parameters.flag(name, false)?;
+    }
     parameters.seconds(EXTERNAL_TIMEOUT)?;
     for (_, value) in parameters.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME)) {
         settle_time(value).map_err(|malformed| malformed.of(SETTLE_TIME))?;

@@ -10,6 +10,7 @@ pub mod algorithm;
 pub mod assign;
 mod categories;
 pub mod category;
+pub mod census;
 mod changes;
 mod closings;
 mod duration;
@@ -87,6 +88,12 @@ impl Scheduler {
     /// Begins a pass by the algorithm that is configured now, or begins anew if one is under way.
     pub fn begin(&mut self, now: Now) {
         self.pass = Some(UnderWay::new(&mut self.model, now));
+    }
+
+    /// Makes no pass, because others place jobs: what an earlier one has kept for the time to come is given up.
+    pub fn stand_by(&mut self, now: Now) {
+        self.pass = None;
+        self.model.pass_time(now);
     }
 
     /// Goes on with the pass for about `budget` steps; a step tries one task. The stream may be applied between slices.

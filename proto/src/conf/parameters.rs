@@ -124,7 +124,7 @@ const SCHEDULER: &[(&str, ParameterClass)] = &[
     ("SETTLE_TIME", Served),
     ("USER_SORT", Served),
     ("EXTERNAL_TIMEOUT", Served),
-    ("PROFILE", Refused),
+    ("PROFILE", Served),
     ("MONITOR", Refused),
     ("PE_RANGE_ALG", Refused),
 ];

@@ -76,6 +76,11 @@ impl Categories {
         }
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     /// A category, if it is still there.
     pub fn get(&self, id: CategoryId) -> Option<&Category> {
         self.by_id.get(&id).map(|known| &known.category)

@@ -46,7 +46,7 @@ pub struct Model {
     pub(super) observations: Observations,
     pub(super) places: Places,
     pub(super) queue: Queue,
-    categories: Categories,
+    pub(super) categories: Categories,
     standings: Standings,
     changes: Changes,
     planned: Ledger,

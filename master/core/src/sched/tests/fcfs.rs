@@ -153,3 +153,31 @@ fn another_algorithm_holds_from_the_next_pass_on() {
          = 5 all.q@b",
     );
 }
+
+#[test]
+fn nothing_is_kept_for_later_by_who_serves_in_order_or_stands_by() {
+    let script = "complex lic lic INT <= YES YES 0 0
+        global lic=5
+        host a
+        queue all.q a slots=50
+        conf max_reservation 10
+        job 1 -p 0 -l lic=4,h_rt=30
+        pass
+        = 1 all.q@a
+        job 2 -p -1 -l lic=5,h_rt=30 -R
+        pass
+        = nothing
+        @ 2 +90 all.q@a";
+    let mut lab = super::lab::Lab::new();
+    script.lines().for_each(|line| lab.line(line.trim()));
+    assert_eq!(lab.scheduler.model().reservations().len(), 1);
+    lab.scheduler.stand_by(lab.now);
+    assert!(lab.scheduler.model().reservations().is_empty());
+    check(&format!(
+        "{script}
+        conf algorithm fcfs
+        job 3 -p -2 -l lic=1,h_rt=3100
+        pass
+        = 3 all.q@a"
+    ));
+}
