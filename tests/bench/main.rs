@@ -12,6 +12,7 @@ mod latency;
 mod matching;
 mod objects;
 mod reports;
+mod reservation;
 mod scheduling;
 mod throughput;
 mod usage;
@@ -20,8 +21,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 9] =
-    ["floor", "array", "separate", "latency", "reports", "idle", "objects", "matching", "scheduling"];
+const MEASURES: [&str; 10] =
+    ["floor", "array", "separate", "latency", "reports", "idle", "objects", "matching", "scheduling", "reservation"];
 
 /// What the scheduler is given where nothing else is said.
 const SIZE: scheduling::Size = scheduling::Size { hosts: 10_000, jobs: 1_000_000, categories: 1_000 };
@@ -87,6 +88,7 @@ fn run(measure: &str, options: &Options) {
         "objects" => objects::measure(),
         "matching" => matching::measure(),
         "scheduling" => scheduling::measure(options.size),
+        "reservation" => reservation::measure(options.size.hosts),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }

@@ -37,7 +37,7 @@ pub fn measure(size: Size) {
     let about = format!("{hosts} hosts, {jobs} jobs, {categories} categories");
     let floor_us = floor(hosts);
     tell("scheduling: 16 columns of all hosts read once", floor_us, "us", &about);
-    let mut scheduler = cell(hosts);
+    let mut scheduler = cell(Shape { hosts, attributes: 20, slots: 8 });
     let mut others = [scheduler.model().state().clone(), scheduler.model().state().clone()];
     let before = resident_bytes();
     let mut filing = Duration::ZERO;
@@ -108,8 +108,8 @@ fn floor(hosts: u32) -> f64 {
 }
 
 /// A cell of which every host has reported.
-fn cell(hosts: u32) -> Scheduler {
-    let shape = Shape { hosts, attributes: 20, slots: 8 };
+pub fn cell(shape: Shape) -> Scheduler {
+    let hosts = shape.hosts;
     let (mut core, _) = Core::create(CellId(1), shape.objects(), now(1));
     assert_eq!(core.state().config.resolved.len(), hosts as usize, "one queue on every host");
     let mut scheduler = Scheduler::new(core.state().clone(), Zone::utc());
@@ -121,7 +121,7 @@ fn cell(hosts: u32) -> Scheduler {
 }
 
 /// A job of a category: five requests, all of which every host can serve while it has a slot left, and 20 variables.
-fn submission(scheduler: &Scheduler, number: u64, category: u32) -> Record {
+pub fn submission(scheduler: &Scheduler, number: u64, category: u32) -> Record {
     let text = r#"{"name": "job", "program": {"command": {"command": "sleep"}}, "submit_host": "a",
         "owner": {"user": "u1", "uid": 2001, "gid": 2001, "group": "u1"}}"#;
     let mut spec: JobSpec = serde_json::from_str(text).expect("a specification");
@@ -144,13 +144,14 @@ fn resident_bytes() -> usize {
     pages * 4096
 }
 
-fn record(scheduler: &Scheduler, event: Event) -> Record {
+/// The next record of the stream.
+pub fn record(scheduler: &Scheduler, event: Event) -> Record {
     let seq = EventSeq(scheduler.model().state().last.0 + 1);
     Record { seq, now: now(2), actor: Actor::Master, request: None, event }
 }
 
 /// What the core says of an order that it follows.
-fn accept(scheduler: &mut Scheduler, order: Order) -> TaskKey {
+pub fn accept(scheduler: &mut Scheduler, order: Order) -> TaskKey {
     let Order::Start { seq, task, granted, pe } = order else { panic!("an order that starts nothing: {order:?}") };
     let key = place(seq, task);
     let record = record(scheduler, Event::TaskPlaced { key, granted, pe, maps: Vec::new() });
