@@ -57,17 +57,39 @@ impl fmt::Display for Level {
 
 /// What placed tasks take, by level and attribute.
 ///
-/// Invariant, checked by [`Ledger::check`]: `totals`, `recent`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
+/// Invariant, checked by [`Ledger::check`]: `levels`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
 /// total is below zero and none of zero is kept. `quotas` counts what is booked as the resource quota sets say. Only `tasks` is stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>", into = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
     tasks: BTreeMap<TaskKey, Booking>,
-    totals: BTreeMap<Level, BTreeMap<AttributeName, Total>>,
-    recent: BTreeMap<Level, BTreeSet<(Tick, TaskKey)>>,
+    levels: BTreeMap<Level, AtLevel>,
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
     quotas: Usage,
+}
+
+/// What is booked at one level that tasks use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AtLevel {
+    totals: BTreeMap<AttributeName, Total>,
+    /// The tasks, by when they were placed.
+    recent: BTreeSet<(Tick, TaskKey)>,
+}
+
+impl AtLevel {
+    /// How much of an attribute is taken; INFINITY if a task took without bound.
+    pub fn booked(&self, attribute: &str) -> Amount {
+        self.totals.get(attribute).map_or(Amount::ZERO, |total| total.amount())
+    }
+
+    fn subtract(&mut self, entry: &Entry) {
+        let total = self.totals.get_mut(&entry.attribute).expect("what was booked is in the totals");
+        total.subtract(entry.amount);
+        if total.is_zero() {
+            self.totals.remove(&entry.attribute);
+        }
+    }
 }
 
 impl Ledger {
@@ -89,14 +111,12 @@ impl Ledger {
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else { return false };
         self.quotas.forget(key);
-        for entry in booking.entries() {
-            self.subtract(entry);
-        }
-        for level in booking.levels() {
-            let recent = self.recent.get_mut(&level).expect("every booked task is in the index of its levels");
-            recent.remove(&(booking.at(), key));
-            if recent.is_empty() {
-                self.recent.remove(&level);
+        for (level, entries) in booking.by_level() {
+            let there = self.levels.get_mut(&level).expect("every booked task is known at its levels");
+            entries.for_each(|entry| there.subtract(entry));
+            there.recent.remove(&(booking.at(), key));
+            if there.recent.is_empty() {
+                self.levels.remove(&level);
             }
         }
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
@@ -156,8 +176,12 @@ impl Ledger {
 
     /// How much of an attribute is taken at a level; INFINITY if a task took without bound.
     pub fn booked(&self, level: &Level, attribute: &str) -> Amount {
-        let total = self.totals.get(level).and_then(|attributes| attributes.get(attribute));
-        total.map_or(Amount::ZERO, |total| total.amount())
+        self.level(level).map_or(Amount::ZERO, |there| there.booked(attribute))
+    }
+
+    /// What is booked at a level, if tasks use it.
+    pub fn level(&self, level: &Level) -> Option<&AtLevel> {
+        self.levels.get(level)
     }
 
     /// Slots that are taken at a level.
@@ -205,41 +229,29 @@ impl Ledger {
     /// The tasks at a level that were placed at `since` or later, by time.
     pub fn since(&self, level: &Level, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
         let first = (since, Self::FIRST_KEY);
-        let newer = self.recent.get(level).into_iter().flat_map(move |tasks| tasks.range(first..));
+        let newer = self.level(level).into_iter().flat_map(move |there| there.recent.range(first..));
         newer.map(|(at, key)| (*at, self.tasks.get(key).expect("the index names booked tasks only")))
     }
 
     /// The tasks at a level.
     pub fn at(&self, level: &Level) -> impl Iterator<Item = (TaskKey, &Booking)> {
-        let keys = self.recent.get(level).into_iter().flatten().map(|(_, key)| *key);
+        let keys = self.level(level).into_iter().flat_map(|there| &there.recent).map(|(_, key)| *key);
         keys.map(|key| (key, self.tasks.get(&key).expect("the index names booked tasks only")))
     }
 
     fn add(&mut self, key: TaskKey, booking: Booking) {
-        for entry in booking.entries() {
-            let attributes = self.totals.entry(entry.level.clone()).or_default();
-            attributes.entry(entry.attribute.clone()).or_default().add(entry.amount);
-        }
-        for level in booking.levels() {
-            self.recent.entry(level).or_default().insert((booking.at(), key));
+        for (level, entries) in booking.by_level() {
+            let there = self.levels.entry(level).or_default();
+            for entry in entries {
+                there.totals.entry(entry.attribute.clone()).or_default().add(entry.amount);
+            }
+            there.recent.insert((booking.at(), key));
         }
         booking.maps().iter().for_each(|map| self.ids.give(map));
         if let Some(pe) = booking.pe() {
             *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);
         }
         self.tasks.insert(key, booking);
-    }
-
-    fn subtract(&mut self, entry: &Entry) {
-        let attributes = self.totals.get_mut(&entry.level).expect("what was booked is in the totals");
-        let total = attributes.get_mut(&entry.attribute).expect("what was booked is in the totals");
-        total.subtract(entry.amount);
-        if total.is_zero() {
-            attributes.remove(&entry.attribute);
-            if attributes.is_empty() {
-                self.totals.remove(&entry.level);
-            }
-        }
     }
 }
 

@@ -13,6 +13,7 @@ mod pattern;
 mod select;
 mod service;
 mod soft;
+mod spot;
 mod suits;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use offer::{Offer, Source};
 pub(crate) use pattern::is_host;
 pub use pattern::{QueuePattern, is_in_queue_list};
 pub use select::requests;
+pub use spot::Spot;
 pub use verify::{check_start, verify};
 pub use view::message_text;
 
@@ -115,6 +117,14 @@ impl<'a> Cluster<'a> {
         match self.window {
             Some(window) => window.line.booked(self.ledgers(), level, attribute, window.span),
             None => sum(self.ledgers().map(|ledger| ledger.booked(level, attribute))),
+        }
+    }
+
+    /// As [`Cluster::booked`] of a level that was looked up.
+    pub fn booked_at(&self, spot: &Spot<'_, '_>, attribute: &str) -> Amount {
+        match self.window {
+            Some(_) => self.booked(spot.level, attribute),
+            None => spot.booked_now(attribute),
         }
     }
 

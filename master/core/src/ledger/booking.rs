@@ -177,9 +177,16 @@ impl Booking {
         &self.maps
     }
 
-    /// The levels that the task uses, widest first.
-    pub fn levels(&self) -> impl Iterator<Item = Level> {
-        self.uses().into_iter().map(|place| place.level)
+    /// The levels that the task uses, widest first, each with what it takes there.
+    pub fn by_level(&self) -> impl Iterator<Item = (Level, impl Iterator<Item = &Entry>)> {
+        let entries = |level: &Level| {
+            let level = level.clone();
+            self.entries.iter().filter(move |entry| entry.level == level)
+        };
+        self.uses().into_iter().map(move |place| {
+            let entries = entries(&place.level);
+            (place.level, entries)
+        })
     }
 
     /// The task's slots at a level.

@@ -3,12 +3,11 @@
 //! Which lists in use the owner of a job is in is a part of its [`Demand`], looked up once; here sets of names are compared. A list
 //! that excludes wins, an empty list that admits admits everybody, and where projects are admitted a job without one is not.
 
-use super::Cluster;
 use super::demand::Demand;
 use super::view::above;
+use super::{Cluster, Spot};
 use crate::ledger::Level;
 use crate::sched::reason::What;
-use proto::id::HostName;
 use proto::object::value::NameList;
 use proto::pe::ParallelEnvironment;
 use std::collections::BTreeSet;
@@ -22,34 +21,9 @@ struct Guard<'a> {
 }
 
 impl Cluster<'_> {
-    fn guard(&self, level: &Level) -> Option<Guard<'_>> {
-        let host = |host: &HostName| {
-            let host = self.config.exec_hosts.get(host)?;
-            Some(Guard {
-                users: &host.user_lists,
-                xusers: &host.xuser_lists,
-                projects: &host.projects,
-                xprojects: &host.xprojects,
-            })
-        };
-        match level {
-            Level::Global => host(&HostName::global()),
-            Level::Host(name) => host(name),
-            Level::Instance(instance) => {
-                let settings = self.settings(instance)?;
-                Some(Guard {
-                    users: &settings.user_lists,
-                    xusers: &settings.xuser_lists,
-                    projects: &settings.projects,
-                    xprojects: &settings.xprojects,
-                })
-            }
-        }
-    }
-
     /// Why the owner or the project of a job may not use an object, if so. What is above the object is not asked.
-    pub fn denied(&self, level: &Level, demand: &Demand) -> Option<What> {
-        let guard = self.guard(level)?;
+    pub fn denied(&self, spot: &Spot<'_, '_>, demand: &Demand) -> Option<What> {
+        let (guard, level) = (guard(spot)?, spot.level);
         if !admits(guard.users, guard.xusers, &demand.lists) {
             return Some(What::NoAccess { whole_queue: self.is_same_everywhere(level) });
         }
@@ -82,11 +56,29 @@ impl Cluster<'_> {
             let lists = self.config.access.lists_of_user(user);
             above(level)
                 .iter()
-                .filter_map(|level| self.guard(level))
+                .filter_map(|level| guard(&self.spot(level)))
                 .all(|guard| admits(guard.users, guard.xusers, &lists))
         };
         users.iter().any(admits_user)
     }
+}
+
+/// What guards a level, if it is there.
+fn guard<'a>(spot: &Spot<'a, '_>) -> Option<Guard<'a>> {
+    let of_host = spot.host.map(|host| Guard {
+        users: &host.user_lists,
+        xusers: &host.xuser_lists,
+        projects: &host.projects,
+        xprojects: &host.xprojects,
+    });
+    of_host.or_else(|| {
+        spot.settings.map(|settings| Guard {
+            users: &settings.user_lists,
+            xusers: &settings.xuser_lists,
+            projects: &settings.projects,
+            xprojects: &settings.xprojects,
+        })
+    })
 }
 
 /// Whether lists admit somebody who is in `lists`.

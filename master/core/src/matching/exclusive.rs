@@ -1,9 +1,9 @@
 //! Attributes with which a job has an object alone (SEMANTICS section 14).
 
-use super::Cluster;
 use super::demand::{Request, Value, Wanted};
 use super::fit::Role;
-use crate::ledger::Level;
+use super::{Cluster, Spot};
+use crate::ledger::SLOTS;
 use crate::sched::reason::{Shortage, What};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable};
@@ -11,29 +11,29 @@ use proto::wire::view::Dominance;
 
 impl Cluster<'_> {
     /// Whether an object can be had alone: an exclusive attribute is TRUE in its `complex_values`.
-    pub fn has_exclusive(&self, level: &Level, attribute: &Attribute) -> bool {
-        let text = self.complex_values(level).and_then(|values| values.value(attribute.name.as_str()));
+    pub fn has_exclusive(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
+        let text = spot.value(attribute.name.as_str());
         text.and_then(|text| Amount::parse(text, Type::Bool).ok()) == Some(Amount::TRUE)
     }
 
     /// Why a job may not use an object because of an exclusive attribute, if so.
     ///
     /// A job that asks for it needs an object that nobody uses; every other job needs one that nobody has alone.
-    pub fn excluded(&self, level: &Level, request: &Request, role: Role) -> Option<What> {
+    pub fn excluded(&self, spot: &Spot<'_, '_>, request: &Request, role: Role) -> Option<What> {
         let attribute = &request.attribute;
         let wanted = request.wanted == Wanted::Amount(Amount::TRUE) && !request.implied;
         let alone = wanted && (attribute.consumable != Consumable::Job || role == Role::Master);
-        if alone && self.slots_taken(level) > 0 {
+        if alone && self.booked_at(spot, SLOTS) > Amount::ZERO {
             return Some(What::Offers(Shortage {
                 attribute: attribute.name.clone(),
                 r#type: attribute.r#type,
-                dominance: Dominance { level: level.letter(), source: 'c' },
+                dominance: Dominance { level: spot.level.letter(), source: 'c' },
                 needed: Value::Amount(Amount::TRUE),
                 free: Value::Amount(Amount::FALSE),
                 capacity: Some(Amount::TRUE),
             }));
         }
-        let taken = self.booked(level, attribute.name.as_str()) > Amount::ZERO;
+        let taken = self.booked_at(spot, attribute.name.as_str()) > Amount::ZERO;
         taken.then(|| What::InUse { attribute: attribute.name.clone() })
     }
 }

@@ -3,7 +3,7 @@
 use super::demand::{Demand, Request, Value, Wanted};
 use super::offer::Offer;
 use super::pattern::is_host;
-use super::{Cluster, Mode};
+use super::{Cluster, Mode, Spot};
 use crate::ledger::Level;
 use crate::sched::reason::{Reason, Shortage, What};
 use proto::amount::{Amount, Type};
@@ -62,14 +62,15 @@ impl Cluster<'_> {
         if !above.holds(slots) {
             return fit;
         }
-        if let Some(what) = self.denied(level, demand) {
+        let spot = self.spot(level);
+        if let Some(what) = self.denied(&spot, demand) {
             return fit.nothing(level, what);
         }
-        for attribute in demand.not_asked.iter().filter(|attribute| self.lists(level, attribute.as_str())) {
+        for attribute in demand.not_asked.iter().filter(|attribute| spot.value(attribute.as_str()).is_some()) {
             fit = fit.nothing(level, What::Forced { attribute: attribute.clone() });
         }
         for (index, request) in demand.hard.iter().enumerate() {
-            self.fit_request(&mut fit, index, level, request, slots, role);
+            self.fit_request(&mut fit, index, &spot, request, slots, role);
         }
         fit
     }
@@ -126,10 +127,11 @@ impl Cluster<'_> {
 
     /// The requests of kind HOST that a capacity of the cluster limits.
     fn charged_each_host<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = (&'a Request, Offer)> {
+        let spot = self.spot(&Level::Global);
         let is_meant = |attribute: &Attribute| attribute.consumable == Consumable::Host && !attribute.is_exclusive();
         let requests = demand.hard.iter().filter(move |request| is_meant(&request.attribute));
-        let offers = requests
-            .flat_map(|request| self.offers(&Level::Global, &request.attribute).map(move |offer| (request, offer)));
+        let offers =
+            requests.flat_map(move |request| self.offers(&spot, &request.attribute).map(move |offer| (request, offer)));
         offers.filter(|(_, offer)| offer.capacity.is_some())
     }
 
@@ -140,24 +142,21 @@ impl Cluster<'_> {
             && self.observations.load.values().any(|values| values.contains_key(attribute))
     }
 
-    fn lists(&self, level: &Level, attribute: &str) -> bool {
-        self.complex_values(level).is_some_and(|values| values.value(attribute).is_some())
-    }
-
-    fn fit_request(&self, fit: &mut Fit, index: usize, level: &Level, request: &Request, slots: u32, role: Role) {
+    fn fit_request(&self, fit: &mut Fit, index: usize, spot: &Spot<'_, '_>, request: &Request, slots: u32, role: Role) {
+        let level = spot.level;
         if request.attribute.is_exclusive() {
-            if self.has_exclusive(level, &request.attribute) {
+            if self.has_exclusive(spot, &request.attribute) {
                 fit.defined[index] = true;
-                if let Some(what) = self.excluded(level, request, role) {
+                if let Some(what) = self.excluded(spot, request, role) {
                     fit.slots = 0;
                     fit.reasons.push(Reason::new(level.clone(), what));
                 }
             }
             return;
         }
-        for offer in self.offers(level, &request.attribute) {
+        for offer in self.offers(spot, &request.attribute) {
             // What no level offers without load is left to the load: an implied request asks only where a capacity is set.
-            if request.implied && offer.capacity.is_none() && !self.lists(level, request.attribute.name.as_str()) {
+            if request.implied && offer.capacity.is_none() && spot.value(request.attribute.name.as_str()).is_none() {
                 continue;
             }
             fit.defined[index] = true;

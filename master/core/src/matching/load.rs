@@ -1,8 +1,8 @@
 //! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, less what was booked since
 //! (SEMANTICS section 6, DESIGN section 5).
 
-use super::Cluster;
 use super::demand::Value;
+use super::{Cluster, Spot};
 use crate::ledger::Level;
 use crate::observe::LoadEntry;
 use proto::amount::{Amount, Millionths};
@@ -50,33 +50,32 @@ pub enum Load {
 
 impl Cluster<'_> {
     /// The load value of an attribute at a level; none where it is not reported, or is no value of its type.
-    pub fn load(&self, level: &Level, attribute: &Attribute) -> Option<Load> {
-        let host = subject(level)?;
-        let entry = self.reported(&host, &attribute.name)?;
+    pub fn load(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Option<Load> {
+        let entry = self.reported(spot, &attribute.name)?;
         if !self.mode.counts_load() && !is_static_load(attribute.name.as_str()) {
             return Some(Load::Presumed);
         }
         let reported = Value::read(attribute, &entry.text)?;
         let Value::Amount(amount) = reported else { return Some(Load::Known { value: reported, corrected: false }) };
-        let expected = self.expected(level, &host, attribute, amount);
-        let value = Value::Amount(self.less_booked(level, attribute, expected, entry));
+        let expected = self.expected(spot, attribute, amount);
+        let value = Value::Amount(self.less_booked(spot, attribute, expected, entry));
         Some(Load::Known { value, corrected: expected != amount })
     }
 
     /// The load value as reported, whatever the mode; none of a host of which nothing is heard.
-    fn reported(&self, host: &HostName, name: &AttributeName) -> Option<&LoadEntry> {
-        let entry = self.observations.load.get(host)?.get(name)?;
+    fn reported<'b>(&self, spot: &Spot<'b, '_>, name: &AttributeName) -> Option<&'b LoadEntry> {
+        let entry = spot.loads?.get(name)?;
         let unheard = self.observations.hosts.get(&entry.reporter).is_some_and(|reporter| reporter.unheard);
         (!unheard).then_some(entry)
     }
 
     /// The value as it will be once it is scaled and jobs that have just started show in it.
-    fn expected(&self, level: &Level, host: &HostName, attribute: &Attribute, amount: Amount) -> Amount {
-        let scaled = self.scaled(host, attribute.name.as_str(), amount);
+    fn expected(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount) -> Amount {
+        let scaled = self.scaled(spot, attribute.name.as_str(), amount);
         if is_static_load(attribute.name.as_str()) {
             return scaled;
         }
-        let adjustment = self.adjustment(level, host, attribute);
+        let adjustment = self.adjustment(spot, attribute);
         match attribute.relop {
             Relop::Greater | Relop::GreaterEqual => scaled.checked_add(adjustment).unwrap_or(Amount::INFINITY),
             Relop::Less | Relop::LessEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => {
@@ -86,38 +85,42 @@ impl Cluster<'_> {
     }
 
     /// The value without what was booked since it was sampled.
-    fn less_booked(&self, level: &Level, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
+    fn less_booked(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
         let name = attribute.name.as_str();
         match attribute.relop {
             Relop::Less | Relop::LessEqual if !is_static_load(name) => {
-                less(amount, self.requested_since(level, name, entry))
+                less(amount, self.requested_since(spot, name, entry))
             }
             _ => amount,
         }
     }
 
-    fn scaled(&self, host: &HostName, name: &str, amount: Amount) -> Amount {
-        let factor = self.config.exec_hosts.get(host).map_or(Millionths::ONE, |host| host.load_scaling.factor(name));
+    fn scaled(&self, spot: &Spot<'_, '_>, name: &str, amount: Amount) -> Amount {
+        let factor = spot.host.map_or(Millionths::ONE, |host| host.load_scaling.factor(name));
         if factor == Millionths::ONE { amount } else { amount.scaled(factor) }
     }
 
     /// What was booked since the value was sampled, or so shortly before that the jobs had not taken their share, and so is not in it.
-    fn requested_since(&self, level: &Level, name: &str, entry: &LoadEntry) -> Amount {
+    fn requested_since(&self, spot: &Spot<'_, '_>, name: &str, entry: &LoadEntry) -> Amount {
+        if spot.books.iter().all(Option::is_none) {
+            return Amount::ZERO;
+        }
         let settled = Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name)));
-        let requested = self.ledgers().map(|ledger| ledger.requested_since(level, name, settled));
+        let requested = self.ledgers().map(|ledger| ledger.requested_since(spot.level, name, settled));
         requested.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
     }
 
     /// What jobs that have just started are expected to add to the value (`job_load_adjustments`).
-    fn adjustment(&self, level: &Level, host: &HostName, attribute: &Attribute) -> Amount {
+    fn adjustment(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Amount {
         let name = attribute.name.as_str();
         let per_slot = self.config.scheduler.job_load_adjustments.value(name);
         let Some(per_slot) = per_slot.and_then(|text| Amount::parse(text, attribute.r#type).ok()) else {
             return Amount::ZERO;
         };
-        let factor = i64::try_from(self.started_hundredths(level)).unwrap_or(i64::MAX);
+        let factor = i64::try_from(self.started_hundredths(spot.level)).unwrap_or(i64::MAX);
         let millionths = factor.saturating_mul(Millionths::ONE.0 / HUNDREDTHS.cast_signed());
-        per_slot.scaled(Millionths(millionths / self.shares(host, name)))
+        let host = subject(spot.level).unwrap_or_else(HostName::global);
+        per_slot.scaled(Millionths(millionths / self.shares(&host, name)))
     }
 
     /// What one slot that starts is expected to add to the value of a host, in base units; none if nothing is set.

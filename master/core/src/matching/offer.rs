@@ -2,13 +2,11 @@
 
 use super::demand::Value;
 use super::load::Load;
-use super::{Cluster, Mode};
+use super::{Cluster, Mode, Spot};
 use crate::ledger::{Level, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
-use proto::host::ExecHost;
-use proto::id::{HostName, QueueInstanceName};
-use proto::object::value::Assignments;
+use proto::id::QueueInstanceName;
 use proto::queue::QueueInstanceSettings;
 use proto::wire::view::Dominance;
 
@@ -85,22 +83,12 @@ impl<'a> Cluster<'a> {
     /// Everything that a level offers of an attribute; each offer limits by itself. Empty where the attribute is not defined.
     ///
     /// There is no EXCL attribute among them: those are a matter of who else is there.
-    pub fn offers(&self, level: &Level, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<'a> {
-        let (first, second) = match level {
-            Level::Global => self.host_offers(level, &HostName::global(), attribute),
-            Level::Host(host) => self.host_offers(level, host, attribute),
-            Level::Instance(instance) => self.instance_offers(level, instance, attribute),
+    pub fn offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
+        let (first, second) = match spot.level {
+            Level::Global | Level::Host(_) => self.host_offers(spot, attribute),
+            Level::Instance(instance) => self.instance_offers(spot, instance, attribute),
         };
         [first, second].into_iter().flatten()
-    }
-
-    /// `complex_values` of a level.
-    pub fn complex_values(&self, level: &Level) -> Option<&'a Assignments> {
-        match level {
-            Level::Global => self.exec_host(&HostName::global()).map(|host| &host.complex_values),
-            Level::Host(host) => self.exec_host(host).map(|host| &host.complex_values),
-            Level::Instance(instance) => self.settings(instance).map(|settings| &settings.complex_values),
-        }
     }
 
     /// The settings of a queue instance; none if there is no such instance.
@@ -108,14 +96,9 @@ impl<'a> Cluster<'a> {
         self.config.resolved.get(instance).map(AsRef::as_ref)
     }
 
-    fn exec_host(&self, host: &HostName) -> Option<&'a ExecHost> {
-        self.config.exec_hosts.get(host).map(AsRef::as_ref)
-    }
-
-    fn host_offers(&self, level: &Level, host: &HostName, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
-        let text = self.exec_host(host).and_then(|host| host.complex_values.value(attribute.name.as_str()));
-        let configured = text.and_then(|text| self.configured(level, attribute, text));
-        let load = self.load(level, attribute).map(|load| Offer::load(load, attribute));
+    fn host_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
+        let configured = spot.value(attribute.name.as_str()).and_then(|text| self.configured(spot, attribute, text));
+        let load = self.load(spot, attribute).map(|load| Offer::load(load, attribute));
         match (configured, load) {
             // A configured value of the same level wins over the load where nothing is more or less restrictive (MATCH-03).
             (Some(configured), Some(_)) if !is_ordered(attribute) => (Some(configured), None),
@@ -127,33 +110,33 @@ impl<'a> Cluster<'a> {
 
     fn instance_offers(
         &self,
-        level: &Level,
+        spot: &Spot<'_, '_>,
         instance: &QueueInstanceName,
         attribute: &Attribute,
     ) -> (Option<Offer>, Option<Offer>) {
-        let Some(settings) = self.settings(instance) else { return (None, None) };
+        let Some(settings) = spot.settings else { return (None, None) };
         if attribute.name.as_str() == SLOTS {
-            return (Some(self.left(level, attribute, Amount::from_base(i64::from(settings.slots)))), None);
+            return (Some(self.left(spot, attribute, Amount::from_base(i64::from(settings.slots)))), None);
         }
         let text = settings.complex_values.value(attribute.name.as_str());
-        let configured = text.and_then(|text| self.configured(level, attribute, text));
+        let configured = text.and_then(|text| self.configured(spot, attribute, text));
         (configured, queue_value(instance, settings, attribute).map(Offer::fixed))
     }
 
     /// A value of `complex_values`: what is left of a consumable, or the value itself.
-    fn configured(&self, level: &Level, attribute: &Attribute, text: &str) -> Option<Offer> {
+    fn configured(&self, spot: &Spot<'_, '_>, attribute: &Attribute, text: &str) -> Option<Offer> {
         match Value::read(attribute, text)? {
             Value::Amount(capacity) if attribute.consumable.is_consumable() => {
-                Some(self.left(level, attribute, capacity))
+                Some(self.left(spot, attribute, capacity))
             }
             value @ (Value::Amount(_) | Value::Text(_)) => Some(Offer::fixed(value)),
         }
     }
 
     /// What is left of a capacity; negative where more is booked than there is (CONS-13).
-    fn left(&self, level: &Level, attribute: &Attribute, capacity: Amount) -> Offer {
-        let capacity = self.less_used_by_others(level, attribute, capacity);
-        let booked = self.booked(level, attribute.name.as_str());
+    fn left(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
+        let capacity = self.less_used_by_others(spot, attribute, capacity);
+        let booked = self.booked_at(spot, attribute.name.as_str());
         let left = capacity.checked_sub(booked).unwrap_or(Amount::from_base(i64::MIN));
         let (value, capacity) = (Some(Value::Amount(left)), Some(capacity));
         Offer { value, shared: true, source: Source::Consumable, capacity }
@@ -163,14 +146,14 @@ impl<'a> Cluster<'a> {
 impl Cluster<'_> {
     /// What a capacity comes to at a later time: what others than jobs use of it now, as the load shows, they are taken to use then
     /// (SEMANTICS section 4.2).
-    fn less_used_by_others(&self, level: &Level, attribute: &Attribute, capacity: Amount) -> Amount {
+    fn less_used_by_others(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Amount {
         if self.mode != Mode::Later {
             return capacity;
         }
         let now = Cluster { mode: Mode::Now, window: None, ..*self };
-        let Some(Load::Known { value: Value::Amount(free), .. }) = now.load(level, attribute) else { return capacity };
+        let Some(Load::Known { value: Value::Amount(free), .. }) = now.load(spot, attribute) else { return capacity };
         let others =
-            capacity.checked_sub(now.booked(level, attribute.name.as_str())).and_then(|left| left.checked_sub(free));
+            capacity.checked_sub(now.booked_at(spot, attribute.name.as_str())).and_then(|left| left.checked_sub(free));
         let others = others.filter(|others| is_ordered(attribute) && *others > Amount::ZERO && !others.is_infinite());
         others.and_then(|others| capacity.checked_sub(others)).unwrap_or(capacity)
     }

@@ -32,11 +32,12 @@ impl Cluster<'_> {
 
     fn has_one(&self, levels: &[Level], request: &Request) -> bool {
         if request.attribute.is_exclusive() {
-            let mut defined = levels.iter().filter(|level| self.has_exclusive(level, &request.attribute)).peekable();
+            let mut defined =
+                levels.iter().filter(|level| self.has_exclusive(&self.spot(level), &request.attribute)).peekable();
             return defined.peek().is_some()
-                && defined.all(|level| self.excluded(level, request, Role::Master).is_none());
+                && defined.all(|level| self.excluded(&self.spot(level), request, Role::Master).is_none());
         }
-        let offers = levels.iter().flat_map(|level| self.offers(level, &request.attribute));
+        let offers = levels.iter().flat_map(|level| self.offers(&self.spot(level), &request.attribute));
         let mut known = offers.filter(|offer| offer.value.is_some()).peekable();
         known.peek().is_some() && known.all(|offer| serves(request, &offer))
     }

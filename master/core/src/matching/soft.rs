@@ -18,7 +18,8 @@ impl Cluster<'_> {
 
     /// Whether each level that defines an attribute serves a request for one slot, and at least one does.
     fn meets(&self, levels: &[Level], request: &Request) -> bool {
-        let offers: Vec<_> = levels.iter().flat_map(|level| self.offers(level, &request.attribute)).collect();
+        let offers: Vec<_> =
+            levels.iter().flat_map(|level| self.offers(&self.spot(level), &request.attribute)).collect();
         !offers.is_empty() && offers.iter().all(|offer| serves(request, offer))
     }
 }

@@ -123,11 +123,12 @@ impl Cluster<'_> {
 
     /// What a level offers, as it is shown.
     fn shown(&self, level: &Level, attribute: &Attribute) -> Vec<(Dominance, Value)> {
+        let spot = self.spot(level);
         if attribute.is_exclusive() {
-            let offer = self.has_exclusive(level, attribute).then(|| self.exclusive_offer(level));
+            let offer = self.has_exclusive(&spot, attribute).then(|| self.exclusive_offer(level));
             return offer.into_iter().filter_map(|offer| Some((offer.dominance(level), offer.value?))).collect();
         }
-        self.offers(level, attribute).filter_map(|offer| Some((offer.dominance(level), offer.value?))).collect()
+        self.offers(&spot, attribute).filter_map(|offer| Some((offer.dominance(level), offer.value?))).collect()
     }
 
     /// Whether the object can be had alone now. 8.1.9 shows one less the slots in use, so -3 of a job of four; nothing is ever less than
