@@ -17,6 +17,7 @@ mod duration;
 mod fcfs;
 mod filter;
 pub mod finding;
+mod heads;
 mod immediate;
 pub mod model;
 mod nearness;

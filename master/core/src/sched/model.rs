@@ -6,7 +6,7 @@ use super::categories::{Categories, CategoryId};
 use super::changes::Changes;
 use super::finding::Findings;
 use super::order::Order;
-use super::order_phase::{self, Bucket, Queue, Rests, Urgency};
+use super::order_phase::{self, Bucket, Queue, Range, Rests, Urgency};
 use super::places::Places;
 use super::reserve::Search;
 use super::standings::Standings;
@@ -235,6 +235,11 @@ impl Model {
         }
         let start = self.state.jobs.get(&seq).and_then(|job| job.spec.start_after);
         self.waiting.extend(start.filter(|at| *at > now.wall).map(|at| (at, seq)));
+    }
+
+    /// Brings the order of the pending jobs to what it is now.
+    pub(super) fn refresh_queue(&mut self, range: Option<Range>, now: Now) {
+        self.queue.refresh(&self.state, range, now);
     }
 
     /// What suspend thresholds want done now.
@@ -563,7 +568,7 @@ impl Model {
             let (category, resources) = self.categories.enter(&self.state, job);
             let urgency = Urgency { resources, deadline: job.spec.deadline };
             let reserve = job.spec.reserve && !job.spec.immediate;
-            Bucket { category, urgency, priority: job.spec.priority, reserve }
+            Bucket { category, urgency, priority: job.spec.priority, reserve, immediate: job.spec.immediate }
         });
         let rests = if !self.startable(job, now, 1).is_empty() {
             Rests::Pending

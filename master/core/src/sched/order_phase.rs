@@ -4,6 +4,7 @@
 //! compares buckets, of which there are few, and not jobs. The ticket policies are not here yet: all have equal tickets.
 
 use super::categories::CategoryId;
+use super::heads::{Head, Heads};
 use crate::matching::{Demand, Request, Wanted};
 use crate::state::State;
 use crate::state::config::Configuration;
@@ -13,6 +14,7 @@ use proto::job::PeRequest;
 use proto::pe::UrgencySlots;
 use proto::time::{Now, Wall};
 use proto::wire::view::PriorityNumbers;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything is computed in these parts of one.
@@ -35,6 +37,8 @@ pub struct Bucket {
     pub priority: i32,
     /// `-R y`.
     pub reserve: bool,
+    /// `-now y`.
+    pub immediate: bool,
 }
 
 /// What the urgency of a job rests on, apart from when it was submitted.
@@ -53,6 +57,12 @@ pub struct Queue {
     /// Every job that counts: pending and eligible, or running.
     urgencies: BTreeMap<Urgency, BTreeSet<SubmitSeq>>,
     filed: BTreeMap<SubmitSeq, Filed>,
+    heads: Heads,
+    /// How many jobs in buckets ask for a reservation, and how many start at once or never.
+    reserving: usize,
+    immediate: usize,
+    /// How many jobs that count have a deadline.
+    timed: usize,
 }
 
 /// Where a job is filed.
@@ -91,10 +101,17 @@ impl Queue {
             self.uncount(seq, old);
         }
         if rests != Rests::Apart {
+            self.timed += usize::from(bucket.urgency.deadline.is_some());
             self.urgencies.entry(bucket.urgency).or_default().insert(seq);
         }
         if rests == Rests::Pending {
-            self.buckets.entry(bucket).or_default().insert(seq);
+            self.reserving += usize::from(bucket.reserve);
+            self.immediate += usize::from(bucket.immediate);
+            let jobs = self.buckets.entry(bucket).or_default();
+            if jobs.first().is_none_or(|first| seq < *first) {
+                self.heads.changed(bucket);
+            }
+            jobs.insert(seq);
         }
     }
 
@@ -112,11 +129,43 @@ impl Queue {
 
     fn uncount(&mut self, seq: SubmitSeq, Filed { bucket, rests }: Filed) {
         if rests != Rests::Apart {
+            self.timed -= usize::from(bucket.urgency.deadline.is_some());
             remove(&mut self.urgencies, &bucket.urgency, seq);
         }
         if rests == Rests::Pending {
+            self.reserving -= usize::from(bucket.reserve);
+            self.immediate -= usize::from(bucket.immediate);
+            if self.first(&bucket) == Some(seq) {
+                self.heads.changed(bucket);
+            }
             remove(&mut self.buckets, &bucket, seq);
         }
+    }
+
+    /// Brings the order of the buckets to what it is now.
+    pub fn refresh(&mut self, state: &State, range: Option<Range>, now: Now) {
+        let is_timed = self.timed > 0 || state.config.scheduler.weight_waiting_time.millionths() != 0;
+        let Queue { buckets, heads, .. } = self;
+        let head = |bucket: Bucket| {
+            let seq = *buckets.get(&bucket)?.first()?;
+            Some(Head { priority: priority(state, seq, &bucket, range?, now), seq: Reverse(seq), bucket })
+        };
+        heads.refresh(range, is_timed, buckets.keys().copied(), head);
+    }
+
+    /// The first job of the first bucket, or of the next after one, as of the last [`Queue::refresh`].
+    pub fn head_after(&self, last: Option<&Head>) -> Option<Head> {
+        self.heads.after(last)
+    }
+
+    /// Whether any job that waits asks for a reservation.
+    pub fn is_reserving(&self) -> bool {
+        self.reserving > 0
+    }
+
+    /// Whether any job that waits starts at once or never.
+    pub fn is_immediate(&self) -> bool {
+        self.immediate > 0
     }
 
     /// The buckets that hold pending jobs, each with its first.

@@ -2,6 +2,7 @@
 
 use super::Slice;
 use super::categories::CategoryId;
+use super::heads::Head;
 use super::immediate;
 use super::model::Model;
 use super::order::Order;
@@ -17,8 +18,10 @@ use std::collections::{BTreeSet, BinaryHeap};
 pub struct Pass {
     now: Now,
     range: Option<Range>,
-    /// The best job of each bucket by its priority. An entry may be stale: it is checked when its turn comes.
-    heads: BinaryHeap<Head>,
+    /// The last of the heads of the queue that had its turn. An entry there may be stale: it is checked when its turn comes.
+    last: Option<Head>,
+    /// The next jobs of buckets that have had a turn.
+    again: BinaryHeap<Head>,
     ready: Ready,
     /// Tasks that are to be suspended and resumed for the load; they come with the first slice.
     suspensions: Vec<Order>,
@@ -30,24 +33,16 @@ pub struct Pass {
     reserved: (SubmitSeq, usize),
 }
 
-/// The first job of a bucket: the largest is next.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Head {
-    priority: i128,
-    seq: Reverse<SubmitSeq>,
-    bucket: Bucket,
-}
-
 impl Pass {
     /// A pass over what is pending now.
     pub fn new(model: &mut Model, now: Now) -> Pass {
         model.pass_time(now);
         let range = model.queue.range(&model.state, now);
         let suspensions = model.threshold_orders(now);
-        let first = |(bucket, seq)| head(model, bucket, seq, range, now);
-        let heads: Vec<Head> = model.queue.buckets().filter_map(first).collect();
+        model.refresh_queue(range, now);
         let (failed, hopeless, reserved) = (BTreeSet::new(), BTreeSet::new(), (SubmitSeq(0), 0));
-        Pass { now, range, heads: heads.into(), ready: Ready::default(), suspensions, failed, hopeless, reserved }
+        let (last, again, ready) = (None, BinaryHeap::new(), Ready::default());
+        Pass { now, range, last, again, ready, suspensions, failed, hopeless, reserved }
     }
 
     /// Tries about `budget` tasks.
@@ -55,19 +50,30 @@ impl Pass {
         let orders = std::mem::take(&mut self.suspensions);
         let mut slice = Slice { orders, finished: false };
         for _ in 0..budget.max(1) {
-            if !self.heads.is_empty() && model.is_full(self.now) {
-                // Nothing more starts: only jobs that start at once or never are still to be told so, and some get a reservation.
-                let may_reserve = model.reservations_left() > 0;
-                self.heads
-                    .retain(|head| may_reserve && head.bucket.reserve || model.is_immediate(head.bucket.category));
-            }
-            let Some(head) = self.heads.pop() else {
+            // Nothing more starts: only jobs that start at once or never are still to be told so, and some get a reservation.
+            let is_full = model.is_full(self.now);
+            let may_reserve = model.queue.is_reserving() && model.reservations_left() > 0;
+            let is_over = is_full && !may_reserve && !model.queue.is_immediate();
+            let Some(head) = self.next_head(model).filter(|_| !is_over) else {
                 slice.finished = true;
                 break;
             };
+            if is_full && !(may_reserve && head.bucket.reserve || head.bucket.immediate) {
+                continue;
+            }
             self.step(model, head, &mut slice);
         }
         slice
+    }
+
+    /// The best of the heads that wait for a turn.
+    fn next_head(&mut self, model: &Model) -> Option<Head> {
+        let next = model.queue.head_after(self.last.as_ref());
+        if self.again.peek().is_some_and(|again| next.is_none_or(|next| next < *again)) {
+            return self.again.pop();
+        }
+        self.last = next.or(self.last);
+        next
     }
 
     /// Tries the next task of the job at the head of a bucket.
@@ -128,7 +134,7 @@ impl Pass {
             }
             None => model.queue.after(&bucket, seq),
         };
-        self.heads.extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
+        self.again.extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 
     /// An immediate array starts with all its tasks or not at all (JOB-13), so they are tried in one step, whatever the budget.
@@ -155,7 +161,7 @@ impl Pass {
     /// Puts the first job of a bucket among the heads.
     fn push(&mut self, model: &Model, bucket: Bucket) {
         let first = model.queue.first(&bucket);
-        self.heads.extend(first.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
+        self.again.extend(first.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 }
 

@@ -1,0 +1,77 @@
+//! The buckets of pending jobs in the order of the priority of their first jobs, kept from pass to pass.
+//!
+//! Where no priority depends on the time, one that was found stays right until the bucket has another first job, or the urgencies
+//! among which it was normalised are others.
+
+use super::order_phase::{Bucket, Range};
+use proto::id::SubmitSeq;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The first job of a bucket: the largest is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Head {
+    /// Its priority, fine enough to order jobs by.
+    pub priority: i128,
+    /// The job; the one that was submitted first comes first.
+    pub seq: Reverse<SubmitSeq>,
+    /// Where it is filed.
+    pub bucket: Bucket,
+}
+
+/// The heads, in order.
+///
+/// Invariant: `sorted` holds exactly what is in `known`, which is right for every bucket that is not stale while `range` holds.
+#[derive(Clone, Debug, Default)]
+pub struct Heads {
+    sorted: BTreeSet<Head>,
+    known: BTreeMap<Bucket, Head>,
+    stale: BTreeSet<Bucket>,
+    range: Option<Range>,
+}
+
+impl Heads {
+    /// A bucket may have another first job.
+    pub fn changed(&mut self, bucket: Bucket) {
+        self.stale.insert(bucket);
+    }
+
+    /// Looks again at what changed: at everything, if the urgencies reach from somewhere else to somewhere else, or `is_timed`.
+    pub fn refresh(
+        &mut self,
+        range: Option<Range>,
+        is_timed: bool,
+        buckets: impl Iterator<Item = Bucket>,
+        head: impl Fn(Bucket) -> Option<Head>,
+    ) {
+        if is_timed || range != self.range {
+            self.known = buckets.filter_map(|bucket| Some((bucket, head(bucket)?))).collect();
+            self.sorted = self.known.values().copied().collect();
+            self.range = range;
+            self.stale.clear();
+        }
+        while let Some(bucket) = self.stale.pop_first() {
+            let new = head(bucket);
+            let old = self.known.get(&bucket).copied();
+            if new == old {
+                continue;
+            }
+            if let Some(old) = old {
+                self.sorted.remove(&old);
+            }
+            self.sorted.extend(new);
+            match new {
+                Some(new) => self.known.insert(bucket, new),
+                None => self.known.remove(&bucket),
+            };
+        }
+    }
+
+    /// The first, or the next after one that need not be there any more.
+    pub fn after(&self, last: Option<&Head>) -> Option<Head> {
+        match last {
+            None => self.sorted.last().copied(),
+            Some(last) => self.sorted.range(..last).next_back().copied(),
+        }
+    }
+}
