@@ -77,6 +77,7 @@ fn configure(scheduler: &mut Scheduler, most: u32) {
     let mut conf: Fields = SchedulerConf::template().to_fields();
     conf.set("max_reservation", most.to_string());
     conf.set("job_load_adjustments", "NONE");
+    conf.set("weight_urgency", "0");
     let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
     pe.set("slots", "999999");
     pe.set("allocation_rule", "$fill_up");
