@@ -32,6 +32,8 @@ mod parameters;
 mod quotas;
 #[path = "e2e/sensors.rs"]
 mod sensors;
+#[path = "e2e/slaves.rs"]
+mod slaves;
 #[path = "e2e/surroundings.rs"]
 mod surroundings;
 #[path = "e2e/tolerances.rs"]

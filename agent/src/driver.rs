@@ -6,9 +6,10 @@
 
 use crate::clock;
 use crate::launcher_link::{Attached, LauncherQueue, ToLauncher};
-use agent_core::core::{Core, Effect, Input, Now};
+use crate::slaves::Slaves;
+use agent_core::core::{Core, Effect, Input, MainProcess, Now};
 use proto::id::{Epoch, HostName, TaskKey};
-use proto::launch::Notice;
+use proto::launch::{Notice, Request, Start};
 use proto::usage::Usage;
 use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, MasterMessage, MasterWelcome, PROTOCOL_VERSION};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub enum DriverInput {
     Launcher(Box<Notice>),
     /// Something for the master that may be lost.
     Soft(Box<AgentMessage>),
+    /// Which is the main process of a task that runs here?
+    MainProcess(TaskKey, oneshot::Sender<MainProcess>),
 }
 
 /// What a new connection begins with. Messages that come into being after the hello was made are in the outbox.
@@ -67,6 +70,8 @@ pub struct Ports {
     pub ready: watch::Sender<bool>,
     /// True once the master wants the agent to end.
     pub stop: watch::Sender<bool>,
+    /// The streams of slave tasks; none for simulated hosts.
+    pub slaves: Option<Slaves>,
     /// Where the highest epoch that was obeyed is kept; none for simulated hosts.
     pub epoch_file: Option<PathBuf>,
 }
@@ -128,6 +133,11 @@ impl Driver {
                 self.send_soft(*message);
                 return ControlFlow::Continue(());
             }
+            DriverInput::MainProcess(key, reply) => {
+                // Who does not wait any more does not want to know.
+                let _ = reply.send(self.core.main_process(key));
+                return ControlFlow::Continue(());
+            }
             DriverInput::MasterLost => {
                 self.outbox = None;
                 Input::MasterLost
@@ -171,7 +181,7 @@ impl Driver {
                 AgentMessage::Task(_) | AgentMessage::Sensors(_) | AgentMessage::Refused(_) => self.send(*message),
             },
             Effect::Launcher { request, script } => {
-                let attached = script.map_or(Attached::Nothing, Attached::Script);
+                let attached = script.map_or_else(|| self.streams_for(&request), Attached::Script);
                 self.ports.launcher.push(ToLauncher { request: *request, attached });
             }
             Effect::Configure(config) => {
@@ -192,6 +202,28 @@ impl Driver {
             Effect::Warn(diagnostic) => tracing::warn!("{diagnostic}"),
         }
         ControlFlow::Continue(())
+    }
+
+    /// The streams of a slave task that is to be started. Those of one that is forgotten go.
+    fn streams_for(&self, request: &Request) -> Attached {
+        match (request, &self.ports.slaves) {
+            (Request::Launch(document), Some(slaves)) => {
+                let Start::Connected { has_input, .. } = document.start else { return Attached::Nothing };
+                match slaves.begin(document.key, has_input) {
+                    Ok(streams) => Attached::Streams(streams),
+                    Err(error) => {
+                        // The launcher refuses it without them.
+                        tracing::error!("no pipes can be made for slave task {}: {error}", document.key);
+                        Attached::Nothing
+                    }
+                }
+            }
+            (Request::Forget { key }, Some(slaves)) => {
+                slaves.forget(*key);
+                Attached::Nothing
+            }
+            _ => Attached::Nothing,
+        }
     }
 
     fn send(&mut self, message: AgentMessage) {

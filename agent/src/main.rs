@@ -19,6 +19,7 @@ mod run;
 mod sensor_check;
 mod sensors;
 mod sim;
+mod slaves;
 mod users;
 
 use lexopt::{Arg, Parser, ValueExt};

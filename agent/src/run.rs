@@ -7,9 +7,12 @@ use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
 use crate::reports::{MachineValues, Reporter, Source};
 use crate::sensors::{SensorSite, Sensors};
-use crate::{Failure, clock, identity, notify, sensors, users};
+use crate::slaves::Slaves;
+use crate::users::Counter;
+use crate::{Failure, clock, identity, notify, sensors, slaves, users};
 use agent_core::core::Core;
 use agent_core::site::Site;
+use proto::id::TaskKey;
 use proto::wire::agent::AgentConfig;
 use quic::Client;
 use std::ffi::OsString;
@@ -95,7 +98,12 @@ impl Agent {
             stop: watch::channel(false).0,
             hurry: Arc::default(),
         };
+        let (slaves, slave_messages) = Slaves::new(self.layout.agent("slaves"), wires.driver.clone());
+        let exists = |key: TaskKey| self.layout.dir().join("tasks").join(key.to_string()).exists();
+        slaves.recover(exists).map_err(Failure::new)?;
+        tokio::spawn(slaves::link::run(slaves.clone(), slave_messages, wires.online.subscribe()));
         let ports = Ports {
+            slaves: Some(slaves.clone()),
             launcher: wires.launcher.clone(),
             config: config_sender,
             report_now: wires.report_now.clone(),
@@ -111,7 +119,14 @@ impl Agent {
         let (notices, sensor_notices) = mpsc::channel(SENSOR_NOTICES);
         let (layout, driver) = (self.layout.clone(), wires.driver.clone());
         tokio::spawn(LauncherLink { layout, queue: launcher_requests, driver, sensors: notices }.run());
-        tokio::spawn(users::serve(listener, wires.online.subscribe(), wires.hurry.clone(), self.config.users));
+        let counter = Counter {
+            online: wires.online.subscribe(),
+            hurry: wires.hurry.clone(),
+            limits: self.config.users,
+            driver: wires.driver.clone(),
+            slaves,
+        };
+        tokio::spawn(users::serve(listener, counter));
         notify::tell_manager("READY=1");
         tracing::info!("agent {} of {} starts", env!("CARGO_PKG_VERSION"), self.config.host);
         let last_words = self.work(&wires, sensor_notices);

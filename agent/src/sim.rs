@@ -129,6 +129,7 @@ impl Fleet {
         let report_now: Arc<Notify> = Arc::default();
         let own_stop = stopped_with(stop);
         let ports = Ports {
+            slaves: None,
             launcher,
             config: config_sender,
             report_now: report_now.clone(),

@@ -5,9 +5,13 @@
 
 mod account;
 mod exchange;
+mod inside;
+mod slave;
 
 use crate::config::UserLimits;
+use crate::driver::DriverInput;
 use crate::link::Online;
+use crate::slaves::Slaves;
 use account::who;
 use exchange::{End, Exchange};
 use proto::diagnostic::{Code, Diagnostic};
@@ -18,12 +22,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::timeout;
 
-/// Streams of users at once: what the transport allows without the control stream and a renewal. A command has one while it is
+/// Streams of users at once: what the transport allows without the control stream, a renewal and that of slave tasks. A command has one while it is
 /// answered, `qsub -sync y` until its job ends.
-const STREAMS: usize = AGENT_STREAMS as usize - 2;
+const STREAMS: usize = AGENT_STREAMS as usize - 3;
+
+/// Commands that talk to slave tasks at once: one for each slave task of the parallel jobs whose master is on this host.
+const SLAVE_COMMANDS: usize = 4096;
+
+/// Of these, commands of one user.
+const SLAVE_COMMANDS_PER_USER: usize = 2048;
 
 /// Streams that remain for commands that do not wait, however many do.
 const STREAMS_WITHOUT_WAITS: usize = 16;
@@ -45,12 +55,32 @@ struct Desk {
     streams: Arc<Semaphore>,
     waits: Shares,
     limits: UserLimits,
+    driver: mpsc::Sender<DriverInput>,
+    slaves: Slaves,
+    slave_commands: Shares,
+}
+
+/// What the users' commands are served with.
+pub struct Counter {
+    /// The present connection to the master.
+    pub online: Online,
+    /// Woken when a command cannot wait for the next attempt to connect.
+    pub hurry: Arc<Notify>,
+    /// What users may take.
+    pub limits: UserLimits,
+    /// Knows the tasks of this host.
+    pub driver: mpsc::Sender<DriverInput>,
+    /// Streams of slave tasks.
+    pub slaves: Slaves,
 }
 
 /// Serves clients of the socket until the agent ends.
-pub async fn serve(listener: UnixListener, online: Online, hurry: Arc<Notify>, limits: UserLimits) {
+pub async fn serve(listener: UnixListener, counter: Counter) {
+    let Counter { online, hurry, limits, driver, slaves } = counter;
     let waits = Shares::new(limits.waits.min(STREAMS - STREAMS_WITHOUT_WAITS), limits.waits_per_user);
-    let desk = Desk { online, hurry, streams: Arc::new(Semaphore::new(STREAMS)), waits, limits };
+    let streams = Arc::new(Semaphore::new(STREAMS));
+    let slave_commands = Shares::new(SLAVE_COMMANDS, SLAVE_COMMANDS_PER_USER);
+    let desk = Desk { online, hurry, streams, waits, limits, driver, slaves, slave_commands };
     let clients = Shares::new(limits.clients, limits.clients_per_user);
     loop {
         match listener.accept().await {
@@ -105,12 +135,14 @@ fn overloaded(what: String, key: &str) -> Diagnostic {
 impl Desk {
     /// One client from its connection to its end. A refusal under the id 0 answers whatever it asks.
     async fn client(mut self, stream: UnixStream, place: Share) {
-        let vouch = who(&stream).await.map(|owner| Vouch { owner });
+        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        let vouch = who(&stream).await.map(|owner| Vouch { owner, task: None });
+        let mut place = Some(place);
         let (reader, writer) = stream.into_split();
         let mut sender = FrameSender::new(writer, FrameLimits::REPLY);
         let receiver = FrameReceiver::new(reader, FrameLimits::REQUEST);
         let outcome = match vouch {
-            Ok(vouch) => self.serve(&vouch, receiver, &mut sender).await,
+            Ok(vouch) => self.serve(vouch, pid, &mut place, receiver, &mut sender).await,
             Err(refusal) => Err(refusal),
         };
         if let Err(refusal) = outcome {
@@ -123,7 +155,9 @@ impl Desk {
     /// Passes on what the client asks, each time it does, until it goes or is silent for too long.
     async fn serve(
         &mut self,
-        vouch: &Vouch,
+        mut vouch: Vouch,
+        pid: Option<i32>,
+        place: &mut Option<Share>,
         mut from_client: FrameReceiver<OwnedReadHalf>,
         to_client: &mut FrameSender<OwnedWriteHalf>,
     ) -> Result<(), Diagnostic> {
@@ -135,9 +169,18 @@ impl Desk {
                     let what = format!("the connection was idle for {} s", patience.as_secs());
                     return Err(overloaded(what, "client_idle_s"));
                 }
-                Ok(Ok(Some(frame))) if frame.kind == Kind::Hello => hello = Some(frame),
+                Ok(Ok(Some(frame))) if frame.kind == Kind::Hello => {
+                    vouch.task = inside::task(&self.driver, &frame, pid).await;
+                    hello = Some(frame);
+                }
+                Ok(Ok(Some(frame))) if frame.kind == Kind::Slave => {
+                    let _own = self.slave_commands.take(vouch.owner.uid).map_err(too_many_slaves)?;
+                    // It stays as long as its task, and does not count among commands that come and go.
+                    *place = None;
+                    return slave::attend(&self.slaves, &vouch, &frame, &mut from_client, to_client).await;
+                }
                 Ok(Ok(Some(frame))) => {
-                    match self.pass_on(vouch, hello.as_ref(), frame, &mut from_client, to_client).await? {
+                    match self.pass_on(&vouch, hello.as_ref(), frame, &mut from_client, to_client).await? {
                         End::Answered => {}
                         End::Gone => return Ok(()),
                     }
@@ -180,6 +223,12 @@ impl Desk {
         let online = wait.await.ok().and_then(Result::ok).and_then(|online| online.clone());
         online.ok_or_else(|| no_master("this host's agent has no connection to it"))
     }
+}
+
+fn too_many_slaves(full: Full) -> Diagnostic {
+    let (Full::All { limit } | Full::Each { limit }) = full;
+    let what = format!("error: {limit} commands of this host talk to slave tasks already");
+    Diagnostic::new(Code::Overloaded, what).fix("end some of them or try again later")
 }
 
 fn busy() -> Diagnostic {

@@ -8,7 +8,7 @@
 mod tests;
 
 use crate::store::{AccountingCursor, Store, StoreError};
-use master_core::event::{Event, Record};
+use master_core::event::Record;
 use proto::id::EventSeq;
 use std::borrow::Borrow;
 use std::fs::{File, OpenOptions};
@@ -64,7 +64,7 @@ impl AccountingFile {
 
     /// Lets the records among these events go by, where `accounting=false` holds; whether there were any.
     pub fn skip<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
-        let is_end = |record: &&R| matches!(&(*record).borrow().event, Event::TaskEnded { record: Some(_), .. });
+        let is_end = |record: &&R| (*record).borrow().event.accounting().is_some();
         let Some(last) = records.iter().rev().find(is_end).filter(|_| !self.is_behind) else { return false };
         self.last = last.borrow().seq;
         true
@@ -124,7 +124,7 @@ fn lines_of<R: Borrow<Record>>(records: &[R]) -> (String, Option<EventSeq>) {
     let (mut text, mut last) = (String::new(), None);
     for record in records {
         let record = record.borrow();
-        if let Event::TaskEnded { record: Some(ended), .. } = &record.event {
+        if let Some(ended) = record.event.accounting() {
             text.push_str(&ended.to_line());
             text.push('\n');
             last = Some(record.seq);

@@ -15,6 +15,7 @@ use crate::pending::Pending;
 use crate::query::QueryInput;
 use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
 use crate::set_aside::SetAside;
+use crate::slaves::Slaves;
 use crate::store::{Store, StoreError};
 use master_core::core::{Core, Step};
 use master_core::effect::{ConnectionId, Effect, Input, Placing, ReplyTo};
@@ -63,6 +64,8 @@ pub struct Outlets {
     pub joins: Arc<Pending<Result<(), Diagnostic>>>,
     /// Connected agents.
     pub connections: Arc<Connections>,
+    /// Slave tasks and the streams that lead to them.
+    pub slaves: Arc<Slaves>,
     /// Admitted certificates.
     pub admitted: Arc<Admitted>,
     /// The CA, for simulated hosts.
@@ -239,6 +242,7 @@ impl Driver {
                 // The receiver ends with the process.
                 let _ = self.outlets.revoked.send(serial);
             }
+            self.outlets.slaves.apply(&records);
             self.to_query(QueryInput::Events(records));
         }
         for out in out {

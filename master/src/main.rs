@@ -25,6 +25,7 @@ mod run;
 mod scheduler;
 mod server;
 mod set_aside;
+mod slaves;
 mod store;
 #[cfg(test)]
 mod testing;

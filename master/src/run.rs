@@ -18,6 +18,7 @@ use crate::reporting::ReportingFile;
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
 use crate::set_aside::{CORE_THREAD, SetAside};
+use crate::slaves::Slaves;
 use crate::store::{Store, StoreError};
 use crate::tickets::Tickets;
 use master_core::core::{Core, LoadLimits, Site};
@@ -162,7 +163,7 @@ impl Master {
         let tickets = Tickets::read(layout)?;
         let admitted = Arc::new(Admitted::of(&state));
         let server = bind(runtime, cell, &config, &credentials, &tickets, &admitted)?;
-        let (desk, queues) = open_desk(layout, cell, config, ca);
+        let (desk, queues) = open_desk(layout, cell, config, ca, Slaves::of(&state));
         let (revoked, revocations) = mpsc::unbounded_channel();
         let threads =
             Threads::start(runtime.handle(), layout, &desk, queues, Start { store, state, admitted, revoked })?;
@@ -230,7 +231,13 @@ fn bind(
 }
 
 /// The desk, and the other ends of its queues.
-fn open_desk(layout: &Layout, cell: &CellConfig, config: MasterConfig, ca: ClusterCa) -> (Arc<Desk>, Queues) {
+fn open_desk(
+    layout: &Layout,
+    cell: &CellConfig,
+    config: MasterConfig,
+    ca: ClusterCa,
+    slaves: Slaves,
+) -> (Arc<Desk>, Queues) {
     let (inputs, input_receiver) = mpsc::channel(config.input_queue);
     let (questions, question_receiver) = mpsc::channel(config.query_queue);
     let (subscribers, subscriber_receiver) = mpsc::channel(config.query_queue);
@@ -242,6 +249,7 @@ fn open_desk(layout: &Layout, cell: &CellConfig, config: MasterConfig, ca: Clust
         replies: Arc::default(),
         joins: Arc::default(),
         connections: Arc::default(),
+        slaves: Arc::new(slaves),
         issuer: Arc::new(Issuer::new(Arc::new(ca), config.certificate_days, inputs)),
         database: layout.database(),
         waits: Shares::new(config.waits, config.waits_per_user),
@@ -294,6 +302,7 @@ impl Threads {
             scheduler: to_scheduler,
             joins: desk.joins.clone(),
             connections: desk.connections.clone(),
+            slaves: desk.slaves.clone(),
             admitted,
             issuer: desk.issuer.clone(),
             revoked,

@@ -296,6 +296,9 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::EpochRaised { .. }
         | Event::TaskPlaced { .. }
         | Event::TaskStarted { .. }
+        | Event::SlavePlaced { .. }
+        | Event::SlaveStarted { .. }
+        | Event::SlaveEnded { .. }
         | Event::TaskDeletionRequested { .. }
         | Event::TaskRescheduleRequested { .. }
         | Event::TaskUnconfirmed { .. }

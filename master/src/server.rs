@@ -15,6 +15,7 @@ use crate::driver::DriverInput;
 use crate::issuer::Issuer;
 use crate::pending::Pending;
 use crate::query::{Question, Subscribe};
+use crate::slaves::Slaves;
 use master_core::effect::{ConnectionId, Input};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, HostName};
@@ -39,6 +40,8 @@ pub struct Desk {
     pub joins: Arc<Pending<Result<(), Diagnostic>>>,
     /// Connected agents.
     pub connections: Arc<Connections>,
+    /// Slave tasks and the streams that lead to them.
+    pub slaves: Arc<Slaves>,
     /// The CA.
     pub issuer: Arc<Issuer>,
     /// Limits.

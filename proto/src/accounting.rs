@@ -63,6 +63,9 @@ pub struct AccountingRecord {
     /// The ids that it had of resource maps. Not in the classic file.
     #[serde(default)]
     pub maps: Vec<GrantedIds>,
+    /// Of a slave task of a parallel job: its number on its host and the host, such as `1.node2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pe_task: Option<String>,
 }
 
 impl AccountingRecord {
@@ -85,7 +88,7 @@ impl AccountingRecord {
         let u = &self.usage;
         let _ = write!(line, "{}:{}:{}:", seconds(u.cpu_ms), gib_seconds(u.mem_kib_ms), gib(u.io_bytes));
         let category = if self.category.is_empty() { "NONE".to_owned() } else { text(&self.category) };
-        let _ = write!(line, "{}:{}:NONE:{}:0:0", category, seconds(u.iow_ms), u.maxvmem_bytes);
+        let _ = write!(line, "{}:{}:{}:{}:0:0", category, seconds(u.iow_ms), none(&self.pe_task), u.maxvmem_bytes);
         line
     }
 }
@@ -153,6 +156,7 @@ mod tests {
             category: "-q all.q".to_owned(),
             limit: None,
             maps: Vec::new(),
+            pe_task: None,
         };
         let line = record.to_line();
         assert_eq!(

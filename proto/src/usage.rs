@@ -26,6 +26,18 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        cpu_ms: 0,
+        mem_kib_ms: 0,
+        io_bytes: 0,
+        iow_ms: 0,
+        vmem_bytes: 0,
+        maxvmem_bytes: 0,
+        rss_bytes: 0,
+        maxrss_bytes: 0,
+    };
+
     /// What two runs (or two hosts) used together: sums for what adds up, maxima for peaks.
     pub fn plus(self, other: Usage) -> Usage {
         Usage {
@@ -63,6 +75,36 @@ pub struct Rusage {
     pub nvcsw: u64,
     /// Involuntary context switches.
     pub nivcsw: u64,
+}
+
+impl Rusage {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        utime_ms: 0,
+        stime_ms: 0,
+        maxrss_kib: 0,
+        minflt: 0,
+        majflt: 0,
+        inblock: 0,
+        oublock: 0,
+        nvcsw: 0,
+        nivcsw: 0,
+    };
+
+    /// What two tasks used together: sums, and of the peak the larger one.
+    pub fn plus(self, other: Rusage) -> Rusage {
+        Rusage {
+            utime_ms: self.utime_ms.saturating_add(other.utime_ms),
+            stime_ms: self.stime_ms.saturating_add(other.stime_ms),
+            maxrss_kib: self.maxrss_kib.max(other.maxrss_kib),
+            minflt: self.minflt.saturating_add(other.minflt),
+            majflt: self.majflt.saturating_add(other.majflt),
+            inblock: self.inblock.saturating_add(other.inblock),
+            oublock: self.oublock.saturating_add(other.oublock),
+            nvcsw: self.nvcsw.saturating_add(other.nvcsw),
+            nivcsw: self.nivcsw.saturating_add(other.nivcsw),
+        }
+    }
 }
 
 /// The `failed` field of accounting(5): where in its life a task went wrong, 0 if nowhere.

@@ -6,5 +6,6 @@ pub mod agent;
 pub mod client;
 pub mod frame;
 pub mod join;
+pub mod slave;
 pub mod stream;
 pub mod view;

@@ -69,7 +69,7 @@ async fn ask(dir: &Path, message: &ClientMessage) -> Result<Vec<Reply>, StreamEr
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
     let mut receiver = FrameReceiver::new(reader, FrameLimits::REPLY);
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: "bench".to_owned() };
+    let hello = ClientHello { version: PROTOCOL_VERSION, program: "bench".to_owned(), task: None };
     sender.send(Kind::Hello, 0, &hello).await?;
     sender.send(Kind::Request, 1, message).await?;
     let mut replies = Vec::new();

@@ -136,7 +136,7 @@ impl Cell {
 /// A connection to the master.
 fn connect(socket: &Path) -> UnixStream {
     let mut stream = UnixStream::connect(socket).expect("a daemon listens");
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: NAME.to_owned() };
+    let hello = ClientHello { version: PROTOCOL_VERSION, program: NAME.to_owned(), task: None };
     send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).expect("the master reads");
     stream
 }

@@ -78,7 +78,7 @@ enum Task {
     /// Its shepherd prepares it.
     Accepted,
     /// Its job process runs.
-    Running { started_boot_ms: u64 },
+    Running { started_boot_ms: u64, pid: i32 },
     /// It is over.
     Ended(End),
 }
@@ -90,6 +90,17 @@ enum End {
     Result(Box<LaunchResult>),
     /// The launcher refused it, or it could not be asked.
     Refused(String),
+}
+
+/// What is known of the main process of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MainProcess {
+    /// It is this one.
+    Is(i32),
+    /// The launcher has still to tell: the task may run already.
+    NotYetKnown,
+    /// No such task runs here.
+    None,
 }
 
 /// The agent's decisions and what they rest on.
@@ -135,6 +146,16 @@ impl Core {
     /// Every task, for the hello.
     pub fn reports(&self, now: &Now<'_>) -> Vec<TaskReport> {
         self.tasks.iter().map(|(key, task)| report(*key, task, now)).collect()
+    }
+
+    /// The main process of a task of this host.
+    pub fn main_process(&self, key: TaskKey) -> MainProcess {
+        match self.tasks.get(&key) {
+            Some(Task::Running { pid, .. }) => MainProcess::Is(*pid),
+            Some(Task::Asked(..) | Task::Accepted) => MainProcess::NotYetKnown,
+            None if !self.listed => MainProcess::NotYetKnown,
+            Some(Task::Ended(_)) | None => MainProcess::None,
+        }
     }
 
     /// How many tasks have not ended.
@@ -282,8 +303,8 @@ impl Core {
     fn notice(&mut self, notice: Notice, now: &Now<'_>) -> Vec<Effect> {
         match notice {
             Notice::Accepted { key } => self.become_task(key, Task::Accepted, now),
-            Notice::Executed { key, boot_ms, .. } => {
-                self.become_task(key, Task::Running { started_boot_ms: boot_ms }, now)
+            Notice::Executed { key, boot_ms, pid } => {
+                self.become_task(key, Task::Running { started_boot_ms: boot_ms, pid }, now)
             }
             Notice::Ended(result) => {
                 let key = result.key;
@@ -358,7 +379,7 @@ impl Core {
 fn from_summary(summary: TaskSummary) -> Task {
     match (summary.state, summary.result) {
         (_, Some(result)) => Task::Ended(End::Result(Box::new(result))),
-        (TaskState::Running, None) => Task::Running { started_boot_ms: summary.started_boot_ms },
+        (TaskState::Running, None) => Task::Running { started_boot_ms: summary.started_boot_ms, pid: summary.pid },
         (TaskState::Preparing, None) => Task::Accepted,
         (TaskState::Ended, None) => Task::Ended(End::Refused("its result is missing on the host".to_owned())),
     }
@@ -367,7 +388,7 @@ fn from_summary(summary: TaskSummary) -> Task {
 fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
     let state = match task {
         Task::Asked(..) | Task::Accepted => TaskReportState::Accepted,
-        Task::Running { started_boot_ms } => {
+        Task::Running { started_boot_ms, .. } => {
             TaskReportState::Running { for_ms: now.boot_ms.saturating_sub(*started_boot_ms) }
         }
         Task::Ended(end) => TaskReportState::Ended(Box::new(match end {

@@ -11,7 +11,7 @@ use proto::launch::{
     Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
 };
 use proto::limit::{LimitKind, LimitSet};
-use proto::wire::agent::{AgentConfig, CheckpointOrder, StartOrder};
+use proto::wire::agent::{AgentConfig, CheckpointOrder, SlaveOrder, StartOrder};
 
 /// Seconds after which a prolog, epilog or parallel environment procedure is ended (`SCRIPT_TIMEOUT`).
 const PROCEDURE_TIMEOUT_S: u32 = 120;
@@ -26,7 +26,9 @@ const SIGUSR2: i32 = 12;
 /// The launch document of one task.
 pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
     let texts = Texts::of(site, order, spec);
-    let tmp_name = format!("{}.{}.{}", order.number, order.key.task, texts.queue);
+    // Slave tasks of one host have one each, which goes with it.
+    let slave = order.slave.as_ref().map_or_else(String::new, |_| format!(".{}", order.key.pe_task));
+    let tmp_name = format!("{}.{}.{}{slave}", order.number, order.key.task, texts.queue);
     let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
     let mapped = for_host(&spec.directory_on, &site.host).map(str::to_owned);
     let directory = mapped.or_else(|| spec.directory.clone()).unwrap_or_default();
@@ -34,6 +36,8 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
     let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file = host_file(site, order);
     let paths = Paths { tmpdir: &tmpdir, shell: &shell, host_file: &host_file };
+    // Procedures of the queue are for the job itself.
+    let of_job = |text: &Option<String>| procedure(text.as_deref().filter(|_| order.slave.is_none()), &texts);
     LaunchDocument {
         key: order.key,
         job_number: order.number.0,
@@ -48,10 +52,10 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         limits: process_limits(&order.limits),
         task_limits: task_limits(&order.limits),
         termination: termination(config, order, spec, &texts),
-        prolog: procedure(order.queue.prolog.as_deref(), &texts),
-        epilog: procedure(order.queue.epilog.as_deref(), &texts),
-        pe_start: procedure(order.pe_start.as_deref(), &texts),
-        pe_stop: procedure(order.pe_stop.as_deref(), &texts),
+        prolog: of_job(&order.queue.prolog),
+        epilog: of_job(&order.queue.epilog),
+        pe_start: of_job(&order.pe_start),
+        pe_stop: of_job(&order.pe_stop),
         security: Security::default(),
         cgroup_parent: site.cgroup_parent.clone().filter(|_| config.use_cgroups != Some(false)),
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
@@ -85,7 +89,7 @@ impl Texts {
             name: spec.name.clone(),
             user: spec.owner.user.to_string(),
             host: site.host.to_string(),
-            queue: order.granted.first().map(|granted| granted.instance.queue.to_string()).unwrap_or_default(),
+            queue: queue(order),
             pe: order.pe.as_ref().map(ToString::to_string).unwrap_or_default(),
             slots: order.granted.iter().map(|granted| granted.slots).sum::<u32>().to_string(),
             root: site.root.clone(),
@@ -145,6 +149,13 @@ impl Texts {
     }
 }
 
+/// The queue in which the task runs on this host.
+pub(crate) fn queue(order: &StartOrder) -> String {
+    let of_slave = order.slave.as_ref().map(|slave| &slave.instance);
+    let instance = of_slave.or_else(|| order.granted.first().map(|granted| &granted.instance));
+    instance.map(|instance| instance.queue.to_string()).unwrap_or_default()
+}
+
 /// The path of `PE_HOSTFILE`; empty for a serial job.
 fn host_file(site: &Site, order: &StartOrder) -> String {
     order.pe.as_ref().map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key))).unwrap_or_default()
@@ -201,6 +212,10 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
         let pid = checkpoint.saved_pid.unwrap_or(0).to_string();
         let command = substitute(&texts.in_checkpoint_command(restart, checkpoint), &[("job_pid", &pid)]);
         return Start::Command { shell: CHECKPOINT_SHELL.to_owned(), login: false, argv: vec![command] };
+    }
+    if let Some(SlaveOrder { spec, .. }) = &order.slave {
+        let shell = spec.use_shell.then(|| shell.to_owned());
+        return Start::Connected { shell, has_input: spec.has_input, argv: spec.command.clone() };
     }
     if let Some(starter) = &order.queue.starter_method {
         return by_starter(texts.in_command(starter), order, spec);

@@ -1,7 +1,7 @@
 //! The environment of a job (CATALOGUE ENV; `reference/08env`). Nothing of the daemons' own environment is in it unless `INHERIT_ENV` is
 //! set, and then only what the job's own does not replace.
 
-use crate::document::is_login_shell;
+use crate::document::{is_login_shell, queue};
 use crate::site::Site;
 use proto::id::HostName;
 use proto::job::{JobSpec, Program};
@@ -11,6 +11,31 @@ use std::collections::BTreeMap;
 
 /// Names that a user's `-v` and `-V` cannot set: they say what the cell decided.
 const OURS: [&str; 4] = ["JOB_ID", "JOB_SCRIPT", "QUEUE", "HOSTNAME"];
+
+/// What a slave task is told by its own host, whatever `qrsh -inherit -V` brought from another one.
+const OF_THE_HOST: [&str; 21] = [
+    "ARC",
+    "ENVIRONMENT",
+    "GRIDWRIGHT_DIR",
+    "GRIDWRIGHT_TASK_KEY",
+    "HOME",
+    "LOGNAME",
+    "NHOSTS",
+    "NQUEUES",
+    "NSLOTS",
+    "OLDPWD",
+    "PE",
+    "PE_HOSTFILE",
+    "PWD",
+    "SGE_ARCH",
+    "SGE_BINARY_PATH",
+    "SGE_CELL",
+    "SGE_JOB_SPOOL_DIR",
+    "SGE_ROOT",
+    "SHELL",
+    "SHLVL",
+    "USER",
+];
 
 /// Paths of a job that its environment names.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +69,10 @@ pub fn environment(
     facts(&mut all, site, order, spec, paths);
     let users = spec.environment.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
     all.extend(users.map(|(name, value)| (name.as_str(), value.clone())));
+    let own = order.slave.as_ref().map_or(&[][..], |slave| &slave.spec.environment);
+    let of_caller =
+        own.iter().filter(|(name, _)| !OURS.contains(&name.as_str()) && !OF_THE_HOST.contains(&name.as_str()));
+    all.extend(of_caller.map(|(name, value)| (name.as_str(), value.clone())));
     let maps: Vec<_> = resource_maps(site, order).collect();
     all.extend(maps.iter().map(|(name, ids)| (name.as_str(), ids.clone())));
     // TMPDIR is made for this task: a value that -V brought along would name a directory of another machine.
@@ -76,7 +105,7 @@ fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec
         Program::Script { .. } => format!("{}/job_scripts/{}", site.task_directory(&order.key), order.number),
         Program::Command { command } => command.clone(),
     };
-    let queue = order.granted.first().map(|granted| granted.instance.queue.to_string()).unwrap_or_default();
+    let queue = queue(order);
     for (name, value) in [
         ("ARC", site.arch.clone()),
         ("SGE_ARCH", site.arch.clone()),
@@ -106,7 +135,7 @@ fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec
     ] {
         all.insert(name, value);
     }
-    if order.queue.starter_method.is_some() {
+    if order.queue.starter_method.is_some() && order.slave.is_none() {
         starter(all, order, spec, paths.shell);
     }
     if let Some(checkpoint) = &order.checkpoint {

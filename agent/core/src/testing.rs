@@ -86,5 +86,6 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
         restarted: 0,
         maps: Vec::new(),
         checkpoint: None,
+        slave: None,
     }
 }

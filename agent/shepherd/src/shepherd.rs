@@ -78,6 +78,8 @@ pub struct Context {
     folder: PathBuf,
     dir: TaskDir,
     script: Option<Script>,
+    /// Standard input, output and error of a task that got them from elsewhere.
+    connected: Option<[OwnedFd; 3]>,
     login_limits: Vec<LoginLimit>,
     boot_id: String,
     cgroup: Option<Cgroup>,
@@ -104,25 +106,19 @@ struct Script {
     head: Vec<u8>,
 }
 
-impl Context {
-    fn marker(&self) -> String {
-        marker(&self.document.key)
-    }
-}
-
 /// Runs a task in this process, a fork of the launcher, and perhaps further ones of the same user. Never returns.
-pub fn run(host: Host, user: User, document: LaunchDocument, script: Option<OwnedFd>, control: UnixStream) -> ! {
+pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<OwnedFd>, control: UnixStream) -> ! {
     let kept = [control.as_raw_fd(), user.teller.descriptor().as_raw_fd()];
-    let mut keep: Vec<_> = kept.into_iter().chain(script.as_ref().map(AsRawFd::as_raw_fd)).collect();
+    let mut keep: Vec<_> = kept.into_iter().chain(attached.iter().map(AsRawFd::as_raw_fd)).collect();
     let mut key = document.key;
     let prepared = sys::close_all_except(&mut keep).and_then(|()| sys::become_subreaper());
-    let mut next = prepared.map(|()| Some((document, script, control)));
+    let mut next = prepared.map(|()| Some((document, attached, control)));
     loop {
         next = match next {
             Ok(None) => sys::exit_now(0),
-            Ok(Some((document, script, control))) => {
+            Ok(Some((document, attached, control))) => {
                 key = document.key;
-                let left = run_task(&host, &user, document, script, control);
+                let left = run_task(&host, &user, document, attached, control);
                 left.and_then(|control| control.map_or(Ok(None), wait_for_next))
             }
             Err(error) => {
@@ -134,7 +130,7 @@ pub fn run(host: Host, user: User, document: LaunchDocument, script: Option<Owne
 }
 
 /// Waits for another task until the launcher closes the socket or the host shuts down.
-fn wait_for_next(control: UnixStream) -> io::Result<Option<(LaunchDocument, Option<OwnedFd>, UnixStream)>> {
+fn wait_for_next(control: UnixStream) -> io::Result<Option<(LaunchDocument, Vec<OwnedFd>, UnixStream)>> {
     let mut connection = Connection::new(control)?;
     // SIGTERM is blocked since the first task; an idle shepherd has nothing to end.
     let signals = SignalFd::with_flags(&SigSet::from(Signal::SIGTERM), SfdFlags::SFD_CLOEXEC)?;
@@ -159,11 +155,9 @@ fn wait_for_next(control: UnixStream) -> io::Result<Option<(LaunchDocument, Opti
                 }
             }
         };
-        let script = match found.start.has_script() {
-            true => connection.take_descriptors::<1>().map(|[script]| script),
-            false => None,
-        };
-        return Ok(Some((*found, script, connection.into_stream())));
+        let attached = connection.take_attached(found.start.descriptors());
+        let attached = attached.ok_or_else(|| io::Error::other("the descriptors of a task did not come"))?;
+        return Ok(Some((*found, attached, connection.into_stream())));
     }
 }
 
@@ -172,7 +166,7 @@ fn run_task(
     host: &Host,
     user: &User,
     document: LaunchDocument,
-    script: Option<OwnedFd>,
+    attached: Vec<OwnedFd>,
     control: UnixStream,
 ) -> io::Result<Option<UnixStream>> {
     let dir = TaskDir::new(&document.key);
@@ -184,6 +178,8 @@ fn run_task(
     }
     dir.write_launch(&document)?;
     dir.write_host_file(&document)?;
+    let mut attached = attached;
+    let script = attached.pop_if(|_| document.start.has_script());
     let script = script.map(|memory| spool(host, &dir, &document, memory)).transpose()?;
     let login_limits = unlisted(&host.login_limits, &document);
     let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
@@ -193,6 +189,7 @@ fn run_task(
         folder: host.folder.clone(),
         dir,
         script,
+        connected: attached.try_into().ok(),
         login_limits,
         boot_id: host.boot_id.clone(),
         cgroup,

@@ -129,7 +129,7 @@ fn understand(frame: &Frame) -> DriverInput {
             Ok(refusal) => DriverInput::Master(Box::new(MasterMessage::Refused(refusal))),
             Err(error) => refuse(error.diagnostic()),
         },
-        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Unknown => {
+        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Slave | Kind::Unknown => {
             refuse(Diagnostic::new(Code::BadMessage, "this kind of frame is not known on a control stream"))
         }
     }

@@ -58,7 +58,7 @@ async fn ask(stream: UnixStream, options: &Options) -> Result<Reply, StreamError
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
     let mut receiver = FrameReceiver::new(reader, FrameLimits::REPLY);
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: "gridwright-agent sim".to_owned() };
+    let hello = ClientHello { version: PROTOCOL_VERSION, program: "gridwright-agent sim".to_owned(), task: None };
     sender.send(Kind::Hello, 0, &hello).await?;
     let command = Command::SimulatedHosts { count: options.count, slots: options.slots };
     let change = ClientMessage::Change { id: RequestId(crate::random()), command };

@@ -157,7 +157,9 @@ fn summary(key: TaskKey, task: &Task) -> TaskSummary {
 /// How long what is started would run if it were.
 fn duration(start: &Start, attached: &Attached) -> Duration {
     let slept = match (start, attached) {
-        (Start::Command { argv, .. } | Start::Direct { argv }, _) => sleep_of(argv.iter().map(String::as_str)),
+        (Start::Command { argv, .. } | Start::Direct { argv } | Start::Connected { argv, .. }, _) => {
+            sleep_of(argv.iter().map(String::as_str))
+        }
         (Start::Script { .. } | Start::Starter { .. }, Attached::Script(script)) => {
             let text = String::from_utf8_lossy(script);
             let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));

@@ -232,6 +232,7 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         restarted: 0,
         maps: Vec::new(),
         checkpoint: None,
+        slave: None,
     };
     let describe = MasterMessage::Describe { job: SubmitSeq(seq), spec: Arc::new(spec()) };
     [describe, MasterMessage::Start(Box::new(order))]

@@ -27,7 +27,7 @@ async fn silent(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<Owned
     let stream = UnixStream::connect(dir.join("run/agent.sock")).await.unwrap();
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: "qstat".to_owned() };
+    let hello = ClientHello { version: PROTOCOL_VERSION, program: "qstat".to_owned(), task: None };
     sender.send(Kind::Hello, 0, &hello).await.unwrap();
     (sender, FrameReceiver::new(reader, FrameLimits::REPLY))
 }
@@ -74,7 +74,7 @@ async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() 
 async fn a_command_waits_while_all_streams_are_in_use() {
     let Connected { cell, host, .. } = &Connected::new().await;
     let mut long = Vec::new();
-    for _ in 0..AGENT_STREAMS - 2 {
+    for _ in 0..AGENT_STREAMS - 3 {
         let user = client(cell.path()).await;
         let stream = host.connection.accept_bi(FrameLimits::REQUEST);
         long.push((user, soon("a stream of a user", stream).await.unwrap()));

@@ -8,7 +8,7 @@ use crate::site::Site;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::RequestId;
+use proto::id::{RequestId, TaskKey};
 use proto::wire::agent::PROTOCOL_VERSION;
 use proto::wire::client::{Answer, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
@@ -45,6 +45,8 @@ pub struct Client {
     next_id: u64,
     repeat_for: Duration,
     look_for: Duration,
+    /// The task that this process belongs to, where the agent is to vouch for it.
+    task: Option<TaskKey>,
 }
 
 impl Client {
@@ -53,6 +55,18 @@ impl Client {
     /// # Errors
     /// `NoMaster` if no daemon of the site answers.
     pub fn connect(site: &Site, program: &str) -> Result<Self, Diagnostic> {
+        Self::of(site, program, None)
+    }
+
+    /// Connects to the agent of this host, which is to vouch that this process belongs to a task.
+    ///
+    /// # Errors
+    /// `NoMaster` if it does not answer.
+    pub fn inside(site: &Site, program: &str, task: TaskKey) -> Result<Self, Diagnostic> {
+        Self::of(site, program, Some(task))
+    }
+
+    fn of(site: &Site, program: &str, task: Option<TaskKey>) -> Result<Self, Diagnostic> {
         let mut client = Self {
             site: site.clone(),
             program: program.to_owned(),
@@ -61,6 +75,7 @@ impl Client {
             next_id: 1,
             repeat_for: REPEAT_FOR,
             look_for: LOOK_FOR,
+            task,
         };
         client.open()?;
         Ok(client)
@@ -179,8 +194,11 @@ impl Client {
     }
 
     fn open(&mut self) -> Result<&mut UnixStream, Diagnostic> {
-        let mut stream = self.site.connect()?;
-        let hello = ClientHello { version: PROTOCOL_VERSION, program: self.program.clone() };
+        let mut stream = match self.task {
+            Some(_) => self.site.connect_to_agent(),
+            None => self.site.connect(),
+        }?;
+        let hello = ClientHello { version: PROTOCOL_VERSION, program: self.program.clone(), task: self.task };
         blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&error))?;
         self.has_answered = false;
         Ok(self.stream.insert(stream))
@@ -264,9 +282,14 @@ fn part_of(frame: &Frame, id: u64) -> Result<Option<Reply>, Diagnostic> {
         Kind::Refusal if frame.id == id || frame.id == 0 => {
             Ok(Some(Reply::refusal(frame.message::<Diagnostic>().map_err(malformed)?)))
         }
-        Kind::Hello | Kind::Request | Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => {
-            Ok(None)
-        }
+        Kind::Hello
+        | Kind::Request
+        | Kind::Reply
+        | Kind::Control
+        | Kind::Load
+        | Kind::Slave
+        | Kind::Refusal
+        | Kind::Unknown => Ok(None),
     }
 }
 

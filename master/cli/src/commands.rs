@@ -19,6 +19,7 @@ mod qhost;
 mod qmod;
 mod qping;
 mod qquota;
+mod qrsh;
 mod qselect;
 mod qstat;
 mod qsub;
@@ -62,6 +63,7 @@ const COMMANDS: &[Entry] = &[
     ("qhost", qhost::run),
     ("qping", qping::run),
     ("qquota", qquota::run),
+    ("qrsh", qrsh::run),
     ("qselect", qselect::run),
     ("qstat", qstat::run),
 ];

@@ -42,6 +42,14 @@ impl Site {
             .map_err(|error| self.no_master(&error))
     }
 
+    /// Connects to the agent of this machine: it knows the tasks here.
+    ///
+    /// # Errors
+    /// `NoMaster`.
+    pub fn connect_to_agent(&self) -> Result<UnixStream, Diagnostic> {
+        self.connect_to("agent.sock").map_err(|error| self.no_master(&error))
+    }
+
     /// Connects to one socket under `run`, also when the path is longer than a socket's name may be.
     fn connect_to(&self, socket: &str) -> std::io::Result<UnixStream> {
         let run = self.dir.join("run");

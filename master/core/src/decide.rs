@@ -20,6 +20,7 @@ mod reserved;
 mod resubmit;
 mod roles;
 mod select;
+mod slaves;
 mod submit;
 mod tasks;
 #[cfg(test)]

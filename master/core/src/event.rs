@@ -13,7 +13,9 @@ use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
 use proto::rsmap::GrantedIds;
 use proto::time::{Now, Wall};
+use proto::usage::{Rusage, Usage};
 use proto::wire::client::Reply;
+use proto::wire::slave::SlaveSpec;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -136,6 +138,37 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         saved_pid: Option<i32>,
     },
+    /// A process of a parallel job started a slave task on one of the job's hosts (`qrsh -inherit`).
+    SlavePlaced {
+        /// The slave task: `pe_task` is its number in the attempt.
+        key: TaskKey,
+        /// The queue instance in which it runs.
+        instance: QueueInstanceName,
+        /// The host of the process that started it.
+        from: HostName,
+        /// What it is.
+        spec: Arc<SlaveSpec>,
+    },
+    /// Its host confirmed that it runs.
+    SlaveStarted {
+        /// The slave task.
+        key: TaskKey,
+        /// When, by the master's clock.
+        at: Wall,
+    },
+    /// A slave task has ended, or was given up with its job.
+    SlaveEnded {
+        /// The slave task.
+        key: TaskKey,
+        /// What is kept for ever; none if the job's own record sums it up (`accounting_summary`).
+        record: Option<Box<AccountingRecord>>,
+        /// Its exit status.
+        exit_status: u32,
+        /// What it used.
+        usage: Usage,
+        /// The same as getrusage(2) numbers.
+        rusage: Rusage,
+    },
     /// A host from which nothing is heard may still run an attempt that was given up: the task does not go there again until the host
     /// has confirmed that it is gone.
     TaskUnconfirmed {
@@ -255,6 +288,16 @@ pub enum Event {
         /// The answer.
         reply: Box<Reply>,
     },
+}
+
+impl Event {
+    /// The accounting record that an event brings.
+    pub fn accounting(&self) -> Option<&AccountingRecord> {
+        match self {
+            Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. } => record.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// What becomes of a task after an attempt.

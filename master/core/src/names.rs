@@ -27,6 +27,7 @@ impl Rewriter<'_> {
             Command::Submit(spec) => self.spec(spec),
             Command::Resubmit { changes, .. } | Command::Alter { changes, .. } => self.changes(changes),
             Command::Modify { targets, .. } => self.queues(targets),
+            Command::StartSlave(request) => request.host = self.names.canonical(&request.host).to_string(),
             Command::Delete { .. }
             | Command::Objects(_)
             | Command::Import(_)

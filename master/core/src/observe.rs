@@ -113,7 +113,7 @@ impl Observations {
 
     /// Forgets what events made void: the use of tasks that ended.
     pub fn follow(&mut self, record: &Record) {
-        if let Event::TaskEnded { key, .. } = &record.event {
+        if let Event::TaskEnded { key, .. } | Event::SlaveEnded { key, .. } = &record.event {
             self.usage.remove(key);
         }
     }

@@ -11,6 +11,7 @@ pub mod eligible;
 pub mod index;
 pub mod job;
 pub mod ranges;
+pub mod slaves;
 
 use crate::event::{InstanceState, JoinGrant};
 use crate::ledger::Ledger;

@@ -37,6 +37,9 @@ pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
         Event::TaskPlaced { key, .. }
         | Event::TaskStarted { key, .. }
         | Event::TaskEnded { key, .. }
+        | Event::SlavePlaced { key, .. }
+        | Event::SlaveStarted { key, .. }
+        | Event::SlaveEnded { key, .. }
         | Event::TaskUnconfirmed { key, .. }
         | Event::TaskConfirmedGone { key, .. }
         | Event::TaskDeletionRequested { key }
@@ -181,6 +184,9 @@ fn change(event: &Event) -> Change {
         Event::CellCreated { .. } => other("cell-created"),
         Event::EpochRaised { .. } => other("epoch-raised"),
         Event::WallJumped { .. } => other("wall-jumped"),
+        Event::SlavePlaced { .. } => other("slave-placed"),
+        Event::SlaveStarted { .. } => other("slave-started"),
+        Event::SlaveEnded { .. } => other("slave-ended"),
         Event::TaskUnconfirmed { .. } => other("task-unconfirmed"),
         Event::TaskConfirmedGone { .. } => other("task-confirmed-gone"),
         Event::NumbersContinued { .. } => other("numbers-continued"),

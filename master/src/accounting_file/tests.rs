@@ -38,7 +38,7 @@ fn after_a_crash_no_line_is_lost_and_none_is_there_twice() {
             std::fs::write(&path, &lines[..written]).unwrap();
             if is_noted {
                 let inode = std::fs::metadata(&path).unwrap().ino();
-                let seq = events.iter().find(|record| matches!(record.event, Event::TaskEnded { .. })).unwrap().seq;
+                let seq = events.iter().find(|record| record.event.accounting().is_some()).unwrap().seq;
                 store.keep_accounting_cursor(AccountingCursor { seq, bytes: first_line as u64, inode }).unwrap();
             }
             AccountingFile::open(&path, &store).unwrap();

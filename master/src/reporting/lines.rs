@@ -68,6 +68,7 @@ impl Lines<'_> {
                 let Some((job, _, placement)) = state.placed(*key) else { return };
                 self.ended(at, job, placement, ended.as_deref(), then);
             }
+            Event::SlaveEnded { record: Some(ended), .. } => self.line(at, "acct", &ended.to_line()),
             Event::TasksDeleted { seq, tasks } => {
                 let Some(job) = state.jobs.get(seq) else { return };
                 self.deleted(at, job, tasks, &record.actor);

@@ -124,7 +124,7 @@ async fn control_in(desk: &Desk, connection: ConnectionId, mut receiver: StreamR
 fn control_message(frame: &Frame) -> Result<AgentMessage, Diagnostic> {
     match frame.kind {
         Kind::Control => frame.message().map_err(|error| error.diagnostic()),
-        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Refusal | Kind::Unknown => {
+        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Slave | Kind::Refusal | Kind::Unknown => {
             Err(Diagnostic::new(Code::BadMessage, "this kind of frame is not known on a control stream"))
         }
     }
@@ -212,13 +212,16 @@ async fn stream(connection: Connection, desk: Arc<Desk>, mut sender: StreamSende
     let outcome = match frame.kind {
         Kind::Hello => match frame.message::<Vouch>() {
             // Root of the master's host comes to the master's own socket, where the kernel says who it is and not an agent.
-            Ok(Vouch { owner }) if owner.uid == 0 && host == desk.host => {
+            Ok(Vouch { owner, .. }) if owner.uid == 0 && host == desk.host => {
                 let refusal = Diagnostic::new(Code::HostNotPermitted, "an agent does not speak for root of this host");
                 Err(refusal.fix("use the master's own socket: run/master.sock below its state directory"))
             }
-            Ok(Vouch { owner }) => return session::serve(desk, Caller { owner, host }, receiver, sender).await,
+            Ok(Vouch { owner, task }) => {
+                return session::serve(desk, Caller { owner, host, task }, receiver, sender).await;
+            }
             Err(error) => Err(error.diagnostic()),
         },
+        Kind::Slave => return crate::slaves::serve(&desk.slaves, &host, sender, receiver).await,
         Kind::Request => renew(&connection, &desk, &frame).await,
         Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => {
             Err(Diagnostic::new(Code::BadMessage, "a stream begins with a hello or a request"))

@@ -5,8 +5,9 @@ use super::{Desk, overloaded};
 use crate::query::{Accounting, Question, Stream, Subscribe};
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
+use master_core::state::slaves::task_of;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{HostName, RequestId};
+use proto::id::{HostName, RequestId, TaskKey};
 use proto::job::Owner;
 use proto::wire::client::{AccountingFilter, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
@@ -28,6 +29,21 @@ pub(super) struct Caller {
     pub(super) owner: Owner,
     /// The host that the user is on.
     pub(super) host: HostName,
+    /// The task that the command is a process of, where the agent of that host vouches for it.
+    pub(super) task: Option<TaskKey>,
+}
+
+impl Caller {
+    /// Whether the command is a process of a task or of one of its slave tasks.
+    fn is_process_of(&self, task: TaskKey) -> bool {
+        self.task.is_some_and(|inside| task_of(inside) == task)
+    }
+}
+
+fn not_inside() -> Diagnostic {
+    Diagnostic::new(Code::NotPermitted, "error: this command is no process of a running job")
+        .why("slave tasks are started by the job itself, on one of its hosts")
+        .fix("call qrsh -inherit in the script of a job that was submitted with qsub -pe")
 }
 
 /// An answer that is under way.
@@ -182,7 +198,7 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Answe
             Ok(ClientMessage::Query(query)) => ask(desk, caller, query),
             Err(error) => Answering::Refused(error.diagnostic()),
         }),
-        Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => {
+        Kind::Reply | Kind::Control | Kind::Load | Kind::Slave | Kind::Refusal | Kind::Unknown => {
             let refusal = Diagnostic::new(Code::BadMessage, "this kind of frame is not known here")
                 .fix("check that both sides run versions at most one release apart");
             Some(Answering::Refused(refusal))
@@ -196,10 +212,13 @@ async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Comma
             Ok((token, hash)) => (Some(token), hash),
             Err(refusal) => return Answering::Now(Reply::refusal(refusal)),
         },
+        Command::StartSlave(request) if !caller.is_process_of(request.task) => {
+            return Answering::Now(Reply::refusal(not_inside()));
+        }
         _ => (None, [0; 32]),
     };
     let (reply_to, answer) = desk.replies.expect();
-    let Caller { owner, host } = caller.clone();
+    let Caller { owner, host, task: _ } = caller.clone();
     let input = Input::Command { reply_to, id, owner, host, entropy, command: Box::new(command) };
     match desk.input(input).await {
         Ok(()) => Answering::Change(answer, token),
@@ -248,7 +267,7 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
 }
 
 fn subscribe(desk: &Desk, caller: &Caller, subscription: Subscription) -> Answering {
-    let Caller { owner, host } = caller.clone();
+    let Caller { owner, host, task: _ } = caller.clone();
     let (answer, receiver) = oneshot::channel();
     match desk.subscribers.try_send(Subscribe { subscription, owner, host, answer }) {
         Ok(()) => Answering::Events(receiver),

@@ -93,7 +93,7 @@ async fn serve(stream: UnixStream, desk: Arc<Desk>) {
         Ok(owner) => owner,
         Err(refusal) => return refuse(stream, refusal).await,
     };
-    let caller = Caller { owner, host: desk.host.clone() };
+    let caller = Caller { owner, host: desk.host.clone(), task: None };
     let requests = FrameLimits { frame_bytes: desk.config.client_frame_bytes, ..FrameLimits::REQUEST };
     let (read, write) = stream.into_split();
     session::serve(desk, caller, FrameReceiver::new(read, requests), FrameSender::new(write, FrameLimits::REPLY)).await;

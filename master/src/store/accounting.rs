@@ -1,7 +1,7 @@
 //! Accounting records beside the log: written with the event that holds them, found again by job, name, owner and time.
 
 use super::{Store, StoreError, signed};
-use master_core::event::{Event, Record};
+use master_core::event::Record;
 use proto::accounting::AccountingRecord;
 use proto::id::EventSeq;
 use proto::wire::frame::encode;
@@ -29,16 +29,16 @@ pub struct AccountingCursor {
 
 /// Stores the record of an event, if it brings one.
 pub(super) fn insert(db: &Connection, event: &Record) -> rusqlite::Result<()> {
-    let Event::TaskEnded { record: Some(record), .. } = &event.event else { return Ok(()) };
+    let Some(record) = event.event.accounting() else { return Ok(()) };
     let mut statement = db.prepare_cached("INSERT INTO accounting VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    let AccountingRecord { job_number, job_name, owner, started, .. } = &**record;
+    let AccountingRecord { job_number, job_name, owner, started, .. } = record;
     statement.execute(params![
         signed(event.seq.0),
         job_number.0,
         job_name,
         owner.as_str(),
         started.0,
-        encode(&**record)
+        encode(record)
     ])?;
     Ok(())
 }

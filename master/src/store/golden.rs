@@ -44,6 +44,10 @@ fn told(state: &State) -> String {
             if own.place.placement().is_some_and(|placed| placed.migrating) {
                 line(format!("  task {task} goes on elsewhere"));
             }
+            if let Some(slaves) = own.place.placement().and_then(|placed| placed.own_slaves.as_deref()) {
+                let (live, ended): (Vec<_>, Vec<_>) = (slaves.live.keys().collect(), slaves.ended.iter().collect());
+                line(format!("  slaves of task {task} {live:?} {ended:?} used {} ms", slaves.used.cpu_ms));
+            }
             line(format!("  task {task} attempt {} {:?} {place:?} error {error}", own.attempts, own.holds));
         }
     }

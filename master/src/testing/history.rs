@@ -3,12 +3,14 @@
 use super::{cell_events, ended_task, granted, key, spec};
 use master_core::event::{Actor, Event, InstanceState, JoinGrant, Record, StoredObject, Then};
 use proto::calendar::CalendarState;
-use proto::id::{Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, UserName};
+use proto::id::{Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, TaskKey, UserName};
 use proto::job::{HoldChange, Holds, JobSpec};
 use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
 use proto::time::{Now, Tick, Wall};
+use proto::usage::{Rusage, Usage};
 use proto::wire::client::{Answer, Reply};
+use proto::wire::slave::SlaveSpec;
 use std::sync::Arc;
 
 /// When it begins.
@@ -17,7 +19,7 @@ const BEGIN: i64 = 1_800_000_000_000;
 /// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do.
 pub fn eventful_history() -> Vec<Record> {
     let mut records = cell_events(2);
-    for event in an_array().into_iter().chain(administration()) {
+    for event in an_array().into_iter().chain(administration()).chain(slave_tasks()) {
         let seq = EventSeq(records.len() as u64 + 1);
         let now = Now { tick: Tick(seq.0 * 10), wall: Wall(BEGIN + seq.0.cast_signed() * 10) };
         let actor = Actor::User { user: UserName::from("alice"), host: HostName::new("node1") };
@@ -68,6 +70,32 @@ fn an_array() -> Vec<Event> {
         Event::ErrorCleared { seq, tasks: range("4") },
         Event::TasksDeleted { seq, tasks: range("6-7") },
         Event::TaskDeletionRequested { key: key(3, 1) },
+    ]
+}
+
+/// Two slave tasks of a task that is still there, one of which ends.
+fn slave_tasks() -> Vec<Event> {
+    let slave = |number| TaskKey { pe_task: number, ..key(3, 1) };
+    let command = vec!["orted".to_owned()];
+    let environment = vec![("COLOUR".to_owned(), "red".to_owned())];
+    let spec = Arc::new(SlaveSpec { command, environment, use_shell: true, has_input: false });
+    let place = |number| Event::SlavePlaced {
+        key: slave(number),
+        instance: granted()[0].instance.clone(),
+        from: HostName::new("node1"),
+        spec: spec.clone(),
+    };
+    vec![
+        place(1),
+        Event::SlaveStarted { key: slave(1), at: Wall(BEGIN + 700) },
+        place(2),
+        Event::SlaveEnded {
+            key: slave(1),
+            record: None,
+            exit_status: 3,
+            usage: Usage { cpu_ms: 1_500, ..Usage::default() },
+            rusage: Rusage { utime_ms: 1_400, ..Rusage::default() },
+        },
     ]
 }
 

@@ -133,7 +133,7 @@ impl Cell {
     /// A command that has said hello and nothing more.
     pub fn connect(&self) -> UnixStream {
         let mut stream = self.connect_silently();
-        let hello = ClientHello { version: PROTOCOL_VERSION, program: "test".to_owned() };
+        let hello = ClientHello { version: PROTOCOL_VERSION, program: "test".to_owned(), task: None };
         // A refusal may have been faster.
         let _ = blocking::send(&mut stream, Kind::Hello, 0, &hello, LIMIT);
         stream
@@ -266,7 +266,7 @@ impl Agent {
     /// Sends a change on a stream of its own, for a user of this host.
     pub async fn change(&mut self, id: u128, command: Command) -> Reply {
         let (mut sender, mut receiver) = self.connection.open_bi(FrameLimits::REPLY).await.unwrap();
-        sender.send(Kind::Hello, 0, &Vouch { owner: owner() }).await.unwrap();
+        sender.send(Kind::Hello, 0, &Vouch { owner: owner(), task: None }).await.unwrap();
         let message = ClientMessage::Change { id: RequestId(id), command };
         sender.send(Kind::Request, 5, &message).await.unwrap();
         let frame = next(&mut receiver).await;

@@ -12,10 +12,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Streams with an answer that an agent may have open to the master: its control stream, a renewal, and one for each command of
-/// users on its host. The transport keeps state for every stream that may be opened (31 kB per connection at 8, 371 kB at 4,096,
+/// Streams with an answer that an agent may have open to the master: its control stream, a renewal, the stream of slave tasks, and one
+/// for each command of users on its host. The transport keeps state for every stream that may be opened (31 kB per connection at 8, 371 kB at 4,096,
 /// so about 36 kB here); further commands wait for their turn at the agent.
-pub const AGENT_STREAMS: u32 = 64;
+pub const AGENT_STREAMS: u32 = 65;
 
 /// Streams with an answer that a master may have open to an agent: it opens none today.
 const MASTER_STREAMS: u32 = 8;

@@ -157,6 +157,15 @@ pub enum Start {
         /// The program and its arguments.
         argv: Vec<String>,
     },
+    /// A command whose standard input, output and error came beside the document, as three descriptors.
+    Connected {
+        /// The shell that runs it with `-c`; none for a program that is found by the job's `PATH` and started without one.
+        shell: Option<String>,
+        /// Whether the first of them is more than `/dev/null`.
+        has_input: bool,
+        /// The command and its arguments, joined by blanks for the shell.
+        argv: Vec<String>,
+    },
 }
 
 impl Record for Start {
@@ -185,6 +194,12 @@ impl Record for Start {
                 put_kind(writer, "direct");
                 argv.write("arg", writer);
             }
+            Start::Connected { shell, has_input, argv } => {
+                put_kind(writer, "connected");
+                shell.write("shell", writer);
+                has_input.write("input", writer);
+                argv.write("arg", writer);
+            }
         }
     }
 
@@ -207,6 +222,11 @@ impl Record for Start {
                 args: Slot::read("arg", reader)?,
             }),
             "direct" => Ok(Start::Direct { argv: Slot::read("arg", reader)? }),
+            "connected" => Ok(Start::Connected {
+                shell: Slot::read("shell", reader)?,
+                has_input: Slot::read("input", reader)?,
+                argv: Slot::read("arg", reader)?,
+            }),
             _ => Err(DecodeError::BadValue("start")),
         }
     }
@@ -218,7 +238,16 @@ impl Start {
     pub fn has_script(&self) -> bool {
         match self {
             Start::Script { .. } | Start::Starter { .. } => true,
-            Start::Command { .. } | Start::Direct { .. } => false,
+            Start::Command { .. } | Start::Direct { .. } | Start::Connected { .. } => false,
+        }
+    }
+
+    /// How many descriptors come beside the document: a script, or standard input, output and error.
+    pub fn descriptors(&self) -> usize {
+        match self {
+            Start::Script { .. } | Start::Starter { .. } => 1,
+            Start::Command { .. } | Start::Direct { .. } => 0,
+            Start::Connected { .. } => 3,
         }
     }
 }

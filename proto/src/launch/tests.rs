@@ -26,6 +26,11 @@ fn start() -> impl Strategy<Value = Start> {
             .prop_map(|(shell, login, mode, args)| Start::Script { shell, login, mode, args }),
         (text(), any::<bool>(), args()).prop_map(|(shell, login, argv)| Start::Command { shell, login, argv }),
         args().prop_map(|argv| Start::Direct { argv }),
+        (proptest::option::of(text()), any::<bool>(), args()).prop_map(|(shell, has_input, argv)| Start::Connected {
+            shell,
+            has_input,
+            argv
+        }),
     ]
 }
 

@@ -6,13 +6,14 @@
 //! travel on bidirectional streams of their own, opened by the agent with a [`Vouch`].
 
 use crate::diagnostic::Diagnostic;
-use crate::id::{CellId, Epoch, HostName, JobNumber, PeName, SubmitSeq, TaskKey};
+use crate::id::{CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
 use crate::job::{Granted, JobSpec, Owner};
 use crate::limit::LimitSet;
 use crate::load::SensorStatus;
 use crate::request::TaskRange;
 use crate::rsmap::GrantedIds;
 use crate::usage::{TaskResult, Usage};
+use crate::wire::slave::SlaveSpec;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -220,6 +221,18 @@ pub struct StartOrder {
     /// How the state of a checkpointing job is kept.
     #[serde(default)]
     pub checkpoint: Option<CheckpointOrder>,
+    /// What a slave task of a parallel job is; none for the job itself.
+    #[serde(default)]
+    pub slave: Option<SlaveOrder>,
+}
+
+/// A slave task of a parallel job. Limits and queue settings of its [`StartOrder`] are those of its own host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlaveOrder {
+    /// The queue instance of its host.
+    pub instance: QueueInstanceName,
+    /// What `qrsh -inherit` asked for.
+    pub spec: Arc<SlaveSpec>,
 }
 
 /// The checkpointing environment of a job, as far as its host needs it (checkpoint(5)).
@@ -287,4 +300,7 @@ pub struct QueueExecution {
 pub struct Vouch {
     /// The user, as the kernel and the name service of the agent's host say.
     pub owner: Owner,
+    /// The task of this host that the command is a process of, where it said that it is one and the kernel agrees.
+    #[serde(default)]
+    pub task: Option<TaskKey>,
 }

@@ -3,15 +3,17 @@
 //! A client sends [`ClientHello`], then [`ClientMessage`]s in [`Kind::Request`](super::frame::Kind::Request) frames. Each is
 //! answered by one or more [`Reply`] frames of the same id; all but the last say `more`.
 
+use super::slave::SlaveSpec;
 use super::stream::{Orders, Subscription};
 use super::view::Data;
 use crate::diagnostic::Diagnostic;
-use crate::id::{JobNumber, RequestId};
+use crate::id::{JobNumber, RequestId, TaskKey};
 use crate::job::{JobChanges, JobSpec};
 use crate::object::{Fields, ObjectKind};
 use crate::request::{ResourceRequest, TaskRange};
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// First from a client. Who it is comes from the socket, not from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub struct ClientHello {
     pub version: u32,
     /// The command's name, for the log.
     pub program: String,
+    /// The task that the command says it is a process of, where that matters (`qrsh -inherit`).
+    #[serde(default)]
+    pub task: Option<TaskKey>,
 }
 
 /// One request.
@@ -118,6 +123,19 @@ pub enum Command {
         /// Their numbers; empty is all but the built-in scheduler.
         ids: Vec<u32>,
     },
+    /// `qrsh -inherit`: a slave task of the parallel job that the caller is a process of. Answered with [`Data::Slave`].
+    StartSlave(Box<SlaveRequest>),
+}
+
+/// What `qrsh -inherit` asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlaveRequest {
+    /// The task that the caller says it is a process of; the agent of its host has to agree ([`Vouch`](super::agent::Vouch)).
+    pub task: TaskKey,
+    /// The host that is to run the slave task.
+    pub host: String,
+    /// What it is to run.
+    pub spec: Arc<SlaveSpec>,
 }
 
 /// What `qmod` can do.

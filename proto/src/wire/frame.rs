@@ -23,6 +23,8 @@ pub enum Kind {
     Control,
     /// A load report.
     Load,
+    /// What slave tasks read and write: a [`slave::Message`](super::slave::Message).
+    Slave,
     /// A [`Diagnostic`] about the frame of the same id, or (id 0) about the connection.
     Refusal,
     /// Something newer: refused singly by the receiver.
@@ -43,15 +45,15 @@ pub struct Frame {
 }
 
 /// Serde of a byte string: without it a body would travel as an array of numbers.
-mod bytes {
+pub(super) mod bytes {
     use serde::{Deserializer, Serializer, de};
     use std::fmt;
 
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(bytes)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         struct Bytes;
         impl de::Visitor<'_> for Bytes {
             type Value = Vec<u8>;

@@ -4,7 +4,7 @@ use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
 use crate::checkpoint::When;
 use crate::diagnostic::Diagnostic;
-use crate::id::{AttributeName, HostName, JobNumber, QueueName, SubmitSeq, TaskId, UserName};
+use crate::id::{AttributeName, HostName, JobNumber, QueueName, SubmitSeq, TaskId, TaskKey, UserName};
 use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
 use crate::load::SensorStatus;
 use crate::object::Fields;
@@ -68,6 +68,8 @@ pub enum Data {
     EventClients(Vec<EventClient>),
     /// Certificates for simulated hosts.
     Certificates(Vec<IssuedCertificate>),
+    /// A slave task was given to its host.
+    Slave(TaskKey),
 }
 
 /// The eight numbers behind `prior`, in millionths, and the ticket shares.

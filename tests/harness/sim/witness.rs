@@ -70,6 +70,9 @@ impl Witness {
             | Event::JobAltered { .. }
             | Event::HoldsChanged { .. }
             | Event::TaskStarted { .. }
+            | Event::SlavePlaced { .. }
+            | Event::SlaveStarted { .. }
+            | Event::SlaveEnded { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
             | Event::TaskUnconfirmed { .. }

@@ -143,7 +143,7 @@ fn what_is_started_follows_b_shell_and_s() {
     let mut given = spec();
     let mode = |made: LaunchDocument| match made.start {
         Start::Script { mode, .. } => Some(mode),
-        Start::Command { .. } | Start::Direct { .. } | Start::Starter { .. } => None,
+        Start::Command { .. } | Start::Direct { .. } | Start::Connected { .. } | Start::Starter { .. } => None,
     };
     assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior));
     given.shell = vec![HostPath { host: None, path: "/bin/bash".to_owned() }];

@@ -105,19 +105,27 @@ impl Connection {
         self.descriptors.pop_front()?.try_into().ok()
     }
 
+    /// The same for a number that is known at run time.
+    pub fn take_attached(&mut self, count: usize) -> Option<Vec<OwnedFd>> {
+        if count == 0 {
+            return Some(Vec::new());
+        }
+        self.descriptors.pop_front().filter(|of_message| of_message.len() == count)
+    }
+
     /// Queues a message for the next [`Connection::flush`].
     pub fn queue<R: Record>(&mut self, message: &R) {
         self.outgoing.extend_from_slice(&frame(message));
     }
 
-    /// Sends a message and perhaps a descriptor with it, behind what was queued.
+    /// Sends a message and perhaps descriptors with it, behind what was queued.
     ///
     /// # Errors
     /// As [`Connection::send`].
-    pub fn send_with<R: Record>(&mut self, message: &R, descriptor: Option<&OwnedFd>) -> io::Result<()> {
+    pub fn send_with<R: Record>(&mut self, message: &R, descriptors: &[OwnedFd]) -> io::Result<()> {
         self.queue(message);
-        if let Some(descriptor) = descriptor {
-            let rights = [descriptor.as_raw_fd()];
+        if !descriptors.is_empty() {
+            let rights: Vec<_> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
             let parts = [IoSlice::new(&self.outgoing)];
             let control = [ControlMessage::ScmRights(&rights)];
             let flags = MsgFlags::MSG_NOSIGNAL;

@@ -91,7 +91,8 @@ struct Task {
 /// A task whose directory is made.
 struct Starting {
     document: LaunchDocument,
-    script: Option<OwnedFd>,
+    /// What came beside it: a script, or three streams.
+    attached: Vec<OwnedFd>,
 }
 
 impl Server {
@@ -374,11 +375,8 @@ impl Server {
     fn answer(&mut self, request: Request, agent: &mut Connection) -> io::Result<Vec<Notice>> {
         Ok(match request {
             Request::Launch(document) => {
-                let script = match document.start.has_script() {
-                    true => agent.take_descriptors::<1>().map(|[script]| script),
-                    false => None,
-                };
-                self.launch(*document, script)
+                let attached = agent.take_attached(document.start.descriptors());
+                self.launch(*document, attached)
             }
             Request::Signal { key, order } => self.signal(key, order),
             Request::List => vec![Notice::Tasks(self.list()?)],
@@ -403,14 +401,15 @@ impl Server {
         })
     }
 
-    fn launch(&mut self, document: LaunchDocument, script: Option<OwnedFd>) -> Vec<Notice> {
+    fn launch(&mut self, document: LaunchDocument, attached: Option<Vec<OwnedFd>>) -> Vec<Notice> {
         let key = document.key;
         let needs_script = document.start.has_script();
-        if needs_script && script.is_none() {
-            let text = "no script came with the document: the launcher may be out of descriptors (ulimit -n)";
-            return vec![refused(key, text.into())];
-        }
-        if let Some(Err(text)) = script.as_ref().map(script::check) {
+        let Some(attached) = attached else {
+            let what = if needs_script { "no script" } else { "no streams" };
+            let text = format!("{what} came with the document: the launcher may be out of descriptors (ulimit -n)");
+            return vec![refused(key, text)];
+        };
+        if let Some(Err(text)) = attached.first().filter(|_| needs_script).map(script::check) {
             return vec![refused(key, text)];
         }
         let dir = TaskDir::new(&key);
@@ -424,7 +423,7 @@ impl Server {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.known(key, &dir),
             Err(error) => vec![refused(key, format!("{}: {error}", dir.file("").display()))],
             Ok(()) => {
-                self.starting.push(Starting { document, script });
+                self.starting.push(Starting { document, attached });
                 Vec::new()
             }
         }

@@ -108,12 +108,12 @@ impl Shepherds {
         token: u64,
         key: TaskKey,
         document: &LaunchDocument,
-        script: Option<&OwnedFd>,
+        attached: &[OwnedFd],
     ) -> io::Result<i32> {
         let gone = || io::Error::from(io::ErrorKind::NotConnected);
         let shepherd = self.all.get_mut(&token).ok_or_else(gone)?;
         let pid = shepherd.own.as_ref().ok_or_else(gone)?.pid;
-        shepherd.connection.send_with(&Request::Launch(Box::new(document.clone())), script)?;
+        shepherd.connection.send_with(&Request::Launch(Box::new(document.clone())), attached)?;
         shepherd.key = Some(key);
         Ok(pid)
     }

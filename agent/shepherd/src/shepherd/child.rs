@@ -268,6 +268,9 @@ fn enter_and_open(context: &Context, identity: &Identity, is_job: bool) -> Resul
         }
         Ok(()) => {}
     }
+    if let Some(connected) = &context.connected {
+        return if is_job { streams::given(connected, &folder) } else { streams::nowhere(&folder) };
+    }
     match streams::open(&document.streams, identity, &folder) {
         Err(_) if !is_job => streams::nowhere(&folder),
         other => other,

@@ -76,7 +76,8 @@ pub fn of(context: &Context, identity: &Identity, places: &Places) -> Vec<String
     ] {
         set(&mut environment, name, value);
     }
-    environment.push(context.marker());
+    // A job that was submitted by another one with -V brought that one's along.
+    set(&mut environment, super::MARKER, &context.document.key.to_string());
     environment
 }
 

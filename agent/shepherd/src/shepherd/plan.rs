@@ -47,7 +47,11 @@ pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &s
                 script.ok_or_else(|| no_shell("the launch document has a script start but no script".into()))?;
             Ok(by_starter(starter, *stdin, args, script))
         }
-        Start::Direct { argv } => direct(argv, path_variable),
+        Start::Connected { shell: Some(shell), argv, .. } => {
+            let args = vec!["-c".to_owned(), argv.join(" ")];
+            Ok(by_shell(shell, false, args))
+        }
+        Start::Direct { argv } | Start::Connected { shell: None, argv, .. } => direct(argv, path_variable),
     }
 }
 

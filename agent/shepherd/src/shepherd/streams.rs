@@ -44,6 +44,17 @@ pub fn open(streams: &Streams, identity: &Identity, folder: &str) -> Result<(Ope
     Ok((Opened { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() }, places))
 }
 
+/// The three that came beside the document.
+///
+/// # Errors
+/// [`Failed::OPEN_FILE`] where no descriptor is free.
+pub fn given([stdin, stdout, stderr]: &[OwnedFd; 3], folder: &str) -> Result<(Opened, Places), Failure> {
+    let copy = |stream: &OwnedFd| stream.try_clone().map_err(|error| cannot_open("connected", "", &error));
+    let opened = Opened { stdin: copy(stdin)?, stdout: copy(stdout)?, stderr: copy(stderr)? };
+    let nothing = || NOTHING.to_owned();
+    Ok((opened, Places { folder: folder.to_owned(), stdin: nothing(), stdout: nothing(), stderr: nothing() }))
+}
+
 /// What stands for a file that nobody wants.
 const NOTHING: &str = "/dev/null";
 

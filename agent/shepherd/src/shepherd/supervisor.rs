@@ -483,7 +483,8 @@ impl<'a> Supervisor<'a> {
     /// along, so it is left out.
     fn announce(&self, signal: i32) {
         let mut processes = everyone();
-        let is_wrapped = matches!(self.context.document.start, Start::Command { .. });
+        let start = &self.context.document.start;
+        let is_wrapped = matches!(start, Start::Command { .. } | Start::Connected { shell: Some(_), .. });
         if let Some(job) = self.job.filter(|_| is_wrapped && processes.len() > 1) {
             processes.retain(|process| process.pid != job.pid);
         }

@@ -329,7 +329,11 @@ fn pairs(text: &str) -> Vec<(String, String)> {
     list(text).into_iter().map(pair).collect()
 }
 
-fn variables(command: &str, text: &str) -> Result<Vec<(String, Option<String>)>, Fail> {
+/// The variables of a `-v`; those without a value take it from the environment.
+///
+/// # Errors
+/// A part without a name.
+pub fn variables(command: &str, text: &str) -> Result<Vec<(String, Option<String>)>, Fail> {
     let mut variables = Vec::new();
     for part in split_variables(text) {
         let (name, value) = match part.split_once('=') {

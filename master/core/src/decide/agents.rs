@@ -8,7 +8,7 @@ mod table;
 pub use table::Agents;
 
 use super::tasks::TaskEnd;
-use super::{Turn, end, load, reconcile, tasks};
+use super::{Turn, end, load, reconcile, slaves, tasks};
 use crate::effect::{ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
@@ -18,7 +18,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, TaskKey};
 use proto::usage::{Failed, TaskResult, Usage};
 use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION};
-use table::Deadline;
+pub(crate) use table::Deadline;
 
 /// Milliseconds in a second.
 const MS: u64 = 1000;
@@ -170,7 +170,7 @@ pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: Ag
 /// Only the use of tasks that the host runs by our order counts.
 fn observe_usage(turn: &mut Turn<'_>, host: &HostName, mut usage: Vec<(TaskKey, Usage)>) {
     let state = turn.state();
-    usage.retain(|(key, _)| state.placed(*key).is_some_and(|(_, _, placement)| placement.host() == host));
+    usage.retain(|(key, _)| state.host_of(*key) == Some(host));
     if !usage.is_empty() {
         turn.observe(Observation::Usage(usage));
     }
@@ -235,6 +235,7 @@ pub(crate) fn timers(turn: &mut Turn<'_>) {
             Deadline::Unheard => check_unheard(turn, host),
             Deadline::Reschedule => reschedule_unknown(turn, &host),
             Deadline::Limit => overdue::enforce(turn, &host),
+            Deadline::Slaves => slaves::end_leftovers(turn, &host),
         }
     }
 }
@@ -246,6 +247,7 @@ fn check_unheard(turn: &mut Turn<'_>, host: HostName) {
         return turn.agents_mut().expect(deadline, host, Deadline::Unheard);
     }
     turn.agents_mut().give_up(&host);
+    slaves::give_up_on(turn, &host);
     turn.observe(Observation::Unheard { host: host.clone() });
     overdue::watch(turn, &host);
     let settings = turn.state().config.settings_of(&host);

@@ -4,7 +4,9 @@ use super::{category, reserved};
 use crate::event::Then;
 use crate::state::State;
 use crate::state::job::{Job, Placement};
+use crate::state::slaves::Slave;
 use proto::accounting::AccountingRecord;
+use proto::id::TaskKey;
 use proto::time::{Now, Wall};
 use proto::usage::{Exit, Failed, TaskResult};
 
@@ -146,16 +148,48 @@ pub(super) fn record(
         reason: result.reason.clone(),
         exit_status: result.exit.status(),
         wallclock_ms: result.wallclock_ms,
-        rusage: result.rusage,
+        rusage: result.rusage.plus(placement.slaves().rusage),
         project: spec.project.clone(),
         department: state.config.access.department_of(&spec.owner).to_owned(),
         granted_pe: placement.pe.as_ref().map(ToString::to_string),
         slots: placement.slots(),
         task_number: spec.array.map_or(0, |_| placement.key.task.0),
-        usage: reserved::charged(state, job, placement, result),
+        usage: reserved::charged(state, job, placement, result).plus(placement.slaves().used),
         category: category::text(spec),
         limit: result.limit.clone(),
         maps: placement.maps.clone(),
+        pe_task: None,
+    }
+}
+
+/// What is kept for ever about a slave task, as far as it is not of its job.
+pub(super) fn slave_record(
+    state: &State,
+    key: TaskKey,
+    slave: &Slave,
+    whole: AccountingRecord,
+    result: &TaskResult,
+) -> AccountingRecord {
+    let before = |at: Wall, ms: u64| Wall(at.0.saturating_sub_unsigned(ms));
+    let never = result.exit == Exit::NotStarted && slave.started.is_none();
+    let started =
+        slave.started.unwrap_or_else(|| before(before(state.now.wall, result.ended_ago_ms), result.wallclock_ms));
+    let (started, ended) = if never {
+        (Wall(0), Wall(0))
+    } else {
+        (started, Wall(started.0.saturating_add_unsigned(result.wallclock_ms)))
+    };
+    AccountingRecord {
+        key,
+        queue: slave.instance.queue.clone(),
+        host: slave.instance.host.clone(),
+        priority: state.config.resolved.get(&slave.instance).map_or(0, |settings| settings.priority),
+        started,
+        ended,
+        rusage: result.rusage,
+        usage: reserved::of_slave(state, slave, result),
+        pe_task: Some(slave.name()),
+        ..whole
     }
 }
 

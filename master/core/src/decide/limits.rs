@@ -3,15 +3,16 @@
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::{Job, Placement, Task};
+use crate::state::slaves::Slave;
 use proto::amount::Amount;
 use proto::checkpoint::{CkptCommand, Occasion};
-use proto::id::{AttributeName, HostName, QueueInstanceName};
+use proto::id::{AttributeName, HostName, QueueInstanceName, TaskKey};
 use proto::job::JobSpec;
 use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
 use proto::request::{Resolved, ResourceList, ResourceRequest};
-use proto::wire::agent::{CheckpointOrder, QueueExecution, StartOrder};
+use proto::wire::agent::{CheckpointOrder, QueueExecution, SlaveOrder, StartOrder};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -26,11 +27,31 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
         pe: placement.pe.clone(),
         pe_start: pe.and_then(|pe| pe.start_proc_args.value()).map(ToString::to_string),
         pe_stop: pe.and_then(|pe| pe.stop_proc_args.value()).map(ToString::to_string),
-        limits: limits(&state.config, &job.spec.requests.hard, placement),
-        queue: queue_execution(&state.config, placement),
+        limits: limits(&state.config, &job.spec.requests.hard, placement, placement.host()),
+        queue: queue_execution(&state.config, placement.master()),
         restarted: if task.saved_pid.is_some() { 2 } else { u8::from(task.restarted) },
         maps: placement.maps.clone(),
         checkpoint: checkpoint_order(&state.config, &job.spec, task, placement),
+        slave: None,
+    }
+}
+
+/// The order that starts a slave task on its host: without procedures, under the limits of the job's slots there.
+pub(super) fn slave_order(state: &State, job: &Job, placement: &Placement, key: TaskKey, slave: &Slave) -> StartOrder {
+    StartOrder {
+        key,
+        number: job.number,
+        array: job.spec.array,
+        granted: placement.granted.clone(),
+        pe: placement.pe.clone(),
+        pe_start: None,
+        pe_stop: None,
+        limits: limits(&state.config, &job.spec.requests.hard, placement, &slave.instance.host),
+        queue: queue_execution(&state.config, &slave.instance),
+        restarted: 0,
+        maps: placement.maps.clone(),
+        checkpoint: None,
+        slave: Some(SlaveOrder { instance: slave.instance.clone(), spec: slave.spec.clone() }),
     }
 }
 
@@ -62,16 +83,15 @@ fn checkpoint_order(
 
 /// The first limit of a task's time, with its name, in seconds; none of a task that may run for ever.
 pub(super) fn time_limit(state: &State, job: &Job, placement: &Placement) -> Option<(&'static str, u64)> {
-    let bounds = limits(&state.config, &job.spec.requests.hard, placement).get(LimitKind::Rt);
+    let bounds = limits(&state.config, &job.spec.requests.hard, placement, placement.host()).get(LimitKind::Rt);
     let seconds = |amount: Option<Amount>| amount?.finite().and_then(|base| u64::try_from(base).ok());
     let (soft, hard) = (seconds(bounds.soft).map(|s| ("s_rt", s)), seconds(bounds.hard).map(|s| ("h_rt", s)));
     hard.into_iter().chain(soft).min_by_key(|(_, seconds)| *seconds)
 }
 
-/// The limits of a task on its master host.
-fn limits(config: &Configuration, hard: &[ResourceRequest], placement: &Placement) -> LimitSet {
+/// The limits of a task on one of its hosts, for the slots that it has there.
+fn limits(config: &Configuration, hard: &[ResourceRequest], placement: &Placement, host: &HostName) -> LimitSet {
     let requests = resolved(config, hard);
-    let host = placement.host();
     let here: Vec<(LimitSet, BTreeSet<AttributeName>, u32)> = placement
         .granted
         .iter()
@@ -126,10 +146,10 @@ fn managed(config: &Configuration, instance: &QueueInstanceName) -> BTreeSet<Att
     managed
 }
 
-/// What the queue of the master slot says about running jobs, with what the cluster adds.
-fn queue_execution(config: &Configuration, placement: &Placement) -> QueueExecution {
-    let settings = config.settings_of(placement.host());
-    let Some(queue) = config.resolved.get(placement.master()).map(Arc::as_ref) else {
+/// What a queue instance says about running jobs, with what the cluster adds.
+fn queue_execution(config: &Configuration, instance: &QueueInstanceName) -> QueueExecution {
+    let settings = config.settings_of(&instance.host);
+    let Some(queue) = config.resolved.get(instance).map(Arc::as_ref) else {
         return QueueExecution { min_uid: settings.min_uid, min_gid: settings.min_gid, ..QueueExecution::default() };
     };
     QueueExecution {

@@ -58,7 +58,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         | Command::Resubmit { .. }
         | Command::Alter { .. }
         | Command::Delete { .. }
-        | Command::Modify { .. } => unreachable!("commands on jobs are decided by modules of their own"),
+        | Command::Modify { .. }
+        | Command::StartSlave(_) => unreachable!("commands on jobs are decided by modules of their own"),
     })
 }
 

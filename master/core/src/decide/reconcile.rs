@@ -1,6 +1,7 @@
 //! After a connect: what the agent says it has against what the master gave it (DESIGN section 3, EXE-18).
 
 use super::Turn;
+use super::slaves;
 use super::tasks::{self, TaskEnd};
 use crate::effect::ConnectionId;
 use proto::id::{HostName, TaskKey};
@@ -18,10 +19,10 @@ pub(super) fn reconcile(turn: &mut Turn<'_>, connection: ConnectionId, host: &Ho
     for report in reports {
         tasks::report(turn, connection, host, report);
     }
-    let ours: Vec<TaskKey> = turn.state().index.on_host(host).collect();
+    let of_masters: Vec<TaskKey> = turn.state().index.on_host(host).collect();
+    let ours = turn.state().slaves_on(host).into_iter().chain(of_masters);
     for key in ours {
-        let is_its_master = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.host() == host);
-        if !is_its_master {
+        if turn.state().host_of(key) != Some(host) {
             continue;
         }
         if reported.contains(&key) {
@@ -51,6 +52,9 @@ pub(super) fn unknown(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
 
 /// Ends a task that its host does not know, if it ran there or is not to run any more; whether it is ended.
 fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
+    if key.pe_task > 0 {
+        return slaves::end_unknown(turn, key);
+    }
     let Some((_, _, placement)) = turn.state().placed(key) else { return true };
     if placement.started.is_some() {
         let reason = format!("host {} does not know the task any more", placement.host());

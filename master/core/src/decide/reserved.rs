@@ -2,6 +2,7 @@
 
 use crate::state::State;
 use crate::state::job::{Job, Placement};
+use crate::state::slaves::Slave;
 use proto::request::ResourceList;
 use proto::usage::{TaskResult, Usage};
 
@@ -24,6 +25,12 @@ pub(super) fn charged(state: &State, job: &Job, placement: &Placement, result: &
         }
         None => charged,
     }
+}
+
+/// The use that accounting tells of a slave task: nothing where all slots of the job are charged to the job itself.
+pub(super) fn of_slave(state: &State, slave: &Slave, result: &TaskResult) -> Usage {
+    let is_charged = state.config.settings_of(&slave.instance.host).execd().acct_reserved_usage;
+    if is_charged { Usage::default() } else { result.usage }
 }
 
 /// The memory that the job asked for in each slot.

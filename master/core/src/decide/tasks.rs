@@ -1,8 +1,9 @@
 //! Tasks on hosts: orders out, reports in, from the placement to the end (EXE-17, CONS-08).
 
-use super::{Turn, end, limits, reconcile};
+use super::{Turn, end, limits, reconcile, slaves};
 use crate::effect::ConnectionId;
 use crate::event::{Event, Then};
+use crate::state::slaves::task_of;
 use proto::checkpoint::When;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Wall;
@@ -48,8 +49,12 @@ impl TaskEnd {
 }
 
 /// A result made from what is known here, for want of one from the host.
-fn presumed(turn: &Turn<'_>, key: TaskKey, failed: Failed, reason: String) -> TaskResult {
-    let started = turn.state().placed(key).and_then(|(_, _, placement)| placement.started);
+pub(super) fn presumed(turn: &Turn<'_>, key: TaskKey, failed: Failed, reason: String) -> TaskResult {
+    let state = turn.state();
+    let started = match key.pe_task {
+        0 => state.placed(key).and_then(|(_, _, placement)| placement.started),
+        _ => state.slave(key).and_then(|(_, _, slave)| slave.started),
+    };
     let elapsed = |from: Wall| u64::try_from(turn.now.wall.0.saturating_sub(from.0)).unwrap_or(0);
     TaskResult {
         exit: if started.is_some() { Exit::Signal { number: 9, core: false } } else { Exit::NotStarted },
@@ -63,17 +68,16 @@ fn presumed(turn: &Turn<'_>, key: TaskKey, failed: Failed, reason: String) -> Ta
 pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, report: TaskReport) {
     let TaskReport { key, state } = report;
     turn.agents_mut().answered(host, key);
-    let is_ours = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.host() == host);
-    if !is_ours {
+    if turn.state().host_of(key) != Some(host) {
         return foreign(turn, connection, host, key, &state);
+    }
+    if key.pe_task > 0 {
+        return slaves::report(turn, connection, key, state);
     }
     match state {
         TaskReportState::Accepted => {}
         TaskReportState::Running { for_ms } => running(turn, key, for_ms),
-        TaskReportState::Ended(result) => {
-            end(turn, key, TaskEnd::reported(*result));
-            turn.send(connection, MasterMessage::Forget { key });
-        }
+        TaskReportState::Ended(result) => slaves::task_ended(turn, connection, key, *result),
         TaskReportState::Unknown => reconcile::unknown(turn, host, key),
     }
 }
@@ -109,6 +113,7 @@ fn running(turn: &mut Turn<'_>, key: TaskKey, for_ms: u64) {
 
 /// Ends an attempt: accounting, the task's further way, its queue, and the job if this was its last task.
 pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
+    slaves::give_up(turn, key);
     let now = turn.now;
     let state = turn.state();
     let Some((job, _, placement)) = state.placed(key) else { return };
@@ -154,11 +159,15 @@ pub(super) fn finish_if_empty(turn: &mut Turn<'_>, seq: SubmitSeq) {
 /// Does nothing while the host is away: after its connect it is asked what it knows.
 pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
     let state = turn.state();
-    let Some((job, task, placement)) = state.placed(key) else { return };
-    let host = placement.host().clone();
+    let Some(host) = state.host_of(key).cloned() else { return };
+    let Some((job, task, placement)) = state.placed(task_of(key)) else { return };
     let Some(connection) = turn.agents().connection(&host) else { return };
     let (spec, version) = (job.spec.clone(), job.version);
-    let order = Box::new(limits::start_order(state, job, task, placement));
+    let order = match placement.slaves().live.get(&key.pe_task) {
+        Some(slave) => limits::slave_order(state, job, placement, key, slave),
+        None => limits::start_order(state, job, task, placement),
+    };
+    let order = Box::new(order);
     if turn.agents_mut().describe(&host, key.seq, version) {
         turn.send(connection, MasterMessage::Describe { job: key.seq, spec });
     }
@@ -167,8 +176,12 @@ pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
     turn.agents_mut().await_answer(&host, key, now);
 }
 
-/// Sends a signal to a placed task, if its host is connected.
+/// Sends a signal to a placed task and its slave tasks, where their hosts are connected.
 pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
+    // What moves ends its slave tasks with itself.
+    if signal != TaskSignal::Migrate {
+        slaves::signal(turn, key, signal);
+    }
     let Some((_, _, placement)) = turn.state().placed(key) else { return };
     if let Some(connection) = turn.agents().connection(placement.host()) {
         turn.send(connection, MasterMessage::Signal { key, signal });
@@ -178,10 +191,12 @@ pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
 /// Says again what is to be done to a task that its host knows: it may have been away when it was said first.
 pub(super) fn remind(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey) {
     let state = turn.state();
-    let Some((_, _, placement)) = state.placed(key) else { return };
-    let signal = if placement.deleting || placement.rescheduling {
+    let Some((_, _, placement)) = state.placed(task_of(key)) else { return };
+    let is_slave = key.pe_task > 0;
+    let is_over = is_slave && turn.agents().is_held(task_of(key));
+    let signal = if placement.deleting || placement.rescheduling || is_over {
         TaskSignal::Terminate
-    } else if placement.migrating {
+    } else if placement.migrating && !is_slave {
         TaskSignal::Migrate
     } else if state.is_stopped(placement) {
         TaskSignal::Suspend

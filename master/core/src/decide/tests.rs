@@ -16,6 +16,7 @@ mod names;
 mod objects;
 mod replay;
 mod rights;
+mod slaves;
 mod stream;
 mod submission;
 

@@ -154,6 +154,9 @@ impl Model {
             | Event::WallJumped { .. }
             | Event::JobSubmitted { .. }
             | Event::HoldsChanged { .. }
+            | Event::SlavePlaced { .. }
+            | Event::SlaveStarted { .. }
+            | Event::SlaveEnded { .. }
             | Event::TaskStarted { .. }
             | Event::TasksDeleted { .. }
             | Event::TaskDeletionRequested { .. }
@@ -609,6 +612,9 @@ fn job_of(event: &Event) -> Option<SubmitSeq> {
         Event::CellCreated { .. }
         | Event::EpochRaised { .. }
         | Event::WallJumped { .. }
+        | Event::SlavePlaced { .. }
+        | Event::SlaveStarted { .. }
+        | Event::SlaveEnded { .. }
         | Event::TaskStarted { .. }
         | Event::TaskDeletionRequested { .. }
         | Event::TaskRescheduleRequested { .. }

@@ -4,6 +4,7 @@
 //! a bug, and an assertion stops it before it is durable (DESIGN section 3).
 
 mod jobs;
+mod slaves;
 mod tasks;
 
 use super::config::Touched;
@@ -59,6 +60,11 @@ impl State {
             Event::TaskStarted { key, at } => self.start_task(*key, *at),
             Event::TaskEnded { key, record, then, saved_pid } => {
                 self.end_task(*key, record.as_deref(), then, *saved_pid);
+            }
+            Event::SlavePlaced { key, instance, from, spec } => self.place_slave(*key, instance, from, spec),
+            Event::SlaveStarted { key, at } => self.start_slave(*key, *at),
+            Event::SlaveEnded { key, record, exit_status, usage, rusage } => {
+                self.end_slave(*key, record.as_deref(), *exit_status, (*usage, *rusage));
             }
             Event::TaskUnconfirmed { key, host } => {
                 self.unconfirmed.entry(host.clone()).or_default().insert(*key);

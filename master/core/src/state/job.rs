@@ -1,6 +1,7 @@
 //! Jobs and tasks as the master knows them.
 
 use super::ranges::TaskRanges;
+use super::slaves::Slaves;
 use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec};
 use proto::request::TaskRange;
@@ -116,6 +117,9 @@ pub struct Placement {
     /// Whether its state is being written, and it is being ended to go on elsewhere.
     #[serde(default)]
     pub migrating: bool,
+    /// The slave tasks of a parallel job, once it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_slaves: Option<Box<Slaves>>,
 }
 
 /// A job that has left, for `qstat -s z` and for late questions.
@@ -243,6 +247,11 @@ impl Placement {
     /// The host of the master slot, which runs the task.
     pub fn host(&self) -> &HostName {
         &self.master().host
+    }
+
+    /// Its slave tasks.
+    pub fn slaves(&self) -> &Slaves {
+        self.own_slaves.as_deref().unwrap_or(Slaves::NONE)
     }
 
     /// Its slots in all.

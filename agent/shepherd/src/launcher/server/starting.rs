@@ -22,10 +22,10 @@ impl Server {
         }
         let keys: Vec<TaskKey> = starting.iter().map(|start| start.document.key).collect();
         let recorded = self.journal.release(&keys).map_err(|error| format!("the start cannot be recorded: {error}"));
-        let each = starting.into_iter().map(|Starting { document, script }| {
+        let each = starting.into_iter().map(|Starting { document, attached }| {
             let key = document.key;
             let started = recorded.clone().and_then(|()| {
-                self.start(document, script).map_err(|error| format!("cannot start a shepherd: {error}"))
+                self.start(document, attached).map_err(|error| format!("cannot start a shepherd: {error}"))
             });
             match started {
                 Ok(()) => Notice::Accepted { key },
@@ -42,14 +42,14 @@ impl Server {
     }
 
     /// Gives the task to a shepherd of the same user that has just become idle, else to a new one.
-    fn start(&mut self, mut document: LaunchDocument, script: Option<OwnedFd>) -> io::Result<()> {
+    fn start(&mut self, mut document: LaunchDocument, attached: Vec<OwnedFd>) -> io::Result<()> {
         let key = document.key;
         if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
             document.account.tracking_gid = self.tracking.give(key);
         }
         let known = self.identities.recall(&document.account.user);
         while let Some(token) = known.as_ref().and_then(|known| self.shepherds.take_idle(known)) {
-            match self.shepherds.give(token, key, &document, script.as_ref()) {
+            match self.shepherds.give(token, key, &document, &attached) {
                 Ok(pid) => {
                     self.children.insert(pid, Child::Shepherd(Some(key)));
                     self.begin(key, token);
@@ -59,13 +59,13 @@ impl Server {
                 Err(_) => self.shepherds.remove(token),
             }
         }
-        self.fork_shepherd(document, script, known)
+        self.fork_shepherd(document, attached, known)
     }
 
     fn fork_shepherd(
         &mut self,
         document: LaunchDocument,
-        script: Option<OwnedFd>,
+        attached: Vec<OwnedFd>,
         known: Option<Identity>,
     ) -> io::Result<()> {
         let key = document.key;
@@ -75,7 +75,7 @@ impl Server {
         let token = self.watch(&connection)?;
         let user = User { known: known.clone(), teller: self.identities.teller() };
         match sys::fork()? {
-            Fork::Child => shepherd::run(self.host.clone(), user, document, script, theirs),
+            Fork::Child => shepherd::run(self.host.clone(), user, document, attached, theirs),
             Fork::Parent(pid) => {
                 self.children.insert(pid, Child::Shepherd(Some(key)));
                 self.shepherds.add(token, key, connection, Some(Own { pid, known }));

@@ -54,6 +54,9 @@ impl Block {
             0 => self.bare("taskid", "undefined"),
             task => self.padded("taskid", task),
         }
+        if let Some(task) = &record.pe_task {
+            self.padded("pe_taskid", task);
+        }
         self.padded("account", &record.account);
         self.padded("priority", record.priority);
         self.bare("qsub_time", moment(record.submitted, clock));

@@ -99,6 +99,7 @@ pub fn record(line: &str) -> Option<AccountingRecord> {
         category: some(39).unwrap_or_default(),
         limit: None,
         maps: Vec::new(),
+        pe_task: some(41),
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::effect::ConnectionId;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Tick;
+use proto::usage::TaskResult;
 use proto::wire::agent::AgentConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +12,15 @@ const REPEAT_MS: u64 = 30_000;
 
 /// What is to be looked at when a time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Deadline {
+pub(crate) enum Deadline {
     /// Whether a host was heard since.
     Unheard,
     /// Whether the tasks of an unknown host are to run again.
     Reschedule,
     /// Whether the time of a task of an unknown host is over.
     Limit,
+    /// Whether slave tasks of jobs that ended on a host are still there.
+    Slaves,
 }
 
 /// Who is connected and what each was told.
@@ -34,6 +37,9 @@ pub struct Agents {
     /// The one deadline of each host after which it is asked whether it was heard.
     silence: BTreeMap<HostName, Tick>,
     deadlines: BTreeSet<(Tick, HostName, Deadline)>,
+    /// Ends that hosts reported of parallel jobs whose slave tasks have not ended yet. Their hosts repeat them until they are told to
+    /// forget.
+    held: BTreeMap<TaskKey, TaskResult>,
 }
 
 /// One connected agent.
@@ -170,8 +176,23 @@ impl Agents {
         due
     }
 
+    /// Keeps the reported end of a task until its slave tasks have ended.
+    pub(crate) fn hold(&mut self, key: TaskKey, result: TaskResult) {
+        self.held.insert(key, result);
+    }
+
+    /// Whether the end of a task waits for those of its slave tasks.
+    pub(crate) fn is_held(&self, key: TaskKey) -> bool {
+        self.held.contains_key(&key)
+    }
+
+    /// Takes such an end out.
+    pub(crate) fn release(&mut self, key: TaskKey) -> Option<TaskResult> {
+        self.held.remove(&key)
+    }
+
     /// When a host was last heard; none if it was given up or never heard.
-    pub(super) fn heard(&self, host: &HostName) -> Option<Tick> {
+    pub(crate) fn heard(&self, host: &HostName) -> Option<Tick> {
         self.heard.get(host).copied()
     }
 
@@ -191,7 +212,7 @@ impl Agents {
     }
 
     /// Sets a deadline. Of those for its silence a host has one, the last that was set.
-    pub(super) fn expect(&mut self, at: Tick, host: HostName, deadline: Deadline) {
+    pub(crate) fn expect(&mut self, at: Tick, host: HostName, deadline: Deadline) {
         if deadline == Deadline::Unheard
             && let Some(before) = self.silence.insert(host.clone(), at)
         {

@@ -30,6 +30,7 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::Alter { .. }
         | Command::Delete { .. }
         | Command::Modify { .. }
+        | Command::StartSlave(_)
         | Command::DryRun(_)
         | Command::CreateToken { .. }
         | Command::RevokeHost { .. }

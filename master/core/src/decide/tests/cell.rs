@@ -333,10 +333,7 @@ impl Cell {
     }
 
     pub fn records(&self) -> Vec<&proto::accounting::AccountingRecord> {
-        fn ended(record: &Record) -> Option<&proto::accounting::AccountingRecord> {
-            if let Event::TaskEnded { record, .. } = &record.event { record.as_deref() } else { None }
-        }
-        self.log.iter().filter_map(ended).collect()
+        self.log.iter().filter_map(|record| record.event.accounting()).collect()
     }
 }
 

@@ -46,6 +46,7 @@ impl State {
             preempted: false,
             was_suspended: false,
             migrating: false,
+            own_slaves: None,
         };
         self.index.add_placement(&job.spec.owner.user, &placement);
         self.ledger.book(&self.config, &job.spec, key, grant, now.tick);
@@ -88,6 +89,7 @@ impl State {
     ) {
         let placement = self.placement_mut(key).clone();
         assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
+        assert!(placement.slaves().live.is_empty(), "slave tasks end before the task that they belong to");
         let owner = self.jobs[&key.seq].spec.owner.user.clone();
         self.index.remove_placement(&owner, &placement);
         self.forget_instances(placement.granted.iter().map(|granted| &granted.instance));

@@ -1,0 +1,184 @@
+//! Slave tasks of parallel jobs: what they read and write, between their processes, the commands that started them, and the master.
+//!
+//! On the host of a slave task its three streams are named pipes below `agent/slaves`, which its shepherd holds open: an agent that comes
+//! after this one opens them again, and the task notices nothing but the end of its input. On the host of the command (`qrsh -inherit`) the
+//! agent passes messages on. Both use the one stream of this host's slave tasks ([`link`]).
+
+mod flow;
+pub mod link;
+mod pipes;
+
+pub use pipes::Pipes;
+
+use crate::driver::DriverInput;
+use flow::Flow;
+use proto::id::TaskKey;
+use proto::wire::slave::{Message, Part};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc;
+
+/// Messages that wait for the stream to the master: tasks and commands wait then.
+const TO_MASTER: usize = 256;
+
+/// Parts that wait for one end here. An end of this protocol never has as many under way; of another one the surplus is dropped.
+const INBOX: usize = 256;
+
+/// Ends of slave tasks whose command has not come for the rest of their output: the oldest is dropped beyond so many.
+const ENDED_KEPT: usize = 256;
+
+/// Where slave tasks and their commands are on this host.
+#[derive(Clone, Debug)]
+pub struct Slaves {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    driver: mpsc::Sender<DriverInput>,
+    to_master: mpsc::Sender<Message>,
+    ends: Mutex<Ends>,
+}
+
+/// The ends of both kinds.
+#[derive(Debug, Default)]
+struct Ends {
+    tasks: BTreeMap<TaskKey, mpsc::Sender<Part>>,
+    commands: BTreeMap<TaskKey, mpsc::Sender<Part>>,
+    /// Tasks that are forgotten and still listed, oldest first.
+    forgotten: Vec<TaskKey>,
+}
+
+impl Slaves {
+    /// With pipes in `folder`; tasks whose commands have gone are ended through the driver. What [`link::run`] is to send comes out of the receiver.
+    pub fn new(folder: PathBuf, driver: mpsc::Sender<DriverInput>) -> (Self, mpsc::Receiver<Message>) {
+        let (to_master, messages) = mpsc::channel(TO_MASTER);
+        let shared = Shared { folder, driver, to_master, ends: Mutex::default() };
+        (Self { shared: Arc::new(shared) }, messages)
+    }
+
+    /// Makes the streams of a task that is about to be started, and gives those that are the task's.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn begin(&self, key: TaskKey, has_input: bool) -> io::Result<[OwnedFd; 3]> {
+        let (pipes, streams) = Pipes::make(&self.shared.folder, key, has_input)?;
+        self.spawn(key, pipes);
+        Ok(streams)
+    }
+
+    /// Finds the streams of tasks that an earlier agent started. `exists` says whether the host still knows a task.
+    ///
+    /// # Errors
+    /// The folder cannot be made or read.
+    pub fn recover(&self, exists: impl Fn(TaskKey) -> bool) -> io::Result<()> {
+        for key in pipes::found(&self.shared.folder)? {
+            if !exists(key) {
+                pipes::remove(&self.shared.folder, key);
+                continue;
+            }
+            match Pipes::open(&self.shared.folder, key) {
+                Ok(pipes) => self.spawn(key, pipes),
+                Err(error) => tracing::warn!("the output of slave task {key} is lost: {error}"),
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, key: TaskKey, pipes: Pipes) {
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let own = sender.downgrade();
+        self.ends().tasks.insert(key, sender);
+        let flow = Flow::new(key, pipes, self.shared.to_master.clone(), self.shared.driver.clone());
+        let slaves = self.clone();
+        tokio::spawn(async move {
+            flow.run(inbox).await;
+            let mut ends = slaves.ends();
+            // A start that is repeated has pipes of its own.
+            if own.upgrade().is_some_and(|own| ends.tasks.get(&key).is_some_and(|present| present.same_channel(&own))) {
+                ends.tasks.remove(&key);
+            }
+        });
+    }
+
+    /// The host forgets a task: its pipes need no name any more. What its command has not read yet stays for a while.
+    pub fn forget(&self, key: TaskKey) {
+        let mut ends = self.ends();
+        let Ends { tasks, forgotten, .. } = &mut *ends;
+        if !tasks.contains_key(&key) {
+            return;
+        }
+        pipes::remove(&self.shared.folder, key);
+        forgotten.retain(|key| tasks.contains_key(key));
+        forgotten.push(key);
+        if forgotten.len() > ENDED_KEPT {
+            tasks.remove(&forgotten.remove(0));
+        }
+    }
+
+    /// A command of this host is there; the parts that are for it come out of the receiver. It takes the place of an earlier one.
+    pub fn enter(&self, key: TaskKey) -> mpsc::Receiver<Part> {
+        let (sender, parts) = mpsc::channel(INBOX);
+        self.ends().commands.insert(key, sender);
+        parts
+    }
+
+    /// A command has gone.
+    pub fn leave(&self, key: TaskKey, parts: mpsc::Receiver<Part>) {
+        drop(parts);
+        let mut ends = self.ends();
+        // Another one may have taken its place meanwhile.
+        if ends.commands.get(&key).is_some_and(mpsc::Sender::is_closed) {
+            ends.commands.remove(&key);
+        }
+    }
+
+    /// Says something to the other end.
+    pub async fn send(&self, message: Message) {
+        // The receiver ends with the agent.
+        let _ = self.shared.to_master.send(message).await;
+    }
+
+    /// Takes a message of the master.
+    fn deliver(&self, message: Message) {
+        let Message { key, part } = message;
+        let ends = self.ends();
+        let end = if is_for_the_task(&part) { ends.tasks.get(&key) } else { ends.commands.get(&key) };
+        if end.is_some_and(|end| matches!(end.try_send(part), Err(mpsc::error::TrySendError::Full(_)))) {
+            tracing::warn!("slave task {key}: {INBOX} messages wait already, one is dropped");
+        }
+    }
+
+    /// What is to be said on a new stream to the master: tasks are here. Commands are told to say it themselves.
+    fn announcements(&self) -> Vec<Message> {
+        let ends = self.ends();
+        for command in ends.commands.values() {
+            // One whose inbox is full has enough to answer.
+            let _ = command.try_send(Part::Present);
+        }
+        ends.tasks.keys().map(|key| Message { key: *key, part: Part::Present }).collect()
+    }
+
+    fn is_used(&self) -> bool {
+        let ends = self.ends();
+        !ends.tasks.is_empty() || !ends.commands.is_empty()
+    }
+
+    fn ends(&self) -> MutexGuard<'_, Ends> {
+        self.shared.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a part comes from a command.
+fn is_for_the_task(part: &Part) -> bool {
+    use proto::wire::slave::Stream;
+    match part {
+        Part::Attach { .. } | Part::Left | Part::Data { stream: Stream::Input, .. } => true,
+        Part::Have { stream, .. } => *stream != Stream::Input,
+        Part::Attached { .. } | Part::Present | Part::Data { .. } | Part::Over { .. } | Part::Refused(_) => false,
+    }
+}

@@ -1,0 +1,206 @@
+//! The end of a slave task's streams on its own host: bytes from and to its pipes, counted.
+
+use super::Pipes;
+use crate::driver::DriverInput;
+use proto::id::TaskKey;
+use proto::wire::agent::{MasterMessage, TaskSignal};
+use proto::wire::slave::flow::{Incoming, Outgoing, PIECE};
+use proto::wire::slave::{Message, Part, Stream};
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+/// How long a task may take to end by itself after its command has gone: daemons of a parallel program end a moment after it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// One task.
+pub(super) struct Flow {
+    key: TaskKey,
+    to_master: mpsc::Sender<Message>,
+    driver: mpsc::Sender<DriverInput>,
+    output: Source,
+    error: Source,
+    input: Option<Sender>,
+    received: Incoming,
+    unwritten: VecDeque<u8>,
+    /// Whether a command has said how far it has got: nothing is read before.
+    is_attached: bool,
+    /// Whether the command has gone: what the task still says is for nobody.
+    has_left: bool,
+    /// When it is ended, if it has not ended by then.
+    end_at: Option<Instant>,
+}
+
+/// One stream of the task's output.
+struct Source {
+    pipe: Receiver,
+    outgoing: Outgoing,
+}
+
+impl Source {
+    fn new(pipe: Receiver, stream: Stream) -> Self {
+        Self { pipe, outgoing: Outgoing::new(stream) }
+    }
+
+    /// Waits for bytes and takes them in, or the end.
+    async fn read(&mut self) {
+        let mut chunk = [0; PIECE];
+        let room = self.outgoing.room().min(PIECE);
+        match self.pipe.read(&mut chunk[..room]).await {
+            Ok(0) | Err(_) => self.outgoing.end(),
+            Ok(count) => self.outgoing.push(&chunk[..count]),
+        }
+    }
+}
+
+impl Flow {
+    pub(super) fn new(
+        key: TaskKey,
+        pipes: Pipes,
+        to_master: mpsc::Sender<Message>,
+        driver: mpsc::Sender<DriverInput>,
+    ) -> Self {
+        let Pipes { input, output, error } = pipes;
+        Self {
+            key,
+            to_master,
+            driver,
+            output: Source::new(output, Stream::Output),
+            error: Source::new(error, Stream::Error),
+            input,
+            received: Incoming::default(),
+            unwritten: VecDeque::new(),
+            is_attached: false,
+            has_left: false,
+            end_at: None,
+        }
+    }
+
+    /// Works until everything is delivered, or nobody needs it any more.
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Part>) {
+        self.send(Part::Present).await;
+        while !self.is_over() {
+            let reads = |source: &Source| source.outgoing.room() > 0;
+            let may_read = self.is_attached || self.has_left;
+            tokio::select! {
+                part = inbox.recv() => match part {
+                    Some(part) => self.take(part).await,
+                    None => return,
+                },
+                () = self.output.read(), if may_read && reads(&self.output) => {}
+                () = self.error.read(), if may_read && reads(&self.error) => {}
+                () = until(self.end_at) => self.end().await,
+                written = write(&mut self.input, &self.unwritten), if !self.unwritten.is_empty() => {
+                    self.wrote(written).await;
+                }
+            }
+            self.send_output().await;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let is_over = |source: &Source| match self.has_left {
+            true => source.outgoing.has_ended(),
+            false => source.outgoing.is_delivered(),
+        };
+        is_over(&self.output) && is_over(&self.error)
+    }
+
+    async fn take(&mut self, part: Part) {
+        match part {
+            Part::Attach { output, error } => {
+                self.is_attached = true;
+                self.output.outgoing.rewind(output);
+                self.error.outgoing.rewind(error);
+                self.send(Part::Attached { input: self.received.have() }).await;
+            }
+            Part::Have { stream: Stream::Output, until } => self.output.outgoing.confirm(until),
+            Part::Have { stream: Stream::Error, until } => self.error.outgoing.confirm(until),
+            Part::Data { stream: Stream::Input, at, bytes } => self.take_input(at, &bytes).await,
+            Part::Left => {
+                self.has_left = true;
+                self.end_at = Some(Instant::now() + GRACE);
+            }
+            // Said by this end, or by none.
+            Part::Data { .. }
+            | Part::Have { .. }
+            | Part::Attached { .. }
+            | Part::Present
+            | Part::Over { .. }
+            | Part::Refused(_) => {}
+        }
+    }
+
+    async fn end(&mut self) {
+        tracing::info!("the command of slave task {} has gone: the task is ended", self.key);
+        self.end_at = None;
+        let signal = MasterMessage::Signal { key: self.key, signal: TaskSignal::Terminate };
+        // Without a driver the agent ends.
+        let _ = self.driver.send(DriverInput::Master(Box::new(signal))).await;
+    }
+
+    async fn take_input(&mut self, at: u64, bytes: &[u8]) {
+        let new = self.received.accept(at, bytes);
+        if self.input.is_some() {
+            self.unwritten.extend(new);
+        } else {
+            self.send(Part::Have { stream: Stream::Input, until: self.received.have() }).await;
+        }
+        self.end_input_if_written();
+    }
+
+    /// Some of the input is in the pipe, or the task does not read any more.
+    async fn wrote(&mut self, written: io::Result<usize>) {
+        match written {
+            Ok(count) => drop(self.unwritten.drain(..count)),
+            Err(_) => {
+                self.unwritten.clear();
+                self.input = None;
+            }
+        }
+        let until = self.received.have() - self.unwritten.len() as u64;
+        self.send(Part::Have { stream: Stream::Input, until }).await;
+        self.end_input_if_written();
+    }
+
+    fn end_input_if_written(&mut self) {
+        if self.received.has_ended() && self.unwritten.is_empty() {
+            self.input = None;
+        }
+    }
+
+    /// What nobody reads any more is thrown away, so that the task does not wait for a reader while it is ended.
+    async fn send_output(&mut self) {
+        while let Some(part) = self.output.outgoing.next_piece().or_else(|| self.error.outgoing.next_piece()) {
+            if !self.has_left {
+                self.send(part).await;
+            } else if let Part::Data { stream, at, bytes } = part {
+                let source = if stream == Stream::Output { &mut self.output } else { &mut self.error };
+                source.outgoing.confirm(at + bytes.len() as u64);
+            }
+        }
+    }
+
+    async fn send(&self, part: Part) {
+        // The receiver ends with the agent.
+        let _ = self.to_master.send(Message { key: self.key, part }).await;
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn write(input: &mut Option<Sender>, bytes: &VecDeque<u8>) -> io::Result<usize> {
+    match input {
+        Some(input) => input.write(bytes.as_slices().0).await,
+        None => Ok(bytes.len()),
+    }
+}

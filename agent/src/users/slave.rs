@@ -1,0 +1,55 @@
+//! A command that talks to its slave task (`qrsh -inherit`): messages are passed on in both directions until it goes.
+
+use crate::slaves::Slaves;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::TaskKey;
+use proto::wire::agent::Vouch;
+use proto::wire::frame::{Frame, Kind};
+use proto::wire::slave::{Message, Part};
+use quic::{FrameReceiver, FrameSender};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+/// Serves one command, whose first message is `first`.
+///
+/// # Errors
+/// The slave task is not of the job that the command is a process of.
+pub(super) async fn attend(
+    slaves: &Slaves,
+    vouch: &Vouch,
+    first: &Frame,
+    from: &mut FrameReceiver<OwnedReadHalf>,
+    to: &mut FrameSender<OwnedWriteHalf>,
+) -> Result<(), Diagnostic> {
+    let message: Message = first.message().map_err(|error| error.diagnostic())?;
+    let key = message.key;
+    if vouch.task.is_none_or(|task| TaskKey { pe_task: key.pe_task, ..task } != key) {
+        let what = "error: this command is no process of the job of that slave task";
+        return Err(Diagnostic::new(Code::NotPermitted, what));
+    }
+    let mut parts = slaves.enter(key);
+    slaves.send(message).await;
+    let mut is_over = false;
+    loop {
+        tokio::select! {
+            frame = from.recv() => match frame.ok().flatten().map(|frame| frame.message::<Message>()) {
+                Some(Ok(message)) if message.key == key => slaves.send(message).await,
+                Some(Ok(_) | Err(_)) => {}
+                None => break,
+            },
+            part = parts.recv() => {
+                let Some(part) = part else { break };
+                is_over |= matches!(part, Part::Over { .. });
+                if to.send(Kind::Slave, 0, &Message { key, part }).await.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    // One that another connection has replaced has not left.
+    let is_replaced = parts.is_closed();
+    slaves.leave(key, parts);
+    if !is_over && !is_replaced {
+        slaves.send(Message { key, part: Part::Left }).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Slave tasks of parallel jobs: who may start how many where, what ends them, and what is accounted.
+
+use super::cell::{Cell, job, result, texts};
+use crate::effect::Input;
+use crate::event::Event;
+use crate::sched::order::Order;
+use proto::id::{PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
+use proto::job::{Granted, JobSpec, PeRequest, Requests};
+use proto::object::ObjectKind;
+use proto::pe::ParallelEnvironment;
+use proto::request::SlotRange;
+use proto::usage::{Exit, Failed, TaskResult, Usage};
+use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
+use proto::wire::client::{Command, Reply, SlaveRequest};
+use proto::wire::slave::SlaveSpec;
+use proto::wire::view::Data;
+use std::sync::Arc;
+
+/// A cell in which job 1 of `u1` runs with two slots on each of `h1`, where its master is, and `h2`.
+fn cell(settings: &[(&str, &str)]) -> (Cell, TaskKey) {
+    let mut cell = Cell::ready();
+    let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
+    for (key, value) in [("slots", "10"), ("allocation_rule", "2"), ("control_slaves", "TRUE")].iter().chain(settings) {
+        pe.set(key, *value);
+    }
+    let stored = crate::event::StoredObject { kind: ObjectKind::Pe, name: "mpi".to_owned(), fields: Some(pe) };
+    cell.store(vec![stored]);
+    cell.set_queue(&[("pe_list", "mpi")]);
+    let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
+    cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }, ..job() });
+    let part = |host: &str| Granted { instance: instance(host), slots: 2 };
+    let (seq, granted) = (cell.job(1).seq, vec![part("h1"), part("h2")]);
+    let order = Order::Start { seq, task: TaskId(1), granted, pe: Some(PeName::from("mpi")) };
+    cell.input(Input::Orders { scheduler: "any".to_owned(), orders: vec![order] });
+    let key = cell.placement(1, 1).key;
+    cell.report(key, "h1", TaskReportState::Running { for_ms: 0 });
+    (cell, key)
+}
+
+fn instance(host: &str) -> QueueInstanceName {
+    QueueInstanceName { queue: "all.q".into(), host: host.into() }
+}
+
+fn request(task: TaskKey, host: &str) -> Command {
+    let spec = SlaveSpec { command: vec!["hostname".to_owned()], ..SlaveSpec::default() };
+    Command::StartSlave(Box::new(SlaveRequest { task, host: host.to_owned(), spec: Arc::new(spec) }))
+}
+
+fn inherit_as(cell: &mut Cell, user: &str, task: TaskKey, host: &str) -> Result<TaskKey, String> {
+    let id = RequestId(u128::from(cell.core.state().last.0) + 1_000_000);
+    let reply: Reply = cell.command_as(id, user, "h1", request(task, host));
+    match reply.data {
+        Some(Data::Slave(key)) => Ok(key),
+        _ => Err(texts(&reply).join("|")),
+    }
+}
+
+fn inherit(cell: &mut Cell, task: TaskKey, host: &str) -> Result<TaskKey, String> {
+    inherit_as(cell, "u1", task, host)
+}
+
+/// A slave task that runs.
+fn run(cell: &mut Cell, task: TaskKey, host: &str) -> TaskKey {
+    let key = inherit(cell, task, host).unwrap();
+    cell.report(key, host, TaskReportState::Running { for_ms: 0 });
+    key
+}
+
+fn ended(cpu_ms: u64) -> TaskResult {
+    TaskResult { usage: Usage { cpu_ms, ..Usage::default() }, ..result(Exit::Code(3), Failed::NO, "") }
+}
+
+/// The tasks that the last input told agents to end.
+fn terminated(cell: &Cell) -> Vec<u32> {
+    let number = |message: &&MasterMessage| match message {
+        MasterMessage::Signal { key, signal: TaskSignal::Terminate } => Some(key.pe_task),
+        _ => None,
+    };
+    cell.sent().iter().filter_map(number).collect()
+}
+
+#[test]
+fn a_slave_task_is_on_record_when_its_host_hears_of_it() {
+    let (mut cell, task) = cell(&[]);
+    let key = inherit(&mut cell, task, "H2").unwrap();
+    assert_eq!(key, TaskKey { pe_task: 1, ..task });
+    let is_placed = |event: &Event| matches!(event, Event::SlavePlaced { key: placed, .. } if *placed == key);
+    assert!(cell.log.iter().any(|record| is_placed(&record.event)));
+    let connection = cell.connection("h2");
+    let start = cell.effects.iter().find_map(|effect| match effect {
+        crate::effect::Effect::Send { connection: to, message } if *to == connection => match &**message {
+            MasterMessage::Start(order) => Some(order.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let order = start.expect("h2 is told to start it");
+    assert_eq!((order.key, order.granted.len(), order.pe_start), (key, 2, None));
+    assert_eq!(order.slave.unwrap().instance, instance("h2"));
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn no_more_slave_tasks_run_on_a_host_than_the_job_has_slots_there() {
+    for (first, on_master) in [("TRUE", 1), ("FALSE", 2)] {
+        let (mut cell, task) = cell(&[("job_is_first_task", first)]);
+        for (host, room) in [("h1", on_master), ("h2", 2)] {
+            let keys: Vec<TaskKey> = (0..room).map(|_| run(&mut cell, task, host)).collect();
+            let refusal = inherit(&mut cell, task, host).unwrap_err();
+            assert_eq!(refusal, format!("error: executing task of job 1 failed: no slot is free on host {host}"));
+            cell.end(keys[0], host, ended(1));
+            run(&mut cell, task, host);
+        }
+    }
+}
+
+#[test]
+fn who_is_not_of_the_job_or_names_another_host_is_refused() {
+    let (mut cell, task) = cell(&[]);
+    for (user, host, why) in [
+        ("u2", "h2", "it is a job of u1, not of u2"),
+        ("boss", "h2", "it is a job of u1, not of boss"),
+        ("u1", "h3", "host h3 was not granted to it"),
+    ] {
+        let refusal = inherit_as(&mut cell, user, task, host).unwrap_err();
+        assert_eq!(refusal, format!("error: executing task of job 1 failed: {why}"));
+    }
+    let refusal = inherit(&mut cell, TaskKey { attempt: 2, ..task }, "h2").unwrap_err();
+    assert_eq!(refusal, "error: the job of this command does not run any more");
+    cell.disconnect("h2");
+    assert!(inherit(&mut cell, task, "h2").unwrap_err().ends_with("host h2 has no contact with the master"));
+    cell.qdel("u1", &["1"]);
+    assert!(inherit(&mut cell, task, "h1").unwrap_err().ends_with("the job is being ended"));
+}
+
+#[test]
+fn without_control_slaves_there_are_no_slave_tasks() {
+    let (mut cell, task) = cell(&[("control_slaves", "FALSE")]);
+    let refusal = inherit(&mut cell, task, "h2").unwrap_err();
+    assert!(refusal.ends_with("control_slaves of parallel environment mpi is FALSE"), "{refusal}");
+}
+
+#[test]
+fn each_slave_task_has_a_record_unless_one_sums_up_the_job() {
+    for summary in ["FALSE", "TRUE"] {
+        let (mut cell, task) = cell(&[("accounting_summary", summary)]);
+        for host in ["h2", "h2", "h1"] {
+            let key = run(&mut cell, task, host);
+            cell.end(key, host, ended(1000));
+        }
+        cell.end(task, "h1", ended(100));
+        let told = |record: &&proto::accounting::AccountingRecord| {
+            (record.host.to_string(), record.pe_task.clone(), record.usage.cpu_ms, record.exit_status)
+        };
+        let records: Vec<_> = cell.records().iter().map(told).collect();
+        let slave = |name: &str| (name[2..].to_owned(), Some(name.to_owned()), 1000, 3);
+        let whole = |cpu_ms| ("h1".to_owned(), None, cpu_ms, 3);
+        match summary {
+            "TRUE" => assert_eq!(records, [whole(3100)]),
+            _ => assert_eq!(records, [slave("1.h2"), slave("2.h2"), slave("1.h1"), whole(100)]),
+        }
+        assert!(!cell.exists(1));
+        cell.assert_replay_is_live();
+    }
+}
+
+#[test]
+fn a_deletion_ends_every_task_on_every_host() {
+    let (mut cell, task) = cell(&[]);
+    let slaves = [run(&mut cell, task, "h1"), run(&mut cell, task, "h2"), run(&mut cell, task, "h2")];
+    cell.qdel("u1", &["1"]);
+    assert_eq!(terminated(&cell), [1, 2, 3, 0]);
+    cell.end(task, "h1", ended(1));
+    assert!(cell.exists(1), "it is not over before its slave tasks are");
+    for (slave, host) in slaves.into_iter().zip(["h1", "h2", "h2"]) {
+        assert!(cell.exists(1));
+        cell.end(slave, host, ended(1));
+    }
+    assert!(!cell.exists(1));
+    let forgets = cell.sent().iter().filter(|message| matches!(message, MasterMessage::Forget { .. })).count();
+    assert_eq!(forgets, 2, "the slave task and the job itself");
+}
+
+#[test]
+fn slave_tasks_have_a_moment_to_end_after_their_job() {
+    let (mut cell, task) = cell(&[]);
+    let slaves = [run(&mut cell, task, "h1"), run(&mut cell, task, "h2")];
+    cell.end(task, "h1", ended(1));
+    assert!(terminated(&cell).is_empty() && cell.exists(1));
+    cell.end(slaves[1], "h2", ended(1));
+    cell.pass(2_000);
+    assert_eq!((terminated(&cell), cell.exists(1)), (vec![1], true));
+    cell.end(slaves[0], "h1", ended(1));
+    assert!(!cell.exists(1));
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn the_end_of_a_job_ends_its_slave_tasks_also_on_hosts_that_come_back_later() {
+    let (mut cell, task) = cell(&[]);
+    let slave = run(&mut cell, task, "h2");
+    cell.disconnect("h2");
+    cell.end(task, "h1", ended(1));
+    let running = TaskReport { key: slave, state: TaskReportState::Running { for_ms: 5 } };
+    cell.connect_with("h2", 1, vec![running]);
+    assert_eq!(terminated(&cell), [1]);
+    cell.end(slave, "h2", ended(1));
+    assert!(!cell.exists(1));
+}
+
+#[test]
+fn a_job_that_has_ended_does_not_wait_for_an_unknown_host() {
+    let (mut cell, task) = cell(&[]);
+    let slave = run(&mut cell, task, "h2");
+    cell.disconnect("h2");
+    cell.end(task, "h1", ended(1));
+    assert!(cell.exists(1));
+    cell.pass(10_000_000);
+    assert!(!cell.exists(1));
+    let running = TaskReport { key: slave, state: TaskReportState::Running { for_ms: 5 } };
+    cell.connect_with("h2", 1, vec![running]);
+    assert_eq!(terminated(&cell), [1], "what still runs there is ended");
+}
+
+#[test]
+fn a_forced_deletion_waits_for_no_slave_task() {
+    let (mut cell, task) = cell(&[]);
+    run(&mut cell, task, "h2");
+    cell.qdel_force("op", &["1"]);
+    assert_eq!((&terminated(&cell)[..2], cell.exists(1)), (&[1, 0][..], false));
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_slave_task_that_its_host_lost_has_ended_and_one_that_never_came_there_is_sent_again() {
+    let (mut cell, task) = cell(&[]);
+    let lost = run(&mut cell, task, "h2");
+    let unheard_of = inherit(&mut cell, task, "h2").unwrap();
+    cell.connect_with("h2", 1, Vec::new());
+    let live: Vec<u32> = cell.placement(1, 1).slaves().live.keys().copied().collect();
+    assert_eq!(live, [unheard_of.pe_task]);
+    let starts = |message: &&&MasterMessage| matches!(message, MasterMessage::Start(order) if order.key == unheard_of);
+    assert_eq!(cell.sent().iter().filter(starts).count(), 1);
+    let record = cell.records()[0];
+    assert_eq!((record.key, record.failed), (lost, Failed::IN_RECOGNIZING_JOB));
+}
+
+#[test]
+fn suspension_holds_on_every_host() {
+    let (mut cell, task) = cell(&[]);
+    let slave = run(&mut cell, task, "h2");
+    cell.qmod("u1", proto::wire::client::ModifyAction::SuspendJob, "1");
+    let stopped = |message: &&MasterMessage| match message {
+        MasterMessage::Signal { key, signal: TaskSignal::Suspend } => Some(*key),
+        _ => None,
+    };
+    let stopped: Vec<TaskKey> = cell.sent().iter().filter_map(stopped).collect();
+    assert_eq!(stopped, [slave, task]);
+}

@@ -1,0 +1,207 @@
+//! What slave tasks of parallel jobs read and write, passed on between the agents of the hosts that they concern.
+//!
+//! Each agent has one stream for all slave tasks. The master keeps nothing of what passes: a message whose receiver is away is dropped, and
+//! the two ends say anew how far they have got when it is back (`proto::wire::slave`). Who may talk to whom follows from the events.
+
+use master_core::event::{Event, Record};
+use master_core::state::State;
+use master_core::state::slaves::{ENDED_SLAVES_KEPT, task_of};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{HostName, TaskKey};
+use proto::wire::frame::Kind;
+use proto::wire::slave::{Message, Part, Stream};
+use quic::{StreamReceiver, StreamSender};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc;
+
+/// Messages that wait for one agent. More of a task's output wait at the agents that send them; an agent that does not take the end of a
+/// task is cut off and opens its stream anew.
+const OUTBOX: usize = 1024;
+
+/// Slave tasks, and the streams of the agents.
+#[derive(Debug, Default)]
+pub struct Slaves {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    routes: BTreeMap<TaskKey, Route>,
+    outboxes: BTreeMap<HostName, mpsc::Sender<Message>>,
+}
+
+/// The two ends of a slave task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Route {
+    /// Where it runs.
+    host: HostName,
+    /// Where the command is that started it.
+    from: HostName,
+    /// Its exit status once its end is on record.
+    status: Option<u32>,
+}
+
+/// Who sends a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Command,
+    Task,
+    Master,
+}
+
+fn sender(part: &Part) -> End {
+    match part {
+        Part::Attach { .. } | Part::Left => End::Command,
+        Part::Attached { .. } | Part::Present => End::Task,
+        Part::Data { stream: Stream::Input, .. } => End::Command,
+        Part::Data { stream: Stream::Output | Stream::Error, .. } => End::Task,
+        Part::Have { stream: Stream::Input, .. } => End::Task,
+        Part::Have { stream: Stream::Output | Stream::Error, .. } => End::Command,
+        Part::Over { .. } | Part::Refused(_) => End::Master,
+    }
+}
+
+impl Slaves {
+    /// The slave tasks of a state.
+    pub fn of(state: &State) -> Self {
+        let mut routes = BTreeMap::new();
+        for (_, placement) in state.jobs.values().flat_map(|job| job.placements()) {
+            let key = |number: u32| TaskKey { pe_task: number, ..placement.key };
+            for (number, slave) in &placement.slaves().live {
+                let (host, from) = (slave.instance.host.clone(), slave.from.clone());
+                routes.insert(key(*number), Route { host, from, status: None });
+            }
+            for (number, from, status) in &placement.slaves().ended {
+                let route = Route { host: from.clone(), from: from.clone(), status: Some(*status) };
+                routes.insert(key(*number), route);
+            }
+        }
+        Self { inner: Mutex::new(Inner { routes, outboxes: BTreeMap::new() }) }
+    }
+
+    /// Follows durable events: a command hears of the end of its task.
+    pub fn apply(&self, records: &[Arc<Record>]) {
+        for record in records {
+            match &record.event {
+                Event::SlavePlaced { key, instance, from, .. } => {
+                    let (host, from) = (instance.host.clone(), from.clone());
+                    self.inner().routes.insert(*key, Route { host, from, status: None });
+                }
+                Event::SlaveEnded { key, exit_status, .. } => self.inner().ended(*key, *exit_status),
+                Event::TaskEnded { key, .. } => self.inner().routes.retain(|slave, _| task_of(*slave) != *key),
+                _ => {}
+            }
+        }
+    }
+
+    /// Where a message of a host goes on to, with what the host itself is answered.
+    fn route(&self, host: &HostName, message: &Message) -> (Option<mpsc::Sender<Message>>, Option<Part>) {
+        let inner = self.inner();
+        let Some(route) = inner.routes.get(&message.key) else {
+            return (None, (sender(&message.part) == End::Command).then(|| Part::Refused(unknown())));
+        };
+        let (is_right, to) = match sender(&message.part) {
+            End::Command => (route.from == *host, &route.host),
+            End::Task => (route.host == *host, &route.from),
+            End::Master => (false, host),
+        };
+        if !is_right {
+            return (None, None);
+        }
+        let status = route.status.filter(|_| matches!(message.part, Part::Attach { .. }));
+        (inner.outboxes.get(to).cloned(), status.map(|status| Part::Over { status }))
+    }
+
+    /// Enters the stream of a host, in the place of an earlier one: only the table keeps its outbox, which ends with its place there.
+    fn enter(&self, host: &HostName) -> (mpsc::WeakSender<Message>, mpsc::Receiver<Message>) {
+        let (outbox, messages) = mpsc::channel(OUTBOX);
+        let own = outbox.downgrade();
+        self.inner().outboxes.insert(host.clone(), outbox);
+        (own, messages)
+    }
+
+    fn leave(&self, host: &HostName, own: &mpsc::WeakSender<Message>) {
+        let Some(own) = own.upgrade() else { return };
+        let mut inner = self.inner();
+        if inner.outboxes.get(host).is_some_and(|present| present.same_channel(&own)) {
+            inner.outboxes.remove(host);
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn ended(&mut self, key: TaskKey, status: u32) {
+        let Some(route) = self.routes.get_mut(&key) else { return };
+        route.status = Some(status);
+        let from = route.from.clone();
+        let message = Message { key, part: Part::Over { status } };
+        if self.outboxes.get(&from).is_some_and(|outbox| outbox.try_send(message).is_err()) {
+            // Its stream ends with the outbox.
+            self.outboxes.remove(&from);
+        }
+        let forgotten = key.pe_task.checked_sub(u32::try_from(ENDED_SLAVES_KEPT).unwrap_or(u32::MAX));
+        if let Some(number) = forgotten {
+            let old = TaskKey { pe_task: number, ..key };
+            if self.routes.get(&old).is_some_and(|route| route.status.is_some()) {
+                self.routes.remove(&old);
+            }
+        }
+    }
+}
+
+fn unknown() -> Diagnostic {
+    Diagnostic::new(Code::UnknownJob, "error: the slave task of this command is not known any more")
+        .why("its job has ended, or it ended long ago")
+}
+
+/// Serves the stream of one agent until it ends.
+pub async fn serve(slaves: &Slaves, host: &HostName, stream: StreamSender, receiver: StreamReceiver) {
+    let (own, messages) = slaves.enter(host);
+    let end = tokio::select! {
+        end = read(slaves, host, receiver, &own) => end,
+        end = write(stream, messages) => end,
+    };
+    slaves.leave(host, &own);
+    tracing::debug!("the stream of slave tasks of {host} ended: {end}");
+}
+
+/// Passes on what an agent says. Where the receiver is slow, this waits for it, and the sender with it.
+async fn read(slaves: &Slaves, host: &HostName, mut from: StreamReceiver, own: &mpsc::WeakSender<Message>) -> String {
+    loop {
+        let message = match from.recv().await {
+            Ok(Some(frame)) => frame.message::<Message>(),
+            Ok(None) => return "it ended".to_owned(),
+            Err(error) => return crate::error_chain(&error),
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::info!("a message about a slave task of {host} is refused: {error}");
+                continue;
+            }
+        };
+        let (to, answer) = slaves.route(host, &message);
+        let key = message.key;
+        if let Some(to) = to {
+            // A receiver that has gone says anew how far it has got when it is back.
+            let _ = to.send(message).await;
+        }
+        if let (Some(part), Some(own)) = (answer, own.upgrade()) {
+            let _ = own.send(Message { key, part }).await;
+        }
+    }
+}
+
+async fn write(mut to: StreamSender, mut messages: mpsc::Receiver<Message>) -> String {
+    while let Some(message) = messages.recv().await {
+        if let Err(error) = to.send(Kind::Slave, 0, &message).await {
+            return crate::error_chain(&error);
+        }
+    }
+    "another one took its place, or it did not take its messages".to_owned()
+}

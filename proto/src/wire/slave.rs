@@ -1,0 +1,93 @@
+//! Slave tasks of parallel jobs: what `qrsh -inherit` asks for, and the bytes that travel between that command and its task.
+//!
+//! The command talks to the agent of its own host, that agent to the master, and the master to the agent of the slave task's host; the
+//! three pass messages on and keep none. Between an agent and the master all slave tasks share one stream, which the agent opens with an
+//! empty [`Kind::Slave`](super::frame::Kind::Slave) frame. The two ends count bytes ([`flow`]): after a break each says how far it has
+//! got, and the other one sends the rest again.
+
+pub mod flow;
+
+use crate::diagnostic::Diagnostic;
+use crate::id::TaskKey;
+use serde::{Deserialize, Serialize};
+
+/// What a slave task is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlaveSpec {
+    /// The command and its arguments, at least one.
+    pub command: Vec<String>,
+    /// Variables of the caller that it gets beside those of the job (`-v`, `-V`).
+    pub environment: Vec<(String, String)>,
+    /// Whether a shell runs the command; not with `-noshell`.
+    pub use_shell: bool,
+    /// Whether it reads the caller's standard input; not with `-nostdin`.
+    pub has_input: bool,
+}
+
+/// One of the three streams of a slave task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stream {
+    /// Standard input: from the command to the task.
+    Input,
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Something that one end says to the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// The slave task.
+    pub key: TaskKey,
+    /// What is said.
+    pub part: Part,
+}
+
+/// What the two ends and the master say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The command is there, first and after every break: it has this much of the output.
+    Attach {
+        /// Bytes of standard output.
+        output: u64,
+        /// Bytes of standard error.
+        error: u64,
+    },
+    /// The agent of the task answers an `Attach`: the task has this much of the input.
+    Attached {
+        /// Bytes of standard input.
+        input: u64,
+    },
+    /// The agent of the task has a new connection: a command that is there attaches again.
+    Present,
+    /// A piece of a stream.
+    Data {
+        /// Which stream.
+        stream: Stream,
+        /// How many bytes of it came before.
+        at: u64,
+        /// The bytes; none is the end of the stream.
+        #[serde(with = "super::frame::bytes")]
+        bytes: Vec<u8>,
+    },
+    /// A stream has been received up to here: more may come.
+    Have {
+        /// Which stream.
+        stream: Stream,
+        /// Bytes of it.
+        until: u64,
+    },
+    /// The command has gone: the task is ended.
+    Left,
+    /// The end of the task is on record.
+    Over {
+        /// Its exit status, 128 plus the signal's number for a signal.
+        status: u32,
+    },
+    /// There is no such task, or not for this command.
+    Refused(Diagnostic),
+}

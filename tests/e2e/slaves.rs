@@ -1,0 +1,249 @@
+//! Slave tasks of parallel jobs over several hosts, each in a network namespace with an agent of its own.
+
+use crate::hosts::{can_have_hosts, join, master, reports, token};
+use gridwright_tests::cell::{As, Cell, Network, Said, available, wait_until};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// A master on `h1` and further hosts, two slots each, and the parallel environment `mpi` with two slots on a host and these settings.
+struct Cluster {
+    master: Cell,
+    others: Vec<Cell>,
+}
+
+impl Cluster {
+    fn of(names: &[&str], settings: &[(&str, &str)]) -> Self {
+        let network = Arc::new(Network::of(names));
+        let master = master(&network);
+        let others: Vec<Cell> = names[1..].iter().map(|name| Cell::on(&network, name)).collect();
+        for (cell, name) in others.iter().zip(&names[1..]) {
+            join(cell, &token(&master, &[])).ok();
+            wait_until(|| master.admin(&["qhost"]).out, || reports(&master, name));
+        }
+        master.admin(&["qconf", "-mattr", "queue", "slots", "2", "all.q"]).ok();
+        let cluster = Self { master, others };
+        cluster.set(&[&[("allocation_rule", "2"), ("control_slaves", "TRUE")], settings].concat());
+        cluster
+    }
+
+    fn set(&self, settings: &[(&str, &str)]) {
+        for (name, value) in settings {
+            self.master.admin(&["qconf", "-mattr", "pe", name, value, "mpi"]).ok();
+        }
+    }
+
+    /// A parallel job whose master is on `h1`; its number.
+    fn submit(&self, slots: &str, script: &str) -> String {
+        self.master.write("job.sh", &format!("#!/bin/sh\nPATH=$SGE_ROOT/bin/$ARC:$PATH\n{script}\n"), 0o755);
+        self.master.submit(&["-pe", "mpi", slots, "-masterq", "all.q@h1", "job.sh"])
+    }
+
+    /// What a job of one task has printed, once it has ended.
+    fn output_of(&self, job: &str) -> String {
+        let gone = || !self.master.user(&["qstat", "-u", "*"]).out.contains(job);
+        wait_until(|| self.master.state_of(job), gone);
+        self.master.read(&format!("job.sh.o{job}"))
+    }
+
+    fn output(&self, slots: &str, script: &str) -> String {
+        self.output_of(&self.submit(slots, script))
+    }
+}
+
+#[test]
+fn a_slave_task_has_its_streams_its_status_and_the_environment_of_the_job_on_its_host() {
+    if !can_have_hosts() {
+        return;
+    }
+    let cluster = Cluster::of(&["h1", "h2"], &[]);
+    let script = r#"
+        echo "first line" | qrsh -inherit -v COLOUR=red h2 'read line; echo "$line at $(uname -n) $COLOUR"; echo oops >&2; exit 7'
+        echo "status $?"
+        qrsh -inherit -nostdin h2 'cat; kill -TERM $$'
+        echo "status $?"
+        SHADE=dark qrsh -inherit -nostdin -V h2 'echo $JOB_ID $NHOSTS $NSLOTS $PE $SHADE $(wc -l <$PE_HOSTFILE) $(uname -n)'
+        qrsh -inherit -nostdin -noshell h2 /bin/echo 'a  b' '$HOME'
+        qrsh -inherit h2 'qrsh=$SGE_ROOT/bin/$ARC/qrsh; $qrsh -inherit -nostdin h1 uname -n; [ -d "$TMPDIR" ] && echo own directory'
+        head -c 300000 /dev/zero | qrsh -inherit h2 'cat; exit 3' | wc -c
+        qrsh -inherit -nostdin h2 no-such-command 2>/dev/null
+        echo "status $?"
+    "#;
+    let said = cluster.output("4", script);
+    let job = "1";
+    let expected = format!(
+        "first line at h2 red\noops\nstatus 7\nstatus 143\n{job} 2 4 mpi dark 2 h2\na  b $HOME\nh1\nown directory\n300000\nstatus 127\n"
+    );
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn what_was_not_granted_is_refused_with_the_reason() {
+    if !can_have_hosts() {
+        return;
+    }
+    let cluster = Cluster::of(&["h1", "h2"], &[]);
+    let Cluster { master, .. } = &cluster;
+    let refused = |job: &str, why: &str| format!("error: executing task of job {job} failed: {why}\n");
+    let said = cluster.output("2", "qrsh -inherit h2 true; echo status $?");
+    assert!(said.starts_with(&refused("1", "host h2 was not granted to it")), "{said}");
+    assert!(said.ends_with("fix: use the hosts in $PE_HOSTFILE: h1\nstatus 1\n"), "{said}");
+    // The job itself takes one of two slots, the first slave task the other one.
+    let nested = "qrsh -inherit h1 'qrsh=$SGE_ROOT/bin/$ARC/qrsh; $qrsh -inherit h1 true; echo status $?'; qrsh -inherit h1 echo free";
+    let said = cluster.output("2", nested);
+    // The two streams of a slave task are two: what comes first on them is not told.
+    assert!(said.contains(&refused("2", "no slot is free on host h1")) && said.contains("status 1\n"), "{said}");
+    assert!(said.ends_with("free\n"), "{said}");
+    // Now the job has a slot of its own beside.
+    cluster.set(&[("job_is_first_task", "FALSE")]);
+    master.admin(&["qconf", "-mattr", "queue", "slots", "3", "all.q"]).ok();
+    assert_eq!(cluster.output("2", nested), "status 0\nfree\n");
+    cluster.set(&[("control_slaves", "FALSE")]);
+    let said = cluster.output("2", "qrsh -inherit h1 true; echo status $?");
+    assert!(said.starts_with(&refused("4", "control_slaves of parallel environment mpi is FALSE")), "{said}");
+    assert!(said.ends_with("status 1\n"), "{said}");
+    cluster.set(&[("control_slaves", "TRUE")]);
+    master
+        .user(&["qrsh", "-inherit", "h1", "true"])
+        .refused(&["inside of a running parallel job only", "JOB_ID is not set"]);
+    let job = cluster.submit("2", "env >variables; while [ ! -e go ]; do sleep 0.1; done");
+    wait_until(|| master.state_of(&job), || master.read("variables").contains("GRIDWRIGHT_TASK_KEY"));
+    let mut forged = master.command(As::User, &master.programs().gridwright());
+    let variables = master.read("variables");
+    let task = variables.lines().find_map(|line| line.strip_prefix("GRIDWRIGHT_TASK_KEY=")).unwrap();
+    forged.args(["qrsh", "-inherit", "h1", "true"]).envs([("JOB_ID", job.as_str()), ("GRIDWRIGHT_TASK_KEY", task)]);
+    Said::of(forged).refused(&["this command is no process of a running job", "fix:"]);
+    master.write("go", "", 0o644);
+    master.accounted(&job, 1);
+}
+
+#[test]
+fn a_slave_task_and_its_command_outlive_the_daemons_between_them() {
+    if !can_have_hosts() {
+        return;
+    }
+    let cluster = Cluster::of(&["h1", "h2"], &[("accounting_summary", "TRUE")]);
+    let Cluster { master, others } = &cluster;
+    let wait = |name: &str| format!("while [ ! -e {name} ]; do sleep 0.1; done");
+    let slave = format!("echo begun; {}; echo middle; {}; echo end; exit 5", wait("first"), wait("second"));
+    let job = cluster.submit("4", &format!("qrsh -inherit -nostdin h2 '{slave}'; echo status $?"));
+    let output = || master.read(&format!("job.sh.o{job}"));
+    wait_until(|| master.state_of(&job), || output() == "begun\n");
+    others[0].kill("agent");
+    others[0].bring_up(&[]).ok();
+    master.write("first", "", 0o644);
+    wait_until(output, || output() == "begun\nmiddle\n");
+    for daemon in ["agent", "master"] {
+        master.kill(daemon);
+        master.bring_up(&[]).ok();
+    }
+    master.write("second", "", 0o644);
+    let record = master.accounted(&job, 1).remove(0);
+    assert_eq!(output(), "begun\nmiddle\nend\nstatus 5\n");
+    assert_eq!((record.value("slots"), record.value("pe_taskid")), ("4", ""));
+}
+
+#[test]
+fn a_slave_task_ends_with_its_command_and_with_its_job() {
+    if !can_have_hosts() {
+        return;
+    }
+    let cluster = Cluster::of(&["h1", "h2"], &[]);
+    let Cluster { master, .. } = &cluster;
+    let forever = "echo $$ >>pids; exec sleep 1000";
+    let started = |count: usize| {
+        wait_until(|| master.read("pids"), || master.read("pids").lines().count() == count);
+    };
+    let alive = || {
+        let pids = master.read("pids");
+        pids.lines().filter(|pid| Path::new("/proc").join(pid).exists()).count()
+    };
+    let script = format!(
+        "qrsh -inherit -nostdin h2 '{forever}' & qrsh -inherit -nostdin h2 '{forever}' & while [ ! -e kill ]; do sleep 0.1; done; kill $!; wait $!; echo status $?; while [ ! -e go ]; do sleep 0.1; done"
+    );
+    let job = cluster.submit("4", &script);
+    started(2);
+    master.write("kill", "", 0o644);
+    wait_until(|| master.read("pids"), || alive() == 1);
+    master.write("go", "", 0o644);
+    master.accounted(&job, 3);
+    assert_eq!(alive(), 0);
+    assert!(master.read(&format!("job.sh.o{job}")).ends_with("status 143\n"));
+    let job = cluster.submit(
+        "4",
+        &format!("qrsh -inherit -nostdin h1 '{forever}' & qrsh -inherit -nostdin h2 '{forever}' & {forever}"),
+    );
+    started(5);
+    assert_eq!(alive(), 3);
+    master.user(&["qdel", &job]).ok();
+    master.accounted(&job, 3);
+    assert_eq!(alive(), 0);
+}
+
+/// A program of OpenMPI: each rank says where it is, uses a second of processor time, and with an argument goes on for ever.
+const RANKS: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int rank, size, sum = 0;
+    char host[256] = "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    gethostname(host, sizeof host - 1);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d of %d on %s, sum %d\n", rank, size, host, sum);
+    fflush(stdout);
+    while (clock() < CLOCKS_PER_SEC || argc > 1) {}
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+/// Processes of a program.
+fn processes(path: &Path) -> usize {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_its = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == *path);
+    entries.filter(|entry| entry.file_name().to_str().is_some_and(is_its)).count()
+}
+
+#[test]
+fn openmpi_of_debian_runs_over_three_hosts_is_accounted_on_each_and_ended_on_each() {
+    let has_mpi = ["mpicc", "mpirun", "orted"].iter().all(|name| Path::new("/usr/bin").join(name).exists());
+    if !can_have_hosts() || !available("openmpi-bin and libopenmpi-dev", has_mpi) {
+        return;
+    }
+    let cluster = Cluster::of(&["h1", "h2", "h3"], &[("allocation_rule", "$round_robin")]);
+    let Cluster { master, .. } = &cluster;
+    let source = master.write("ranks.c", RANKS, 0o644);
+    let program = master.work().join("ranks");
+    let compiled = Command::new("mpicc").arg("-o").arg(&program).arg(source).output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let job = cluster.submit("4", "mpirun ./ranks");
+    let records = master.accounted(&job, 3);
+    let said = master.read(&format!("job.sh.o{job}"));
+    // mpirun warns of its own race with the daemons that it starts, now and then.
+    let mut lines: Vec<&str> = said.lines().filter(|line| line.starts_with("rank ")).collect();
+    lines.sort_unstable();
+    let hosts = ["h1", "h1", "h2", "h3"];
+    let expected = [0, 1, 2, 3].map(|rank| format!("rank {rank} of 4 on {}, sum 6", hosts[rank]));
+    assert_eq!(lines, expected, "{said}");
+    let of =
+        |host: &str| records.iter().find(|record| record.value("hostname") == host).expect("each host has a record");
+    for (host, task, cpu_s) in [("h1", "", 2.0), ("h2", "1.h2", 1.0), ("h3", "1.h3", 1.0)] {
+        let record = of(host);
+        let cpu: f64 = record.value("cpu").trim_end_matches('s').parse().unwrap();
+        // mpirun does not wait for its daemons: what they still had to do when it ended was cut short, as in 8.1.9.
+        assert_eq!((record.value("pe_taskid"), record.value("granted_pe")), (task, "mpi"), "{record:?}");
+        assert!(cpu >= cpu_s, "{cpu} s on {host}: {record:?}");
+    }
+    let endless = cluster.submit("4", "exec mpirun ./ranks for ever");
+    let orted = Path::new("/usr/bin/orted");
+    wait_until(|| master.state_of(&endless), || (processes(&program), processes(orted)) == (4, 2));
+    master.user(&["qdel", &endless]).ok();
+    master.accounted(&endless, 3);
+    assert_eq!((processes(&program), processes(orted)), (0, 0));
+}
