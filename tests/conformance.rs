@@ -37,7 +37,7 @@ use report::{Outcome, Report};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
-const CELLS: [&[&str]; 23] = [
+const CELLS: [&[&str]; 24] = [
     &["02conf"],
     &["03load"],
     &["09mc"],
@@ -61,6 +61,7 @@ const CELLS: [&[&str]; 23] = [
     &["23sched"],
     &["24sched"],
     &["25words"],
+    &["26events"],
 ];
 
 /// The folders whose jobs run on four simulated hosts.
