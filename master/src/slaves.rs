@@ -88,7 +88,9 @@ impl Slaves {
                     let (host, from) = (instance.host.clone(), from.clone());
                     self.inner().routes.insert(*key, Route { host, from, status: None });
                 }
-                Event::SlaveEnded { key, exit_status, .. } => self.inner().ended(*key, *exit_status),
+                Event::SlaveEnded { key, exit_status, reason, .. } => {
+                    self.inner().ended(*key, *exit_status, reason.clone());
+                }
                 Event::TaskEnded { key, .. } => self.inner().routes.retain(|slave, _| task_of(*slave) != *key),
                 _ => {}
             }
@@ -110,7 +112,7 @@ impl Slaves {
             return (None, None);
         }
         let status = route.status.filter(|_| matches!(message.part, Part::Attach { .. }));
-        (inner.outboxes.get(to).cloned(), status.map(|status| Part::Over { status }))
+        (inner.outboxes.get(to).cloned(), status.map(|status| Part::Over { status, reason: String::new() }))
     }
 
     /// Enters the stream of a host, in the place of an earlier one: only the table keeps its outbox, which ends with its place there.
@@ -135,11 +137,11 @@ impl Slaves {
 }
 
 impl Inner {
-    fn ended(&mut self, key: TaskKey, status: u32) {
+    fn ended(&mut self, key: TaskKey, status: u32, reason: String) {
         let Some(route) = self.routes.get_mut(&key) else { return };
         route.status = Some(status);
         let from = route.from.clone();
-        let message = Message { key, part: Part::Over { status } };
+        let message = Message { key, part: Part::Over { status, reason } };
         if self.outboxes.get(&from).is_some_and(|outbox| outbox.try_send(message).is_err()) {
             // Its stream ends with the outbox.
             self.outboxes.remove(&from);
@@ -204,4 +206,81 @@ async fn write(mut to: StreamSender, mut messages: mpsc::Receiver<Message>) -> S
         }
     }
     "another one took its place, or it did not take its messages".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::id::{CellId, SubmitSeq, TaskId};
+
+    const KEY: TaskKey = TaskKey { cell: CellId(1), seq: SubmitSeq(1), task: TaskId(1), pe_task: 1, attempt: 1 };
+
+    /// Slave task 1 of a job runs on `h2`; its command is on `h1`.
+    fn slaves() -> Slaves {
+        let slaves = Slaves::default();
+        let route = Route { host: "h2".into(), from: "h1".into(), status: None };
+        slaves.inner().routes.insert(KEY, route);
+        slaves
+    }
+
+    fn data(stream: Stream) -> Part {
+        Part::Data { stream, at: 0, bytes: b"x".to_vec() }
+    }
+
+    #[test]
+    fn each_end_is_heard_from_its_own_host_alone() {
+        let slaves = slaves();
+        let streams = ["h1", "h2", "h3"].map(|host| slaves.enter(&host.into()));
+        let goes_to = |host: &str, part: Part| {
+            let (to, answer) = slaves.route(&host.into(), &Message { key: KEY, part });
+            assert_eq!(answer, None);
+            let is_its =
+                |own: &mpsc::WeakSender<Message>| to.as_ref().is_some_and(|to| own.upgrade().unwrap().same_channel(to));
+            ["h1", "h2", "h3"].into_iter().zip(&streams).find(|(_, (own, _))| is_its(own)).map(|(host, _)| host)
+        };
+        let attach = || Part::Attach { output: 0, error: 0 };
+        for (part, right, to) in [
+            (attach(), "h1", "h2"),
+            (Part::Left, "h1", "h2"),
+            (data(Stream::Input), "h1", "h2"),
+            (data(Stream::Output), "h2", "h1"),
+            (Part::Present, "h2", "h1"),
+            (Part::Have { stream: Stream::Input, until: 1 }, "h2", "h1"),
+            (Part::Have { stream: Stream::Error, until: 1 }, "h1", "h2"),
+        ] {
+            for host in ["h1", "h2", "h3"] {
+                let expected = (host == right).then_some(to);
+                assert_eq!(goes_to(host, part.clone()), expected, "{part:?} of {host}");
+            }
+        }
+        assert_eq!(
+            goes_to("h1", Part::Over { status: 0, reason: String::new() }),
+            None,
+            "the end is the master's to say"
+        );
+    }
+
+    #[test]
+    fn a_command_that_comes_late_is_told_the_end() {
+        let slaves = slaves();
+        let (_, mut told) = slaves.enter(&"h1".into());
+        slaves.inner().ended(KEY, 3, "why".to_owned());
+        assert_eq!(told.try_recv().unwrap().part, Part::Over { status: 3, reason: "why".to_owned() });
+        let message = |key| Message { key, part: Part::Attach { output: 0, error: 0 } };
+        let (_, again) = slaves.route(&"h1".into(), &message(KEY));
+        assert_eq!(again, Some(Part::Over { status: 3, reason: String::new() }));
+        let (_, unknown) = slaves.route(&"h1".into(), &message(TaskKey { pe_task: 2, ..KEY }));
+        assert!(matches!(unknown, Some(Part::Refused(_))));
+    }
+
+    #[test]
+    fn a_stream_that_was_replaced_takes_nothing_with_it() {
+        let slaves = slaves();
+        let (first, _) = slaves.enter(&"h1".into());
+        let (second, _messages) = slaves.enter(&"h1".into());
+        slaves.leave(&"h1".into(), &first);
+        assert!(second.upgrade().is_some());
+        slaves.leave(&"h1".into(), &second);
+        assert!(second.upgrade().is_none());
+    }
 }

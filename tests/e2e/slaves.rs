@@ -180,6 +180,38 @@ fn a_slave_task_ends_with_its_command_and_with_its_job() {
     assert_eq!(alive(), 0);
 }
 
+#[test]
+fn the_procedures_of_a_parallel_environment_are_told_where_the_job_runs() {
+    let cell = Cell::up();
+    let script = cell.write("procedure", "#!/bin/sh\necho \"$@\"; cat $2; echo as $(id -un) in $(pwd)\n", 0o755);
+    let words = "$pe_hostfile $host $job_owner $job_id $job_name $pe $pe_slots $processors $queue";
+    let procedure = |name: &str| format!("{} {name} {words}", script.display());
+    let user = cell.account().name.clone();
+    for (attribute, value) in [
+        ("start_proc_args", procedure("start")),
+        ("stop_proc_args", format!("{user}@{}", procedure("stop"))),
+        ("slots", "4".to_owned()),
+    ] {
+        cell.admin(&["qconf", "-mattr", "pe", attribute, &value, "smp"]).ok();
+    }
+    let record = cell.run_script("#!/bin/sh\necho job; cat $PE_HOSTFILE\n", &["-pe", "smp", "3", "-N", "p"]);
+    let said = cell.output(&record);
+    let host = record.value("hostname");
+    let lines: Vec<&str> = said.lines().collect();
+    let told = |name: &str, line: &str| {
+        let path = line.strip_prefix(&format!("{name} ")).and_then(|rest| rest.split(' ').next()).unwrap();
+        assert_eq!(line, format!("{name} {path} {host} {user} 1 p smp 3 UNDEFINED all.q"));
+        assert!(path.ends_with("/pe_hostfile"), "{path}");
+    };
+    let slots = format!("{host} 3 all.q@{host} UNDEFINED");
+    let place = format!("as {user} in {}", cell.work().display());
+    told("start", lines[0]);
+    assert_eq!(lines[1..5], [&slots, &place, "job", &slots], "{said}");
+    told("stop", lines[5]);
+    assert_eq!(lines[6..], [&slots, &place], "{said}");
+    assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"));
+}
+
 /// A program of OpenMPI: each rank says where it is, uses a second of processor time, and with an argument goes on for ever.
 const RANKS: &str = r#"
 #include <mpi.h>

@@ -162,8 +162,11 @@ pub enum Event {
         key: TaskKey,
         /// What is kept for ever; none if the job's own record sums it up (`accounting_summary`).
         record: Option<Box<AccountingRecord>>,
-        /// Its exit status.
+        /// What its command ends with: its exit status, not 0 if it never started.
         exit_status: u32,
+        /// What went wrong on its host, if anything did.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
         /// What it used.
         usage: Usage,
         /// The same as getrusage(2) numbers.

@@ -93,6 +93,7 @@ fn slave_tasks() -> Vec<Event> {
             key: slave(1),
             record: None,
             exit_status: 3,
+            reason: String::new(),
             usage: Usage { cpu_ms: 1_500, ..Usage::default() },
             rusage: Rusage { utime_ms: 1_400, ..Rusage::default() },
         },

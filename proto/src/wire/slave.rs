@@ -85,8 +85,11 @@ pub enum Part {
     Left,
     /// The end of the task is on record.
     Over {
-        /// Its exit status, 128 plus the signal's number for a signal.
+        /// Its exit status, 128 plus the signal's number for a signal; not 0 if it never started.
         status: u32,
+        /// What went wrong on its host, if anything did.
+        #[serde(default)]
+        reason: String,
     },
     /// There is no such task, or not for this command.
     Refused(Diagnostic),

@@ -15,13 +15,16 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, QueueInstanceName, TaskKey};
 use proto::pe::ParallelEnvironment;
 use proto::time::Wall;
-use proto::usage::{Failed, TaskResult};
+use proto::usage::{Exit, Failed, TaskResult};
 use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
 use proto::wire::client::{Reply, SlaveRequest};
 use proto::wire::view::Data;
 
 /// How long slave tasks may take to end by themselves after their job has ended: daemons of a parallel program end a moment after it.
 const GRACE_MS: u64 = 2_000;
+
+/// Exit status of the command of a slave task that never started.
+const NOT_STARTED: u32 = 1;
 
 /// Decides a `qrsh -inherit`. That the caller is a process of the task is for the shell to know.
 pub(super) fn start(turn: &mut Turn<'_>, caller: &Caller, request: &SlaveRequest) -> Reply {
@@ -141,8 +144,10 @@ fn end(turn: &mut Turn<'_>, key: TaskKey, result: &TaskResult) {
     let usage = reserved::of_slave(state, slave, result);
     let host = slave.instance.host.clone();
     turn.agents_mut().answered(&host, key);
-    let (exit_status, rusage) = (result.exit.status(), result.rusage);
-    turn.record(Event::SlaveEnded { key, record, exit_status, usage, rusage });
+    // Nothing ever exits 0 on failure: neither does the command of a task that never started.
+    let exit_status = if result.exit == Exit::NotStarted { NOT_STARTED } else { result.exit.status() };
+    let (reason, rusage) = (result.reason.clone(), result.rusage);
+    turn.record(Event::SlaveEnded { key, record, exit_status, reason, usage, rusage });
 }
 
 /// The host of a task says that it has ended. Its slave tasks end first, or are ended after a while: the task's own end is held until then,

@@ -63,7 +63,7 @@ impl State {
             }
             Event::SlavePlaced { key, instance, from, spec } => self.place_slave(*key, instance, from, spec),
             Event::SlaveStarted { key, at } => self.start_slave(*key, *at),
-            Event::SlaveEnded { key, record, exit_status, usage, rusage } => {
+            Event::SlaveEnded { key, record, exit_status, reason: _, usage, rusage } => {
                 self.end_slave(*key, record.as_deref(), *exit_status, (*usage, *rusage));
             }
             Event::TaskUnconfirmed { key, host } => {

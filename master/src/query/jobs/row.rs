@@ -6,8 +6,8 @@ use master_core::matching;
 use master_core::sched::{contribution, urgency_slots};
 use master_core::state::config::Configuration;
 use master_core::state::eligible;
-use master_core::state::job::{FinishedJob, FinishedTask, Job, Place, Task};
-use proto::id::{JobNumber, SubmitSeq, TaskId};
+use master_core::state::job::{FinishedJob, FinishedTask, Job, Place, Placement, Task};
+use proto::id::{JobNumber, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Condition, Holds, JobSpec, Requests};
 use proto::request::TaskRange;
 use proto::time::Wall;
@@ -147,11 +147,19 @@ fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> 
         pe: placement.pe.as_ref().map(ToString::to_string),
         maps: placement.maps.clone(),
         started: placement.started.unwrap_or(placement.placed),
-        usage: model.observations.usage.get(&placement.key).copied().unwrap_or_default(),
+        usage: usage(model, placement),
         priority: model.scheduling.priority(job.seq),
         exit_status: None,
         failed: None,
     })
+}
+
+/// What a task uses, with its slave tasks on other hosts.
+fn usage(model: &Model, placement: &Placement) -> Usage {
+    let of = |key: &TaskKey| model.observations.usage.get(key).copied().unwrap_or_default();
+    let slaves = placement.slaves();
+    let live = slaves.live.keys().map(|number| of(&TaskKey { pe_task: *number, ..placement.key }));
+    live.fold(of(&placement.key).plus(slaves.used), Usage::plus)
 }
 
 fn finished_task(task: &FinishedTask) -> TaskRow {

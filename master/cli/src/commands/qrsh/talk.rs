@@ -1,5 +1,6 @@
 //! The streams of a slave task from here to its end: over the agent of this host, and over its next life if it is started again.
 
+use crate::output;
 use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::TaskKey;
@@ -195,7 +196,12 @@ impl Talk {
                 print(&mut std::io::stderr(), self.error.accept(at, &bytes));
                 self.say(to, Part::Have { stream: Stream::Error, until: self.error.have() }).await?;
             }
-            Part::Over { status } => self.status = Some(status),
+            Part::Over { status, reason } => {
+                self.status = Some(status);
+                if !reason.is_empty() {
+                    output::note(&format!("error: the slave task failed: {reason}"));
+                }
+            }
             Part::Refused(refusal) => return Err(Break::Refused(refusal)),
             // Said by this end.
             Part::Attach { .. } | Part::Left | Part::Data { .. } | Part::Have { .. } => {}

@@ -246,6 +246,19 @@ fn a_slave_task_that_its_host_lost_has_ended_and_one_that_never_came_there_is_se
 }
 
 #[test]
+fn a_slave_task_that_cannot_start_does_not_end_with_0() {
+    let (mut cell, task) = cell(&[]);
+    let key = inherit(&mut cell, task, "h2").unwrap();
+    cell.end(key, "h2", TaskResult::not_started(Failed::CHANGING_DIRECTORY, "no such directory"));
+    let ended = cell.log.iter().find_map(|record| match &record.event {
+        Event::SlaveEnded { exit_status, reason, .. } => Some((*exit_status, reason.as_str())),
+        _ => None,
+    });
+    assert_eq!(ended, Some((1, "no such directory")));
+    assert!(cell.exists(1), "the job goes on");
+}
+
+#[test]
 fn suspension_holds_on_every_host() {
     let (mut cell, task) = cell(&[]);
     let slave = run(&mut cell, task, "h2");
