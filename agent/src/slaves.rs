@@ -107,12 +107,15 @@ impl Slaves {
 
     /// The host forgets a task: its pipes need no name any more. What its command has not read yet stays for a while.
     pub fn forget(&self, key: TaskKey) {
+        if key.pe_task == 0 {
+            return;
+        }
+        pipes::remove(&self.shared.folder, key);
         let mut ends = self.ends();
         let Ends { tasks, forgotten, .. } = &mut *ends;
         if !tasks.contains_key(&key) {
             return;
         }
-        pipes::remove(&self.shared.folder, key);
         forgotten.retain(|key| tasks.contains_key(key));
         forgotten.push(key);
         if forgotten.len() > ENDED_KEPT {

@@ -75,6 +75,10 @@ fn a_slave_task_has_its_streams_its_status_and_the_environment_of_the_job_on_its
         "first line at h2 red\noops\nstatus 7\nstatus 143\n{job} 2 4 mpi dark 2 h2\na  b $HOME\nh1\nown directory\n300000\nstatus 127\n"
     );
     assert_eq!(said, expected);
+    for cell in [&cluster.master, &cluster.others[0]] {
+        let pipes = || std::fs::read_dir(cell.dir().join("agent/slaves")).map_or(0, Iterator::count);
+        wait_until(|| format!("{} pipes are left", pipes()), || pipes() == 0);
+    }
 }
 
 #[test]
