@@ -92,8 +92,16 @@ struct Client {
     name: String,
     host: HostName,
     user: UserName,
+    /// What it wants to hear of; empty is everything.
+    kinds: Vec<String>,
     live: mpsc::Sender<Live>,
     cut: oneshot::Sender<Diagnostic>,
+}
+
+impl Client {
+    fn wants(&self, change: &Change) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == change.kind())
+    }
 }
 
 impl Subscribers {
@@ -122,8 +130,10 @@ impl Subscribers {
         let (sender, live) = mpsc::channel(queue);
         let (cut, cut_off) = oneshot::channel();
         let name = if subscription.name.is_empty() { "events".to_owned() } else { subscription.name };
-        self.clients.insert(id, Client { name, host, user: owner.user, live: sender, cut });
-        Ok(Stream { beginning, kinds: subscription.kinds, live, cut: cut_off })
+        let kinds = subscription.kinds;
+        let client = Client { name, host, user: owner.user, kinds: kinds.clone(), live: sender, cut };
+        self.clients.insert(id, client);
+        Ok(Stream { beginning, kinds, live, cut: cut_off })
     }
 
     fn is_room(&self, model: &Model) -> Result<(), Diagnostic> {
@@ -136,12 +146,12 @@ impl Subscribers {
             .fix("end one (qconf -secl, -kec), or raise MAX_DYN_EC in qmaster_params"))
     }
 
-    /// Hands an event to everybody, with the number of the job that it is about.
+    /// Hands an event to everybody, with the number of the job that it is about. What kind it is is found out where it is sent.
     pub(super) fn event(&mut self, record: &Arc<Record>, job: Option<JobNumber>) {
-        self.tell(|| Live::Event(record.clone(), job), record.seq);
+        self.tell(record.seq, |_| Some(Live::Event(record.clone(), job)));
     }
 
-    /// Hands a soft fact to everybody.
+    /// Hands a soft fact to everybody who wants it.
     pub(super) fn soft(&mut self, model: &Model, change: impl FnOnce() -> Option<Change>) {
         if self.clients.is_empty() {
             return;
@@ -149,7 +159,7 @@ impl Subscribers {
         let last = model.state.last;
         let Some(change) = change() else { return };
         let item = Arc::new(stream::soft(change, last, model.statics.clock.now().wall));
-        self.tell(|| Live::Soft(item.clone()), last);
+        self.tell(last, |client| client.wants(&item.change).then(|| Live::Soft(item.clone())));
     }
 
     /// The same of an observation.
@@ -157,14 +167,17 @@ impl Subscribers {
         self.soft(model, || stream::observed(observation));
     }
 
-    fn tell(&mut self, news: impl Fn() -> Live, seq: EventSeq) {
+    fn tell(&mut self, seq: EventSeq, news: impl Fn(&Client) -> Option<Live>) {
         let mut full = Vec::new();
-        self.clients.retain(|id, client| match client.live.try_send(news()) {
-            Ok(()) => true,
-            Err(mpsc::error::TrySendError::Closed(_)) => false,
-            Err(mpsc::error::TrySendError::Full(_)) => {
-                full.push(*id);
-                true
+        self.clients.retain(|id, client| {
+            let Some(news) = news(client) else { return true };
+            match client.live.try_send(news) {
+                Ok(()) => true,
+                Err(mpsc::error::TrySendError::Closed(_)) => false,
+                Err(mpsc::error::TrySendError::Full(_)) => {
+                    full.push(*id);
+                    true
+                }
             }
         });
         for id in full {
@@ -319,6 +332,19 @@ mod tests {
         assert!(quick.cut.try_recv().is_err());
         let Some(Data::EventClients(clients)) = subscribers.list(&model).data else { panic!() };
         assert_eq!(clients.iter().map(|client| client.id).collect::<Vec<_>>(), [1, 12]);
+    }
+
+    #[test]
+    fn soft_facts_that_a_reader_does_not_want_do_not_fill_its_queue() {
+        let (model, mut subscribers) = (model(&cell_events(1)), Subscribers::default());
+        let contacts = Subscription { kinds: vec!["contact".to_owned()], ..now() };
+        let mut stream = enter(&mut subscribers, &model, "alice", contacts).unwrap();
+        for _ in 0..10 {
+            subscribers.soft(&model, || Some(Change::PassWanted {}));
+        }
+        subscribers.soft(&model, || Some(Change::Contact { host: "node1".into(), connected: true }));
+        assert!(matches!(stream.live.try_recv(), Ok(Live::Soft(item)) if item.change.kind() == "contact"));
+        assert!(stream.cut.try_recv().is_err());
     }
 
     #[test]

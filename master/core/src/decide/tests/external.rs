@@ -101,6 +101,19 @@ fn the_built_in_scheduler_waits_for_the_first_sign_and_then_takes_over() {
 }
 
 #[test]
+fn a_master_that_starts_waits_for_the_program_before_it_places_anything_itself() {
+    let mut cell = external();
+    cell.command("boss", orders("mine", Vec::new()));
+    let number = cell.submit(job());
+    cell.core = crate::core::Core::new(cell.core.state().clone());
+    cell.connect("h1");
+    assert_eq!(placing(&cell), Some(Placing::External));
+    assert!(built_in_is_refused(&mut cell, number));
+    cell.pass(20_000);
+    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+}
+
+#[test]
 fn a_program_that_says_that_it_goes_is_not_waited_for() {
     let mut cell = external();
     let number = cell.submit(job());
