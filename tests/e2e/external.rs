@@ -118,6 +118,20 @@ fn a_reader_that_comes_back_misses_nothing() {
 }
 
 #[test]
+fn a_reader_misses_nothing_when_the_master_is_killed_and_comes_again() {
+    let cell = Cell::up();
+    let events = stream(&cell, "events", &["--from", "1"]);
+    let job = cell.submit(&["-t", "1-5", "-b", "y", "true"]);
+    wait_until(|| events.printed(), || count(&events, "task-placed") >= 1);
+    cell.kill("master");
+    cell.bring_up(&[]).ok();
+    cell.accounted(&job, 5);
+    wait_until(|| events.printed(), || count(&events, "job-finished") == 1);
+    let whole = seqs(&lines(&events));
+    assert_eq!(whole, (1..=whole.len() as u64).collect::<Vec<_>>());
+}
+
+#[test]
 fn the_full_state_comes_first_and_then_what_changes() {
     let cell = Cell::up();
     let running = cell.submit(&["-b", "y", "sleep", "1000"]);

@@ -12,11 +12,18 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, TaskKey};
 use proto::job::Granted;
 use proto::request::TaskRange;
-use proto::wire::client::{Query, Reply};
+use proto::wire::client::{Answer, Query};
 use proto::wire::stream::{Cause, Change, Item, Object, Source, Start, Subscription, Then, VERSION};
 use proto::wire::view::Data;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// How long a master that has gone away is looked for.
+const LOOK_FOR: Duration = Duration::from_secs(60);
+
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Names of objects in one line.
 const NAMES: usize = 5;
@@ -50,13 +57,60 @@ pub fn run(words: Vec<String>) -> Outcome {
     let is_json = is_json(&parsed)?;
     let name = parsed.value("--name").unwrap_or("events").to_owned();
     let subscription = Subscription { name, start: start(&parsed)?, kinds: ask::list(&parsed, "--kind") };
-    let mut client = Client::connect(&Site::from_environment(), "gridwright events")?;
-    let (clock, mut code) = (Clock::local(), exit::OK);
-    client.query_while(Query::Events(subscription), |part| {
-        code = code.max(output::answers(&part.answers));
-        print(&part, is_json, &clock)
-    })?;
-    Ok(code)
+    Reader { subscription, is_json, clock: Clock::local(), seen: None }.read()
+}
+
+/// One run: what is asked for, how it is printed, and how far it has come.
+struct Reader {
+    subscription: Subscription,
+    is_json: bool,
+    clock: Clock,
+    /// The last event of which nothing is missing.
+    seen: Option<EventSeq>,
+}
+
+impl Reader {
+    /// Reads to the end. A master that goes away is looked for, and the stream goes on behind the last event that came.
+    fn read(mut self) -> Outcome {
+        let mut lost = Instant::now();
+        loop {
+            let before = self.seen;
+            let error = match self.read_once() {
+                Ok(code) => return Ok(code),
+                Err(error) => error,
+            };
+            if self.seen != before {
+                lost = Instant::now();
+            }
+            let Some(seen) = self.seen.filter(|_| lost.elapsed() < LOOK_FOR) else { return Err(error.into()) };
+            self.subscription.start = Start::From(EventSeq(seen.0 + 1));
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Reads until the stream ends; as an error where that is because there is no master.
+    fn read_once(&mut self) -> Result<u8, Diagnostic> {
+        let mut client = Client::connect(&Site::from_environment(), "gridwright events")?;
+        let (query, mut ended) = (Query::Events(self.subscription.clone()), Ok(exit::OK));
+        client.query_while(query, |part| match part.answers.first() {
+            Some(Answer::Refused(refusal)) if refusal.code == Code::NoMaster => {
+                ended = Err(refusal.clone());
+                ControlFlow::Break(())
+            }
+            Some(_) => {
+                ended = Ok(output::answers(&part.answers));
+                ControlFlow::Continue(())
+            }
+            None => {
+                let Some(Data::Events(items)) = &part.data else { return ControlFlow::Continue(()) };
+                // The full state has been told only once it is complete.
+                let is_place = |item: &&Item| item.source == Source::Event || item.change == Change::Complete {};
+                self.seen = items.iter().rev().find(is_place).map(|item| item.seq).or(self.seen);
+                print(items, self.is_json, &self.clock)
+            }
+        })?;
+        ended
+    }
 }
 
 fn is_json(parsed: &Parsed) -> Result<bool, Fail> {
@@ -83,8 +137,7 @@ fn start(parsed: &Parsed) -> Result<Start, Fail> {
 }
 
 /// Prints a part; it ends when nobody reads any more.
-fn print(part: &Reply, is_json: bool, clock: &Clock) -> ControlFlow<()> {
-    let Some(Data::Events(items)) = &part.data else { return ControlFlow::Continue(()) };
+fn print(items: &[Item], is_json: bool, clock: &Clock) -> ControlFlow<()> {
     let line = |item: &Item| if is_json { json_line(item) } else { text_line(item, clock) };
     let text: String = items.iter().map(line).collect();
     let mut out = std::io::stdout().lock();
