@@ -14,7 +14,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, HostName, JobNumber, UserName};
 use proto::job::Owner;
 use proto::wire::client::{Answer, Reply};
-use proto::wire::stream::{Change, EventClient, Item, Start, Subscription};
+use proto::wire::stream::{Change, EventClient, Item, Start, Subscription, is_name};
 use proto::wire::view::Data;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,13 +124,13 @@ impl Subscribers {
     ) -> Result<Stream, Diagnostic> {
         may_subscribe(model, &owner, &host)?;
         self.is_room(model)?;
+        check_name(&subscription.name)?;
         check_kinds(&subscription.kinds)?;
         let beginning = beginning(model, subscription.start)?;
         let id = (FIRST_ID..).find(|id| !self.clients.contains_key(id)).expect("there are far fewer clients");
         let (sender, live) = mpsc::channel(queue);
         let (cut, cut_off) = oneshot::channel();
-        let name = if subscription.name.is_empty() { "events".to_owned() } else { subscription.name };
-        let kinds = subscription.kinds;
+        let Subscription { name, start: _, kinds } = subscription;
         let client = Client { name, host, user: owner.user, kinds: kinds.clone(), live: sender, cut };
         self.clients.insert(id, client);
         Ok(Stream { beginning, kinds, live, cut: cut_off })
@@ -251,7 +251,19 @@ fn may_subscribe(model: &Model, owner: &Owner, host: &HostName) -> Result<(), Di
     Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager()
 }
 
+fn check_name(name: &str) -> Result<(), Diagnostic> {
+    if is_name(name) {
+        return Ok(());
+    }
+    let what = format!("denied: {name:?} is no name of an event client");
+    Err(Diagnostic::new(Code::BadValue, what).fix("use 1 to 64 letters, digits, points, dashes and underscores"))
+}
+
 fn check_kinds(kinds: &[String]) -> Result<(), Diagnostic> {
+    if kinds.len() > Change::KINDS.len() {
+        let what = format!("denied: {} kinds of events are named, and there are {}", kinds.len(), Change::KINDS.len());
+        return Err(Diagnostic::new(Code::BadValue, what).fix("name each once, or none for all"));
+    }
     let Some(unknown) = kinds.iter().find(|kind| !Change::KINDS.contains(&kind.as_str())) else { return Ok(()) };
     let what = format!("denied: \"{unknown}\" is no kind of event");
     Err(Diagnostic::new(Code::BadValue, what).fix(format!("choose among {}", Change::KINDS.join(", "))))
@@ -313,7 +325,7 @@ mod tests {
     }
 
     fn now() -> Subscription {
-        Subscription { start: Start::Now, ..Subscription::default() }
+        Subscription { name: "reader".to_owned(), start: Start::Now, kinds: Vec::new() }
     }
 
     #[test]
@@ -358,6 +370,8 @@ mod tests {
             ("alice", from(0), Code::BadValue),
             ("alice", from(last + 2), Code::BadValue),
             ("alice", Subscription { kinds: vec!["job".to_owned()], ..now() }, Code::BadValue),
+            ("alice", Subscription { kinds: vec!["load".to_owned(); 99], ..now() }, Code::BadValue),
+            ("alice", Subscription { name: "two\nlines".to_owned(), ..now() }, Code::BadValue),
         ] {
             assert_eq!(enter(&mut subscribers, &model, user, subscription).unwrap_err().code, code);
         }

@@ -22,6 +22,15 @@ pub const VERSION: u32 = 1;
 /// The most orders of one request; more are refused together.
 pub const ORDERS_MAX: usize = 10_000;
 
+/// The longest name of a subscriber or scheduler.
+pub const NAME_MAX: usize = 64;
+
+/// Whether a program may call itself so: 1 to [`NAME_MAX`] letters, digits, points, dashes and underscores, as it is shown and logged.
+pub fn is_name(name: &str) -> bool {
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
+    (1..=NAME_MAX).contains(&name.len()) && name.chars().all(is_allowed)
+}
+
 /// What a subscriber wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

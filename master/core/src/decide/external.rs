@@ -12,7 +12,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::EventSeq;
 use proto::time::Tick;
 use proto::wire::client::Reply;
-use proto::wire::stream::{ORDERS_MAX, Order, Orders, Verdict};
+use proto::wire::stream::{ORDERS_MAX, Order, Orders, Verdict, is_name};
 use proto::wire::view::Data;
 
 /// Who may place jobs beside the built-in scheduler.
@@ -113,11 +113,6 @@ fn may_order(turn: &Turn<'_>, request: &Orders) -> Result<(), Diagnostic> {
         }
         External::Leased { .. } | External::Silent => Ok(()),
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
-    (1..=64).contains(&name.len()) && name.chars().all(is_allowed)
 }
 
 /// Carries an order out, or says why not.

@@ -5,8 +5,8 @@ use crate::effect::{Effect, Input, Placing};
 use crate::event::Event;
 use crate::sched::order::Order;
 use proto::diagnostic::Code;
-use proto::id::{QueueInstanceName, TaskId};
-use proto::job::Granted;
+use proto::id::{CellId, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use proto::job::{Granted, Holds, JobSpec};
 use proto::wire::client::{Answer, Command, Reply};
 use proto::wire::stream::{ORDERS_MAX, Orders, Verdict};
 use proto::wire::view::Data;
@@ -67,6 +67,41 @@ fn each_order_has_its_verdict() {
         assert!(matches!(record.event, Event::TaskPlaced { key, .. } if key.task == TaskId(task)), "{record:?}");
     }
     cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_order_that_cannot_be_changes_nothing() {
+    let mut cell = external();
+    let one = cell.submit(job());
+    let held = cell.submit(JobSpec { holds: Holds { user: true, ..Holds::default() }, ..job() });
+    let at = |queue: &str, host: &str, slots: u32| Granted {
+        instance: QueueInstanceName { queue: queue.into(), host: host.into() },
+        slots,
+    };
+    let seq = cell.job(one).seq;
+    let start =
+        |task: u32, granted: Vec<Granted>, pe: Option<PeName>| Order::Start { seq, task: TaskId(task), granted, pe };
+    let most = u32::MAX;
+    let key = TaskKey { cell: CellId(7), seq, task: TaskId(1), pe_task: 0, attempt: most };
+    let wanted = vec![
+        start(0, vec![at("all.q", "h1", 1)], None),
+        start(most, vec![at("all.q", "h1", 1)], None),
+        start(1, Vec::new(), None),
+        start(1, vec![at("all.q", "h1", most)], None),
+        start(1, vec![at("all.q", "h1", most), at("all.q", "h2", most)], Some("mpi".into())),
+        start(1, vec![at("all.q", "h1", 1)], Some("".into())),
+        start(1, vec![at("", "", 1)], None),
+        start(1, vec![at("all.q", "h1", 1), at("all.q", "h1", 0)], None),
+        Order::Start { seq: SubmitSeq(u64::MAX), task: TaskId(1), granted: vec![at("all.q", "h1", 1)], pe: None },
+        Order::Start { seq: cell.job(held).seq, task: TaskId(1), granted: vec![at("all.q", "h1", 1)], pe: None },
+        Order::RejectImmediate { seq },
+        Order::RejectImmediate { seq: SubmitSeq(0) },
+        Order::SuspendByThreshold { key, suspended: true },
+    ];
+    let before = cell.log.len();
+    let reply = cell.command("boss", orders("mine", wanted.clone()));
+    let refused = verdicts(&reply).iter().filter(|verdict| matches!(verdict, Verdict::Refused(_))).count();
+    assert_eq!((refused, cell.log.len()), (wanted.len(), before), "{reply:?}");
 }
 
 #[test]
