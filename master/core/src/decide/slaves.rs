@@ -15,7 +15,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, QueueInstanceName, TaskKey};
 use proto::pe::ParallelEnvironment;
 use proto::time::Wall;
-use proto::usage::{Exit, Failed, TaskResult};
+use proto::usage::{Exit, Failed, Rusage, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
 use proto::wire::client::{Reply, SlaveRequest};
 use proto::wire::view::Data;
@@ -57,6 +57,11 @@ fn instance_for(
     if *caller.user() != job.spec.owner.user {
         let why = format!("it is a job of {}, not of {}", job.spec.owner.user, caller.user());
         return Err(refuse(Code::NotPermitted, why));
+    }
+    // An agent vouches for processes of tasks that run on its host, and for no others.
+    if placement.granted.iter().all(|granted| granted.instance.host != caller.host) {
+        let why = format!("host {}, from which this was asked, is none of its hosts", caller.host);
+        return Err(refuse(Code::HostNotPermitted, why));
     }
     if placement.deleting || placement.rescheduling || turn.agents().is_held(task) {
         return Err(refuse(Code::WrongState, "the job is being ended".to_owned()));
@@ -225,12 +230,21 @@ pub(super) fn give_up_on(turn: &mut Turn<'_>, host: &HostName) {
 pub(super) fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
     let Some((_, placement, slave)) = turn.state().slave(key) else { return true };
     let is_ending = placement.deleting || placement.rescheduling || turn.agents().is_held(task_of(key));
-    if slave.started.is_none() && !is_ending {
-        return false;
+    match (slave.started, is_ending) {
+        (None, false) => return false,
+        // It never reached its host.
+        (None, true) => withdraw(turn, key),
+        (Some(_), _) => presume_ended(turn, key, "its host does not know the task any more"),
     }
-    presume_ended(turn, key, "its host does not know the task any more");
     end_task_if_alone(turn, task_of(key));
     true
+}
+
+/// Takes back a slave task that never ran: there is nothing to account.
+fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
+    let reason = "the job ended before the task was started".to_owned();
+    let (usage, rusage) = (Usage::NONE, Rusage::NONE);
+    turn.record(Event::SlaveEnded { key, record: None, exit_status: NOT_STARTED, reason, usage, rusage });
 }
 
 fn presume_ended(turn: &mut Turn<'_>, key: TaskKey, reason: &str) {

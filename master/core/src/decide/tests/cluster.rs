@@ -3,21 +3,26 @@
 use super::cell::{array, job, owner, result};
 use crate::core::{Core, Step};
 use crate::effect::{ConnectionId, Effect, Input, ReplyTo};
-use crate::event::{Event, Record};
+use crate::event::{Record, StoredObject};
 use crate::observe::Observation;
 use crate::sched::Scheduler;
 use crate::state::State;
 use proptest::prelude::*;
 use proto::id::{CellId, Epoch, HostName, RequestId, SubmitSeq, TaskKey};
-use proto::job::JobSpec;
+use proto::job::{JobSpec, PeRequest, Requests};
 use proto::load::LoadReport;
+use proto::object::ObjectKind;
+use proto::pe::ParallelEnvironment;
+use proto::request::SlotRange;
 use proto::time::{Now, Tick, Wall, Zone};
 use proto::usage::{Exit, Failed};
 use proto::wire::agent::{
     AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TaskSignal,
 };
-use proto::wire::client::Command;
+use proto::wire::client::{Command, SlaveRequest};
+use proto::wire::slave::SlaveSpec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// A host that keeps the promises of DESIGN section 3, with what is on its way to it and from it.
 #[derive(Default)]
@@ -84,6 +89,26 @@ impl Host {
     }
 }
 
+/// The usual cell, with a parallel environment over both hosts.
+fn objects() -> Vec<StoredObject> {
+    let mut objects = super::cell::objects();
+    let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
+    for (key, value) in [("slots", "100"), ("allocation_rule", "$round_robin"), ("control_slaves", "TRUE")] {
+        pe.set(key, value);
+    }
+    for object in objects.iter_mut().filter(|object| object.kind == ObjectKind::Queue) {
+        object.fields.as_mut().expect("a queue").set("pe_list", "mpi");
+    }
+    objects.push(StoredObject { kind: ObjectKind::Pe, name: "mpi".to_owned(), fields: Some(pe) });
+    objects
+}
+
+/// A job of four slots on both hosts.
+fn parallel() -> JobSpec {
+    let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
+    JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }, ..job() }
+}
+
 struct Cluster {
     core: Core,
     scheduler: Scheduler,
@@ -96,7 +121,7 @@ struct Cluster {
 impl Cluster {
     fn new() -> Self {
         let now = Now { tick: Tick(1), wall: Wall::from_seconds(1_800_000_000) };
-        let (core, step) = Core::create(CellId(7), super::cell::objects(), now);
+        let (core, step) = Core::create(CellId(7), objects(), now);
         let scheduler = Scheduler::new(State::new(), Zone::utc());
         let hosts = ["h1", "h2"].map(|host| (HostName::new(host), Host::default())).into();
         let mut cluster = Self { core, scheduler, hosts, log: Vec::new(), now, counter: 0 };
@@ -150,15 +175,37 @@ impl Cluster {
     }
 
     fn submit(&mut self, spec: JobSpec) {
+        self.command("sub".into(), Command::Submit(Box::new(spec)));
+    }
+
+    fn command(&mut self, host: HostName, command: Command) {
         self.counter += 1;
         self.input(Input::Command {
             reply_to: ReplyTo(0),
             id: RequestId(u128::from(self.counter)),
             owner: owner("u1"),
-            host: "sub".into(),
+            host,
             entropy: [0; 32],
-            command: Box::new(Command::Submit(Box::new(spec))),
+            command: Box::new(command),
         });
+    }
+
+    /// The first parallel job that runs starts a slave task on a host.
+    fn inherit(&mut self, host: &HostName) {
+        let jobs = self.core.state().jobs.values();
+        let mut placements = jobs.flat_map(|job| job.placements().map(|(_, placement)| placement.clone()));
+        let Some(running) = placements.find(|placed| placed.pe.is_some() && placed.started.is_some()) else { return };
+        drop(placements);
+        let spec = Arc::new(SlaveSpec { command: vec!["orted".to_owned()], ..SlaveSpec::default() });
+        let request = SlaveRequest { task: running.key, host: host.to_string(), spec };
+        self.command(running.host().clone(), Command::StartSlave(Box::new(request)));
+    }
+
+    /// The first job is deleted.
+    fn delete(&mut self) {
+        let Some(number) = self.core.state().by_number.keys().next() else { return };
+        let jobs = super::cell::selection(&[&number.to_string()]);
+        self.command("sub".into(), Command::Delete { jobs, force: false });
     }
 
     fn connect(&mut self, name: &HostName) {
@@ -243,6 +290,9 @@ impl Cluster {
             80..=94 => self.connect(&name),
             95..=104 => self.lose(&name),
             105..=107 => self.restart(),
+            108..=113 => self.inherit(&name),
+            114 => self.delete(),
+            115..=118 => self.submit(parallel()),
             _ => self.submit(if choice.is_multiple_of(3) { array("1-3") } else { job() }),
         }
     }
@@ -276,9 +326,7 @@ proptest! {
         let mut cluster = Cluster::new();
         choices.into_iter().for_each(|choice| cluster.perform(choice));
         cluster.settle();
-        let ended = cluster.log.iter().filter_map(|record| {
-            if let Event::TaskEnded { record: Some(record), .. } = &record.event { Some(record.key) } else { None }
-        });
+        let ended = cluster.log.iter().filter_map(|record| record.event.accounting().map(|record| record.key));
         let mut accounted: BTreeMap<TaskKey, u32> = BTreeMap::new();
         ended.for_each(|key| *accounted.entry(key).or_default() += 1);
         let mut executed: BTreeMap<TaskKey, u32> = BTreeMap::new();

@@ -125,6 +125,9 @@ fn who_is_not_of_the_job_or_names_another_host_is_refused() {
         let refusal = inherit_as(&mut cell, user, task, host).unwrap_err();
         assert_eq!(refusal, format!("error: executing task of job 1 failed: {why}"));
     }
+    let elsewhere = cell.command_as(RequestId(99), "u1", "sub", request(task, "h2"));
+    let why = "host sub, from which this was asked, is none of its hosts";
+    assert_eq!(texts(&elsewhere), [format!("error: executing task of job 1 failed: {why}")]);
     let refusal = inherit(&mut cell, TaskKey { attempt: 2, ..task }, "h2").unwrap_err();
     assert_eq!(refusal, "error: the job of this command does not run any more");
     cell.disconnect("h2");
@@ -256,6 +259,19 @@ fn a_slave_task_that_cannot_start_does_not_end_with_0() {
     });
     assert_eq!(ended, Some((1, "no such directory")));
     assert!(cell.exists(1), "the job goes on");
+}
+
+#[test]
+fn a_slave_task_that_never_came_to_its_host_leaves_no_record() {
+    let (mut cell, task) = cell(&[]);
+    inherit(&mut cell, task, "h2").unwrap();
+    cell.disconnect("h2");
+    cell.end(task, "h1", ended(1));
+    cell.connect("h2");
+    assert!(!cell.exists(1));
+    let keys: Vec<TaskKey> = cell.records().iter().map(|record| record.key).collect();
+    assert_eq!(keys, [task]);
+    cell.assert_replay_is_live();
 }
 
 #[test]
