@@ -1,6 +1,7 @@
 //! A job as it was submitted, what can be altered in it, and the letters that tell its state.
 
 use crate::checkpoint::Occasion;
+use crate::common::Common;
 use crate::id::{HostName, QueueInstanceName, UserName};
 use crate::request::{ResourceRequest, SlotRange, TaskRange};
 use crate::time::Wall;
@@ -139,7 +140,7 @@ pub struct JobSpec {
     #[serde(default)]
     pub args: Vec<String>,
     /// Who submitted it. Overwritten by the daemon that accepted the command: a client cannot choose.
-    pub owner: Owner,
+    pub owner: Common<Owner>,
     /// Where it was submitted. Overwritten in the same way.
     pub submit_host: HostName,
     /// The submitting directory (`SGE_O_WORKDIR`).
@@ -171,7 +172,7 @@ pub struct JobSpec {
     pub use_shell: Option<bool>,
     /// `-v` and `-V`, and the `SGE_O_*` values of the submitting environment, in order.
     #[serde(default)]
-    pub environment: Vec<(String, String)>,
+    pub environment: Common<Vec<(String, String)>>,
     /// `-A`.
     #[serde(default)]
     pub account: Option<String>,
@@ -189,7 +190,7 @@ pub struct JobSpec {
     pub override_tickets: u32,
     /// `-l`, `-q`, `-masterq`, `-pe`.
     #[serde(default)]
-    pub requests: Requests,
+    pub requests: Common<Requests>,
     /// `-t`; none for a job that is no array.
     #[serde(default)]
     pub array: Option<TaskRange>,

@@ -7,6 +7,7 @@ pub mod accounting;
 pub mod amount;
 pub mod calendar;
 pub mod checkpoint;
+pub mod common;
 pub mod complex;
 pub mod conf;
 pub mod diagnostic;

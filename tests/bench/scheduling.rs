@@ -127,14 +127,16 @@ pub fn submission(scheduler: &Scheduler, number: u64, category: u32) -> Record {
     let mut spec: JobSpec = serde_json::from_str(text).expect("a specification");
     spec.name = format!("job{number}");
     let directory = |n: u64| format!("/home/u1/project/run{n}");
-    spec.environment = (0..20).map(|n| (format!("VARIABLE_{n}"), directory(n))).collect();
+    spec.environment = (0..20).map(|n| (format!("VARIABLE_{n}"), directory(n))).collect::<Vec<_>>().into();
     spec.submit_directory = directory(number % 100);
     let request = format!("h_rt={},set3={},set11=1,load2=1,load7=2", 60 + category, 1 + category % 10);
     spec.requests.hard = ResourceList::parse(&request).expect("requests").into();
     let seq = SubmitSeq(number);
     let number = JobNumber(u32::try_from(number).expect("few jobs"));
     let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
-    record(scheduler, Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for })
+    // As the core does.
+    let spec = scheduler.model().state().index.commons.shared(&Arc::new(spec));
+    record(scheduler, Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for })
 }
 
 /// The memory of this process.

@@ -76,7 +76,7 @@ impl Rewriter<'_> {
     }
 
     fn spec(&self, spec: &mut JobSpec) {
-        let Requests { hard, soft, hard_queues, soft_queues, master_queues, pe: _ } = &mut spec.requests;
+        let Requests { hard, soft, hard_queues, soft_queues, master_queues, pe: _ } = &mut *spec.requests;
         [hard, soft].into_iter().for_each(|requests| self.requests(requests));
         [hard_queues, soft_queues, master_queues].into_iter().for_each(|queues| self.queues(queues));
         let paths = [&mut spec.stdout, &mut spec.stderr, &mut spec.stdin, &mut spec.shell];

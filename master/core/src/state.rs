@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod check;
+pub mod commons;
 pub mod config;
 pub mod eligible;
 pub mod index;
@@ -15,6 +16,7 @@ pub mod slaves;
 
 use crate::event::{InstanceState, JoinGrant};
 use crate::ledger::Ledger;
+use commons::Commons;
 use config::Configuration;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
@@ -109,6 +111,11 @@ impl State {
             job.placements().for_each(|(_, placement)| self.ledger.own(placement.key, &job.spec));
         }
         self.ledger.recount(&self.config);
+        let mut commons = Commons::default();
+        for job in self.jobs.values_mut() {
+            job.spec = commons.shared(&job.spec);
+            commons.enter(&job.spec);
+        }
         self.index = Index::of(&self);
         self
     }

@@ -66,7 +66,7 @@ fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
     let mut given = spec();
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     given.environment =
-        vec![set("PATH", "/opt/bin"), set("JOB_ID", "99"), set("TMPDIR", "/elsewhere"), set("SGE_TASK_ID", "5")];
+        vec![set("PATH", "/opt/bin"), set("JOB_ID", "99"), set("TMPDIR", "/elsewhere"), set("SGE_TASK_ID", "5")].into();
     let made = document(&order(key(1, 1)), &given);
     assert_eq!(variable(&made, "PATH"), Some("/opt/bin"));
     assert_eq!(variable(&made, "JOB_ID"), Some("7"));
@@ -89,7 +89,7 @@ fn the_ids_of_resource_maps_on_this_host_are_told_in_variables() {
         map("gpu", &other, &["9"]),
     ];
     let mut given = spec();
-    given.environment = vec![("SGE_HGR_gpu".to_owned(), "all of them".to_owned())];
+    given.environment = vec![("SGE_HGR_gpu".to_owned(), "all of them".to_owned())].into();
     let made = document(&StartOrder { maps, ..order(key(1, 1)) }, &given);
     assert_eq!(variable(&made, "SGE_HGR_gpu"), Some("0 3"));
     assert_eq!(variable(&made, "SGE_HGR_lic"), Some("seat-1"));

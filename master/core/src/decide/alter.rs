@@ -109,7 +109,8 @@ fn alter_spec(
     let (waits_for, array_waits_for) = waits(turn, job, &spec, changes).map_err(one)?;
     let texts =
         dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
-    turn.record(Event::JobAltered { seq, spec: Arc::new(*spec), waits_for, array_waits_for });
+    let spec = turn.state().index.commons.shared(&Arc::new(*spec));
+    turn.record(Event::JobAltered { seq, spec, waits_for, array_waits_for });
     Ok(done(texts).into_iter().chain(vain).chain(warnings).collect())
 }
 

@@ -20,7 +20,7 @@ const LAST_NUMBER: u32 = 9_999_999;
 /// Decides a submission. A job that is refused, or only to be verified, takes no number.
 pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Reply {
     // Who submits and from where is what the socket says, whatever the client wrote.
-    let spec = JobSpec { owner: caller.owner.clone(), submit_host: caller.host.clone(), ..spec };
+    let spec = JobSpec { owner: caller.owner.clone().into(), submit_host: caller.host.clone(), ..spec };
     match accept(turn, caller, spec) {
         Ok(Accepted::Verified(answers)) => Reply::answers(answers),
         Ok(Accepted::Job { number, answers }) => {
@@ -63,7 +63,9 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     answers.extend(unadmitted(turn.state(), &spec));
     access::add_user(turn, owner.as_str());
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
-    turn.record(Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for });
+    // All who keep the job share with others what it has in common with them.
+    let spec = turn.state().index.commons.shared(&Arc::new(spec));
+    turn.record(Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for });
     Ok(Accepted::Job { number, answers })
 }
 

@@ -1,6 +1,7 @@
 //! Ways to find things in a [`State`] without walking over it. Everything here follows from the rest of the state.
 
 use super::State;
+use super::commons::Commons;
 use super::job::{Job, Placement};
 use proto::id::{HostName, RequestId, SubmitSeq, TaskKey, UserName};
 use proto::time::Wall;
@@ -18,6 +19,8 @@ pub struct Index {
     start_times: BTreeSet<(Wall, SubmitSeq)>,
     threshold_suspended: BTreeSet<TaskKey>,
     answers: BTreeMap<RequestId, Arc<Reply>>,
+    /// What the descriptions of jobs have in common.
+    pub commons: Commons,
 }
 
 impl Index {
@@ -91,6 +94,7 @@ impl Index {
     }
 
     pub(super) fn add_job(&mut self, job: &Job) {
+        self.commons.enter(&job.spec);
         self.by_owner.entry(job.spec.owner.user.clone()).or_default().insert(job.seq);
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             self.successors.entry(*predecessor).or_default().insert(job.seq);
@@ -99,6 +103,7 @@ impl Index {
     }
 
     pub(super) fn remove_job(&mut self, job: &Job) {
+        self.commons.leave(&job.spec);
         remove(&mut self.by_owner, &job.spec.owner.user, &job.seq);
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             remove(&mut self.successors, predecessor, &job.seq);

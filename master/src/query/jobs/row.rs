@@ -54,7 +54,7 @@ fn common(config: &Configuration, seq: SubmitSeq, number: JobNumber, spec: &JobS
         start_after: spec.start_after,
         array: spec.array,
         task_concurrency: spec.task_concurrency,
-        requests: spec.requests.clone(),
+        requests: (*spec.requests).clone(),
         checkpoint: spec.checkpoint.clone(),
         contributions: Vec::new(),
         slots: spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least()),

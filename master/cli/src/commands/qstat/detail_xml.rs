@@ -94,7 +94,7 @@ fn requests(document: &mut Document, spec: &JobSpec) {
 
 fn program(document: &mut Document, spec: &JobSpec) {
     document.open("JB_env_list");
-    for (name, value) in &spec.environment {
+    for (name, value) in spec.environment.iter() {
         let name = name.strip_prefix("SGE_O_").map_or(name.clone(), |name| format!("__SGE_PREFIX__O_{name}"));
         document.open("job_sublist");
         document.leaf("VA_variable", name);

@@ -52,7 +52,7 @@ fn with<T: Object>(name: &str, changes: &[(&str, &str)]) -> Fields {
 }
 
 fn of(user: &str, project: Option<&str>) -> JobSpec {
-    JobSpec { owner: owner(user), project: project.map(str::to_owned), ..job() }
+    JobSpec { owner: owner(user).into(), project: project.map(str::to_owned), ..job() }
 }
 
 /// The cell with the lists `team` (u1) and `others` (u2), and projects: two open ones, one of the team, one of everybody else.

@@ -100,7 +100,7 @@ fn perform(cell: &mut Cell, act: &Act) {
             let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("1-6").unwrap() };
             let hard = if licences == 0 { Vec::new() } else { resources(&format!("lic={licences},gpu={licences}")) };
             let requests = Requests { hard, pe: parallel.then_some(pe), ..Requests::default() };
-            cell.submit(JobSpec { requests, ..if parallel { array("1-3") } else { job() } });
+            cell.submit(JobSpec { requests: requests.into(), ..if parallel { array("1-3") } else { job() } });
         }
         Act::Place { job, task, slots } if cell.exists(job) => place(cell, job, task, slots),
         Act::Place { .. } => {}

@@ -213,7 +213,7 @@ fn a_copy_is_a_job_of_its_own() {
     assert_eq!(texts(&reply), ["modified hold of job 1", "Your job 2 (\"sleep\") has been submitted"]);
     let reply = cell.command("op", Command::Resubmit { jobs: selection(&["1"]), changes: Box::default() });
     assert_eq!(texts(&reply), ["Your job 3 (\"sleep\") has been submitted"]);
-    assert_eq!(cell.job(3).spec.owner, owner("u1"));
+    assert_eq!(cell.job(3).spec.owner, owner("u1").into());
     assert!(!cell.job(3).spec.holds.any() && cell.job(2).spec.holds.user);
     let reply = cell.command("u1", Command::Resubmit { jobs: selection(&["99999"]), changes: Box::default() });
     assert_eq!(texts(&reply), ["job \"99999\" does not exist"]);

@@ -13,7 +13,7 @@ use proto::wire::client::{Command, ModifyAction};
 fn a_job_runs_ends_and_is_accounted_before_it_is_forgotten() {
     let mut cell = Cell::ready();
     let requests = Requests { hard: resources("h_vmem=1G"), hard_queues: vec!["all.q".into()], ..Requests::default() };
-    let number = cell.submit(JobSpec { requests, ..job() });
+    let number = cell.submit(JobSpec { requests: requests.into(), ..job() });
     let key = cell.order(number, 1, "h1").unwrap();
     assert!(matches!(cell.sent()[..], [MasterMessage::Describe { .. }, MasterMessage::Start(_)]));
     cell.report(key, "h1", TaskReportState::Accepted);
@@ -36,7 +36,7 @@ fn a_start_carries_limits_and_the_queue() {
     let mut cell = Cell::ready();
     cell.set_queue(&[("h_rt", "1:0:0"), ("notify", "0:0:9")]);
     let requests = Requests { hard: resources("h_vmem=1G"), ..Requests::default() };
-    let number = cell.submit(JobSpec { requests, ..job() });
+    let number = cell.submit(JobSpec { requests: requests.into(), ..job() });
     cell.order(number, 1, "h1").unwrap();
     let messages = cell.sent();
     let MasterMessage::Start(start) = messages[1] else { panic!("a start") };
@@ -367,6 +367,6 @@ fn people_without_rights_change_nothing() {
     let reply = cell.command("u2", Command::Resubmit { jobs: selection(&["1"]), changes });
     assert_eq!(texts(&reply), ["job rejected: u2@sub is not allowed to resubmit jobs of user u1"]);
     assert_eq!(cell.log.len(), events);
-    assert_eq!(cell.job(number).spec.owner, owner("u1"));
+    assert_eq!(cell.job(number).spec.owner, owner("u1").into());
     assert_eq!(cell.placement(number, 1).key.task, TaskId(1));
 }

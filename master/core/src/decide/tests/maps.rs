@@ -38,7 +38,7 @@ fn cell(kind: &str) -> Cell {
 }
 
 fn asking(request: &str) -> JobSpec {
-    JobSpec { requests: Requests { hard: resources(request), ..Requests::default() }, ..job() }
+    JobSpec { requests: Requests { hard: resources(request), ..Requests::default() }.into(), ..job() }
 }
 
 fn maps(cell: &Cell, number: u32) -> String {
@@ -92,7 +92,10 @@ fn a_parallel_task_gets_ids_for_each_slot_once_or_on_each_host() {
         change(&mut cell, ObjectKind::Pe, "mpi", ObjectAction::Add(pe));
         cell.set_queue(&[("pe_list", "mpi")]);
         let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
-        cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..asking("gpu=1").requests }, ..job() });
+        cell.submit(JobSpec {
+            requests: Requests { pe: Some(pe), ..(*asking("gpu=1").requests).clone() }.into(),
+            ..job()
+        });
         let part = |host: &str, slots| {
             let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
             Granted { instance, slots }

@@ -10,7 +10,7 @@ use proto::wire::client::{Answer, Command};
 use std::sync::Arc;
 
 fn hard(text: &str) -> JobSpec {
-    JobSpec { requests: Requests { hard: resources(text), ..Requests::default() }, ..job() }
+    JobSpec { requests: Requests { hard: resources(text), ..Requests::default() }.into(), ..job() }
 }
 
 #[test]
@@ -36,19 +36,22 @@ fn refusals_use_the_words_of_8_1_9() {
         (hard("slots=2"), "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
         (hard("h=nosuchhost"), "can't resolve hostname \"nosuchhost\""),
         (
-            JobSpec { requests: queue("nosuch.q"), ..job() },
+            JobSpec { requests: queue("nosuch.q").into(), ..job() },
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
         ),
         (
-            JobSpec { requests: soft("nosuch.q"), ..job() },
+            JobSpec { requests: soft("nosuch.q").into(), ..job() },
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
         ),
         (
-            JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }, ..job() },
+            JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }.into(), ..job() },
             "job rejected: the requested parallel environment \"nosuchpe\" does not exist",
         ),
         (
-            JobSpec { requests: Requests { master_queues: vec!["all.q".into()], ..Requests::default() }, ..job() },
+            JobSpec {
+                requests: Requests { master_queues: vec!["all.q".into()], ..Requests::default() }.into(),
+                ..job()
+            },
             "job rejected: specification of master queue is not allowed for non-parallel jobs",
         ),
         (JobSpec { priority: 1, ..job() }, "job rejected: positive submission priority requires operator privileges"),
@@ -71,7 +74,7 @@ fn refusals_use_the_words_of_8_1_9() {
         (JobSpec { account: Some("bad:acct".into()), ..job() }, "Colon (':') not allowed in objectname"),
         (JobSpec { program: script, ..job() }, "job rejected: no script in your request"),
         (
-            JobSpec { owner: owner("root"), ..job() },
+            JobSpec { owner: owner("root").into(), ..job() },
             "job rejected: your user id 0 is lower than minimum user id 1000 of cluster configuration",
         ),
     ];
@@ -110,7 +113,7 @@ fn what_8_1_9_accepts_is_accepted() {
         hard("h=h1"),
         hard("h=h*"),
         hard("arch=lx*|sol*"),
-        JobSpec { requests, ..job() },
+        JobSpec { requests: requests.into(), ..job() },
         JobSpec { project: Some(String::new()), ..job() },
         JobSpec { priority: -1023, ..job() },
         JobSpec { predecessors: vec!["99999".into(), "nosuch".into(), "wild*".into()], ..job() },
@@ -177,9 +180,9 @@ fn only_submit_hosts_submit() {
 #[test]
 fn a_user_is_the_one_the_socket_names() {
     let mut cell = Cell::ready();
-    let spec = JobSpec { owner: owner("u2"), submit_host: "h1".into(), ..job() };
+    let spec = JobSpec { owner: owner("u2").into(), submit_host: "h1".into(), ..job() };
     cell.command("u1", Command::Submit(Box::new(spec)));
-    assert_eq!(cell.job(1).spec.owner, owner("u1"));
+    assert_eq!(cell.job(1).spec.owner, owner("u1").into());
     assert_eq!(cell.job(1).spec.submit_host.as_str(), "sub");
 }
 
@@ -193,8 +196,8 @@ fn full_cells_and_users_with_many_jobs_get_exit_code_25() {
     assert_eq!(texts(&reply), ["job rejected: only 2 jobs are allowed per user (current job count: 2)"]);
     let Answer::Refused(refusal) = &reply.answers[0] else { panic!("refused") };
     assert_eq!((refusal.code, refusal.code.exit_code()), (Code::JobLimit, 25));
-    cell.submit(JobSpec { owner: owner("u2"), ..job() });
-    let text = cell.try_submit(JobSpec { owner: owner("u2"), ..job() });
+    cell.submit(JobSpec { owner: owner("u2").into(), ..job() });
+    let text = cell.try_submit(JobSpec { owner: owner("u2").into(), ..job() });
     assert_eq!(text, Err("job rejected: only 3 jobs are allowed per cluster".to_owned()));
     cell.qdel("u1", &["1"]);
     assert!(cell.try_submit(job()).is_ok());

@@ -33,7 +33,7 @@ impl State {
         let job = Job {
             seq,
             number,
-            spec: spec.clone(),
+            spec: self.index.commons.shared(spec),
             version: 0,
             submitted: self.now.wall,
             submitted_tick: self.now.tick,
@@ -58,7 +58,7 @@ impl State {
             "owner and tasks of a job stay as they are"
         );
         self.index.remove_job(&job);
-        job.spec = spec.clone();
+        job.spec = self.index.commons.shared(spec);
         job.version += 1;
         (job.waits_for, job.array_waits_for) = (waits_for, array_waits_for);
         self.index.add_job(&job);

@@ -25,7 +25,8 @@ fn spec(name: &str) -> JobSpec {
         name: name.to_owned(),
         program: Program::Command { command: "sleep".to_owned() },
         args: vec!["1".to_owned()],
-        owner: Owner { user: UserName::from("u2"), uid: 2002, gid: 2002, group: "u2".to_owned(), groups: Vec::new() },
+        owner: Owner { user: UserName::from("u2"), uid: 2002, gid: 2002, group: "u2".to_owned(), groups: Vec::new() }
+            .into(),
         submit_host: HostName::new("vm"),
         submit_directory: "/home/u2".to_owned(),
         directory: None,
@@ -36,7 +37,7 @@ fn spec(name: &str) -> JobSpec {
         merge_stderr: false,
         shell: Vec::new(),
         use_shell: None,
-        environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec().into(),
         account: None,
         project: None,
         priority: 0,
@@ -66,7 +67,7 @@ fn spec(name: &str) -> JobSpec {
 /// A job of the captures with its specification and the lines that all of them share.
 fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDetail {
     let row = captured::jobs().into_iter().find(|row| row.number == JobNumber(number)).unwrap();
-    let mut spec = JobSpec { requests: row.requests.clone(), array: row.array, ..spec(&row.name) };
+    let mut spec = JobSpec { requests: row.requests.clone().into(), array: row.array, ..spec(&row.name) };
     change(&mut spec);
     let info = [
         "queue instance \"sus.q@vm\" dropped because it is temporarily not available",
