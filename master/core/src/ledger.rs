@@ -45,6 +45,17 @@ impl Level {
     }
 }
 
+impl Level {
+    /// The host; none of the cluster.
+    pub fn host(&self) -> Option<&HostName> {
+        match self {
+            Level::Global => None,
+            Level::Host(host) => Some(host),
+            Level::Instance(instance) => Some(&instance.host),
+        }
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

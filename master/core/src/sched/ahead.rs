@@ -1,13 +1,15 @@
 //! What is planned ahead: until when tasks run, when calendars close, and what is kept for whom.
 
 use super::assign::Assignment;
+use super::categories::CategoryId;
 use super::closings::Closings;
 use super::duration;
+use super::reserve::Found;
 use super::timeline::{Span, TimeLine, Window};
 use crate::ledger::{Grant, Ledger};
 use crate::state::State;
 use crate::state::config::Configuration;
-use proto::id::{PeName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{HostName, PeName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec};
 use proto::time::{Now, Tick, Zone};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,12 +36,25 @@ pub struct Ahead {
     line: TimeLine,
     closings: Closings,
     reservations: Reservations,
+    /// Where the search for each category ended, in this pass.
+    searches: BTreeMap<CategoryId, (Found, usize)>,
+    /// The hosts where something was taken in this pass, in that order.
+    taken: Vec<HostName>,
 }
+
+/// Searches that are kept; with more they begin anew.
+const SEARCHES_KEPT: usize = 200;
 
 impl Ahead {
     /// Nothing is known yet. Calendars go by the clock of `zone`.
     pub fn new(zone: Zone) -> Ahead {
-        Ahead { line: TimeLine::default(), closings: Closings::new(zone), reservations: BTreeMap::new() }
+        Ahead {
+            line: TimeLine::default(),
+            closings: Closings::new(zone),
+            reservations: BTreeMap::new(),
+            searches: BTreeMap::new(),
+            taken: Vec::new(),
+        }
     }
 
     /// What is known of a state in which these reservations have been made.
@@ -80,6 +95,7 @@ impl Ahead {
         self.line = TimeLine::new(config.scheduler.max_reservation > 0, self.line.generation() + 1);
         self.closings.forget();
         self.reservations.clear();
+        self.search_anew();
         for ledger in ledgers {
             ledger.keys().for_each(|key| self.runs(config, key, ledger));
         }
@@ -89,12 +105,39 @@ impl Ahead {
     pub fn runs(&mut self, config: &Configuration, key: TaskKey, ledger: &Ledger) {
         if let Some(booking) = ledger.booking(key).filter(|_| self.line.is_on()) {
             self.line.run(key, duration::end(config, booking), booking, ledger);
+            self.taken.extend(booking.granted().iter().map(|part| part.instance.host.clone()));
         }
     }
 
     /// A task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
         self.line.over(key);
+        self.search_anew();
+    }
+
+    /// A task is known under another key from now on.
+    pub fn renamed(&mut self, key: TaskKey) {
+        self.line.over(key);
+    }
+
+    /// Something may be free earlier than was found.
+    pub fn search_anew(&mut self) {
+        self.searches.clear();
+        self.taken.clear();
+    }
+
+    /// Where the search for a category ended, and the hosts where something was taken since.
+    pub fn last_search(&mut self, category: CategoryId) -> Option<(Found, Vec<HostName>)> {
+        let (found, seen) = self.searches.remove(&category)?;
+        Some((found, self.taken[seen..].to_vec()))
+    }
+
+    /// Keeps where the search for a category ended: others of it need not look at what was before.
+    pub fn keep_search(&mut self, category: CategoryId, found: Found) {
+        if self.searches.len() >= SEARCHES_KEPT {
+            self.search_anew();
+        }
+        self.searches.insert(category, (found, self.taken.len()));
     }
 
     /// It is now so late. What was kept is given up: who still wants it asks again.
@@ -106,6 +149,7 @@ impl Ahead {
         self.line.pass_time(now.tick, interval_s.saturating_mul(1000).max(1));
         self.line.give_up();
         self.reservations.clear();
+        self.search_anew();
         self.closings.refresh(config, now.wall);
     }
 
@@ -121,6 +165,7 @@ impl Ahead {
         let key = super::model::plan_key(seq, task);
         let grant = Grant::of_slots(granted, pe.as_ref());
         self.line.keep(key, Span::new(*at, *length_ms), |ledger| ledger.book(config, spec, key, grant, *at));
+        self.taken.extend(reservation.granted.iter().map(|part| part.instance.host.clone()));
         self.reservations.insert((seq, task), reservation);
     }
 

@@ -14,12 +14,13 @@ use crate::sched::reason::{Reason, What};
 pub use hosts::{HostRoom, room_on};
 use hosts::{roomiest, rooms};
 use proto::amount::Type;
-use proto::id::{PeName, QueueInstanceName};
+use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
 use proto::pe::ParallelEnvironment;
 use proto::restring::Expression;
 use spread::spread;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Slots for one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +82,29 @@ pub fn assign_parallel(
     globally: &Fit,
     order: &[QueueInstanceName],
 ) -> Result<Assignment, Vec<Reason>> {
-    let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
+    try_parallel(cluster, demand, globally, order).map_err(|failure| failure.reasons)
+}
+
+/// Why a parallel job has no slots.
+pub struct Failure {
+    /// What each environment or instance is short of.
+    pub reasons: Vec<Reason>,
+    /// Hosts that have not one slot for it in any environment, so that nothing changes before something changes there.
+    pub roomless: BTreeSet<HostName>,
+}
+
+/// As [`assign_parallel`].
+///
+/// # Errors
+/// With what is missing.
+pub fn try_parallel(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    order: &[QueueInstanceName],
+) -> Result<Assignment, Failure> {
+    let Some(wanted) = &demand.pe else { return Err(Failure { reasons: Vec::new(), roomless: BTreeSet::new() }) };
+    let mut roomless: Option<BTreeSet<HostName>> = None;
     let mut reasons = Vec::new();
     let mut best: Option<((u32, Reverse<u64>), Assignment)> = None;
     let mut found = false;
@@ -93,7 +116,10 @@ pub fn assign_parallel(
             reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
             continue;
         }
-        match assign_in(cluster, demand, globally, order, pe) {
+        let mut without = BTreeSet::new();
+        let assigned = assign_in(cluster, demand, globally, order, pe, &mut without);
+        roomless = Some(roomless.map_or_else(|| without.clone(), |known| &known & &without));
+        match assigned {
             Ok(granted) => {
                 let slots = granted.iter().map(|granted| granted.slots).sum();
                 let worth = (slots, Reverse(violations(cluster, demand, &granted)));
@@ -107,7 +133,8 @@ pub fn assign_parallel(
     if !found {
         reasons.push(Reason::new(Level::Global, What::NoSuchPe { pe: wanted.name.clone() }));
     }
-    best.map(|(_, assignment)| assignment).ok_or(reasons)
+    let failure = || Failure { reasons, roomless: roomless.unwrap_or_default() };
+    best.map(|(_, assignment)| assignment).ok_or_else(failure)
 }
 
 fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted]) -> u64 {
@@ -130,9 +157,10 @@ fn assign_in(
     globally: &Fit,
     order: &[QueueInstanceName],
     pe: &ParallelEnvironment,
+    roomless: &mut BTreeSet<HostName>,
 ) -> Result<Vec<Granted>, Vec<Reason>> {
     let limits = Limits::new(cluster, demand, globally, pe)?;
-    let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe);
+    let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe, roomless);
     lay_out(cluster, demand, pe, limits, hosts).map_err(|why| {
         reasons.extend(why);
         reasons

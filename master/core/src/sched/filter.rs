@@ -1,15 +1,15 @@
 //! The phase that knows which queue instances may suit a category, and remembers which were found not to.
 
-use super::assign::{Assignment, assign_parallel, assign_serial, fit_globally};
+use super::assign::{Assignment, assign_serial, fit_globally, try_parallel};
 use super::changes::{Changes, Mark};
 use super::places::{Place, PlaceSet};
 use super::reason::{Reason, What};
 use super::standings::{Standing, Standings};
 use super::suitability::Suitability;
 use crate::matching::{Cluster, Demand, Fit};
-use proto::id::QueueInstanceName;
+use proto::id::{HostName, QueueInstanceName};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 /// Jobs that ask for the same, and where they may not go.
@@ -78,7 +78,8 @@ impl Category {
             None
         } else if self.demand.pe.is_some() {
             let order = self.open(cluster, standings);
-            assign_parallel(cluster, &self.demand, &globally, &order).ok()
+            let tried = try_parallel(cluster, &self.demand, &globally, &order);
+            tried.map_err(|failure| self.close_hosts(cluster, standings, &failure.roomless)).ok()
         } else if self.has_wishes() {
             self.best_that_fits(cluster, standings, &globally)
         } else {
@@ -232,6 +233,17 @@ impl Category {
             Ok(assignment) => return Some(assignment),
         }
         None
+    }
+
+    /// Closes the queue instances of hosts that have no room for a parallel job.
+    fn close_hosts(&mut self, cluster: &Cluster<'_>, standings: &Standings, roomless: &BTreeSet<HostName>) {
+        for Standing { instance, place, .. } in standings.iter().filter(|there| roomless.contains(&there.instance.host))
+        {
+            self.closed.insert(*place);
+            if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
+                self.kept_closed.push(*place);
+            }
+        }
     }
 
     /// Every queue instance that a parallel job may have, best first; the others are closed.

@@ -274,8 +274,8 @@ impl Model {
     }
 
     /// Keeps slots for a task of a category from the earliest time on at which it could start; false if there is none.
-    pub(super) fn reserve(&mut self, category: CategoryId, seq: SubmitSeq, task: TaskId, now: Now) -> bool {
-        let (Some(job), Some(category)) = (self.state.jobs.get(&seq), self.categories.get(category)) else {
+    pub(super) fn reserve(&mut self, id: CategoryId, seq: SubmitSeq, task: TaskId, now: Now) -> bool {
+        let (Some(job), Some(category)) = (self.state.jobs.get(&seq), self.categories.get(id)) else {
             return false;
         };
         let cluster = Cluster {
@@ -285,10 +285,13 @@ impl Model {
         };
         self.standings.refresh(&cluster, &self.places);
         let open = category.not_closed(&self.standings);
-        let (ahead, demand, length_ms) = (&self.ahead, category.demand.as_ref(), category.length_ms);
-        let search = Search { cluster, ahead, demand, length_ms, now };
-        let Some((at, assignment)) = search.earliest(&open) else { return false };
+        let (demand, length_ms, before) = (category.demand.as_ref(), category.length_ms, self.ahead.last_search(id));
+        let search = Search { cluster, ahead: &self.ahead, demand, length_ms, now };
+        let Some((at, assignment, found)) = search.earliest(&open, before) else { return false };
         let reservation = Reservation::new(at, length_ms, assignment);
+        if let Some(found) = found {
+            self.ahead.keep_search(id, found);
+        }
         self.ahead.keep(&self.state.config, &job.spec, (seq, task), reservation);
         true
     }
@@ -343,6 +346,7 @@ impl Model {
     pub(super) fn take_back(&mut self, order: &Order) {
         let Order::Start { seq, task, granted, .. } = order else { return };
         self.unplan(*seq, *task);
+        self.ahead.search_anew();
         for granted in granted {
             self.host_changed(&granted.instance.host);
         }
@@ -433,7 +437,7 @@ impl Model {
 
     fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
         self.planned.release(plan_key(seq, task));
-        self.ahead.over(plan_key(seq, task));
+        self.ahead.renamed(plan_key(seq, task));
         let Some(owner) = self.plans.remove(&(seq, task)) else { return };
         let planned = self.planned_of.get_mut(&owner).expect("plans are counted by owner");
         *planned -= 1;

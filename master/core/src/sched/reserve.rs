@@ -9,7 +9,7 @@ use super::assign::{Assignment, assign_serial, environments, fit_globally, lay_o
 use super::assign::{HostRoom, Limits};
 use super::rank::{host_value, rank};
 use super::timeline::{Span, Window};
-use crate::ledger::{Booking, Level};
+use crate::ledger::Booking;
 use crate::matching::{Cluster, Demand, Fit, Mode, may_use_pe};
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
@@ -36,15 +36,49 @@ struct Moment {
     hosts: BTreeSet<HostName>,
 }
 
-impl<'a> Search<'a> {
-    /// The earliest time at which the task could start, and with what. `open` are queue instances that have room now, best first.
-    pub fn earliest(&self, open: &[QueueInstanceName]) -> Option<(Tick, Assignment)> {
-        let Some(wanted) = &self.demand.pe else { return self.serial(open) };
-        let pes = environments(&self.cluster, &wanted.name).filter(|pe| may_use_pe(pe, self.demand));
-        let found = pes.filter_map(|pe| self.parallel(pe, open));
+/// Where a search ended. What was tried in vain before stays in vain as long as things are only taken.
+#[derive(Clone, Debug)]
+pub struct Found {
+    at: Tick,
+    left: Left,
+}
+
+/// What is still to be looked at.
+#[derive(Clone, Debug)]
+enum Left {
+    /// Queue instances that took a job without a parallel environment then, or were not tried.
+    Serial(BTreeSet<QueueInstanceName>),
+    /// The room on each host then.
+    Parallel(Rooms),
+}
+
+impl Search<'_> {
+    /// The earliest time at which the task could start, with what, and where the search ended. `open` are queue instances that have
+    /// room now, best first; `before` is where the last search for the same demand ended, and the hosts where something was taken
+    /// since.
+    pub fn earliest(
+        &self,
+        open: &[QueueInstanceName],
+        before: Option<(Found, Vec<HostName>)>,
+    ) -> Option<(Tick, Assignment, Option<Found>)> {
+        let Some(wanted) = &self.demand.pe else {
+            let (at, open) = match before {
+                Some((Found { at, left: Left::Serial(open) }, _)) => (at, open),
+                Some(_) | None => (self.now.tick, open.iter().cloned().collect()),
+            };
+            let (at, assignment, left) = self.serial(at, open)?;
+            return Some((at, assignment, Some(Found { at, left: Left::Serial(left) })));
+        };
+        let pes: Vec<_> = environments(&self.cluster, &wanted.name).filter(|pe| may_use_pe(pe, self.demand)).collect();
+        if let [pe] = pes.as_slice() {
+            let (at, assignment, rooms) = self.parallel(pe, open, before)?;
+            return Some((at, assignment, Some(Found { at, left: Left::Parallel(rooms) })));
+        }
+        let found = pes.into_iter().filter_map(|pe| self.parallel(pe, open, None));
         // The first of equals: the one with most slots, then by name.
         let slots = |assignment: &Assignment| assignment.granted.iter().map(|granted| granted.slots).sum::<u32>();
-        found.min_by_key(|(at, assignment)| (*at, std::cmp::Reverse(slots(assignment))))
+        let best = found.min_by_key(|(at, assignment, _)| (*at, std::cmp::Reverse(slots(assignment))));
+        best.map(|(at, assignment, _)| (at, assignment, None))
     }
 
     /// The cluster within the time from `at` on.
@@ -61,10 +95,11 @@ impl<'a> Search<'a> {
         self.ahead.closings().within(self.now, self.span(at))
     }
 
-    /// The times at which something is given back, in order, each once.
-    fn moments(&self) -> impl Iterator<Item = Moment> {
-        let mut releases = self.ahead.line().releases().peekable();
-        let mut openings = self.ahead.closings().openings(self.now).into_iter().peekable();
+    /// The times after another at which something is given back, in order, each once.
+    fn moments(&self, after: Tick) -> impl Iterator<Item = Moment> {
+        let mut releases = self.ahead.line().releases(after).peekable();
+        let openings = self.ahead.closings().openings(self.now).into_iter();
+        let mut openings = openings.skip_while(move |(at, _)| *at <= after).peekable();
         std::iter::from_fn(move || {
             let first = [releases.peek().map(|(at, _)| *at), openings.peek().map(|(at, _)| *at)];
             let at = first.into_iter().flatten().min()?;
@@ -95,9 +130,15 @@ impl<'a> Search<'a> {
         all
     }
 
-    fn serial(&self, open: &[QueueInstanceName]) -> Option<(Tick, Assignment)> {
-        let mut open: BTreeSet<QueueInstanceName> = open.iter().cloned().collect();
-        for Moment { at, hosts } in self.moments() {
+    /// The first time after one, or at it if that is later than now, at which a queue instance takes the task. `open` are those that
+    /// may have room from the start.
+    fn serial(
+        &self,
+        from: Tick,
+        mut open: BTreeSet<QueueInstanceName>,
+    ) -> Option<(Tick, Assignment, BTreeSet<QueueInstanceName>)> {
+        let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
+        for Moment { at, hosts } in again.into_iter().chain(self.moments(from)) {
             open.extend(hosts.iter().flat_map(|host| self.instances(host)));
             let closing = self.closing(at);
             let cluster = self.later(at, &closing);
@@ -111,9 +152,10 @@ impl<'a> Search<'a> {
                 let assignment = assign_serial(&cluster, self.demand, &globally, &instance).ok()?;
                 Some((instance, assignment))
             });
-            let best = fits.min_by_key(|(instance, _)| self.worth(instance));
-            if let Some((_, assignment)) = best {
-                return Some((at, assignment));
+            let fits: BTreeMap<QueueInstanceName, Assignment> = fits.collect();
+            if let Some((_, assignment)) = fits.iter().min_by_key(|(instance, _)| self.worth(instance)) {
+                let assignment = assignment.clone();
+                return Some((at, assignment, fits.into_keys().collect()));
             }
         }
         None
@@ -126,32 +168,41 @@ impl<'a> Search<'a> {
         (violations, rank(&self.cluster, instance, value), instance.clone())
     }
 
-    fn parallel(&self, pe: &ParallelEnvironment, open: &[QueueInstanceName]) -> Option<(Tick, Assignment)> {
-        let wanted = self.demand.pe.as_ref()?;
-        let mut rooms = Rooms::new(self, pe);
-        let mut changed: BTreeSet<HostName> = BTreeSet::new();
-        for instance in open {
-            rooms.know(instance);
-            changed.insert(instance.host.clone());
-        }
-        for Moment { at, hosts } in self.moments() {
+    /// The same in a parallel environment.
+    fn parallel(
+        &self,
+        pe: &ParallelEnvironment,
+        open: &[QueueInstanceName],
+        before: Option<(Found, Vec<HostName>)>,
+    ) -> Option<(Tick, Assignment, Rooms)> {
+        let least = self.demand.pe.as_ref()?.slots.least();
+        let (from, mut rooms, mut changed) = match before {
+            Some((Found { at, left: Left::Parallel(rooms) }, taken)) => (at, rooms, taken.into_iter().collect()),
+            Some(_) | None => {
+                let mut rooms = Rooms::default();
+                open.iter().for_each(|instance| rooms.know(self, pe, instance));
+                (self.now.tick, rooms, open.iter().map(|instance| instance.host.clone()).collect::<BTreeSet<_>>())
+            }
+        };
+        let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
+        for Moment { at, hosts } in again.into_iter().chain(self.moments(from)) {
             for host in &hosts {
-                self.instances(host).iter().for_each(|instance| rooms.know(instance));
+                self.instances(host).iter().for_each(|instance| rooms.know(self, pe, instance));
             }
             changed.extend(hosts);
+            changed.extend(rooms.outdated(at));
             let closing = self.closing(at);
             let cluster = self.later(at, &closing);
-            changed.extend(rooms.outdated(at));
             let globally = fit_globally(&cluster, self.demand);
             for host in std::mem::take(&mut changed) {
-                rooms.look(&cluster, &globally, &host, at);
+                rooms.look(self, pe, (&cluster, &globally), &host, at);
             }
-            if !globally.holds(wanted.slots.least()) || !rooms.may_hold(wanted.slots.least()) {
+            if !globally.holds(least) || !rooms.may_hold(least) {
                 continue;
             }
             let Ok(limits) = Limits::new(&cluster, self.demand, &globally, pe) else { continue };
             if let Ok(granted) = lay_out(&cluster, self.demand, pe, limits, rooms.in_order()) {
-                return Some((at, Assignment { granted, pe: Some(pe.name.clone()) }));
+                return Some((at, Assignment { granted, pe: Some(pe.name.clone()) }, rooms));
             }
         }
         None
@@ -159,9 +210,8 @@ impl<'a> Search<'a> {
 }
 
 /// The room on each host for a parallel job, as time goes on.
-struct Rooms<'a> {
-    search: &'a Search<'a>,
-    pe: &'a ParallelEnvironment,
+#[derive(Clone, Debug, Default)]
+struct Rooms {
     /// In the order in which they came.
     hosts: Vec<HostOverTime>,
     at: BTreeMap<HostName, usize>,
@@ -171,28 +221,24 @@ struct Rooms<'a> {
     usable: u64,
 }
 
+#[derive(Clone, Debug, Default)]
 struct HostOverTime {
     instances: Vec<QueueInstanceName>,
     room: Option<HostRoom>,
+    usable: u64,
     holds_until: Option<Tick>,
 }
 
-impl<'a> Rooms<'a> {
-    fn new(search: &'a Search<'a>, pe: &'a ParallelEnvironment) -> Rooms<'a> {
-        let (hosts, at, holds_until) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
-        Rooms { search, pe, hosts, at, holds_until, usable: 0 }
-    }
-
+impl Rooms {
     /// Takes in a queue instance that the job may have.
-    fn know(&mut self, instance: &QueueInstanceName) {
-        let index = *self.at.entry(instance.host.clone()).or_insert(self.hosts.len());
+    fn know(&mut self, search: &Search<'_>, pe: &ParallelEnvironment, instance: &QueueInstanceName) {
+        let index = self.at.get(&instance.host).copied().unwrap_or(self.hosts.len());
         if index == self.hosts.len() {
-            self.hosts.push(HostOverTime { instances: Vec::new(), room: None, holds_until: None });
+            self.at.insert(instance.host.clone(), index);
+            self.hosts.push(HostOverTime::default());
         }
         let known = &mut self.hosts[index].instances;
-        let cluster = &self.search.cluster;
-        if !known.contains(instance) && cluster.unsuitable(instance, self.search.demand, Some(&self.pe.name)).is_none()
-        {
+        if !known.contains(instance) && search.cluster.unsuitable(instance, search.demand, Some(&pe.name)).is_none() {
             known.push(instance.clone());
         }
     }
@@ -203,42 +249,33 @@ impl<'a> Rooms<'a> {
     }
 
     /// Finds out the room on a host from a time on.
-    fn look(&mut self, cluster: &Cluster<'_>, globally: &Fit, host: &HostName, at: Tick) {
+    fn look(
+        &mut self,
+        search: &Search<'_>,
+        pe: &ParallelEnvironment,
+        (cluster, globally): (&Cluster<'_>, &Fit),
+        host: &HostName,
+        at: Tick,
+    ) {
         let Some(index) = self.at.get(host).copied() else { return };
-        self.count(index, false);
-        if let Some(until) = self.hosts[index].holds_until.take() {
+        let known = &mut self.hosts[index];
+        if let Some(until) = known.holds_until.take() {
             self.holds_until.remove(&(until, host.clone()));
         }
-        let in_service =
-            self.hosts[index].instances.iter().filter(|instance| cluster.out_of_service(instance).is_none());
+        let in_service = known.instances.iter().filter(|instance| cluster.out_of_service(instance).is_none());
         let instances: Vec<QueueInstanceName> = in_service.cloned().collect();
-        let room = room_on(cluster, self.search.demand, &globally.unlimited(), host, &instances, self.pe);
-        self.hosts[index].room = Some(room);
-        self.count(index, true);
+        let room = (!instances.is_empty())
+            .then(|| room_on(cluster, search.demand, &globally.unlimited(), host, &instances, pe));
+        let usable = room.as_ref().map_or(0, |room| usable(room, search, pe));
+        self.usable = self.usable - known.usable + usable;
+        (known.room, known.usable) = (room, usable);
         // What is kept later than the end of the stretch is met once the stretch begins so much later.
-        if let Some(length_ms) = self.search.length_ms {
-            let next = self.search.ahead.line().next_kept(&Level::Host(host.clone()), at.plus_ms(length_ms));
+        if let Some(length_ms) = search.length_ms {
+            let next = search.ahead.line().next_kept(host, at.plus_ms(length_ms));
             let until = next.map(|next| Tick(next.0.saturating_sub(length_ms)));
             self.holds_until.extend(until.map(|until| (until, host.clone())));
-            self.hosts[index].holds_until = until;
+            known.holds_until = until;
         }
-    }
-
-    /// Counts the room of a host in, or out again.
-    fn count(&mut self, index: usize, is_in: bool) {
-        let Some(room) = &self.hosts[index].room else { return };
-        let slots = u64::from(room.slots.max(room.master.map_or(0, |master| master.slots)));
-        let usable = match self.pe.allocation_rule {
-            AllocationRule::Fixed(each) if slots >= u64::from(each) => u64::from(each),
-            AllocationRule::PeSlots if slots >= u64::from(self.least()) => slots,
-            AllocationRule::FillUp | AllocationRule::RoundRobin => slots,
-            AllocationRule::Fixed(_) | AllocationRule::PeSlots => 0,
-        };
-        self.usable = if is_in { self.usable + usable } else { self.usable - usable };
-    }
-
-    fn least(&self) -> u32 {
-        self.search.demand.pe.as_ref().map_or(1, |wanted| wanted.slots.least())
     }
 
     /// Whether there may be so many slots: without this, a layout need not be tried.
@@ -250,5 +287,17 @@ impl<'a> Rooms<'a> {
     fn in_order(&self) -> Vec<HostRoom> {
         let rooms = self.hosts.iter().filter_map(|host| host.room.as_ref());
         rooms.filter(|room| room.slots > 0 || room.master.is_some()).cloned().collect()
+    }
+}
+
+/// The slots on a host that the rule of an environment could use, at most.
+fn usable(room: &HostRoom, search: &Search<'_>, pe: &ParallelEnvironment) -> u64 {
+    let slots = room.slots.max(room.master.map_or(0, |master| master.slots));
+    let least = search.demand.pe.as_ref().map_or(1, |wanted| wanted.slots.least());
+    match pe.allocation_rule {
+        AllocationRule::Fixed(each) if slots >= each => u64::from(each),
+        AllocationRule::PeSlots if slots >= least => u64::from(slots),
+        AllocationRule::FillUp | AllocationRule::RoundRobin => u64::from(slots),
+        AllocationRule::Fixed(_) | AllocationRule::PeSlots => 0,
     }
 }

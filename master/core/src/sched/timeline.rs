@@ -4,10 +4,10 @@
 //! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
 //! are there; of what the whole cluster shares it is kept by the time at which it ends.
 
-use crate::ledger::{Booking, Ledger, Level, Total};
+use crate::ledger::{Booking, Entry, Ledger, Level, Total};
 use crate::quota::Scope;
 use proto::amount::Amount;
-use proto::id::{AttributeName, PeName, QueueInstanceName, TaskKey};
+use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, TaskKey};
 use proto::time::Tick;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +58,18 @@ type Shares = Vec<(Shared, Total)>;
 struct Running {
     end: Tick,
     shares: Shares,
+    hosts: Vec<HostName>,
+}
+
+/// What one task has on one host, or is to have.
+#[derive(Clone, Debug)]
+struct OnHost {
+    key: TaskKey,
+    /// Of a task that runs only the end counts.
+    span: Span,
+    is_kept: bool,
+    /// What it takes of the host and of its queue instances.
+    entries: Vec<Entry>,
 }
 
 /// What tasks have of one thing, and when it ends.
@@ -69,8 +81,8 @@ struct Ending {
 
 /// What runs until when, and what is kept for later.
 ///
-/// Invariants: `ends` and `ending` follow from `running`; `kept_shares` and what `ledger` books follow from `kept`. All is empty while
-/// nobody plans ahead.
+/// Invariants: `ends` and `ending` follow from `running`; `kept_shares` and what `ledger` books follow from `kept`; `hosts` holds what
+/// both have on each host. All is empty while nobody plans ahead.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLine {
     is_on: bool,
@@ -80,6 +92,7 @@ pub struct TimeLine {
     running: BTreeMap<TaskKey, Running>,
     ends: BTreeSet<(Tick, TaskKey)>,
     ending: BTreeMap<Shared, Ending>,
+    hosts: BTreeMap<HostName, Vec<OnHost>>,
     kept: BTreeMap<TaskKey, Span>,
     kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, Total>>,
     ledger: Ledger,
@@ -120,13 +133,36 @@ impl TimeLine {
             ending.at.entry(end).or_default().add_all(*amount);
         }
         self.ends.insert((end, key));
-        self.running.insert(key, Running { end, shares });
+        let hosts = self.enter_hosts(key, Span { from: Tick(0), until: end }, booking, false);
+        self.running.insert(key, Running { end, shares, hosts });
+    }
+
+    /// Notes what a booking takes on each of its hosts.
+    fn enter_hosts(&mut self, key: TaskKey, span: Span, booking: &Booking, is_kept: bool) -> Vec<HostName> {
+        let mut hosts: Vec<HostName> = booking.granted().iter().map(|part| part.instance.host.clone()).collect();
+        hosts.sort();
+        hosts.dedup();
+        for host in &hosts {
+            let entries = booking.entries().iter().filter(|entry| entry.level.host() == Some(host)).cloned().collect();
+            self.hosts.entry(host.clone()).or_default().push(OnHost { key, span, is_kept, entries });
+        }
+        hosts
+    }
+
+    fn leave_host(&mut self, key: TaskKey, host: &HostName) {
+        if let Some(tasks) = self.hosts.get_mut(host) {
+            tasks.retain(|task| task.key != key);
+            if tasks.is_empty() {
+                self.hosts.remove(host);
+            }
+        }
     }
 
     /// A task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
-        let Some(Running { end, shares }) = self.running.remove(&key) else { return };
+        let Some(Running { end, shares, hosts }) = self.running.remove(&key) else { return };
         self.ends.remove(&(end, key));
+        hosts.iter().for_each(|host| self.leave_host(key, host));
         for (shared, amount) in shares {
             let ending = self.ending.get_mut(&shared).expect("what a task has is counted");
             ending.all.subtract_all(amount);
@@ -144,10 +180,11 @@ impl TimeLine {
     /// Keeps what `book` books under a key for a stretch of time.
     pub fn keep(&mut self, key: TaskKey, span: Span, book: impl FnOnce(&mut Ledger)) {
         book(&mut self.ledger);
-        let Some(booking) = self.ledger.booking(key) else { return };
-        for (shared, amount) in shares(key, booking, &self.ledger) {
+        let Some(booking) = self.ledger.booking(key).cloned() else { return };
+        for (shared, amount) in shares(key, &booking, &self.ledger) {
             self.kept_shares.entry(shared).or_default().insert(key, amount);
         }
+        self.enter_hosts(key, span, &booking, true);
         self.kept.insert(key, span);
     }
 
@@ -156,6 +193,15 @@ impl TimeLine {
         if !self.kept.is_empty() {
             self.generation += 1;
             self.kept.clear();
+            let levels = self.ledger.keys().filter_map(|key| self.ledger.booking(key)).flat_map(Booking::granted);
+            let hosts: BTreeSet<HostName> = levels.map(|part| part.instance.host.clone()).collect();
+            for host in hosts {
+                let tasks = self.hosts.get_mut(&host).expect("what is kept is noted at its hosts");
+                tasks.retain(|task| !task.is_kept);
+                if tasks.is_empty() {
+                    self.hosts.remove(&host);
+                }
+            }
             self.kept_shares.clear();
             self.ledger = Ledger::default();
         }
@@ -166,20 +212,21 @@ impl TimeLine {
         self.kept.len()
     }
 
-    /// Whether something is kept at a level.
-    pub fn keeps_at(&self, level: &Level) -> bool {
-        !self.kept.is_empty() && self.ledger.at(level).next().is_some()
+    /// Whether something is kept on a host.
+    pub fn keeps_on(&self, host: &HostName) -> bool {
+        !self.kept.is_empty() && self.hosts.get(host).is_some_and(|tasks| tasks.iter().any(|task| task.is_kept))
     }
 
-    /// When something is given back after now, in the order of time, with what gives it back: tasks that end, and what is no longer
-    /// kept.
-    pub fn releases(&self) -> Releases<'_> {
+    /// When something is given back after a time that is not before now, in order, with what gives it back: tasks that end, and what
+    /// is no longer kept.
+    pub fn releases(&self, after: Tick) -> Releases<'_> {
         let overdue = self.ends.range(..(Tick(self.now.0.saturating_add(1)), Ledger::FIRST_KEY));
         let overdue = overdue.map(|(_, key)| (self.now.plus_ms(self.grace_ms), *key));
         let kept = self.kept.iter().map(|(key, span)| (span.until, *key));
-        let mut others: Vec<(Tick, TaskKey)> = overdue.chain(kept).filter(|(at, _)| *at < NEVER).collect();
+        let mut others: Vec<(Tick, TaskKey)> =
+            overdue.chain(kept).filter(|(at, _)| *at > after && *at < NEVER).collect();
         others.sort_unstable_by(|one, other| other.cmp(one));
-        Releases { line: self, last: (self.now, None), others }
+        Releases { line: self, last: (after, None), others }
     }
 
     /// What is booked under the key of something that is kept.
@@ -187,10 +234,10 @@ impl TimeLine {
         self.ledger.booking(key)
     }
 
-    /// The first moment at or after `from` at which something begins that is kept at a level.
-    pub fn next_kept(&self, level: &Level, from: Tick) -> Option<Tick> {
-        let spans = self.ledger.at(level).filter_map(|(key, _)| self.kept.get(&key));
-        spans.map(|span| span.from).filter(|at| *at >= from).min()
+    /// The first moment at or after `from` at which something begins that is kept on a host.
+    pub fn next_kept(&self, host: &HostName, from: Tick) -> Option<Tick> {
+        let kept = self.hosts.get(host).into_iter().flatten().filter(|task| task.is_kept);
+        kept.map(|task| task.span.from).filter(|at| *at >= from).min()
     }
 
     /// The most of an attribute that is in use at a level within a stretch of time. `ledgers` hold what is in use now.
@@ -208,22 +255,25 @@ impl TimeLine {
                 span,
             );
         }
-        let kept = self.ledger.at(level).filter_map(|(key, booking)| Some((*self.kept.get(&key)?, booking)));
-        let kept: Vec<(Span, Total)> = kept
-            .filter(|(kept, _)| kept.overlaps(&span))
-            .map(|(kept, booking)| (kept, Total::of(booking.amount(level, attribute))))
-            .collect();
-        if kept.is_empty() && span.from <= self.now {
+        let tasks = level.host().and_then(|host| self.hosts.get(host)).map_or(&[][..], Vec::as_slice);
+        let is_any_kept = tasks.iter().any(|task| task.is_kept && task.span.overlaps(&span));
+        if !is_any_kept && span.from <= self.now {
             return now_booked(ledgers, level, attribute);
         }
-        let running = ledgers.flat_map(|ledger| ledger.at(level));
-        let running: Vec<(Tick, Amount)> =
-            running.map(|(key, booking)| (self.end(key), booking.amount(level, attribute))).collect();
-        most(&kept, span, |at| {
+        let amount = |task: &OnHost| {
+            let is_meant = |entry: &&Entry| entry.attribute.as_str() == attribute && entry.level == *level;
+            task.entries.iter().find(is_meant).map_or(Amount::ZERO, |entry| entry.amount)
+        };
+        let at = |at: Tick| {
             let mut total = Total::default();
-            running.iter().filter(|(end, _)| *end > at).for_each(|(_, amount)| total.add(*amount));
-            total
-        })
+            let there =
+                tasks.iter().filter(|task| if task.is_kept { task.span.covers(at) } else { self.still_runs(task, at) });
+            there.for_each(|task| total.add(amount(task)));
+            total.amount()
+        };
+        // What runs only gets less: the most is where the stretch begins, or something that is kept.
+        let begins = tasks.iter().filter(|task| task.is_kept && span.covers(task.span.from));
+        begins.map(|task| at(task.span.from)).fold(at(span.from), Amount::max)
     }
 
     /// The most of something that all hosts share which is in use within a stretch of time. `now` tells what is in use now.
@@ -255,10 +305,10 @@ impl TimeLine {
         total
     }
 
-    /// When a task is expected to end as it looks now.
-    fn end(&self, key: TaskKey) -> Tick {
-        let end = self.running.get(&key).map_or(NEVER, |running| running.end);
-        if end <= self.now { self.now.plus_ms(self.grace_ms) } else { end }
+    /// Whether a task is expected to run at a time as it looks now.
+    fn still_runs(&self, task: &OnHost, at: Tick) -> bool {
+        let end = task.span.until;
+        if end <= self.now { self.now.plus_ms(self.grace_ms) > at } else { end > at }
     }
 }
 
@@ -332,6 +382,6 @@ pub struct Window<'a> {
 impl Window<'_> {
     /// Whether something is kept on the host of a queue instance.
     pub fn keeps_on(&self, instance: &QueueInstanceName) -> bool {
-        self.line.keeps_at(&Level::Host(instance.host.clone()))
+        self.line.keeps_on(&instance.host)
     }
 }

@@ -5,7 +5,7 @@ use crate::matching::{Cluster, Demand, Fit, Role};
 use crate::sched::reason::Reason;
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A host with the slots that a job could have there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,15 @@ pub struct MasterRoom {
     pub slots: u32,
 }
 
-/// The hosts with room for a job, in the order of their best instances, and why others have none.
+/// The hosts with room for a job, in the order of their best instances, and why others have none. Hosts without room, other than by
+/// what their queues are made for, are taken into `roomless`.
 pub fn rooms(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
     order: &[QueueInstanceName],
     pe: &ParallelEnvironment,
+    roomless: &mut BTreeSet<HostName>,
 ) -> (Vec<HostRoom>, Vec<Reason>) {
     let mut reasons = Vec::new();
     let mut hosts: Vec<(HostName, Vec<QueueInstanceName>)> = Vec::new();
@@ -55,7 +57,11 @@ pub fn rooms(
     let extra = u32::from(!pe.job_is_first_task.0);
     let rooms = hosts.iter().filter_map(|(host, instances)| {
         let room = room(cluster, demand, globally, host, instances, extra, &mut reasons);
-        (room.slots > 0 || room.master.is_some()).then_some(room)
+        let has_room = room.slots > 0 || room.master.is_some();
+        if !has_room {
+            roomless.insert(host.clone());
+        }
+        has_room.then_some(room)
     });
     (rooms.collect(), reasons)
 }
