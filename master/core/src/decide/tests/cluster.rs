@@ -106,7 +106,7 @@ fn objects() -> Vec<StoredObject> {
 /// A job of four slots on both hosts.
 fn parallel() -> JobSpec {
     let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
-    JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }, ..job() }
+    JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }.into(), ..job() }
 }
 
 struct Cluster {

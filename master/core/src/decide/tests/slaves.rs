@@ -27,7 +27,7 @@ fn cell(settings: &[(&str, &str)]) -> (Cell, TaskKey) {
     cell.store(vec![stored]);
     cell.set_queue(&[("pe_list", "mpi")]);
     let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
-    cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }, ..job() });
+    cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }.into(), ..job() });
     let part = |host: &str| Granted { instance: instance(host), slots: 2 };
     let (seq, granted) = (cell.job(1).seq, vec![part("h1"), part("h2")]);
     let order = Order::Start { seq, task: TaskId(1), granted, pe: Some(PeName::from("mpi")) };
