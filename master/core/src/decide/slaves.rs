@@ -85,8 +85,8 @@ fn controlled<'a>(state: &'a State, placement: &Placement) -> Result<&'a Paralle
     if pe.control_slaves.0 { Ok(pe) } else { Err(format!("control_slaves of parallel environment {name} is FALSE")) }
 }
 
-/// The first queue instance of a host in which the job has slots, if one of its slots there is free. The job itself takes one on its master's
-/// host, unless `job_is_first_task` is FALSE (sge_pe(5)).
+/// The first queue instance of a host in which a slot of the job is free. The job itself takes one in that of its master, unless
+/// `job_is_first_task` is FALSE (sge_pe(5)).
 fn free_slot(
     job: &Job,
     placement: &Placement,
@@ -95,18 +95,20 @@ fn free_slot(
 ) -> Result<QueueInstanceName, Diagnostic> {
     let what = |why: String| format!("error: executing task of job {} failed: {why}", job.number);
     let here = || placement.granted.iter().filter(|granted| granted.instance.host == *host);
-    let Some(first) = here().next() else {
+    if here().next().is_none() {
         let mut hosts: Vec<&str> = placement.granted.iter().map(|granted| granted.instance.host.as_str()).collect();
         hosts.dedup();
         return Err(Diagnostic::new(Code::HostNotPermitted, what(format!("host {host} was not granted to it")))
             .fix(format!("use the hosts in $PE_HOSTFILE: {}", hosts.join(" "))));
-    };
-    let slots: u32 = here().map(|granted| granted.slots).sum();
-    let is_first_task = pe.job_is_first_task.0 && placement.host() == host;
-    let taken = placement.slaves().live_on(host) + u32::from(is_first_task);
-    if taken < slots {
-        return Ok(first.instance.clone());
     }
+    let is_job = |instance: &QueueInstanceName| pe.job_is_first_task.0 && placement.master() == instance;
+    let taken_in = |instance| placement.slaves().live_in(instance) + u32::from(is_job(instance));
+    if let Some(free) = here().find(|granted| taken_in(&granted.instance) < granted.slots) {
+        return Ok(free.instance.clone());
+    }
+    let slots: u32 = here().map(|granted| granted.slots).sum();
+    let taken: u32 = here().map(|granted| taken_in(&granted.instance)).sum();
+    let is_first_task = here().any(|granted| is_job(&granted.instance));
     let job_itself = if is_first_task { ", the job itself one of them" } else { "" };
     let why = format!("{taken} tasks run there{job_itself}, and it has {slots} slots there");
     let fix = "wait until one of them has ended, or ask for more slots with -pe";

@@ -66,9 +66,9 @@ impl Slaves {
         self.given.values().sum::<u32>() + 1
     }
 
-    /// How many on a host have not ended.
-    pub fn live_on(&self, host: &HostName) -> u32 {
-        let count = self.live.values().filter(|slave| slave.instance.host == *host).count();
+    /// How many in a queue instance have not ended.
+    pub fn live_in(&self, instance: &QueueInstanceName) -> u32 {
+        let count = self.live.values().filter(|slave| slave.instance == *instance).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 }

@@ -1,11 +1,13 @@
 //! Slave tasks of parallel jobs: who may start how many where, what ends them, and what is accounted.
 
-use super::cell::{Cell, job, result, texts};
+use super::cell::{Cell, job, resources, result, texts};
 use crate::effect::Input;
 use crate::event::Event;
 use crate::sched::order::Order;
+use proto::amount::Amount;
 use proto::id::{PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec, PeRequest, Requests};
+use proto::limit::LimitKind;
 use proto::object::ObjectKind;
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
@@ -27,7 +29,8 @@ fn cell(settings: &[(&str, &str)]) -> (Cell, TaskKey) {
     cell.store(vec![stored]);
     cell.set_queue(&[("pe_list", "mpi")]);
     let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
-    cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }.into(), ..job() });
+    let hard = resources("h_vmem=1G");
+    cell.submit(JobSpec { requests: Requests { hard, pe: Some(pe), ..Requests::default() }.into(), ..job() });
     let part = |host: &str| Granted { instance: instance(host), slots: 2 };
     let (seq, granted) = (cell.job(1).seq, vec![part("h1"), part("h2")]);
     let order = Order::Start { seq, task: TaskId(1), granted, pe: Some(PeName::from("mpi")) };
@@ -97,6 +100,8 @@ fn a_slave_task_is_on_record_when_its_host_hears_of_it() {
     let order = start.expect("h2 is told to start it");
     assert_eq!((order.key, order.granted.len(), order.pe_start), (key, 2, None));
     assert_eq!(order.slave.unwrap().instance, instance("h2"));
+    // It has the limits of both slots there.
+    assert_eq!(order.limits.get(LimitKind::Vmem).hard, Some(Amount::from_base(2 << 30)));
     cell.assert_replay_is_live();
 }
 
@@ -111,6 +116,34 @@ fn no_more_slave_tasks_run_on_a_host_than_the_job_has_slots_there() {
             cell.end(keys[0], host, ended(1));
             run(&mut cell, task, host);
         }
+    }
+}
+
+#[test]
+fn slave_tasks_of_a_host_fill_the_slots_of_its_queues_in_turn() {
+    let (mut cell, _) = cell(&[]);
+    let mut queue = cell.core.state().config.queues["all.q"].to_fields();
+    queue.set("qname", "b.q");
+    let stored = crate::event::StoredObject { kind: ObjectKind::Queue, name: "b.q".to_owned(), fields: Some(queue) };
+    cell.store(vec![stored]);
+    let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
+    cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }.into(), ..job() });
+    let part = |queue: &str, host: &str, slots| {
+        let instance = QueueInstanceName { queue: queue.into(), host: host.into() };
+        Granted { instance, slots }
+    };
+    let granted = vec![part("b.q", "h1", 1), part("all.q", "h1", 1), part("all.q", "h2", 1), part("b.q", "h2", 1)];
+    let (seq, pe) = (cell.job(2).seq, Some(PeName::from("mpi")));
+    let order = Order::Start { seq, task: TaskId(1), granted, pe };
+    cell.input(Input::Orders { scheduler: "any".to_owned(), orders: vec![order] });
+    let task = cell.placement(2, 1).key;
+    cell.report(task, "h1", TaskReportState::Running { for_ms: 0 });
+    for (host, expected) in [("h1", &["all.q@h1"][..]), ("h2", &["all.q@h2", "b.q@h2"])] {
+        for instance in expected {
+            let key = run(&mut cell, task, host);
+            assert_eq!(cell.placement(2, 1).slaves().live[&key.pe_task].instance.to_string(), **instance);
+        }
+        assert!(inherit(&mut cell, task, host).is_err());
     }
 }
 
