@@ -37,7 +37,7 @@ use report::{Outcome, Report};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
-const CELLS: [&[&str]; 24] = [
+const CELLS: [&[&str]; 25] = [
     &["02conf"],
     &["03load"],
     &["09mc"],
@@ -62,6 +62,7 @@ const CELLS: [&[&str]; 24] = [
     &["24sched"],
     &["25words"],
     &["26events"],
+    &["27ar"],
 ];
 
 /// The folders whose jobs run on four simulated hosts.

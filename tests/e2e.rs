@@ -30,6 +30,8 @@ mod names;
 mod parameters;
 #[path = "e2e/quotas.rs"]
 mod quotas;
+#[path = "e2e/reservations.rs"]
+mod reservations;
 #[path = "e2e/sensors.rs"]
 mod sensors;
 #[path = "e2e/slaves.rs"]

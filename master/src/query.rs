@@ -11,6 +11,7 @@ mod jobs;
 mod model;
 mod objects;
 mod queues;
+mod reservations;
 mod run_log;
 mod select;
 mod status;
@@ -345,6 +346,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::JobDetails { targets } => jobs::details(model, &targets),
         Query::Queues(filter) => vec![queues::views(model, &filter)],
         Query::Hosts(filter) => vec![hosts::views(model, &filter)],
+        Query::Reservations { ids, users } => vec![reservations::views(model, &ids, &users)],
         Query::Quotas(filter) => quotas(model, &filter),
         Query::Object { kind, name } => vec![objects::object(model, kind, &name)],
         Query::Template { kind, name } => vec![objects::template(kind, &name)],

@@ -291,6 +291,8 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::JobFinished { .. }
         | Event::InstanceChanged { .. }
         | Event::ObjectsChanged(_)
+        | Event::ReservationChanged { .. }
+        | Event::ReservationEnded { .. }
         | Event::WallJumped { .. } => true,
         Event::CellCreated { .. }
         | Event::EpochRaised { .. }
@@ -302,6 +304,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::TaskDeletionRequested { .. }
         | Event::TaskRescheduleRequested { .. }
         | Event::TaskUnconfirmed { .. }
+        | Event::ReservationGranted { .. }
         | Event::CertificateIssued { .. }
         | Event::HostRevoked { .. }
         | Event::TokenCreated(_)

@@ -112,6 +112,7 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
         limit: None,
         maps: Vec::new(),
         pe_task: None,
+        reservation: None,
     };
     let event =
         Event::TaskEnded { key: key(job, task), record: Some(Box::new(record)), then: Then::Done, saved_pid: None };

@@ -1,6 +1,6 @@
 //! The accounting record: one for each attempt of a task that reached a host.
 
-use crate::id::{HostName, JobNumber, QueueName, TaskKey, UserName};
+use crate::id::{HostName, JobNumber, QueueName, ReservationId, TaskKey, UserName};
 use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{Failed, LimitHit, Rusage, Usage};
@@ -66,6 +66,9 @@ pub struct AccountingRecord {
     /// Of a slave task of a parallel job: its number on its host and the host, such as `1.node2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe_task: Option<String>,
+    /// The advance reservation that it ran in, with when that was granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<(ReservationId, Wall)>,
 }
 
 impl AccountingRecord {
@@ -88,7 +91,9 @@ impl AccountingRecord {
         let u = &self.usage;
         let _ = write!(line, "{}:{}:{}:", seconds(u.cpu_ms), gib_seconds(u.mem_kib_ms), gib(u.io_bytes));
         let category = if self.category.is_empty() { "NONE".to_owned() } else { text(&self.category) };
-        let _ = write!(line, "{}:{}:{}:{}:0:0", category, seconds(u.iow_ms), none(&self.pe_task), u.maxvmem_bytes);
+        let (id, granted) = self.reservation.map_or((0, 0), |(id, granted)| (id.0, granted.seconds()));
+        let _ = write!(line, "{}:{}:{}:", category, seconds(u.iow_ms), none(&self.pe_task));
+        let _ = write!(line, "{}:{id}:{granted}", u.maxvmem_bytes);
         line
     }
 }
@@ -157,6 +162,7 @@ mod tests {
             limit: None,
             maps: Vec::new(),
             pe_task: None,
+            reservation: None,
         };
         let line = record.to_line();
         assert_eq!(

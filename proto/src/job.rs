@@ -2,7 +2,7 @@
 
 use crate::checkpoint::Occasion;
 use crate::common::Common;
-use crate::id::{HostName, QueueInstanceName, UserName};
+use crate::id::{HostName, QueueInstanceName, ReservationId, UserName};
 use crate::request::{ResourceRequest, SlotRange, TaskRange};
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
@@ -242,6 +242,9 @@ pub struct JobSpec {
     /// `-c`; none leaves it to the checkpointing environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occasion: Option<Occasion>,
+    /// `-ar`: the advance reservation whose slots it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationId>,
 }
 
 /// What `qalter` changes: every field that is present replaces the one of the specification.
@@ -326,6 +329,8 @@ pub struct JobChanges {
     pub checkpoint: Option<String>,
     /// `-c`.
     pub occasion: Option<Occasion>,
+    /// `-ar`: another advance reservation; 0 is none.
+    pub reservation: Option<ReservationId>,
 }
 
 /// What `-h`, `qhold` and `qrls` do to the holds of tasks.

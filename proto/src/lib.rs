@@ -25,6 +25,7 @@ pub mod project;
 pub mod queue;
 pub mod quota;
 pub mod request;
+pub mod reservation;
 pub mod restring;
 pub mod rsmap;
 pub mod sharetree;

@@ -18,6 +18,9 @@ pub const KEYS: &[&str] = &["name", "type", "fshare", "oticket", "entries"];
 /// The set whose members may set a deadline (`qsub -dl`).
 pub const DEADLINE_USERS: &str = "deadlineusers";
 
+/// The set whose members may make advance reservations (`qrsub`).
+pub const RESERVATION_USERS: &str = "arusers";
+
 /// The department of everybody who is in no other one. It has no entries of its own.
 pub const DEFAULT_DEPARTMENT: &str = "defaultdepartment";
 

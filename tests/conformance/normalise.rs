@@ -18,7 +18,7 @@ const TIMES: [&str; 6] = [
 const USAGE_COLUMNS: &str = "#:##:##:## #.##### #.#####";
 
 /// Commands whose refusals 8.1.9 wrote to stdout.
-const CHANGING: [&str; 6] = ["qmod ", "qdel ", "qalter ", "qhold ", "qrls ", "qresub "];
+const CHANGING: [&str; 9] = ["qmod ", "qdel ", "qalter ", "qhold ", "qrls ", "qresub ", "qrsub ", "qrdel ", "qrstat "];
 
 /// Words before a job number that the master chose.
 const BEFORE_NUMBERS: [&str; 5] =

@@ -62,6 +62,7 @@ pub(crate) fn spec() -> JobSpec {
         validation: Validation::None,
         checkpoint: None,
         occasion: None,
+        reservation: None,
     }
 }
 

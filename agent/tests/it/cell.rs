@@ -278,5 +278,6 @@ fn spec() -> JobSpec {
         validation: Validation::None,
         checkpoint: None,
         occasion: None,
+        reservation: None,
     }
 }

@@ -19,7 +19,10 @@ mod qhost;
 mod qmod;
 mod qping;
 mod qquota;
+mod qrdel;
 mod qrsh;
+mod qrstat;
+mod qrsub;
 mod qselect;
 mod qstat;
 mod qsub;
@@ -64,6 +67,9 @@ const COMMANDS: &[Entry] = &[
     ("qping", qping::run),
     ("qquota", qquota::run),
     ("qrsh", qrsh::run),
+    ("qrsub", qrsub::run),
+    ("qrdel", qrdel::run),
+    ("qrstat", qrstat::run),
     ("qselect", qselect::run),
     ("qstat", qstat::run),
 ];

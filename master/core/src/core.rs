@@ -155,7 +155,8 @@ impl Core {
     /// When [`Input::Tick`] is wanted at the latest; none if nothing waits for time to pass.
     pub fn next_timer(&self) -> Option<Tick> {
         let by_the_clock = self.last.and_then(|now| {
-            let next = self.state.index.next_start(now.wall).into_iter().chain(self.next_calendar).min()?;
+            let next = self.state.index.next_start(now.wall).into_iter().chain(self.next_calendar);
+            let next = next.chain(decide::next_reservation(&self.state)).min()?;
             Some(now.tick.plus_ms(u64::try_from(next.0.saturating_sub(now.wall.0)).unwrap_or(0)))
         });
         let timers = [self.agents.next_timer(), self.external.next_timer(), by_the_clock];

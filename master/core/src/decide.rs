@@ -1,5 +1,6 @@
 //! What each input leads to. Every decision of the master but scheduling is in this folder, one module for each kind of input.
 
+mod advance;
 pub mod agents;
 pub mod alter;
 mod category;
@@ -28,6 +29,7 @@ mod tests;
 mod turn;
 mod verify;
 
+pub(crate) use advance::next_time as next_reservation;
 pub use roles::Caller;
 pub(crate) use turn::Turn;
 
@@ -81,5 +83,6 @@ pub(crate) fn timers(turn: &mut Turn<'_>) {
     agents::timers(turn);
     submit::access::expire_users(turn);
     external::follow(turn);
+    advance::follow(turn);
     turn.trigger_due_starts();
 }

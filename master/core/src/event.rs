@@ -6,11 +6,13 @@
 use proto::accounting::AccountingRecord;
 use proto::calendar::CalendarState;
 use proto::id::{
-    CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, SubmitSeq, TaskKey, UserName,
+    CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, ReservationId, SubmitSeq,
+    TaskKey, UserName,
 };
 use proto::job::{Granted, HoldChange, JobSpec};
 use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
+use proto::reservation::{ReservationSpec, ReservationState};
 use proto::rsmap::GrantedIds;
 use proto::time::{Now, Wall};
 use proto::usage::{Rusage, Usage};
@@ -256,6 +258,33 @@ pub enum Event {
         job: Option<JobNumber>,
         /// The last number of an advance reservation, if it was raised.
         reservation: Option<u32>,
+    },
+    /// An advance reservation was granted.
+    ReservationGranted {
+        /// Its number.
+        id: ReservationId,
+        /// What was asked for.
+        spec: Arc<ReservationSpec>,
+        /// When it begins.
+        start: Wall,
+        /// When it ends.
+        end: Wall,
+        /// Its slots; the first entry is the master's.
+        granted: Vec<Granted>,
+        /// The parallel environment, if any.
+        pe: Option<PeName>,
+    },
+    /// The time of an advance reservation has come, or is over while jobs of it are still there.
+    ReservationChanged {
+        /// Which.
+        id: ReservationId,
+        /// Where it stands now.
+        state: ReservationState,
+    },
+    /// An advance reservation and its jobs are gone.
+    ReservationEnded {
+        /// Which.
+        id: ReservationId,
     },
     /// Configuration objects changed, all at once.
     ObjectsChanged(Vec<StoredObject>),

@@ -118,6 +118,20 @@ impl Ledger {
         self.add(key, booking);
     }
 
+    /// Books something that no quota counts. What was booked under the key is replaced.
+    pub fn hold(&mut self, key: TaskKey, booking: Booking) {
+        self.release(key);
+        self.add(key, booking);
+    }
+
+    /// Books all that another ledger books, as [`Ledger::book`] does.
+    pub fn adopt(&mut self, config: &Configuration, other: Ledger) {
+        for (key, booking) in other.tasks {
+            self.quotas.count(config, key, &booking);
+            self.add(key, booking);
+        }
+    }
+
     /// Gives back what a task took; false if nothing was booked for it.
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else { return false };

@@ -39,6 +39,7 @@ use crate::quota::Scope;
 use crate::sched::timeline::{Shared, Window};
 use crate::state::State;
 use crate::state::config::Configuration;
+use crate::state::reservation::AdvanceReservation;
 use proto::amount::Amount;
 use proto::id::{PeName, QueueInstanceName};
 use proto::time::Tick;
@@ -94,6 +95,19 @@ pub struct Cluster<'a> {
     pub mode: Mode,
     /// The time for which slots are looked for, where somebody plans ahead; else only what is in use now counts.
     pub window: Option<Window<'a>>,
+    /// Whose slots and amounts are meant.
+    pub share: Share<'a>,
+}
+
+/// Whose slots and amounts are meant, beside advance reservations.
+#[derive(Clone, Copy, Debug)]
+pub enum Share<'a> {
+    /// Those of jobs that belong to no reservation: what reservations have whose time is now is taken.
+    Open,
+    /// Those of one reservation, for its jobs: nothing else is there.
+    Within(&'a AdvanceReservation),
+    /// What tasks have, whoever they belong to: what is shown.
+    InUse(&'a State),
 }
 
 impl<'a> Cluster<'a> {
@@ -108,23 +122,52 @@ impl<'a> Cluster<'a> {
             now: state.now.tick,
             mode,
             window: None,
+            share: Share::Open,
+        }
+    }
+
+    /// The cluster of a state as it is shown: what is only kept for advance reservations is not in use.
+    pub fn in_use(state: &'a State, observations: &'a Observations, mode: Mode) -> Cluster<'a> {
+        Cluster { share: Share::InUse(state), ..Cluster::of(state, observations, mode) }
+    }
+
+    /// The cluster for one demand: all that a job of an advance reservation may have is what the reservation has.
+    pub fn of_demand(self, state: &'a State, demand: &Demand) -> Cluster<'a> {
+        match demand.reservation.and_then(|id| state.reservations.get(&id)) {
+            Some(reservation) => Cluster {
+                ledger: &reservation.ledger,
+                planned: None,
+                window: None,
+                share: Share::Within(reservation),
+                ..self
+            },
+            None => self,
+        }
+    }
+
+    /// The reservation whose slots are meant, if those of one are.
+    pub fn within(&self) -> Option<&'a AdvanceReservation> {
+        match self.share {
+            Share::Within(reservation) => Some(reservation),
+            Share::Open | Share::InUse(_) => None,
         }
     }
 
     /// How much of an attribute is taken at a level, planned tasks included; nothing on an empty cluster. Within a window it is the
     /// most at any time of it.
     pub fn booked(&self, level: &Level, attribute: &str) -> Amount {
-        match self.window {
-            Some(window) => window.line.booked(self.ledgers(), level, attribute, window.span),
-            None => sum(self.ledgers().map(|ledger| ledger.booked(level, attribute))),
+        match (self.window, self.share) {
+            (Some(window), _) => window.line.booked(self.ledgers(), level, attribute, window.span),
+            (None, Share::InUse(state)) if self.mode.counts_bookings() => state.in_use(level, attribute),
+            (None, _) => sum(self.ledgers().map(|ledger| ledger.booked(level, attribute))),
         }
     }
 
     /// As [`Cluster::booked`] of a level that was looked up.
     pub fn booked_at(&self, spot: &Spot<'_, '_>, attribute: &str) -> Amount {
-        match self.window {
-            Some(_) => self.booked(spot.level, attribute),
-            None => spot.booked_now(attribute),
+        match (self.window, self.share) {
+            (None, Share::Open | Share::Within(_)) => spot.booked_now(attribute),
+            (Some(_), _) | (None, Share::InUse(_)) => self.booked(spot.level, attribute),
         }
     }
 

@@ -28,7 +28,9 @@ impl Rewriter<'_> {
             Command::Resubmit { changes, .. } | Command::Alter { changes, .. } => self.changes(changes),
             Command::Modify { targets, .. } => self.queues(targets),
             Command::StartSlave(request) => request.host = self.names.canonical(&request.host).to_string(),
+            Command::Reserve(spec) => self.asked(&mut spec.requests),
             Command::Delete { .. }
+            | Command::DeleteReservations { .. }
             | Command::Objects(_)
             | Command::Import(_)
             | Command::DryRun(_)
@@ -68,6 +70,7 @@ impl Rewriter<'_> {
             | Query::Wait { .. }
             | Query::WaitPlaced { .. }
             | Query::Explain { .. }
+            | Query::Reservations { .. }
             | Query::WithoutEffect
             | Query::Events(_)
             | Query::EventClients
@@ -76,11 +79,15 @@ impl Rewriter<'_> {
     }
 
     fn spec(&self, spec: &mut JobSpec) {
-        let Requests { hard, soft, hard_queues, soft_queues, master_queues, pe: _ } = &mut *spec.requests;
-        [hard, soft].into_iter().for_each(|requests| self.requests(requests));
-        [hard_queues, soft_queues, master_queues].into_iter().for_each(|queues| self.queues(queues));
+        self.asked(&mut spec.requests);
         let paths = [&mut spec.stdout, &mut spec.stderr, &mut spec.stdin, &mut spec.shell];
         paths.into_iter().for_each(|paths| self.paths(paths));
+    }
+
+    fn asked(&self, requests: &mut Requests) {
+        let Requests { hard, soft, hard_queues, soft_queues, master_queues, pe: _ } = requests;
+        [hard, soft].into_iter().for_each(|requests| self.requests(requests));
+        [hard_queues, soft_queues, master_queues].into_iter().for_each(|queues| self.queues(queues));
     }
 
     fn changes(&self, changes: &mut JobChanges) {

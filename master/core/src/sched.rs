@@ -5,6 +5,7 @@
 //! on slots are kept for a job that asks for that and cannot start. What is planned counts as taken in the model until the core's
 //! verdict: its event, or its refusal.
 
+pub mod advance;
 mod ahead;
 pub mod algorithm;
 pub mod assign;

@@ -12,6 +12,7 @@ pub mod eligible;
 pub mod index;
 pub mod job;
 pub mod ranges;
+pub mod reservation;
 pub mod slaves;
 
 use crate::event::{InstanceState, JoinGrant};
@@ -21,10 +22,12 @@ use config::Configuration;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
 use proto::id::{
-    CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, TaskId, TaskKey,
+    CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskId,
+    TaskKey,
 };
 use proto::time::{Now, Wall};
 use proto::wire::client::Reply;
+use reservation::AdvanceReservation;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -58,6 +61,9 @@ pub struct State {
     /// The last number of an advance reservation that was given out.
     #[serde(default)]
     pub last_reservation: u32,
+    /// Advance reservations that are not gone.
+    #[serde(default)]
+    pub reservations: BTreeMap<ReservationId, AdvanceReservation>,
     /// The last finished jobs, oldest first, at most `finished_jobs`.
     pub finished: VecDeque<FinishedJob>,
     /// What running tasks take from the consumables.
@@ -94,6 +100,7 @@ impl State {
             last_submit: SubmitSeq(0),
             last_number: JobNumber(0),
             last_reservation: 0,
+            reservations: BTreeMap::new(),
             finished: VecDeque::new(),
             ledger: Ledger::default(),
             unconfirmed: BTreeMap::new(),

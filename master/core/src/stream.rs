@@ -53,6 +53,9 @@ pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
         | Event::WallJumped { .. }
         | Event::InstanceChanged { .. }
         | Event::NumbersContinued { .. }
+        | Event::ReservationGranted { .. }
+        | Event::ReservationChanged { .. }
+        | Event::ReservationEnded { .. }
         | Event::ObjectsChanged(_)
         | Event::CertificateIssued { .. }
         | Event::HostRevoked { .. }
@@ -190,6 +193,9 @@ fn change(event: &Event) -> Change {
         Event::TaskUnconfirmed { .. } => other("task-unconfirmed"),
         Event::TaskConfirmedGone { .. } => other("task-confirmed-gone"),
         Event::NumbersContinued { .. } => other("numbers-continued"),
+        Event::ReservationGranted { .. } => other("reservation-granted"),
+        Event::ReservationChanged { .. } => other("reservation-changed"),
+        Event::ReservationEnded { .. } => other("reservation-ended"),
         Event::CertificateIssued { .. } => other("certificate-issued"),
         Event::HostRevoked { .. } => other("host-revoked"),
         Event::TokenCreated(_) => other("token-created"),

@@ -51,7 +51,7 @@ impl Model {
         let now = self.statics.clock.now();
         let findings = Findings::new(&self.state, &self.observations, now);
         let reservations = &self.scheduling.reservations;
-        if reservations.is_empty() {
+        if reservations.is_empty() && self.state.reservations.is_empty() {
             return findings;
         }
         findings.ahead(Cow::Owned(Ahead::of(&self.state, self.statics.zone.clone(), reservations, now)))
@@ -76,8 +76,8 @@ impl Model {
         self.load_reports += u64::from(matches!(observation, Observation::Load { .. }));
         self.observations.apply(observation);
     }
-    /// The cluster as it is now, for the matcher.
+    /// The cluster as it is now, for the matcher: what tasks have is in use, not what is only kept for reservations.
     pub fn cluster(&self, mode: Mode) -> Cluster<'_> {
-        Cluster { now: self.statics.clock.now().tick, ..Cluster::of(&self.state, &self.observations, mode) }
+        Cluster { now: self.statics.clock.now().tick, ..Cluster::in_use(&self.state, &self.observations, mode) }
     }
 }

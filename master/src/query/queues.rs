@@ -5,6 +5,7 @@ use super::select::Patterns;
 use master_core::explain;
 use master_core::ledger::Level;
 use master_core::matching::{self, Cluster, Mode, QueuePattern, Request};
+use master_core::state::State;
 use master_core::state::config::Configuration;
 use proto::amount::Millionths;
 use proto::diagnostic::Diagnostic;
@@ -31,7 +32,7 @@ pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
         .filter(|(name, _)| {
             filter.users.is_empty() || cluster.admits_users(&Level::Instance((*name).clone()), &filter.users)
         })
-        .map(|(name, settings)| view(&cluster, name, settings, filter))
+        .map(|(name, settings)| view(&model.state, &cluster, name, settings, filter))
         .filter(|view| filter.states.is_empty() || view.states.contains(|state| filter.states.contains(state)))
         .collect();
     views.sort_by(|a, b| (a.seq_no, &a.queue, &a.host).cmp(&(b.seq_no, &b.queue, &b.host)));
@@ -93,6 +94,7 @@ fn orphans(model: &Model) -> BTreeMap<&QueueInstanceName, QueueInstanceSettings>
 }
 
 fn view(
+    state: &State,
     cluster: &Cluster<'_>,
     name: &QueueInstanceName,
     settings: &QueueInstanceSettings,
@@ -104,8 +106,8 @@ fn view(
         queue: name.queue.clone(),
         host: name.host.clone(),
         kinds: kinds(settings),
-        used: cluster.ledger.slots(&level),
-        reserved: 0,
+        used: state.slots_in_use(&level),
+        reserved: state.slots_reserved(&level),
         total: settings.slots,
         load_avg: load(if filter.load_value.is_empty() { "load_avg" } else { &filter.load_value }),
         np_load_avg: load("np_load_avg").and_then(|text| Millionths::parse(&text).ok()).map(|value| value.0),

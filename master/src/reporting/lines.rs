@@ -215,7 +215,7 @@ impl Lines<'_> {
                 continue;
             }
             let Ok(capacity) = Amount::parse(capacity, attribute.r#type) else { continue };
-            let booked = state.ledger.booked(level, attribute.name.as_str());
+            let booked = state.in_use(level, attribute.name.as_str());
             let (booked, capacity) = (decimal(booked, attribute.r#type), decimal(capacity, attribute.r#type));
             let comma = if text.is_empty() { "" } else { "," };
             // A string takes everything.

@@ -125,4 +125,7 @@ kinds! {
     TokenUsed = "token-used",
     RequestAnswered = "request-answered",
     NumbersContinued = "numbers-continued",
+    ReservationGranted = "reservation-granted",
+    ReservationChanged = "reservation-changed",
+    ReservationEnded = "reservation-ended",
 }

@@ -61,6 +61,10 @@ fn told(state: &State) -> String {
             line(format!("{instance} {:?} {} {}", state.calendar, state.subordinate, state.preempted));
         }
     }
+    for reservation in state.reservations.values() {
+        let (id, spec) = (reservation.id, &reservation.spec);
+        line(format!("reservation {id} {:?} of {} for {:?}", reservation.state, spec.owner.user, spec.users));
+    }
     for instance in state.config.resolved.keys() {
         line(format!("{instance} uses {} slots", state.ledger.slots(&Level::Instance(instance.clone()))));
     }

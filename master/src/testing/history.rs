@@ -3,10 +3,13 @@
 use super::{cell_events, ended_task, granted, key, spec};
 use master_core::event::{Actor, Event, InstanceState, JoinGrant, Record, StoredObject, Then};
 use proto::calendar::CalendarState;
-use proto::id::{Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, TaskKey, UserName};
-use proto::job::{HoldChange, Holds, JobSpec};
+use proto::id::{
+    Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskKey, UserName,
+};
+use proto::job::{HoldChange, Holds, JobSpec, MailEvents, Requests};
 use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
+use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall};
 use proto::usage::{Rusage, Usage};
 use proto::wire::client::{Answer, Reply};
@@ -19,7 +22,7 @@ const BEGIN: i64 = 1_800_000_000_000;
 /// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do.
 pub fn eventful_history() -> Vec<Record> {
     let mut records = cell_events(2);
-    for event in an_array().into_iter().chain(administration()).chain(slave_tasks()) {
+    for event in an_array().into_iter().chain(administration()).chain(slave_tasks()).chain(reservations()) {
         let seq = EventSeq(records.len() as u64 + 1);
         let now = Now { tick: Tick(seq.0 * 10), wall: Wall(BEGIN + seq.0.cast_signed() * 10) };
         let actor = Actor::User { user: UserName::from("alice"), host: HostName::new("node1") };
@@ -97,6 +100,41 @@ fn slave_tasks() -> Vec<Event> {
             usage: Usage { cpu_ms: 1_500, ..Usage::default() },
             rusage: Rusage { utime_ms: 1_400, ..Rusage::default() },
         },
+    ]
+}
+
+/// Three advance reservations: one whose time is now, one that waits, one that is over.
+fn reservations() -> Vec<Event> {
+    let asked = ReservationSpec {
+        name: "week".to_owned(),
+        owner: (*spec().owner).clone(),
+        account: None,
+        start: None,
+        end: None,
+        duration_s: Some(3_600),
+        requests: Requests::default(),
+        checkpoint: None,
+        immediate: false,
+        users: vec!["bob".to_owned()],
+        hard_error: true,
+        mail: MailEvents::default(),
+        mail_to: Vec::new(),
+        verify: false,
+    };
+    let grant = |id| Event::ReservationGranted {
+        id: ReservationId(id),
+        spec: Arc::new(asked.clone()),
+        start: Wall(BEGIN),
+        end: Wall(BEGIN + 3_600_000),
+        granted: granted(),
+        pe: None,
+    };
+    vec![
+        grant(13),
+        grant(14),
+        Event::ReservationChanged { id: ReservationId(13), state: ReservationState::Running },
+        grant(15),
+        Event::ReservationEnded { id: ReservationId(15) },
     ]
 }
 

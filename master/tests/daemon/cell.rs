@@ -328,6 +328,7 @@ pub fn job(name: &str, tasks: Option<&str>) -> JobSpec {
         validation: Validation::None,
         checkpoint: None,
         occasion: None,
+        reservation: None,
     }
 }
 

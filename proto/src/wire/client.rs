@@ -7,10 +7,11 @@ use super::slave::SlaveSpec;
 use super::stream::{Orders, Subscription};
 use super::view::Data;
 use crate::diagnostic::Diagnostic;
-use crate::id::{JobNumber, RequestId, TaskKey};
+use crate::id::{JobNumber, RequestId, ReservationId, TaskKey};
 use crate::job::{JobChanges, JobSpec};
 use crate::object::{Fields, ObjectKind};
 use crate::request::{ResourceRequest, TaskRange};
+use crate::reservation::ReservationSpec;
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -76,6 +77,17 @@ pub enum Command {
         /// Jobs, tasks, queues and queue instances as given, with patterns.
         targets: Vec<String>,
         /// `-f`.
+        force: bool,
+    },
+    /// `qrsub`. Answered with [`Data::Reserved`]; with `-w v` by answers alone.
+    Reserve(Box<ReservationSpec>),
+    /// `qrdel`.
+    DeleteReservations {
+        /// Numbers, names and patterns; empty is all of `users`.
+        targets: Vec<String>,
+        /// `-u`: those of these users; with targets both must hold.
+        users: Vec<String>,
+        /// `-f`: do not wait for the hosts of their jobs.
         force: bool,
     },
     /// `qconf`: changes of configuration objects, all of them or none.
@@ -339,6 +351,13 @@ pub enum Query {
     },
     /// `doctor`: what the objects of the cell say and that has no effect. Answered with [`Data::Warnings`].
     WithoutEffect,
+    /// `qrstat`. Answered with [`Data::Reservations`].
+    Reservations {
+        /// `-ar`: numbers; empty is all. Those that do not exist are just not answered.
+        ids: Vec<ReservationId>,
+        /// `-u`: names and patterns of owners; empty is everybody.
+        users: Vec<String>,
+    },
     /// `qquota`. Answered with [`Data::Quotas`].
     Quotas(QuotaFilter),
     /// The event stream. Answered with [`Data::Events`], part by part until the client goes or is cut off.

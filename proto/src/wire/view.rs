@@ -4,11 +4,12 @@ use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
 use crate::checkpoint::When;
 use crate::diagnostic::Diagnostic;
-use crate::id::{AttributeName, HostName, JobNumber, QueueName, SubmitSeq, TaskId, TaskKey, UserName};
+use crate::id::{AttributeName, HostName, JobNumber, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
 use crate::load::SensorStatus;
 use crate::object::Fields;
 use crate::request::TaskRange;
+use crate::reservation::ReservationView;
 use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{Failed, Usage};
@@ -30,6 +31,10 @@ pub enum Data {
         /// Its range if it is an array.
         array: Option<TaskRange>,
     },
+    /// An advance reservation was granted.
+    Reserved(ReservationId),
+    /// Advance reservations, by number.
+    Reservations(Vec<ReservationView>),
     /// Rows of `qstat`.
     Jobs(Vec<JobRow>),
     /// Blocks of `qstat -j`.

@@ -83,6 +83,9 @@ impl Witness {
             | Event::TaskPreempted { .. }
             | Event::ErrorCleared { .. }
             | Event::InstanceChanged { .. }
+            | Event::ReservationGranted { .. }
+            | Event::ReservationChanged { .. }
+            | Event::ReservationEnded { .. }
             | Event::ObjectsChanged(_)
             | Event::CertificateIssued { .. }
             | Event::HostRevoked { .. }

@@ -62,6 +62,7 @@ pub(super) fn job(user: &str, name: &str) -> JobSpec {
         validation: Default::default(),
         checkpoint: None,
         occasion: None,
+        reservation: None,
     }
 }
 

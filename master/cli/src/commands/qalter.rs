@@ -32,7 +32,7 @@ const QALTER: CommandDef = CommandDef {
 const QALTER_OPTIONS: &[OptionDef] = &[
     with("-a", Values::One, "date_time", "request a start time"),
     with("-ac", Values::One, "context_list", "add context variable(s)"),
-    unsupported(with("-ar", Values::One, "ar_id", "bind job to advance reservation"), LATER),
+    with("-ar", Values::One, "ar_id", "bind job to advance reservation"),
     with("-A", Values::One, "account_string", "account string in accounting record"),
     unsupported(with("-binding", Values::One, "exp|lin|str", "binds job to processor cores"), LATER),
     with("-c", Values::One, "ckpt_selector", "define type of checkpointing for job: letters of n s m x r, or a time"),

@@ -5,9 +5,6 @@ use proto::diagnostic::{Code, Diagnostic};
 
 /// Each name with what does a similar thing today.
 const INSTEAD: &[(&str, &str)] = &[
-    ("qrsub", "advance reservations are planned; qsub -a DATE starts a job not before a date"),
-    ("qrdel", "advance reservations are planned; qdel deletes jobs"),
-    ("qrstat", "advance reservations are planned; qstat shows jobs"),
     ("qlogin", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
     ("qsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
     ("qmake", "interactive jobs are planned; submit a script that calls make with qsub -pe smp N"),
@@ -35,7 +32,7 @@ mod tests {
 
     #[test]
     fn commands_that_are_planned_are_refused_by_name_with_a_remedy() {
-        for name in ["qrsub", "qrdel", "qrstat", "qlogin", "qsh"] {
+        for name in ["qlogin", "qsh"] {
             let refusal = refusal(name).unwrap();
             assert_eq!(refusal.what, format!("gridwright: {name} is not supported yet"));
             assert!(!refusal.fix.is_empty());

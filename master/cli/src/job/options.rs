@@ -8,7 +8,7 @@ const LATER: &str = "it is planned; leave it out";
 pub const JOB_OPTIONS: &[OptionDef] = &[
     with("-a", Values::One, "date_time", "request a start time"),
     with("-ac", Values::One, "context_list", "add context variable(s)"),
-    unsupported(with("-ar", Values::One, "ar_id", "bind job to advance reservation"), LATER),
+    with("-ar", Values::One, "ar_id", "bind job to advance reservation"),
     with("-A", Values::One, "account_string", "account string in accounting record"),
     with("-b", Values::One, "y[es]|n[o]", "handle command as binary"),
     unsupported(with("-binding", Values::One, "[env|pe|set] exp|lin|str", "binds job to processor cores"), LATER),

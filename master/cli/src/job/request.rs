@@ -7,7 +7,7 @@ use crate::fail::Fail;
 use crate::site::Site;
 use proto::checkpoint::{BadOccasion, Occasion};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::HostName;
+use proto::id::{HostName, ReservationId};
 use proto::job::{HoldChange, Holds, JobChanges, MailEvents, PeRequest, Validation};
 use proto::request::{RangeError, ResourceList, ResourceRequest, SlotRange, TaskRange};
 use proto::time::Wall;
@@ -124,6 +124,7 @@ impl JobRequest {
     fn apply_scalar(&mut self, name: &str, value: &str) -> Result<(), Fail> {
         match name {
             "-a" => self.changes.start_after = Some(self.moment(name, value)?),
+            "-ar" => self.changes.reservation = Some(self.reservation(value)?),
             "-c" => self.changes.occasion = Some(self.occasion(value)?),
             "-dl" => self.changes.deadline = Some(self.moment(name, value)?),
             "-h" => self.changes.holds = Some(self.hold_change(value)?),
@@ -194,6 +195,13 @@ impl JobRequest {
         })
     }
 
+    fn reservation(&self, value: &str) -> Result<ReservationId, Fail> {
+        value.parse().map(ReservationId).map_err(|_| {
+            let what = format!("{}: invalid advance reservation id, must be an unsigned integer", self.command);
+            Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("qrstat lists them"))
+        })
+    }
+
     fn concurrency(&self, value: &str) -> Result<u32, Fail> {
         value.parse().map_err(|_| {
             let command = self.command;
@@ -236,7 +244,11 @@ impl JobRequest {
         })
     }
 
-    fn moment(&self, name: &str, value: &str) -> Result<Wall, Fail> {
+    /// Reads a date.
+    ///
+    /// # Errors
+    /// In the words of 8.1.9, if it is none.
+    pub fn moment(&self, name: &str, value: &str) -> Result<Wall, Fail> {
         let now = jiff::Zoned::now();
         date::parse(value, now.year(), now.time_zone()).map_err(|reason| {
             let command = self.command;

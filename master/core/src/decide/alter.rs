@@ -97,6 +97,10 @@ fn alter_spec(
         return Ok(done(texts).into_iter().chain(vain).collect());
     }
     check_access(turn.state(), &job.spec, &spec).map_err(one)?;
+    if job.active > 0 && spec.reservation != job.spec.reservation {
+        let refusal = Diagnostic::new(Code::WrongState, format!("job {number} can't modify running jobs")).at("-ar");
+        return Err(one(refusal.fix("it keeps the slots that it has; change a job that waits")));
+    }
     checks::check_spec(turn.state(), &spec)?;
     if changes.validation == Some(Validation::Poke) && (job.active > 0 || job.spec.holds.any()) {
         return Ok(done(vec!["verification: job is already running or is held".to_owned()]));

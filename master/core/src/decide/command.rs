@@ -1,7 +1,7 @@
 //! Commands, one line for each.
 
 use super::requests::Request;
-use super::{Caller, Turn, alter, delete, modify_jobs, objects, resubmit, slaves, submit};
+use super::{Caller, Turn, advance, alter, delete, modify_jobs, objects, resubmit, slaves, submit};
 use crate::names::Rewriter;
 use proto::wire::client::{Command, Reply};
 
@@ -15,6 +15,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
         Command::Resubmit { jobs, changes } => resubmit::resubmit(turn, caller, &jobs, &changes),
         Command::Alter { jobs, changes } => alter::alter(turn, caller, &jobs, &changes),
         Command::Delete { jobs, force } => delete::delete(turn, caller, &jobs, force),
+        Command::Reserve(spec) => advance::reserve(turn, caller, *spec),
+        Command::DeleteReservations { targets, users, force } => advance::delete(turn, caller, &targets, &users, force),
         Command::Modify { action, targets, force } => modify_jobs::modify(turn, caller, action, &targets, force),
         Command::StartSlave(request) => slaves::start(turn, caller, &request),
         Command::Objects(_)

@@ -55,6 +55,32 @@ fn delete_one(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected, force: 
     tasks::finish_if_empty(turn, selected.seq);
 }
 
+/// Ends all that is left of a job because the cell wants it so; with a reason without waiting for its hosts.
+pub(super) fn remove(turn: &mut Turn<'_>, seq: SubmitSeq, force: Option<String>) {
+    let Some(job) = turn.state().jobs.get(&seq) else { return };
+    let placed: Vec<(TaskKey, bool)> =
+        job.placements().map(|(_, placement)| (placement.key, placement.deleting)).collect();
+    let pending = job.pending_of(job.present());
+    if !pending.is_empty() {
+        turn.record(Event::TasksDeleted { seq, tasks: pending.ranges() });
+    }
+    for (key, is_deleting) in placed {
+        match &force {
+            Some(reason) => {
+                tasks::signal(turn, key, TaskSignal::Terminate);
+                let end = TaskEnd::forced(turn, key, reason.clone());
+                tasks::end(turn, key, end);
+            }
+            None if is_deleting => {}
+            None => {
+                turn.record(Event::TaskDeletionRequested { key });
+                tasks::signal(turn, key, TaskSignal::Terminate);
+            }
+        }
+    }
+    tasks::finish_if_empty(turn, seq);
+}
+
 fn may_delete(turn: &Turn<'_>, caller: &Caller, job: &Job, force: bool) -> Result<(), Diagnostic> {
     if !caller.may_act_for(&job.spec.owner.user) {
         let what = format!(

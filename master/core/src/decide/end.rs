@@ -159,6 +159,10 @@ pub(super) fn record(
         limit: result.limit.clone(),
         maps: placement.maps.clone(),
         pe_task: None,
+        reservation: spec.reservation.map(|id| {
+            let granted = state.reservations.get(&id).map_or(Wall(0), |reservation| reservation.submitted);
+            (id, granted)
+        }),
     }
 }
 

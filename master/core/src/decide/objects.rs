@@ -59,6 +59,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         | Command::Alter { .. }
         | Command::Delete { .. }
         | Command::Modify { .. }
+        | Command::Reserve(_)
+        | Command::DeleteReservations { .. }
         | Command::StartSlave(_) => unreachable!("commands on jobs are decided by modules of their own"),
     })
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod admission;
+mod advance;
 mod bookings;
 mod causes;
 mod cell;

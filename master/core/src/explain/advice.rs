@@ -110,7 +110,10 @@ fn ineligible(state: &State, job: &Job, now: Now) -> Option<(String, WaitReason)
         | Ineligible::WaitsFor(_)
         | Ineligible::StartTime(_)
         | Ineligible::ArrayInstances(_)
+        | Ineligible::ReservationTime(..)
         | Ineligible::UserJobs(_) => None,
+        Ineligible::NoReservation(_) => Some("qalter -ar 0 lets it run without one".to_owned()),
+        Ineligible::ReservationBroken(id) => Some(format!("qrstat -explain -ar {id} names what fails")),
     };
     let text = why.text(state);
     Some((format!("It may not start yet: {text}."), plain(text, hint)))
@@ -200,6 +203,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         | What::Ambiguous
         | What::NoContact
         | What::NotInQueueList
+        | What::NotReserved { .. }
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
@@ -271,6 +275,7 @@ fn hint(reason: &Reason) -> Option<String> {
         | What::Overloaded(_)
         | What::SuspendAlarm(_)
         | What::NotInQueueList
+        | What::NotReserved { .. }
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }

@@ -99,6 +99,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::Full { .. }
         | What::Overloaded(_) => true,
         What::NotInQueueList
+        | What::NotReserved { .. }
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
@@ -172,6 +173,9 @@ fn not_eligible(why: &Ineligible) -> Option<String> {
         Ineligible::Held => "Job is in hold state".to_owned(),
         Ineligible::Error => "Job is in error state".to_owned(),
         Ineligible::WaitsFor(_) => "job dropped because of job dependencies".to_owned(),
+        Ineligible::NoReservation(_) | Ineligible::ReservationTime(..) | Ineligible::ReservationBroken(_) => {
+            format!("Job waits: {why}")
+        }
         Ineligible::StartTime(_) => "execution time not reached".to_owned(),
         // 8.1.9 names max_aj_instances here too, which is wrong.
         Ineligible::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),

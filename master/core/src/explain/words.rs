@@ -24,6 +24,7 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::Full { .. }
         | What::Overloaded(_)
         | What::NotInQueueList
+        | What::NotReserved { .. }
         | What::NotInMasterQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
@@ -40,6 +41,10 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::NoSuchJob
         | What::WrongSlots { .. } => reason.to_string(),
     }
+}
+
+fn not_in_list(level: &Level, list: &str) -> String {
+    format!("cannot run in queue \"{level}\" because it is not contained in {list}")
 }
 
 impl fmt::Display for Reason {
@@ -64,12 +69,11 @@ impl fmt::Display for Reason {
                 let why = sentence_of_overload(overload);
                 write!(f, "queue instance \"{level}\" is in suspend alarm: {why}")
             }
-            What::NotInQueueList => {
-                write!(f, "cannot run in queue \"{level}\" because it is not contained in its hard queue list (-q)")
-            }
-            What::NotInMasterQueues => {
-                let list = "its master queue list (-masterq)";
-                write!(f, "cannot run in queue \"{level}\" because it is not contained in {list}")
+            What::NotInQueueList => f.write_str(&not_in_list(level, "its hard queue list (-q)")),
+            What::NotInMasterQueues => f.write_str(&not_in_list(level, "its master queue list (-masterq)")),
+            What::NotReserved { reservation } => {
+                let why = format!("it was not reserved by advance reservation {reservation}");
+                write!(f, "cannot run at queue instance \"{level}\" because {why}")
             }
             What::WrongType { kind } => {
                 write!(f, "cannot run in queue instance \"{level}\" because it is not of type {kind}")

@@ -7,9 +7,10 @@ use crate::state::config::Configuration;
 use crate::state::job::Job;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex};
-use proto::id::{AttributeName, HostName, UserName};
-use proto::job::{JobSpec, PeRequest};
+use proto::id::{AttributeName, HostName, ReservationId, UserName};
+use proto::job::{JobSpec, Owner, PeRequest, Requests};
 use proto::request::ResourceRequest;
+use proto::reservation::ReservationSpec;
 use proto::restring::Expression;
 use proto::rsmap::IdMap;
 use std::collections::BTreeSet;
@@ -107,6 +108,10 @@ pub struct Demand {
     pub lists: BTreeSet<String>,
     /// `-P`.
     pub project: Option<String>,
+    /// `-ar`: the advance reservation that it belongs to.
+    pub reservation: Option<ReservationId>,
+    /// Whether no quota counts it: a job of an advance reservation, or such a reservation itself (AR-08).
+    pub is_exempt: bool,
     /// The hard requests as the job made them, `-l NONE` if it made none.
     pub text: String,
 }
@@ -120,8 +125,31 @@ impl Demand {
 
     /// What a job asks for under a configuration.
     pub fn new(config: &Configuration, spec: &JobSpec) -> Demand {
+        Demand {
+            checkpoint: spec.checkpoint.clone(),
+            immediate: spec.immediate,
+            reservation: spec.reservation,
+            is_exempt: spec.reservation.is_some(),
+            ..Demand::of(config, &spec.requests, &spec.owner, Who::of(spec))
+        }
+    }
+
+    /// What an advance reservation asks for.
+    pub fn of_reservation(config: &Configuration, spec: &ReservationSpec) -> Demand {
+        let ReservationSpec { owner, requests, checkpoint, immediate, .. } = spec;
+        let who = Who::of_owner(owner, None);
+        let is_exempt = true;
+        Demand {
+            checkpoint: checkpoint.clone(),
+            immediate: *immediate,
+            is_exempt,
+            ..Demand::of(config, requests, owner, who)
+        }
+    }
+
+    /// What somebody asks for who is nothing but its owner.
+    fn of(config: &Configuration, requests: &Requests, owner: &Owner, who: Who) -> Demand {
         let complex = &config.complex;
-        let requests = &spec.requests;
         let (mut hard, unknown) = resolved(complex, &requests.hard);
         let is_asked = |name: &AttributeName| hard.iter().any(|request| request.attribute.name == *name);
         let not_asked = complex.forced().filter(|name| !is_asked(name)).cloned().collect();
@@ -137,13 +165,15 @@ impl Demand {
             soft_queues: patterns(&requests.soft_queues),
             master_queues: patterns(&requests.master_queues),
             pe: requests.pe.clone(),
-            checkpoint: spec.checkpoint.clone(),
-            immediate: spec.immediate,
-            user: spec.owner.user.clone(),
-            who: Who::of(spec),
+            checkpoint: None,
+            immediate: false,
+            user: owner.user.clone(),
+            project: who.project.clone(),
+            who,
             avoided_hosts: BTreeSet::new(),
-            lists: config.access.lists_of(&spec.owner),
-            project: spec.project.clone(),
+            lists: config.access.lists_of(owner),
+            reservation: None,
+            is_exempt: false,
             text: text(complex, &requests.hard),
         }
     }

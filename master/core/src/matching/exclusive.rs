@@ -23,7 +23,10 @@ impl Cluster<'_> {
         let attribute = &request.attribute;
         let wanted = request.wanted == Wanted::Amount(Amount::TRUE) && !request.implied;
         let alone = wanted && (attribute.consumable != Consumable::Job || role == Role::Master);
-        if alone && self.booked_at(spot, SLOTS) > Amount::ZERO {
+        // Who has a part of an object by a reservation has it alone only where the reservation has.
+        let name = attribute.name.as_str();
+        let shared = self.within().is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
+        if alone && (shared || self.booked_at(spot, SLOTS) > Amount::ZERO) {
             return Some(What::Offers(Shortage {
                 attribute: attribute.name.clone(),
                 r#type: attribute.r#type,

@@ -135,7 +135,10 @@ impl<'a> Cluster<'a> {
 
     /// What is left of a capacity; negative where more is booked than there is (CONS-13).
     fn left(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
-        let capacity = self.less_used_by_others(spot, attribute, capacity);
+        let capacity = match self.within() {
+            Some(reservation) => reservation.block.amount(spot.level, attribute.name.as_str()),
+            None => self.less_used_by_others(spot, attribute, capacity),
+        };
         let booked = self.booked_at(spot, attribute.name.as_str());
         let left = capacity.checked_sub(booked).unwrap_or(Amount::from_base(i64::MIN));
         let (value, capacity) = (Some(Value::Amount(left)), Some(capacity));

@@ -38,8 +38,9 @@ impl Cluster<'_> {
         if matches!(self.mode, Mode::Now | Mode::Later) && !host.is_some_and(|host| host.connected && !host.unheard) {
             return Some(What::NoContact);
         }
-        let full = self.slots_taken(&Level::Instance(instance.clone())) >= settings.slots;
-        full.then_some(What::Full { slots: settings.slots })
+        let level = Level::Instance(instance.clone());
+        let slots = self.within().map_or(settings.slots, |reservation| reservation.block.slots_at(&level));
+        (self.slots_taken(&level) >= slots).then_some(What::Full { slots })
     }
 
     /// Whether the calendar of a queue instance closes it before a job would end (RES-10).

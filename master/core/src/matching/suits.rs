@@ -13,6 +13,11 @@ impl Cluster<'_> {
         if !is_in_queue_list(self.config, &demand.hard_queues, instance) {
             return Some(What::NotInQueueList);
         }
+        if let Some(reservation) = self.within()
+            && (!reservation.has(instance) || pe.is_some() && pe != reservation.pe.as_ref())
+        {
+            return Some(What::NotReserved { reservation: reservation.id });
+        }
         if demand.avoided_hosts.contains(&instance.host) {
             return Some(What::MayRunThere);
         }

@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 /// # Errors
 /// With the reasons of every queue instance if none could.
 pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: Mode) -> Result<(), Vec<Reason>> {
-    let cluster = Cluster::of(state, observations, mode);
     let demand = Demand::new(&state.config, spec);
+    let cluster = Cluster::of(state, observations, mode).of_demand(state, &demand);
     let globally = fit_globally(&cluster, &demand);
     let instances: Vec<_> = state.config.resolved.keys().cloned().collect();
     if instances.is_empty() {
@@ -63,7 +63,7 @@ pub fn check_start(state: &State, observations: &Observations, order: &Order, no
     let Some(job) = state.jobs.get(seq) else { return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]) };
     // Which tasks avoid which hosts is the core's business: another task of the job may go there.
     let demand = Demand::new(&state.config, &job.spec);
-    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order) };
+    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order).of_demand(state, &demand) };
     let mut reasons = Vec::new();
     check_shape(&cluster, &demand, granted, pe, &mut reasons);
     if reasons.is_empty() {

@@ -38,16 +38,21 @@ impl<'a> Purse<'a> {
 
     /// Whether no set limits anything.
     pub fn is_boundless(&self) -> bool {
-        self.cluster.config.enabled_quotas().next().is_none()
+        self.sets().next().is_none()
+    }
+
+    /// The sets that limit the job.
+    fn sets(&self) -> impl Iterator<Item = &'a QuotaSet> + use<'a> {
+        let sets = (!self.demand.is_exempt).then(|| self.cluster.config.enabled_quotas());
+        sets.into_iter().flatten()
     }
 
     /// How many slots there is room for, of so many at most, by the rules that do not depend on where they are. What stands
     /// against more is among the denials.
     pub fn most_anywhere(&mut self, slots: u32) -> u32 {
         let cluster = self.cluster;
-        let sets = cluster.config.enabled_quotas();
         let scopes =
-            sets.filter_map(|set| Some((set, Scope::anywhere(cluster.config, set, &self.demand.who, self.pe)?)));
+            self.sets().filter_map(|set| Some((set, Scope::anywhere(cluster.config, set, &self.demand.who, self.pe)?)));
         let scopes: Vec<_> = scopes.collect();
         self.most_of(&scopes, None, slots, true)
     }
@@ -105,9 +110,8 @@ impl<'a> Purse<'a> {
             return scopes.clone();
         }
         let config = self.cluster.config;
-        let scopes = config
-            .enabled_quotas()
-            .filter_map(|set| Some((set, Scope::of(config, set, &self.demand.who, self.pe, instance)?)));
+        let scopes =
+            self.sets().filter_map(|set| Some((set, Scope::of(config, set, &self.demand.who, self.pe, instance)?)));
         let scopes: Vec<_> = scopes.collect();
         self.scopes.insert(instance.clone(), scopes.clone());
         scopes

@@ -4,7 +4,7 @@ use crate::matching::is_host;
 use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::id::{HostName, PeName, QueueInstanceName, QueueName, QuotaName, UserName};
-use proto::job::JobSpec;
+use proto::job::{JobSpec, Owner};
 use proto::quota::{Filter, QuotaSet, Rule};
 use proto::restring::Expression;
 use proto::userset::UserSet;
@@ -25,9 +25,13 @@ pub struct Who {
 impl Who {
     /// Whose a job is.
     pub fn of(spec: &JobSpec) -> Who {
-        let owner = &spec.owner;
+        Who::of_owner(&spec.owner, spec.project.clone())
+    }
+
+    /// A user with a project.
+    pub fn of_owner(owner: &Owner, project: Option<String>) -> Who {
         let groups = std::iter::once(&owner.group).chain(&owner.groups).cloned().collect();
-        Who { user: owner.user.clone(), groups, project: spec.project.clone() }
+        Who { user: owner.user.clone(), groups, project }
     }
 }
 

@@ -9,8 +9,10 @@ use super::timeline::{Span, TimeLine, Window};
 use crate::ledger::{Grant, Ledger};
 use crate::state::State;
 use crate::state::config::Configuration;
+use crate::state::reservation::{AdvanceReservation, block_key, block_of};
 use proto::id::{HostName, PeName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec};
+use proto::reservation::ReservationState;
 use proto::time::{Now, Tick, Zone};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +32,7 @@ pub struct Reservation {
 /// The reservations of one pass.
 pub type Reservations = BTreeMap<(SubmitSeq, TaskId), Reservation>;
 
-/// What is known of the time to come. All of it is empty while `max_reservation` is 0 (RES-11).
+/// What is known of the time to come. All of it is empty while `max_reservation` is 0 (RES-11) and there is no advance reservation.
 #[derive(Clone, Debug)]
 pub struct Ahead {
     line: TimeLine,
@@ -60,7 +62,7 @@ impl Ahead {
     /// What is known of a state in which these reservations have been made.
     pub fn of(state: &State, zone: Zone, reservations: &Reservations, now: Now) -> Ahead {
         let mut ahead = Ahead::new(zone);
-        ahead.draw(&state.config, &[&state.ledger]);
+        ahead.draw(state, None, now);
         ahead.pass_time(&state.config, now);
         for ((seq, task), reservation) in reservations {
             if let Some(job) = state.jobs.get(seq).filter(|_| ahead.is_on()) {
@@ -90,21 +92,44 @@ impl Ahead {
         &self.reservations
     }
 
-    /// Makes everything anew: who plans ahead, how long tasks run, or what is counted may have changed. Nothing is kept any more.
-    pub fn draw(&mut self, config: &Configuration, ledgers: &[&Ledger]) {
-        self.line = TimeLine::new(config.scheduler.max_reservation > 0, self.line.generation() + 1);
+    /// What is known of a state whose reservations are not looked at, for somebody who plans ahead whatever the configuration says.
+    pub fn for_advance(state: &State, zone: Zone, now: Now) -> Ahead {
+        let mut ahead = Ahead::new(zone);
+        ahead.draw_line(state, None, true, now);
+        ahead.pass_time(&state.config, now);
+        ahead
+    }
+
+    /// Makes everything anew: who plans ahead, how long tasks run, or what is counted may have changed. Nothing is kept any more but
+    /// advance reservations.
+    pub fn draw(&mut self, state: &State, planned: Option<&Ledger>, now: Now) {
+        let is_on = state.config.scheduler.max_reservation > 0 || !state.reservations.is_empty();
+        self.draw_line(state, planned, is_on, now);
+    }
+
+    fn draw_line(&mut self, state: &State, planned: Option<&Ledger>, is_on: bool, now: Now) {
+        self.line = TimeLine::new(is_on, self.line.generation() + 1);
         self.closings.forget();
         self.reservations.clear();
         self.search_anew();
-        for ledger in ledgers {
-            ledger.keys().for_each(|key| self.runs(config, key, ledger));
+        for ledger in [Some(&state.ledger), planned].into_iter().flatten() {
+            ledger.keys().for_each(|key| self.runs(state, key, ledger, now));
+        }
+        // Those whose time is now are booked like tasks.
+        let is_waiting = |advance: &&AdvanceReservation| advance.state == ReservationState::Waiting;
+        for advance in state.reservations.values().filter(is_waiting) {
+            let (from, until) = advance.span(now);
+            let key = block_key(advance.id);
+            self.line.keep(key, Span { from, until }, |ledger| ledger.hold(key, advance.block.clone()));
         }
     }
 
     /// A task that is booked runs from now on, or is about to.
-    pub fn runs(&mut self, config: &Configuration, key: TaskKey, ledger: &Ledger) {
+    pub fn runs(&mut self, state: &State, key: TaskKey, ledger: &Ledger, now: Now) {
         if let Some(booking) = ledger.booking(key).filter(|_| self.line.is_on()) {
-            self.line.run(key, duration::end(config, booking), booking, ledger);
+            let advance = block_of(key).and_then(|id| state.reservations.get(&id));
+            let end = advance.map_or_else(|| duration::end(&state.config, booking), |advance| advance.span(now).1);
+            self.line.run(key, end, booking, ledger);
             self.taken.extend(booking.granted().iter().map(|part| part.instance.host.clone()));
         }
     }

@@ -122,7 +122,7 @@ impl Categories {
 impl Asked {
     fn parts(&self) -> impl Ord + '_ {
         let spec = &self.0;
-        (&spec.requests, &spec.owner, &spec.project, &spec.checkpoint, spec.immediate)
+        (&spec.requests, &spec.owner, &spec.project, &spec.checkpoint, spec.immediate, spec.reservation)
     }
 }
 

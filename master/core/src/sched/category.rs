@@ -3,7 +3,7 @@
 use crate::matching::{Demand, Request, Value};
 use crate::state::State;
 use crate::state::job::Job;
-use proto::id::{AttributeName, HostName, UserName};
+use proto::id::{AttributeName, HostName, ReservationId, UserName};
 use proto::quota::QuotaSet;
 use std::collections::BTreeSet;
 
@@ -23,6 +23,7 @@ pub struct CategoryKey {
     checkpoint: Option<String>,
     project: Option<String>,
     immediate: bool,
+    reservation: Option<ReservationId>,
     avoided_hosts: BTreeSet<HostName>,
     owner: Option<UserName>,
     lists: BTreeSet<String>,
@@ -44,6 +45,7 @@ impl CategoryKey {
             checkpoint: spec.checkpoint.clone(),
             project: spec.project.clone(),
             immediate: spec.immediate,
+            reservation: spec.reservation,
             avoided_hosts: demand.avoided_hosts.clone(),
             lists: demand.lists.clone(),
             owner: is_owner_asked(state).then(|| spec.owner.user.clone()),

@@ -55,8 +55,10 @@ impl Fcfs {
         let mut orders = std::mem::take(&mut self.suspensions);
         for _ in 0..budget.max(1) {
             if !self.turns.is_empty() && model.is_full(self.now) {
-                // Only jobs that start at once or never are still to be told so.
-                self.turns.retain(|turn| model.is_immediate(turn.bucket.category));
+                // Only jobs that start at once or never are still to be told so, and those of advance reservations have slots of theirs.
+                self.turns.retain(|Turn { bucket, .. }| {
+                    model.is_immediate(bucket.category) || model.is_within(bucket.category)
+                });
             }
             let Some(next) = self.turns.pop() else { return Slice { orders, finished: true } };
             orders.extend(self.serve(model, next));

@@ -125,7 +125,7 @@ impl<'a> Findings<'a> {
 
     /// Whether only what is kept for others stands against a task of a job.
     pub fn is_only_kept(&self, demand: &Demand) -> bool {
-        self.ahead.is_some() && reasons(&self.cluster(), demand).is_empty()
+        self.ahead.is_some() && reasons(&self.cluster().of_demand(self.state, demand), demand).is_empty()
     }
 
     /// The cluster at that moment.
@@ -135,7 +135,8 @@ impl<'a> Findings<'a> {
 
     /// What stands against a task of a job, in the order of first mention; nothing where it could start.
     pub fn of(&mut self, job: &Job, demand: &Demand) -> &[Group] {
-        let (cluster, ahead, now) = (self.cluster(), self.ahead.as_deref(), self.now);
+        let (cluster, now) = (self.cluster().of_demand(self.state, demand), self.now);
+        let ahead = self.ahead.as_deref().filter(|_| cluster.within().is_none());
         let groups = || {
             let length_ms = expected_ms(cluster.config, demand);
             let closing = ahead.map_or_else(BTreeSet::new, |ahead| ahead.closing(now, length_ms));

@@ -12,15 +12,16 @@ use super::reserve::Search;
 use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
-use crate::ledger::{Grant, Ledger, Level};
+use crate::ledger::{Booking, Grant, Ledger, Level};
 use crate::matching::{Cluster, Mode};
 use crate::observe::{Observation, Observations};
+use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
 use crate::state::State;
 use crate::state::config::Touched;
 use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
 use crate::state::job::Job;
-use proto::id::{CellId, HostName, QueueInstanceName, QueueName, SubmitSeq, TaskId, TaskKey, UserName};
+use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::job::Granted;
 use proto::object::ObjectKind;
 use proto::time::{Now, Tick, Wall, Zone};
@@ -50,6 +51,8 @@ pub struct Model {
     standings: Standings,
     changes: Changes,
     planned: Ledger,
+    /// The same of tasks of advance reservations, beside each other.
+    planned_within: BTreeMap<ReservationId, Ledger>,
     /// With the owner of each.
     plans: BTreeMap<(SubmitSeq, TaskId), UserName>,
     /// How many of `plans` are of each user, for `maxujobs`.
@@ -83,6 +86,7 @@ impl Model {
             standings: Standings::new(),
             changes: Changes::default(),
             planned: Ledger::default(),
+            planned_within: BTreeMap::new(),
             plans: BTreeMap::new(),
             planned_of: BTreeMap::new(),
             given_up: BTreeSet::new(),
@@ -121,10 +125,12 @@ impl Model {
     /// Folds a record in.
     pub fn apply(&mut self, record: &Record) {
         let ended = self.granted_of(&record.event);
+        let advance = self.advance_of(&record.event);
         let job = job_of(&record.event);
         // A job that is finished no longer knows who waited for it.
         let mut touched: Vec<SubmitSeq> = job.into_iter().flat_map(|seq| self.state.index.successors(seq)).collect();
         touched.extend(job);
+        touched.extend(advance.iter().flat_map(|id| self.state.index.jobs_within(*id)));
         let changed = self.state.apply(record);
         self.time = if record.now.tick > self.time.tick { record.now } else { self.time };
         self.observations.follow(record);
@@ -137,21 +143,27 @@ impl Model {
         match &record.event {
             Event::TaskPlaced { key, granted, .. } => {
                 self.unplan(key.seq, key.task);
-                self.ahead.runs(&self.state.config, *key, &self.state.ledger);
+                self.ahead.runs(&self.state, *key, &self.state.ledger, record.now);
                 self.filled(granted, record.now.tick);
             }
             Event::TaskEnded { key, .. } => self.ahead.over(*key),
-            Event::InstanceChanged { instance, .. } => self.host_changed(&instance.host),
+            Event::InstanceChanged { instance, .. } => {
+                self.host_changed(&instance.host);
+                touched.extend(self.state.strict_jobs(instance));
+            }
             Event::ObjectsChanged(objects) => return self.objects_changed(objects, &changed),
             Event::JobFinished { seq } => {
                 self.given_up.remove(seq);
             }
+            Event::ReservationGranted { .. }
+            | Event::ReservationChanged { .. }
+            | Event::ReservationEnded { .. }
+            | Event::WallJumped { .. } => self.draw_ahead(),
             // What it asks for, or which hosts it avoids, is another.
             Event::JobAltered { seq, .. } => self.forget(*seq),
             Event::TaskUnconfirmed { key, .. } | Event::TaskConfirmedGone { key, .. } => self.forget(key.seq),
             Event::CellCreated { .. }
             | Event::EpochRaised { .. }
-            | Event::WallJumped { .. }
             | Event::JobSubmitted { .. }
             | Event::HoldsChanged { .. }
             | Event::SlavePlaced { .. }
@@ -260,6 +272,10 @@ impl Model {
             now: now.tick,
             ..Cluster::of(&self.state, &self.observations, Mode::Now)
         };
+        if let Some(demand) = self.categories.get(category).filter(|category| category.demand.reservation.is_some()) {
+            let planned = demand.demand.reservation.and_then(|id| self.planned_within.get(&id));
+            return assign_within(&cluster.of_demand(&self.state, &demand.demand), planned, &demand.demand);
+        }
         self.standings.refresh(&cluster, &self.places);
         let category = self.categories.get_mut(category)?;
         let closing = self.ahead.closing(now, category.length_ms);
@@ -317,6 +333,11 @@ impl Model {
         self.standings.is_empty()
     }
 
+    /// Whether slots that are taken for all others may be free for the jobs of a category.
+    pub(super) fn is_within(&self, category: CategoryId) -> bool {
+        self.categories.get(category).is_some_and(|category| category.demand.reservation.is_some())
+    }
+
     /// Whether the jobs of a category start at once or never.
     pub(super) fn is_immediate(&self, category: CategoryId) -> bool {
         self.categories.get(category).is_some_and(|category| category.demand.immediate)
@@ -327,8 +348,15 @@ impl Model {
         let Some(job) = self.state.jobs.get(&seq) else { return };
         let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
         let key = plan_key(seq, task);
-        self.planned.book(&self.state.config, &job.spec, key, Grant::of_slots(granted, pe), now.tick);
-        self.ahead.runs(&self.state.config, key, &self.planned);
+        let grant = Grant::of_slots(granted, pe);
+        match job.spec.reservation {
+            Some(id) => {
+                let booking = Booking::new(&self.state.config, &job.spec.requests.hard, grant, now.tick);
+                self.planned_within.entry(id).or_default().hold(key, booking);
+            }
+            None => self.planned.book(&self.state.config, &job.spec, key, grant, now.tick),
+        }
+        self.ahead.runs(&self.state, key, &self.planned, now);
         let owner = job.spec.owner.user.clone();
         *self.planned_of.entry(owner.clone()).or_default() += 1;
         self.plans.insert((seq, task), owner);
@@ -427,7 +455,7 @@ impl Model {
 
     /// Who plans ahead, how long tasks run, or what is counted may have changed.
     fn draw_ahead(&mut self) {
-        self.ahead.draw(&self.state.config, &[&self.state.ledger, &self.planned]);
+        self.ahead.draw(&self.state, Some(&self.planned), self.state.now);
     }
 
     fn plans_of(&self, seq: SubmitSeq) -> u32 {
@@ -436,8 +464,11 @@ impl Model {
     }
 
     fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
-        self.planned.release(plan_key(seq, task));
-        self.ahead.renamed(plan_key(seq, task));
+        let key = plan_key(seq, task);
+        if !self.planned.release(key) {
+            self.planned_within.values_mut().any(|planned| planned.release(key));
+        }
+        self.ahead.renamed(key);
         let Some(owner) = self.plans.remove(&(seq, task)) else { return };
         let planned = self.planned_of.get_mut(&owner).expect("plans are counted by owner");
         *planned -= 1;
@@ -446,10 +477,25 @@ impl Model {
         }
     }
 
-    /// The slots that an event frees.
+    /// The slots that an event frees, or may.
     fn granted_of(&self, event: &Event) -> Vec<Granted> {
-        let Event::TaskEnded { key, .. } = event else { return Vec::new() };
-        self.state.placed(*key).map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone())
+        match (event, self.advance_of(event)) {
+            (Event::TaskEnded { key, .. }, _) => {
+                self.state.placed(*key).map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone())
+            }
+            (Event::ReservationChanged { .. } | Event::ReservationEnded { .. }, Some(id)) => {
+                self.state.reservations.get(&id).map_or_else(Vec::new, |advance| advance.granted.clone())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The advance reservation whose jobs an event may have made ready, or no longer ready, to start.
+    fn advance_of(&self, event: &Event) -> Option<ReservationId> {
+        match event {
+            Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => Some(*id),
+            _ => None,
+        }
     }
 
     /// The subjects of a report from whose values no longer all is subtracted that was, changed or not: jobs started there since
@@ -574,8 +620,9 @@ impl Model {
         let bucket = self.queue.bucket(seq).unwrap_or_else(|| {
             let (category, resources) = self.categories.enter(&self.state, job);
             let urgency = Urgency { resources, deadline: job.spec.deadline };
-            let reserve = job.spec.reserve && !job.spec.immediate;
-            Bucket { category, urgency, priority: job.spec.priority, reserve, immediate: job.spec.immediate }
+            let reserve = job.spec.reserve && !job.spec.immediate && job.spec.reservation.is_none();
+            let immediate = job.spec.immediate || job.spec.reservation.is_some();
+            Bucket { category, urgency, priority: job.spec.priority, reserve, immediate }
         });
         let rests = if !self.startable(job, now, 1).is_empty() {
             Rests::Pending
@@ -627,6 +674,9 @@ fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::TaskMigrationRequested { .. }
         | Event::TaskPreempted { .. }
         | Event::InstanceChanged { .. }
+        | Event::ReservationGranted { .. }
+        | Event::ReservationChanged { .. }
+        | Event::ReservationEnded { .. }
         | Event::ObjectsChanged(_)
         | Event::CertificateIssued { .. }
         | Event::HostRevoked { .. }

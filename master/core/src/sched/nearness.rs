@@ -28,7 +28,7 @@ pub fn nearness(reason: &Reason) -> (u32, u64) {
         | What::NoProject { .. }
         | What::NoPeAccess { .. } => (4, 0),
         What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
-        What::NotInQueueList => (5, 0),
+        What::NotInQueueList | What::NotReserved { .. } => (5, 0),
     }
 }
 

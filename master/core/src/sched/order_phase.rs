@@ -37,7 +37,7 @@ pub struct Bucket {
     pub priority: i32,
     /// `-R y`.
     pub reserve: bool,
-    /// `-now y`.
+    /// `-now y`, or of an advance reservation: looked at where nothing else starts any more.
     pub immediate: bool,
 }
 

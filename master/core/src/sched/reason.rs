@@ -4,7 +4,7 @@ use crate::ledger::Level;
 use crate::matching::Value;
 use proto::amount::{Amount, Type};
 use proto::complex::Relop;
-use proto::id::{AttributeName, PeName};
+use proto::id::{AttributeName, PeName, ReservationId};
 use proto::wire::view::Dominance;
 
 /// One reason, about one object.
@@ -48,6 +48,11 @@ pub enum What {
     SuspendAlarm(Overload),
     /// The queue instance is not in the job's hard queue list.
     NotInQueueList,
+    /// The advance reservation of the job has it not.
+    NotReserved {
+        /// The reservation.
+        reservation: ReservationId,
+    },
     /// The queue instance is in the job's hard queue list, but not in its list for the master.
     NotInMasterQueues,
     /// The queue instance takes no jobs of this kind.

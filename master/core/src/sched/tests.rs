@@ -1,5 +1,6 @@
 //! What passes do, told in a small language: see [`lab`].
 
+mod advance;
 mod backfill;
 mod configuration;
 mod fcfs;

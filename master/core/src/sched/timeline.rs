@@ -6,6 +6,7 @@
 
 use crate::ledger::{Booking, Entry, Ledger, Level, Total};
 use crate::quota::Scope;
+use crate::state::reservation::block_of;
 use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, TaskKey};
 use proto::time::Tick;
@@ -188,10 +189,14 @@ impl TimeLine {
         self.kept.insert(key, span);
     }
 
-    /// Gives up all that was kept.
+    /// Gives up all that was kept, but for advance reservations.
     pub fn give_up(&mut self) {
-        if !self.kept.is_empty() {
-            self.generation += 1;
+        let given_up: Vec<TaskKey> = self.kept.keys().copied().filter(|key| block_of(*key).is_none()).collect();
+        if given_up.is_empty() {
+            return;
+        }
+        self.generation += 1;
+        if given_up.len() == self.kept.len() {
             self.kept.clear();
             let levels = self.ledger.keys().filter_map(|key| self.ledger.booking(key)).flat_map(Booking::granted);
             let hosts: BTreeSet<HostName> = levels.map(|part| part.instance.host.clone()).collect();
@@ -204,7 +209,13 @@ impl TimeLine {
             }
             self.kept_shares.clear();
             self.ledger = Ledger::default();
+            return;
         }
+        for key in given_up {
+            self.kept.remove(&key);
+            self.ledger.release(key);
+        }
+        self.kept_shares.values_mut().for_each(|keys| keys.retain(|key, _| block_of(*key).is_some()));
     }
 
     /// How much is kept.

@@ -81,6 +81,11 @@ impl State {
                 self.last_number = job.unwrap_or(self.last_number);
                 self.last_reservation = reservation.unwrap_or(self.last_reservation);
             }
+            Event::ReservationGranted { id, spec, start, end, granted, pe } => {
+                self.grant(*id, spec, (*start, *end), granted, pe.as_ref());
+            }
+            Event::ReservationChanged { id, state } => self.change_reservation(*id, *state),
+            Event::ReservationEnded { id } => self.end_reservation(*id),
             Event::ObjectsChanged(_) => unreachable!("what objects touch is told, so they are stored before"),
             Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),
             Event::HostRevoked { host } => {
@@ -112,6 +117,10 @@ impl State {
         let touched = self.config.store(objects);
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
             self.ledger.rebook(&self.config.complex);
+            for reservation in self.reservations.values_mut() {
+                reservation.block = reservation.block.clone().rebooked(&self.config.complex);
+                reservation.ledger.rebook(&self.config.complex);
+            }
         }
         self.recount_quotas(objects, &touched);
         let kept: Vec<QueueInstanceName> = self.instances.keys().cloned().collect();

@@ -3,6 +3,7 @@
 use super::State;
 use super::index::Index;
 use super::job::Job;
+use super::reservation::block_of;
 use proto::id::TaskKey;
 use std::collections::BTreeSet;
 
@@ -23,8 +24,7 @@ impl State {
         }
         let placed: BTreeSet<TaskKey> =
             self.jobs.values().flat_map(Job::placements).map(|(_, placement)| placement.key).collect();
-        assert!(self.ledger.keys().eq(placed), "exactly the placed tasks are booked");
-        self.ledger.check();
+        self.check_bookings(&placed);
         let mut recounted = self.ledger.clone();
         recounted.recount(&self.config);
         assert_eq!(self.ledger.quotas(), recounted.quotas(), "the quotas count what is booked");
@@ -32,6 +32,20 @@ impl State {
         let mut derived = self.config.objects();
         derived.resolve();
         assert_eq!(self.config, derived, "what is derived is what follows from the objects");
+    }
+
+    /// Exactly the placed tasks are booked, each once, and what reservations have whose time is now.
+    fn check_bookings(&self, placed: &BTreeSet<TaskKey>) {
+        let within = self.reservations.values().flat_map(|reservation| reservation.ledger.keys());
+        let tasks = self.ledger.keys().filter(|key| block_of(*key).is_none());
+        let booked: Vec<TaskKey> = tasks.chain(within).collect();
+        assert_eq!(booked.len(), placed.len(), "each placed task is booked once");
+        assert!(booked.iter().all(|key| placed.contains(key)), "exactly the placed tasks are booked");
+        let running = self.reservations.values().filter(|reservation| reservation.is_running());
+        let blocks = self.ledger.keys().filter_map(block_of);
+        assert!(blocks.eq(running.map(|reservation| reservation.id)), "what running reservations have is booked");
+        self.ledger.check();
+        self.reservations.values().for_each(|reservation| reservation.ledger.check());
     }
 
     fn check_job(&self, job: &Job) {

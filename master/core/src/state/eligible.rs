@@ -5,8 +5,9 @@
 
 use super::State;
 use super::job::{Job, Place};
-use proto::id::{JobNumber, SubmitSeq, TaskId};
+use proto::id::{JobNumber, ReservationId, SubmitSeq, TaskId};
 use proto::request::TaskRange;
+use proto::reservation::ReservationState;
 use proto::time::Wall;
 use std::fmt;
 
@@ -27,6 +28,12 @@ pub enum Ineligible {
     TaskConcurrency(u32),
     /// As many tasks of the job as `max_aj_instances` allows are on hosts.
     ArrayInstances(u32),
+    /// The advance reservation that it belongs to is gone.
+    NoReservation(ReservationId),
+    /// The time of its advance reservation has not come.
+    ReservationTime(ReservationId, Wall),
+    /// A queue instance of its advance reservation fails, which is meant to be strict (`-he y`).
+    ReservationBroken(ReservationId),
     /// As many tasks of the user as `maxujobs` allows are on hosts.
     UserJobs(u32),
 }
@@ -61,6 +68,11 @@ impl fmt::Display for Ineligible {
             Ineligible::TaskConcurrency(limit) => write!(f, "{limit} of its tasks run, as many as -tc allows"),
             Ineligible::ArrayInstances(limit) => {
                 write!(f, "{limit} of its tasks run, as many as max_aj_instances allows")
+            }
+            Ineligible::NoReservation(id) => write!(f, "advance reservation {id} is over"),
+            Ineligible::ReservationTime(id, _) => write!(f, "advance reservation {id} has not started"),
+            Ineligible::ReservationBroken(id) => {
+                write!(f, "a queue instance of advance reservation {id} is in error, and -he y was asked for")
             }
             Ineligible::UserJobs(limit) => {
                 write!(f, "{limit} jobs of its owner run, as many as maxujobs of the scheduler configuration allows")
@@ -101,6 +113,9 @@ pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), Ineligibl
     if let Some(at) = job.spec.start_after.filter(|at| *at > now) {
         return Err(Ineligible::StartTime(at));
     }
+    if let Some(id) = job.spec.reservation {
+        reservation_eligible(state, id)?;
+    }
     if let Some(limit) = job.spec.task_concurrency.filter(|limit| *limit > 0 && job.active >= *limit) {
         return Err(Ineligible::TaskConcurrency(limit));
     }
@@ -109,6 +124,19 @@ pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), Ineligibl
         return Err(Ineligible::ArrayInstances(instances));
     }
     Ok(())
+}
+
+/// Whether jobs of an advance reservation may start: its time is now, and nothing in it fails that must not.
+fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligible> {
+    let reservation = state.reservations.get(&id).ok_or(Ineligible::NoReservation(id))?;
+    match reservation.state {
+        ReservationState::Waiting => Err(Ineligible::ReservationTime(id, reservation.start)),
+        ReservationState::Deleted => Err(Ineligible::NoReservation(id)),
+        ReservationState::Running if reservation.spec.hard_error && reservation.is_broken(state) => {
+            Err(Ineligible::ReservationBroken(id))
+        }
+        ReservationState::Running => Ok(()),
+    }
 }
 
 /// The tasks of a job that may be started now, rising, without the limits on how many run at a time.

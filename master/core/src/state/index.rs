@@ -3,7 +3,7 @@
 use super::State;
 use super::commons::Commons;
 use super::job::{Job, Placement};
-use proto::id::{HostName, RequestId, SubmitSeq, TaskKey, UserName};
+use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskKey, UserName};
 use proto::time::Wall;
 use proto::wire::client::Reply;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,7 @@ pub struct Index {
     active_of: BTreeMap<UserName, u32>,
     on_host: BTreeMap<HostName, BTreeSet<TaskKey>>,
     successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
+    by_reservation: BTreeMap<ReservationId, BTreeSet<SubmitSeq>>,
     start_times: BTreeSet<(Wall, SubmitSeq)>,
     threshold_suspended: BTreeSet<TaskKey>,
     answers: BTreeMap<RequestId, Arc<Reply>>,
@@ -73,6 +74,11 @@ impl Index {
         self.successors.get(&job).into_iter().flatten().copied()
     }
 
+    /// The jobs of an advance reservation, oldest first.
+    pub fn jobs_within(&self, id: ReservationId) -> impl Iterator<Item = SubmitSeq> + '_ {
+        self.by_reservation.get(&id).into_iter().flatten().copied()
+    }
+
     /// The first start time (`-a`) after `now`.
     pub fn next_start(&self, now: Wall) -> Option<Wall> {
         self.start_times.range((Wall(now.0.saturating_add(1)), SubmitSeq(0))..).next().map(|(at, _)| *at)
@@ -99,6 +105,9 @@ impl Index {
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             self.successors.entry(*predecessor).or_default().insert(job.seq);
         }
+        if let Some(id) = job.spec.reservation {
+            self.by_reservation.entry(id).or_default().insert(job.seq);
+        }
         self.start_times.extend(job.spec.start_after.map(|at| (at, job.seq)));
     }
 
@@ -107,6 +116,9 @@ impl Index {
         remove(&mut self.by_owner, &job.spec.owner.user, &job.seq);
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             remove(&mut self.successors, predecessor, &job.seq);
+        }
+        if let Some(id) = job.spec.reservation {
+            remove(&mut self.by_reservation, &id, &job.seq);
         }
         if let Some(at) = job.spec.start_after {
             self.start_times.remove(&(at, job.seq));

@@ -6,7 +6,7 @@ use crate::output;
 use proto::accounting::AccountingRecord;
 use proto::amount::Millionths;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{CellId, HostName, JobNumber, QueueName, SubmitSeq, TaskId, TaskKey, UserName};
+use proto::id::{CellId, HostName, JobNumber, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::time::Wall;
 use proto::usage::{Failed, Rusage, Usage};
 use std::io::{BufRead as _, BufReader};
@@ -100,7 +100,15 @@ pub fn record(line: &str) -> Option<AccountingRecord> {
         limit: None,
         maps: Vec::new(),
         pe_task: some(41),
+        reservation: reservation(&fields),
     })
+}
+
+/// The advance reservation of the last two fields; older files do not tell when it was granted.
+fn reservation(fields: &[&str]) -> Option<(ReservationId, Wall)> {
+    let id = fields.get(43)?.parse().ok().filter(|id| *id > 0)?;
+    let granted = fields.get(44).and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+    Some((ReservationId(id), Wall::from_seconds(granted)))
 }
 
 fn usage(fields: &[&str]) -> Option<Usage> {

@@ -132,6 +132,7 @@ fn requests(block: &mut Block, detail: &JobDetail) {
     block.put_list("soft_queue_list", spec.requests.soft_queues.clone());
     block.put_list("master_queue_list", spec.requests.master_queues.clone());
     block.put_list("shell_list", spec.shell.iter().map(shell).collect());
+    block.put_some("ar_id", spec.reservation);
 }
 
 /// The letters in the order of 8.1.9's job, which is not that of its environments, in a field of its own width.

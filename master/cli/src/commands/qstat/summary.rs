@@ -65,7 +65,8 @@ fn summary(name: &str, instances: &[&QueueView]) -> Summary {
     let mut summary = Summary { name: name.to_owned(), np_load_avg: load(instances), ..Summary::default() };
     summary.states = STATES.iter().map(|(_, name)| (*name, 0)).collect();
     for instance in instances {
-        let (used, reserved, total) = (instance.used.into(), instance.reserved.into(), u64::from(instance.total));
+        let (used, reserved, total) =
+            (u64::from(instance.used), u64::from(instance.reserved), u64::from(instance.total));
         let is_in = |states: &str| instance.states.contains(|state| states.contains(state));
         summary.used += used;
         summary.reserved += reserved;
@@ -76,7 +77,7 @@ fn summary(name: &str, instances: &[&QueueView]) -> Summary {
             *summary.states.entry(name).or_default() += total;
         }
         if !is_in(PASSING) && !is_in(STANDING) {
-            summary.available += total.saturating_sub(used).saturating_sub(reserved);
+            summary.available += total.saturating_sub(used);
         }
     }
     summary

@@ -2,7 +2,7 @@
 
 use crate::job::request::{JobRequest, logical_directory};
 use proto::id::{HostName, UserName};
-use proto::job::{JobSpec, Owner, Program, Requests};
+use proto::job::{JobSpec, Owner, Program, Requests, Validation};
 use std::fmt::Write as _;
 
 /// Names of the submitting environment that travel as `SGE_O_NAME` (ENV-02).
@@ -56,9 +56,14 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
         mail: changes.mail.unwrap_or_default(),
         mail_to: changes.mail_to.unwrap_or_default(),
         context: changes.set_context.unwrap_or_default().into_iter().chain(changes.add_context).collect(),
-        validation: changes.validation.unwrap_or_default(),
+        // Who wants reserved slots is told at once if they do not suffice.
+        validation: changes.validation.unwrap_or(match changes.reservation {
+            Some(id) if id.0 > 0 => Validation::Refuse,
+            Some(_) | None => Validation::None,
+        }),
         checkpoint: changes.checkpoint,
         occasion: changes.occasion,
+        reservation: changes.reservation.filter(|id| id.0 > 0),
     }
 }
 

@@ -92,6 +92,10 @@ impl Alteration {
             self.spec.override_tickets = tickets;
             self.texts.push(format!("{at_host} sets override tickets of job {number} to {tickets}"));
         }
+        if let Some(id) = changes.reservation {
+            self.spec.reservation = (id.0 > 0).then_some(id);
+            self.texts.push(format!("{at_host} sets job advance reservation of job {number} to {id}"));
+        }
         if let Some(share) = changes.job_share {
             self.spec.job_share = share;
             self.texts.push(format!("{at_host} sets job share of job {number} to {share}"));

@@ -41,7 +41,7 @@ fn suspended_on(state: &State, host: &HostName) -> BTreeSet<QueueName> {
         let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
         let Some(settings) = state.config.resolved.get(&instance) else { continue };
         let Some(Subordinates::Queues(list)) = settings.subordinate_list.value() else { continue };
-        let used = state.ledger.slots(&Level::Instance(instance));
+        let used = state.slots_in_use(&Level::Instance(instance));
         let reached = list.iter().filter(|entry| used >= entry.threshold.unwrap_or(settings.slots).max(1));
         suspended.extend(reached.map(|entry| entry.queue.clone()));
     }

@@ -29,6 +29,8 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::Resubmit { .. }
         | Command::Alter { .. }
         | Command::Delete { .. }
+        | Command::Reserve(_)
+        | Command::DeleteReservations { .. }
         | Command::Modify { .. }
         | Command::StartSlave(_)
         | Command::DryRun(_)

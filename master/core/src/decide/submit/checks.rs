@@ -3,7 +3,8 @@
 use super::access;
 use super::names::{check_account, check_job_name};
 use crate::decide::Caller;
-use crate::matching::QueuePattern;
+use crate::matching::{Demand, QueuePattern};
+use crate::sched::expected_ms;
 use crate::state::State;
 use crate::state::config::Configuration;
 use proto::amount::Type;
@@ -12,6 +13,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{JobSpec, PeRequest, Program, Requests};
 use proto::request::{Purpose, Resolved};
 use proto::request::{ResourceList, ResourceRequest};
+use proto::reservation::{ReservationSpec, ReservationState};
 use proto::restring::Expression;
 
 /// Everything that is checked at a submission, but for the counts of jobs.
@@ -52,7 +54,75 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
     check_parallel(&state.config, &spec.requests).map_err(one)?;
     check_checkpoint(&state.config, spec).map_err(one)?;
     check_queues(&state.config, &spec.requests).map_err(one)?;
-    check_resources(&state.config, &spec.requests)
+    check_resources(&state.config, &spec.requests)?;
+    check_own_reservation(state, spec).map_err(one)
+}
+
+/// `-ar`: the reservation is there, the owner may use it, and the job is not longer than it (AR-06).
+fn check_own_reservation(state: &State, spec: &JobSpec) -> Result<(), Diagnostic> {
+    let Some(id) = spec.reservation else { return Ok(()) };
+    let reservation = state.reservations.get(&id).filter(|known| known.state != ReservationState::Deleted);
+    let Some(reservation) = reservation else {
+        let what = format!("the advance reservation id {id} is invalid");
+        return Err(Diagnostic::new(Code::JobRejected, what).at("-ar").fix("qrstat -u '*' lists the reservations"));
+    };
+    let user = &spec.owner.user;
+    let is_meant = |entry: &String| match entry.strip_prefix('@') {
+        Some(list) => state.config.is_in_list(&spec.owner, list),
+        None => entry == user.as_str(),
+    };
+    if reservation.spec.owner.user != *user && !reservation.spec.users.iter().any(is_meant) {
+        let why = format!("{user} is neither owner of advance reservation {id} nor in its list of users (qrsub -u)");
+        return Err(Diagnostic::new(Code::NotSuitable, "error: no suitable queues").at("-ar").why(why));
+    }
+    let demand = Demand::new(&state.config, spec);
+    let seconds = expected_ms(&state.config, &demand).filter(|_| asks_for_time(spec)).map(|ms| ms / 1000);
+    let offset = state.config.scheduler.duration_offset_s();
+    let reserved = u64::try_from(reservation.end.0.saturating_sub(reservation.start.0) / 1000).unwrap_or(0);
+    if seconds.is_some_and(|seconds| seconds.saturating_sub(offset) > reserved) {
+        let what = format!("the job duration is longer than duration of the advance reservation id {id}");
+        return Err(Diagnostic::new(Code::JobRejected, what)
+            .at("-ar")
+            .fix(format!("ask for at most -l h_rt={reserved}")));
+    }
+    Ok(())
+}
+
+/// Whether a job says how long it runs at most.
+fn asks_for_time(spec: &JobSpec) -> bool {
+    spec.requests.hard.iter().any(|request| matches!(request.name.as_str(), "h_rt" | "s_rt"))
+}
+
+/// What holds for an advance reservation.
+///
+/// # Errors
+/// With what stands against it.
+pub(in crate::decide) fn check_reservation(state: &State, spec: &ReservationSpec) -> Result<(), Vec<Diagnostic>> {
+    let one = |refusal| vec![refusal];
+    let (config, requests) = (&state.config, &spec.requests);
+    if !spec.name.is_empty() {
+        check_job_name(&spec.name).map_err(one)?;
+    }
+    spec.account.as_deref().map_or(Ok(()), check_account).map_err(one)?;
+    let mut lists = spec.users.iter().filter_map(|user| user.strip_prefix('@'));
+    if let Some(list) = lists.find(|list| !config.user_sets.contains_key(*list)) {
+        let what = format!("Userset \"{list}\" does not exist");
+        return Err(one(Diagnostic::new(Code::UnknownObject, what).at("-u").fix("qconf -sul lists them")));
+    }
+    check_parallel(config, requests).map_err(one)?;
+    check_checkpoint_name(config, spec.checkpoint.as_deref()).map_err(one)?;
+    check_queues(config, requests).map_err(one)?;
+    check_resources(config, requests)?;
+    let is_map = |request: &&ResourceRequest| {
+        config.complex.lookup(&request.name).is_some_and(|attribute| attribute.r#type == Type::RsMap)
+    };
+    match requests.hard.iter().find(is_map) {
+        Some(request) => {
+            let what = format!("advance_reservation: ids of \"{}\" cannot be reserved in advance", request.name);
+            Err(one(Diagnostic::new(Code::NotSupported, what).at("-l").fix("leave it out; the jobs cannot ask for it")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// `max_jobs` and `max_u_jobs`, which leave room again when jobs end: exit code 25.
@@ -134,16 +204,20 @@ fn check_checkpoint(config: &Configuration, spec: &JobSpec) -> Result<(), Diagno
         (Some(_), Some(Occasion::Never)) => {
             Err(rejected("checkpointing with \"-c n\" requested").at("-c").fix("leave out -ckpt, or -c"))
         }
-        (Some(name), _) if !config.checkpoints.contains_key(name) => {
-            let what = format!("the requested checkpointing environment \"{name}\" does not exist");
-            Err(rejected(&what).at("-ckpt").fix("qconf -sckptl lists them"))
-        }
+        (Some(name), _) if !config.checkpoints.contains_key(name) => check_checkpoint_name(config, Some(name)),
         (None, Some(Occasion::When(_) | Occasion::EverySeconds(_))) => {
             let refusal = Diagnostic::new(Code::JobRejected, "checkpointing denied").at("-c");
             Err(refusal.fix("name a checkpointing environment with -ckpt"))
         }
         (Some(_) | None, _) => Ok(()),
     }
+}
+
+/// A checkpointing environment that is named exists.
+fn check_checkpoint_name(config: &Configuration, name: Option<&str>) -> Result<(), Diagnostic> {
+    let Some(name) = name.filter(|name| !config.checkpoints.contains_key(*name)) else { return Ok(()) };
+    let what = format!("the requested checkpointing environment \"{name}\" does not exist");
+    Err(rejected(&what).at("-ckpt").fix("qconf -sckptl lists them"))
 }
 
 /// Each pattern, soft ones too, must name a queue instance (as in 8.1.9, whatever `-w` says).

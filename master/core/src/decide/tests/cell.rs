@@ -72,6 +72,7 @@ pub(super) fn job() -> JobSpec {
         validation: Default::default(),
         checkpoint: None,
         occasion: None,
+        reservation: None,
     }
 }
 

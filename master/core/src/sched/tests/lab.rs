@@ -14,6 +14,9 @@
 //! conf queue_sort_method seqno             the scheduler configuration
 //! quota r users {*} to slots=2 | to slots=9  a resource quota set with its rules; without any it is deleted
 //! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
+//! reserve 1 100 200 -pe mpi 2 -l lic=1     an advance reservation from 100 s after now until 200 s after, if it can be granted
+//! ! 1 all.q@a:2                            what it was granted; `! 1 nothing` if it was not
+//! begin 1 / over 1                         its time has come; it is over, and its jobs count as all others do
 //! pass                                     a whole pass; its orders become events
 //! run 1                                   the host says that the task runs
 //! T 1 3                                   the tasks that suspend thresholds have suspended, oldest first; `T -` if none
@@ -30,15 +33,18 @@ use crate::ledger::Grant;
 use crate::matching::{Cluster, Demand, Mode, check_start};
 use crate::observe::Observation;
 use crate::sched::Scheduler;
+use crate::sched::advance::find;
+use crate::sched::assign::Assignment;
 use crate::sched::finding::Findings;
 use crate::sched::model::Model;
 use crate::sched::order::Order;
 use crate::state::State;
+use crate::state::reservation::AdvanceReservation;
 use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
-use proto::id::{CellId, EventSeq, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{CellId, EventSeq, HostName, JobNumber, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::{HoldChange, Holds, JobSpec, PeRequest};
 use proto::load::LoadReport;
 use proto::object::{Fields, Object, ObjectKind};
@@ -47,6 +53,7 @@ use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::quota::QuotaSet;
 use proto::request::{ResourceList, SlotRange, TaskRange};
+use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall, Zone};
 use proto::userset::UserSet;
 use proto::wire::client::QuotaFilter;
@@ -122,6 +129,10 @@ impl Lab {
             "conf" => self.conf(words[0], &words[1..].join(" ")),
             "quota" => self.quota(words[0], words[1..].join(" ").as_str()),
             "job" => self.job(&words),
+            "reserve" => self.reserve(&words),
+            "begin" => self.reservation(words[0], ReservationState::Running),
+            "over" => self.reservation(words[0], ReservationState::Deleted),
+            "!" => self.expect_grant(words[0], &words[1..].join(" ")),
             "pass" => self.pass(),
             "end" => self.end(words[0]),
             "run" => words.iter().for_each(|name| self.run(name)),
@@ -286,6 +297,32 @@ impl Lab {
         self.event(Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for: Vec::new() });
     }
 
+    fn reserve(&mut self, words: &[&str]) {
+        let at = |text: &str| Wall(self.now.wall.0 + 1000 * text.parse::<i64>().unwrap());
+        let (start, end) = (at(words[1]), at(words[2]));
+        let JobSpec { owner, requests, .. } = spec(&words[3..], &mut Vec::new());
+        let text = r#"{"owner": {"user": "u1", "uid": 2001, "gid": 2001, "group": "u1"}}"#;
+        let (owner, requests) = ((*owner).clone(), (*requests).clone());
+        let asked = ReservationSpec { owner, requests, ..serde_json::from_str(text).unwrap() };
+        let demand = Demand::of_reservation(&self.state().config, &asked);
+        let model = self.scheduler.model();
+        let found = find(model.state(), model.observations(), Zone::utc(), &demand, (start, end), self.now);
+        if let Ok(Assignment { granted, pe }) = found {
+            let id = ReservationId(words[0].parse().unwrap());
+            self.event(Event::ReservationGranted { id, spec: Arc::new(asked), start, end, granted, pe });
+        }
+    }
+
+    fn reservation(&mut self, id: &str, state: ReservationState) {
+        self.event(Event::ReservationChanged { id: ReservationId(id.parse().unwrap()), state });
+    }
+
+    fn expect_grant(&self, id: &str, expected: &str) {
+        let known = self.state().reservations.get(&ReservationId(id.parse().unwrap()));
+        let places = |known: &AdvanceReservation| known.granted.iter().map(place_text).collect::<Vec<_>>().join(" ");
+        assert_eq!(known.map_or("nothing".to_owned(), places), expected, "of reservation {id}");
+    }
+
     /// A whole pass. Every order must pass the core's own check before it becomes true.
     pub fn pass(&mut self) {
         self.scheduler.begin(self.now);
@@ -434,6 +471,7 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
             "-u" => spec.owner.user = value().into(),
             "-P" => spec.project = Some(value().to_owned()),
             "-R" => spec.reserve = true,
+            "-ar" => spec.reservation = Some(ReservationId(value().parse().unwrap())),
             "-now" => spec.immediate = true,
             "-h" => spec.holds.user = true,
             "-after" => spec.start_after = Some(Wall(1_800_000_000_000 + 1000 * value().parse::<i64>().unwrap())),

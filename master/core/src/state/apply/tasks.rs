@@ -3,7 +3,8 @@
 use super::super::State;
 use super::super::job::{FinishedTask, Job, Place, Placement};
 use crate::event::Then;
-use crate::ledger::Grant;
+use crate::ledger::{Booking, Grant};
+use crate::quota::Who;
 use proto::accounting::AccountingRecord;
 use proto::id::TaskKey;
 use proto::time::Wall;
@@ -49,7 +50,14 @@ impl State {
             own_slaves: None,
         };
         self.index.add_placement(&job.spec.owner.user, &placement);
-        self.ledger.book(&self.config, &job.spec, key, grant, now.tick);
+        let reservation = job.spec.reservation.and_then(|id| self.reservations.get_mut(&id));
+        match reservation.filter(|reservation| reservation.is_running()) {
+            Some(reservation) => {
+                let booking = Booking::new(&self.config, &job.spec.requests.hard, grant, now.tick);
+                reservation.ledger.hold(key, booking.of(Who::of(&job.spec)));
+            }
+            None => self.ledger.book(&self.config, &job.spec, key, grant, now.tick),
+        }
         task.place = Place::OnHost(placement);
         job.active += 1;
         job.tasks.insert(key.task, task);
@@ -93,7 +101,9 @@ impl State {
         let owner = self.jobs[&key.seq].spec.owner.user.clone();
         self.index.remove_placement(&owner, &placement);
         self.forget_instances(placement.granted.iter().map(|granted| &granted.instance));
-        assert!(self.ledger.release(key), "a placed task is booked");
+        let mut ledgers = self.reservations.values_mut().map(|reservation| &mut reservation.ledger);
+        let is_booked = self.ledger.release(key) || ledgers.any(|ledger| ledger.release(key));
+        assert!(is_booked, "a placed task is booked");
         let now = self.now.wall;
         let job = self.job_mut(key.seq);
         job.active -= 1;

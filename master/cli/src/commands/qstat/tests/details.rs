@@ -61,6 +61,7 @@ fn spec(name: &str) -> JobSpec {
         validation: Default::default(),
         checkpoint: None,
         occasion: None,
+        reservation: None,
     }
 }
 

@@ -1,0 +1,182 @@
+//! Advance reservations as the master knows them, and what their jobs and others take beside each other.
+//!
+//! While a reservation runs, all that it was granted is booked for it in the ledger of the cell, whether jobs of it use it or not; its
+//! jobs are booked in a ledger of its own. So nothing is counted twice, and what counts is what others cannot have. From its end on,
+//! jobs of it that are not gone yet count as all others do.
+
+use super::State;
+use super::config::Configuration;
+use crate::event::InstanceState;
+use crate::ledger::{Booking, Grant, Ledger, Level};
+use proto::amount::Amount;
+use proto::id::{CellId, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
+use proto::job::Granted;
+use proto::reservation::{ReservationSpec, ReservationState};
+use proto::time::{Now, Tick, Wall};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An advance reservation that was granted and is not gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AdvanceReservation {
+    /// Its number.
+    pub id: ReservationId,
+    /// What was asked for.
+    pub spec: Arc<ReservationSpec>,
+    /// When it begins.
+    pub start: Wall,
+    /// When it ends.
+    pub end: Wall,
+    /// When it was granted.
+    pub submitted: Wall,
+    /// Its slots; the first entry is the master's.
+    pub granted: Vec<Granted>,
+    /// The parallel environment, if any.
+    pub pe: Option<PeName>,
+    /// Where it stands.
+    pub state: ReservationState,
+    /// All that it was granted.
+    pub block: Booking,
+    /// What its jobs have of it, while it runs.
+    #[serde(default)]
+    pub ledger: Ledger,
+}
+
+/// The key under which what a reservation was granted is booked: no job has the submission 0.
+pub fn block_key(id: ReservationId) -> TaskKey {
+    TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(id.0), pe_task: 0, attempt: 0 }
+}
+
+/// The reservation whose grant is booked under a key, if it is one of those.
+pub fn block_of(key: TaskKey) -> Option<ReservationId> {
+    (key.seq == SubmitSeq(0)).then_some(ReservationId(key.task.0))
+}
+
+/// What a reservation takes of what it was granted. No quota counts it, and it adds nothing to what jobs are expected to add to the load.
+fn block(config: &Configuration, spec: &ReservationSpec, granted: &[Granted], pe: Option<&PeName>) -> Booking {
+    Booking::new(config, &spec.requests.hard, Grant::of_slots(granted, pe), Tick(0))
+}
+
+impl AdvanceReservation {
+    /// Whether its time is now.
+    pub fn is_running(&self) -> bool {
+        self.state == ReservationState::Running
+    }
+
+    /// Whether it has slots in a queue instance.
+    pub fn has(&self, instance: &QueueInstanceName) -> bool {
+        self.granted.iter().any(|granted| granted.instance == *instance)
+    }
+
+    /// Whether one of its queue instances was closed by hand or by a failure, so that its jobs wait if it is meant to be strict (`-he y`).
+    pub fn is_broken(&self, state: &State) -> bool {
+        let is_closed = |closed: &InstanceState| closed.disabled || closed.suspended || !closed.errors.is_empty();
+        let fails = |granted: &Granted| {
+            !state.config.resolved.contains_key(&granted.instance)
+                || state.instances.get(&granted.instance).is_some_and(is_closed)
+        };
+        self.granted.iter().any(fails)
+    }
+
+    /// When it begins and ends by the clock that never jumps.
+    pub fn span(&self, now: Now) -> (Tick, Tick) {
+        (tick(now, self.start), tick(now, self.end))
+    }
+}
+
+/// When it will be, or was, so late on the wall clock, unless that jumps.
+pub fn tick(now: Now, at: Wall) -> Tick {
+    let ahead_ms = at.0.saturating_sub(now.wall.0);
+    match u64::try_from(ahead_ms) {
+        Ok(ahead_ms) => now.tick.plus_ms(ahead_ms),
+        Err(_) => Tick(now.tick.0.saturating_sub(ahead_ms.unsigned_abs())),
+    }
+}
+
+impl State {
+    /// How much of an attribute tasks have at a level: not what is only kept for reservations.
+    pub fn in_use(&self, level: &Level, attribute: &str) -> Amount {
+        let mut amount = self.ledger.booked(level, attribute);
+        for reservation in self.reservations.values().filter(|reservation| reservation.is_running()) {
+            let kept = reservation.block.amount(level, attribute);
+            amount = amount.checked_sub(kept).unwrap_or(Amount::ZERO);
+            let used = reservation.ledger.booked(level, attribute);
+            amount = amount.checked_add(used).unwrap_or(Amount::INFINITY);
+        }
+        amount
+    }
+
+    /// The slots of a level that tasks have.
+    pub fn slots_in_use(&self, level: &Level) -> u32 {
+        let slots = self.in_use(level, crate::ledger::SLOTS);
+        slots.finite().and_then(|slots| u32::try_from(slots).ok()).unwrap_or(u32::MAX)
+    }
+
+    /// The slots of a level that reservations have whose time is now.
+    pub fn slots_reserved(&self, level: &Level) -> u32 {
+        let running = self.reservations.values().filter(|reservation| reservation.is_running());
+        running.map(|reservation| reservation.block.slots_at(level)).fold(0, u32::saturating_add)
+    }
+
+    /// What is booked for a task that is on a host.
+    pub fn booking(&self, key: TaskKey) -> Option<&Booking> {
+        let within = || self.reservations.values().find_map(|reservation| reservation.ledger.booking(key));
+        self.ledger.booking(key).or_else(within)
+    }
+
+    /// The jobs of strict reservations with slots in a queue instance: they wait while it fails.
+    pub fn strict_jobs(&self, instance: &QueueInstanceName) -> Vec<SubmitSeq> {
+        let strict = self.reservations.values().filter(|known| known.spec.hard_error && known.has(instance));
+        strict.flat_map(|reservation| self.index.jobs_within(reservation.id)).collect()
+    }
+
+    pub(super) fn grant(
+        &mut self,
+        id: ReservationId,
+        spec: &Arc<ReservationSpec>,
+        (start, end): (Wall, Wall),
+        granted: &[Granted],
+        pe: Option<&PeName>,
+    ) {
+        assert!(id.0 > 0 && !self.reservations.contains_key(&id), "a reservation gets a number that is free");
+        self.last_reservation = id.0;
+        let reservation = AdvanceReservation {
+            id,
+            spec: spec.clone(),
+            start,
+            end,
+            submitted: self.now.wall,
+            granted: granted.to_vec(),
+            pe: pe.cloned(),
+            state: ReservationState::Waiting,
+            block: block(&self.config, spec, granted, pe),
+            ledger: Ledger::default(),
+        };
+        self.reservations.insert(id, reservation);
+    }
+
+    pub(super) fn change_reservation(&mut self, id: ReservationId, state: ReservationState) {
+        let reservation = self.reservations.get_mut(&id).expect("an event names a reservation that is there");
+        let before = std::mem::replace(&mut reservation.state, state);
+        match (before, state) {
+            (ReservationState::Waiting, ReservationState::Running) => {
+                self.ledger.hold(block_key(id), reservation.block.clone());
+            }
+            (ReservationState::Running, ReservationState::Deleted) => {
+                let ledger = std::mem::take(&mut reservation.ledger);
+                self.ledger.release(block_key(id));
+                self.ledger.adopt(&self.config, ledger);
+            }
+            (ReservationState::Waiting, ReservationState::Deleted) => {}
+            (before, after) => unreachable!("a reservation goes from {before:?} to {after:?}"),
+        }
+    }
+
+    pub(super) fn end_reservation(&mut self, id: ReservationId) {
+        let reservation = self.reservations.get(&id).expect("an event names a reservation that is there");
+        if reservation.state != ReservationState::Deleted {
+            self.change_reservation(id, ReservationState::Deleted);
+        }
+        self.reservations.remove(&id);
+    }
+}

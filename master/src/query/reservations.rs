@@ -1,0 +1,73 @@
+//! `qrstat`: advance reservations, with what fails in them (AR-05, AR-07).
+
+use super::Model;
+use super::select::Patterns;
+use master_core::event::InstanceState;
+use master_core::state::reservation::AdvanceReservation;
+use proto::calendar::CalendarState;
+use proto::id::{QueueInstanceName, ReservationId};
+use proto::reservation::{ReservationState, ReservationView};
+use proto::wire::client::Reply;
+use proto::wire::view::Data;
+
+/// The answer to [`proto::wire::client::Query::Reservations`].
+pub(super) fn views(model: &Model, ids: &[ReservationId], users: &[String]) -> Reply {
+    let patterns = (!users.is_empty()).then(|| Patterns::new(users));
+    let is_meant = |reservation: &&AdvanceReservation| {
+        let owner = reservation.spec.owner.user.as_str();
+        (ids.is_empty() || ids.contains(&reservation.id))
+            && patterns.as_ref().is_none_or(|patterns| patterns.any(owner))
+    };
+    let meant = model.state.reservations.values().filter(is_meant);
+    Reply::data(Data::Reservations(meant.map(|reservation| view(model, reservation)).collect()))
+}
+
+fn view(model: &Model, reservation: &AdvanceReservation) -> ReservationView {
+    let AdvanceReservation { id, spec, start, end, submitted, granted, pe, .. } = reservation;
+    let failures = granted.iter().filter_map(|granted| {
+        let what = failure(model, &granted.instance)?;
+        Some(format!("reserved queue {} is {what}", granted.instance))
+    });
+    let messages: Vec<String> = failures.collect();
+    let state = match (reservation.state, messages.is_empty()) {
+        (ReservationState::Deleted, _) => 'd',
+        (ReservationState::Waiting, true) => 'w',
+        (ReservationState::Running, true) => 'r',
+        // As 8.1.9 shows it, whatever -he says: that only decides whether its jobs wait.
+        (ReservationState::Running, false) => 'E',
+        (ReservationState::Waiting, false) => 'W',
+    };
+    ReservationView {
+        id: *id,
+        spec: (**spec).clone(),
+        state,
+        start: *start,
+        end: *end,
+        submitted: *submitted,
+        granted: granted.clone(),
+        pe: pe.as_ref().map(ToString::to_string),
+        messages,
+    }
+}
+
+/// Why a queue instance takes no jobs of a reservation, in a word of 8.1.9.
+fn failure(model: &Model, instance: &QueueInstanceName) -> Option<&'static str> {
+    let config = &model.state.config;
+    if !config.resolved.contains_key(instance) {
+        return Some("deleted");
+    }
+    let InstanceState { disabled, suspended, errors, calendar, .. } =
+        model.state.instances.get(instance).cloned().unwrap_or_default();
+    let host = model.observations.hosts.get(&instance.host);
+    let is_unknown = !host.is_some_and(|host| host.connected && !host.unheard);
+    let causes = [
+        (config.ambiguous.contains_key(instance), "ambiguous"),
+        (disabled, "disabled"),
+        (suspended, "suspended"),
+        (is_unknown, "unknown"),
+        (!errors.is_empty(), "in error state"),
+        (calendar == CalendarState::Off, "calendar disabled"),
+        (calendar == CalendarState::Suspended, "calendar suspended"),
+    ];
+    causes.into_iter().find(|(is_set, _)| *is_set).map(|(_, what)| what)
+}
