@@ -3,6 +3,7 @@
 //! Which mail an event leads to is decided from the state just before it; [`sender`] gives it to the `mailer` of the
 //! configuration. Mail is sent at most once: what a master has not sent when it ends stays unsent.
 
+mod reservations;
 pub mod sender;
 #[cfg(test)]
 mod tests;
@@ -62,10 +63,12 @@ impl Postmaster {
             }
             Event::InstanceChanged { instance, state: now } => {
                 let known = state.instances.get(instance).map_or(0, |before| before.errors.len());
-                match now.errors.get(known..).and_then(<[String]>::last) {
-                    Some(error) => self.queue_error(state, instance, error).into_iter().collect(),
-                    None => Vec::new(),
-                }
+                let error = now.errors.get(known..).and_then(<[String]>::last);
+                let of_error = error.and_then(|error| self.queue_error(state, instance, error));
+                of_error.into_iter().chain(reservations::failing(state, instance, now)).collect()
+            }
+            Event::ReservationChanged { id, state: now } => {
+                reservations::changed(self, state, *id, *now, record).into_iter().collect()
             }
             _ => Vec::new(),
         }

@@ -1,9 +1,10 @@
 use super::*;
 use crate::testing::{cell_events, ended_task, granted, key, spec};
 use master_core::event::InstanceState;
-use proto::id::{EventSeq, SubmitSeq, UserName};
+use proto::id::{EventSeq, ReservationId, SubmitSeq, UserName};
 use proto::job::MailEvents;
 use proto::object::{Fields, ObjectKind};
+use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick};
 use std::sync::Arc;
 
@@ -199,4 +200,27 @@ async fn the_mailer_gets_subject_address_and_text() {
     work.await;
     let line = |to: &str| format!("-s|Job 1 (x y) Started|{to}|text\n");
     assert_eq!(std::fs::read_to_string(&out).unwrap(), line("a@x") + &line("b@y") + &line("c@z"));
+}
+
+#[test]
+fn those_who_reserve_are_told_when_it_begins_fails_and_is_deleted() {
+    let mut cell = Cell::new(&[("mailer", "/bin/mail")]);
+    let text = r#"{"name": "week", "owner": {"user": "alice", "uid": 1, "gid": 1, "group": "users"}, "mail_to": ["a@b"],
+        "mail": {"begin": true, "end": true, "abort": true}}"#;
+    let reservation: ReservationSpec = serde_json::from_str(text).unwrap();
+    let id = ReservationId(1);
+    let (start, end) = (Wall(1_800_000_000_000), Wall(1_800_000_100_000));
+    let spec = Arc::new(reservation);
+    let granted = granted();
+    let instance = granted[0].instance.clone();
+    assert_eq!(cell.event(Event::ReservationGranted { id, spec, start, end, granted, pe: None }), [""; 0]);
+    let begun = cell.event(Event::ReservationChanged { id, state: ReservationState::Running }).concat();
+    assert!(begun.starts_with("/bin/mail -s Advance Reservation 1 (week) Started a@b\n"), "{begun}");
+    let disabled = InstanceState { disabled: true, ..InstanceState::default() };
+    let failing = cell.event(Event::InstanceChanged { instance: instance.clone(), state: disabled }).concat();
+    assert!(failing.contains("Advance Reservation 1 (week) Fails") && failing.contains("takes no jobs"), "{failing}");
+    let again = cell.event(Event::InstanceChanged { instance, state: InstanceState::default() }).concat();
+    assert!(again.contains("Works Again"), "{again}");
+    let deleted = cell.event(Event::ReservationChanged { id, state: ReservationState::Deleted }).concat();
+    assert!(deleted.contains("Deleted by op@login"), "{deleted}");
 }
