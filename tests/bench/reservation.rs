@@ -53,7 +53,9 @@ fn parallel() {
     let mut scheduler = cell(Shape { hosts, attributes: 20, slots: 4 });
     configure(&mut scheduler, waiting);
     for number in 1..=running {
-        submit(&mut scheduler, number, &format!("h_rt={},set0=48", 600 + number % 3_000), None, false);
+        // One on each host, and another on most of them.
+        let share = if number <= hosts { 60 } else { 40 };
+        submit(&mut scheduler, number, &format!("h_rt={},set0={share}", 600 + number % 3_000), None, false);
     }
     let orders = pass(&mut scheduler);
     assert_eq!(orders.len(), running as usize, "all run");
