@@ -433,7 +433,8 @@ impl Lab {
     }
 }
 
-fn place_text(granted: &proto::job::Granted) -> String {
+/// A part of what a task has, as tests write it.
+pub fn place_text(granted: &proto::job::Granted) -> String {
     match granted.slots {
         1 => granted.instance.to_string(),
         slots => format!("{}:{slots}", granted.instance),

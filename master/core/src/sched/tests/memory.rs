@@ -1,10 +1,11 @@
 //! What categories and standings remember never hides a place: after any stream of changes a pass leaves nothing that fits, as the
-//! matcher finds it who asks every queue instance about every job and remembers nothing. [`Lab::pass`] asserts that.
+//! matcher finds it who asks every queue instance about every job and remembers nothing. [`Lab::pass`] asserts that. And it places
+//! the very tasks in the very places that the [`reference`](super::reference) does.
 
 use super::lab::Lab;
 use proptest::prelude::*;
 
-const JOBS: [&str; 16] = [
+const JOBS: [&str; 19] = [
     "",
     "-l lic=1",
     "-l lic=2 -p 10",
@@ -21,6 +22,9 @@ const JOBS: [&str; 16] = [
     "-pe smp 3 -l mem=1G",
     "-t 1-4:1 -l lic=1",
     "-pe robin 2- -soft -q short.q",
+    "-R -l lic=3,h_rt=50",
+    "-l lic=1,h_rt=20",
+    "-R -pe fill 5-7 -l h_rt=100",
 ];
 
 const CHANGES: [&str; 18] = [
@@ -44,12 +48,14 @@ const CHANGES: [&str; 18] = [
     "host a mem=2G | mem_free=5G np_load_avg=0.4",
 ];
 
-const SETTINGS: [&str; 5] = [
+const SETTINGS: [&str; 7] = [
     "conf job_load_adjustments NONE",
     "conf job_load_adjustments np_load_avg=0.50",
     "conf load_formula slots",
     "conf queue_sort_method seqno",
     "conf maxujobs 5",
+    "conf max_reservation 3",
+    "",
 ];
 
 /// One thing that happens.
@@ -86,7 +92,10 @@ fn cluster(setting: &str) -> Lab {
         "queue all.q a,b,c slots=3,[b=2] pe_list=smp,fill,robin",
         "queue short.q a,b slots=2 seq_no=5 pe_list=fill,robin complex_values=lic=1",
         setting,
-    ] {
+    ]
+    .into_iter()
+    .filter(|line| !line.is_empty())
+    {
         lab.line(line);
     }
     lab
@@ -104,8 +113,20 @@ fn end_one(lab: &mut Lab, which: &prop::sample::Index) {
     }
 }
 
+/// A pass, which places what the reference places where that knows what counts.
+fn pass(lab: &mut Lab) {
+    let conf = &lab.state().config.scheduler;
+    let is_known = conf.max_reservation == 0 && conf.maxujobs == 0;
+    let expected = super::reference::placements(lab);
+    let before = lab.placed.len();
+    lab.pass();
+    if is_known {
+        assert_eq!(lab.placed[before..], expected);
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_pass_leaves_nothing_that_fits(
@@ -122,10 +143,10 @@ proptest! {
                 }
                 Step::Change(line) => lab.line(line),
                 Step::End(which) => end_one(&mut lab, &which),
-                Step::Pass => lab.pass(),
+                Step::Pass => pass(&mut lab),
             }
         }
-        lab.pass();
+        pass(&mut lab);
         lab.state().check();
     }
 }
