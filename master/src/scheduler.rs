@@ -16,7 +16,7 @@ use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::algorithm::Algorithm;
 use master_core::sched::order::Order;
-use master_core::sched::{Scheduler, Slice};
+use master_core::sched::{Reserving, Scheduler, Slice};
 use master_core::state::State;
 use profile::Profile;
 use proto::diagnostic::Diagnostic;
@@ -38,6 +38,9 @@ const DEBOUNCE_MAX: Duration = Duration::from_millis(10);
 
 /// The most inputs that are taken at once.
 const BATCH: usize = 1_024;
+
+/// What part of the time may go into passes that make reservations: one in so many and one, so that what fits starts at once.
+const RESERVING_SHARE: u32 = 4;
 
 /// What part of the time may go into priority numbers for those who look: one in so many.
 const PRIORITIES_SHARE: u32 = 20;
@@ -88,6 +91,10 @@ pub struct SchedulerThread {
     not_before: Instant,
     /// When the next pass begins at the latest (`schedule_interval`).
     at_latest: Instant,
+    /// When a pass may make reservations anew again; until then passes keep what there is.
+    reserve_after: Instant,
+    /// Whether the last pass kept what there was.
+    owes_reserving: bool,
     /// When priority numbers may be made again.
     priorities_after: Instant,
     /// Of the next pass.
@@ -118,6 +125,8 @@ impl SchedulerThread {
             is_ending: false,
             not_before: now,
             at_latest: now,
+            reserve_after: now,
+            owes_reserving: false,
             priorities_after: now,
             monitoring: Monitoring::Off,
             update: Update::default(),
@@ -192,6 +201,9 @@ impl SchedulerThread {
         let ended = Instant::now();
         self.not_before = ended + (ended - began).min(DEBOUNCE_MAX);
         self.at_latest = ended + self.interval();
+        if self.owes_reserving {
+            self.at_latest = self.at_latest.min(self.reserve_after);
+        }
         self.update.passes += 1;
         self.update.reservations = Arc::new(self.scheduler.model().reservations().clone());
         if monitoring == Monitoring::On {
@@ -205,7 +217,9 @@ impl SchedulerThread {
     /// Plans slice by slice and hands the orders over.
     fn plan(&mut self, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
         let (mut profile, now) = (Profile::begin(), self.clock.now());
-        self.scheduler.begin(now);
+        let began = Instant::now();
+        let reserving = if began < self.reserve_after { Reserving::Keep } else { Reserving::Anew };
+        self.scheduler.begin(now, reserving);
         while !self.stands_by && !self.is_ending {
             let began = Instant::now();
             let Slice { orders, finished } = self.scheduler.next(BUDGET);
@@ -222,7 +236,11 @@ impl SchedulerThread {
                 break;
             }
         }
-        let model = self.scheduler.model();
+        let (ended, model) = (Instant::now(), self.scheduler.model());
+        if reserving == Reserving::Anew && !model.reservations().is_empty() {
+            self.reserve_after = ended + (ended - began) * RESERVING_SHARE;
+        }
+        self.owes_reserving = reserving == Reserving::Keep;
         if model.state().config.scheduler.profile() {
             profile.lines(model, now).iter().for_each(|line| tracing::info!("{line}"));
         }

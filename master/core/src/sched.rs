@@ -50,6 +50,17 @@ use model::Model;
 use order::Order;
 use proto::time::{Now, Zone};
 
+/// What becomes of the reservations of the pass before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reserving {
+    /// All are made anew, in the order of priority.
+    #[default]
+    Anew,
+    /// They stay, unless the time of one has come: for passes in between where making them takes long. Until the next ones are made, a
+    /// job of higher priority may wait for one of lower that has its reservation already.
+    Keep,
+}
+
 /// What a part of a pass came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
@@ -88,14 +99,14 @@ impl Scheduler {
     }
 
     /// Begins a pass by the algorithm that is configured now, or begins anew if one is under way.
-    pub fn begin(&mut self, now: Now) {
-        self.pass = Some(UnderWay::new(&mut self.model, now));
+    pub fn begin(&mut self, now: Now, reserving: Reserving) {
+        self.pass = Some(UnderWay::new(&mut self.model, now, reserving));
     }
 
     /// Makes no pass, because others place jobs: what an earlier one has kept for the time to come is given up.
     pub fn stand_by(&mut self, now: Now) {
         self.pass = None;
-        self.model.pass_time(now);
+        self.model.pass_time(now, Reserving::Anew);
     }
 
     /// Goes on with the pass for about `budget` steps; a step tries one task. The stream may be applied between slices.

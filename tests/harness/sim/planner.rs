@@ -7,7 +7,7 @@ use master_core::effect::Input;
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::order::Order;
-use master_core::sched::{Scheduler, Slice};
+use master_core::sched::{Reserving, Scheduler, Slice};
 use master_core::state::State;
 use proto::time::{Now, Zone};
 use std::collections::VecDeque;
@@ -78,7 +78,7 @@ impl Planner {
             return None;
         }
         if !std::mem::replace(&mut self.is_planning, true) {
-            self.scheduler.begin(now);
+            self.scheduler.begin(now, Reserving::Anew);
         }
         let slice = self.scheduler.next(budget);
         self.is_planning = !slice.finished;

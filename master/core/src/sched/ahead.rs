@@ -170,12 +170,30 @@ impl Ahead {
         if !self.line.is_on() {
             return;
         }
-        let interval_s = config.scheduler.schedule_interval.seconds().unwrap_or(0);
-        self.line.pass_time(now.tick, interval_s.saturating_mul(1000).max(1));
+        self.line.pass_time(now.tick, grace_ms(config));
         self.line.give_up();
         self.reservations.clear();
         self.search_anew();
         self.closings.refresh(config, now.wall);
+    }
+
+    /// As [`Ahead::pass_time`], but what was kept stays, unless its time has come: then all are to ask again. False if so.
+    pub fn pass_time_keeping(&mut self, config: &Configuration, now: Now) -> bool {
+        if self.reservations.values().any(|kept| kept.at <= now.tick) {
+            self.pass_time(config, now);
+            return false;
+        }
+        self.line.pass_time(now.tick, grace_ms(config));
+        self.search_anew();
+        self.closings.refresh(config, now.wall);
+        true
+    }
+
+    /// Gives up what is kept for a task, if anything is.
+    pub fn give_up(&mut self, seq: SubmitSeq, task: TaskId) -> Option<Reservation> {
+        let reservation = self.reservations.remove(&(seq, task))?;
+        self.line.give_up_one(super::model::plan_key(seq, task));
+        Some(reservation)
     }
 
     /// Keeps slots for a task.
@@ -204,6 +222,11 @@ impl Ahead {
         let span = Span::new(now.tick, length_ms);
         self.is_on().then_some(Window { line: &self.line, span, closing })
     }
+}
+
+/// How long a task that should have ended is expected to go on: until the next pass at the latest (RES-05).
+fn grace_ms(config: &Configuration) -> u64 {
+    config.scheduler.schedule_interval.seconds().unwrap_or(0).saturating_mul(1000).max(1)
 }
 
 impl Reservation {

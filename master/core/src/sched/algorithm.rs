@@ -2,10 +2,10 @@
 //!
 //! Another one is a module like [`fcfs`](super::fcfs), a word in [`NAMES`], and one line in each `match` below.
 
-use super::Slice;
 use super::fcfs::Fcfs;
 use super::model::Model;
 use super::pass::Pass;
+use super::{Reserving, Slice};
 use proto::policy::SchedulerConf;
 use proto::time::Now;
 
@@ -46,9 +46,9 @@ pub(super) enum UnderWay {
 
 impl UnderWay {
     /// Begins a pass as the configuration says now.
-    pub(super) fn new(model: &mut Model, now: Now) -> UnderWay {
+    pub(super) fn new(model: &mut Model, now: Now, reserving: Reserving) -> UnderWay {
         match Algorithm::of(&model.state.config.scheduler) {
-            Algorithm::Default | Algorithm::External => UnderWay::Default(Pass::new(model, now)),
+            Algorithm::Default | Algorithm::External => UnderWay::Default(Pass::new(model, now, reserving)),
             Algorithm::Fcfs => UnderWay::Fcfs(Fcfs::new(model, now)),
         }
     }

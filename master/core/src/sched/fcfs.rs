@@ -7,13 +7,13 @@
 //! ([`Model::assign`], the matcher and the ledger behind it), tell it what is planned, and hand out orders in slices. Why the rest
 //! waits is found without it, by the same matcher.
 
-use super::Slice;
 use super::categories::CategoryId;
 use super::immediate;
 use super::model::Model;
 use super::order::Order;
 use super::order_phase::Bucket;
 use super::ready::Ready;
+use super::{Reserving, Slice};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use std::cmp::Reverse;
@@ -44,7 +44,7 @@ struct Turn {
 impl Fcfs {
     /// A pass over what is pending now.
     pub fn new(model: &mut Model, now: Now) -> Fcfs {
-        model.pass_time(now);
+        model.pass_time(now, Reserving::Anew);
         let suspensions = model.threshold_orders(now);
         let turns = model.queue.buckets().filter_map(|(bucket, _)| turn(model, bucket)).collect();
         Fcfs { now, turns, ready: Ready::default(), suspensions, failed: BTreeSet::new() }

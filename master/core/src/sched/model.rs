@@ -1,6 +1,7 @@
 //! The scheduler's model of the cell: a state folded from the events, the observations, what is planned, and ways to find what
 //! a pass needs without walking over jobs or hosts.
 
+use super::Reserving;
 use super::ahead::{Ahead, Reservation, Reservations};
 use super::categories::{Categories, CategoryId};
 use super::changes::Changes;
@@ -220,9 +221,13 @@ impl Model {
     }
 
     /// What time has changed by itself: start times that have come, load adjustments that have decayed.
-    pub(super) fn pass_time(&mut self, now: Now) {
+    pub(super) fn pass_time(&mut self, now: Now, reserving: Reserving) {
         self.time = now;
-        self.ahead.pass_time(&self.state.config, now);
+        match reserving {
+            Reserving::Anew => self.ahead.pass_time(&self.state.config, now),
+            Reserving::Keep if self.ahead.pass_time_keeping(&self.state.config, now) => self.give_up_unwanted(now),
+            Reserving::Keep => {}
+        }
         while let Some((at, seq)) = self.waiting.first().copied().filter(|(at, _)| *at <= now.wall) {
             self.waiting.remove(&(at, seq));
             self.refile(seq);
@@ -281,6 +286,28 @@ impl Model {
         let closing = self.ahead.closing(now, category.length_ms);
         let window = self.ahead.window(now, category.length_ms, &closing);
         category.assign(&Cluster { window, ..cluster }, &mut self.standings, &self.changes)
+    }
+
+    /// Gives up what is kept for tasks that no longer wait for it.
+    fn give_up_unwanted(&mut self, now: Now) {
+        let is_wanted = |(seq, task): &(SubmitSeq, TaskId)| {
+            let job = self.state.jobs.get(seq).filter(|job| job.spec.reserve);
+            job.is_some_and(|job| self.is_startable(job, *task, now))
+        };
+        let unwanted: Vec<_> = self.ahead.reservations().keys().filter(|key| !is_wanted(key)).copied().collect();
+        unwanted.into_iter().for_each(|(seq, task)| drop(self.ahead.give_up(seq, task)));
+    }
+
+    /// Gives up what is kept for a task, which may start now.
+    pub(super) fn give_up_reservation(&mut self, seq: SubmitSeq, task: TaskId) -> Option<Reservation> {
+        self.ahead.give_up(seq, task)
+    }
+
+    /// Keeps for a task again what was given up.
+    pub(super) fn keep_again(&mut self, seq: SubmitSeq, task: TaskId, reservation: Reservation) {
+        if let Some(job) = self.state.jobs.get(&seq) {
+            self.ahead.keep(&self.state.config, &job.spec, (seq, task), reservation);
+        }
     }
 
     /// How many more tasks may have a reservation.

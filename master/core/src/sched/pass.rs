@@ -1,6 +1,5 @@
 //! One pass: the phases for one task after the other, best job first, until nothing more can start.
 
-use super::Slice;
 use super::categories::CategoryId;
 use super::heads::Head;
 use super::immediate;
@@ -8,10 +7,14 @@ use super::model::Model;
 use super::order::Order;
 use super::order_phase::{Bucket, Range, priority};
 use super::ready::Ready;
+use super::{Reserving, Slice};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+
+/// How many steps a reservation counts for: the search for it takes about so much longer than a try.
+const STEPS_TO_RESERVE: usize = 100;
 
 /// A pass under way. It holds no part of the model, which goes on with the stream between slices.
 #[derive(Clone, Debug)]
@@ -35,8 +38,8 @@ pub struct Pass {
 
 impl Pass {
     /// A pass over what is pending now.
-    pub fn new(model: &mut Model, now: Now) -> Pass {
-        model.pass_time(now);
+    pub fn new(model: &mut Model, now: Now, reserving: Reserving) -> Pass {
+        model.pass_time(now, reserving);
         let range = model.queue.range(&model.state, now);
         let suspensions = model.threshold_orders(now);
         model.refresh_queue(range, now);
@@ -49,7 +52,9 @@ impl Pass {
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let orders = std::mem::take(&mut self.suspensions);
         let mut slice = Slice { orders, finished: false };
-        for _ in 0..budget.max(1) {
+        let mut left = budget.max(1);
+        while left > 0 {
+            left -= 1;
             // Nothing more starts: only jobs that start at once or never are still to be told so, and some get a reservation.
             let is_full = model.is_full(self.now);
             let may_reserve = model.queue.is_reserving() && model.reservations_left() > 0;
@@ -61,7 +66,11 @@ impl Pass {
             if is_full && !(may_reserve && head.bucket.reserve || head.bucket.immediate) {
                 continue;
             }
+            let reserved = model.reservations().len();
             self.step(model, head, &mut slice);
+            if model.reservations().len() > reserved {
+                left = left.saturating_sub(STEPS_TO_RESERVE);
+            }
         }
         slice
     }
@@ -99,6 +108,8 @@ impl Pass {
             self.ready.forget(seq);
             return self.start_whole(model, seq, bucket, slice);
         }
+        // What an earlier pass has kept for the task must not be in its way.
+        let kept = model.give_up_reservation(seq, task);
         match model.assign(bucket.category, self.now) {
             Some(assignment) => {
                 model.plan(seq, task, &assignment, self.now);
@@ -106,6 +117,7 @@ impl Pass {
                 self.push(model, bucket);
             }
             None => {
+                kept.into_iter().for_each(|kept| model.keep_again(seq, task, kept));
                 self.fail(model, &bucket, slice);
                 self.reserve(model, seq, bucket);
             }
@@ -114,7 +126,7 @@ impl Pass {
 
     /// Keeps slots for the next task of a job that cannot start now, if it asks for that (SEMANTICS section 5.5).
     fn reserve(&mut self, model: &mut Model, seq: SubmitSeq, bucket: Bucket) {
-        if !bucket.reserve || model.reservations_left() == 0 || self.hopeless.contains(&bucket.category) {
+        if !bucket.reserve || self.hopeless.contains(&bucket.category) {
             return;
         }
         let known = if self.reserved.0 == seq { self.reserved.1 } else { 0 };
@@ -124,6 +136,11 @@ impl Pass {
             .filter(|_| known < most)
             .and_then(|job| model.startable(job, self.now, known + 1).into_iter().nth(known));
         let next = match task {
+            Some(task) if model.reservations().contains_key(&(seq, task)) => {
+                self.reserved = (seq, known + 1);
+                Some(seq)
+            }
+            Some(_) if model.reservations_left() == 0 => None,
             Some(task) if model.reserve(bucket.category, seq, task, self.now) => {
                 self.reserved = (seq, known + 1);
                 Some(seq)

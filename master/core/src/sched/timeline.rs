@@ -218,9 +218,28 @@ impl TimeLine {
         self.kept_shares.values_mut().for_each(|keys| keys.retain(|key, _| block_of(*key).is_some()));
     }
 
-    /// How much is kept.
-    pub fn kept(&self) -> usize {
-        self.kept.len()
+    /// Gives up what was kept under one key.
+    pub fn give_up_one(&mut self, key: TaskKey) {
+        let Some(booking) = self.ledger.booking(key).cloned().filter(|_| self.kept.remove(&key).is_some()) else {
+            return;
+        };
+        self.generation += 1;
+        for (shared, _) in shares(key, &booking, &self.ledger) {
+            let kept = self.kept_shares.get_mut(&shared).expect("what is kept is noted");
+            kept.remove(&key);
+            if kept.is_empty() {
+                self.kept_shares.remove(&shared);
+            }
+        }
+        let hosts: BTreeSet<&HostName> = booking.granted().iter().map(|part| &part.instance.host).collect();
+        for host in hosts {
+            let tasks = self.hosts.get_mut(host).expect("what is kept is noted at its hosts");
+            tasks.retain(|task| !task.is_kept || task.key != key);
+            if tasks.is_empty() {
+                self.hosts.remove(host);
+            }
+        }
+        self.ledger.release(key);
     }
 
     /// Whether something is kept on a host.

@@ -5,7 +5,7 @@ use crate::core::{Core, Step};
 use crate::effect::{ConnectionId, Effect, Input, ReplyTo};
 use crate::event::{Record, StoredObject};
 use crate::observe::Observation;
-use crate::sched::Scheduler;
+use crate::sched::{Reserving, Scheduler};
 use crate::state::State;
 use proptest::prelude::*;
 use proto::id::{CellId, Epoch, HostName, RequestId, SubmitSeq, TaskKey};
@@ -253,7 +253,7 @@ impl Cluster {
     }
 
     fn schedule(&mut self) {
-        self.scheduler.begin(self.now);
+        self.scheduler.begin(self.now, Reserving::Anew);
         loop {
             let slice = self.scheduler.next(5);
             self.input(Input::Orders { scheduler: "default".to_owned(), orders: slice.orders });

@@ -1,6 +1,7 @@
 //! Who has a reservation is never delayed by somebody of lower priority, whatever the stream of jobs (RES-02).
 
 use super::lab::Lab;
+use crate::sched::Reserving;
 use proptest::prelude::*;
 use proto::id::{SubmitSeq, TaskId};
 use proto::time::Tick;
@@ -99,6 +100,8 @@ proptest! {
             let over: Vec<String> = running(&lab, &lengths).into_iter()
                 .filter(|(end, _)| *end <= lab.now.tick).map(|(_, name)| name).collect();
             over.iter().for_each(|name| lab.end(name));
+            // Between passes that reserve anew there are others that keep what there is.
+            lab.reserving = if number % 3 == 0 { Reserving::Anew } else { Reserving::Keep };
             lab.pass();
             let first = first_in_turn(&lab);
             if let Some((who, at)) = promised && !runs(&lab, who.1, who.2) {

@@ -32,12 +32,12 @@ use crate::explain::scheduling_info;
 use crate::ledger::Grant;
 use crate::matching::{Cluster, Demand, Mode, check_start};
 use crate::observe::Observation;
-use crate::sched::Scheduler;
 use crate::sched::advance::find;
 use crate::sched::assign::Assignment;
 use crate::sched::finding::Findings;
 use crate::sched::model::Model;
 use crate::sched::order::Order;
+use crate::sched::{Reserving, Scheduler};
 use crate::state::State;
 use crate::state::reservation::AdvanceReservation;
 use proto::calendar::Calendar;
@@ -83,6 +83,8 @@ pub struct Lab {
     pub placed: Vec<String>,
     /// Steps in a slice: few, so that passes go over several.
     pub budget: usize,
+    /// What passes do with the reservations of the pass before.
+    pub reserving: Reserving,
 }
 
 impl Lab {
@@ -93,6 +95,7 @@ impl Lab {
             sequences: BTreeMap::new(),
             placed: Vec::new(),
             budget: 3,
+            reserving: Reserving::Anew,
         };
         lab.event(Event::CellCreated { cell: CellId(1) });
         lab
@@ -325,7 +328,7 @@ impl Lab {
 
     /// A whole pass. Every order must pass the core's own check before it becomes true.
     pub fn pass(&mut self) {
-        self.scheduler.begin(self.now);
+        self.scheduler.begin(self.now, self.reserving);
         loop {
             let slice = self.scheduler.next(self.budget);
             for order in &slice.orders {
@@ -335,7 +338,10 @@ impl Lab {
                 break;
             }
         }
-        self.assert_nothing_fits();
+        // What is kept for a job that then starts elsewhere is free for the next pass.
+        if self.reserving == Reserving::Anew {
+            self.assert_nothing_fits();
+        }
     }
 
     /// What waits after a pass has a reason, as the matcher finds it who asks every queue instance about every job.

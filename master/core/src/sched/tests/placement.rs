@@ -3,6 +3,7 @@
 use super::check;
 use super::lab::Lab;
 use crate::event::{Event, Then};
+use crate::sched::Reserving;
 use proto::id::{SubmitSeq, TaskId};
 
 #[test]
@@ -564,7 +565,7 @@ fn a_refused_order_is_taken_back_and_its_job_left_alone_for_a_moment() {
     for line in ["host a", "queue all.q a slots=1", "job 1", "job 2"] {
         lab.line(line);
     }
-    lab.scheduler.begin(lab.now);
+    lab.scheduler.begin(lab.now, Reserving::Anew);
     let orders = lab.scheduler.next(100).orders;
     assert_eq!(orders.len(), 1, "one slot is planned once");
     lab.scheduler.refused(&orders[0]);
@@ -584,9 +585,9 @@ fn what_is_planned_counts_until_it_is_judged() {
     for line in ["host a", "queue all.q a slots=2", "job 1 -t 1-3:1 -tc 2"] {
         lab.line(line);
     }
-    lab.scheduler.begin(lab.now);
+    lab.scheduler.begin(lab.now, Reserving::Anew);
     assert_eq!(lab.scheduler.next(100).orders.len(), 2);
-    lab.scheduler.begin(lab.now);
+    lab.scheduler.begin(lab.now, Reserving::Anew);
     assert_eq!(lab.scheduler.next(100).orders.len(), 0, "no event has told the outcome yet");
 }
 
