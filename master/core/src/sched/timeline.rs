@@ -192,30 +192,7 @@ impl TimeLine {
     /// Gives up all that was kept, but for advance reservations.
     pub fn give_up(&mut self) {
         let given_up: Vec<TaskKey> = self.kept.keys().copied().filter(|key| block_of(*key).is_none()).collect();
-        if given_up.is_empty() {
-            return;
-        }
-        self.generation += 1;
-        if given_up.len() == self.kept.len() {
-            self.kept.clear();
-            let levels = self.ledger.keys().filter_map(|key| self.ledger.booking(key)).flat_map(Booking::granted);
-            let hosts: BTreeSet<HostName> = levels.map(|part| part.instance.host.clone()).collect();
-            for host in hosts {
-                let tasks = self.hosts.get_mut(&host).expect("what is kept is noted at its hosts");
-                tasks.retain(|task| !task.is_kept);
-                if tasks.is_empty() {
-                    self.hosts.remove(&host);
-                }
-            }
-            self.kept_shares.clear();
-            self.ledger = Ledger::default();
-            return;
-        }
-        for key in given_up {
-            self.kept.remove(&key);
-            self.ledger.release(key);
-        }
-        self.kept_shares.values_mut().for_each(|keys| keys.retain(|key, _| block_of(*key).is_some()));
+        given_up.into_iter().for_each(|key| self.give_up_one(key));
     }
 
     /// Gives up what was kept under one key.

@@ -200,3 +200,25 @@ fn a_host_is_had_alone_within_a_reservation_too() {
         = 2 all.q@a",
     );
 }
+
+#[test]
+fn what_was_kept_for_a_job_leaves_nothing_behind_beside_an_advance_reservation() {
+    on_two_hosts(
+        "conf max_reservation 5
+        reserve 1 5000 6000 -pe mpi 4
+        ! 1 all.q@a:2 all.q@b:2
+        job 1 -pe mpi 4 -l h_rt=100
+        pass
+        = 1 all.q@a:2 all.q@b:2
+        job 2 -R -pe mpi 4 -l h_rt=50
+        pass
+        @ 2 +100 all.q@a:2 all.q@b:2
+        end 1
+        pass
+        = 2 all.q@a:2 all.q@b:2
+        end 2
+        job 3 -pe mpi 4 -l h_rt=1000
+        pass
+        = 3 all.q@a:2 all.q@b:2",
+    );
+}
