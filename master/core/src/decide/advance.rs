@@ -21,7 +21,7 @@ use proto::wire::view::Data;
 use std::sync::Arc;
 
 /// Reservations at a time, whatever `max_advance_reservations` says.
-const RESERVATIONS_MAX: usize = 10_000;
+const RESERVATIONS_MAX: usize = 1_000;
 
 /// The most lines that tell why nothing can be reserved.
 const LINES_MAX: usize = 100;

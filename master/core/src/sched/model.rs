@@ -156,10 +156,13 @@ impl Model {
             Event::JobFinished { seq } => {
                 self.given_up.remove(seq);
             }
-            Event::ReservationGranted { .. }
-            | Event::ReservationChanged { .. }
-            | Event::ReservationEnded { .. }
-            | Event::WallJumped { .. } => self.draw_ahead(),
+            Event::ReservationGranted { .. } | Event::ReservationChanged { .. } | Event::WallJumped { .. } => {
+                self.draw_ahead();
+            }
+            Event::ReservationEnded { id } => {
+                self.planned_within.remove(id);
+                self.draw_ahead();
+            }
             // What it asks for, or which hosts it avoids, is another.
             Event::JobAltered { seq, .. } => self.forget(*seq),
             Event::TaskUnconfirmed { key, .. } | Event::TaskConfirmedGone { key, .. } => self.forget(key.seq),

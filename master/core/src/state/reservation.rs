@@ -118,12 +118,6 @@ impl State {
         running.map(|reservation| reservation.block.slots_at(level)).fold(0, u32::saturating_add)
     }
 
-    /// What is booked for a task that is on a host.
-    pub fn booking(&self, key: TaskKey) -> Option<&Booking> {
-        let within = || self.reservations.values().find_map(|reservation| reservation.ledger.booking(key));
-        self.ledger.booking(key).or_else(within)
-    }
-
     /// The jobs of strict reservations with slots in a queue instance: they wait while it fails.
     pub fn strict_jobs(&self, instance: &QueueInstanceName) -> Vec<SubmitSeq> {
         let strict = self.reservations.values().filter(|known| known.spec.hard_error && known.has(instance));
