@@ -10,7 +10,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
+use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
@@ -34,7 +34,7 @@ const QACCT: CommandDef = CommandDef {
     operand_placeholder: "[accounting_file]",
     operands: Operands::Anywhere,
     options: &[
-        unsupported(with("-ar", Values::Optional, "[ar_id]", "list advance reservations"), "planned with reservations"),
+        with("-ar", Values::Optional, "[ar_id]", "list [matching] advance reservations"),
         with("-A", Values::Optional, "[account_string]", "list [matching] account"),
         with("-b", Values::One, "begin_time", "jobs started after"),
         with("-d", Values::One, "days", "jobs started during the last d days"),

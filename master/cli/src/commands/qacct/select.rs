@@ -168,7 +168,8 @@ impl Group {
             | Column::Department
             | Column::Account
             | Column::Slots
-            | Column::Pe => None,
+            | Column::Pe
+            | Column::Reservation => None,
         }
     }
 
@@ -186,7 +187,8 @@ impl Group {
             | Column::Department
             | Column::Account
             | Column::Slots
-            | Column::Pe => ask::matches(pattern, &self.column.value(record)),
+            | Column::Pe
+            | Column::Reservation => ask::matches(pattern, &self.column.value(record)),
         }
     }
 }
@@ -203,6 +205,7 @@ fn groups(parsed: &Parsed) -> Vec<Group> {
         ("-A", Column::Account),
         ("-slots", Column::Slots),
         ("-pe", Column::Pe),
+        ("-ar", Column::Reservation),
     ];
     let given = options.into_iter().filter(|(name, _)| parsed.has(name));
     let mut groups: Vec<Group> =

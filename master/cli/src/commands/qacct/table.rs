@@ -28,6 +28,8 @@ pub enum Column {
     Slots,
     /// `-pe`.
     Pe,
+    /// `-ar`.
+    Reservation,
 }
 
 impl Column {
@@ -42,6 +44,7 @@ impl Column {
             Column::Account => "ACCOUNT",
             Column::Slots => "SLOTS",
             Column::Pe => "PE",
+            Column::Reservation => "AR",
         }
     }
 
@@ -58,6 +61,7 @@ impl Column {
             Column::Account => record.account.clone(),
             Column::Slots => record.slots.to_string(),
             Column::Pe => or_none(&record.granted_pe),
+            Column::Reservation => record.reservation.map_or(0, |(id, _)| id.0).to_string(),
         }
     }
 }
@@ -147,6 +151,7 @@ pub fn text(sums: Sums) -> String {
         for (((column, _), width), value) in columns.iter().zip(&widths).zip(&row.group) {
             let _ = match column {
                 Column::Slots => write!(text, "{value:>width$}"),
+                Column::Reservation => write!(text, "{value:>left$} ", left = width - 1),
                 _ => write!(text, "{value:<width$}"),
             };
         }
@@ -173,5 +178,10 @@ fn width(at: usize, columns: &[(Column, Option<String>)], rows: &[Row]) -> usize
     let values = rows.iter().filter_map(|row| row.group.get(at)).map(|value| value.chars().count());
     let given = pattern.as_ref().map_or(0, |pattern| pattern.chars().count());
     let widest = values.max().unwrap_or(0).max(given).max(column.heading().len());
-    if *column == Column::Slots { widest } else { widest + 1 }
+    match column {
+        Column::Slots => widest,
+        // Five digits have room, as in 8.1.9.
+        Column::Reservation => widest.max(5) + 1,
+        _ => widest + 1,
+    }
 }

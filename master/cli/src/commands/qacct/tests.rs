@@ -154,6 +154,10 @@ fn sums_are_printed_in_all_or_by_columns() {
     assert!(heading("-o -h -q").starts_with("HOST CLUSTER QUEUE OWNER     WALLCLOCK"));
     assert!(heading("-q all.q").starts_with("HOST CLUSTER QUEUE     WALLCLOCK"));
     assert!(heading("-pe smp").starts_with("PE      WALLCLOCK"));
+    let within = table_of("-ar 0");
+    assert!(within.starts_with("AR        WALLCLOCK         UTIME"), "{within}");
+    assert_eq!(within.lines().nth(1), Some(rule(118).as_str()));
+    assert!(within.lines().nth(2).is_some_and(|row| row.starts_with("    0 ")), "{within}");
     assert!(heading("-D").starts_with("DEPARTMENT            WALLCLOCK"));
 }
 
