@@ -5,6 +5,7 @@ use super::Reserving;
 use super::ahead::{Ahead, Reservation, Reservations};
 use super::categories::{Categories, CategoryId};
 use super::changes::Changes;
+use super::concerned::{advance_of, job_of};
 use super::finding::Findings;
 use super::order::Order;
 use super::order_phase::{self, Bucket, Queue, Range, Rests, Urgency};
@@ -126,7 +127,7 @@ impl Model {
     /// Folds a record in.
     pub fn apply(&mut self, record: &Record) {
         let ended = self.granted_of(&record.event);
-        let advance = self.advance_of(&record.event);
+        let advance = advance_of(&record.event);
         let job = job_of(&record.event);
         // A job that is finished no longer knows who waited for it.
         let mut touched: Vec<SubmitSeq> = job.into_iter().flat_map(|seq| self.state.index.successors(seq)).collect();
@@ -509,7 +510,7 @@ impl Model {
 
     /// The slots that an event frees, or may.
     fn granted_of(&self, event: &Event) -> Vec<Granted> {
-        match (event, self.advance_of(event)) {
+        match (event, advance_of(event)) {
             (Event::TaskEnded { key, .. }, _) => {
                 self.state.placed(*key).map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone())
             }
@@ -517,14 +518,6 @@ impl Model {
                 self.state.reservations.get(&id).map_or_else(Vec::new, |advance| advance.granted.clone())
             }
             _ => Vec::new(),
-        }
-    }
-
-    /// The advance reservation whose jobs an event may have made ready, or no longer ready, to start.
-    fn advance_of(&self, event: &Event) -> Option<ReservationId> {
-        match event {
-            Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => Some(*id),
-            _ => None,
         }
     }
 
@@ -675,44 +668,4 @@ impl Model {
 /// The key under which a planned task is booked: it has no attempt yet.
 pub(super) fn plan_key(seq: SubmitSeq, task: TaskId) -> TaskKey {
     TaskKey { cell: CellId(0), seq, task, pe_task: 0, attempt: 0 }
-}
-
-/// The job whose tasks an event may have made ready, or no longer ready, to start.
-fn job_of(event: &Event) -> Option<SubmitSeq> {
-    match event {
-        Event::JobSubmitted { seq, .. }
-        | Event::JobAltered { seq, .. }
-        | Event::HoldsChanged { seq, .. }
-        | Event::TasksDeleted { seq, .. }
-        | Event::ErrorCleared { seq, .. }
-        | Event::JobFinished { seq } => Some(*seq),
-        Event::TaskPlaced { key, .. }
-        | Event::TaskEnded { key, .. }
-        | Event::TaskUnconfirmed { key, .. }
-        | Event::TaskConfirmedGone { key, .. } => Some(key.seq),
-        Event::CellCreated { .. }
-        | Event::EpochRaised { .. }
-        | Event::WallJumped { .. }
-        | Event::SlavePlaced { .. }
-        | Event::SlaveStarted { .. }
-        | Event::SlaveEnded { .. }
-        | Event::TaskStarted { .. }
-        | Event::TaskDeletionRequested { .. }
-        | Event::TaskRescheduleRequested { .. }
-        | Event::TaskSuspended { .. }
-        | Event::TaskThresholdSuspended { .. }
-        | Event::TaskMigrationRequested { .. }
-        | Event::TaskPreempted { .. }
-        | Event::InstanceChanged { .. }
-        | Event::ReservationGranted { .. }
-        | Event::ReservationChanged { .. }
-        | Event::ReservationEnded { .. }
-        | Event::ObjectsChanged(_)
-        | Event::CertificateIssued { .. }
-        | Event::HostRevoked { .. }
-        | Event::TokenCreated(_)
-        | Event::TokenUsed { .. }
-        | Event::NumbersContinued { .. }
-        | Event::RequestAnswered { .. } => None,
-    }
 }

@@ -1,0 +1,52 @@
+//! Whose tasks an event may have made ready, or no longer ready, to start.
+
+use crate::event::Event;
+use proto::id::{ReservationId, SubmitSeq};
+
+/// The job whose tasks may be.
+pub(super) fn job_of(event: &Event) -> Option<SubmitSeq> {
+    match event {
+        Event::JobSubmitted { seq, .. }
+        | Event::JobAltered { seq, .. }
+        | Event::HoldsChanged { seq, .. }
+        | Event::TasksDeleted { seq, .. }
+        | Event::ErrorCleared { seq, .. }
+        | Event::JobFinished { seq } => Some(*seq),
+        Event::TaskPlaced { key, .. }
+        | Event::TaskEnded { key, .. }
+        | Event::TaskUnconfirmed { key, .. }
+        | Event::TaskConfirmedGone { key, .. } => Some(key.seq),
+        Event::CellCreated { .. }
+        | Event::EpochRaised { .. }
+        | Event::WallJumped { .. }
+        | Event::SlavePlaced { .. }
+        | Event::SlaveStarted { .. }
+        | Event::SlaveEnded { .. }
+        | Event::TaskStarted { .. }
+        | Event::TaskDeletionRequested { .. }
+        | Event::TaskRescheduleRequested { .. }
+        | Event::TaskSuspended { .. }
+        | Event::TaskThresholdSuspended { .. }
+        | Event::TaskMigrationRequested { .. }
+        | Event::TaskPreempted { .. }
+        | Event::InstanceChanged { .. }
+        | Event::ReservationGranted { .. }
+        | Event::ReservationChanged { .. }
+        | Event::ReservationEnded { .. }
+        | Event::ObjectsChanged(_)
+        | Event::CertificateIssued { .. }
+        | Event::HostRevoked { .. }
+        | Event::TokenCreated(_)
+        | Event::TokenUsed { .. }
+        | Event::NumbersContinued { .. }
+        | Event::RequestAnswered { .. } => None,
+    }
+}
+
+/// The advance reservation whose jobs may be.
+pub(super) fn advance_of(event: &Event) -> Option<ReservationId> {
+    match event {
+        Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => Some(*id),
+        _ => None,
+    }
+}
