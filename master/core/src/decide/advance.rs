@@ -162,7 +162,7 @@ pub(super) fn delete(turn: &mut Turn<'_>, caller: &Caller, targets: &[String], u
                 }
                 false => format!("denied: advance_reservation \"{target}\" does not exist"),
             };
-            answers.push(Answer::Refused(Diagnostic::new(Code::UnknownObject, what)));
+            answers.push(Answer::Refused(Diagnostic::new(Code::UnknownObject, what).fix("qrstat lists them")));
         }
         answers.extend(ids.into_iter().map(|id| delete_one(turn, caller, id, force)));
     }
@@ -184,7 +184,7 @@ fn is_named(reservation: &AdvanceReservation, target: &str) -> bool {
 fn delete_one(turn: &mut Turn<'_>, caller: &Caller, id: ReservationId, force: bool) -> Answer {
     let Some(reservation) = turn.state().reservations.get(&id) else {
         let what = format!("denied: advance_reservation \"{id}\" does not exist");
-        return Answer::Refused(Diagnostic::new(Code::UnknownObject, what));
+        return Answer::Refused(Diagnostic::new(Code::UnknownObject, what).fix("qrstat lists them"));
     };
     if !caller.may_act_for(&reservation.spec.owner.user) {
         let what = format!(
