@@ -165,7 +165,7 @@ impl<'a> Cluster<'a> {
 
     /// As [`Cluster::booked`] of a level that was looked up.
     pub fn booked_at(&self, spot: &Spot<'_, '_>, attribute: &str) -> Amount {
-        match (self.window, self.share) {
+        match (self.window.filter(|window| !window.is_now()), self.share) {
             (None, Share::Open | Share::Within(_)) => spot.booked_now(attribute),
             (Some(_), _) | (None, Share::InUse(_)) => self.booked(spot.level, attribute),
         }

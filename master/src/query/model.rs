@@ -50,8 +50,9 @@ impl Model {
     pub fn findings(&self) -> Findings<'_> {
         let now = self.statics.clock.now();
         let findings = Findings::new(&self.state, &self.observations, now);
-        let reservations = &self.scheduling.reservations;
-        if reservations.is_empty() && self.state.reservations.is_empty() {
+        let (reservations, config) = (&self.scheduling.reservations, &self.state.config);
+        let may_close = config.scheduler.max_reservation > 0 && !config.causes.calendars.is_empty();
+        if reservations.is_empty() && self.state.reservations.is_empty() && !may_close {
             return findings;
         }
         findings.ahead(Cow::Owned(Ahead::of(&self.state, self.statics.zone.clone(), reservations, now)))

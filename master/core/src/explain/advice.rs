@@ -49,7 +49,8 @@ pub fn explain(findings: &mut Findings<'_>, seq: SubmitSeq) -> Explanation {
     reasons.extend(vain.map(|vain| plain(vain.text, Some(vain.fix))));
     let summary = match never {
         None if findings.is_only_kept(&demand) => {
-            "It would fit now, but what it needs is kept for jobs of higher priority before it would have ended."
+            "It would fit now, but not for as long as it may run: what it needs is kept for jobs of higher priority or reserved in \
+             advance, or its queue closes before."
         }
         None => "No queue instance can take it now; what it needs may become free.",
         Some(_) => "No queue instance can take it as the cluster is configured; waiting alone will not help.",

@@ -387,6 +387,11 @@ pub struct Window<'a> {
 }
 
 impl Window<'_> {
+    /// Whether only what is in use now counts: the stretch begins now, and nothing is kept.
+    pub fn is_now(&self) -> bool {
+        self.span.from <= self.line.now && self.line.kept.is_empty()
+    }
+
     /// Whether something is kept on the host of a queue instance.
     pub fn keeps_on(&self, instance: &QueueInstanceName) -> bool {
         self.line.keeps_on(&instance.host)
