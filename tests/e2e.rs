@@ -1,5 +1,7 @@
 //! Real cells with the built programs: `cargo build --workspace` comes before. `tests/long` runs the longer forms.
 
+#[path = "e2e/backfill.rs"]
+mod backfill;
 #[path = "e2e/carried.rs"]
 mod carried;
 #[path = "e2e/checkpoints.rs"]

@@ -46,11 +46,7 @@ fn the_master_ends_a_job_whose_time_is_over_on_an_unknown_host() {
     let cell = Cell::up();
     cell.set_global("max_unheard", "0:0:5");
     cell.set_global("qmaster_params", "ENABLE_ENFORCE_MASTER_LIMIT=true");
-    let conf = cell.admin(&["qconf", "-ssconf"]).ok().out;
-    let kept = conf.lines().filter(|line| !line.starts_with("params "));
-    let text = kept.chain(["params DURATION_OFFSET=0:0:1"]).fold(String::new(), |all, line| all + line + "\n");
-    let file = cell.write_top("sconf", &text, 0o644).display().to_string();
-    cell.admin(&["qconf", "-Msconf", &file]).ok();
+    cell.set_scheduler("params", "DURATION_OFFSET=0:0:1");
     let job = cell.submit(&["-l", "h_rt=3", "-b", "y", "sleep", "600"]);
     cell.wait_for_state(&job, "r");
     cell.kill("agent");

@@ -342,6 +342,17 @@ impl Cell {
         self.admin(&["qconf", "-Mconf", &file.display().to_string()]).ok();
     }
 
+    /// Sets a value of the scheduler configuration.
+    pub fn set_scheduler(&self, parameter: &str, value: &str) {
+        let conf = self.admin(&["qconf", "-ssconf"]).ok().out;
+        let is_meant = |line: &&str| line.split_whitespace().next() == Some(parameter);
+        let line = format!("{parameter} {value}");
+        let text = conf.lines().filter(|line| !is_meant(line)).chain([line.as_str()]);
+        let text = text.fold(String::new(), |all, line| all + line + "\n");
+        let file = self.write_top("sconf", &text, 0o644).display().to_string();
+        self.admin(&["qconf", "-Msconf", &file]).ok();
+    }
+
     /// Adds lines to the complex.
     pub fn add_complex(&self, lines: &str) {
         let table = self.admin(&["qconf", "-sc"]).ok().out;
