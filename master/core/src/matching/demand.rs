@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::Job;
 use proto::amount::{Amount, Type};
-use proto::complex::{Attribute, Complex};
+use proto::complex::{Attribute, Complex, Consumable};
 use proto::id::{AttributeName, HostName, ReservationId, UserName};
 use proto::job::{JobSpec, Owner, PeRequest, Requests};
 use proto::request::ResourceRequest;
@@ -176,6 +176,13 @@ impl Demand {
             is_exempt: false,
             text: text(complex, &requests.hard),
         }
+    }
+}
+
+impl Demand {
+    /// Whether something is charged for the master of a parallel job and not for its other slots.
+    pub fn charges_master(&self) -> bool {
+        self.hard.iter().any(|request| request.attribute.consumable == Consumable::Job)
     }
 }
 

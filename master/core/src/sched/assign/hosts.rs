@@ -114,7 +114,10 @@ fn room(
 ) -> HostRoom {
     let level = Level::Host(host.clone());
     let slaves = cluster.fit_level(globally, &level, demand, 1, Role::Slave);
-    let with_master = cluster.fit_level(globally, &level, demand, 1 + extra, Role::Master);
+    // Where nothing is charged for the master alone, it fits where others do.
+    let is_alike = extra == 0 && !demand.charges_master();
+    let with_master =
+        if is_alike { slaves.clone() } else { cluster.fit_level(globally, &level, demand, 1 + extra, Role::Master) };
     let fits = instances.iter().map(|instance| {
         let fit = cluster.fit_instance(&slaves, instance, demand, 1, Role::Slave);
         reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
@@ -130,9 +133,13 @@ fn room(
     };
     let cap = instances.iter().map(|instance| cluster.threshold_cap(instance)).max().unwrap_or(0);
     let master = instances.iter().enumerate().find_map(|(index, instance)| {
-        let fit = cluster.fit_instance(&with_master, instance, demand, 1 + extra, Role::Master);
-        let admitted = cluster.takes_master(instance, demand) && fit.holds(1 + extra);
-        admitted.then_some((index, fit.slots))
+        let slots = if is_alike {
+            fits[index].1
+        } else {
+            let fit = cluster.fit_instance(&with_master, instance, demand, 1 + extra, Role::Master);
+            if fit.holds(1 + extra) { fit.slots } else { 0 }
+        };
+        (slots > 0 && cluster.takes_master(instance, demand)).then_some((index, slots))
     });
     let master = master.map(|(at, most)| {
         let slots = sum(Some((at, most))).min(with_master.slots).min(cap).saturating_sub(extra);
