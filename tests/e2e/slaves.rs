@@ -58,8 +58,9 @@ fn a_slave_task_has_its_streams_its_status_and_the_environment_of_the_job_on_its
     }
     let cluster = Cluster::of(&["h1", "h2"], &[]);
     let script = r#"
-        echo "first line" | qrsh -inherit -v COLOUR=red h2 'read line; echo "$line at $(uname -n) $COLOUR"; echo oops >&2; exit 7'
+        echo "first line" | qrsh -inherit -v COLOUR=red h2 'read line; echo "$line at $(uname -n) $COLOUR"; echo oops >&2; exit 7' 2>"$TMPDIR/errors"
         echo "status $?"
+        cat "$TMPDIR/errors"
         qrsh -inherit -nostdin h2 'cat; kill -TERM $$'
         echo "status $?"
         SHADE=dark qrsh -inherit -nostdin -V h2 'echo $JOB_ID $NHOSTS $NSLOTS $PE $SHADE $(wc -l <$PE_HOSTFILE) $(uname -n)'
@@ -72,7 +73,7 @@ fn a_slave_task_has_its_streams_its_status_and_the_environment_of_the_job_on_its
     let said = cluster.output("4", script);
     let job = "1";
     let expected = format!(
-        "first line at h2 red\noops\nstatus 7\nstatus 143\n{job} 2 4 mpi dark 2 h2\na  b $HOME\nh1\nown directory\n300000\nstatus 127\n"
+        "first line at h2 red\nstatus 7\noops\nstatus 143\n{job} 2 4 mpi dark 2 h2\na  b $HOME\nh1\nown directory\n300000\nstatus 127\n"
     );
     assert_eq!(said, expected);
     for cell in [&cluster.master, &cluster.others[0]] {
