@@ -205,7 +205,8 @@ impl<'a> Cluster<'a> {
     }
 }
 
-fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+/// The sum of amounts; INFINITY if it is too large for a number.
+pub(crate) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
     amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
 }
 

@@ -5,8 +5,7 @@
 //! slots and consumables count, and what never changes.
 
 use super::ahead::Ahead;
-use super::assign::{Assignment, assign_serial, environments, fit_globally, lay_out, room_on};
-use super::assign::{HostRoom, Limits};
+use super::assign::{Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, room_on};
 use super::rank::{host_value, rank};
 use super::timeline::{Span, Window};
 use crate::ledger::Booking;

@@ -5,6 +5,7 @@
 //! are there; of what the whole cluster shares it is kept by the time at which it ends.
 
 use crate::ledger::{Booking, Entry, Ledger, Level, Total};
+use crate::matching::sum;
 use crate::quota::Scope;
 use crate::state::reservation::block_of;
 use proto::amount::Amount;
@@ -150,12 +151,12 @@ impl TimeLine {
         hosts
     }
 
-    fn leave_host(&mut self, key: TaskKey, host: &HostName) {
-        if let Some(tasks) = self.hosts.get_mut(host) {
-            tasks.retain(|task| task.key != key);
-            if tasks.is_empty() {
-                self.hosts.remove(host);
-            }
+    /// Forgets what runs, or is kept, under a key on a host.
+    fn leave_host(&mut self, key: TaskKey, host: &HostName, is_kept: bool) {
+        let tasks = self.hosts.get_mut(host).expect("what a task has is noted at its hosts");
+        tasks.retain(|task| task.key != key || task.is_kept != is_kept);
+        if tasks.is_empty() {
+            self.hosts.remove(host);
         }
     }
 
@@ -163,7 +164,7 @@ impl TimeLine {
     pub fn over(&mut self, key: TaskKey) {
         let Some(Running { end, shares, hosts }) = self.running.remove(&key) else { return };
         self.ends.remove(&(end, key));
-        hosts.iter().for_each(|host| self.leave_host(key, host));
+        hosts.iter().for_each(|host| self.leave_host(key, host, false));
         for (shared, amount) in shares {
             let ending = self.ending.get_mut(&shared).expect("what a task has is counted");
             ending.all.subtract_all(amount);
@@ -209,13 +210,7 @@ impl TimeLine {
             }
         }
         let hosts: BTreeSet<&HostName> = booking.granted().iter().map(|part| &part.instance.host).collect();
-        for host in hosts {
-            let tasks = self.hosts.get_mut(host).expect("what is kept is noted at its hosts");
-            tasks.retain(|task| !task.is_kept || task.key != key);
-            if tasks.is_empty() {
-                self.hosts.remove(host);
-            }
-        }
+        hosts.into_iter().for_each(|host| self.leave_host(key, host, true));
         self.ledger.release(key);
     }
 
@@ -263,24 +258,21 @@ impl TimeLine {
             );
         }
         let tasks = level.host().and_then(|host| self.hosts.get(host)).map_or(&[][..], Vec::as_slice);
-        let is_any_kept = tasks.iter().any(|task| task.is_kept && task.span.overlaps(&span));
-        if !is_any_kept && span.from <= self.now {
-            return now_booked(ledgers, level, attribute);
-        }
         let amount = |task: &OnHost| {
             let is_meant = |entry: &&Entry| entry.attribute.as_str() == attribute && entry.level == *level;
             task.entries.iter().find(is_meant).map_or(Amount::ZERO, |entry| entry.amount)
         };
-        let at = |at: Tick| {
+        let kept = tasks.iter().filter(|task| task.is_kept && task.span.overlaps(&span));
+        let kept: Vec<(Span, Total)> = kept.map(|task| (task.span, Total::of(amount(task)))).collect();
+        if kept.is_empty() && span.from <= self.now {
+            return now_booked(ledgers, level, attribute);
+        }
+        most(&kept, span, |at| {
             let mut total = Total::default();
-            let there =
-                tasks.iter().filter(|task| if task.is_kept { task.span.covers(at) } else { self.still_runs(task, at) });
-            there.for_each(|task| total.add(amount(task)));
-            total.amount()
-        };
-        // What runs only gets less: the most is where the stretch begins, or something that is kept.
-        let begins = tasks.iter().filter(|task| task.is_kept && span.covers(task.span.from));
-        begins.map(|task| at(task.span.from)).fold(at(span.from), Amount::max)
+            let running = tasks.iter().filter(|task| !task.is_kept && self.still_runs(task, at));
+            running.for_each(|task| total.add(amount(task)));
+            total
+        })
     }
 
     /// The most of something that all hosts share which is in use within a stretch of time. `now` tells what is in use now.
@@ -360,8 +352,7 @@ fn shares(key: TaskKey, booking: &Booking, ledger: &Ledger) -> Shares {
 }
 
 fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: &Level, attribute: &str) -> Amount {
-    let amounts = ledgers.map(|ledger| ledger.booked(level, attribute));
-    amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+    sum(ledgers.map(|ledger| ledger.booked(level, attribute)))
 }
 
 /// The most within a stretch of time: of what runs, which only gets less, and what is kept.
