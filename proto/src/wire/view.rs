@@ -105,6 +105,51 @@ pub struct PriorityNumbers {
     pub stckt: i64,
 }
 
+/// One node of the share tree with its part of the cell, as `sge_share_mon` shows it. A user without a leaf of its own who is served by
+/// a `default` leaf is a node of its own below the parent of that leaf. Parts are millionths of one, usage is in millionths of its unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShareNode {
+    /// `/` of the root, else the names from below the root to the node: `/grp/u2`.
+    pub path: String,
+    /// How far below the root: 0 of the root itself.
+    pub depth: u32,
+    /// The user, where the node stands for one.
+    pub user: Option<UserName>,
+    /// The project, where the node stands for one or lies below the node of one.
+    pub project: Option<String>,
+    /// The shares that it is configured with.
+    pub shares: u32,
+    /// Active tasks below it, pending and running.
+    pub job_count: u64,
+    /// Its part among its siblings by shares alone, active or not.
+    pub level: i64,
+    /// Its part of the whole tree by shares alone: `level` of all nodes on the way from the root, multiplied.
+    pub total: i64,
+    /// The part of the cell that it ought to have over time, active siblings only; 0 where nothing below it is active.
+    pub long_target_share: i64,
+    /// The part that it gets now, to make up for past use; 0 where nothing below it is active.
+    pub short_target_share: i64,
+    /// The part that it has of the decayed usage of the whole tree.
+    pub actual_share: i64,
+    /// Its decayed usage: cpu, mem and io weighted by `usage_weight_list`.
+    pub usage: i128,
+    /// Decayed processor time in seconds.
+    pub cpu: i128,
+    /// Decayed integral memory in GB seconds.
+    pub mem: i128,
+    /// Decayed data transferred in GB.
+    pub io: i128,
+    /// Processor time in seconds, never decayed.
+    pub ltcpu: i128,
+    /// Integral memory in GB seconds, never decayed.
+    pub ltmem: i128,
+    /// Data transferred in GB, never decayed.
+    pub ltio: i128,
+    /// When usage was last booked or decayed, in seconds since 1970; 0 if never.
+    pub usage_time: i64,
+}
+
 /// One limit of a resource quota set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaRow {
