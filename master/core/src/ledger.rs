@@ -5,102 +5,54 @@
 //! only tells what was booked since a value was sampled.
 
 mod booking;
+mod charges;
 mod ids;
+mod level;
 #[cfg(test)]
 mod tests;
 
 pub use booking::{Booking, Entry, Grant, PeUse};
+pub use charges::Charges;
+pub(crate) use level::Total;
+pub use level::{AtLevel, Level};
 
 use crate::quota::{Scope, Usage, Who};
 use crate::state::config::Configuration;
+use booking::At;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
-use proto::id::{AttributeName, CellId, HostName, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{CellId, HostName, PeName, QueueName, SubmitSeq, TaskId, TaskKey};
 use proto::job::JobSpec;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The implicit consumable of which each slot of a task takes one.
 pub const SLOTS: &str = "slots";
 
-/// An object that offers resources, from the widest level to the narrowest.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// The cluster as a whole.
-    Global,
-    /// An execution host.
-    Host(HostName),
-    /// A queue instance.
-    Instance(QueueInstanceName),
-}
-
-impl Level {
-    /// The level of an execution host object: `global` is the cluster.
-    pub fn of_host(host: &HostName) -> Level {
-        if *host == HostName::global() { Level::Global } else { Level::Host(host.clone()) }
-    }
-}
-
-impl Level {
-    /// The host; none of the cluster.
-    pub fn host(&self) -> Option<&HostName> {
-        match self {
-            Level::Global => None,
-            Level::Host(host) => Some(host),
-            Level::Instance(instance) => Some(&instance.host),
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Level::Global => f.write_str("global"),
-            Level::Host(host) => host.fmt(f),
-            Level::Instance(instance) => instance.fmt(f),
-        }
-    }
-}
-
 /// What placed tasks take, by level and attribute.
 ///
-/// Invariant, checked by [`Ledger::check`]: `levels`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
+/// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
 /// total is below zero and none of zero is kept. `quotas` counts what is booked as the resource quota sets say. Only `tasks` is stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>", into = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
-    tasks: BTreeMap<TaskKey, Booking>,
-    levels: BTreeMap<Level, AtLevel>,
+    tasks: BTreeMap<TaskKey, Arc<Booking>>,
+    global: AtLevel,
+    hosts: BTreeMap<HostName, OnHost>,
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
     quotas: Usage,
 }
 
-/// What is booked at one level that tasks use.
+/// What is booked on one host that tasks use.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct AtLevel {
-    totals: BTreeMap<AttributeName, Total>,
-    /// The tasks, by when they were placed.
-    recent: BTreeSet<(Tick, TaskKey)>,
-}
-
-impl AtLevel {
-    /// How much of an attribute is taken; INFINITY if a task took without bound.
-    pub fn booked(&self, attribute: &str) -> Amount {
-        self.totals.get(attribute).map_or(Amount::ZERO, |total| total.amount())
-    }
-
-    fn subtract(&mut self, entry: &Entry) {
-        let total = self.totals.get_mut(&entry.attribute).expect("what was booked is in the totals");
-        total.subtract(entry.amount);
-        if total.is_zero() {
-            self.totals.remove(&entry.attribute);
-        }
-    }
+struct OnHost {
+    host: AtLevel,
+    /// Those of its queue instances that tasks use, by name.
+    instances: Vec<(QueueName, AtLevel)>,
 }
 
 impl Ledger {
@@ -108,18 +60,18 @@ impl Ledger {
     pub const FIRST_KEY: TaskKey =
         TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(0), pe_task: 0, attempt: 0 };
 
-    /// Books what a task takes from now on: its hard requests and the defaults of consumables that it does not ask for.
+    /// Books what a task takes from now on: its hard requests and the defaults of consumables that it does not ask for, and counts it
+    /// for the quotas.
     ///
-    /// `tick` is when it was placed. What was booked under the key is replaced.
-    pub fn book(&mut self, config: &Configuration, spec: &JobSpec, key: TaskKey, grant: Grant<'_>, tick: Tick) {
+    /// What was booked under the key is replaced.
+    pub fn book(&mut self, config: &Configuration, key: TaskKey, booking: Arc<Booking>) {
         self.release(key);
-        let booking = Booking::new(config, &spec.requests.hard, grant, tick).of(Who::of(spec));
         self.quotas.count(config, key, &booking);
         self.add(key, booking);
     }
 
     /// Books something that no quota counts. What was booked under the key is replaced.
-    pub fn hold(&mut self, key: TaskKey, booking: Booking) {
+    pub fn hold(&mut self, key: TaskKey, booking: Arc<Booking>) {
         self.release(key);
         self.add(key, booking);
     }
@@ -136,14 +88,12 @@ impl Ledger {
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else { return false };
         self.quotas.forget(key);
-        for (level, entries) in booking.by_level() {
-            let there = self.levels.get_mut(&level).expect("every booked task is known at its levels");
-            entries.for_each(|entry| there.subtract(entry));
-            there.recent.remove(&(booking.at(), key));
-            if there.recent.is_empty() {
-                self.levels.remove(&level);
-            }
+        for place in booking.uses() {
+            let there = self.at_mut(place.at);
+            booking.each_at(&place, |attribute, amount| there.subtract(attribute, amount));
+            there.leave(key, &booking);
         }
+        booking.granted().iter().for_each(|granted| self.tidy(&granted.instance.host));
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
         if let Some(pe) = booking.pe() {
             let slots = self.pe_slots.get_mut(pe).expect("every booked parallel task is counted");
@@ -161,7 +111,7 @@ impl Ledger {
     /// [`Ledger::recount`].
     pub fn rebook(&mut self, complex: &Complex) {
         let tasks = std::mem::take(&mut self.tasks);
-        let rebooked = tasks.into_iter().map(|(key, booking)| (key, booking.rebooked(complex)));
+        let rebooked = tasks.into_iter().map(|(key, booking)| (key, Arc::unwrap_or_clone(booking).rebooked(complex)));
         *self = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
     }
 
@@ -182,10 +132,11 @@ impl Ledger {
         }
     }
 
-    /// Notes whose a task is of which that was not kept when it was placed.
+    /// Notes whose a task is of which that was not kept when it was placed. What quotas count is forgotten until [`Ledger::recount`].
     pub fn own(&mut self, key: TaskKey, spec: &JobSpec) {
-        if let Some(booking) = self.tasks.get_mut(&key).filter(|booking| booking.who().is_none()) {
-            *booking = booking.clone().of(Who::of(spec));
+        let booking = self.tasks.get(&key).filter(|booking| booking.who().is_none());
+        if let Some(booking) = booking.map(|booking| Booking::clone(booking).of(Arc::new(Who::of(spec)))) {
+            self.hold(key, Arc::new(booking));
         }
     }
 
@@ -206,7 +157,14 @@ impl Ledger {
 
     /// What is booked at a level, if tasks use it.
     pub fn level(&self, level: &Level) -> Option<&AtLevel> {
-        self.levels.get(level)
+        match level {
+            Level::Global => Some(&self.global).filter(|global| !global.is_empty()),
+            Level::Host(host) => self.hosts.get(host).map(|there| &there.host),
+            Level::Instance(instance) => {
+                let there = self.hosts.get(&instance.host)?;
+                there.instances.iter().find(|(queue, _)| *queue == instance.queue).map(|(_, there)| there)
+            }
+        }
     }
 
     /// Slots that are taken at a level.
@@ -237,7 +195,7 @@ impl Ledger {
     }
 
     /// What is booked for a task.
-    pub fn booking(&self, key: TaskKey) -> Option<&Booking> {
+    pub fn booking(&self, key: TaskKey) -> Option<&Arc<Booking>> {
         self.tasks.get(&key)
     }
 
@@ -246,31 +204,27 @@ impl Ledger {
     /// # Panics
     /// If the totals are not the sums over the tasks: a bug, after which nothing may be booked any more.
     pub fn check(&self) {
-        let mut fresh = Ledger::from(self.tasks.clone());
+        let mut fresh = Ledger::default();
+        self.tasks.iter().for_each(|(key, booking)| fresh.add(*key, booking.clone()));
         fresh.quotas = self.quotas.clone();
         assert!(*self == fresh, "the ledger's totals are not the sums over its tasks");
     }
 
     /// The tasks at a level that were placed at `since` or later, by time.
     pub fn since(&self, level: &Level, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
-        let first = (since, Self::FIRST_KEY);
-        let newer = self.level(level).into_iter().flat_map(move |there| there.recent.range(first..));
-        newer.map(|(at, key)| (*at, self.tasks.get(key).expect("the index names booked tasks only")))
+        self.level(level).into_iter().flat_map(move |there| there.since(since))
     }
 
     /// The tasks at a level.
     pub fn at(&self, level: &Level) -> impl Iterator<Item = (TaskKey, &Booking)> {
-        let keys = self.level(level).into_iter().flat_map(|there| &there.recent).map(|(_, key)| *key);
-        keys.map(|key| (key, self.tasks.get(&key).expect("the index names booked tasks only")))
+        self.level(level).into_iter().flat_map(AtLevel::tasks)
     }
 
-    fn add(&mut self, key: TaskKey, booking: Booking) {
-        for (level, entries) in booking.by_level() {
-            let there = self.levels.entry(level).or_default();
-            for entry in entries {
-                there.totals.entry(entry.attribute.clone()).or_default().add(entry.amount);
-            }
-            there.recent.insert((booking.at(), key));
+    fn add(&mut self, key: TaskKey, booking: Arc<Booking>) {
+        for place in booking.uses() {
+            let there = self.at_mut(place.at);
+            booking.each_at(&place, |attribute, amount| there.add(attribute, amount));
+            there.enter(key, &booking);
         }
         booking.maps().iter().for_each(|map| self.ids.give(map));
         if let Some(pe) = booking.pe() {
@@ -278,13 +232,51 @@ impl Ledger {
         }
         self.tasks.insert(key, booking);
     }
+
+    /// What is booked at a level, to be changed.
+    fn at_mut(&mut self, at: At<'_>) -> &mut AtLevel {
+        let host = match at {
+            At::Global => return &mut self.global,
+            At::Host(host) => host,
+            At::Instance(instance) => &instance.host,
+        };
+        if !self.hosts.contains_key(host) {
+            self.hosts.insert(host.clone(), OnHost::default());
+        }
+        let there = self.hosts.get_mut(host).expect("it is there or was just made");
+        match at {
+            At::Instance(instance) => there.instance(&instance.queue),
+            At::Host(_) | At::Global => &mut there.host,
+        }
+    }
+
+    /// Keeps nothing of a host and its queue instances that no task uses any more.
+    fn tidy(&mut self, host: &HostName) {
+        if let Some(there) = self.hosts.get_mut(host) {
+            there.instances.retain(|(_, instance)| !instance.is_empty());
+            if there.host.is_empty() {
+                self.hosts.remove(host);
+            }
+        }
+    }
+}
+
+impl OnHost {
+    /// What is booked in a queue instance, to be changed.
+    fn instance(&mut self, queue: &QueueName) -> &mut AtLevel {
+        let at = self.instances.partition_point(|(known, _)| known < queue);
+        if self.instances.get(at).is_none_or(|(known, _)| known != queue) {
+            self.instances.insert(at, (queue.clone(), AtLevel::default()));
+        }
+        &mut self.instances[at].1
+    }
 }
 
 impl From<BTreeMap<TaskKey, Booking>> for Ledger {
     fn from(tasks: BTreeMap<TaskKey, Booking>) -> Ledger {
         let mut ledger = Ledger::default();
         for (key, booking) in tasks {
-            ledger.add(key, booking);
+            ledger.add(key, Arc::new(booking));
         }
         ledger
     }
@@ -292,60 +284,6 @@ impl From<BTreeMap<TaskKey, Booking>> for Ledger {
 
 impl From<Ledger> for BTreeMap<TaskKey, Booking> {
     fn from(ledger: Ledger) -> Self {
-        ledger.tasks
-    }
-}
-
-/// A sum of amounts from which each can be taken again, INFINITY included.
-///
-/// Never below zero. The finite part cannot overflow: it has 64 bits more than an amount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Total {
-    finite: i128,
-    infinite: u32,
-}
-
-impl Total {
-    pub(crate) fn of(amount: Amount) -> Total {
-        let mut total = Total::default();
-        total.add(amount);
-        total
-    }
-
-    pub(crate) fn add(&mut self, amount: Amount) {
-        match amount.finite() {
-            Some(units) => self.finite += i128::from(units),
-            None => self.infinite += 1,
-        }
-    }
-
-    fn subtract(&mut self, amount: Amount) {
-        match amount.finite() {
-            Some(units) => self.finite -= i128::from(units),
-            None => self.infinite = self.infinite.checked_sub(1).expect("what is released was booked"),
-        }
-        assert!(self.finite >= 0, "less than nothing is booked");
-    }
-
-    pub(crate) fn add_all(&mut self, other: Total) {
-        self.finite += other.finite;
-        self.infinite += other.infinite;
-    }
-
-    pub(crate) fn subtract_all(&mut self, other: Total) {
-        self.finite -= other.finite;
-        self.infinite = self.infinite.checked_sub(other.infinite).expect("what is released was booked");
-        assert!(self.finite >= 0, "less than nothing is booked");
-    }
-
-    pub(crate) fn is_zero(self) -> bool {
-        self == Total::default()
-    }
-
-    pub(crate) fn amount(self) -> Amount {
-        match i64::try_from(self.finite) {
-            Ok(units) if self.infinite == 0 => Amount::from_base(units),
-            Ok(_) | Err(_) => Amount::INFINITY,
-        }
+        ledger.tasks.into_iter().map(|(key, booking)| (key, Arc::unwrap_or_clone(booking))).collect()
     }
 }

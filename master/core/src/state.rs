@@ -16,7 +16,7 @@ pub mod reservation;
 pub mod slaves;
 
 use crate::event::{InstanceState, JoinGrant};
-use crate::ledger::Ledger;
+use crate::ledger::{Booking, Grant, Ledger};
 use commons::Commons;
 use config::Configuration;
 use index::Index;
@@ -25,7 +25,8 @@ use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskId,
     TaskKey,
 };
-use proto::time::{Now, Wall};
+use proto::job::JobSpec;
+use proto::time::{Now, Tick, Wall};
 use proto::wire::client::Reply;
 use reservation::AdvanceReservation;
 use serde::{Deserialize, Serialize};
@@ -117,14 +118,29 @@ impl State {
         for job in self.jobs.values() {
             job.placements().for_each(|(_, placement)| self.ledger.own(placement.key, &job.spec));
         }
+        self.rebook();
         self.ledger.recount(&self.config);
         let mut commons = Commons::default();
         for job in self.jobs.values_mut() {
             job.spec = commons.shared(&job.spec);
-            commons.enter(&job.spec);
+            commons.enter(&self.config.complex, &job.spec);
         }
         self.index = Index::of(&self);
         self
+    }
+
+    /// Books all that is booked anew by the complex as it is now. What quotas count is forgotten.
+    fn rebook(&mut self) {
+        self.ledger.rebook(&self.config.complex);
+        for reservation in self.reservations.values_mut() {
+            reservation.block = Arc::new(Booking::clone(&reservation.block).rebooked(&self.config.complex));
+            reservation.ledger.rebook(&self.config.complex);
+        }
+    }
+
+    /// What a task of a job takes of what it is given at `at`, or would.
+    pub fn booking(&self, spec: &JobSpec, grant: Grant<'_>, at: Tick) -> Arc<Booking> {
+        self.index.commons.booking(&self.config, spec, grant, at)
     }
 
     /// The job of that number, if it is not finished.

@@ -1,35 +1,67 @@
 //! What one placed task takes at each level.
 
-use super::{Level, SLOTS};
+use super::Level;
+use super::charges::{Charges, Taken};
 use crate::quota::Who;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
-use proto::complex::{Complex, Consumable};
+use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
-use proto::request::ResourceRequest;
 use proto::rsmap::GrantedIds;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What one task takes, with the requests that it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Booking {
     at: Tick,
-    /// Numeric hard requests for each slot, by full name. None is negative.
-    requested: Vec<(AttributeName, Amount)>,
+    charges: Arc<Charges>,
     /// Its slots, the master first, each instance once.
     granted: Vec<Granted>,
     pe: Option<PeUse>,
     /// The ids that it has of resource maps.
+    maps: Vec<GrantedIds>,
+    /// What it has of attributes of which it has ids: these count, whatever is charged.
+    held: Vec<Entry>,
+    /// Whose it is; none of a task from before that was kept.
+    who: Option<Arc<Who>>,
+}
+
+/// A booking as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    at: Tick,
+    requested: Vec<(AttributeName, Amount)>,
+    /// None of a task from before it was kept: [`super::Ledger::rebook`] finds it out.
+    #[serde(default)]
+    taken: Vec<Taken>,
+    granted: Vec<Granted>,
+    pe: Option<PeUse>,
     #[serde(default)]
     maps: Vec<GrantedIds>,
-    entries: Vec<Entry>,
-    /// Whose it is; none of a task from before that was kept.
+    #[serde(default)]
+    held: Vec<Entry>,
     #[serde(default)]
     who: Option<Arc<Who>>,
+}
+
+impl From<Stored> for Booking {
+    fn from(stored: Stored) -> Booking {
+        let Stored { at, requested, taken, granted, pe, maps, held, who } = stored;
+        Booking { at, charges: Arc::new(Charges::stored(requested, taken)), granted, pe, maps, held, who }
+    }
+}
+
+impl From<Booking> for Stored {
+    fn from(booking: Booking) -> Stored {
+        let Booking { at, charges, granted, pe, maps, held, who } = booking;
+        let (requested, taken) = (charges.requests().to_vec(), charges.taken().to_vec());
+        Stored { at, requested, taken, granted, pe, maps, held, who }
+    }
 }
 
 /// The parallel environment of a task.
@@ -53,22 +85,39 @@ pub struct Entry {
 }
 
 /// How a task uses one level.
-struct Use {
-    level: Level,
-    slots: u32,
+pub(super) struct Use<'a> {
+    pub(super) at: At<'a>,
+    pub(super) slots: u32,
     /// Whether the master is in it.
-    master: bool,
+    pub(super) master: bool,
     /// How often a consumable of kind HOST is charged here.
-    hosts: u32,
+    pub(super) hosts: u32,
 }
 
-/// What a task takes of one attribute.
-struct Taken {
-    attribute: AttributeName,
-    kind: Consumable,
-    exclusive: bool,
-    /// For each slot, or in all, as the kind says.
-    amount: Amount,
+/// A level by the names that a booking has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum At<'a> {
+    Global,
+    Host(&'a HostName),
+    Instance(&'a QueueInstanceName),
+}
+
+impl<'a> At<'a> {
+    fn of(level: &'a Level) -> At<'a> {
+        match level {
+            Level::Global => At::Global,
+            Level::Host(host) => At::Host(host),
+            Level::Instance(instance) => At::Instance(instance),
+        }
+    }
+
+    fn level(self) -> Level {
+        match self {
+            At::Global => Level::Global,
+            At::Host(host) => Level::Host(host.clone()),
+            At::Instance(instance) => Level::Instance(instance.clone()),
+        }
+    }
 }
 
 /// What was given to a task.
@@ -90,9 +139,8 @@ impl<'a> Grant<'a> {
 }
 
 impl Booking {
-    /// What a task with these hard requests takes of what it was given at `at`.
-    pub fn new(config: &Configuration, hard: &[ResourceRequest], grant: Grant<'_>, at: Tick) -> Booking {
-        let (complex, maps) = (&config.complex, grant.maps.to_vec());
+    /// What a task with such hard requests takes of what it was given at `at`.
+    pub fn new(config: &Configuration, charges: Arc<Charges>, grant: Grant<'_>, at: Tick) -> Booking {
         let pe = grant.pe.map(|name| PeUse {
             name: name.clone(),
             extra_master_slot: config.pes.get(name).is_some_and(|pe| !pe.job_is_first_task.0),
@@ -103,37 +151,21 @@ impl Booking {
         {
             master.slots += 1;
         }
-        let requested = hard.iter().filter_map(|request| numeric(complex, request)).collect();
-        Booking { at, requested, granted, pe, maps, entries: Vec::new(), who: None }.rebooked(complex)
+        let maps = grant.maps.to_vec();
+        let held = held(&config.complex, &maps);
+        Booking { at, charges, granted, pe, maps, held, who: None }
     }
 
     /// The same task under another complex.
-    pub fn rebooked(mut self, complex: &Complex) -> Booking {
-        let taken = self.taken(complex);
-        self.entries.clear();
-        for place in self.uses() {
-            self.entries.extend(taken.iter().filter_map(|taken| taken.at(&place)));
-        }
-        self.count_ids(complex);
-        self
-    }
-
-    /// What a task has of a resource map is as much as it has ids, however the map is charged now: an id is never free while a task
-    /// has it.
-    fn count_ids(&mut self, complex: &Complex) {
-        let is_map = |name: &str| complex.lookup(name).is_some_and(|attribute| attribute.r#type == Type::RsMap);
-        for map in self.maps.iter().filter(|map| is_map(map.attribute.as_str())) {
-            let amount = Amount::from_base(i64::try_from(map.ids.len()).expect("a map has at most IDS_MAX ids"));
-            let (level, attribute) = (Level::of_host(&map.host), map.attribute.clone());
-            let entry = Entry { level, attribute, amount };
-            self.entries.retain(|known| known.level != entry.level || known.attribute != entry.attribute);
-            self.entries.push(entry);
-        }
+    pub fn rebooked(self, complex: &Complex) -> Booking {
+        let charges = Charges::of(complex, self.charges.requests().to_vec());
+        let held = held(complex, &self.maps);
+        Booking { charges: Arc::new(charges), held, ..self }
     }
 
     /// The same task with its owner.
-    pub fn of(self, who: Who) -> Booking {
-        Booking { who: Some(Arc::new(who)), ..self }
+    pub fn of(self, who: Arc<Who>) -> Booking {
+        Booking { who: Some(who), ..self }
     }
 
     /// Whose the task was when it was placed, if that is known.
@@ -147,19 +179,44 @@ impl Booking {
     }
 
     /// The amounts by level and attribute, each pair once.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub fn entries(&self) -> Vec<Entry> {
+        let at = |place: &Use<'_>| {
+            let level = place.at.level();
+            let mut entries = Vec::new();
+            self.each_at(place, |attribute, amount| {
+                entries.push(Entry { level: level.clone(), attribute: attribute.clone(), amount });
+            });
+            entries
+        };
+        self.uses().iter().flat_map(at).collect()
+    }
+
+    /// Tells what the task takes at a level, each attribute once.
+    pub(super) fn each_at(&self, place: &Use<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
+        let held = || self.held.iter().filter(|entry| At::of(&entry.level) == place.at);
+        for taken in self.charges.taken() {
+            let amount = taken.at(place);
+            if amount > Amount::ZERO && !held().any(|entry| entry.attribute == taken.attribute) {
+                tell(&taken.attribute, amount);
+            }
+        }
+        held().for_each(|entry| tell(&entry.attribute, entry.amount));
     }
 
     /// How much of a consumable the task takes at a level.
     pub fn amount(&self, level: &Level, attribute: &str) -> Amount {
-        let is_meant = |entry: &&Entry| entry.attribute.as_str() == attribute && entry.level == *level;
-        self.entries.iter().find(is_meant).map_or(Amount::ZERO, |entry| entry.amount)
+        let of_ids = |entry: &&Entry| entry.attribute.as_str() == attribute && entry.level == *level;
+        if let Some(entry) = self.held.iter().find(of_ids) {
+            return entry.amount;
+        }
+        let taken = self.charges.taken().iter().find(|taken| taken.attribute.as_str() == attribute);
+        let place = || self.use_at(At::of(level));
+        taken.and_then(|taken| Some(taken.at(&place()?))).unwrap_or(Amount::ZERO)
     }
 
     /// What the task asked for of a numeric attribute, for each slot.
     pub fn requested(&self, attribute: &str) -> Option<Amount> {
-        self.requested.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, amount)| *amount)
+        self.charges.requested(attribute)
     }
 
     /// The task's slots, the master first.
@@ -177,26 +234,13 @@ impl Booking {
         &self.maps
     }
 
-    /// The levels that the task uses, widest first, each with what it takes there.
-    pub fn by_level(&self) -> impl Iterator<Item = (Level, impl Iterator<Item = &Entry>)> {
-        let entries = |level: &Level| {
-            let level = level.clone();
-            self.entries.iter().filter(move |entry| entry.level == level)
-        };
-        self.uses().into_iter().map(move |place| {
-            let entries = entries(&place.level);
-            (place.level, entries)
-        })
-    }
-
     /// The task's slots at a level.
     pub fn slots_at(&self, level: &Level) -> u32 {
-        let counts = |granted: &&Granted| match level {
-            Level::Global => true,
-            Level::Host(host) => granted.instance.host == *host,
-            Level::Instance(instance) => granted.instance == *instance,
-        };
-        self.granted.iter().filter(counts).map(|granted| granted.slots).sum()
+        match level {
+            Level::Global => self.slots(|_| true),
+            Level::Host(host) => self.slots(|instance| instance.host == *host),
+            Level::Instance(instance) => self.slots(|known| known == instance),
+        }
     }
 
     /// How much of a numeric attribute the task asked for at a level, for all of its slots there.
@@ -207,46 +251,50 @@ impl Booking {
         }
     }
 
-    /// What is taken of each consumable: what was asked for, else the default.
-    fn taken(&self, complex: &Complex) -> Vec<Taken> {
-        let one =
-            Taken { attribute: SLOTS.into(), kind: Consumable::Yes, exclusive: false, amount: Amount::from_base(1) };
-        let mut taken = vec![one];
-        for (attribute, default) in complex.consumables().filter(|(attribute, _)| attribute.name.as_str() != SLOTS) {
-            let requested = self.requested.iter().find(|(name, _)| *name == attribute.name);
-            let amount = requested.map_or(default, |(_, amount)| *amount);
-            if amount > Amount::ZERO {
-                let (kind, exclusive) = (attribute.consumable, attribute.is_exclusive());
-                taken.push(Taken { attribute: attribute.name.clone(), kind, exclusive, amount });
-            }
+    /// The levels with what the task has there: global, each host, each instance.
+    pub(super) fn uses(&self) -> Vec<Use<'_>> {
+        if let [Granted { instance, slots }] = self.granted.as_slice() {
+            let levels = [At::Global, At::Host(&instance.host), At::Instance(instance)];
+            return levels.map(|at| Use { at, slots: *slots, master: true, hosts: 1 }).into();
         }
-        taken
+        let mut hosts: BTreeMap<&HostName, Use<'_>> = BTreeMap::new();
+        let mut instances = Vec::with_capacity(self.granted.len());
+        for (index, Granted { instance, slots }) in self.granted.iter().enumerate() {
+            let at = At::Host(&instance.host);
+            let host = hosts.entry(&instance.host).or_insert(Use { at, slots: 0, master: index == 0, hosts: 1 });
+            let is_first = u32::from(host.slots == 0);
+            host.slots += slots;
+            instances.push(Use { at: At::Instance(instance), slots: *slots, master: index == 0, hosts: is_first });
+        }
+        let global = self.use_at(At::Global);
+        global.into_iter().chain(hosts.into_values()).chain(instances).collect()
     }
 
-    /// The levels with what the task has there: global, each host, each instance.
-    fn uses(&self) -> Vec<Use> {
-        let mut hosts: BTreeMap<&HostName, u32> = BTreeMap::new();
-        for granted in &self.granted {
-            *hosts.entry(&granted.instance.host).or_default() += granted.slots;
-        }
-        let master = self.granted.first().map(|granted| &granted.instance);
-        let all = self.granted.iter().map(|granted| granted.slots).sum();
-        let count =
-            u32::try_from(hosts.len()).expect("a task has fewer hosts than slots, which are counted in 32 bits");
-        let mut uses = vec![Use { level: Level::Global, slots: all, master: true, hosts: count }];
-        uses.extend(hosts.iter().map(|(host, slots)| Use {
-            level: Level::Host((*host).clone()),
-            slots: *slots,
-            master: master.is_some_and(|master| master.host == **host),
-            hosts: 1,
-        }));
-        uses.extend(self.granted.iter().map(|granted| Use {
-            level: Level::Instance(granted.instance.clone()),
-            slots: granted.slots,
-            master: master == Some(&granted.instance),
-            hosts: u32::from(self.is_first_on_host(&granted.instance)),
-        }));
-        uses
+    /// How the task uses a level; none if it does not.
+    fn use_at<'a>(&self, at: At<'a>) -> Option<Use<'a>> {
+        let first = self.granted.first()?;
+        let (slots, master, hosts) = match at {
+            At::Global => (self.slots(|_| true), true, self.hosts()),
+            At::Host(host) => (self.slots(|known| known.host == *host), first.instance.host == *host, 1),
+            At::Instance(instance) => {
+                let is_first = u32::from(self.is_first_on_host(instance));
+                (self.slots(|known| known == instance), first.instance == *instance, is_first)
+            }
+        };
+        (slots > 0).then_some(Use { at, slots, master, hosts })
+    }
+
+    fn slots(&self, counts: impl Fn(&QueueInstanceName) -> bool) -> u32 {
+        self.granted.iter().filter(|granted| counts(&granted.instance)).map(|granted| granted.slots).sum()
+    }
+
+    /// How many hosts it has.
+    fn hosts(&self) -> u32 {
+        let count = match self.granted.as_slice() {
+            [_] => 1,
+            several => several.iter().map(|granted| &granted.instance.host).collect::<BTreeSet<_>>().len(),
+        };
+        u32::try_from(count).expect("a task has fewer hosts than slots, which are counted in 32 bits")
     }
 
     fn is_first_on_host(&self, instance: &QueueInstanceName) -> bool {
@@ -255,20 +303,16 @@ impl Booking {
     }
 }
 
-impl Taken {
-    fn at(&self, place: &Use) -> Option<Entry> {
-        let amount = match (self.kind, self.exclusive) {
-            (Consumable::No, _) => return None,
-            (Consumable::Job, _) if !place.master => return None,
-            // How many slots an exclusive task has is all that is shown of it: TRUE is no quantity.
-            (Consumable::Yes | Consumable::Job | Consumable::Host, true) => Amount::from_base(i64::from(place.slots)),
-            (Consumable::Yes, false) => self.amount.times(place.slots),
-            (Consumable::Job, false) => self.amount,
-            (Consumable::Host, false) => self.amount.times(place.hosts),
-        };
-        let entry = Entry { level: place.level.clone(), attribute: self.attribute.clone(), amount };
-        (amount > Amount::ZERO).then_some(entry)
-    }
+/// What a task has of resource maps is as much as it has ids, however the map is charged now: an id is never free while a task
+/// has it.
+fn held(complex: &Complex, maps: &[GrantedIds]) -> Vec<Entry> {
+    let is_map = |name: &str| complex.lookup(name).is_some_and(|attribute| attribute.r#type == Type::RsMap);
+    let maps = maps.iter().filter(|map| is_map(map.attribute.as_str()));
+    let entry = |map: &GrantedIds| {
+        let amount = Amount::from_base(i64::try_from(map.ids.len()).expect("a map has at most IDS_MAX ids"));
+        Entry { level: Level::of_host(&map.host), attribute: map.attribute.clone(), amount }
+    };
+    maps.map(entry).collect()
 }
 
 /// The slots with each instance once, in the order of their first mention.
@@ -281,11 +325,4 @@ fn merged(granted: &[Granted]) -> Vec<Granted> {
         }
     }
     once
-}
-
-/// A request of a number, by the attribute's full name. Nothing is booked for what is unknown, a text or below zero.
-fn numeric(complex: &Complex, request: &ResourceRequest) -> Option<(AttributeName, Amount)> {
-    let attribute = complex.lookup(&request.name)?;
-    let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;
-    Some((attribute.name.clone(), amount.max(Amount::ZERO)))
 }

@@ -1,6 +1,6 @@
 //! Which ids of resource maps tasks have, and which a task that is placed now gets (CATALOGUE OCS-01).
 
-use super::{Booking, Grant, Ledger, Level};
+use super::{Booking, Charges, Grant, Ledger, Level};
 use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::complex::Attribute;
@@ -9,6 +9,7 @@ use proto::job::JobSpec;
 use proto::rsmap::{GrantedIds, IdMap};
 use proto::time::Tick;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How often each id is in use, by attribute and host (`global` is the cluster). None is kept that is not in use.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,7 +51,8 @@ impl Ledger {
         if !config.complex.iter().any(is_map) {
             return Some(Vec::new());
         }
-        let booking = Booking::new(config, &spec.requests.hard, grant, Tick(0));
+        let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
+        let booking = Booking::new(config, charges, grant, Tick(0));
         let mut chosen = Vec::new();
         for entry in booking.entries() {
             let Some((host, map)) = map_at(config, &entry.level, &entry.attribute) else { continue };

@@ -4,6 +4,7 @@ use super::*;
 use crate::sched::tests::lab::{plain_spec, spec};
 use proptest::prelude::*;
 use proto::complex::Complex;
+use proto::id::QueueInstanceName;
 use proto::job::Granted;
 use std::sync::Arc;
 
@@ -33,6 +34,11 @@ fn instance(name: &str) -> Level {
     Level::Instance(granted(&[(name, 1)]).remove(0).instance)
 }
 
+fn book(ledger: &mut Ledger, config: &Configuration, spec: &JobSpec, key: TaskKey, grant: Grant<'_>, at: Tick) {
+    let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
+    ledger.book(config, key, Arc::new(Booking::new(config, charges, grant, at).of(Arc::new(Who::of(spec)))));
+}
+
 fn mebibytes(count: i64) -> Amount {
     Amount::from_base(count << 20)
 }
@@ -44,7 +50,7 @@ fn consumables_are_booked_for_each_slot_once_a_job_or_once_a_host() {
         let config = config(&format!("mem mem MEMORY <= YES {kind} 0 0"));
         let mut ledger = Ledger::default();
         let spec = spec(&["-l", "mem=100M"], &mut Vec::new());
-        ledger.book(&config, &spec, key(1), Grant::of_slots(&granted(&[("a", 4), ("b", 4)]), None), Tick(5));
+        book(&mut ledger, &config, &spec, key(1), Grant::of_slots(&granted(&[("a", 4), ("b", 4)]), None), Tick(5));
         for (level, amount) in [(host("a"), at_a), (host("b"), at_b), (instance("a"), at_a), (Level::Global, globally)]
         {
             assert_eq!(ledger.booked(&level, "mem"), mebibytes(amount), "{kind} at {level}");
@@ -61,9 +67,10 @@ fn consumables_are_booked_for_each_slot_once_a_job_or_once_a_host() {
 fn a_default_is_booked_unless_the_job_asks() {
     let config = config("def def INT <= YES YES 2 0");
     let mut ledger = Ledger::default();
-    ledger.book(&config, &plain_spec(), key(1), Grant::of_slots(&granted(&[("a", 3)]), None), Tick(1));
+    book(&mut ledger, &config, &plain_spec(), key(1), Grant::of_slots(&granted(&[("a", 3)]), None), Tick(1));
     assert_eq!(ledger.booked(&host("a"), "def"), Amount::from_base(6));
-    ledger.book(
+    book(
+        &mut ledger,
         &config,
         &spec(&["-l", "def=0"], &mut Vec::new()),
         key(2),
@@ -78,7 +85,7 @@ fn what_was_asked_since_a_sample_is_told_until_a_later_one() {
     let config = config("");
     let mut ledger = Ledger::default();
     let spec = spec(&["-l", "mem_free=2G"], &mut Vec::new());
-    ledger.book(&config, &spec, key(1), Grant::of_slots(&granted(&[("a", 2), ("b", 1)]), None), Tick(100));
+    book(&mut ledger, &config, &spec, key(1), Grant::of_slots(&granted(&[("a", 2), ("b", 1)]), None), Tick(100));
     let gibibytes = |count: i64| mebibytes(count << 10);
     for (level, since, asked) in
         [(host("a"), 100, 4), (host("a"), 101, 0), (host("b"), 50, 2), (Level::Global, 50, 6), (host("c"), 50, 0)]
@@ -92,7 +99,7 @@ fn what_was_asked_since_a_sample_is_told_until_a_later_one() {
 fn a_changed_complex_books_what_tasks_asked_for_when_they_were_placed() {
     let mut ledger = Ledger::default();
     let spec = spec(&["-l", "mem_free=2G"], &mut Vec::new());
-    ledger.book(&config(""), &spec, key(1), Grant::of_slots(&granted(&[("a", 2)]), None), Tick(100));
+    book(&mut ledger, &config(""), &spec, key(1), Grant::of_slots(&granted(&[("a", 2)]), None), Tick(100));
     let mut lines: Vec<String> = Complex::built_in().to_string().lines().map(str::to_owned).collect();
     lines.retain(|line| !line.starts_with("mem_free"));
     lines.push("mem_free mf MEMORY <= YES YES 1G 0".to_owned());
@@ -110,8 +117,8 @@ fn what_is_unbounded_can_be_given_back() {
     let mut ledger = Ledger::default();
     let unbounded = spec(&["-l", "lic=INFINITY"], &mut Vec::new());
     let one = spec(&["-l", "lic=1"], &mut Vec::new());
-    ledger.book(&config, &one, key(1), Grant::of_slots(&granted(&[("a", 1)]), None), Tick(1));
-    ledger.book(&config, &unbounded, key(2), Grant::of_slots(&granted(&[("a", 1)]), None), Tick(1));
+    book(&mut ledger, &config, &one, key(1), Grant::of_slots(&granted(&[("a", 1)]), None), Tick(1));
+    book(&mut ledger, &config, &unbounded, key(2), Grant::of_slots(&granted(&[("a", 1)]), None), Tick(1));
     assert!(ledger.booked(&host("a"), "lic").is_infinite());
     ledger.release(key(2));
     assert_eq!(ledger.booked(&host("a"), "lic"), Amount::from_base(1));
@@ -122,7 +129,8 @@ fn a_stored_ledger_reads_back_whole() {
     let config = config("lic lic INT <= YES YES 1 0");
     let mut ledger = Ledger::default();
     for seq in 1..4 {
-        ledger.book(
+        book(
+            &mut ledger,
             &config,
             &plain_spec(),
             key(seq),
@@ -143,11 +151,11 @@ proptest! {
         let requests = ["yes=3", "job=2,yes=0", "each=5M", "yes=-4"];
         let mut ledger = Ledger::default();
         let mut expected: BTreeMap<u64, (u32, u32, usize)> = BTreeMap::new();
-        for (seq, book, on_a, on_b, request) in steps {
-            if book {
+        for (seq, is_placed, on_a, on_b, request) in steps {
+            if is_placed {
                 let spec = spec(&["-l", requests[request]], &mut Vec::new());
                 let slots = [("a", on_a), ("b", on_b)].into_iter().filter(|(_, slots)| *slots > 0).collect::<Vec<_>>();
-                ledger.book(&config, &spec, key(seq), Grant::of_slots(&granted(&slots), None), Tick(seq));
+                book(&mut ledger, &config, &spec, key(seq), Grant::of_slots(&granted(&slots), None), Tick(seq));
                 expected.insert(seq, (on_a, on_b, request));
             } else {
                 prop_assert_eq!(ledger.release(key(seq)), expected.remove(&seq).is_some());

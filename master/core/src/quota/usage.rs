@@ -88,11 +88,11 @@ fn amounts(config: &Configuration, booking: &Booking) -> Amounts {
     amounts
 }
 
-fn by_instance(booking: &Booking) -> BTreeMap<&QueueInstanceName, BTreeMap<AttributeName, Amount>> {
+fn by_instance(booking: &Booking) -> BTreeMap<QueueInstanceName, BTreeMap<AttributeName, Amount>> {
     let mut instances: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
     for entry in booking.entries() {
-        if let Level::Instance(instance) = &entry.level {
-            instances.entry(instance).or_default().insert(entry.attribute.clone(), entry.amount);
+        if let Level::Instance(instance) = entry.level {
+            instances.entry(instance).or_default().insert(entry.attribute, entry.amount);
         }
     }
     instances

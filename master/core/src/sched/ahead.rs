@@ -66,7 +66,7 @@ impl Ahead {
         ahead.pass_time(&state.config, now);
         for ((seq, task), reservation) in reservations {
             if let Some(job) = state.jobs.get(seq).filter(|_| ahead.is_on()) {
-                ahead.keep(&state.config, &job.spec, (*seq, *task), reservation.clone());
+                ahead.keep(state, &job.spec, (*seq, *task), reservation.clone());
             }
         }
         ahead
@@ -197,17 +197,13 @@ impl Ahead {
     }
 
     /// Keeps slots for a task.
-    pub fn keep(
-        &mut self,
-        config: &Configuration,
-        spec: &JobSpec,
-        (seq, task): (SubmitSeq, TaskId),
-        reservation: Reservation,
-    ) {
+    pub fn keep(&mut self, state: &State, spec: &JobSpec, (seq, task): (SubmitSeq, TaskId), reservation: Reservation) {
         let Reservation { at, length_ms, granted, pe } = &reservation;
         let key = super::model::plan_key(seq, task);
         let grant = Grant::of_slots(granted, pe.as_ref());
-        self.line.keep(key, Span::new(*at, *length_ms), |ledger| ledger.book(config, spec, key, grant, *at));
+        self.line.keep(key, Span::new(*at, *length_ms), |ledger| {
+            ledger.book(&state.config, key, state.booking(spec, grant, *at));
+        });
         self.taken.extend(reservation.granted.iter().map(|part| part.instance.host.clone()));
         self.reservations.insert((seq, task), reservation);
     }

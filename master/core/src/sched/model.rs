@@ -14,7 +14,7 @@ use super::reserve::Search;
 use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
-use crate::ledger::{Booking, Grant, Ledger, Level};
+use crate::ledger::{Grant, Ledger, Level};
 use crate::matching::{Cluster, Mode};
 use crate::observe::{Observation, Observations};
 use crate::sched::advance::assign_within;
@@ -310,7 +310,7 @@ impl Model {
     /// Keeps for a task again what was given up.
     pub(super) fn keep_again(&mut self, seq: SubmitSeq, task: TaskId, reservation: Reservation) {
         if let Some(job) = self.state.jobs.get(&seq) {
-            self.ahead.keep(&self.state.config, &job.spec, (seq, task), reservation);
+            self.ahead.keep(&self.state, &job.spec, (seq, task), reservation);
         }
     }
 
@@ -339,7 +339,7 @@ impl Model {
         if let Some(found) = found {
             self.ahead.keep_search(id, found);
         }
-        self.ahead.keep(&self.state.config, &job.spec, (seq, task), reservation);
+        self.ahead.keep(&self.state, &job.spec, (seq, task), reservation);
         true
     }
 
@@ -380,12 +380,10 @@ impl Model {
         let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
         let key = plan_key(seq, task);
         let grant = Grant::of_slots(granted, pe);
+        let booking = self.state.booking(&job.spec, grant, now.tick);
         match job.spec.reservation {
-            Some(id) => {
-                let booking = Booking::new(&self.state.config, &job.spec.requests.hard, grant, now.tick);
-                self.planned_within.entry(id).or_default().hold(key, booking);
-            }
-            None => self.planned.book(&self.state.config, &job.spec, key, grant, now.tick),
+            Some(id) => self.planned_within.entry(id).or_default().hold(key, booking),
+            None => self.planned.book(&self.state.config, key, booking),
         }
         self.ahead.runs(&self.state, key, &self.planned, now);
         let owner = job.spec.owner.user.clone();

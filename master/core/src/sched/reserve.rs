@@ -105,8 +105,11 @@ impl Search<'_> {
             let mut hosts = BTreeSet::new();
             while let Some((_, key)) = releases.next_if(|(next, _)| *next == at) {
                 let ledgers = [Some(self.cluster.ledger), self.cluster.planned].into_iter().flatten();
-                let booking =
-                    self.ahead.line().booking(key).or_else(|| ledgers.filter_map(|ledger| ledger.booking(key)).next());
+                let booking = self
+                    .ahead
+                    .line()
+                    .booking(key)
+                    .or_else(|| ledgers.filter_map(|ledger| ledger.booking(key)).map(AsRef::as_ref).next());
                 hosts.extend(booking.into_iter().flat_map(Booking::granted).map(|part| part.instance.host.clone()));
             }
             while let Some((_, calendar)) = openings.next_if(|(next, _)| *next == at) {

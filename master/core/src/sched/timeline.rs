@@ -144,8 +144,9 @@ impl TimeLine {
         let mut hosts: Vec<HostName> = booking.granted().iter().map(|part| part.instance.host.clone()).collect();
         hosts.sort();
         hosts.dedup();
+        let all = booking.entries();
         for host in &hosts {
-            let entries = booking.entries().iter().filter(|entry| entry.level.host() == Some(host)).cloned().collect();
+            let entries = all.iter().filter(|entry| entry.level.host() == Some(host)).cloned().collect();
             self.hosts.entry(host.clone()).or_default().push(OnHost { key, span, is_kept, entries });
         }
         hosts
@@ -233,7 +234,7 @@ impl TimeLine {
 
     /// What is booked under the key of something that is kept.
     pub fn booking(&self, key: TaskKey) -> Option<&Booking> {
-        self.ledger.booking(key)
+        self.ledger.booking(key).map(AsRef::as_ref)
     }
 
     /// The first moment at or after `from` at which something begins that is kept on a host.
@@ -342,8 +343,8 @@ impl Iterator for Releases<'_> {
 
 /// What a booking takes of what all share.
 fn shares(key: TaskKey, booking: &Booking, ledger: &Ledger) -> Shares {
-    let global = booking.entries().iter().filter(|entry| entry.level == Level::Global);
-    let global = global.map(|entry| (Shared::Global(entry.attribute.clone()), Total::of(entry.amount)));
+    let global = booking.entries().into_iter().filter(|entry| entry.level == Level::Global);
+    let global = global.map(|entry| (Shared::Global(entry.attribute), Total::of(entry.amount)));
     let slots = Amount::from_base(i64::from(booking.slots_at(&Level::Global)));
     let pe = booking.pe().map(|pe| (Shared::Pe(pe.clone()), Total::of(slots)));
     let quotas = ledger.quotas().of_task(key);

@@ -116,11 +116,8 @@ impl State {
     fn store(&mut self, objects: &[StoredObject]) -> Touched {
         let touched = self.config.store(objects);
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
-            self.ledger.rebook(&self.config.complex);
-            for reservation in self.reservations.values_mut() {
-                reservation.block = reservation.block.clone().rebooked(&self.config.complex);
-                reservation.ledger.rebook(&self.config.complex);
-            }
+            self.index.commons.recharge(&self.config.complex);
+            self.rebook();
         }
         self.recount_quotas(objects, &touched);
         let kept: Vec<QueueInstanceName> = self.instances.keys().cloned().collect();

@@ -1,19 +1,25 @@
 //! What the descriptions of many jobs have in common, kept once: who submitted them, what they ask for, their environments.
 
+use super::config::Configuration;
+use crate::ledger::{Booking, Charges, Grant};
+use crate::quota::Who;
 use proto::common::Common;
+use proto::complex::Complex;
 use proto::job::{JobSpec, Owner, Requests};
+use proto::time::Tick;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The parts of the descriptions of all jobs that may be shared, each with how many jobs have it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commons {
-    owners: Shared<Owner>,
-    requests: Shared<Requests>,
-    environments: Shared<Vec<(String, String)>>,
+    owners: Shared<Owner, ()>,
+    requests: Shared<Requests, Arc<Charges>>,
+    environments: Shared<Vec<(String, String)>, ()>,
 }
 
-type Shared<T> = BTreeMap<Common<T>, u32>;
+/// Parts by their contents, each with how many jobs have it and what follows from it.
+type Shared<T, F> = BTreeMap<Common<T>, (u32, F)>;
 
 impl Commons {
     /// A description that shares with others what it has in common with them: the same one if it does already.
@@ -32,10 +38,26 @@ impl Commons {
     }
 
     /// A job has this description.
-    pub fn enter(&mut self, spec: &JobSpec) {
-        *self.owners.entry(spec.owner.clone()).or_default() += 1;
-        *self.requests.entry(spec.requests.clone()).or_default() += 1;
-        *self.environments.entry(spec.environment.clone()).or_default() += 1;
+    pub fn enter(&mut self, complex: &Complex, spec: &JobSpec) {
+        enter(&mut self.owners, &spec.owner, || ());
+        enter(&mut self.requests, &spec.requests, || Arc::new(Charges::new(complex, &spec.requests.hard)));
+        enter(&mut self.environments, &spec.environment, || ());
+    }
+
+    /// What a task with the description of a job takes of what it is given at `at`, or would.
+    ///
+    /// # Panics
+    /// If no job has this description.
+    pub fn booking(&self, config: &Configuration, spec: &JobSpec, grant: Grant<'_>, at: Tick) -> Arc<Booking> {
+        let (_, charges) = self.requests.get(&spec.requests).expect("requests of a job are known");
+        Arc::new(Booking::new(config, charges.clone(), grant, at).of(Arc::new(Who::of(spec))))
+    }
+
+    /// The complex has changed.
+    pub fn recharge(&mut self, complex: &Complex) {
+        for (requests, (_, charges)) in &mut self.requests {
+            *charges = Arc::new(Charges::new(complex, &requests.hard));
+        }
     }
 
     /// A job no longer has this description.
@@ -47,13 +69,22 @@ impl Commons {
 }
 
 /// The equal one that others have, if it is another.
-fn other<T: Ord>(known: &Shared<T>, part: &Common<T>) -> Option<Common<T>> {
+fn other<T: Ord, F>(known: &Shared<T, F>, part: &Common<T>) -> Option<Common<T>> {
     let (theirs, _) = known.get_key_value(part)?;
     (!theirs.is_shared_with(part)).then(|| theirs.clone())
 }
 
-fn leave<T: Ord>(known: &mut Shared<T>, part: &Common<T>) {
-    let count = known.get_mut(part).expect("what a job leaves it has entered");
+fn enter<T: Ord, F>(known: &mut Shared<T, F>, part: &Common<T>, follows: impl FnOnce() -> F) {
+    match known.get_mut(part) {
+        Some((count, _)) => *count += 1,
+        None => {
+            known.insert(part.clone(), (1, follows()));
+        }
+    }
+}
+
+fn leave<T: Ord, F>(known: &mut Shared<T, F>, part: &Common<T>) {
+    let (count, _) = known.get_mut(part).expect("what a job leaves it has entered");
     *count -= 1;
     if *count == 0 {
         known.remove(part);

@@ -3,6 +3,7 @@
 use super::State;
 use super::commons::Commons;
 use super::job::{Job, Placement};
+use proto::complex::Complex;
 use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskKey, UserName};
 use proto::time::Wall;
 use proto::wire::client::Reply;
@@ -29,7 +30,7 @@ impl Index {
     pub fn of(state: &State) -> Self {
         let mut index = Self::default();
         for job in state.jobs.values() {
-            index.add_job(job);
+            index.add_job(&state.config.complex, job);
             let owner = &job.spec.owner.user;
             job.placements().for_each(|(_, placement)| index.add_placement(owner, placement));
         }
@@ -99,8 +100,8 @@ impl Index {
         self.answers.get(&id)
     }
 
-    pub(super) fn add_job(&mut self, job: &Job) {
-        self.commons.enter(&job.spec);
+    pub(super) fn add_job(&mut self, complex: &Complex, job: &Job) {
+        self.commons.enter(complex, &job.spec);
         self.by_owner.entry(job.spec.owner.user.clone()).or_default().insert(job.seq);
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             self.successors.entry(*predecessor).or_default().insert(job.seq);

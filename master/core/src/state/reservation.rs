@@ -7,7 +7,7 @@
 use super::State;
 use super::config::Configuration;
 use crate::event::InstanceState;
-use crate::ledger::{Booking, Grant, Ledger, Level};
+use crate::ledger::{Booking, Charges, Grant, Ledger, Level};
 use proto::amount::Amount;
 use proto::id::{CellId, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
@@ -36,7 +36,7 @@ pub struct AdvanceReservation {
     /// Where it stands.
     pub state: ReservationState,
     /// All that it was granted.
-    pub block: Booking,
+    pub block: Arc<Booking>,
     /// What its jobs have of it, while it runs.
     #[serde(default)]
     pub ledger: Ledger,
@@ -53,8 +53,9 @@ pub fn block_of(key: TaskKey) -> Option<ReservationId> {
 }
 
 /// What a reservation takes of what it was granted. No quota counts it, and it adds nothing to what jobs are expected to add to the load.
-fn block(config: &Configuration, spec: &ReservationSpec, granted: &[Granted], pe: Option<&PeName>) -> Booking {
-    Booking::new(config, &spec.requests.hard, Grant::of_slots(granted, pe), Tick(0))
+fn block(config: &Configuration, spec: &ReservationSpec, granted: &[Granted], pe: Option<&PeName>) -> Arc<Booking> {
+    let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
+    Arc::new(Booking::new(config, charges, Grant::of_slots(granted, pe), Tick(0)))
 }
 
 impl AdvanceReservation {

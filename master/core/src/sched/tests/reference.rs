@@ -38,7 +38,7 @@ pub fn placements(lab: &Lab) -> Vec<String> {
             placed.push(format!("{name} {}", places.join(" ")));
             let key = TaskKey { cell: CellId(0), seq, task, pe_task: 0, attempt: 0 };
             let grant = Grant::of_slots(&granted, pe.as_ref());
-            planned.book(&model.state().config, &job.spec, key, grant, now.tick);
+            planned.book(&model.state().config, key, model.state().booking(&job.spec, grant, now.tick));
         }
     }
     placed

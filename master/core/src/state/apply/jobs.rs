@@ -46,7 +46,7 @@ impl State {
             ended: VecDeque::new(),
         };
         (self.last_submit, self.last_number) = (seq, number);
-        self.index.add_job(&job);
+        self.index.add_job(&self.config.complex, &job);
         self.jobs.insert(seq, job);
     }
 
@@ -61,7 +61,7 @@ impl State {
         job.spec = self.index.commons.shared(spec);
         job.version += 1;
         (job.waits_for, job.array_waits_for) = (waits_for, array_waits_for);
-        self.index.add_job(&job);
+        self.index.add_job(&self.config.complex, &job);
         self.jobs.insert(seq, job);
     }
 
@@ -135,7 +135,7 @@ impl State {
             self.index.remove_job(&job);
             job.waits_for.remove(&seq);
             job.array_waits_for.remove(&seq);
-            self.index.add_job(&job);
+            self.index.add_job(&self.config.complex, &job);
             self.jobs.insert(successor, job);
         }
     }

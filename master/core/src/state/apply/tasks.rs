@@ -3,8 +3,7 @@
 use super::super::State;
 use super::super::job::{FinishedTask, Job, Place, Placement};
 use crate::event::Then;
-use crate::ledger::{Booking, Grant};
-use crate::quota::Who;
+use crate::ledger::Grant;
 use proto::accounting::AccountingRecord;
 use proto::id::TaskKey;
 use proto::time::Wall;
@@ -50,13 +49,13 @@ impl State {
             own_slaves: None,
         };
         self.index.add_placement(&job.spec.owner.user, &placement);
+        let booking = self.index.commons.booking(&self.config, &job.spec, grant, now.tick);
         let reservation = job.spec.reservation.and_then(|id| self.reservations.get_mut(&id));
         match reservation.filter(|reservation| reservation.is_running()) {
             Some(reservation) => {
-                let booking = Booking::new(&self.config, &job.spec.requests.hard, grant, now.tick);
-                reservation.ledger.hold(key, booking.of(Who::of(&job.spec)));
+                reservation.ledger.hold(key, booking);
             }
-            None => self.ledger.book(&self.config, &job.spec, key, grant, now.tick),
+            None => self.ledger.book(&self.config, key, booking),
         }
         task.place = Place::OnHost(placement);
         job.active += 1;

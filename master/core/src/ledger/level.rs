@@ -1,0 +1,163 @@
+//! What is booked at one level.
+
+use super::Booking;
+use proto::amount::Amount;
+use proto::id::{AttributeName, HostName, QueueInstanceName, TaskKey};
+use proto::time::Tick;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// An object that offers resources, from the widest level to the narrowest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// The cluster as a whole.
+    Global,
+    /// An execution host.
+    Host(HostName),
+    /// A queue instance.
+    Instance(QueueInstanceName),
+}
+
+impl Level {
+    /// The level of an execution host object: `global` is the cluster.
+    pub fn of_host(host: &HostName) -> Level {
+        if *host == HostName::global() { Level::Global } else { Level::Host(host.clone()) }
+    }
+}
+
+impl Level {
+    /// The host; none of the cluster.
+    pub fn host(&self) -> Option<&HostName> {
+        match self {
+            Level::Global => None,
+            Level::Host(host) => Some(host),
+            Level::Instance(instance) => Some(&instance.host),
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Global => f.write_str("global"),
+            Level::Host(host) => host.fmt(f),
+            Level::Instance(instance) => instance.fmt(f),
+        }
+    }
+}
+
+/// What is booked at one level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AtLevel {
+    /// By name; few, so they are looked through.
+    totals: Vec<(AttributeName, Total)>,
+    /// The tasks, by when they were placed.
+    recent: BTreeMap<(Tick, TaskKey), Arc<Booking>>,
+}
+
+impl AtLevel {
+    /// How much of an attribute is taken; INFINITY if a task took without bound.
+    pub fn booked(&self, attribute: &str) -> Amount {
+        let total = self.totals.iter().find(|(name, _)| name.as_str() == attribute);
+        total.map_or(Amount::ZERO, |(_, total)| total.amount())
+    }
+
+    /// The tasks that were placed at `since` or later, by time.
+    pub fn since(&self, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
+        let newer = self.recent.range((since, super::Ledger::FIRST_KEY)..);
+        newer.map(|((at, _), booking)| (*at, booking.as_ref()))
+    }
+
+    /// The tasks, by when they were placed.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = (TaskKey, &Booking)> {
+        self.recent.iter().map(|((_, key), booking)| (*key, booking.as_ref()))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.recent.is_empty()
+    }
+
+    pub(super) fn enter(&mut self, key: TaskKey, booking: &Arc<Booking>) {
+        self.recent.insert((booking.at(), key), booking.clone());
+    }
+
+    pub(super) fn leave(&mut self, key: TaskKey, booking: &Booking) {
+        self.recent.remove(&(booking.at(), key));
+    }
+
+    pub(super) fn add(&mut self, attribute: &AttributeName, amount: Amount) {
+        match self.totals.iter_mut().find(|(name, _)| name == attribute) {
+            Some((_, total)) => total.add(amount),
+            None => {
+                let at = self.totals.partition_point(|(name, _)| name < attribute);
+                self.totals.insert(at, (attribute.clone(), Total::of(amount)));
+            }
+        }
+    }
+
+    pub(super) fn subtract(&mut self, attribute: &AttributeName, amount: Amount) {
+        let at = self.totals.iter().position(|(name, _)| name == attribute);
+        let at = at.expect("what was booked is in the totals");
+        self.totals[at].1.subtract(amount);
+        if self.totals[at].1.is_zero() {
+            self.totals.remove(at);
+        }
+    }
+}
+
+/// A sum of amounts from which each can be taken again, INFINITY included.
+///
+/// Never below zero. The finite part cannot overflow: it has 64 bits more than an amount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Total {
+    finite: i128,
+    infinite: u32,
+}
+
+impl Total {
+    pub(crate) fn of(amount: Amount) -> Total {
+        let mut total = Total::default();
+        total.add(amount);
+        total
+    }
+
+    pub(crate) fn add(&mut self, amount: Amount) {
+        match amount.finite() {
+            Some(units) => self.finite += i128::from(units),
+            None => self.infinite += 1,
+        }
+    }
+
+    fn subtract(&mut self, amount: Amount) {
+        match amount.finite() {
+            Some(units) => self.finite -= i128::from(units),
+            None => self.infinite = self.infinite.checked_sub(1).expect("what is released was booked"),
+        }
+        assert!(self.finite >= 0, "less than nothing is booked");
+    }
+
+    pub(crate) fn add_all(&mut self, other: Total) {
+        self.finite += other.finite;
+        self.infinite += other.infinite;
+    }
+
+    pub(crate) fn subtract_all(&mut self, other: Total) {
+        self.finite -= other.finite;
+        self.infinite = self.infinite.checked_sub(other.infinite).expect("what is released was booked");
+        assert!(self.finite >= 0, "less than nothing is booked");
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        self == Total::default()
+    }
+
+    pub(crate) fn amount(self) -> Amount {
+        match i64::try_from(self.finite) {
+            Ok(units) if self.infinite == 0 => Amount::from_base(units),
+            Ok(_) | Err(_) => Amount::INFINITY,
+        }
+    }
+}
