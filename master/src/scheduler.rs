@@ -311,6 +311,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::ObjectsChanged(_)
         | Event::ReservationChanged { .. }
         | Event::ReservationEnded { .. }
+        | Event::UsageCleared { .. }
         | Event::WallJumped { .. } => true,
         Event::CellCreated { .. }
         | Event::EpochRaised { .. }
@@ -319,6 +320,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::SlavePlaced { .. }
         | Event::SlaveStarted { .. }
         | Event::SlaveEnded { .. }
+        | Event::UsageCharged { .. }
         | Event::TaskDeletionRequested { .. }
         | Event::TaskRescheduleRequested { .. }
         | Event::TaskUnconfirmed { .. }

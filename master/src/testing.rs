@@ -114,8 +114,13 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
         pe_task: None,
         reservation: None,
     };
-    let event =
-        Event::TaskEnded { key: key(job, task), record: Some(Box::new(record)), then: Then::Done, saved_pid: None };
+    let event = Event::TaskEnded {
+        key: key(job, task),
+        record: Some(Box::new(record)),
+        then: Then::Done,
+        saved_pid: None,
+        charged: None,
+    };
     let now = Now { tick: Tick(0), wall: Wall(0) };
     Record { seq: EventSeq(seq), now, actor: Actor::Master, request: None, event }
 }

@@ -51,6 +51,50 @@ impl Usage {
             maxrss_bytes: self.maxrss_bytes.max(other.maxrss_bytes),
         }
     }
+
+    /// The same with at least what is known to have been used.
+    pub fn at_least(self, known: Consumed) -> Usage {
+        let Consumed { cpu_ms, mem_kib_ms, io_bytes } = known.max(self.into());
+        Usage { cpu_ms, mem_kib_ms, io_bytes, ..self }
+    }
+}
+
+/// The part of a task's use that its owner is charged with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Consumed {
+    /// Processor time in milliseconds.
+    pub cpu_ms: u64,
+    /// Memory integrated over time, in KiB times milliseconds.
+    pub mem_kib_ms: u64,
+    /// Bytes read and written.
+    pub io_bytes: u64,
+}
+
+impl From<Usage> for Consumed {
+    fn from(usage: Usage) -> Self {
+        Self { cpu_ms: usage.cpu_ms, mem_kib_ms: usage.mem_kib_ms, io_bytes: usage.io_bytes }
+    }
+}
+
+impl Consumed {
+    /// What was used since `earlier`: nothing of a kind that has become less.
+    pub fn since(self, earlier: Consumed) -> Consumed {
+        Consumed {
+            cpu_ms: self.cpu_ms.saturating_sub(earlier.cpu_ms),
+            mem_kib_ms: self.mem_kib_ms.saturating_sub(earlier.mem_kib_ms),
+            io_bytes: self.io_bytes.saturating_sub(earlier.io_bytes),
+        }
+    }
+
+    /// The larger of both, for each kind by itself.
+    pub fn max(self, other: Consumed) -> Consumed {
+        Consumed {
+            cpu_ms: self.cpu_ms.max(other.cpu_ms),
+            mem_kib_ms: self.mem_kib_ms.max(other.mem_kib_ms),
+            io_bytes: self.io_bytes.max(other.io_bytes),
+        }
+    }
 }
 
 /// The `getrusage(2)` numbers of a task's processes, as accounting(5) lists them.

@@ -76,7 +76,7 @@ fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], floor_us: f64, about: &
     let (mut ending, mut passing) = (Vec::new(), Vec::new());
     for key in placed.iter().step_by((placed.len() / ROUNDS).max(1)) {
         let begin = Instant::now();
-        let ended = Event::TaskEnded { key: *key, record: None, then: Then::Done, saved_pid: None };
+        let ended = Event::TaskEnded { key: *key, record: None, then: Then::Done, saved_pid: None, charged: None };
         scheduler.apply(&record(scheduler, ended));
         scheduler.apply(&record(scheduler, Event::JobFinished { seq: key.seq }));
         ending.push(begin.elapsed().as_secs_f64() * 1e6);

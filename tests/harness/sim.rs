@@ -8,6 +8,7 @@
 //! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire, and disks that lie. What is checked and
 //! which mutations that finds is in `tests/README.md`.
 
+mod accounts;
 mod administrator;
 mod agenda;
 mod agent;

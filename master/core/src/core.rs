@@ -2,6 +2,7 @@
 
 use crate::decide::agents::Agents;
 use crate::decide::external::External;
+use crate::decide::usage::Checkpoints;
 use crate::decide::{self, Turn};
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::event::{Actor, Event, Record, StoredObject};
@@ -66,6 +67,8 @@ pub struct Core {
     pub(crate) external: External,
     /// When a calendar that a queue uses says something else for the first time.
     pub(crate) next_calendar: Option<Wall>,
+    /// Running tasks that are to be charged for what they have used.
+    pub(crate) checkpoints: Checkpoints,
     /// Whether an input was handled.
     pub(crate) has_begun: bool,
     last: Option<Now>,
@@ -81,6 +84,7 @@ impl Core {
             site: Site::default(),
             external: External::default(),
             next_calendar: None,
+            checkpoints: Checkpoints::default(),
             has_begun: false,
             last: None,
         }
@@ -159,7 +163,8 @@ impl Core {
             let next = next.chain(decide::next_reservation(&self.state)).min()?;
             Some(now.tick.plus_ms(u64::try_from(next.0.saturating_sub(now.wall.0)).unwrap_or(0)))
         });
-        let timers = [self.agents.next_timer(), self.external.next_timer(), by_the_clock];
+        let timers =
+            [self.agents.next_timer(), self.external.next_timer(), self.checkpoints.next_timer(), by_the_clock];
         timers.into_iter().flatten().min()
     }
 

@@ -27,6 +27,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod turn;
+pub(crate) mod usage;
 mod verify;
 
 pub(crate) use advance::next_time as next_reservation;
@@ -84,5 +85,6 @@ pub(crate) fn timers(turn: &mut Turn<'_>) {
     submit::access::expire_users(turn);
     external::follow(turn);
     advance::follow(turn);
+    usage::follow(turn);
     turn.trigger_due_starts();
 }

@@ -15,7 +15,7 @@ use proto::request::TaskRange;
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::rsmap::GrantedIds;
 use proto::time::{Now, Wall};
-use proto::usage::{Rusage, Usage};
+use proto::usage::{Consumed, Rusage, Usage};
 use proto::wire::client::Reply;
 use proto::wire::slave::SlaveSpec;
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,9 @@ pub enum Event {
         /// The main process of a job whose state a command wrote during the attempt: its next start goes on from there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         saved_pid: Option<i32>,
+        /// What its owner is charged with, its slave tasks apart, where that is not what the record tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        charged: Option<Consumed>,
     },
     /// A process of a parallel job started a slave task on one of the job's hosts (`qrsh -inherit`).
     SlavePlaced {
@@ -173,6 +176,19 @@ pub enum Event {
         usage: Usage,
         /// The same as getrusage(2) numbers.
         rusage: Rusage,
+        /// What its owner is charged with, where that is not `usage`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        charged: Option<Consumed>,
+    },
+    /// Running attempts and slave tasks were charged with what they have used so far. The rest is charged when they end.
+    UsageCharged {
+        /// What each has used since its start.
+        tasks: Vec<(TaskKey, Consumed)>,
+    },
+    /// What users have used was forgotten (`qconf -clearusage`).
+    UsageCleared {
+        /// Which; none named are all, those without any object too.
+        users: Vec<UserName>,
     },
     /// A host from which nothing is heard may still run an attempt that was given up: the task does not go there again until the host
     /// has confirmed that it is gone.

@@ -38,6 +38,7 @@ impl Rewriter<'_> {
             | Command::RevokeHost { .. }
             | Command::SimulatedHosts { .. }
             | Command::Shutdown { .. }
+            | Command::ClearUsage { .. }
             | Command::TriggerScheduling
             | Command::Orders(_)
             | Command::KillEventClients { .. } => {}

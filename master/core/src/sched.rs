@@ -21,6 +21,7 @@ mod filter;
 pub mod finding;
 mod heads;
 mod immediate;
+mod live;
 pub mod model;
 mod nearness;
 pub mod order;

@@ -1,19 +1,21 @@
 //! The state of a cell: the fold of its events (DESIGN section 3).
 //!
 //! The core, the query side and the scheduler's model each fold the same events into a `State` of their own with
-//! [`State::apply`]; descriptions that are large are shared, not copied. Load values, contact and usage are not here: they are
+//! [`State::apply`]; descriptions that are large are shared, not copied. Load values, contact and what tasks use while they run are not here: they are
 //! [`Observations`](crate::observe::Observations).
 
 pub mod apply;
 pub mod check;
 pub mod commons;
 pub mod config;
+pub mod decay;
 pub mod eligible;
 pub mod index;
 pub mod job;
 pub mod ranges;
 pub mod reservation;
 pub mod slaves;
+pub mod usage;
 
 use crate::event::{InstanceState, JoinGrant};
 use crate::ledger::{Booking, Grant, Ledger};
@@ -32,6 +34,7 @@ use reservation::AdvanceReservation;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use usage::Accounts;
 
 /// Everything that is true of a cell.
 ///
@@ -72,6 +75,9 @@ pub struct State {
     /// Attempts that were given up with their hosts and may still run there, of jobs that are not finished.
     #[serde(default)]
     pub unconfirmed: BTreeMap<HostName, BTreeSet<TaskKey>>,
+    /// What was used, and who was charged for it.
+    #[serde(default)]
+    pub usage: Accounts,
     /// Certificates that are admitted, by host: serial and end of validity.
     pub certificates: BTreeMap<HostName, BTreeMap<String, Wall>>,
     /// Join tokens by hash.
@@ -105,6 +111,7 @@ impl State {
             finished: VecDeque::new(),
             ledger: Ledger::default(),
             unconfirmed: BTreeMap::new(),
+            usage: Accounts::default(),
             certificates: BTreeMap::new(),
             tokens: BTreeMap::new(),
             answers: VecDeque::new(),

@@ -53,6 +53,8 @@ pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
         | Event::WallJumped { .. }
         | Event::InstanceChanged { .. }
         | Event::NumbersContinued { .. }
+        | Event::UsageCharged { .. }
+        | Event::UsageCleared { .. }
         | Event::ReservationGranted { .. }
         | Event::ReservationChanged { .. }
         | Event::ReservationEnded { .. }
@@ -174,7 +176,7 @@ fn change(event: &Event) -> Change {
             Change::TaskPlaced { task: *key, granted: granted.clone(), pe: pe.clone() }
         }
         Event::TaskStarted { key, at: _ } => Change::TaskStarted { task: *key },
-        Event::TaskEnded { key, record, then, saved_pid: _ } => {
+        Event::TaskEnded { key, record, then, saved_pid: _, charged: _ } => {
             Change::TaskEnded { task: *key, then: becomes(then), record: record.clone() }
         }
         Event::TaskDeletionRequested { key } => Change::TaskEnding { task: *key, again: false },
@@ -190,6 +192,8 @@ fn change(event: &Event) -> Change {
         Event::SlavePlaced { .. } => other("slave-placed"),
         Event::SlaveStarted { .. } => other("slave-started"),
         Event::SlaveEnded { .. } => other("slave-ended"),
+        Event::UsageCharged { .. } => other("usage-charged"),
+        Event::UsageCleared { .. } => other("usage-cleared"),
         Event::TaskUnconfirmed { .. } => other("task-unconfirmed"),
         Event::TaskConfirmedGone { .. } => other("task-confirmed-gone"),
         Event::NumbersContinued { .. } => other("numbers-continued"),

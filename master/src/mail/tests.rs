@@ -65,7 +65,7 @@ impl Cell {
         let mut record = record.unwrap();
         (record.failed, record.exit_status, record.reason) = (failed, exit_status, reason.to_owned());
         record.usage.maxvmem_bytes = 3 << 19;
-        self.event(Event::TaskEnded { key, record: Some(record), then, saved_pid: None })
+        self.event(Event::TaskEnded { key, record: Some(record), then, saved_pid: None, charged: None })
     }
 }
 

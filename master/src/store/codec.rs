@@ -125,6 +125,8 @@ kinds! {
     TokenUsed = "token-used",
     RequestAnswered = "request-answered",
     NumbersContinued = "numbers-continued",
+    UsageCharged = "usage-charged",
+    UsageCleared = "usage-cleared",
     ReservationGranted = "reservation-granted",
     ReservationChanged = "reservation-changed",
     ReservationEnded = "reservation-ended",

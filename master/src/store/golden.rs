@@ -11,6 +11,7 @@ use crate::testing::{TempDir, eventful_history};
 use data_encoding::HEXLOWER;
 use master_core::ledger::Level;
 use master_core::state::State;
+use master_core::state::usage::{Amounts, Used};
 use rusqlite::params;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -76,6 +77,11 @@ fn told(state: &State) -> String {
     }
     for (host, keys) in &state.unconfirmed {
         line(format!("{host} may still run {:?}", keys.iter().map(ToString::to_string).collect::<Vec<_>>()));
+    }
+    for account in state.usage.names() {
+        let Used { cpu, mem, io, lifetime } = state.used(account, Amounts::default(), state.now);
+        let project = account.project.as_deref().unwrap_or("none");
+        line(format!("{} in {project} has used {cpu} {mem} {io} of {}", account.user, lifetime.cpu));
     }
     line(format!("{} answers", state.answers.len()));
     text

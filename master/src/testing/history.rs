@@ -11,7 +11,7 @@ use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall};
-use proto::usage::{Rusage, Usage};
+use proto::usage::{Consumed, Rusage, Usage};
 use proto::wire::client::{Answer, Reply};
 use proto::wire::slave::SlaveSpec;
 use std::sync::Arc;
@@ -22,7 +22,9 @@ const BEGIN: i64 = 1_800_000_000_000;
 /// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do.
 pub fn eventful_history() -> Vec<Record> {
     let mut records = cell_events(2);
-    for event in an_array().into_iter().chain(administration()).chain(slave_tasks()).chain(reservations()) {
+    for event in
+        an_array().into_iter().chain(administration()).chain(slave_tasks()).chain(reservations()).chain(usage())
+    {
         let seq = EventSeq(records.len() as u64 + 1);
         let now = Now { tick: Tick(seq.0 * 10), wall: Wall(BEGIN + seq.0.cast_signed() * 10) };
         let actor = Actor::User { user: UserName::from("alice"), host: HostName::new("node1") };
@@ -43,7 +45,9 @@ fn an_array() -> Vec<Event> {
     let place = |task| Event::TaskPlaced { key: key(3, task), granted: granted(), pe: None, maps: Vec::new() };
     let start = |task| Event::TaskStarted { key: key(3, task), at: Wall(BEGIN + 500) };
     let end = |task, then| match ended_task(0, 3, task).event {
-        Event::TaskEnded { key, record, then: _, saved_pid } => Event::TaskEnded { key, record, then, saved_pid },
+        Event::TaskEnded { key, record, then: _, saved_pid, charged } => {
+            Event::TaskEnded { key, record, then, saved_pid, charged }
+        }
         other => other,
     };
     let submit = |seq, number, spec, waits_for: &[SubmitSeq]| Event::JobSubmitted {
@@ -99,6 +103,7 @@ fn slave_tasks() -> Vec<Event> {
             reason: String::new(),
             usage: Usage { cpu_ms: 1_500, ..Usage::default() },
             rusage: Rusage { utime_ms: 1_400, ..Rusage::default() },
+            charged: None,
         },
     ]
 }
@@ -136,6 +141,13 @@ fn reservations() -> Vec<Event> {
         grant(15),
         Event::ReservationEnded { id: ReservationId(15) },
     ]
+}
+
+/// A task that still runs is charged, and the use of those who have none is forgotten.
+fn usage() -> Vec<Event> {
+    let used = |cpu_ms| Consumed { cpu_ms, mem_kib_ms: 2 << 30, io_bytes: 3 << 20 };
+    let charged = |cpu_ms| Event::UsageCharged { tasks: vec![(key(3, 1), used(cpu_ms))] };
+    vec![charged(1_000), charged(61_000), Event::UsageCleared { users: vec!["bob".into()] }]
 }
 
 fn administration() -> Vec<Event> {

@@ -38,7 +38,7 @@ use ParameterClass::{Kept, Refused, Served, Unread};
 
 const EXECD: &[(&str, ParameterClass)] = &[
     ("ACCT_RESERVED_USAGE", Served),
-    ("SHARETREE_RESERVED_USAGE", Kept),
+    ("SHARETREE_RESERVED_USAGE", Served),
     ("IGNORE_NGROUPS_MAX_LIMIT", Kept),
     ("KEEP_ACTIVE", Served),
     ("PTF_MIN_PRIORITY", Kept),

@@ -126,6 +126,11 @@ pub enum Command {
         /// Whether agents terminate their jobs first.
         kill_jobs: bool,
     },
+    /// `qconf -clearusage`: what users have used is forgotten.
+    ClearUsage {
+        /// Which; none named are all users and projects.
+        users: Vec<String>,
+    },
     /// `qconf -tsm`: a scheduling pass now.
     TriggerScheduling,
     /// Orders of a scheduler outside the master. Answered with [`Data::Verdicts`], one for each in their order.

@@ -43,6 +43,7 @@ pub struct Counts {
     pub rival_orders_refused: u64,
     pub administrations: u64,
     pub usages: u64,
+    pub charges: u64,
     pub disks_lost: u64,
     pub master_crashes: u64,
     pub agent_crashes: u64,
@@ -69,6 +70,7 @@ impl AddAssign for Counts {
         self.rival_orders_refused += other.rival_orders_refused;
         self.administrations += other.administrations;
         self.usages += other.usages;
+        self.charges += other.charges;
         self.disks_lost += other.disks_lost;
         self.master_crashes += other.master_crashes;
         self.agent_crashes += other.agent_crashes;

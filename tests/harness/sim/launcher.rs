@@ -76,6 +76,11 @@ fn reread<R: proto::launch::pairs::Record>(bytes: &[u8]) -> R {
     message
 }
 
+/// What a task has used after so long.
+fn used_in(ms: u64) -> TaskUsage {
+    TaskUsage { cpu_ms: ms, mem_byte_ms: u128::from(ms) * 3_072, io_bytes: ms / 2, ..TaskUsage::default() }
+}
+
 impl World {
     pub(super) fn launcher_starts(&mut self, host: HostIndex) {
         let node = &mut self.nodes[host];
@@ -332,9 +337,11 @@ impl World {
 
     /// What a task uses is told now and then while it runs.
     pub(super) fn usage_known(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
-        let used = TaskUsage { cpu_ms: self.time, ..TaskUsage::default() };
+        let now_ms = self.boot_ms(host);
         let Some(directory) = self.directory(host, key, boot) else { return };
-        if matches!(directory.shepherd, Shepherd::Running { .. }) && !self.healed {
+        let Shepherd::Running { started_boot_ms, .. } = directory.shepherd else { return };
+        let used = used_in(now_ms.saturating_sub(started_boot_ms));
+        if !self.healed {
             self.counts.usages += 1;
             self.tell(host, &Notice::Usage { key, usage: used });
             self.plan_usage(host, key, boot);
@@ -365,6 +372,9 @@ impl World {
         let (ended_boot_ms, boot_id) = (self.boot_ms(host), self.nodes[host].boot_id());
         let Some(directory) = self.nodes[host].directories.get_mut(&key) else { return };
         let started_boot_ms = directory.shepherd.started_boot_ms().unwrap_or(0);
+        let wallclock_ms = if executed { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 };
+        // Nobody has measured those that were killed.
+        let usage = if matches!(cause, Cause::Exited(_)) { used_in(wallclock_ms) } else { TaskUsage::default() };
         let result = Box::new(LaunchResult {
             key,
             cause,
@@ -374,8 +384,8 @@ impl World {
             limit: None,
             refused_limits: Vec::new(),
             procedures: Vec::new(),
-            usage: TaskUsage::default(),
-            wallclock_ms: if executed { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 },
+            usage,
+            wallclock_ms,
             started_boot_ms,
             ended_boot_ms,
             boot_id,

@@ -107,6 +107,8 @@ impl World {
             self.witness.read(record);
             self.rules.read(record, &self.disk.state);
         }
+        let is_charge = |record: &&Record| matches!(record.event, Event::UsageCharged { .. });
+        self.counts.charges += records.iter().filter(is_charge).count() as u64;
         self.counts.events += records.len() as u64;
     }
 

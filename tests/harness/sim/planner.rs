@@ -97,6 +97,7 @@ fn is_trigger(event: &Event) -> bool {
         event,
         Event::TaskPlaced { .. }
             | Event::TaskStarted { .. }
+            | Event::UsageCharged { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
             | Event::RequestAnswered { .. }

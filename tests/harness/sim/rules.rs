@@ -1,6 +1,7 @@
 //! When a task may be placed, told apart from the code under test: every placement in the log is judged by these rules, whoever
 //! ordered it. They cover what the workload asks for, and nothing else.
 
+use super::accounts::Accounts;
 use super::books::Books;
 use super::quotas;
 use master_core::event::{Actor, Event, Record, Then};
@@ -43,6 +44,7 @@ struct Job {
 pub(super) struct Rules {
     jobs: BTreeMap<SubmitSeq, Job>,
     pub(super) books: Books,
+    pub(super) accounts: Accounts,
 }
 
 impl Rules {
@@ -125,6 +127,7 @@ impl Rules {
             Event::ObjectsChanged(_) => self.books.rebook(&after.config, &after.ledger),
             _ => {}
         }
+        self.accounts.read(record, after);
         self.compare_job(record, after);
     }
 

@@ -12,6 +12,7 @@ use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::quota::QuotaSet;
+use proto::sharetree::ShareTree;
 
 /// Slots of each instance of `all.q`, and of `b.q`.
 const SLOTS: [&str; 2] = ["4", "2"];
@@ -115,7 +116,11 @@ pub(super) fn fixed(seed: u64) -> Vec<StoredObject> {
     scheduler.set("algorithm", algorithm);
     scheduler.set("params", params);
     scheduler.set("job_load_adjustments", "NONE");
+    scheduler.set("weight_tickets_share", "1000");
+    scheduler.set("halftime", "1");
+    scheduler.set("halflife_decay_list", ["none", "cpu=5:mem=-1"][usize::from(seed % 3 == 0)]);
     objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
+    objects.push(object(ObjectKind::ShareTree, "", ShareTree::template("").write()));
     let mut calendar = Calendar::template("c".into()).to_fields();
     calendar.set("week", CALENDAR);
     objects.push(object(ObjectKind::Calendar, "c", calendar));

@@ -75,6 +75,8 @@ impl Witness {
             | Event::SlaveEnded { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
+            | Event::UsageCharged { .. }
+            | Event::UsageCleared { .. }
             | Event::TaskUnconfirmed { .. }
             | Event::TaskConfirmedGone { .. }
             | Event::TaskSuspended { .. }

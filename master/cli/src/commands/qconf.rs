@@ -98,6 +98,7 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::EventClients => cell::event_clients(session),
         Verb::KillEventClients => cell::kill_event_clients(session, values),
         Verb::TriggerScheduling => cell::trigger_scheduling(session),
+        Verb::ClearUsage => cell::clear_usage(session, values),
         Verb::ShutdownMaster => cell::shutdown_master(session),
         Verb::ShutdownAgents { kill_jobs } => cell::shutdown_agents(session, kill_jobs, values),
         Verb::Export => export::export(session, values.first().map_or("", String::as_str)),

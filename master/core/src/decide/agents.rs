@@ -8,7 +8,7 @@ mod table;
 pub use table::Agents;
 
 use super::tasks::TaskEnd;
-use super::{Turn, end, load, reconcile, slaves, tasks};
+use super::{Turn, end, load, reconcile, slaves, tasks, usage};
 use crate::effect::{ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
@@ -168,11 +168,12 @@ pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: Ag
 }
 
 /// Only the use of tasks that the host runs by our order counts.
-fn observe_usage(turn: &mut Turn<'_>, host: &HostName, mut usage: Vec<(TaskKey, Usage)>) {
+fn observe_usage(turn: &mut Turn<'_>, host: &HostName, mut used: Vec<(TaskKey, Usage)>) {
     let state = turn.state();
-    usage.retain(|(key, _)| state.host_of(*key) == Some(host));
-    if !usage.is_empty() {
-        turn.observe(Observation::Usage(usage));
+    used.retain(|(key, _)| state.host_of(*key) == Some(host));
+    if !used.is_empty() {
+        usage::observed(turn, used.iter().map(|(key, _)| *key));
+        turn.observe(Observation::Usage(used));
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
         | Command::RevokeHost { .. }
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
+        | Command::ClearUsage { .. }
         | Command::TriggerScheduling
         | Command::Orders(_)
         | Command::KillEventClients { .. } => return objects::decide(turn, request, caller, command),

@@ -154,7 +154,7 @@ pub(super) fn record(
         granted_pe: placement.pe.as_ref().map(ToString::to_string),
         slots: placement.slots(),
         task_number: spec.array.map_or(0, |_| placement.key.task.0),
-        usage: reserved::charged(state, job, placement, result).plus(placement.slaves().used),
+        usage: reserved::accounted(state, job, placement, result).plus(placement.slaves().used),
         category: category::text(spec),
         limit: result.limit.clone(),
         maps: placement.maps.clone(),

@@ -20,7 +20,7 @@ pub(crate) use queues::modify_queue;
 pub use supported::without_effect;
 
 use super::requests::Request;
-use super::{Caller, Turn, external};
+use super::{Caller, Turn, external, usage};
 use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
@@ -43,6 +43,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         Command::RevokeHost { host } => hosts::revoke(turn, caller, &host),
         Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, caller, request, count, slots),
         Command::Shutdown { hosts, kill_jobs } => hosts::shutdown(turn, caller, &hosts, kill_jobs),
+        Command::ClearUsage { users } => usage::clear(turn, caller, &users),
         Command::TriggerScheduling => {
             turn.effect(Effect::MonitorScheduling);
             let text = format!("{} triggers scheduler monitoring", caller.at_host());

@@ -1,26 +1,46 @@
-//! `ACCT_RESERVED_USAGE` of `execd_params`: accounting charges what was reserved in place of what was used (CATALOGUE ACC-03).
+//! What was reserved in place of what was used: in accounting with `ACCT_RESERVED_USAGE` of `execd_params` (CATALOGUE ACC-03), for the share
+//! tree with `SHARETREE_RESERVED_USAGE` (CFG-14).
 
 use crate::state::State;
 use crate::state::job::{Job, Placement};
 use crate::state::slaves::Slave;
+use proto::conf::ExecdParams;
+use proto::id::HostName;
 use proto::request::ResourceList;
-use proto::usage::{TaskResult, Usage};
+use proto::usage::{Consumed, TaskResult, Usage};
 
 /// The use that accounting tells of an attempt.
-///
-/// Processor time is the time between start and end for each slot. Memory is that of the request of `h_vmem`, else `s_vmem`, for
-/// each slot and for the same time; without such a request it stays what was measured.
-pub(super) fn charged(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> Usage {
-    let used = result.usage;
-    if !state.config.settings_of(placement.host()).execd().acct_reserved_usage {
+pub(super) fn accounted(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> Usage {
+    if params(state, placement.host()).acct_reserved_usage {
+        reserved(state, job, placement, result.wallclock_ms, result.usage)
+    } else {
+        result.usage
+    }
+}
+
+/// The use that the owner of an attempt is charged with, that of its slave tasks apart.
+pub(super) fn charged(state: &State, job: &Job, placement: &Placement, wallclock_ms: u64, used: Consumed) -> Consumed {
+    if !is_charged_as_reserved(state, placement.host()) {
         return used;
     }
+    let used = Usage::default().at_least(used);
+    reserved(state, job, placement, wallclock_ms, used).into()
+}
+
+/// Whether the share tree counts what tasks on a host reserve.
+pub(super) fn is_charged_as_reserved(state: &State, host: &HostName) -> bool {
+    params(state, host).sharetree_reserved_usage
+}
+
+/// Processor time is the time between start and end for each slot. Memory is that of the request of `h_vmem`, else `s_vmem`, for
+/// each slot and for the same time; without such a request it stays what was measured.
+fn reserved(state: &State, job: &Job, placement: &Placement, wallclock_ms: u64, used: Usage) -> Usage {
     let slots = u64::from(placement.slots());
-    let charged = Usage { cpu_ms: result.wallclock_ms.saturating_mul(slots), ..used };
+    let charged = Usage { cpu_ms: wallclock_ms.saturating_mul(slots), ..used };
     match requested_bytes(state, job) {
         Some(bytes) => {
             let bytes = bytes.saturating_mul(slots);
-            let mem_kib_ms = (bytes / 1024).saturating_mul(result.wallclock_ms);
+            let mem_kib_ms = (bytes / 1024).saturating_mul(wallclock_ms);
             Usage { mem_kib_ms, maxvmem_bytes: bytes, ..charged }
         }
         None => charged,
@@ -29,8 +49,17 @@ pub(super) fn charged(state: &State, job: &Job, placement: &Placement, result: &
 
 /// The use that accounting tells of a slave task: nothing where all slots of the job are charged to the job itself.
 pub(super) fn of_slave(state: &State, slave: &Slave, result: &TaskResult) -> Usage {
-    let is_charged = state.config.settings_of(&slave.instance.host).execd().acct_reserved_usage;
+    let is_charged = params(state, &slave.instance.host).acct_reserved_usage;
     if is_charged { Usage::default() } else { result.usage }
+}
+
+/// The use that the owner of a slave task is charged with: nothing likewise.
+pub(super) fn charged_of_slave(state: &State, slave: &Slave, used: Consumed) -> Consumed {
+    if is_charged_as_reserved(state, &slave.instance.host) { Consumed::default() } else { used }
+}
+
+fn params(state: &State, host: &HostName) -> ExecdParams {
+    state.config.settings_of(host).execd()
 }
 
 /// The memory that the job asked for in each slot.

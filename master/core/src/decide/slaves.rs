@@ -5,7 +5,7 @@
 
 use super::agents::Deadline;
 use super::tasks::{self, TaskEnd};
-use super::{Caller, Turn, end, reconcile, reserved};
+use super::{Caller, Turn, end, reconcile, reserved, usage};
 use crate::effect::ConnectionId;
 use crate::event::Event;
 use crate::state::State;
@@ -142,6 +142,7 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey
 fn end(turn: &mut Turn<'_>, key: TaskKey, result: &TaskResult) {
     let (state, now) = (turn.state(), turn.now);
     let Some((job, placement, slave)) = state.slave(key) else { return };
+    let result = &usage::with_known(turn, key, result);
     let summary =
         placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe)).is_some_and(|pe| pe.accounting_summary.0);
     let record = (!summary).then(|| {
@@ -149,12 +150,14 @@ fn end(turn: &mut Turn<'_>, key: TaskKey, result: &TaskResult) {
         Box::new(end::slave_record(state, key, slave, whole, result))
     });
     let usage = reserved::of_slave(state, slave, result);
+    let due = reserved::charged_of_slave(state, slave, result.usage.into());
+    let charged = (due != usage.into()).then_some(due);
     let host = slave.instance.host.clone();
     turn.agents_mut().answered(&host, key);
     // Nothing ever exits 0 on failure: neither does the command of a task that never started.
     let exit_status = if result.exit == Exit::NotStarted { NOT_STARTED } else { result.exit.status() };
     let (reason, rusage) = (result.reason.clone(), result.rusage);
-    turn.record(Event::SlaveEnded { key, record, exit_status, reason, usage, rusage });
+    turn.record(Event::SlaveEnded { key, record, exit_status, reason, usage, rusage, charged });
 }
 
 /// The host of a task says that it has ended. Its slave tasks end first, or are ended after a while: the task's own end is held until then,
@@ -246,7 +249,8 @@ pub(super) fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
 fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
     let reason = "the job ended before the task was started".to_owned();
     let (usage, rusage) = (Usage::NONE, Rusage::NONE);
-    turn.record(Event::SlaveEnded { key, record: None, exit_status: NOT_STARTED, reason, usage, rusage });
+    let (record, exit_status, charged) = (None, NOT_STARTED, None);
+    turn.record(Event::SlaveEnded { key, record, exit_status, reason, usage, rusage, charged });
 }
 
 fn presume_ended(turn: &mut Turn<'_>, key: TaskKey, reason: &str) {

@@ -1,13 +1,13 @@
 //! Tasks on hosts: orders out, reports in, from the placement to the end (EXE-17, CONS-08).
 
-use super::{Turn, end, limits, reconcile, slaves};
+use super::{Turn, end, limits, reconcile, reserved, slaves, usage};
 use crate::effect::ConnectionId;
 use crate::event::{Event, Then};
 use crate::state::slaves::task_of;
 use proto::checkpoint::When;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Wall;
-use proto::usage::{Evidence, Exit, Failed, LimitHit, TaskResult, Usage};
+use proto::usage::{Consumed, Evidence, Exit, Failed, LimitHit, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
 
 /// How an attempt came to its end.
@@ -117,15 +117,19 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     let now = turn.now;
     let state = turn.state();
     let Some((job, _, placement)) = state.placed(key) else { return };
-    let outcome = end::outcome(state, job, placement, &task_end.result);
+    let result = usage::with_known(turn, key, &task_end.result);
+    let outcome = end::outcome(state, job, placement, &result);
     let (host, instance) = (placement.host().clone(), placement.master().clone());
-    let record = Box::new(end::record(state, job, placement, &task_end.result, outcome.failed, now));
+    let record = Box::new(end::record(state, job, placement, &result, outcome.failed, now));
+    let own = Consumed::from(record.usage).since(placement.slaves().used.into());
+    let due = reserved::charged(state, job, placement, result.wallclock_ms, result.usage.into());
+    let charged = (due != own).then_some(due);
     let mut instance_state = state.instances.get(&instance).cloned().unwrap_or_default();
     let is_configured = state.config.resolved.contains_key(&instance);
     let then = task_end.then.unwrap_or(outcome.then);
     turn.agents_mut().answered(&host, key);
     let saved_pid = task_end.result.saved_pid;
-    turn.record(Event::TaskEnded { key, record: Some(record), then, saved_pid });
+    turn.record(Event::TaskEnded { key, record: Some(record), then, saved_pid, charged });
     if let Some(error) = outcome.queue_error.filter(|_| is_configured) {
         instance_state.errors.push(error);
         turn.record(Event::InstanceChanged { instance, state: instance_state });
@@ -139,7 +143,7 @@ pub(super) fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
     let then = if placement.deleting { Then::Done } else { Then::Requeued };
     let host = placement.host().clone();
     turn.agents_mut().answered(&host, key);
-    turn.record(Event::TaskEnded { key, record: None, then, saved_pid: None });
+    turn.record(Event::TaskEnded { key, record: None, then, saved_pid: None, charged: None });
     finish_if_empty(turn, key.seq);
 }
 

@@ -20,5 +20,6 @@ mod rights;
 mod slaves;
 mod stream;
 mod submission;
+mod usage;
 
 use cell::{Cell, array, job};

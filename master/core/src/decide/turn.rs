@@ -4,6 +4,7 @@ use crate::core::{Core, Site, Step, wall_jump};
 use crate::decide::agents::Agents;
 use crate::decide::causes::Touch;
 use crate::decide::external::External;
+use crate::decide::usage::Checkpoints;
 use crate::effect::{ConnectionId, Effect};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::{Observation, Observations};
@@ -76,6 +77,11 @@ impl<'a> Turn<'a> {
     /// The same, to be changed.
     pub fn external_mut(&mut self) -> &mut External {
         &mut self.core.external
+    }
+
+    /// Running tasks that are to be charged, to be changed.
+    pub fn checkpoints_mut(&mut self) -> &mut Checkpoints {
+        &mut self.core.checkpoints
     }
 
     /// Makes an event true. Returns what changed objects led to.

@@ -23,6 +23,8 @@ pub(super) fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::SlaveStarted { .. }
         | Event::SlaveEnded { .. }
         | Event::TaskStarted { .. }
+        | Event::UsageCharged { .. }
+        | Event::UsageCleared { .. }
         | Event::TaskDeletionRequested { .. }
         | Event::TaskRescheduleRequested { .. }
         | Event::TaskSuspended { .. }

@@ -7,6 +7,7 @@ use super::categories::{Categories, CategoryId};
 use super::changes::Changes;
 use super::concerned::{advance_of, job_of};
 use super::finding::Findings;
+use super::live::Live;
 use super::order::Order;
 use super::order_phase::{self, Bucket, Queue, Range, Rests, Urgency};
 use super::places::Places;
@@ -70,6 +71,8 @@ pub struct Model {
     ahead: Ahead,
     /// Jobs whose start time (`-a`) has not come.
     waiting: BTreeSet<(Wall, SubmitSeq)>,
+    /// What running tasks have used and were not charged with yet.
+    pub(super) live: Live,
     /// The latest time that is known.
     time: Now,
 }
@@ -97,6 +100,7 @@ impl Model {
             looked: Tick::default(),
             rhythm: Rhythm::default(),
             ahead: Ahead::new(zone),
+            live: Live::default(),
         };
         model.rebuild();
         model
@@ -136,6 +140,7 @@ impl Model {
         let changed = self.state.apply(record);
         self.time = if record.now.tick > self.time.tick { record.now } else { self.time };
         self.observations.follow(record);
+        self.live.follow(&self.state, &self.observations, &record.event);
         for granted in &ended {
             self.host_changed(&granted.instance.host);
         }
@@ -174,6 +179,8 @@ impl Model {
             | Event::SlavePlaced { .. }
             | Event::SlaveStarted { .. }
             | Event::SlaveEnded { .. }
+            | Event::UsageCharged { .. }
+            | Event::UsageCleared { .. }
             | Event::TaskStarted { .. }
             | Event::TasksDeleted { .. }
             | Event::TaskDeletionRequested { .. }
@@ -204,7 +211,11 @@ impl Model {
                 others.filter(|subject| *subject != host).for_each(|subject| self.changed(subject));
             }
             Observation::Contact { host, .. } | Observation::Unheard { host } => self.host_changed(host),
-            Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => {}
+            Observation::Usage(usage) => {
+                let keys = usage.iter().map(|(key, _)| *key).collect();
+                self.live.refresh(&self.state, &self.observations, keys);
+            }
+            Observation::Sensors { .. } | Observation::LoadRefused { .. } => {}
         }
     }
 

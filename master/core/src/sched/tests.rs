@@ -16,5 +16,6 @@ mod settle;
 
 use lab::check;
 mod thresholds;
+mod usage;
 mod use_cases;
 mod worked;

@@ -8,6 +8,7 @@ mod slaves;
 mod tasks;
 
 use super::config::Touched;
+use super::decay::Decay;
 use super::{ANSWERS_KEPT, State};
 use crate::event::{Event, InstanceState, JoinGrant, Record, StoredObject};
 use crate::ledger::Grant;
@@ -58,14 +59,18 @@ impl State {
                 self.place_task(*key, Grant { slots: granted, pe: pe.as_ref(), maps });
             }
             Event::TaskStarted { key, at } => self.start_task(*key, *at),
-            Event::TaskEnded { key, record, then, saved_pid } => {
+            Event::TaskEnded { key, record, then, saved_pid, charged } => {
+                self.charge_task(*key, record.as_deref(), *charged);
                 self.end_task(*key, record.as_deref(), then, *saved_pid);
             }
             Event::SlavePlaced { key, instance, from, spec } => self.place_slave(*key, instance, from, spec),
             Event::SlaveStarted { key, at } => self.start_slave(*key, *at),
-            Event::SlaveEnded { key, record, exit_status, reason: _, usage, rusage } => {
+            Event::SlaveEnded { key, record, exit_status, reason: _, usage, rusage, charged } => {
+                self.charge_end(*key, charged.unwrap_or((*usage).into()));
                 self.end_slave(*key, record.as_deref(), *exit_status, (*usage, *rusage));
             }
+            Event::UsageCharged { tasks } => self.charge(tasks),
+            Event::UsageCleared { users } => self.clear_usage(users),
             Event::TaskUnconfirmed { key, host } => {
                 self.unconfirmed.entry(host.clone()).or_default().insert(*key);
             }
@@ -114,7 +119,11 @@ impl State {
     }
 
     fn store(&mut self, objects: &[StoredObject]) -> Touched {
+        let decay = Decay::of(&self.config.scheduler);
         let touched = self.config.store(objects);
+        if decay != Decay::of(&self.config.scheduler) {
+            self.usage.settle(&decay, self.now.tick);
+        }
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
             self.index.commons.recharge(&self.config.complex);
             self.rebook();

@@ -25,6 +25,7 @@ impl State {
         let placed: BTreeSet<TaskKey> =
             self.jobs.values().flat_map(Job::placements).map(|(_, placement)| placement.key).collect();
         self.check_bookings(&placed);
+        self.check_usage();
         let mut recounted = self.ledger.clone();
         recounted.recount(&self.config);
         assert_eq!(self.ledger.quotas(), recounted.quotas(), "the quotas count what is booked");

@@ -254,6 +254,12 @@ impl Placement {
         self.own_slaves.as_deref().unwrap_or(Slaves::NONE)
     }
 
+    /// The attempt and its slave tasks that have not ended.
+    pub fn keys(&self) -> impl Iterator<Item = TaskKey> {
+        let slaves = self.slaves().live.keys().map(|number| TaskKey { pe_task: *number, ..self.key });
+        std::iter::once(self.key).chain(slaves)
+    }
+
     /// Its slots in all.
     pub fn slots(&self) -> u32 {
         self.granted.iter().map(|granted| granted.slots).sum()

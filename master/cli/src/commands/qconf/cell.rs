@@ -68,6 +68,17 @@ pub fn trigger_scheduling(session: &mut Session) -> Outcome {
     session.command(Command::TriggerScheduling)
 }
 
+/// `-clearusage`: of the users that are named, or of everybody.
+pub fn clear_usage(session: &mut Session, values: &[String]) -> Outcome {
+    let users: Vec<String> = elements(values).map(str::to_owned).collect();
+    if users.is_empty() && !values.is_empty() {
+        // No user would mean all.
+        output::note("error: no user is named");
+        return Ok(exit::FAILED);
+    }
+    session.command(Command::ClearUsage { users })
+}
+
 /// `-km`.
 pub fn shutdown_master(session: &mut Session) -> Outcome {
     session.command(Command::Shutdown { hosts: Vec::new(), kill_jobs: false })

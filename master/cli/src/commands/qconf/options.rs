@@ -5,9 +5,9 @@ use super::sharetree::TreeAction;
 use crate::args::Values::{AtLeast, One};
 use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
 use Verb::{
-    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, Delete, Detached, Enlist, EventClients, Export,
-    GroupHosts, GroupTree, Import, KillEventClients, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search, Setting,
-    Show, ShutdownAgents, ShutdownMaster, Strike, Tree, TriggerScheduling,
+    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, ClearUsage, Delete, Detached, Enlist, EventClients,
+    Export, GroupHosts, GroupTree, Import, KillEventClients, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search,
+    Setting, Show, ShutdownAgents, ShutdownMaster, Strike, Tree, TriggerScheduling,
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
@@ -72,6 +72,8 @@ pub enum Verb {
     KillEventClients,
     /// `-tsm`
     TriggerScheduling,
+    /// `-clearusage`
+    ClearUsage,
     /// `-km`
     ShutdownMaster,
     /// `-ke`, `-kej`
@@ -113,7 +115,6 @@ const fn never(option: OptionDef, instead: &'static str) -> Row {
 
 const EDIT: &str = "obj_nm attr_nm val obj_id_list";
 const EDIT_FILE: &str = "obj_nm fname obj_id_list";
-const NO_USAGE: &str = "the share tree counts no usage yet";
 const OF_JOBS: &str = "8.1.9 lists it in the help of qconf by mistake; it is an option of qsub";
 const SCHEDULER: &str = "the scheduler is a part of the master and lives as long: qconf -km, gridwright down";
 
@@ -186,9 +187,9 @@ const ROWS: &[Row] = &[
     Row(with("-Auser", One, "fname", "add user from file"), AddFile(User)),
     never(with("-ckpt", One, "ckpt-name", "request checkpoint method"), OF_JOBS),
     never(flag("-clear", "skip previous definitions for job"), OF_JOBS),
-    never(
+    Row(
         with("-clearusage", AtLeast(0), "[user_list]", "clear sharetree usage for user_list or all users/projects"),
-        NO_USAGE,
+        ClearUsage,
     ),
     Row(with("-cq", One, "wc_queue_list", "clean queue"), Clean),
     Row(

@@ -249,7 +249,7 @@ fn what_the_master_refuses_is_found_in_the_file() {
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     let parsed = |line: &str| QCONF.parse(line.split(' ').map(str::to_owned).collect());
-    for line in ["-clearusage", "-kt scheduler"] {
+    for line in ["-ks", "-kt scheduler"] {
         assert_eq!(parsed(line).unwrap_err().diagnostic.code, Code::NotSupported, "{line}");
     }
 }

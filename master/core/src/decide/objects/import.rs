@@ -38,6 +38,7 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::RevokeHost { .. }
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
+        | Command::ClearUsage { .. }
         | Command::TriggerScheduling
         | Command::Orders(_)
         | Command::KillEventClients { .. } => {

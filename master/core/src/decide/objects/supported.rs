@@ -22,6 +22,8 @@ enum Allowed {
     Words(&'static [&'static str]),
     /// Times of no length.
     NoTime,
+    /// A list of `name=value` with this between its elements, for the kinds of usage that are counted.
+    Kinds(char),
     /// A list of parameters: what may have another value than its default says [`proto::conf::parameters`].
     Parameters,
 }
@@ -61,7 +63,7 @@ impl Row {
                 Some(ParameterClass::Kept | ParameterClass::Unread) => Rule::Kept,
                 Some(ParameterClass::Served | ParameterClass::Refused) | None => self.rule,
             },
-            Allowed::None | Allowed::Words(_) | Allowed::NoTime => self.rule,
+            Allowed::None | Allowed::Words(_) | Allowed::NoTime | Allowed::Kinds(_) => self.rule,
         }
     }
 
@@ -85,6 +87,9 @@ const fn kept(kind: ObjectKind, attributes: &'static [&'static str], allowed: Al
     Row { kind, attributes, allowed, rule: Rule::Kept, instead }
 }
 
+/// The kinds of usage that users are charged with.
+const USAGE_KINDS: &[&str] = &["cpu", "mem", "io"];
+
 const FALSE: Allowed = Allowed::Words(&["false", "0", "no"]);
 const ZERO: Allowed = Allowed::Words(&["0"]);
 
@@ -94,7 +99,12 @@ const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md tells by what its 
 /// Everything that an object of a supported kind may say and that has no effect.
 const TABLE: &[Row] = &[
     row(ObjectKind::Queue, &["processors"], Allowed::Words(&["undefined", "none"]), "leave it UNDEFINED"),
-    kept(ObjectKind::ExecHost, &["usage_scaling"], Allowed::None, "it is for the share tree, which is not there yet"),
+    kept(
+        ObjectKind::ExecHost,
+        &["usage_scaling"],
+        Allowed::Kinds(','),
+        "scale cpu, mem and io: what accounting tells is not scaled",
+    ),
     kept(
         ObjectKind::Pe,
         &["qsort_args"],
@@ -171,7 +181,7 @@ const TABLE: &[Row] = &[
         ZERO,
         "leave it 0 and order jobs with -p and the urgency of resources",
     ),
-    row(ObjectKind::SchedulerConf, &["halflife_decay_list"], Allowed::None, "leave it none"),
+    row(ObjectKind::SchedulerConf, &["halflife_decay_list"], Allowed::Kinds(':'), "name cpu, mem and io alone"),
     row(ObjectKind::SchedulerConf, &["reprioritize_interval"], Allowed::NoTime, "leave it 0:0:0"),
     row(
         ObjectKind::SchedulerConf,
@@ -260,9 +270,17 @@ fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
         Allowed::None => is_none(value),
         Allowed::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
         Allowed::NoTime => value.chars().all(|letter| "0:".contains(letter)),
+        Allowed::Kinds(between) => return other_kinds(value, between),
         Allowed::Parameters => return parameters(key, value),
     };
     if is_supported { Vec::new() } else { vec![value.to_owned()] }
+}
+
+/// The elements of a list that are about something else than the kinds of usage that are counted.
+fn other_kinds(value: &str, between: char) -> Vec<String> {
+    let elements = value.split([between, ' ']).filter(|element| !element.is_empty() && !is_none(element));
+    let is_counted = |element: &&str| USAGE_KINDS.contains(&element.split('=').next().unwrap_or(element));
+    elements.filter(|element| !is_counted(element)).map(str::to_owned).collect()
 }
 
 fn refusal(row: &Row, key: &str, value: &str) -> Diagnostic {

@@ -187,12 +187,17 @@ impl Cell {
     }
 
     pub fn store(&mut self, objects: Vec<StoredObject>) {
+        self.fact(Event::ObjectsChanged(objects));
+    }
+
+    /// Something becomes true without a decision.
+    pub fn fact(&mut self, event: Event) {
         let record = Record {
             seq: proto::id::EventSeq(self.core.state.last.0 + 1),
             now: self.now,
             actor: crate::event::Actor::Master,
             request: None,
-            event: Event::ObjectsChanged(objects),
+            event,
         };
         self.core.state.apply(&record);
         self.log.push(record);

@@ -469,7 +469,7 @@ fn what_is_met_by_other_means_is_kept_and_warned_of_once() {
         (K::ClusterConf, "global", "qmaster_params", "gdi_timeout=60"),
         (K::ClusterConf, "global", "execd_params", "PTF_MIN_PRIORITY=10"),
         (K::ClusterConf, "global", "execd_params", "ENABLE_ADDGRP_KILL=false"),
-        (K::ExecHost, "h1", "usage_scaling", "cpu=2"),
+        (K::ExecHost, "h1", "usage_scaling", "acct_cpu=2"),
     ] {
         for expected in [1, 0] {
             let reply = cell.change(vec![object_change(kind, name, attribute(Replace, key, value))]);

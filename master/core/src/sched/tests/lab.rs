@@ -396,7 +396,7 @@ impl Lab {
         let (seq, task) = name.split_once('.').unwrap_or((name, "1"));
         let (seq, task) = (SubmitSeq(seq.parse().unwrap()), TaskId(task.parse().unwrap()));
         let key = self.state().jobs[&seq].tasks[&task].place.placement().unwrap().key;
-        self.event(Event::TaskEnded { key, record: None, then: Then::Done, saved_pid: None });
+        self.event(Event::TaskEnded { key, record: None, then: Then::Done, saved_pid: None, charged: None });
         if self.state().jobs[&seq].is_empty() {
             self.event(Event::JobFinished { seq });
         }

@@ -643,7 +643,7 @@ fn a_job_avoids_the_host_that_may_still_run_it() {
     }
     let key = lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(1)].place.placement().unwrap().key;
     lab.event(Event::TaskUnconfirmed { key, host: "a".into() });
-    lab.event(Event::TaskEnded { key, record: None, then: Then::Requeued, saved_pid: None });
+    lab.event(Event::TaskEnded { key, record: None, then: Then::Requeued, saved_pid: None, charged: None });
     for line in ["find a", "job 3", "pass", "= 3 all.q@a"] {
         lab.line(line);
     }

@@ -3,6 +3,7 @@
 use super::super::State;
 use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Place, Task, changed_holds};
 use super::super::ranges::TaskRanges;
+use super::super::usage::Account;
 use proto::id::{HostName, JobNumber, SubmitSeq, TaskId};
 use proto::job::{HoldChange, JobSpec};
 use proto::request::TaskRange;
@@ -57,12 +58,14 @@ impl State {
             job.spec.owner == spec.owner && job.spec.array == spec.array,
             "owner and tasks of a job stay as they are"
         );
+        let account = Account::of(&job);
         self.index.remove_job(&job);
         job.spec = self.index.commons.shared(spec);
         job.version += 1;
         (job.waits_for, job.array_waits_for) = (waits_for, array_waits_for);
         self.index.add_job(&self.config.complex, &job);
         self.jobs.insert(seq, job);
+        self.move_running(seq, &account);
     }
 
     /// Where all untouched tasks are meant they stay one range; else those that are meant get a condition of their own.

@@ -7,7 +7,7 @@ use crate::ledger::Grant;
 use proto::accounting::AccountingRecord;
 use proto::id::TaskKey;
 use proto::time::Wall;
-use proto::usage::Failed;
+use proto::usage::{Consumed, Failed};
 
 /// The exit status that keeps successors held (JOB-04).
 const APPLICATION_ERROR: u32 = 100;
@@ -85,6 +85,13 @@ impl State {
         let placement = self.placement_mut(key);
         placement.preempted = suspended;
         placement.was_suspended |= suspended;
+    }
+
+    /// Charges an attempt that ends. What its slave tasks used was charged when they ended, though its record may sum it up.
+    pub(super) fn charge_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, charged: Option<Consumed>) {
+        let of_slaves = Consumed::from(self.placement_mut(key).slaves().used);
+        let own = || record.map_or_else(Consumed::default, |record| Consumed::from(record.usage).since(of_slaves));
+        self.charge_end(key, charged.unwrap_or_else(own));
     }
 
     pub(super) fn end_task(

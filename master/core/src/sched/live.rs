@@ -1,0 +1,90 @@
+//! What running tasks have used since they were charged last, by account: kept with each observation, so that no pass adds it up.
+
+use super::model::Model;
+use crate::event::Event;
+use crate::observe::Observations;
+use crate::state::State;
+use crate::state::usage::{Account, Amounts, Used};
+use proto::id::TaskKey;
+use proto::object::ObjectKind;
+use proto::time::Now;
+use std::collections::BTreeMap;
+
+/// Use that is known and not charged yet.
+///
+/// Invariant: `sums` is the sum of `tasks` for each account; what is nothing is in neither.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Live {
+    tasks: BTreeMap<TaskKey, (Account, Amounts)>,
+    sums: BTreeMap<Account, Amounts>,
+}
+
+impl Model {
+    /// What is charged to an account and left of it now, with what its running tasks have used since they were charged.
+    pub fn used(&self, account: &Account, now: Now) -> Used {
+        self.state.used(account, self.live.of(account), now)
+    }
+
+    /// Every account that has used something.
+    pub fn accounts(&self) -> impl Iterator<Item = &Account> {
+        let charged = &self.state.usage;
+        charged.names().chain(self.live.accounts().filter(|account| !charged.has(account)))
+    }
+}
+
+impl Live {
+    /// That of an account.
+    pub(super) fn of(&self, account: &Account) -> Amounts {
+        self.sums.get(account).copied().unwrap_or_default()
+    }
+
+    /// The accounts of which any is known.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = &Account> {
+        self.sums.keys()
+    }
+
+    /// What an event that has been folded makes of it.
+    pub(super) fn follow(&mut self, state: &State, observations: &Observations, event: &Event) {
+        let mut refresh = |keys: Vec<TaskKey>| self.refresh(state, observations, keys);
+        match event {
+            Event::TaskEnded { key, .. } | Event::SlaveEnded { key, .. } => refresh(vec![*key]),
+            Event::UsageCharged { tasks } => refresh(tasks.iter().map(|(key, _)| *key).collect()),
+            // Its account may be another now.
+            Event::JobAltered { seq, .. } => {
+                let placed = state.jobs.get(seq).into_iter().flat_map(|job| job.placements());
+                refresh(placed.flat_map(|(_, placement)| placement.keys()).collect());
+            }
+            // The factors of a host may be others.
+            Event::ObjectsChanged(objects) if objects.iter().any(|object| object.kind == ObjectKind::ExecHost) => {
+                refresh(observations.usage.keys().copied().collect());
+            }
+            _ => {}
+        }
+    }
+
+    /// Brings what is known of attempts and slave tasks up to date; nothing is known of one that is not on a host.
+    pub(super) fn refresh(&mut self, state: &State, observations: &Observations, keys: Vec<TaskKey>) {
+        for key in keys {
+            if let Some((account, before)) = self.tasks.remove(&key) {
+                let left = self.of(&account).less(before);
+                self.set(account, left);
+            }
+            let known = observations.usage.get(&key).filter(|_| state.host_of(key).is_some());
+            let (Some(usage), Some(account)) = (known, state.account_of(key.seq)) else { continue };
+            let amounts = state.scaled(key, state.usage.beyond_paid(key, (*usage).into()));
+            if !amounts.is_none() {
+                let sum = self.of(&account).plus(amounts);
+                self.set(account.clone(), sum);
+                self.tasks.insert(key, (account, amounts));
+            }
+        }
+    }
+
+    fn set(&mut self, account: Account, amounts: Amounts) {
+        if amounts.is_none() {
+            self.sums.remove(&account);
+        } else {
+            self.sums.insert(account, amounts);
+        }
+    }
+}
