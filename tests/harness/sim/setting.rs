@@ -118,7 +118,7 @@ pub(super) fn fixed(seed: u64) -> Vec<StoredObject> {
     scheduler.set("job_load_adjustments", "NONE");
     scheduler.set("weight_tickets_share", "1000");
     scheduler.set("halftime", "1");
-    scheduler.set("halflife_decay_list", ["none", "cpu=5:mem=-1"][usize::from(seed % 3 == 0)]);
+    scheduler.set("halflife_decay_list", if seed.is_multiple_of(3) { "cpu=5:mem=-1" } else { "none" });
     objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
     objects.push(object(ObjectKind::ShareTree, "", ShareTree::template("").write()));
     let mut calendar = Calendar::template("c".into()).to_fields();
