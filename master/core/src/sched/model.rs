@@ -131,12 +131,8 @@ impl Model {
     /// Folds a record in.
     pub fn apply(&mut self, record: &Record) {
         let ended = self.granted_of(&record.event);
-        let advance = advance_of(&record.event);
-        let job = job_of(&record.event);
         // A job that is finished no longer knows who waited for it.
-        let mut touched: Vec<SubmitSeq> = job.into_iter().flat_map(|seq| self.state.index.successors(seq)).collect();
-        touched.extend(job);
-        touched.extend(advance.iter().flat_map(|id| self.state.index.jobs_within(*id)));
+        let mut touched = self.touched_by(&record.event);
         let changed = self.state.apply(record);
         self.time = if record.now.tick > self.time.tick { record.now } else { self.time };
         self.observations.follow(record);
@@ -198,6 +194,14 @@ impl Model {
             | Event::RequestAnswered { .. } => {}
         }
         touched.into_iter().for_each(|seq| self.refile(seq));
+    }
+
+    /// The jobs whose tasks an event may have made ready, or no longer ready, to start.
+    fn touched_by(&self, event: &Event) -> Vec<SubmitSeq> {
+        let (job, advance) = (job_of(event), advance_of(event));
+        let index = &self.state.index;
+        let successors = job.into_iter().flat_map(|seq| index.successors(seq));
+        successors.chain(job).chain(advance.iter().flat_map(|id| index.jobs_within(*id))).collect()
     }
 
     /// Folds an observation in.
