@@ -5,6 +5,7 @@
 mod advice;
 mod info;
 mod instance;
+mod order;
 mod reservation;
 #[cfg(test)]
 mod tests;
@@ -13,5 +14,6 @@ mod words;
 pub use advice::explain;
 pub use info::{cluster_info, job_info, scheduling_info};
 pub use instance::{state_letters, state_reasons};
+pub use order::place;
 pub use reservation::{Vain, vain_reservation};
 pub use words::{sentence, sentence_of_overload};

@@ -413,6 +413,58 @@ pub struct Explanation {
     /// These slots, the master's first.
     #[serde(default)]
     pub kept: Vec<Granted>,
+    /// Where it is in the order in which jobs are looked at.
+    #[serde(default)]
+    pub order: Option<Place>,
+}
+
+/// Where a pending job is in the order in which jobs are looked at, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// Its place, 1 of the first; none while the job is not looked at at all, and where something else than priorities decides.
+    pub place: Option<u64>,
+    /// How many pending jobs have a place.
+    pub of: u64,
+    /// Why it has no place, or what its place means.
+    pub remark: Option<String>,
+    /// Its dispatch priority, in millionths.
+    pub prior: i64,
+    /// What the priority is the sum of.
+    pub terms: Vec<PriorityTerm>,
+    /// Jobs in front of it, the nearest first; a few of them.
+    pub in_front: Vec<InFront>,
+    /// How many jobs of each user are in front of it, most first; a few of them.
+    pub users_in_front: Vec<(UserName, u64)>,
+}
+
+/// One term of a dispatch priority. Numbers are millionths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PriorityTerm {
+    /// `posix priority`, `urgency`, `tickets`.
+    pub name: String,
+    /// The number that is normalised.
+    pub raw: i64,
+    /// What it is the sum of, by name; nothing of the first term.
+    pub parts: Vec<(String, i64)>,
+    /// The normalised number, 0 to 1.
+    pub normalised: i64,
+    /// The weight in the scheduler configuration.
+    pub weight: i64,
+    /// Weight and normalised number multiplied.
+    pub value: i64,
+}
+
+/// A job in front of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFront {
+    /// The job.
+    pub job: JobNumber,
+    /// Its owner.
+    pub owner: UserName,
+    /// Its dispatch priority, in millionths.
+    pub prior: i64,
 }
 
 /// One reason, grouped over the objects it holds for.

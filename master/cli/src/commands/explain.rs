@@ -4,12 +4,14 @@ use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
+use crate::output::value::millionths;
 use crate::site::Site;
 use crate::{exit, output};
+use proto::amount::Millionths;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::wire::client::Query;
-use proto::wire::view::{Data, Explanation, WaitReason};
+use proto::wire::view::{Data, Explanation, Place, PriorityTerm, WaitReason};
 use std::fmt::Write as _;
 
 const EXPLAIN: CommandDef = CommandDef {
@@ -89,7 +91,34 @@ fn in_text(explanation: &Explanation) -> String {
     for reason in &explanation.reasons {
         text.push_str(&reason_text(reason));
     }
+    text + &explanation.order.as_ref().map(order_text).unwrap_or_default()
+}
+
+/// The place in the order, each term of the priority, and who is in front.
+fn order_text(place: &Place) -> String {
+    let mut text = match place.place {
+        Some(at) => format!("  order: place {at} of {}, priority {}\n", place.of, millionths(place.prior, 5)),
+        None => format!("  order: {}\n", place.remark.as_deref().unwrap_or("none")),
+    };
+    place.terms.iter().for_each(|term| text.push_str(&term_text(term)));
+    if !place.in_front.is_empty() {
+        let jobs =
+            place.in_front.iter().map(|job| format!("{} of {} ({})", job.job, job.owner, millionths(job.prior, 5)));
+        let _ = writeln!(text, "    nearest in front: {}", jobs.collect::<Vec<_>>().join(", "));
+        let users = place.users_in_front.iter().map(|(user, count)| format!("{user} {count}"));
+        let _ = writeln!(text, "    in front by user: {}", users.collect::<Vec<_>>().join(", "));
+    }
     text
+}
+
+/// `urgency 1000 (resources 1000, waiting 0, deadline 0): 0.50000 * 0.1 = 0.05000`
+fn term_text(term: &PriorityTerm) -> String {
+    let parts = term.parts.iter().map(|(name, number)| format!("{name} {}", millionths(*number, 0)));
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    let parts = if parts.is_empty() { parts } else { format!(" ({parts})") };
+    let [normalised, value] = [term.normalised, term.value].map(|number| millionths(number, 5));
+    let (raw, weight) = (millionths(term.raw, 0), Millionths(term.weight));
+    format!("    {} {raw}{parts}: {normalised} * {weight} = {value}\n", term.name)
 }
 
 fn reason_text(reason: &WaitReason) -> String {

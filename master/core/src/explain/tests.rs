@@ -1,9 +1,9 @@
 //! What `gridwright explain` says.
 
-use super::{explain, scheduling_info};
+use super::{explain, place, scheduling_info};
 use crate::sched::tests::lab::Lab;
 use proto::id::SubmitSeq;
-use proto::wire::view::Explanation;
+use proto::wire::view::{Explanation, Place, PriorityNumbers};
 
 fn explained(script: &str, job: u64) -> Explanation {
     let mut lab = Lab::new();
@@ -186,4 +186,55 @@ fn a_wish_for_a_reservation_that_is_vain_names_the_setting() {
     assert!(texts(&script).iter().any(|text| text.contains("default_duration")), "{:?}", texts(&script));
     let script = format!("{script}\nconf default_duration 1:0:0");
     assert!(!texts(&script).iter().any(|text| text.contains("-R y")), "{:?}", texts(&script));
+}
+
+/// The place of a job where the priority of each is its number of tenths.
+fn placed(script: &str, tenths: &[i64], job: u64) -> Option<Place> {
+    let mut lab = Lab::new();
+    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    let numbers = |seq: SubmitSeq| {
+        let prior = tenths[usize::try_from(seq.0).unwrap() - 1] * 100_000;
+        PriorityNumbers { prior, npprior: 500_000, nurg: 250_000, urg: 1_005_000_000, ftckt: 7, ..Default::default() }
+    };
+    place(lab.state(), &numbers, SubmitSeq(job), lab.now)
+}
+
+#[test]
+fn the_place_of_a_job_counts_those_that_are_looked_at_before_it() {
+    let script = "host a
+        queue all.q a slots=1
+        job 1
+        pass
+        job 2
+        job 3
+        job 4 -h
+        job 5
+        job 6";
+    let last = placed(script, &[9, 3, 5, 9, 3, 4], 5).unwrap();
+    assert_eq!((last.place, last.of, last.remark.clone()), (Some(4), 4, None));
+    let jobs: Vec<_> = last.in_front.iter().map(|job| (job.job.0, job.prior)).collect();
+    assert_eq!(jobs, [(2, 300_000), (6, 400_000), (3, 500_000)], "the earlier one of two that are equal is in front");
+    assert_eq!(last.users_in_front.iter().map(|(_, count)| *count).sum::<u64>(), 3);
+    assert_eq!(placed(script, &[9, 3, 5, 9, 3, 4], 3).unwrap().place, Some(1));
+    let terms: Vec<_> = last.terms.iter().map(|term| (term.name.as_str(), term.raw, term.value)).collect();
+    let expected = [("posix priority", 0, 500_000), ("urgency", 1_005_000_000, 25_000), ("tickets", 7_000_000, 0)];
+    assert_eq!(terms, expected);
+}
+
+#[test]
+fn a_job_that_is_not_looked_at_has_no_place_and_says_why() {
+    let script = "host a
+        queue all.q a slots=9
+        job 1 -t 1-3 -tc 1
+        job 2 -h
+        job 3 -after 60
+        job 4
+        pass";
+    let why = |job| placed(script, &[5; 4], job).unwrap().remark.unwrap();
+    assert!(why(1).contains("as many as -tc allows"), "{}", why(1));
+    assert!(why(2).contains("held"), "{}", why(2));
+    assert!(why(3).contains("start time"), "{}", why(3));
+    assert_eq!(placed(script, &[5; 4], 4), None, "it runs");
+    let fcfs = placed(&format!("{script}\nconf algorithm fcfs\njob 5 -l arch=foo"), &[5; 5], 5);
+    assert!(fcfs.is_some_and(|place| place.place.is_none() && place.remark.unwrap().contains("fcfs")));
 }

@@ -72,6 +72,8 @@ pub(crate) fn explanation(model: &Model, number: JobNumber) -> Reply {
         let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
         return Reply::refusal(refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB"));
     };
-    let explanation = explain::explain(&mut model.findings(), job.seq);
+    let mut explanation = explain::explain(&mut model.findings(), job.seq);
+    let numbers = |seq| model.scheduling.priority(seq);
+    explanation.order = explain::place(&model.state, &numbers, job.seq, model.statics.clock.now());
     Reply::data(Data::Explanation(Box::new(explanation)))
 }

@@ -1,0 +1,112 @@
+//! The place of a pending job in the order in which jobs are looked at: what its priority is made of, and who is in front of it.
+
+use crate::sched::algorithm::Algorithm;
+use crate::state::State;
+use crate::state::eligible::{eligible_tasks, job_eligible, user_eligible};
+use crate::state::job::Job;
+use proto::id::{JobNumber, SubmitSeq, UserName};
+use proto::time::{Now, Wall};
+use proto::wire::view::{InFront, Place, PriorityNumbers, PriorityTerm};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Jobs in front that are named.
+const SHOWN: usize = 5;
+
+/// Where a job is in the order; none if all of its tasks have been given to hosts, or it is gone. `numbers` are the priority numbers of the
+/// last pass. Looks at every job once.
+pub fn place(state: &State, numbers: &dyn Fn(SubmitSeq) -> PriorityNumbers, seq: SubmitSeq, now: Now) -> Option<Place> {
+    let job = state.jobs.get(&seq)?;
+    let mine = numbers(seq);
+    let known = Place { prior: mine.prior, terms: terms(state, job, &mine), ..Place::default() };
+    let apart = match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
+        Err(why) => Some(why.text(state)),
+        Ok(()) if eligible_tasks(state, job).next().is_some() => None,
+        Ok(()) if job.tasks.values().any(|task| task.place.error().is_some()) => Some("it is in error".to_owned()),
+        Ok(()) if !job.untouched.is_empty() || job.spec.holds.any() => Some("it is held".to_owned()),
+        Ok(()) => return None,
+    };
+    if let Some(why) = apart {
+        let remark = format!(
+            "none while it may not start ({why}): it is not looked at, and its urgency and tickets do not count"
+        );
+        return Some(Place { remark: Some(remark), ..known });
+    }
+    Some(match Algorithm::of(&state.config.scheduler) {
+        Algorithm::Default => counted(state, numbers, job, known, now.wall),
+        Algorithm::Fcfs => without_place(known, "jobs start in the order of their submission (algorithm fcfs)"),
+        Algorithm::External => without_place(known, "a scheduler outside the master places jobs (algorithm external)"),
+    })
+}
+
+/// The numbers of a job where something else than priorities decides.
+fn without_place(known: Place, why: &str) -> Place {
+    Place { remark: Some(format!("not by priority: {why}")), ..known }
+}
+
+/// What jobs are ordered by: the smallest is first.
+fn key(job: &Job, prior: i64) -> (Reverse<i64>, Wall, JobNumber) {
+    (Reverse(prior), job.submitted, job.number)
+}
+
+fn is_in_order(state: &State, job: &Job, now: Wall) -> bool {
+    let is_looked_at = job_eligible(state, job, now).and_then(|()| user_eligible(state, job)).is_ok();
+    is_looked_at && eligible_tasks(state, job).next().is_some()
+}
+
+/// The place among all pending jobs that are looked at.
+fn counted(state: &State, numbers: &dyn Fn(SubmitSeq) -> PriorityNumbers, job: &Job, known: Place, now: Wall) -> Place {
+    let mine = key(job, known.prior);
+    let (mut place, mut of) = (1, 0);
+    let mut nearest = BTreeMap::new();
+    let mut users: BTreeMap<&UserName, u64> = BTreeMap::new();
+    for other in state.jobs.values().filter(|other| is_in_order(state, other, now)) {
+        of += 1;
+        let prior = numbers(other.seq).prior;
+        let its = key(other, prior);
+        if its >= mine {
+            continue;
+        }
+        place += 1;
+        let owner = &other.spec.owner.user;
+        *users.entry(owner).or_default() += 1;
+        nearest.insert(its, InFront { job: other.number, owner: owner.clone(), prior });
+        if nearest.len() > SHOWN {
+            nearest.pop_first();
+        }
+    }
+    let mut users: Vec<_> = users.into_iter().map(|(user, count)| (user.clone(), count)).collect();
+    users.sort_by_key(|(_, count)| Reverse(*count));
+    users.truncate(SHOWN);
+    let in_front = nearest.into_values().rev().collect();
+    Place { place: Some(place), of, in_front, users_in_front: users, ..known }
+}
+
+/// The three terms of a priority.
+fn terms(state: &State, job: &Job, numbers: &PriorityNumbers) -> Vec<PriorityTerm> {
+    let conf = &state.config.scheduler;
+    let of = |name: &str, raw: i64, parts: &[(&str, i64)], normalised: i64, weight: i64| PriorityTerm {
+        name: name.to_owned(),
+        raw,
+        parts: parts.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect(),
+        normalised,
+        weight,
+        value: product(normalised, weight),
+    };
+    let whole = |number: i64| number.saturating_mul(1_000_000);
+    let PriorityNumbers { npprior, nurg, ntckts, urg, rrcontr, wtcontr, dlcontr, otckt, ftckt, stckt, .. } = *numbers;
+    let tickets = otckt.saturating_add(ftckt).saturating_add(stckt);
+    let urgent = [("resources", rrcontr), ("waiting", wtcontr), ("deadline", dlcontr)];
+    let ticketed = [("override", whole(otckt)), ("functional", whole(ftckt)), ("share tree", whole(stckt))];
+    vec![
+        of("posix priority", whole(i64::from(job.spec.priority)), &[], npprior, conf.weight_priority.millionths()),
+        of("urgency", urg, &urgent, nurg, conf.weight_urgency.millionths()),
+        of("tickets", whole(tickets), &ticketed, ntckts, conf.weight_ticket.millionths()),
+    ]
+}
+
+/// Two numbers in millionths multiplied, rounded to nearest.
+fn product(one: i64, other: i64) -> i64 {
+    let product = (i128::from(one) * i128::from(other) + 500_000).div_euclid(1_000_000);
+    i64::try_from(product).unwrap_or(i64::MAX)
+}
