@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod matching;
 pub mod names;
 pub mod observe;
+pub mod policy;
 pub mod quota;
 pub mod sched;
 pub mod state;

@@ -2,11 +2,10 @@
 
 use super::Monitoring;
 use master_core::event::{Event, Record};
-use master_core::sched::{Reservations, Scheduler};
+use master_core::sched::{Of, Priorities, Reservations, Scheduler};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use proto::wire::view::PriorityNumbers;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// News of one or more passes.
@@ -15,7 +14,7 @@ pub struct Update {
     /// Passes since the start.
     pub passes: u64,
     /// Priority numbers of all jobs, where they were made again.
-    pub priorities: Option<BTreeMap<SubmitSeq, PriorityNumbers>>,
+    pub priorities: Option<Priorities>,
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
     /// Whether one of the passes is to be written down.
@@ -29,7 +28,7 @@ pub struct SchedulingInfo {
     pub passes: u64,
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
-    priorities: BTreeMap<SubmitSeq, PriorityNumbers>,
+    priorities: Priorities,
 }
 
 impl SchedulingInfo {
@@ -45,17 +44,20 @@ impl SchedulingInfo {
     /// Forgets jobs that have left.
     pub fn follow(&mut self, record: &Record) {
         if let Event::JobFinished { seq } = &record.event {
-            self.priorities.remove(seq);
+            self.priorities.jobs.remove(seq);
+            self.priorities.running.remove(seq);
         }
     }
 
-    /// The priority numbers of a job; zeros before its first pass.
-    pub fn priority(&self, job: SubmitSeq) -> PriorityNumbers {
-        self.priorities.get(&job).copied().unwrap_or_default()
+    /// The priority numbers of a job's pending or running tasks; zeros before its first pass.
+    pub fn priority(&self, job: SubmitSeq, of: Of) -> PriorityNumbers {
+        let Priorities { jobs, running } = &self.priorities;
+        let own = (of == Of::Running).then(|| running.get(&job)).flatten();
+        own.or_else(|| jobs.get(&job)).copied().unwrap_or_default()
     }
 }
 
 /// The numbers of all jobs.
-pub(super) fn priorities(scheduler: &Scheduler, now: Now) -> BTreeMap<SubmitSeq, PriorityNumbers> {
+pub(super) fn priorities(scheduler: &Scheduler, now: Now) -> Priorities {
     scheduler.model().priorities(now)
 }

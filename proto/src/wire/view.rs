@@ -103,6 +103,12 @@ pub struct PriorityNumbers {
     pub ftckt: i64,
     /// Share tree tickets.
     pub stckt: i64,
+    /// All tickets together, rounded after they were added.
+    #[serde(default)]
+    pub tckts: i64,
+    /// Their part of the tickets of all pending, or of all running tasks, in millionths.
+    #[serde(default)]
+    pub share: i64,
 }
 
 /// One node of the share tree with its part of the cell, as `sge_share_mon` shows it. A user without a leaf of its own who is served by

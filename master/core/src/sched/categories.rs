@@ -3,7 +3,7 @@
 use super::category::CategoryKey;
 use super::duration::expected_ms;
 use super::filter::Category;
-use super::order_phase::resource_urgency;
+use super::urgency::resource_urgency;
 use crate::matching::Demand;
 use crate::state::State;
 use crate::state::job::Job;

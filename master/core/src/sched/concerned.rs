@@ -1,4 +1,4 @@
-//! Whose tasks an event may have made ready, or no longer ready, to start.
+//! Whose tasks an event may have made ready, or no longer ready, to start; or no longer, or again, to count among those that run.
 
 use crate::event::Event;
 use proto::id::{ReservationId, SubmitSeq};
@@ -15,7 +15,9 @@ pub(super) fn job_of(event: &Event) -> Option<SubmitSeq> {
         Event::TaskPlaced { key, .. }
         | Event::TaskEnded { key, .. }
         | Event::TaskUnconfirmed { key, .. }
-        | Event::TaskConfirmedGone { key, .. } => Some(key.seq),
+        | Event::TaskConfirmedGone { key, .. }
+        | Event::TaskSuspended { key, .. }
+        | Event::TaskThresholdSuspended { key, .. } => Some(key.seq),
         Event::CellCreated { .. }
         | Event::EpochRaised { .. }
         | Event::WallJumped { .. }
@@ -27,8 +29,6 @@ pub(super) fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::UsageCleared { .. }
         | Event::TaskDeletionRequested { .. }
         | Event::TaskRescheduleRequested { .. }
-        | Event::TaskSuspended { .. }
-        | Event::TaskThresholdSuspended { .. }
         | Event::TaskMigrationRequested { .. }
         | Event::TaskPreempted { .. }
         | Event::InstanceChanged { .. }

@@ -3,7 +3,8 @@
 //! Where no priority depends on the time, one that was found stays right until the bucket has another first job, or the urgencies
 //! among which it was normalised are others.
 
-use super::order_phase::{Bucket, Range};
+use super::order_phase::Bucket;
+use super::urgency::Range;
 use proto::id::SubmitSeq;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ pub struct Heads {
     sorted: BTreeSet<Head>,
     known: BTreeMap<Bucket, Head>,
     stale: BTreeSet<Bucket>,
+    all_stale: bool,
     range: Option<Range>,
 }
 
@@ -34,6 +36,11 @@ impl Heads {
     /// A bucket may have another first job.
     pub fn changed(&mut self, bucket: Bucket) {
         self.stale.insert(bucket);
+    }
+
+    /// All buckets may have other priorities.
+    pub fn all_changed(&mut self) {
+        self.all_stale = true;
     }
 
     /// Looks again at what changed: at everything, if the urgencies reach from somewhere else to somewhere else, or `is_timed`.
@@ -44,7 +51,7 @@ impl Heads {
         buckets: impl Iterator<Item = Bucket>,
         head: impl Fn(Bucket) -> Option<Head>,
     ) {
-        if is_timed || range != self.range {
+        if std::mem::take(&mut self.all_stale) || is_timed || range != self.range {
             self.known = buckets.filter_map(|bucket| Some((bucket, head(bucket)?))).collect();
             self.sorted = self.known.values().copied().collect();
             self.range = range;

@@ -9,7 +9,7 @@ use super::concerned::{advance_of, job_of};
 use super::finding::Findings;
 use super::live::Live;
 use super::order::Order;
-use super::order_phase::{self, Bucket, Queue, Range, Rests, Urgency};
+use super::order_phase::Queue;
 use super::places::Places;
 use super::reserve::Search;
 use super::standings::Standings;
@@ -18,6 +18,7 @@ use crate::event::{Event, Record, StoredObject};
 use crate::ledger::{Grant, Ledger, Level};
 use crate::matching::{Cluster, Mode};
 use crate::observe::{Observation, Observations};
+use crate::policy::Rules;
 use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
 use crate::state::State;
@@ -28,7 +29,6 @@ use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, S
 use proto::job::Granted;
 use proto::object::ObjectKind;
 use proto::time::{Now, Tick, Wall, Zone};
-use proto::wire::view::PriorityNumbers;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -50,10 +50,11 @@ pub struct Model {
     pub(super) observations: Observations,
     pub(super) places: Places,
     pub(super) queue: Queue,
+    pub(super) rules: Rules,
     pub(super) categories: Categories,
-    standings: Standings,
+    pub(super) standings: Standings,
     changes: Changes,
-    planned: Ledger,
+    pub(super) planned: Ledger,
     /// The same of tasks of advance reservations, beside each other.
     planned_within: BTreeMap<ReservationId, Ledger>,
     /// With the owner of each.
@@ -70,11 +71,11 @@ pub struct Model {
     rhythm: Rhythm,
     ahead: Ahead,
     /// Jobs whose start time (`-a`) has not come.
-    waiting: BTreeSet<(Wall, SubmitSeq)>,
+    pub(super) waiting: BTreeSet<(Wall, SubmitSeq)>,
     /// What running tasks have used and were not charged with yet.
     pub(super) live: Live,
     /// The latest time that is known.
-    time: Now,
+    pub(super) time: Now,
 }
 
 impl Model {
@@ -83,6 +84,7 @@ impl Model {
         let mut model = Model {
             time: state.now,
             waiting: BTreeSet::new(),
+            rules: Rules::of(&state.config),
             state,
             observations: Observations::default(),
             places: Places::default(),
@@ -114,18 +116,6 @@ impl Model {
     /// What was observed.
     pub fn observations(&self) -> &Observations {
         &self.observations
-    }
-
-    /// The priority numbers of a job: of its pending tasks, or of its running ones if it has no others.
-    pub fn priority_of(&self, seq: SubmitSeq, now: Now) -> PriorityNumbers {
-        order_phase::numbers(&self.state, &self.queue, seq, self.queue.range(&self.state, now), now)
-    }
-
-    /// The priority numbers of every job: what [`Model::priority_of`] says, at less cost for all of them together.
-    pub fn priorities(&self, now: Now) -> BTreeMap<SubmitSeq, PriorityNumbers> {
-        let range = self.queue.range(&self.state, now);
-        let numbers = |seq: &SubmitSeq| (*seq, order_phase::numbers(&self.state, &self.queue, *seq, range, now));
-        self.state.jobs.keys().map(numbers).collect()
     }
 
     /// Folds a record in.
@@ -266,21 +256,6 @@ impl Model {
         self.cooling.retain(|_, until| *until > now.tick);
     }
 
-    /// Takes a job of which nothing may start out of the queue until something tells of it again: the start time too, which lies
-    /// ahead once more if the clock was set back.
-    pub(super) fn set_aside(&mut self, seq: SubmitSeq, now: Now) {
-        if let Some(bucket) = self.queue.bucket(seq) {
-            self.queue.file(seq, bucket, Rests::Apart);
-        }
-        let start = self.state.jobs.get(&seq).and_then(|job| job.spec.start_after);
-        self.waiting.extend(start.filter(|at| *at > now.wall).map(|at| (at, seq)));
-    }
-
-    /// Brings the order of the pending jobs to what it is now.
-    pub(super) fn refresh_queue(&mut self, range: Option<Range>, now: Now) {
-        self.queue.refresh(&self.state, range, now);
-    }
-
     /// What suspend thresholds want done now.
     pub(super) fn threshold_orders(&mut self, now: Now) -> Vec<Order> {
         let mut rhythm = std::mem::take(&mut self.rhythm);
@@ -405,6 +380,7 @@ impl Model {
         *self.planned_of.entry(owner.clone()).or_default() += 1;
         self.plans.insert((seq, task), owner);
         self.filled(granted, now.tick);
+        self.queue.planned(seq);
         self.refile(seq);
     }
 
@@ -502,7 +478,7 @@ impl Model {
         self.ahead.draw(&self.state, Some(&self.planned), self.state.now);
     }
 
-    fn plans_of(&self, seq: SubmitSeq) -> u32 {
+    pub(super) fn plans_of(&self, seq: SubmitSeq) -> u32 {
         let range = (Bound::Included((seq, TaskId(0))), Bound::Included((seq, TaskId(u32::MAX))));
         u32::try_from(self.plans.range(range).count()).unwrap_or(u32::MAX)
     }
@@ -588,11 +564,15 @@ impl Model {
         let is_about_jobs = |object: &StoredObject| {
             let is_global = object.name.is_empty() || object.name == HostName::global().as_str();
             matches!(object.kind, ObjectKind::ComplexTable | ObjectKind::Pe | ObjectKind::SchedulerConf)
+                || matches!(object.kind, ObjectKind::Project | ObjectKind::ShareTree)
                 || matches!(object.kind, ObjectKind::ResourceQuota | ObjectKind::UserSet)
                 || object.kind == ObjectKind::ClusterConf && is_global
         };
         if touched.access || objects.iter().any(is_about_jobs) {
             return self.rebuild();
+        }
+        for user in objects.iter().filter(|object| object.kind == ObjectKind::User) {
+            self.reclass(&user.name);
         }
         if objects.iter().any(|object| object.kind == ObjectKind::HostGroup) {
             self.planned.recount(&self.state.config);
@@ -641,40 +621,10 @@ impl Model {
         self.draw_ahead();
         self.everything_changed();
         self.queue = Queue::default();
+        self.rules = Rules::of(&self.state.config);
         self.categories.clear();
         let jobs: Vec<SubmitSeq> = self.state.jobs.keys().copied().collect();
         jobs.into_iter().for_each(|seq| self.refile(seq));
-    }
-
-    /// Files a job where it belongs now. What it asks for is looked up once, until [`Model::forget`].
-    fn refile(&mut self, seq: SubmitSeq) {
-        let Some(job) = self.state.jobs.get(&seq) else { return self.forget(seq) };
-        let now = self.time;
-        if let Some(at) = job.spec.start_after.filter(|at| *at > now.wall) {
-            self.waiting.insert((at, seq));
-        }
-        let bucket = self.queue.bucket(seq).unwrap_or_else(|| {
-            let (category, resources) = self.categories.enter(&self.state, job);
-            let urgency = Urgency { resources, deadline: job.spec.deadline };
-            let reserve = job.spec.reserve && !job.spec.immediate && job.spec.reservation.is_none();
-            let immediate = job.spec.immediate || job.spec.reservation.is_some();
-            Bucket { category, urgency, priority: job.spec.priority, reserve, immediate }
-        });
-        let rests = if !self.startable(job, now, 1).is_empty() {
-            Rests::Pending
-        } else if job.active > 0 || self.plans_of(seq) > 0 {
-            Rests::Running
-        } else {
-            Rests::Apart
-        };
-        self.queue.file(seq, bucket, rests);
-    }
-
-    /// Forgets what a job asks for, and the job if it is gone.
-    fn forget(&mut self, seq: SubmitSeq) {
-        if let Some(bucket) = self.queue.take(seq) {
-            self.categories.leave(bucket.category);
-        }
     }
 }
 

@@ -1,34 +1,25 @@
 //! The phase that says which pending job is next: by dispatch priority (SEMANTICS section 1).
 //!
-//! Jobs that differ only in their submission are in one bucket, oldest first, which is their order at any time. So a pass
-//! compares buckets, of which there are few, and not jobs. The ticket policies are not here yet: all have equal tickets.
+//! Jobs that differ only in their submission are in one bucket, oldest first, which is their order at any time: an older job never
+//! has fewer tickets than a younger one of its class. So a pass compares buckets, of which there are few, and not jobs.
 
 use super::categories::CategoryId;
 use super::heads::{Head, Heads};
-use crate::matching::{Demand, Request, Wanted};
+use super::urgency::{FINE, ONE, Range, Urgency, parts};
+use crate::policy::class::Tasks;
+use crate::policy::{Aims, ClassId, Classes, Known, Prices, Rules, Tickets, price};
 use crate::state::State;
-use crate::state::config::Configuration;
-use crate::state::job::{Job, Place};
-use proto::id::{PeName, SubmitSeq};
-use proto::job::PeRequest;
-use proto::pe::UrgencySlots;
-use proto::time::{Now, Wall};
-use proto::wire::view::PriorityNumbers;
+use proto::id::SubmitSeq;
+use proto::object::value::Weight;
+use proto::time::Now;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Everything is computed in these parts of one.
-const ONE: i128 = 1_000_000;
-/// Finer parts, so that priorities that print alike still order jobs.
-const FINE: i128 = 1_000_000;
-/// Normalised tickets where nobody has any: a half for everybody.
-const EQUAL_TICKETS: i128 = ONE / 2;
-/// Milliseconds of a second.
-const MS_IN_S: u64 = 1000;
 
 /// Jobs whose order among each other is that of their submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
+    /// What the ticket policies know them as.
+    pub class: ClassId,
     /// Their category.
     pub category: CategoryId,
     /// Their urgency, but for waiting.
@@ -39,15 +30,6 @@ pub struct Bucket {
     pub reserve: bool,
     /// `-now y`, or of an advance reservation: looked at where nothing else starts any more.
     pub immediate: bool,
-}
-
-/// What the urgency of a job rests on, apart from when it was submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Urgency {
-    /// The contribution of its requests, in millionths.
-    pub resources: i128,
-    /// `-dl`.
-    pub deadline: Option<Wall>,
 }
 
 /// The pending jobs that may be started, and the urgencies among which theirs are normalised.
@@ -63,13 +45,17 @@ pub struct Queue {
     immediate: usize,
     /// How many jobs that count have a deadline.
     timed: usize,
+    /// What the ticket policies tell apart; jobs enter and leave with their bucket.
+    pub classes: Classes,
+    prices: Prices,
 }
 
 /// Where a job is filed.
 #[derive(Clone, Copy, Debug)]
-struct Filed {
-    bucket: Bucket,
-    rests: Rests,
+pub(super) struct Filed {
+    pub bucket: Bucket,
+    pub rests: Rests,
+    tasks: Tasks,
 }
 
 /// How a job counts.
@@ -83,18 +69,12 @@ pub enum Rests {
     Apart,
 }
 
-/// The least and the largest urgency, in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    least: i128,
-    largest: i128,
-}
-
 impl Queue {
-    /// Files a job, anew if it was.
-    pub fn file(&mut self, seq: SubmitSeq, bucket: Bucket, rests: Rests) {
-        let filed = Filed { bucket, rests };
-        if let Some(old) = self.filed.insert(seq, filed) {
+    /// Files a job, anew if it was. `tasks` are those of it that tickets are for; none of one that rests apart.
+    pub fn file(&mut self, seq: SubmitSeq, bucket: Bucket, rests: Rests, tasks: Tasks) {
+        let old = self.filed.insert(seq, Filed { bucket, rests, tasks });
+        self.classes.count(bucket.class, seq, old.map_or_else(Tasks::default, |old| old.tasks), tasks);
+        if let Some(old) = old {
             if (old.bucket, old.rests) == (bucket, rests) {
                 return;
             }
@@ -119,6 +99,8 @@ impl Queue {
     pub fn take(&mut self, seq: SubmitSeq) -> Option<Bucket> {
         let filed = self.filed.remove(&seq)?;
         self.uncount(seq, filed);
+        self.classes.count(filed.bucket.class, seq, filed.tasks, Tasks::default());
+        self.classes.leave(filed.bucket.class);
         Some(filed.bucket)
     }
 
@@ -127,7 +109,12 @@ impl Queue {
         self.filed.get(&seq).map(|filed| filed.bucket)
     }
 
-    fn uncount(&mut self, seq: SubmitSeq, Filed { bucket, rests }: Filed) {
+    /// How a job is filed.
+    pub(super) fn filed(&self, seq: SubmitSeq) -> Option<Filed> {
+        self.filed.get(&seq).copied()
+    }
+
+    fn uncount(&mut self, seq: SubmitSeq, Filed { bucket, rests, tasks: _ }: Filed) {
         if rests != Rests::Apart {
             self.timed -= usize::from(bucket.urgency.deadline.is_some());
             remove(&mut self.urgencies, &bucket.urgency, seq);
@@ -142,15 +129,48 @@ impl Queue {
         }
     }
 
+    /// Brings the tickets to what they are now. Of each array `most` tasks have some.
+    pub fn price(&mut self, state: &State, rules: &Rules, aims: Option<&Aims>, most: usize) {
+        let known = Filing { state, filed: &self.filed, most };
+        let prices = price(rules, &self.classes, aims, &known);
+        if prices.largest != self.prices.largest {
+            self.heads.all_changed();
+        } else {
+            let of = |prices: &Prices, at: usize| prices.classes.get(at).cloned().unwrap_or_default();
+            let sizes = prices.classes.len().max(self.prices.classes.len());
+            let others: BTreeSet<usize> = (0..sizes).filter(|at| of(&prices, *at) != of(&self.prices, *at)).collect();
+            let changed = self.buckets.keys().filter(|bucket| others.contains(&bucket.class.index()));
+            changed.for_each(|bucket| self.heads.changed(*bucket));
+        }
+        self.prices = prices;
+    }
+
+    /// The tickets of all tasks, as they were found last.
+    pub fn prices(&self) -> &Prices {
+        &self.prices
+    }
+
+    /// The next task of a job is planned: the one after it is next to have tickets.
+    pub fn planned(&mut self, seq: SubmitSeq) {
+        if let Some(filed) = self.filed.get(&seq) {
+            self.prices.take(filed.bucket.class, seq);
+        }
+    }
+
     /// Brings the order of the buckets to what it is now.
     pub fn refresh(&mut self, state: &State, range: Option<Range>, now: Now) {
         let is_timed = self.timed > 0 || state.config.scheduler.weight_waiting_time.millionths() != 0;
-        let Queue { buckets, heads, .. } = self;
+        let Queue { buckets, heads, prices, .. } = self;
         let head = |bucket: Bucket| {
             let seq = *buckets.get(&bucket)?.first()?;
-            Some(Head { priority: priority(state, seq, &bucket, range?, now), seq: Reverse(seq), bucket })
+            Some(Head { priority: priority(state, prices, seq, &bucket, range?, now), seq: Reverse(seq), bucket })
         };
         heads.refresh(range, is_timed, buckets.keys().copied(), head);
+    }
+
+    /// A job of a bucket with its priority.
+    pub fn head(&self, state: &State, bucket: Bucket, seq: SubmitSeq, range: Range, now: Now) -> Head {
+        Head { priority: priority(state, &self.prices, seq, &bucket, range, now), seq: Reverse(seq), bucket }
     }
 
     /// The first job of the first bucket, or of the next after one, as of the last [`Queue::refresh`].
@@ -196,10 +216,25 @@ impl Queue {
             let ends = [jobs.first(), jobs.last()].into_iter().flatten();
             ends.map(|seq| parts(state, *seq, *urgency, now).sum())
         });
-        ends.fold(None, |range: Option<Range>, urgency| {
-            let range = range.unwrap_or(Range { least: urgency, largest: urgency });
-            Some(Range { least: range.least.min(urgency), largest: range.largest.max(urgency) })
-        })
+        ends.fold(None, |range, urgency| Some(Range::with(range, urgency)))
+    }
+}
+
+/// What the pricing asks of jobs.
+struct Filing<'a> {
+    state: &'a State,
+    filed: &'a BTreeMap<SubmitSeq, Filed>,
+    most: usize,
+}
+
+impl Known for Filing<'_> {
+    fn tasks(&self, seq: SubmitSeq) -> usize {
+        self.filed.get(&seq).map_or(0, |filed| self.most.min(filed.tasks.waiting as usize))
+    }
+
+    fn slots(&self, seq: SubmitSeq) -> u32 {
+        let pe = self.state.jobs.get(&seq).and_then(|job| job.spec.requests.pe.as_ref());
+        pe.map_or(1, |pe| pe.slots.least())
     }
 }
 
@@ -212,155 +247,31 @@ fn remove<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<SubmitSeq>>, key: &K, seq: Sub
     }
 }
 
-/// The parts of an urgency, in millionths.
-#[derive(Clone, Copy, Debug)]
-struct Parts {
-    resources: i128,
-    waiting: i128,
-    deadline: i128,
+/// The dispatch priority of a pending job, fine enough to order jobs by.
+fn priority(state: &State, prices: &Prices, seq: SubmitSeq, bucket: &Bucket, range: Range, now: Now) -> i128 {
+    let urgency = range.normalised(parts(state, seq, bucket.urgency, now).sum());
+    let tickets = normalised_tickets(prices, prices.of_pending(bucket.class, seq));
+    fine_priority(state, bucket.priority, urgency, tickets)
 }
 
-impl Parts {
-    fn sum(self) -> i128 {
-        self.resources + self.waiting + self.deadline
-    }
-}
-
-fn parts(state: &State, seq: SubmitSeq, urgency: Urgency, now: Now) -> Parts {
+/// The sum of the three parts of a priority, with urgency and tickets in fine parts.
+pub(super) fn fine_priority(state: &State, posix: i32, urgency: i128, tickets: i128) -> i128 {
     let conf = &state.config.scheduler;
-    let weight = i128::from(conf.weight_waiting_time.millionths());
-    let submitted = || state.jobs.get(&seq).map_or(now.tick, |job| job.submitted_tick);
-    // Without a weight nobody needs to know how long.
-    let waited_s = if weight == 0 { 0 } else { i128::from(now.tick.since_ms(submitted()) / MS_IN_S) };
-    Parts {
-        resources: urgency.resources,
-        waiting: weight * waited_s,
-        deadline: deadline_part(i128::from(conf.weight_deadline.millionths()), urgency.deadline, now.wall),
-    }
-}
-
-/// `weight / seconds left`, the whole weight once there are none.
-fn deadline_part(weight: i128, deadline: Option<Wall>, now: Wall) -> i128 {
-    let Some(deadline) = deadline else { return 0 };
-    let left_s = i128::from(deadline.seconds() - now.seconds());
-    if left_s <= 0 { weight } else { weight / left_s }
-}
-
-/// The dispatch priority of a job, fine enough to order jobs by.
-pub fn priority(state: &State, seq: SubmitSeq, bucket: &Bucket, range: Range, now: Now) -> i128 {
-    fine_priority(state, bucket.priority, normalised(parts(state, seq, bucket.urgency, now).sum(), range))
-}
-
-fn fine_priority(state: &State, posix: i32, urgency: i128) -> i128 {
-    let conf = &state.config.scheduler;
-    let weighted = |weight: proto::object::value::Weight, value: i128| i128::from(weight.millionths()) * value;
+    let weighted = |weight: Weight, value: i128| i128::from(weight.millionths()) * value;
     weighted(conf.weight_priority, posix_part(posix) * FINE)
         + weighted(conf.weight_urgency, urgency)
-        + weighted(conf.weight_ticket, EQUAL_TICKETS * FINE)
+        + weighted(conf.weight_ticket, tickets)
 }
 
 /// `-p` on its fixed scale, in millionths, rounded to nearest.
-fn posix_part(priority: i32) -> i128 {
+pub(super) fn posix_part(priority: i32) -> i128 {
     ((i128::from(priority) + 1024) * ONE + 1024) / 2048
 }
 
-/// An urgency between 0 and 1 in fine parts; a half where all are equal.
-fn normalised(urgency: i128, range: Range) -> i128 {
-    let width = range.largest - range.least;
-    if width == 0 { ONE * FINE / 2 } else { (urgency - range.least) * ONE * FINE / width }
-}
-
-/// The numbers that `qstat -ext`, `-urg` and `-pri` show for a job. Of one that is held or waits only `npprior` counts, of one in
-/// error its tickets too.
-pub fn numbers(state: &State, queue: &Queue, seq: SubmitSeq, range: Option<Range>, now: Now) -> PriorityNumbers {
-    let Some(job) = state.jobs.get(&seq) else { return PriorityNumbers::default() };
-    let npprior = shown(posix_part(job.spec.priority));
-    let (Some(filed), Some(range)) = (queue.filed.get(&seq).filter(|filed| filed.rests != Rests::Apart), range) else {
-        let ntckts = if is_in_error(job) { EQUAL_TICKETS } else { 0 };
-        let prior = rounded(i128::from(state.config.scheduler.weight_ticket.millionths()) * ntckts, ONE);
-        return PriorityNumbers { prior: shown(prior), npprior, ntckts: shown(ntckts), ..PriorityNumbers::default() };
-    };
-    let parts = parts(state, seq, filed.bucket.urgency, now);
-    let urgency = normalised(parts.sum(), range);
-    PriorityNumbers {
-        prior: shown(rounded(fine_priority(state, job.spec.priority, urgency), ONE * FINE)),
-        npprior,
-        nurg: shown(rounded(urgency, FINE)),
-        ntckts: shown(EQUAL_TICKETS),
-        urg: shown(parts.sum()),
-        rrcontr: shown(parts.resources),
-        wtcontr: shown(parts.waiting),
-        dlcontr: shown(parts.deadline),
-        otckt: 0,
-        ftckt: 0,
-        stckt: 0,
+/// Tickets as a part of the most that any task has, in fine parts; a half for everybody where nobody has any.
+pub(super) fn normalised_tickets(prices: &Prices, tickets: Tickets) -> i128 {
+    if prices.largest <= 0.0 {
+        return ONE * FINE / 2;
     }
-}
-
-fn is_in_error(job: &Job) -> bool {
-    job.tasks.values().any(|task| matches!(task.place, Place::Pending { error: Some(_) }))
-}
-
-fn shown(millionths: i128) -> i64 {
-    i64::try_from(millionths).unwrap_or(if millionths > 0 { i64::MAX } else { i64::MIN })
-}
-
-/// The quotient of a number that is not negative, rounded to nearest.
-fn rounded(number: i128, divisor: i128) -> i128 {
-    (number + divisor / 2) / divisor
-}
-
-/// What the hard requests of a job contribute to its urgency, in millionths: the implicit slots too, defaults not.
-pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
-    let slots = urgency_slots(config, demand.pe.as_ref());
-    let asked = demand
-        .hard
-        .iter()
-        .filter(|request| !request.implied || request.attribute.name.as_str() == crate::ledger::SLOTS);
-    asked.map(|request| contribution(request, slots)).sum()
-}
-
-/// What one request contributes to the urgency of a job that counts with so many slots, in millionths.
-pub fn contribution(request: &Request, slots: u32) -> i128 {
-    let urgency = i128::from(request.attribute.urgency.0);
-    match &request.wanted {
-        Wanted::Text(_) => urgency,
-        Wanted::Amount(amount) => {
-            let units = i128::from(amount.finite().unwrap_or(i64::MAX));
-            urgency * i128::from(slots) * units / i128::from(request.attribute.r#type.base_units_in_one())
-        }
-    }
-}
-
-/// The slots with which a job counts in its urgency.
-pub fn urgency_slots(config: &Configuration, pe: Option<&PeRequest>) -> u32 {
-    pe.map_or(1, |pe| assumed_slots(config, pe))
-}
-
-/// The slots that a parallel job is taken to have while it waits; the first environment that its name means decides.
-fn assumed_slots(config: &Configuration, request: &PeRequest) -> u32 {
-    let range = &request.slots;
-    let pattern = proto::restring::Expression::parse(&request.name).ok();
-    let matches = |name: &PeName| {
-        pattern.as_ref().is_some_and(|pattern| pattern.matches(name.as_str(), proto::amount::Type::String))
-    };
-    let Some(pe) = config.pes.values().find(|pe| matches(&pe.name)) else { return range.least() };
-    let most = range.largest().min(pe.slots).max(range.least());
-    match pe.urgency_slots {
-        UrgencySlots::Min => range.least(),
-        UrgencySlots::Max => most,
-        UrgencySlots::Avg => mean(range, most),
-        UrgencySlots::Fixed(slots) => slots,
-    }
-}
-
-/// The mean of the numbers of a range up to `most`, rounded down.
-fn mean(range: &proto::request::SlotRange, most: u32) -> u32 {
-    let (mut count, mut sum) = (0u64, 0u64);
-    for part in range.parts().filter(|part| *part.start() <= most) {
-        let (first, last) = (u64::from(*part.start()), u64::from(*part.end().min(&most)));
-        count += last - first + 1;
-        sum += (first + last) * (last - first + 1) / 2;
-    }
-    u32::try_from(sum.checked_div(count).unwrap_or(0)).unwrap_or(u32::MAX)
+    ((tickets.sum() / prices.largest) * (ONE * FINE) as f64) as i128
 }

@@ -5,8 +5,9 @@ use super::heads::Head;
 use super::immediate;
 use super::model::Model;
 use super::order::Order;
-use super::order_phase::{Bucket, Range, priority};
+use super::order_phase::Bucket;
 use super::ready::Ready;
+use super::urgency::Range;
 use super::{Reserving, Slice};
 use proto::id::SubmitSeq;
 use proto::time::Now;
@@ -55,6 +56,11 @@ impl Pass {
         let mut left = budget.max(1);
         while left > 0 {
             left -= 1;
+            if model.owes_pricing() {
+                model.refresh_queue(self.range, self.now);
+                self.last = None;
+                self.again.clear();
+            }
             // Nothing more starts: only jobs that start at once or never are still to be told so, and some get a reservation.
             let is_full = model.is_full(self.now);
             let may_reserve = model.queue.is_reserving() && model.reservations_left() > 0;
@@ -182,7 +188,7 @@ impl Pass {
     }
 }
 
-/// The first job of a bucket with its priority; none if no job counts.
+/// A job of a bucket with its priority; none if no job counts.
 fn head(model: &Model, bucket: Bucket, seq: SubmitSeq, range: Option<Range>, now: Now) -> Option<Head> {
-    Some(Head { priority: priority(&model.state, seq, &bucket, range?, now), seq: Reverse(seq), bucket })
+    Some(model.queue.head(&model.state, bucket, seq, range?, now))
 }

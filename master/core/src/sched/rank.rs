@@ -88,7 +88,7 @@ fn attribute_value(
     }
 }
 
-fn free_slots(cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Option<i128> {
+pub(super) fn free_slots(cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Option<i128> {
     let slots = i128::from(cluster.settings(instance)?.slots);
     Some(slots - i128::from(cluster.slots_taken(&Level::Instance(instance.clone()))))
 }

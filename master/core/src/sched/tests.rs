@@ -13,9 +13,10 @@ mod quotas;
 mod reference;
 mod reservation;
 mod settle;
-
-use lab::check;
 mod thresholds;
+mod tickets;
 mod usage;
 mod use_cases;
 mod worked;
+
+use lab::check;

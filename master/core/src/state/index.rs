@@ -4,7 +4,7 @@ use super::State;
 use super::commons::Commons;
 use super::job::{Job, Placement};
 use proto::complex::Complex;
-use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskKey, UserName};
+use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::time::Wall;
 use proto::wire::client::Reply;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,8 @@ pub struct Index {
     by_reservation: BTreeMap<ReservationId, BTreeSet<SubmitSeq>>,
     start_times: BTreeSet<(Wall, SubmitSeq)>,
     threshold_suspended: BTreeSet<TaskKey>,
+    /// Tasks that people or thresholds have suspended: they have no tickets.
+    suspended: BTreeSet<(SubmitSeq, TaskId)>,
     answers: BTreeMap<RequestId, Arc<Reply>>,
     /// What the descriptions of jobs have in common.
     pub commons: Commons,
@@ -58,6 +60,12 @@ impl Index {
     /// Everybody who has jobs.
     pub fn owners(&self) -> impl Iterator<Item = &UserName> {
         self.by_owner.keys()
+    }
+
+    /// How many tasks of a job people or thresholds have suspended.
+    pub fn suspended_of(&self, job: SubmitSeq) -> u32 {
+        let of_job = self.suspended.range((job, TaskId(0))..=(job, TaskId(u32::MAX)));
+        u32::try_from(of_job.count()).unwrap_or(u32::MAX)
     }
 
     /// The attempts that have slots on a host, oldest job first.
@@ -131,14 +139,21 @@ impl Index {
         for granted in &placement.granted {
             self.on_host.entry(granted.instance.host.clone()).or_default().insert(placement.key);
         }
-        self.set_threshold_suspended(placement.key, placement.suspended_by_threshold);
+        self.set_suspended(placement);
     }
 
-    pub(super) fn set_threshold_suspended(&mut self, key: TaskKey, suspended: bool) {
-        if suspended {
+    /// How a placement is suspended may have changed.
+    pub(super) fn set_suspended(&mut self, placement: &Placement) {
+        let (key, by_threshold) = (placement.key, placement.suspended_by_threshold);
+        if by_threshold {
             self.threshold_suspended.insert(key)
         } else {
             self.threshold_suspended.remove(&key)
+        };
+        if by_threshold || placement.suspended {
+            self.suspended.insert((key.seq, key.task))
+        } else {
+            self.suspended.remove(&(key.seq, key.task))
         };
     }
 
@@ -152,6 +167,7 @@ impl Index {
             remove(&mut self.on_host, &granted.instance.host, &placement.key);
         }
         self.threshold_suspended.remove(&placement.key);
+        self.suspended.remove(&(placement.key.seq, placement.key.task));
     }
 
     pub(super) fn add_answer(&mut self, id: RequestId, reply: Arc<Reply>) {

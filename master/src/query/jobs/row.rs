@@ -3,7 +3,7 @@
 use crate::query::Model;
 use crate::query::conditions;
 use master_core::matching;
-use master_core::sched::{contribution, urgency_slots};
+use master_core::sched::{Of, contribution, urgency_slots};
 use master_core::state::config::Configuration;
 use master_core::state::eligible;
 use master_core::state::job::{FinishedJob, FinishedTask, Job, Place, Placement, Task};
@@ -22,7 +22,7 @@ pub(super) fn present(model: &Model, job: &Job) -> JobRow {
     let mut row = common(&model.state.config, job.seq, job.number, &job.spec, job.submitted);
     let number = |seq: &SubmitSeq| model.state.jobs.get(seq).map(|job| job.number);
     row.waits_for = job.waits_for.iter().chain(&job.array_waits_for).filter_map(number).collect();
-    row.priority = model.scheduling.priority(job.seq);
+    row.priority = model.scheduling.priority(job.seq, Of::Pending);
     row.contributions = contributions(&model.state.config, &job.spec.requests);
     row.pending = pending(model, job);
     row.tasks = job.tasks.iter().filter_map(|(id, task)| placed(model, job, *id, task)).collect();
@@ -148,7 +148,7 @@ fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> 
         maps: placement.maps.clone(),
         started: placement.started.unwrap_or(placement.placed),
         usage: usage(model, placement),
-        priority: model.scheduling.priority(job.seq),
+        priority: model.scheduling.priority(job.seq, Of::Running),
         exit_status: None,
         failed: None,
     })

@@ -148,9 +148,9 @@ fn usage(shown: &Shown<'_>, line: &mut String) {
 
 /// `tckts ovrts otckt ftckt stckt share`.
 fn tickets(shown: &Shown<'_>, line: &mut String) {
-    let PriorityNumbers { otckt, ftckt, stckt, .. } = shown.priority;
-    for number in [shown.tickets(), i64::from(shown.job.override_tickets), otckt, ftckt, stckt] {
+    let PriorityNumbers { otckt, ftckt, stckt, tckts, share, .. } = shown.priority;
+    for number in [tckts, i64::from(shown.job.override_tickets), otckt, ftckt, stckt] {
         let _ = write!(line, "{number:>5} ");
     }
-    line.push_str("0.00  ");
+    let _ = write!(line, "{}  ", millionths(share, 2));
 }

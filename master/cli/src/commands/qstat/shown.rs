@@ -64,12 +64,6 @@ impl Shown<'_> {
         (self.role != Role::Slave).then_some(&task.usage)
     }
 
-    /// All tickets together.
-    pub fn tickets(&self) -> i64 {
-        let PriorityNumbers { otckt, ftckt, stckt, .. } = self.priority;
-        otckt.saturating_add(ftckt).saturating_add(stckt)
-    }
-
     /// The queue instance of the first slot.
     pub fn master_queue(&self) -> Option<&QueueInstanceName> {
         self.task?.granted.first().map(|granted| &granted.instance)
@@ -200,8 +194,8 @@ fn on_host_priority(job: &JobRow, task: &TaskRow) -> PriorityNumbers {
     if !job.pending.iter().any(|group| group.concurrency_blocked) {
         return task.priority;
     }
-    let PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, .. } = task.priority;
-    PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, ..PriorityNumbers::default() }
+    let PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, tckts, share, .. } = task.priority;
+    PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, tckts, share, ..PriorityNumbers::default() }
 }
 
 fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {

@@ -145,14 +145,14 @@ fn usage_and_tickets(document: &mut Document, line: &Shown<'_>) {
         document.leaf("mem_usage", memory_seconds(usage));
         document.leaf("io_usage", transferred(usage));
     }
-    let PriorityNumbers { otckt, ftckt, stckt, .. } = line.priority;
-    document.leaf("tickets", line.tickets());
+    let PriorityNumbers { otckt, ftckt, stckt, tckts, share, .. } = line.priority;
+    document.leaf("tickets", tckts);
     document.leaf("JB_override_tickets", line.job.override_tickets);
     document.leaf("JB_jobshare", line.job.job_share);
     document.leaf("otickets", otckt);
     document.leaf("ftickets", ftckt);
     document.leaf("stickets", stckt);
-    document.leaf("JAT_share", "0.00000");
+    document.leaf("JAT_share", millionths(share, 5));
 }
 
 /// `-r`.

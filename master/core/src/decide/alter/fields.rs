@@ -85,10 +85,6 @@ impl Alteration {
             if !caller.is_operator() {
                 return Err(must_be_operator("change amount of override tickets").at("-ot"));
             }
-            if tickets > 0 {
-                let refusal = Diagnostic::new(Code::NotSupported, "denied: override tickets are not supported yet");
-                return Err(refusal.at("-ot").fix("raise the priority of the job with -p"));
-            }
             self.spec.override_tickets = tickets;
             self.texts.push(format!("{at_host} sets override tickets of job {number} to {tickets}"));
         }

@@ -91,7 +91,6 @@ const fn kept(kind: ObjectKind, attributes: &'static [&'static str], allowed: Al
 const USAGE_KINDS: &[&str] = &["cpu", "mem", "io"];
 
 const FALSE: Allowed = Allowed::Words(&["false", "0", "no"]);
-const ZERO: Allowed = Allowed::Words(&["0"]);
 
 /// What helps with a parameter that is kept.
 const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md tells by what its purpose is met";
@@ -174,12 +173,6 @@ const TABLE: &[Row] = &[
         &["algorithm"],
         Allowed::Words(algorithm::NAMES),
         "choose default, fcfs or external",
-    ),
-    row(
-        ObjectKind::SchedulerConf,
-        &["weight_tickets_functional", "weight_tickets_share"],
-        ZERO,
-        "leave it 0 and order jobs with -p and the urgency of resources",
     ),
     row(ObjectKind::SchedulerConf, &["halflife_decay_list"], Allowed::Kinds(':'), "name cpu, mem and io alone"),
     row(ObjectKind::SchedulerConf, &["reprioritize_interval"], Allowed::NoTime, "leave it 0:0:0"),

@@ -70,12 +70,14 @@ fn every_change_is_named_in_the_words_of_8_1_9() {
 }
 
 #[test]
-fn override_tickets_are_refused_also_to_operators() {
+fn only_operators_change_override_tickets() {
     let mut cell = Cell::ready();
     cell.submit(job());
     let tickets = |number| JobChanges { override_tickets: Some(number), ..JobChanges::default() };
-    assert_eq!(alter(&mut cell, "op", "1", tickets(5)), ["denied: override tickets are not supported yet"]);
-    assert_eq!(alter(&mut cell, "op", "1", tickets(0)), ["op@sub sets override tickets of job 1 to 0"]);
+    let refusal = "denied: \"u1\" must be operator to change amount of override tickets";
+    assert_eq!(alter(&mut cell, "u1", "1", tickets(5)), [refusal]);
+    assert_eq!(alter(&mut cell, "op", "1", tickets(5)), ["op@sub sets override tickets of job 1 to 5"]);
+    assert_eq!(cell.job(1).spec.override_tickets, 5);
 }
 
 #[test]

@@ -340,7 +340,7 @@ fn what_is_not_supported_is_refused_by_name() {
     )]);
     let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{reply:?}") };
     assert!(refusal.to_string().contains("DURATION_OFFSET"), "{refusal}");
-    for (key, value) in [("weight_tickets_share", "100"), ("algorithm", "best"), ("params", "MONITOR=1")] {
+    for (key, value) in [("algorithm", "best"), ("params", "MONITOR=1")] {
         let reply = cell.change(vec![object_change(K::SchedulerConf, "", Do::Replace(scheduler(&[(key, value)])))]);
         let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
         assert_eq!((refusal.code, refusal.place.as_str()), (Code::NotSupported, key));

@@ -9,11 +9,14 @@
 //! queue all.q a,b slots=4 seq_no=10        a cluster queue on hosts, with attributes
 //! group @g a b                             a host group
 //! list staff u1 @g                         an access list
+//! user u1 100 5                            a user: functional shares, then override tickets if there are any
+//! project p1 100 / department d1 50 0 u1   the same of a project, of a department with its users
+//! tree u1=100 grp=300 grp/u2=1 p1!=50      the share tree: paths with shares, projects with a mark
 //! pe mpi 100 $round_robin                  a parallel environment, in the pe_list of every queue by default
 //! calendar day NONE mon-fri=9-17           a calendar: year and week
 //! conf queue_sort_method seqno             the scheduler configuration
 //! quota r users {*} to slots=2 | to slots=9  a resource quota set with its rules; without any it is deleted
-//! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
+//! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -P p1 -js 5 -ot 7 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
 //! reserve 1 100 200 -pe mpi 2 -l lic=1     an advance reservation from 100 s after now until 200 s after, if it can be granted
 //! ! 1 all.q@a:2                            what it was granted; `! 1 nothing` if it was not
 //! begin 1 / over 1                         its time has come; it is over, and its jobs count as all others do
@@ -23,6 +26,7 @@
 //! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / alter 1 …
 //! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
 //! @ 2 +90 all.q@a:2                       what is kept for a job, and in how many seconds; `@ 2 nothing` if nothing
+//! $ 1 100 2500 0 / $ 1 r 0 0 833           override, functional and share tree tickets of a job: pending, or of its running tasks
 //! % r/1 slots=2/2 users u1                 a row of qquota; `% nothing` if there is none
 //! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
 //! ```
@@ -37,7 +41,7 @@ use crate::sched::assign::Assignment;
 use crate::sched::finding::Findings;
 use crate::sched::model::Model;
 use crate::sched::order::Order;
-use crate::sched::{Reserving, Scheduler};
+use crate::sched::{Of, Reserving, Scheduler};
 use crate::state::State;
 use crate::state::reservation::AdvanceReservation;
 use proto::calendar::Calendar;
@@ -50,10 +54,12 @@ use proto::load::LoadReport;
 use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
+use proto::project::{Project, User};
 use proto::queue::ClusterQueue;
 use proto::quota::QuotaSet;
 use proto::request::{ResourceList, SlotRange, TaskRange};
 use proto::reservation::{ReservationSpec, ReservationState};
+use proto::sharetree::{Node, NodeKind, ShareTree};
 use proto::time::{Now, Tick, Wall, Zone};
 use proto::userset::UserSet;
 use proto::wire::client::QuotaFilter;
@@ -127,6 +133,9 @@ impl Lab {
             "queue" => self.queue(&words),
             "group" => self.group(words[0], &words[1..]),
             "list" => self.list(words[0], &words[1..]),
+            "user" | "project" | "department" => self.holder(word, &words),
+            "tree" => self.tree(&words),
+            "$" => self.expect_tickets(words[0], &words[1..]),
             "pe" => self.pe(&words),
             "calendar" => self.calendar(&words),
             "conf" => self.conf(words[0], &words[1..].join(" ")),
@@ -224,6 +233,45 @@ impl Lab {
         let mut fields = UserSet::template(name).write();
         fields.set("entries", members.join(","));
         self.object(ObjectKind::UserSet, name, fields);
+    }
+
+    /// A user, project or department with shares and override tickets.
+    fn holder(&mut self, kind: &str, words: &[&str]) {
+        let (kind, mut fields) = match kind {
+            "user" => (ObjectKind::User, User::template(words[0]).write()),
+            "project" => (ObjectKind::Project, Project::template(words[0]).write()),
+            _ => (ObjectKind::UserSet, UserSet::template(words[0]).write()),
+        };
+        fields.set("fshare", words[1]);
+        fields.set("oticket", words.get(2).copied().unwrap_or("0"));
+        if kind == ObjectKind::UserSet {
+            fields.set("type", "DEPT");
+            fields.set("entries", words[3..].join(","));
+        }
+        self.object(kind, words[0], fields);
+    }
+
+    fn tree(&mut self, words: &[&str]) {
+        let mut tree = ShareTree::new();
+        for (path, shares) in words.iter().map(|word| word.split_once('=').unwrap()) {
+            let is_project = path.ends_with('!');
+            let mut at = &mut tree.root;
+            let (above, name) = path.trim_end_matches('!').rsplit_once('/').unwrap_or(("", path.trim_end_matches('!')));
+            for step in above.split('/').filter(|step| !step.is_empty()) {
+                at = at.children.iter_mut().find(|child| child.name == step).unwrap();
+            }
+            let kind = if is_project { NodeKind::Project } else { NodeKind::User };
+            at.children.push(Node { kind, ..Node::leaf(name, shares.parse().unwrap()) });
+        }
+        self.object(ObjectKind::ShareTree, "", tree.write());
+    }
+
+    /// Tickets as `qstat -ext` shows them: without what is behind the point.
+    fn expect_tickets(&self, job: &str, expected: &[&str]) {
+        let (of, expected) = if expected[0] == "r" { (Of::Running, &expected[1..]) } else { (Of::Pending, expected) };
+        let numbers = self.scheduler.model().priority_of(SubmitSeq(job.parse().unwrap()), of, self.now);
+        let found = [numbers.otckt, numbers.ftckt, numbers.stckt].map(|tickets| tickets.to_string());
+        assert_eq!(found.join(" "), expected.join(" "), "tickets of job {job}");
     }
 
     fn group(&mut self, name: &str, members: &[&str]) {
@@ -476,6 +524,8 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
             "-t" => spec.array = Some(TaskRange::parse(value()).unwrap()),
             "-tc" => spec.task_concurrency = Some(value().parse().unwrap()),
             "-u" => spec.owner.user = value().into(),
+            "-js" => spec.job_share = value().parse().unwrap(),
+            "-ot" => spec.override_tickets = value().parse().unwrap(),
             "-P" => spec.project = Some(value().to_owned()),
             "-R" => spec.reserve = true,
             "-ar" => spec.reservation = Some(ReservationId(value().parse().unwrap())),

@@ -1,6 +1,7 @@
 //! The numbers of SEMANTICS section 1, and of reference/09sched/09.
 
 use super::lab::Lab;
+use crate::sched::Of;
 use proto::id::SubmitSeq;
 use proto::wire::view::PriorityNumbers;
 
@@ -11,7 +12,7 @@ fn lab(script: &str) -> Lab {
 }
 
 fn numbers(lab: &Lab, job: u64) -> PriorityNumbers {
-    lab.scheduler.model().priority_of(SubmitSeq(job), lab.now)
+    lab.scheduler.model().priority_of(SubmitSeq(job), Of::Pending, lab.now)
 }
 
 /// A number as `qstat` prints it.

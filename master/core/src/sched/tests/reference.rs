@@ -5,7 +5,6 @@ use super::lab::{Lab, place_text};
 use crate::ledger::{Grant, Ledger};
 use crate::matching::{Cluster, Demand, Mode};
 use crate::sched::assign::{Assignment, assign_parallel, assign_serial, fit_globally};
-use crate::sched::order_phase::priority;
 use crate::sched::rank::{host_value, rank};
 use crate::sched::suitability::Suitability;
 use proto::id::{CellId, QueueInstanceName, SubmitSeq, TaskKey};
@@ -19,7 +18,7 @@ pub fn placements(lab: &Lab) -> Vec<String> {
     for job in model.state().jobs.values().filter(|job| !model.startable(job, now, 1).is_empty()) {
         let bucket = model.queue.bucket(job.seq).expect("a job is filed");
         let range = range.expect("a job counts");
-        turns.push((Reverse(priority(model.state(), job.seq, &bucket, range, now)), job.seq));
+        turns.push((Reverse(model.queue.head(model.state(), bucket, job.seq, range, now).priority), job.seq));
     }
     turns.sort();
     let (mut planned, mut placed) = (Ledger::default(), Vec::new());

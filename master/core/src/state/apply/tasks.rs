@@ -72,13 +72,16 @@ impl State {
         let placement = self.placement_mut(key);
         placement.suspended = suspended;
         placement.was_suspended |= suspended;
+        let placement = placement.clone();
+        self.index.set_suspended(&placement);
     }
 
     pub(super) fn suspend_task_by_threshold(&mut self, key: TaskKey, suspended: bool) {
         let placement = self.placement_mut(key);
         placement.suspended_by_threshold = suspended;
         placement.was_suspended |= suspended;
-        self.index.set_threshold_suspended(key, suspended);
+        let placement = placement.clone();
+        self.index.set_suspended(&placement);
     }
 
     pub(super) fn preempt_task(&mut self, key: TaskKey, suspended: bool) {

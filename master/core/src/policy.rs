@@ -1,0 +1,25 @@
+//! The ticket policies: override, functional and share tree (SEMANTICS sections 10 and 11, CATALOGUE TIX).
+//!
+//! Tickets are priced by [`class`]: jobs of one user, project, department, job share and override tickets differ only in when they were
+//! submitted, so the first of them have tickets of their own and all others those of the last one that has. What a pricing costs
+//! follows from how many classes there are, not from how many jobs.
+//!
+//! Tickets are floating-point numbers, as in 8.1.9, whose digits are matched: nothing that is replayed rests on them, and each
+//! operation on them is exact by IEEE 754 on every machine.
+
+pub mod class;
+mod functional;
+mod greedy;
+mod line;
+mod overriding;
+pub mod prices;
+mod pricing;
+pub mod rules;
+mod shares;
+pub mod targets;
+pub mod tree;
+
+pub use class::{Class, ClassId, Classes};
+pub use prices::{Prices, Tickets};
+pub use pricing::{Aims, Known, PRICED_TASKS, price};
+pub use rules::Rules;

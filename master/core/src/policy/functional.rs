@@ -1,0 +1,138 @@
+//! The functional policy: its tickets are divided by the shares of users, projects, departments and jobs (SEMANTICS sections 10.1, 10.2).
+
+use super::class::{ClassId, Classes, Members};
+use super::greedy::Contest;
+use super::line::Line;
+use super::prices::Ladder;
+use super::pricing::Counts;
+use super::rules::{Functional, JOB};
+use std::collections::BTreeMap;
+
+/// What is added to sums of shares that a pending task would enlarge, so that nothing is divided by nothing.
+const NO_SHARES: f64 = 0.001;
+
+/// The shares of a task by kind, where its objects have so many tasks more than run.
+fn shares(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> [f64; 4] {
+    let mut found = [0.0, 0.0, 0.0, members.job_shares];
+    for (kind, stake) in members.stakes.iter().enumerate() {
+        if let Some(stake) = stake {
+            let tasks = if is_shared { (counts.of(kind, stake.place) + more).max(1.0) } else { 1.0 };
+            found[kind] = stake.shares / tasks;
+        }
+    }
+    found
+}
+
+/// What a task has of the pool: of each kind its part of the sum of shares.
+fn tickets(functional: &Functional, weights: [f64; 4], shares: [f64; 4], sums: [f64; 4]) -> f64 {
+    let of =
+        |kind: usize| if sums[kind] > 0.0 { weights[kind] * functional.pool * shares[kind] / sums[kind] } else { 0.0 };
+    (0..4).map(of).sum()
+}
+
+/// Weights that add up to one.
+fn normalised(weights: [f64; 4]) -> [f64; 4] {
+    let sum: f64 = weights.iter().sum();
+    if sum > 0.0 { weights.map(|weight| weight / sum) } else { weights }
+}
+
+/// The functional tickets of all classes.
+pub struct Found {
+    /// Of each running task.
+    pub running: BTreeMap<ClassId, f64>,
+    /// Of pending tasks.
+    pub pending: BTreeMap<ClassId, Ladder>,
+}
+
+/// Prices the policy. `before` is what a pending task of a class has of the policies that this one rests on.
+pub fn price(
+    functional: &Functional,
+    classes: &Classes,
+    lines: &mut BTreeMap<ClassId, Line<'_>>,
+    counts: Counts,
+    before: impl Fn(ClassId, usize) -> f64,
+) -> Found {
+    let mut sums = [0.0; 4];
+    for (_, members) in classes.iter().filter(|(_, members)| members.running > 0) {
+        let shares = shares(members, &counts, functional.is_shared, 0.0);
+        (0..4).for_each(|kind| sums[kind] += f64::from(members.running) * shares[kind]);
+    }
+    let mut used = functional.weights;
+    (0..4).filter(|kind| sums[*kind] <= 0.0).for_each(|kind| used[kind] = 0.0);
+    let used = normalised(used);
+    let running = classes.iter().filter(|(_, members)| members.running > 0).map(|(id, members)| {
+        (id, tickets(functional, used, shares(members, &counts, functional.is_shared, 0.0), sums))
+    });
+    let running = running.collect();
+    Found { running, pending: pending(functional, classes, lines, counts, sums, before) }
+}
+
+/// The tickets of pending tasks: of each as if it ran next, the largest first.
+fn pending(
+    functional: &Functional,
+    classes: &Classes,
+    lines: &mut BTreeMap<ClassId, Line<'_>>,
+    counts: Counts,
+    sums: [f64; 4],
+    before: impl Fn(ClassId, usize) -> f64,
+) -> BTreeMap<ClassId, Ladder> {
+    let weights = normalised(functional.weights);
+    let is_shared = functional.is_shared;
+    let candidate = |id: ClassId, Standing { counts, sums }: &Standing| {
+        let shares = shares(classes.get(id), counts, is_shared, 1.0);
+        let with = |kind: usize| sums[kind] + if is_shared { NO_SHARES } else { shares[kind] };
+        tickets(functional, weights, shares, [0, 1, 2, 3].map(with))
+    };
+    let mut found: BTreeMap<ClassId, Ladder> = BTreeMap::new();
+    let mut contest = Contest::default();
+    let mut now = Standing { counts, sums };
+    for (id, line) in lines.iter_mut() {
+        let members = classes.get(*id);
+        let has_any = members.job_shares > 0.0 || members.stakes.iter().flatten().any(|stake| stake.shares > 0.0);
+        if let Some(first) = line.get(0).filter(|_| has_any) {
+            contest.enter(candidate(*id, &now) + before(*id, 0), first.seq, *id);
+            found.insert(*id, Ladder::default());
+        }
+    }
+    let mut last = None;
+    for _ in 0..functional.most {
+        let Some(id) = contest.next(|id| candidate(id, &now) + before(id, found[&id].count())) else { break };
+        last = Some((id, now.sums));
+        now.add(classes.get(id), is_shared);
+        let ladder = found.get_mut(&id).expect("who wins takes part");
+        ladder.push(tickets(functional, weights, shares(classes.get(id), &now.counts, is_shared, 0.0), now.sums));
+        let place = ladder.count();
+        if let Some(next) = lines.get_mut(&id).and_then(|line| line.get(place)) {
+            contest.enter(candidate(id, &now) + before(id, place), next.seq, id);
+        }
+    }
+    // All others have what they had when the last of these won. Where nobody had shares then, there is nothing to divide by.
+    if let Some((id, sums)) = last {
+        if sums != [0.0; 4] {
+            now.counts.remove(classes.get(id));
+            now.sums = sums;
+        }
+        found.iter_mut().for_each(|(id, ladder)| ladder.rest = candidate(*id, &now));
+    }
+    found
+}
+
+/// How many tasks count and the sums of shares, with those that won so far.
+struct Standing {
+    counts: Counts,
+    sums: [f64; 4],
+}
+
+impl Standing {
+    /// One more task of a class runs.
+    fn add(&mut self, members: &Members, is_shared: bool) {
+        let Standing { counts, sums } = self;
+        counts.add(members);
+        for (kind, stake) in members.stakes.iter().enumerate() {
+            if let Some(stake) = stake.filter(|stake| !is_shared || counts.of(kind, stake.place) <= 1.0) {
+                sums[kind] += stake.shares;
+            }
+        }
+        sums[JOB] += members.job_shares;
+    }
+}

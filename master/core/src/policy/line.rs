@@ -1,0 +1,48 @@
+//! The pending tasks of a class in the order in which they would start, listed as far as somebody asked.
+
+use super::class::Members;
+use super::pricing::Known;
+use proto::id::SubmitSeq;
+use std::collections::BTreeMap;
+use std::collections::btree_set::Iter;
+
+/// A pending task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its job.
+    pub seq: SubmitSeq,
+    /// The slots that it asks for at least.
+    pub slots: u32,
+}
+
+/// The pending tasks of a class.
+pub struct Line<'a> {
+    known: &'a dyn Known,
+    jobs: Iter<'a, SubmitSeq>,
+    tasks: Vec<Waiting>,
+    /// At which of `tasks` each listed job begins.
+    begins: BTreeMap<SubmitSeq, usize>,
+}
+
+impl<'a> Line<'a> {
+    /// The line of a class.
+    pub fn new(members: &'a Members, known: &'a dyn Known) -> Line<'a> {
+        Line { known, jobs: members.pending.iter(), tasks: Vec::new(), begins: BTreeMap::new() }
+    }
+
+    /// The task at a place, if there are so many.
+    pub fn get(&mut self, place: usize) -> Option<Waiting> {
+        while self.tasks.len() <= place {
+            let seq = *self.jobs.next()?;
+            let waiting = Waiting { seq, slots: self.known.slots(seq) };
+            self.begins.insert(seq, self.tasks.len());
+            self.tasks.extend(std::iter::repeat_n(waiting, self.known.tasks(seq)));
+        }
+        self.tasks.get(place).copied()
+    }
+
+    /// How many tasks are listed, and where each of their jobs begins.
+    pub fn listed(self) -> (usize, BTreeMap<SubmitSeq, usize>) {
+        (self.tasks.len(), self.begins)
+    }
+}

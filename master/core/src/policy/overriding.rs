@@ -1,0 +1,57 @@
+//! Override tickets: what administrators give to users, projects, departments and single jobs (SEMANTICS section 10.3).
+
+use super::class::{ClassId, Classes, Members};
+use super::greedy::Contest;
+use super::line::Line;
+use super::prices::Ladder;
+use super::pricing::Counts;
+use std::collections::BTreeMap;
+
+/// The tickets of a task whose objects have these tasks that count.
+fn tickets(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> f64 {
+    let stakes = members.stakes.iter().enumerate();
+    let of = stakes.filter_map(|(kind, stake)| Some((kind, (*stake)?)));
+    let part = |(kind, stake): (usize, super::class::Stake)| {
+        let tasks = if is_shared { (counts.of(kind, stake.place) + more).max(1.0) } else { 1.0 };
+        stake.tickets / tasks
+    };
+    members.override_tickets + of.map(part).sum::<f64>()
+}
+
+/// The override tickets of each running task of a class.
+pub fn of_running(members: &Members, counts: &Counts, is_shared: bool) -> f64 {
+    tickets(members, counts, is_shared, 0.0)
+}
+
+/// The override tickets of pending tasks: of each as if it ran next, the largest first, so that one more runs of its objects for those
+/// after it. At most `most` are looked at one by one.
+pub fn of_pending(
+    classes: &Classes,
+    lines: &mut BTreeMap<ClassId, Line<'_>>,
+    mut counts: Counts,
+    is_shared: bool,
+    most: usize,
+) -> BTreeMap<ClassId, Ladder> {
+    let mut found: BTreeMap<ClassId, Ladder> = BTreeMap::new();
+    let mut contest = Contest::default();
+    for (id, line) in lines.iter_mut() {
+        let members = classes.get(*id);
+        let has_any =
+            members.override_tickets > 0.0 || members.stakes.iter().flatten().any(|stake| stake.tickets > 0.0);
+        if let Some(first) = line.get(0).filter(|_| has_any) {
+            contest.enter(tickets(members, &counts, is_shared, 1.0), first.seq, *id);
+        }
+    }
+    for _ in 0..most {
+        let Some(id) = contest.next(|id| tickets(classes.get(id), &counts, is_shared, 1.0)) else { break };
+        let members = classes.get(id);
+        let ladder = found.entry(id).or_default();
+        ladder.push(tickets(members, &counts, is_shared, 1.0));
+        counts.add(members);
+        let place = ladder.count();
+        if let Some(next) = lines.get_mut(&id).and_then(|line| line.get(place)) {
+            contest.enter(tickets(members, &counts, is_shared, 1.0), next.seq, id);
+        }
+    }
+    found
+}

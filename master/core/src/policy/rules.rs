@@ -1,0 +1,93 @@
+//! What of the configuration decides about tickets, in the form in which it is asked.
+
+use super::pricing::PRICED_TASKS;
+use super::tree::Tree;
+use crate::state::config::Configuration;
+use proto::object::value::Weight;
+use proto::policy::{PolicyHierarchy, TicketPolicy};
+
+/// The kinds of objects that have shares and override tickets, as places in arrays.
+pub const USER: usize = 0;
+/// Projects.
+pub const PROJECT: usize = 1;
+/// Departments.
+pub const DEPARTMENT: usize = 2;
+/// The share of the job itself (`-js`): functional only.
+pub const JOB: usize = 3;
+
+/// The functional policy, if it is on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Functional {
+    /// All its tickets.
+    pub pool: f64,
+    /// What users, projects, departments and jobs count, as configured.
+    pub weights: [f64; 4],
+    /// Whether the shares of an object are divided among its tasks.
+    pub is_shared: bool,
+    /// How many pending tasks get tickets of their own in a pricing.
+    pub most: usize,
+}
+
+/// The share tree, if it is on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sharing {
+    /// All its tickets.
+    pub pool: f64,
+    /// By how many times its long-term target a node may be favoured; 0 is without end.
+    pub compensation: f64,
+    /// The tree.
+    pub tree: Tree,
+}
+
+/// What decides about tickets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    /// The functional policy.
+    pub functional: Option<Functional>,
+    /// The share tree.
+    pub sharing: Option<Sharing>,
+    /// Whether the override tickets of an object are divided among its tasks.
+    pub is_override_shared: bool,
+    /// How many tasks of an array get tickets of their own.
+    pub most_tasks: usize,
+    /// Which policies rest on those before them.
+    pub hierarchy: Vec<TicketPolicy>,
+}
+
+/// A weight as a number.
+fn number(weight: Weight) -> f64 {
+    weight.millionths() as f64 / 1e6
+}
+
+impl Rules {
+    /// The rules of a configuration.
+    pub fn of(config: &Configuration) -> Rules {
+        let conf = &config.scheduler;
+        let weights = [conf.weight_user, conf.weight_project, conf.weight_department, conf.weight_job].map(number);
+        let functional = (conf.weight_tickets_functional > 0).then(|| Functional {
+            pool: f64::from(conf.weight_tickets_functional),
+            weights,
+            is_shared: conf.share_functional_shares.0,
+            most: usize::try_from(conf.max_functional_jobs_to_schedule).unwrap_or(usize::MAX),
+        });
+        let tree = config.share_tree.as_ref().filter(|_| conf.weight_tickets_share > 0);
+        let sharing = tree.map(|tree| Sharing {
+            pool: f64::from(conf.weight_tickets_share),
+            compensation: number(conf.compensation_factor),
+            tree: Tree::of(tree),
+        });
+        let PolicyHierarchy(hierarchy) = &conf.policy_hierarchy;
+        Rules {
+            functional,
+            sharing,
+            is_override_shared: conf.share_override_tickets.0,
+            most_tasks: usize::try_from(conf.max_pending_tasks_per_job).unwrap_or(usize::MAX).max(1),
+            hierarchy: hierarchy.clone(),
+        }
+    }
+
+    /// After how many starts a pass prices anew: as many tasks have tickets of their own.
+    pub fn priced_tasks(&self) -> usize {
+        self.functional.map_or(PRICED_TASKS, |functional| functional.most.clamp(1, PRICED_TASKS))
+    }
+}

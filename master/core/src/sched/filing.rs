@@ -1,0 +1,167 @@
+//! Where each job stands in the queue of the order phase, and the numbers behind it.
+
+use super::model::Model;
+use super::numbers::{Of, numbers};
+use super::order_phase::{Bucket, Rests};
+use super::rank::free_slots;
+use super::urgency::{Range, Urgency};
+use crate::matching::{Cluster, Mode};
+use crate::policy::class::Tasks;
+use crate::policy::targets::{Among, Targets, Usage};
+use crate::policy::tree::Tree;
+use crate::policy::{Aims, Class, Classes};
+use proto::id::SubmitSeq;
+use proto::time::Now;
+use proto::wire::view::PriorityNumbers;
+use std::collections::BTreeMap;
+
+/// The priority numbers of all jobs.
+#[derive(Clone, Debug, Default)]
+pub struct Priorities {
+    /// Of their pending tasks, or of their running ones if no other may start.
+    pub jobs: BTreeMap<SubmitSeq, PriorityNumbers>,
+    /// Of the running tasks of jobs of which others may start.
+    pub running: BTreeMap<SubmitSeq, PriorityNumbers>,
+}
+
+impl Model {
+    /// The priority numbers of a job: of its next pending task, or of each of its running ones.
+    pub fn priority_of(&self, seq: SubmitSeq, of: Of, now: Now) -> PriorityNumbers {
+        numbers(&self.state, &self.queue, seq, of, self.queue.range(&self.state, now), now)
+    }
+
+    /// The priority numbers of every job, as [`Model::priority_of`] says, at less cost for all of them together: of its pending tasks,
+    /// or of its running ones if no other may start; and those of the running ones of jobs that have both.
+    pub fn priorities(&self, now: Now) -> Priorities {
+        let range = self.queue.range(&self.state, now);
+        let numbers = |seq: SubmitSeq, of: Of| numbers(&self.state, &self.queue, seq, of, range, now);
+        let mut priorities = Priorities::default();
+        for (seq, job) in &self.state.jobs {
+            let is_pending = self.queue.filed(*seq).is_some_and(|filed| filed.rests == Rests::Pending);
+            if is_pending && job.active > 0 {
+                priorities.running.insert(*seq, numbers(*seq, Of::Running));
+            }
+            let of = if is_pending || job.active == 0 { Of::Pending } else { Of::Running };
+            priorities.jobs.insert(*seq, numbers(*seq, of));
+        }
+        priorities
+    }
+
+    /// Brings the tickets of all tasks to what they are now, if anything that decides about them is another.
+    fn price(&mut self, now: Now) {
+        if self.queue.classes.take_changed() || self.rules.sharing.is_some() {
+            let aims = self.aims(now);
+            // A task more than could start now (TIX-19).
+            let most = self.free_slots(self.rules.most_tasks, now) + 1;
+            self.queue.price(&self.state, &self.rules, aims.as_ref(), most);
+        }
+    }
+
+    /// Whether so many tasks have been planned since tickets were priced that others are next to have some of their own.
+    pub(super) fn owes_pricing(&self) -> bool {
+        self.queue.prices().planned >= self.rules.priced_tasks()
+    }
+
+    /// How many slots are free in queue instances that take jobs; more than `most` are not counted.
+    fn free_slots(&mut self, most: usize, now: Now) -> usize {
+        if self.queue.classes.is_empty() {
+            return most;
+        }
+        let cluster = Cluster {
+            planned: Some(&self.planned),
+            now: now.tick,
+            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+        };
+        self.standings.refresh(&cluster, &self.places);
+        let mut free = 0;
+        for standing in self.standings.iter() {
+            let slots = free_slots(&cluster, &standing.instance).unwrap_or(0);
+            free += usize::try_from(slots).unwrap_or(0);
+            if free >= most {
+                return most;
+            }
+        }
+        free
+    }
+
+    /// What the parts of the share tree are to get now, if the policy is on.
+    fn aims(&self, now: Now) -> Option<Aims> {
+        let sharing = self.rules.sharing.as_ref()?;
+        let usage = self.usage(&sharing.tree, now);
+        let targets = |among: Among| Targets::new(sharing, &self.queue.classes, &usage, among);
+        Some(Aims { pending: targets(Among::All), running: targets(Among::Running) })
+    }
+
+    /// What was used below each node of the share tree.
+    fn usage(&self, tree: &Tree, now: Now) -> Usage {
+        let weights = self.state.config.scheduler.usage_weight_list;
+        let mut usage = Usage::default();
+        for account in self.accounts() {
+            let used = self.used(account, now).weighted(&weights);
+            usage.add(tree, account.user.as_str(), account.project.as_deref(), used as f64 / 1e6);
+        }
+        usage
+    }
+
+    /// Takes a job of which nothing may start out of the queue until something tells of it again: the start time too, which lies
+    /// ahead once more if the clock was set back.
+    pub(super) fn set_aside(&mut self, seq: SubmitSeq, now: Now) {
+        if let Some(bucket) = self.queue.bucket(seq) {
+            self.queue.file(seq, bucket, Rests::Apart, Tasks::default());
+        }
+        let start = self.state.jobs.get(&seq).and_then(|job| job.spec.start_after);
+        self.waiting.extend(start.filter(|at| *at > now.wall).map(|at| (at, seq)));
+    }
+
+    /// Brings tickets and the order of the pending jobs to what they are now.
+    pub(super) fn refresh_queue(&mut self, range: Option<Range>, now: Now) {
+        self.price(now);
+        self.queue.refresh(&self.state, range, now);
+    }
+
+    /// What a user has of shares and override tickets is another.
+    pub(super) fn reclass(&mut self, user: &str) {
+        let jobs: Vec<SubmitSeq> = self.state.index.jobs_of(&user.into()).collect();
+        for seq in jobs {
+            self.forget(seq);
+            self.refile(seq);
+        }
+    }
+
+    /// Files a job where it belongs now. What it asks for is looked up once, until [`Model::forget`].
+    pub(super) fn refile(&mut self, seq: SubmitSeq) {
+        let Some(job) = self.state.jobs.get(&seq) else { return self.forget(seq) };
+        let now = self.time;
+        if let Some(at) = job.spec.start_after.filter(|at| *at > now.wall) {
+            self.waiting.insert((at, seq));
+        }
+        let bucket = self.queue.bucket(seq).unwrap_or_else(|| {
+            let (category, resources) = self.categories.enter(&self.state, job);
+            let urgency = Urgency { resources, deadline: job.spec.deadline };
+            let reserve = job.spec.reserve && !job.spec.immediate && job.spec.reservation.is_none();
+            let immediate = job.spec.immediate || job.spec.reservation.is_some();
+            let class = self.queue.classes.enter(Class::of(&self.state.config, &self.rules, job));
+            Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate }
+        });
+        let most = if bucket.class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
+        let waiting = u32::try_from(self.startable(job, now, most).len()).unwrap_or(u32::MAX);
+        let on_host = job.active.saturating_add(self.plans_of(seq));
+        let rests = if waiting > 0 {
+            Rests::Pending
+        } else if on_host > 0 {
+            Rests::Running
+        } else {
+            Rests::Apart
+        };
+        let running = on_host.saturating_sub(self.state.index.suspended_of(seq));
+        let slots = running.saturating_mul(job.spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least()));
+        self.queue.file(seq, bucket, rests, Tasks { waiting, running, slots });
+    }
+
+    /// Forgets what a job asks for, and the job if it is gone.
+    pub(super) fn forget(&mut self, seq: SubmitSeq) {
+        if let Some(bucket) = self.queue.take(seq) {
+            self.categories.leave(bucket.category);
+        }
+    }
+}
