@@ -73,7 +73,7 @@ pub(crate) fn explanation(model: &Model, number: JobNumber) -> Reply {
         return Reply::refusal(refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB"));
     };
     let mut explanation = explain::explain(&mut model.findings(), job.seq);
-    let numbers = |seq| model.scheduling.priority(seq);
+    let numbers = |seq| model.scheduling.priority(seq, Of::Pending);
     explanation.order = explain::place(&model.state, &numbers, job.seq, model.statics.clock.now());
     Reply::data(Data::Explanation(Box::new(explanation)))
 }
