@@ -3,6 +3,7 @@
 use super::{PART, row};
 use crate::query::{Model, parts, select};
 use master_core::explain;
+use master_core::sched::Of;
 use master_core::sched::finding::Findings;
 use master_core::state::job::Job;
 use proto::diagnostic::{Code, Diagnostic};
