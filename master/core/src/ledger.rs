@@ -14,15 +14,14 @@ mod tests;
 pub use booking::{Booking, Entry, Grant, PeUse};
 pub use charges::Charges;
 pub(crate) use level::Total;
-pub use level::{AtLevel, Level};
+pub use level::{At, AtLevel, Level, OnHost};
 
 use crate::quota::{Scope, Usage, Who};
 use crate::state::config::Configuration;
-use booking::At;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
-use proto::id::{CellId, HostName, PeName, QueueName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{CellId, HostName, PeName, SubmitSeq, TaskId, TaskKey};
 use proto::job::JobSpec;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
@@ -45,14 +44,6 @@ pub struct Ledger {
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
     quotas: Usage,
-}
-
-/// What is booked on one host that tasks use.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct OnHost {
-    host: AtLevel,
-    /// Those of its queue instances that tasks use, by name.
-    instances: Vec<(QueueName, AtLevel)>,
 }
 
 impl Ledger {
@@ -151,20 +142,22 @@ impl Ledger {
     }
 
     /// How much of an attribute is taken at a level; INFINITY if a task took without bound.
-    pub fn booked(&self, level: &Level, attribute: &str) -> Amount {
+    pub fn booked<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
         self.level(level).map_or(Amount::ZERO, |there| there.booked(attribute))
     }
 
     /// What is booked at a level, if tasks use it.
-    pub fn level(&self, level: &Level) -> Option<&AtLevel> {
-        match level {
-            Level::Global => Some(&self.global).filter(|global| !global.is_empty()),
-            Level::Host(host) => self.hosts.get(host).map(|there| &there.host),
-            Level::Instance(instance) => {
-                let there = self.hosts.get(&instance.host)?;
-                there.instances.iter().find(|(queue, _)| *queue == instance.queue).map(|(_, there)| there)
-            }
+    pub fn level<'l>(&self, level: impl Into<At<'l>>) -> Option<&AtLevel> {
+        match level.into() {
+            At::Global => Some(&self.global).filter(|global| !global.is_empty()),
+            At::Host(host) => self.on_host(host).map(OnHost::host),
+            At::Instance(instance) => self.on_host(&instance.host)?.instance(&instance.queue),
         }
+    }
+
+    /// What is booked on a host and its queue instances, if tasks use it.
+    pub fn on_host(&self, host: &HostName) -> Option<&OnHost> {
+        self.hosts.get(host)
     }
 
     /// Slots that are taken at a level.
@@ -176,17 +169,6 @@ impl Ledger {
     /// Slots that tasks of a parallel environment take together.
     pub fn pe_slots(&self, pe: &PeName) -> u32 {
         self.pe_slots.get(pe).copied().unwrap_or(0)
-    }
-
-    /// How much of a numeric attribute tasks asked for at a level that were placed at `since` or later, consumable or not.
-    ///
-    /// A load value that was sampled at `since` does not show their use yet (DESIGN section 5).
-    pub fn requested_since(&self, level: &Level, attribute: &str, since: Tick) -> Amount {
-        let mut total = Total::default();
-        for (_, booking) in self.since(level, since) {
-            total.add(booking.asked(level, attribute));
-        }
-        total.amount()
     }
 
     /// The tasks for which something is booked.
@@ -245,7 +227,7 @@ impl Ledger {
         }
         let there = self.hosts.get_mut(host).expect("it is there or was just made");
         match at {
-            At::Instance(instance) => there.instance(&instance.queue),
+            At::Instance(instance) => there.instance_mut(&instance.queue),
             At::Host(_) | At::Global => &mut there.host,
         }
     }
@@ -258,17 +240,6 @@ impl Ledger {
                 self.hosts.remove(host);
             }
         }
-    }
-}
-
-impl OnHost {
-    /// What is booked in a queue instance, to be changed.
-    fn instance(&mut self, queue: &QueueName) -> &mut AtLevel {
-        let at = self.instances.partition_point(|(known, _)| known < queue);
-        if self.instances.get(at).is_none_or(|(known, _)| known != queue) {
-            self.instances.insert(at, (queue.clone(), AtLevel::default()));
-        }
-        &mut self.instances[at].1
     }
 }
 

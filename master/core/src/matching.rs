@@ -28,12 +28,12 @@ pub use offer::{Offer, Source};
 pub(crate) use pattern::is_host;
 pub use pattern::{QueuePattern, is_in_queue_list};
 pub use select::requests;
-pub use spot::Spot;
+pub use spot::{Ground, Site, Spot};
 pub use verify::{check_start, verify};
 pub use view::message_text;
 
 use crate::event::InstanceState;
-use crate::ledger::{Ledger, Level, SLOTS};
+use crate::ledger::{At, Ledger, SLOTS};
 use crate::observe::Observations;
 use crate::quota::Scope;
 use crate::sched::timeline::{Shared, Window};
@@ -155,7 +155,8 @@ impl<'a> Cluster<'a> {
 
     /// How much of an attribute is taken at a level, planned tasks included; nothing on an empty cluster. Within a window it is the
     /// most at any time of it.
-    pub fn booked(&self, level: &Level, attribute: &str) -> Amount {
+    pub fn booked<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+        let level = level.into();
         match (self.window, self.share) {
             (Some(window), _) => window.line.booked(self.ledgers(), level, attribute, window.span),
             (None, Share::InUse(state)) if self.mode.counts_bookings() => state.in_use(level, attribute),
@@ -172,8 +173,8 @@ impl<'a> Cluster<'a> {
     }
 
     /// Slots that are taken at a level, as [`Cluster::booked`] counts.
-    pub fn slots_taken(&self, level: &Level) -> u32 {
-        count(self.booked(level, SLOTS))
+    pub fn slots_taken(&self, spot: &Spot<'_, '_>) -> u32 {
+        count(self.booked_at(spot, SLOTS))
     }
 
     /// Slots that tasks of a parallel environment take, as [`Cluster::booked`] counts.

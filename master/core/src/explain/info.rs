@@ -78,7 +78,7 @@ fn summary(group: &Group, asked: &str) -> Option<String> {
 /// Whether a reason is about a queue instance that takes no job at all now, which is told already.
 fn is_dropped(cluster: &Cluster<'_>, reason: &Reason) -> bool {
     match &reason.level {
-        Level::Instance(instance) => cluster.out_of_service(instance).is_some(),
+        Level::Instance(instance) => cluster.out_of_service(&cluster.site(instance)).is_some(),
         Level::Global | Level::Host(_) => false,
     }
 }
@@ -126,7 +126,7 @@ fn about_cluster(cluster: &Cluster<'_>) -> Vec<String> {
     let (mut lines, mut all) = (Vec::new(), true);
     for instance in cluster.config.resolved.keys() {
         let alarm = || cluster.alarms(instance).into_iter().next();
-        match cluster.out_of_service(instance).or_else(alarm) {
+        match cluster.out_of_service(&cluster.site(instance)).or_else(alarm) {
             Some(what) if lines.len() < LINES_MAX => {
                 lines.push(Reason::new(Level::Instance(instance.clone()), what).to_string());
             }

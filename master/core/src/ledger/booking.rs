@@ -1,7 +1,7 @@
 //! What one placed task takes at each level.
 
-use super::Level;
 use super::charges::{Charges, Taken};
+use super::{At, Level};
 use crate::quota::Who;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
@@ -94,32 +94,6 @@ pub(super) struct Use<'a> {
     pub(super) hosts: u32,
 }
 
-/// A level by the names that a booking has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum At<'a> {
-    Global,
-    Host(&'a HostName),
-    Instance(&'a QueueInstanceName),
-}
-
-impl<'a> At<'a> {
-    fn of(level: &'a Level) -> At<'a> {
-        match level {
-            Level::Global => At::Global,
-            Level::Host(host) => At::Host(host),
-            Level::Instance(instance) => At::Instance(instance),
-        }
-    }
-
-    fn level(self) -> Level {
-        match self {
-            At::Global => Level::Global,
-            At::Host(host) => Level::Host(host.clone()),
-            At::Instance(instance) => Level::Instance(instance.clone()),
-        }
-    }
-}
-
 /// What was given to a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
@@ -181,7 +155,7 @@ impl Booking {
     /// The amounts by level and attribute, each pair once.
     pub fn entries(&self) -> Vec<Entry> {
         let at = |place: &Use<'_>| {
-            let level = place.at.level();
+            let level = place.at.to_level();
             let mut entries = Vec::new();
             self.each_at(place, |attribute, amount| {
                 entries.push(Entry { level: level.clone(), attribute: attribute.clone(), amount });
@@ -193,7 +167,7 @@ impl Booking {
 
     /// Tells what the task takes at a level, each attribute once.
     pub(super) fn each_at(&self, place: &Use<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
-        let held = || self.held.iter().filter(|entry| At::of(&entry.level) == place.at);
+        let held = || self.held.iter().filter(|entry| At::from(&entry.level) == place.at);
         for taken in self.charges.taken() {
             let amount = taken.at(place);
             if amount > Amount::ZERO && !held().any(|entry| entry.attribute == taken.attribute) {
@@ -204,13 +178,14 @@ impl Booking {
     }
 
     /// How much of a consumable the task takes at a level.
-    pub fn amount(&self, level: &Level, attribute: &str) -> Amount {
-        let of_ids = |entry: &&Entry| entry.attribute.as_str() == attribute && entry.level == *level;
+    pub fn amount<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+        let level = level.into();
+        let of_ids = |entry: &&Entry| entry.attribute.as_str() == attribute && At::from(&entry.level) == level;
         if let Some(entry) = self.held.iter().find(of_ids) {
             return entry.amount;
         }
         let taken = self.charges.taken().iter().find(|taken| taken.attribute.as_str() == attribute);
-        let place = || self.use_at(At::of(level));
+        let place = || self.use_at(level);
         taken.and_then(|taken| Some(taken.at(&place()?))).unwrap_or(Amount::ZERO)
     }
 
@@ -235,16 +210,17 @@ impl Booking {
     }
 
     /// The task's slots at a level.
-    pub fn slots_at(&self, level: &Level) -> u32 {
-        match level {
-            Level::Global => self.slots(|_| true),
-            Level::Host(host) => self.slots(|instance| instance.host == *host),
-            Level::Instance(instance) => self.slots(|known| known == instance),
+    pub fn slots_at<'l>(&self, level: impl Into<At<'l>>) -> u32 {
+        match level.into() {
+            At::Global => self.slots(|_| true),
+            At::Host(host) => self.slots(|instance| instance.host == *host),
+            At::Instance(instance) => self.slots(|known| known == instance),
         }
     }
 
     /// How much of a numeric attribute the task asked for at a level, for all of its slots there.
-    pub fn asked(&self, level: &Level, attribute: &str) -> Amount {
+    pub fn asked<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+        let level = level.into();
         match self.amount(level, attribute) {
             Amount::ZERO => self.requested(attribute).map_or(Amount::ZERO, |amount| amount.times(self.slots_at(level))),
             amount => amount,

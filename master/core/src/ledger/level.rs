@@ -2,7 +2,7 @@
 
 use super::Booking;
 use proto::amount::Amount;
-use proto::id::{AttributeName, HostName, QueueInstanceName, TaskKey};
+use proto::id::{AttributeName, HostName, QueueInstanceName, QueueName, TaskKey};
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,6 +39,47 @@ impl Level {
     }
 }
 
+/// A level by names that others have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At<'a> {
+    /// The cluster as a whole.
+    Global,
+    /// An execution host.
+    Host(&'a HostName),
+    /// A queue instance.
+    Instance(&'a QueueInstanceName),
+}
+
+impl<'a> From<&'a Level> for At<'a> {
+    fn from(level: &'a Level) -> At<'a> {
+        match level {
+            Level::Global => At::Global,
+            Level::Host(host) => At::Host(host),
+            Level::Instance(instance) => At::Instance(instance),
+        }
+    }
+}
+
+impl<'a> At<'a> {
+    /// The level with names of its own.
+    pub fn to_level(self) -> Level {
+        match self {
+            At::Global => Level::Global,
+            At::Host(host) => Level::Host(host.clone()),
+            At::Instance(instance) => Level::Instance(instance.clone()),
+        }
+    }
+
+    /// The host; none of the cluster.
+    pub fn host(self) -> Option<&'a HostName> {
+        match self {
+            At::Global => None,
+            At::Host(host) => Some(host),
+            At::Instance(instance) => Some(&instance.host),
+        }
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,6 +99,36 @@ pub struct AtLevel {
     recent: BTreeMap<(Tick, TaskKey), Arc<Booking>>,
 }
 
+/// What is booked on one host that tasks use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OnHost {
+    /// Of the host.
+    pub(super) host: AtLevel,
+    /// Of those of its queue instances that tasks use, by name.
+    pub(super) instances: Vec<(QueueName, AtLevel)>,
+}
+
+impl OnHost {
+    /// What is booked on the host as a whole.
+    pub fn host(&self) -> &AtLevel {
+        &self.host
+    }
+
+    /// What is booked in the instance of a queue there, if tasks use it.
+    pub fn instance(&self, queue: &QueueName) -> Option<&AtLevel> {
+        self.instances.iter().find(|(known, _)| known == queue).map(|(_, there)| there)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn instance_mut(&mut self, queue: &QueueName) -> &mut AtLevel {
+        let at = self.instances.partition_point(|(known, _)| known < queue);
+        if self.instances.get(at).is_none_or(|(known, _)| known != queue) {
+            self.instances.insert(at, (queue.clone(), AtLevel::default()));
+        }
+        &mut self.instances[at].1
+    }
+}
+
 impl AtLevel {
     /// How much of an attribute is taken; INFINITY if a task took without bound.
     pub fn booked(&self, attribute: &str) -> Amount {
@@ -69,6 +140,15 @@ impl AtLevel {
     pub fn since(&self, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
         let newer = self.recent.range((since, super::Ledger::FIRST_KEY)..);
         newer.map(|((at, _), booking)| (*at, booking.as_ref()))
+    }
+
+    /// How much of a numeric attribute tasks asked for here, at `level`, that were placed at `since` or later, consumable or not.
+    ///
+    /// A load value that was sampled at `since` does not show their use yet (DESIGN section 5).
+    pub fn requested_since(&self, level: At<'_>, attribute: &str, since: Tick) -> Amount {
+        let mut total = Total::default();
+        self.since(since).for_each(|(_, booking)| total.add(booking.asked(level, attribute)));
+        total.amount()
     }
 
     /// The tasks, by when they were placed.

@@ -4,9 +4,8 @@
 //! that excludes wins, an empty list that admits admits everybody, and where projects are admitted a job without one is not.
 
 use super::demand::Demand;
-use super::view::above;
 use super::{Cluster, Spot};
-use crate::ledger::Level;
+use crate::ledger::{At, Level};
 use crate::sched::reason::What;
 use proto::object::value::NameList;
 use proto::pe::ParallelEnvironment;
@@ -41,8 +40,8 @@ impl Cluster<'_> {
     }
 
     /// Whether the guards of a queue instance are those of its whole cluster queue.
-    fn is_same_everywhere(&self, level: &Level) -> bool {
-        let Level::Instance(instance) = level else { return false };
+    fn is_same_everywhere(&self, level: At<'_>) -> bool {
+        let At::Instance(instance) = level else { return false };
         self.config.queues.get(&instance.queue).is_some_and(|queue| {
             [&queue.user_lists, &queue.xuser_lists, &queue.projects, &queue.xprojects]
                 .iter()
@@ -52,12 +51,10 @@ impl Cluster<'_> {
 
     /// Whether one of these users may use an object and all above it (`-U`): by name, as groups of others are not known here.
     pub fn admits_users(&self, level: &Level, users: &[String]) -> bool {
+        let spots = self.above(level);
         let admits_user = |user: &String| {
             let lists = self.config.access.lists_of_user(user);
-            above(level)
-                .iter()
-                .filter_map(|level| guard(&self.spot(level)))
-                .all(|guard| admits(guard.users, guard.xusers, &lists))
+            spots.iter().filter_map(guard).all(|guard| admits(guard.users, guard.xusers, &lists))
         };
         users.iter().any(admits_user)
     }

@@ -1,6 +1,7 @@
 //! What a job asks for, with names resolved, values read, and defaults added.
 
 use super::pattern::QueuePattern;
+use crate::ledger::Charges;
 use crate::quota::Who;
 use crate::state::State;
 use crate::state::config::Configuration;
@@ -14,6 +15,7 @@ use proto::reservation::ReservationSpec;
 use proto::restring::Expression;
 use proto::rsmap::IdMap;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A value of an attribute, as its type has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +104,8 @@ pub struct Demand {
     pub user: UserName,
     /// The owner as quotas see it.
     pub who: Who,
+    /// What it takes of consumables, and asks for in numbers.
+    pub charges: Arc<Charges>,
     /// Hosts that may still run an attempt of one of its tasks that was given up (MATCH-16).
     pub avoided_hosts: BTreeSet<HostName>,
     /// The access lists in use that the owner is in.
@@ -170,6 +174,7 @@ impl Demand {
             user: owner.user.clone(),
             project: who.project.clone(),
             who,
+            charges: Arc::new(Charges::new(complex, &requests.hard)),
             avoided_hosts: BTreeSet::new(),
             lists: config.access.lists_of(owner),
             reservation: None,

@@ -3,12 +3,11 @@
 use super::demand::{Demand, Request, Value, Wanted};
 use super::offer::Offer;
 use super::pattern::is_host;
-use super::{Cluster, Mode, Spot};
-use crate::ledger::Level;
+use super::{Cluster, Mode, Site, Spot};
+use crate::ledger::{At, Level};
 use crate::sched::reason::{Reason, Shortage, What};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable, Relop};
-use proto::id::QueueInstanceName;
 
 /// Whether the slots of a job at a level hold its master, where JOB consumables are charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +45,9 @@ impl Fit {
         self.slots >= slots
     }
 
-    fn nothing(mut self, level: &Level, what: What) -> Fit {
+    fn deny(&mut self, level: At<'_>, what: What) {
         self.slots = 0;
-        self.reasons.push(Reason::new(level.clone(), what));
-        self
+        self.reasons.push(Reason::new(level.to_level(), what));
     }
 }
 
@@ -57,49 +55,42 @@ impl Cluster<'_> {
     /// What fits at a level, given what fits above it. `slots` is how many are wanted: reasons tell why there are fewer.
     ///
     /// All that is missing at the level is told, but nothing once a level above has failed (MATCH-01).
-    pub fn fit_level(&self, above: &Fit, level: &Level, demand: &Demand, slots: u32, role: Role) -> Fit {
-        let mut fit = above.clone();
-        if !above.holds(slots) {
+    pub fn fit_level(&self, above: Fit, spot: &Spot<'_, '_>, demand: &Demand, slots: u32, role: Role) -> Fit {
+        let mut fit = above;
+        if !fit.holds(slots) {
             return fit;
         }
-        let spot = self.spot(level);
-        if let Some(what) = self.denied(&spot, demand) {
-            return fit.nothing(level, what);
+        if let Some(what) = self.denied(spot, demand) {
+            fit.deny(spot.level, what);
+            return fit;
         }
         for attribute in demand.not_asked.iter().filter(|attribute| spot.value(attribute.as_str()).is_some()) {
-            fit = fit.nothing(level, What::Forced { attribute: attribute.clone() });
+            fit.deny(spot.level, What::Forced { attribute: attribute.clone() });
         }
         for (index, request) in demand.hard.iter().enumerate() {
-            self.fit_request(&mut fit, index, &spot, request, slots, role);
+            self.fit_request(&mut fit, index, spot, request, slots, role);
         }
         fit
     }
 
     /// What fits in a queue instance, given what fits on its host and above: also queue lists, kinds of jobs, and attributes
     /// that no level defines.
-    pub fn fit_instance(
-        &self,
-        above: &Fit,
-        instance: &QueueInstanceName,
-        demand: &Demand,
-        slots: u32,
-        role: Role,
-    ) -> Fit {
-        let level = Level::Instance(instance.clone());
-        let fit = self.fit_level(above, &level, demand, slots, role);
+    pub fn fit_instance(&self, above: Fit, site: &Site<'_, '_>, demand: &Demand, slots: u32, role: Role) -> Fit {
+        let mut fit = self.fit_level(above, &site.spot, demand, slots, role);
         if !fit.holds(slots) {
             return fit;
         }
         if let Some(name) = demand.unknown.first() {
-            return fit.nothing(&level, What::UnknownResource { attribute: name.clone() });
+            fit.deny(site.spot.level, What::UnknownResource { attribute: name.clone() });
+            return fit;
         }
         let undefined = demand.hard.iter().zip(&fit.defined).find(|(request, defined)| {
             !request.implied && !**defined && !self.may_be_load(request.attribute.name.as_str())
         });
-        match undefined.map(|(request, _)| request.attribute.name.to_string()) {
-            Some(attribute) => fit.nothing(&level, What::UnknownResource { attribute }),
-            None => fit,
+        if let Some(attribute) = undefined.map(|(request, _)| request.attribute.name.to_string()) {
+            fit.deny(site.spot.level, What::UnknownResource { attribute });
         }
+        fit
     }
 
     /// On how many hosts at most a job may be spread: what is charged once a host is charged for each of them globally.
@@ -116,7 +107,7 @@ impl Cluster<'_> {
             Some(What::Offers(Shortage {
                 attribute: request.attribute.name.clone(),
                 r#type: request.attribute.r#type,
-                dominance: offer.dominance(&Level::Global),
+                dominance: offer.dominance(At::Global.letter()),
                 needed: Value::Amount(amount.times(count)),
                 free: offer.value?,
                 capacity: offer.capacity,
@@ -127,7 +118,7 @@ impl Cluster<'_> {
 
     /// The requests of kind HOST that a capacity of the cluster limits.
     fn charged_each_host<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = (&'a Request, Offer)> {
-        let spot = self.spot(&Level::Global);
+        let spot = self.global();
         let is_meant = |attribute: &Attribute| attribute.consumable == Consumable::Host && !attribute.is_exclusive();
         let requests = demand.hard.iter().filter(move |request| is_meant(&request.attribute));
         let offers =
@@ -143,13 +134,11 @@ impl Cluster<'_> {
     }
 
     fn fit_request(&self, fit: &mut Fit, index: usize, spot: &Spot<'_, '_>, request: &Request, slots: u32, role: Role) {
-        let level = spot.level;
         if request.attribute.is_exclusive() {
             if self.has_exclusive(spot, &request.attribute) {
                 fit.defined[index] = true;
                 if let Some(what) = self.excluded(spot, request, role) {
-                    fit.slots = 0;
-                    fit.reasons.push(Reason::new(level.clone(), what));
+                    fit.deny(spot.level, what);
                 }
             }
             return;
@@ -163,8 +152,8 @@ impl Cluster<'_> {
             let room = room(request, &offer, role);
             fit.slots = fit.slots.min(room);
             if room < slots {
-                fit.reasons
-                    .extend(shortage(level, request, &offer, slots, role).map(|what| Reason::new(level.clone(), what)));
+                let what = shortage(spot.level, request, &offer, slots, role);
+                fit.reasons.extend(what.map(|what| Reason::new(spot.level.to_level(), what)));
             }
         }
     }
@@ -243,7 +232,7 @@ fn all_or_none(fits: bool) -> u32 {
 }
 
 /// What is missing, with the numbers; none if the offer is not known.
-fn shortage(level: &Level, request: &Request, offer: &Offer, slots: u32, role: Role) -> Option<What> {
+fn shortage(level: At<'_>, request: &Request, offer: &Offer, slots: u32, role: Role) -> Option<What> {
     let needed = match (&request.wanted, charge(request, offer, role)) {
         (Wanted::Amount(amount), Charge::EachSlot) => Value::Amount(amount.times(slots)),
         (wanted, _) => wanted.value(),
@@ -251,7 +240,7 @@ fn shortage(level: &Level, request: &Request, offer: &Offer, slots: u32, role: R
     Some(What::Offers(Shortage {
         attribute: request.attribute.name.clone(),
         r#type: request.attribute.r#type,
-        dominance: offer.dominance(level),
+        dominance: offer.dominance(level.letter()),
         needed,
         free: offer.value.clone()?,
         capacity: offer.capacity,

@@ -2,12 +2,12 @@
 //! (SEMANTICS section 6, DESIGN section 5).
 
 use super::demand::Value;
-use super::{Cluster, Spot};
-use crate::ledger::Level;
+use super::{Cluster, Spot, sum};
+use crate::ledger::At;
 use crate::observe::LoadEntry;
 use proto::amount::{Amount, Millionths};
 use proto::complex::{Attribute, Relop};
-use proto::id::{AttributeName, HostName};
+use proto::id::AttributeName;
 use proto::time::Tick;
 
 /// Load values that tell what a host is, not how busy it is (sge_is_static_load_value of 8.1.9): they stay known on an empty
@@ -106,8 +106,7 @@ impl Cluster<'_> {
             return Amount::ZERO;
         }
         let settled = Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name)));
-        let requested = self.ledgers().map(|ledger| ledger.requested_since(spot.level, name, settled));
-        requested.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+        sum(spot.books.iter().flatten().map(|book| book.requested_since(spot.level, name, settled)))
     }
 
     /// What jobs that have just started are expected to add to the value (`job_load_adjustments`).
@@ -117,63 +116,48 @@ impl Cluster<'_> {
         let Some(per_slot) = per_slot.and_then(|text| Amount::parse(text, attribute.r#type).ok()) else {
             return Amount::ZERO;
         };
-        let factor = i64::try_from(self.started_hundredths(spot.level)).unwrap_or(i64::MAX);
+        let factor = i64::try_from(self.started_hundredths(spot)).unwrap_or(i64::MAX);
         let millionths = factor.saturating_mul(Millionths::ONE.0 / HUNDREDTHS.cast_signed());
-        let host = subject(spot.level).unwrap_or_else(HostName::global);
-        per_slot.scaled(Millionths(millionths / self.shares(&host, name)))
+        per_slot.scaled(Millionths(millionths / shares(spot, name)))
     }
 
     /// What one slot that starts is expected to add to the value of a host, in base units; none if nothing is set.
-    pub(super) fn adjustment_of_one(&self, host: &HostName, attribute: &Attribute) -> Option<i64> {
+    pub(super) fn adjustment_of_one(&self, host: &Spot<'_, '_>, attribute: &Attribute) -> Option<i64> {
         let name = attribute.name.as_str();
         let per_slot = self.config.scheduler.job_load_adjustments.value(name)?;
         let per_slot = Amount::parse(per_slot, attribute.r#type).ok()?.finite()?;
-        Some(per_slot / self.shares(host, name))
-    }
-
-    /// Among how many processors an adjustment is shared: one unless the value is for each processor.
-    fn shares(&self, host: &HostName, name: &str) -> i64 {
-        if name.starts_with("np_") { self.processors(host) } else { 1 }
+        Some(per_slot / shares(host, name))
     }
 
     /// Slots that have just started at a level, each counting less as it gets older, in hundredths rounded down.
     ///
     /// At the level of the cluster each queue instance of a task counts once, whatever its slots.
-    pub fn started_hundredths(&self, level: &Level) -> u64 {
+    fn started_hundredths(&self, spot: &Spot<'_, '_>) -> u64 {
         let decay_ms = self.config.scheduler.load_adjustment_decay_time.seconds().unwrap_or(0).saturating_mul(1000);
         if decay_ms == 0 {
             return 0;
         }
         let since = Tick(self.now.0.saturating_sub(decay_ms));
         let mut weighted = 0u128;
-        for (at, booking) in self.ledgers().flat_map(|ledger| ledger.since(level, since)) {
-            let weight = match level {
-                Level::Global => booking.granted().len() as u128,
-                Level::Host(_) | Level::Instance(_) => u128::from(booking.slots_at(level)),
+        for (at, booking) in spot.books.iter().flatten().flat_map(|book| book.since(since)) {
+            let weight = match spot.level {
+                At::Global => booking.granted().len() as u128,
+                At::Host(_) | At::Instance(_) => u128::from(booking.slots_at(spot.level)),
             };
             weighted += weight * u128::from(decay_ms.saturating_sub(self.now.since_ms(at)));
         }
         u64::try_from(weighted * u128::from(HUNDREDTHS) / u128::from(decay_ms)).unwrap_or(u64::MAX)
     }
+}
 
-    /// The processors of a host, at least one.
-    fn processors(&self, host: &HostName) -> i64 {
-        let entry = self.observations.load.get(host).and_then(|values| values.get("num_proc"));
-        let processors = entry.and_then(|entry| entry.text.trim().parse::<i64>().ok());
-        processors.unwrap_or(1).max(1)
-    }
+/// Among how many an adjustment of the load of a host is shared: its processors if the value is for each of them, else one.
+fn shares(host: &Spot<'_, '_>, name: &str) -> i64 {
+    let entry = host.loads.filter(|_| name.starts_with("np_")).and_then(|values| values.get("num_proc"));
+    let processors = entry.and_then(|entry| entry.text.trim().parse::<i64>().ok());
+    processors.unwrap_or(1).max(1)
 }
 
 /// The difference, as far down as numbers go.
 fn less(amount: Amount, other: Amount) -> Amount {
     amount.checked_sub(other).unwrap_or(Amount::from_base(i64::MIN))
-}
-
-/// The host under whose name load values of a level are reported.
-fn subject(level: &Level) -> Option<HostName> {
-    match level {
-        Level::Global => Some(HostName::global()),
-        Level::Host(host) => Some(host.clone()),
-        Level::Instance(_) => None,
-    }
 }

@@ -3,7 +3,7 @@
 use super::demand::Value;
 use super::load::Load;
 use super::{Cluster, Mode, Spot};
-use crate::ledger::{Level, SLOTS};
+use crate::ledger::{At, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
 use proto::id::QueueInstanceName;
@@ -35,13 +35,13 @@ impl Source {
     }
 }
 
-impl Level {
+impl At<'_> {
     /// The first letter of `hl:mem_free` (MATCH-06).
-    pub fn letter(&self) -> char {
+    pub fn letter(self) -> char {
         match self {
-            Level::Global => 'g',
-            Level::Host(_) => 'h',
-            Level::Instance(_) => 'q',
+            At::Global => 'g',
+            At::Host(_) => 'h',
+            At::Instance(_) => 'q',
         }
     }
 }
@@ -60,9 +60,9 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The two letters before a shown value.
-    pub fn dominance(&self, level: &Level) -> Dominance {
-        Dominance { level: level.letter(), source: self.source.letter() }
+    /// The two letters before a shown value, of which the first is the level's.
+    pub fn dominance(&self, level: char) -> Dominance {
+        Dominance { level, source: self.source.letter() }
     }
 
     fn fixed(value: Value) -> Offer {
@@ -85,8 +85,8 @@ impl<'a> Cluster<'a> {
     /// There is no EXCL attribute among them: those are a matter of who else is there.
     pub fn offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
         let (first, second) = match spot.level {
-            Level::Global | Level::Host(_) => self.host_offers(spot, attribute),
-            Level::Instance(instance) => self.instance_offers(spot, instance, attribute),
+            At::Global | At::Host(_) => self.host_offers(spot, attribute),
+            At::Instance(instance) => self.instance_offers(spot, instance, attribute),
         };
         [first, second].into_iter().flatten()
     }

@@ -3,10 +3,9 @@
 //! The [`Mode`](super::Mode) says by what: queue instances are selected on an empty cluster, by what they are; hosts by what they
 //! have now. Which names and patterns were meant is not decided here.
 
-use super::Cluster;
 use super::demand::{Request, resolved};
 use super::fit::{Role, serves};
-use super::view::above;
+use super::{Cluster, Spot};
 use crate::ledger::Level;
 use proto::complex::Complex;
 use proto::request::ResourceRequest;
@@ -26,18 +25,17 @@ impl Cluster<'_> {
     /// Unlike for a job, a load value that does not count in this mode is not there: 8.1.9 selects no queue instance by
     /// `mem_free` (reference/06stat/067).
     pub fn has(&self, level: &Level, requests: &[Request]) -> bool {
-        let levels = above(level);
-        requests.iter().all(|request| self.has_one(&levels, request))
+        let spots = self.above(level);
+        requests.iter().all(|request| self.has_one(&spots, request))
     }
 
-    fn has_one(&self, levels: &[Level], request: &Request) -> bool {
+    fn has_one(&self, spots: &[Spot<'_, '_>], request: &Request) -> bool {
         if request.attribute.is_exclusive() {
-            let mut defined =
-                levels.iter().filter(|level| self.has_exclusive(&self.spot(level), &request.attribute)).peekable();
+            let mut defined = spots.iter().filter(|spot| self.has_exclusive(spot, &request.attribute)).peekable();
             return defined.peek().is_some()
-                && defined.all(|level| self.excluded(&self.spot(level), request, Role::Master).is_none());
+                && defined.all(|spot| self.excluded(spot, request, Role::Master).is_none());
         }
-        let offers = levels.iter().flat_map(|level| self.offers(&self.spot(level), &request.attribute));
+        let offers = spots.iter().flat_map(|spot| self.offers(spot, &request.attribute));
         let mut known = offers.filter(|offer| offer.value.is_some()).peekable();
         known.peek().is_some() && known.all(|offer| serves(request, &offer))
     }

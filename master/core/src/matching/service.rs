@@ -1,9 +1,8 @@
 //! Whether a queue instance takes jobs at all at the moment, whoever asks (QSEL-09, SEMANTICS section 6.3).
 
 use super::demand::Value;
-use super::{Cluster, Mode};
+use super::{Cluster, Mode, Site};
 use crate::event::InstanceState;
-use crate::ledger::Level;
 use crate::sched::reason::{Overload, What};
 use proto::calendar::CalendarState;
 use proto::complex::{Attribute, Relop};
@@ -17,12 +16,12 @@ impl Cluster<'_> {
     /// Why a queue instance takes no job now, if so: its state, its host's contact, its slots. Load is not asked.
     ///
     /// On an empty cluster every instance takes jobs. An order is checked without contact: the master's core knows its own.
-    pub fn out_of_service(&self, instance: &QueueInstanceName) -> Option<What> {
-        let settings = self.settings(instance)?;
+    pub fn out_of_service(&self, site: &Site<'_, '_>) -> Option<What> {
+        let settings = site.spot.settings?;
         if self.mode == Mode::EmptyCluster {
             return None;
         }
-        if let Some(state) = self.instances.get(instance) {
+        if let Some(state) = self.instances.get(site.instance) {
             let what = out_of_service(state).filter(|what| self.mode != Mode::Later || !is_by_calendar(what));
             if what.is_some() {
                 return what;
@@ -31,16 +30,15 @@ impl Cluster<'_> {
         if self.is_closing(settings) {
             return Some(What::ClosedByCalendar);
         }
-        if self.config.ambiguous.contains_key(instance) {
+        if self.config.ambiguous.contains_key(site.instance) {
             return Some(What::Ambiguous);
         }
-        let host = self.observations.hosts.get(&instance.host);
-        if matches!(self.mode, Mode::Now | Mode::Later) && !host.is_some_and(|host| host.connected && !host.unheard) {
+        let is_heard = || site.host.contact.is_some_and(|host| host.connected && !host.unheard);
+        if matches!(self.mode, Mode::Now | Mode::Later) && !is_heard() {
             return Some(What::NoContact);
         }
-        let level = Level::Instance(instance.clone());
-        let slots = self.within().map_or(settings.slots, |reservation| reservation.block.slots_at(&level));
-        (self.slots_taken(&level) >= slots).then_some(What::Full { slots })
+        let slots = self.within().map_or(settings.slots, |reservation| reservation.block.slots_at(site.spot.level));
+        (self.slots_taken(&site.spot) >= slots).then_some(What::Full { slots })
     }
 
     /// Whether the calendar of a queue instance closes it before a job would end (RES-10).
@@ -56,36 +54,38 @@ impl Cluster<'_> {
     }
 
     /// Whether a load or suspend threshold of a queue instance is reached.
-    pub fn is_in_alarm(&self, instance: &QueueInstanceName) -> bool {
-        let Some(settings) = self.settings(instance) else { return false };
+    pub fn is_in_alarm(&self, site: &Site<'_, '_>) -> bool {
+        let Some(settings) = site.spot.settings else { return false };
         let lists = [&settings.load_thresholds, &settings.suspend_thresholds];
-        lists.iter().any(|list| !list.is_empty() && !self.reached(instance, list).is_empty())
+        lists.iter().any(|list| !list.is_empty() && !self.reached(site, list).is_empty())
     }
 
     /// The suspend thresholds of a queue instance that are reached.
     pub fn suspend_alarms(&self, instance: &QueueInstanceName) -> Vec<Overload> {
-        self.settings(instance).map_or_else(Vec::new, |settings| self.reached(instance, &settings.suspend_thresholds))
+        let site = self.site(instance);
+        site.spot.settings.map_or_else(Vec::new, |settings| self.reached(&site, &settings.suspend_thresholds))
     }
 
     /// The load thresholds of a queue instance that are reached.
     pub fn overloads(&self, instance: &QueueInstanceName) -> Vec<Overload> {
-        self.settings(instance).map_or_else(Vec::new, |settings| self.reached(instance, &settings.load_thresholds))
+        let site = self.site(instance);
+        site.spot.settings.map_or_else(Vec::new, |settings| self.reached(&site, &settings.load_thresholds))
     }
 
     /// The most slots that one parallel job may take in a queue instance before its load thresholds are reached, given what jobs
     /// are expected to add to the load (SEMANTICS section 6.4).
-    pub fn threshold_cap(&self, instance: &QueueInstanceName) -> u32 {
-        let Some(settings) = self.settings(instance).filter(|_| self.mode == Mode::Now) else { return u32::MAX };
+    pub fn threshold_cap(&self, site: &Site<'_, '_>) -> u32 {
+        let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else { return u32::MAX };
         let caps =
-            settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(instance, name.as_str(), limit));
+            settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(site, name.as_str(), limit));
         caps.min().unwrap_or(u32::MAX)
     }
 
     /// The slots that reach one threshold; none if slots do not count towards it.
-    fn slots_to(&self, instance: &QueueInstanceName, name: &str, limit: &str) -> Option<u32> {
+    fn slots_to(&self, site: &Site<'_, '_>, name: &str, limit: &str) -> Option<u32> {
         let attribute = self.config.complex.lookup(name)?;
-        let per_slot = self.adjustment_of_one(&instance.host, attribute).filter(|units| *units > 0)?;
-        let (_, value) = self.resolved(&Level::Instance(instance.clone()), attribute)?;
+        let per_slot = self.adjustment_of_one(&site.host.spot, attribute).filter(|units| *units > 0)?;
+        let (_, value) = self.resolved(&site.above(self), attribute)?;
         let (Value::Amount(value), Some(Value::Amount(limit))) = (value, Value::read(attribute, limit)) else {
             return None;
         };
@@ -99,15 +99,15 @@ impl Cluster<'_> {
     }
 
     /// The thresholds of a list that the values of a queue instance reach.
-    pub fn reached(&self, instance: &QueueInstanceName, thresholds: &Assignments) -> Vec<Overload> {
-        thresholds.iter().filter_map(|(name, limit)| self.overload(instance, name, limit)).collect()
+    pub fn reached(&self, site: &Site<'_, '_>, thresholds: &Assignments) -> Vec<Overload> {
+        thresholds.iter().filter_map(|(name, limit)| self.overload(site, name, limit)).collect()
     }
 
-    fn overload(&self, instance: &QueueInstanceName, name: &AttributeName, limit: &str) -> Option<Overload> {
+    fn overload(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<Overload> {
         let Some(attribute) = self.config.complex.lookup(name.as_str()) else {
             return Some(unknown(name, limit));
         };
-        let Some((dominance, value)) = self.resolved(&Level::Instance(instance.clone()), attribute) else {
+        let Some((dominance, value)) = self.resolved(&site.above(self), attribute) else {
             return Some(Overload {
                 r#type: attribute.r#type,
                 relop: attribute.relop,

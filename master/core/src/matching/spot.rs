@@ -1,20 +1,23 @@
-//! A level with all that is known of it, looked up once: what a job is matched against is asked of it for each request.
+//! Levels with all that is known of them, looked up once: what a job is matched against is asked of them for each request.
 
 use super::{Cluster, sum};
-use crate::ledger::{AtLevel, Level};
-use crate::observe::LoadEntry;
+use crate::ledger::{At, AtLevel, OnHost};
+use crate::observe::{HostObservation, LoadEntry};
 use proto::amount::Amount;
 use proto::host::ExecHost;
-use proto::id::{AttributeName, HostName};
+use proto::id::{AttributeName, HostName, QueueInstanceName};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
 use std::collections::BTreeMap;
+
+/// The name under which hosts report what belongs to the whole cluster.
+const GLOBAL: &str = "global";
 
 /// A level of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot<'a, 'l> {
     /// The level.
-    pub level: &'l Level,
+    pub level: At<'l>,
     /// The execution host object; none of a queue instance.
     pub host: Option<&'a ExecHost>,
     /// The settings; none of a host.
@@ -25,23 +28,85 @@ pub struct Spot<'a, 'l> {
     pub books: [Option<&'a AtLevel>; 2],
 }
 
+/// A host.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground<'a, 'l> {
+    /// Its level.
+    pub spot: Spot<'a, 'l>,
+    /// Contact with it.
+    pub contact: Option<&'a HostObservation>,
+    books: [Option<&'a OnHost>; 2],
+}
+
+/// A queue instance on its host.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a, 'l> {
+    /// Its name.
+    pub instance: &'l QueueInstanceName,
+    /// Its level.
+    pub spot: Spot<'a, 'l>,
+    /// Its host.
+    pub host: Ground<'a, 'l>,
+}
+
 impl<'a> Cluster<'a> {
-    /// Looks a level up.
-    pub fn spot<'l>(&self, level: &'l Level) -> Spot<'a, 'l> {
-        let mut ledgers = self.ledgers();
-        let books = std::array::from_fn(|_| ledgers.next().and_then(|ledger| ledger.level(level)));
-        let of_host = |name: &HostName| {
-            let host = self.config.exec_hosts.get(name).map(AsRef::as_ref);
-            Spot { level, host, settings: None, loads: self.observations.load.get(name), books }
+    /// The level of the cluster.
+    pub fn global(&self) -> Spot<'a, 'static> {
+        let host = self.config.exec_hosts.get(GLOBAL).map(AsRef::as_ref);
+        let loads = self.observations.load.get(GLOBAL);
+        let books = self.books(|ledger| ledger.level(At::Global));
+        Spot { level: At::Global, host, settings: None, loads, books }
+    }
+
+    /// Looks a host up.
+    pub fn ground<'l>(&self, name: &'l HostName) -> Ground<'a, 'l> {
+        let books = self.books(|ledger| ledger.on_host(name));
+        let spot = Spot {
+            level: At::Host(name),
+            host: self.config.exec_hosts.get(name).map(AsRef::as_ref),
+            settings: None,
+            loads: self.observations.load.get(name),
+            books: books.map(|book| book.map(OnHost::host)),
         };
-        match level {
-            Level::Global => of_host(&HostName::global()),
-            Level::Host(name) => of_host(name),
-            Level::Instance(instance) => {
-                let settings = self.config.resolved.get(instance).map(AsRef::as_ref);
-                Spot { level, host: None, settings, loads: None, books }
-            }
+        Ground { spot, contact: self.observations.hosts.get(name), books }
+    }
+
+    /// Looks a queue instance of a host up.
+    pub fn site_on<'l>(&self, host: Ground<'a, 'l>, instance: &'l QueueInstanceName) -> Site<'a, 'l> {
+        let spot = Spot {
+            level: At::Instance(instance),
+            host: None,
+            settings: self.settings(instance),
+            loads: None,
+            books: host.books.map(|book| book?.instance(&instance.queue)),
+        };
+        Site { instance, spot, host }
+    }
+
+    /// Looks a queue instance up.
+    pub fn site<'l>(&self, instance: &'l QueueInstanceName) -> Site<'a, 'l> {
+        self.site_on(self.ground(&instance.host), instance)
+    }
+
+    /// A level and those above it, nearest first.
+    pub fn above<'l>(&self, level: impl Into<At<'l>>) -> Vec<Spot<'a, 'l>> {
+        match level.into() {
+            At::Global => vec![self.global()],
+            At::Host(host) => vec![self.ground(host).spot, self.global()],
+            At::Instance(instance) => self.site(instance).above(self).into(),
         }
+    }
+
+    fn books<B>(&self, book: impl Fn(&'a crate::ledger::Ledger) -> Option<B>) -> [Option<B>; 2] {
+        let mut ledgers = self.ledgers();
+        std::array::from_fn(|_| ledgers.next().and_then(&book))
+    }
+}
+
+impl<'a, 'l> Site<'a, 'l> {
+    /// Its level and those above it, nearest first.
+    pub fn above(&self, cluster: &Cluster<'a>) -> [Spot<'a, 'l>; 3] {
+        [self.spot, self.host.spot, cluster.global()]
     }
 }
 

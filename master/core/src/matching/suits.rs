@@ -1,15 +1,15 @@
 //! Whether a queue instance takes jobs of a kind: what its configuration says, whatever runs (MATCH-15).
 
-use super::Cluster;
 use super::demand::Demand;
 use super::pattern::is_in_queue_list;
+use super::{Cluster, Site};
 use crate::sched::reason::What;
 use proto::id::{PeName, QueueInstanceName};
 
 impl Cluster<'_> {
     /// Why a queue instance never takes a job as it is configured, if so: queue list, kind of job, parallel environment.
-    pub fn unsuitable(&self, instance: &QueueInstanceName, demand: &Demand, pe: Option<&PeName>) -> Option<What> {
-        let settings = self.settings(instance)?;
+    pub fn unsuitable(&self, site: &Site<'_, '_>, demand: &Demand, pe: Option<&PeName>) -> Option<What> {
+        let (settings, instance) = (site.spot.settings?, site.instance);
         if !is_in_queue_list(self.config, &demand.hard_queues, instance) {
             return Some(What::NotInQueueList);
         }

@@ -1,6 +1,7 @@
 //! The worked numbers of SEMANTICS sections 3 and 4, and what 8.1.9 showed (reference/09sched).
 
 use super::*;
+use crate::ledger::Level;
 use crate::sched::order::Order;
 use crate::sched::tests::lab::{Lab, spec};
 use proto::id::{HostName, SubmitSeq, TaskId};
@@ -21,7 +22,8 @@ fn suitable(lab: &Lab, request: &str, mode: Mode) -> String {
     let demand = Demand::new(&lab.state().config, &spec);
     let globally = crate::sched::assign::fit_globally(&cluster, &demand);
     let fits = |instance: &&QueueInstanceName| {
-        globally.holds(1) && crate::sched::assign::assign_serial(&cluster, &demand, &globally, instance).is_ok()
+        globally.holds(1)
+            && crate::sched::assign::assign_serial(&cluster, &demand, &globally, &cluster.site(instance)).is_ok()
     };
     let hosts: Vec<&str> =
         lab.state().config.resolved.keys().filter(fits).map(|instance| instance.host.as_str()).collect();

@@ -39,7 +39,7 @@ pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: 
     }
     let mut reasons = Vec::new();
     for instance in &instances {
-        match assign_serial(&cluster, &demand, &globally, instance) {
+        match assign_serial(&cluster, &demand, &globally, &cluster.site(instance)) {
             Ok(_) => return Ok(()),
             Err(why) => reasons.extend(why),
         }
@@ -120,11 +120,12 @@ fn check_instances(
 ) {
     for (index, Granted { instance, .. }) in granted.iter().enumerate() {
         let level = Level::Instance(instance.clone());
-        if cluster.settings(instance).is_none() {
+        let site = cluster.site(instance);
+        if site.spot.settings.is_none() {
             reasons.push(Reason::new(level, What::NoInstances));
             continue;
         }
-        let what = cluster.unsuitable(instance, demand, pe).or_else(|| cluster.out_of_service(instance));
+        let what = cluster.unsuitable(&site, demand, pe).or_else(|| cluster.out_of_service(&site));
         reasons.extend(what.map(|what| Reason::new(level.clone(), what)));
         if index == 0 && pe.is_some() && !is_in_queue_list(cluster.config, &demand.master_queues, instance) {
             reasons.push(Reason::new(level, What::NotInMasterQueues));
@@ -145,7 +146,7 @@ fn check_amounts(
     let all = granted.iter().map(|granted| granted.slots).sum::<u32>() + extra;
     let denials = Purse::new(cluster, demand, pe.map(|pe| &pe.name)).take_all(granted, extra);
     reasons.extend(denials.err().into_iter().flatten());
-    let globally = cluster.fit_level(&Fit::anywhere(demand), &Level::Global, demand, all, Role::Master);
+    let globally = cluster.fit_level(Fit::anywhere(demand), &cluster.global(), demand, all, Role::Master);
     reasons.extend(globally.reasons.iter().cloned());
     if !globally.holds(all) {
         return;
@@ -153,14 +154,16 @@ fn check_amounts(
     let by_host = slots_by_host(granted, extra);
     reasons.extend(cluster.missing_for_hosts(demand, u32::try_from(by_host.len()).unwrap_or(u32::MAX)));
     for (host, (slots, role)) in by_host {
-        let on_host = cluster.fit_level(&globally, &Level::Host(host.clone()), demand, slots, role);
+        let ground = cluster.ground(host);
+        let on_host = cluster.fit_level(globally.clone(), &ground.spot, demand, slots, role);
         if !on_host.holds(slots) {
             reasons.extend(on_host.reasons);
             continue;
         }
         for (index, part) in granted.iter().enumerate().filter(|(_, part)| part.instance.host == *host) {
             let (slots, role) = if index == 0 { (part.slots + extra, Role::Master) } else { (part.slots, Role::Slave) };
-            let fit = cluster.fit_instance(&on_host, &part.instance, demand, slots, role);
+            let fit =
+                cluster.fit_instance(on_host.clone(), &cluster.site_on(ground, &part.instance), demand, slots, role);
             reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(slots)).cloned());
         }
     }

@@ -1,8 +1,8 @@
 //! What `qhost -F` and `qstat -F` show: each attribute once, the most restrictive level winning (SEMANTICS section 3.4).
 
-use super::Cluster;
 use super::demand::Value;
 use super::offer::{Offer, Source};
+use super::{Cluster, Spot};
 use crate::ledger::Level;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Relop};
@@ -88,13 +88,14 @@ impl Cluster<'_> {
             names.iter().any(|name| *name == attribute.name.as_str() || *name == attribute.shortcut)
         };
         let shown = self.config.complex.iter().filter(|attribute| names.is_empty() || is_named(attribute));
-        let mut views: Vec<ResourceView> = shown.filter_map(|attribute| self.resource(level, attribute)).collect();
+        let spots = self.above(level);
+        let mut views: Vec<ResourceView> = shown.filter_map(|attribute| self.resource(&spots, attribute)).collect();
         views.sort_by_key(|view| place(view.name.as_str()));
         views
     }
 
-    fn resource(&self, level: &Level, attribute: &Attribute) -> Option<ResourceView> {
-        let (dominance, value) = self.resolved(level, attribute)?;
+    fn resource(&self, spots: &[Spot<'_, '_>], attribute: &Attribute) -> Option<ResourceView> {
+        let (dominance, value) = self.resolved(spots, attribute)?;
         let value = match value {
             Value::Amount(amount) => ResourceValue::Amount(amount),
             Value::Text(text) => ResourceValue::Text(text),
@@ -102,13 +103,13 @@ impl Cluster<'_> {
         Some(ResourceView { name: attribute.name.clone(), r#type: attribute.r#type, dominance, value })
     }
 
-    /// The value of an attribute at a level and all above it, with the two letters that tell where it comes from.
+    /// The value of an attribute over levels, nearest first, with the two letters that tell where it comes from.
     ///
     /// Of equally restrictive ones the farthest level counts, as in 8.1.9; where nothing is more or less restrictive, the nearest.
-    pub fn resolved(&self, level: &Level, attribute: &Attribute) -> Option<(Dominance, Value)> {
+    pub fn resolved(&self, spots: &[Spot<'_, '_>], attribute: &Attribute) -> Option<(Dominance, Value)> {
         let mut best: Option<(Dominance, Value)> = None;
-        for level in above(level) {
-            for (dominance, value) in self.shown(&level, attribute) {
+        for spot in spots {
+            for (dominance, value) in self.shown(spot, attribute) {
                 let counts = |(by, best): &(Dominance, Value)| {
                     let is_farther = by.level != dominance.level;
                     is_stricter(attribute, &value, best) || is_farther && is_as_strict(attribute, &value, best)
@@ -122,30 +123,21 @@ impl Cluster<'_> {
     }
 
     /// What a level offers, as it is shown.
-    fn shown(&self, level: &Level, attribute: &Attribute) -> Vec<(Dominance, Value)> {
-        let spot = self.spot(level);
-        if attribute.is_exclusive() {
-            let offer = self.has_exclusive(&spot, attribute).then(|| self.exclusive_offer(level));
-            return offer.into_iter().filter_map(|offer| Some((offer.dominance(level), offer.value?))).collect();
-        }
-        self.offers(&spot, attribute).filter_map(|offer| Some((offer.dominance(level), offer.value?))).collect()
+    fn shown(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = (Dominance, Value)> + use<> {
+        let is_exclusive = attribute.is_exclusive();
+        let alone = (is_exclusive && self.has_exclusive(spot, attribute)).then(|| self.exclusive_offer(spot));
+        let others = (!is_exclusive).then(|| self.offers(spot, attribute));
+        let letter = spot.level.letter();
+        let offers = alone.into_iter().chain(others.into_iter().flatten());
+        offers.filter_map(move |offer| Some((offer.dominance(letter), offer.value?)))
     }
 
     /// Whether the object can be had alone now. 8.1.9 shows one less the slots in use, so -3 of a job of four; nothing is ever less than
     /// not free.
-    fn exclusive_offer(&self, level: &Level) -> Offer {
-        let left = i64::from(self.slots_taken(level) == 0);
+    fn exclusive_offer(&self, spot: &Spot<'_, '_>) -> Offer {
+        let left = i64::from(self.slots_taken(spot) == 0);
         let value = Some(Value::Amount(Amount::from_base(left)));
         Offer { value, shared: true, source: Source::Consumable, capacity: Some(Amount::TRUE) }
-    }
-}
-
-/// A level and those above it, nearest first.
-pub(super) fn above(level: &Level) -> Vec<Level> {
-    match level {
-        Level::Global => vec![Level::Global],
-        Level::Host(host) => vec![Level::Host(host.clone()), Level::Global],
-        Level::Instance(instance) => vec![level.clone(), Level::Host(instance.host.clone()), Level::Global],
     }
 }
 

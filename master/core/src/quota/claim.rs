@@ -172,7 +172,7 @@ pub(super) fn value(
     let mode = if cluster.mode == Mode::EmptyCluster { Mode::EmptyCluster } else { Mode::Now };
     let cluster = Cluster { mode, ..*cluster };
     let host = host?;
-    let Some(millionths) = formula_value(&cluster, formula, host, &[]) else {
+    let Some(millionths) = formula_value(&cluster, formula, &cluster.ground(host), &[]) else {
         return (mode == Mode::Now).then_some(Value::Amount(Amount::ZERO));
     };
     let units = millionths.max(0) * i128::from(attribute.r#type.base_units_in_one()) / i128::from(Millionths::ONE.0);

@@ -50,6 +50,9 @@ impl<'a> Purse<'a> {
     /// How many slots there is room for, of so many at most, by the rules that do not depend on where they are. What stands
     /// against more is among the denials.
     pub fn most_anywhere(&mut self, slots: u32) -> u32 {
+        if self.is_boundless() {
+            return slots;
+        }
         let cluster = self.cluster;
         let scopes =
             self.sets().filter_map(|set| Some((set, Scope::anywhere(cluster.config, set, &self.demand.who, self.pe)?)));
@@ -84,6 +87,9 @@ impl<'a> Purse<'a> {
     /// # Errors
     /// With the rules that stand against it.
     pub fn take_all(mut self, granted: &[Granted], extra: u32) -> Result<(), Vec<Reason>> {
+        if self.is_boundless() {
+            return Ok(());
+        }
         for (index, part) in granted.iter().enumerate() {
             let slots = if index == 0 { part.slots + extra } else { part.slots };
             if !self.take(&part.instance, slots, index == 0) {

@@ -41,7 +41,7 @@ pub fn find(
     }
     let mut reasons = Vec::new();
     for instance in &instances {
-        match assign_serial(&cluster, demand, &globally, instance) {
+        match assign_serial(&cluster, demand, &globally, &cluster.site(instance)) {
             Ok(assignment) => return Ok(assignment),
             Err(why) => reasons.extend(why),
         }
@@ -56,20 +56,24 @@ pub fn find(
 pub(super) fn assign_within(cluster: &Cluster<'_>, planned: Option<&Ledger>, demand: &Demand) -> Option<Assignment> {
     let cluster = Cluster { planned, ..*cluster };
     let granted = cluster.within()?.granted.iter().map(|granted| granted.instance.clone());
-    let open: Vec<QueueInstanceName> = granted.filter(|instance| !cluster.is_in_alarm(instance)).collect();
+    let open: Vec<QueueInstanceName> =
+        granted.filter(|instance| !cluster.is_in_alarm(&cluster.site(instance))).collect();
     let globally = fit_globally(&cluster, demand);
     if demand.pe.is_some() {
         return assign_parallel(&cluster, demand, &globally, &open).ok();
     }
-    globally.holds(1).then(|| open.iter().find_map(|open| assign_serial(&cluster, demand, &globally, open).ok()))?
+    globally
+        .holds(1)
+        .then(|| open.iter().find_map(|open| assign_serial(&cluster, demand, &globally, &cluster.site(open)).ok()))?
 }
 
 /// All queue instances, best first.
 fn in_order(cluster: &Cluster<'_>) -> Vec<QueueInstanceName> {
     let mut instances: Vec<QueueInstanceName> = cluster.config.resolved.keys().cloned().collect();
     instances.sort_by_cached_key(|instance| {
-        let value = host_value(cluster, &instance.host, std::slice::from_ref(instance));
-        (rank(cluster, instance, value), instance.clone())
+        let site = cluster.site(instance);
+        let value = host_value(cluster, &site.host, &[site]);
+        (rank(cluster, &site, value), instance.clone())
     });
     instances
 }

@@ -8,7 +8,7 @@ mod quotas;
 mod spread;
 
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Fit, Role, may_use_pe};
+use crate::matching::{Cluster, Demand, Fit, Role, Site, may_use_pe};
 use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
 pub use hosts::{HostRoom, room_on};
@@ -43,7 +43,7 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
             return fit;
         }
     }
-    cluster.fit_level(&Fit::anywhere(demand), &Level::Global, demand, slots, Role::Master)
+    cluster.fit_level(Fit::anywhere(demand), &cluster.global(), demand, slots, Role::Master)
 }
 
 /// One slot in a queue instance for a job without a parallel environment.
@@ -54,15 +54,15 @@ pub fn assign_serial(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    instance: &QueueInstanceName,
+    site: &Site<'_, '_>,
 ) -> Result<Assignment, Vec<Reason>> {
-    if let Some(what) = cluster.unsuitable(instance, demand, None).or_else(|| cluster.out_of_service(instance)) {
-        return Err(vec![Reason::new(Level::Instance(instance.clone()), what)]);
+    if let Some(what) = cluster.unsuitable(site, demand, None).or_else(|| cluster.out_of_service(site)) {
+        return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
     }
-    let granted = vec![Granted { instance: instance.clone(), slots: 1 }];
+    let granted = vec![Granted { instance: site.instance.clone(), slots: 1 }];
     Purse::new(cluster, demand, None).take_all(&granted, 0)?;
-    let on_host = cluster.fit_level(globally, &Level::Host(instance.host.clone()), demand, 1, Role::Master);
-    let fit = cluster.fit_instance(&on_host, instance, demand, 1, Role::Master);
+    let on_host = cluster.fit_level(globally.clone(), &site.host.spot, demand, 1, Role::Master);
+    let fit = cluster.fit_instance(on_host, site, demand, 1, Role::Master);
     if !fit.holds(1) {
         return Err(fit.reasons);
     }

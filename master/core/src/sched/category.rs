@@ -13,9 +13,10 @@ use std::collections::BTreeSet;
 /// lists in use that have the owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CategoryKey {
-    hard: BTreeSet<(AttributeName, Value)>,
+    /// By name; of one name in the order given, as the first counts.
+    hard: Vec<(AttributeName, Value)>,
     unknown: BTreeSet<String>,
-    soft: BTreeSet<(AttributeName, Value)>,
+    soft: Vec<(AttributeName, Value)>,
     hard_queues: BTreeSet<String>,
     soft_queues: BTreeSet<String>,
     master_queues: BTreeSet<String>,
@@ -60,7 +61,9 @@ fn is_owner_asked(state: &State) -> bool {
     conf.maxujobs > 0 || conf.user_sort() || state.config.enabled_quotas().any(names_users)
 }
 
-fn values(requests: &[Request]) -> BTreeSet<(AttributeName, Value)> {
+fn values(requests: &[Request]) -> Vec<(AttributeName, Value)> {
     let asked = requests.iter().filter(|request| !request.implied);
-    asked.map(|request| (request.attribute.name.clone(), request.wanted.value())).collect()
+    let mut values: Vec<_> = asked.map(|request| (request.attribute.name.clone(), request.wanted.value())).collect();
+    values.sort_by(|(one, _), (other, _)| one.cmp(other));
+    values
 }

@@ -75,7 +75,7 @@ impl Model {
         self.standings.refresh(&cluster, &self.places);
         let mut free = 0;
         for standing in self.standings.iter() {
-            let slots = free_slots(&cluster, &standing.instance).unwrap_or(0);
+            let slots = free_slots(&cluster, &cluster.site(&standing.instance)).unwrap_or(0);
             free += usize::try_from(slots).unwrap_or(0);
             if free >= most {
                 return most;

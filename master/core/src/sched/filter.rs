@@ -221,7 +221,8 @@ impl Category {
         place: Place,
         alarmed: &mut Vec<Place>,
     ) -> Option<Assignment> {
-        match assign_serial(cluster, &self.demand, globally, instance) {
+        let site = cluster.site(instance);
+        match assign_serial(cluster, &self.demand, globally, &site) {
             Err(reasons) => {
                 self.close(place, &reasons);
                 if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
@@ -229,7 +230,7 @@ impl Category {
                 }
             }
             // What is booked for the whole cluster may count towards a threshold everywhere.
-            Ok(_) if cluster.is_in_alarm(instance) => alarmed.push(place),
+            Ok(_) if cluster.is_in_alarm(&site) => alarmed.push(place),
             Ok(assignment) => return Some(assignment),
         }
         None
@@ -255,7 +256,7 @@ impl Category {
             if self.closed.contains(standing.place) {
                 continue;
             }
-            match suitability.unsuitable(&standing.instance) {
+            match suitability.unsuitable(&cluster.site(&standing.instance)) {
                 Some(_) => self.closed.insert(standing.place),
                 None => open.push(standing),
             }
@@ -263,7 +264,7 @@ impl Category {
         if self.has_wishes() {
             open.sort_by_cached_key(|standing| cluster.violations(&standing.instance, &demand));
         }
-        open.into_iter().filter(|standing| !cluster.is_in_alarm(&standing.instance)).map(name).collect()
+        open.into_iter().filter(|standing| !cluster.is_in_alarm(&cluster.site(&standing.instance))).map(name).collect()
     }
 }
 

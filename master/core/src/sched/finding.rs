@@ -10,7 +10,7 @@ use super::duration::expected_ms;
 use super::nearness;
 use super::reason::{Reason, What};
 use super::suitability::Suitability;
-use crate::ledger::Level;
+use crate::ledger::{At, Level};
 use crate::matching::{Cluster, Demand, Mode};
 use crate::observe::Observations;
 use crate::state::State;
@@ -77,7 +77,7 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
 /// Whether two reasons are of one kind, about one attribute and level.
 pub fn is_alike(one: &Reason, other: &Reason) -> bool {
     discriminant(&one.what) == discriminant(&other.what)
-        && one.level.letter() == other.level.letter()
+        && At::from(&one.level).letter() == At::from(&other.level).letter()
         && match (&one.what, &other.what) {
             (What::Offers(one), What::Offers(other)) => one.attribute == other.attribute,
             (What::Overloaded(one), What::Overloaded(other)) | (What::SuspendAlarm(one), What::SuspendAlarm(other)) => {
@@ -155,13 +155,13 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
     let mut open: Vec<QueueInstanceName> = Vec::new();
     for instance in cluster.config.resolved.keys() {
         let level = || Level::Instance(instance.clone());
-        if let Some(what) = suitability.unsuitable(instance) {
+        if let Some(what) = suitability.unsuitable(&cluster.site(instance)) {
             reasons.push(Reason::new(level(), what));
         } else if globally.reasons.is_empty() {
             let alarms = || cluster.alarms(instance).into_iter().map(|what| Reason::new(level(), what)).collect();
             let why = match demand.pe {
                 Some(_) => alarms(),
-                None => assign_serial(cluster, demand, &globally, instance).err().unwrap_or_else(alarms),
+                None => assign_serial(cluster, demand, &globally, &cluster.site(instance)).err().unwrap_or_else(alarms),
             };
             match (why.is_empty(), &demand.pe) {
                 (false, _) => reasons.extend(why),

@@ -15,10 +15,11 @@ use super::reserve::Search;
 use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
-use crate::ledger::{Grant, Ledger, Level};
+use crate::ledger::{Booking, Grant, Ledger, Level};
 use crate::matching::{Cluster, Mode};
 use crate::observe::{Observation, Observations};
 use crate::policy::Rules;
+use crate::quota::Who;
 use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
 use crate::state::State;
@@ -32,6 +33,7 @@ use proto::time::{Now, Tick, Wall, Zone};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// The least time between two looks at hosts whose load is adjusted for jobs that have just started.
 const COOLING_LOOK_MS: u64 = 5_000;
@@ -370,7 +372,11 @@ impl Model {
         let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
         let key = plan_key(seq, task);
         let grant = Grant::of_slots(granted, pe);
-        let booking = self.state.booking(&job.spec, grant, now.tick);
+        // The jobs of a category take the same.
+        let category = self.queue.bucket(seq).and_then(|bucket| self.categories.get(bucket.category));
+        let Some(charges) = category.map(|category| category.demand.charges.clone()) else { return };
+        let booking = Booking::new(&self.state.config, charges, grant, now.tick).of(Arc::new(Who::of(&job.spec)));
+        let booking = Arc::new(booking);
         match job.spec.reservation {
             Some(id) => self.planned_within.entry(id).or_default().hold(key, booking),
             None => self.planned.book(&self.state.config, key, booking),

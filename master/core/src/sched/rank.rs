@@ -1,10 +1,9 @@
 //! The phase that says which of several suitable queue instances is best (SEMANTICS section 8).
 
-use crate::ledger::{Level, SLOTS};
-use crate::matching::{Cluster, Value};
+use crate::ledger::SLOTS;
+use crate::matching::{Cluster, Ground, Site, Spot, Value};
 use proto::amount::{Amount, Millionths};
 use proto::complex::Attribute;
-use proto::id::{HostName, QueueInstanceName};
 use proto::policy::{LoadFormula, Operand, Operator, QueueSortMethod, Sign, Term};
 
 /// The value of a host of which the formula cannot be computed: last.
@@ -19,8 +18,8 @@ pub struct Rank {
 }
 
 /// The rank of a queue instance of a host that has a value ([`host_value`]).
-pub fn rank(cluster: &Cluster<'_>, instance: &QueueInstanceName, value: i64) -> Rank {
-    let seq_no = cluster.settings(instance).map_or(0, |settings| i64::from(settings.seq_no));
+pub fn rank(cluster: &Cluster<'_>, site: &Site<'_, '_>, value: i64) -> Rank {
+    let seq_no = site.spot.settings.map_or(0, |settings| i64::from(settings.seq_no));
     let (first, second) = match cluster.config.scheduler.queue_sort_method {
         QueueSortMethod::Load => (value, seq_no),
         QueueSortMethod::SequenceNumber => (seq_no, value),
@@ -28,10 +27,10 @@ pub fn rank(cluster: &Cluster<'_>, instance: &QueueInstanceName, value: i64) -> 
     Rank { first, second }
 }
 
-/// The load formula for a host, in millionths; 9999 where a value is missing.
-pub fn host_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName]) -> i64 {
+/// The load formula for a host with these queue instances, in millionths; 9999 where a value is missing.
+pub fn host_value(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> i64 {
     let formula = &cluster.config.scheduler.load_formula;
-    let sum = formula_value(cluster, formula, host, instances);
+    let sum = formula_value(cluster, formula, host, sites);
     sum.map_or(UNKNOWN, |sum| i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN }))
 }
 
@@ -39,11 +38,12 @@ pub fn host_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInst
 pub fn formula_value(
     cluster: &Cluster<'_>,
     formula: &LoadFormula,
-    host: &HostName,
-    instances: &[QueueInstanceName],
+    host: &Ground<'_, '_>,
+    sites: &[Site<'_, '_>],
 ) -> Option<i128> {
+    let spots = [host.spot, cluster.global()];
     formula.terms().iter().try_fold(0i128, |sum, term| {
-        let value = term_value(cluster, host, instances, term)?;
+        let value = term_value(cluster, &spots, sites, term)?;
         Some(match term.sign {
             Sign::Plus => sum + value,
             Sign::Minus => sum - value,
@@ -51,11 +51,11 @@ pub fn formula_value(
     })
 }
 
-fn term_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstanceName], term: &Term) -> Option<i128> {
+fn term_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '_>], term: &Term) -> Option<i128> {
     let one = i128::from(Millionths::ONE.0);
     let value = match &term.operand {
         Operand::Number(number) => i128::from(number.0),
-        Operand::Attribute(name) => attribute_value(cluster, host, instances, name.as_str())?,
+        Operand::Attribute(name) => attribute_value(cluster, spots, sites, name.as_str())?,
     };
     let Some((operator, constant)) = term.constant else { return Some(value) };
     let constant = i128::from(constant.0);
@@ -70,27 +70,22 @@ fn term_value(cluster: &Cluster<'_>, host: &HostName, instances: &[QueueInstance
 }
 
 /// What an attribute contributes, in millionths. `slots` of a host without a number of its own are those of its queue instances.
-fn attribute_value(
-    cluster: &Cluster<'_>,
-    host: &HostName,
-    instances: &[QueueInstanceName],
-    name: &str,
-) -> Option<i128> {
+fn attribute_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '_>], name: &str) -> Option<i128> {
     let attribute = cluster.config.complex.lookup(name)?;
-    match cluster.resolved(&Level::Host(host.clone()), attribute) {
+    match cluster.resolved(spots, attribute) {
         Some((_, Value::Amount(amount))) => Some(in_millionths(attribute, amount)),
         Some((_, Value::Text(_))) => None,
         None if attribute.name.as_str() == SLOTS => {
-            let free = instances.iter().filter_map(|instance| free_slots(cluster, instance));
+            let free = sites.iter().filter_map(|site| free_slots(cluster, site));
             Some(free.sum::<i128>() * i128::from(Millionths::ONE.0))
         }
         None => None,
     }
 }
 
-pub(super) fn free_slots(cluster: &Cluster<'_>, instance: &QueueInstanceName) -> Option<i128> {
-    let slots = i128::from(cluster.settings(instance)?.slots);
-    Some(slots - i128::from(cluster.slots_taken(&Level::Instance(instance.clone()))))
+pub(super) fn free_slots(cluster: &Cluster<'_>, site: &Site<'_, '_>) -> Option<i128> {
+    let slots = i128::from(site.spot.settings?.slots);
+    Some(slots - i128::from(cluster.slots_taken(&site.spot)))
 }
 
 fn in_millionths(attribute: &Attribute, amount: Amount) -> i128 {

@@ -9,7 +9,7 @@ use super::assign::{Assignment, HostRoom, Limits, assign_serial, environments, f
 use super::rank::{host_value, rank};
 use super::timeline::{Span, Window};
 use crate::ledger::Booking;
-use crate::matching::{Cluster, Demand, Fit, Mode, may_use_pe};
+use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use proto::time::{Now, Tick};
@@ -151,7 +151,7 @@ impl Search<'_> {
             }
             let fits = std::mem::take(&mut open).into_iter();
             let fits = fits.filter_map(|instance| {
-                let assignment = assign_serial(&cluster, self.demand, &globally, &instance).ok()?;
+                let assignment = assign_serial(&cluster, self.demand, &globally, &cluster.site(&instance)).ok()?;
                 Some((instance, assignment))
             });
             let fits: BTreeMap<QueueInstanceName, Assignment> = fits.collect();
@@ -165,9 +165,10 @@ impl Search<'_> {
 
     /// How good a queue instance is for the job; less is better.
     fn worth(&self, instance: &QueueInstanceName) -> impl Ord + use<> {
-        let value = host_value(&self.cluster, &instance.host, std::slice::from_ref(instance));
+        let site = self.cluster.site(instance);
+        let value = host_value(&self.cluster, &site.host, &[site]);
         let violations = self.cluster.violations(instance, self.demand);
-        (violations, rank(&self.cluster, instance, value), instance.clone())
+        (violations, rank(&self.cluster, &site, value), instance.clone())
     }
 
     /// The same in a parallel environment.
@@ -240,7 +241,11 @@ impl Rooms {
             self.hosts.push(HostOverTime::default());
         }
         let known = &mut self.hosts[index].instances;
-        if !known.contains(instance) && search.cluster.unsuitable(instance, search.demand, Some(&pe.name)).is_none() {
+        let is_suitable = || {
+            let site = search.cluster.site(instance);
+            search.cluster.unsuitable(&site, search.demand, Some(&pe.name)).is_none()
+        };
+        if !known.contains(instance) && is_suitable() {
             known.push(instance.clone());
         }
     }
@@ -264,10 +269,11 @@ impl Rooms {
         if let Some(until) = known.holds_until.take() {
             self.holds_until.remove(&(until, host.clone()));
         }
-        let in_service = known.instances.iter().filter(|instance| cluster.out_of_service(instance).is_none());
-        let instances: Vec<QueueInstanceName> = in_service.cloned().collect();
-        let room = (!instances.is_empty())
-            .then(|| room_on(cluster, search.demand, &globally.unlimited(), host, &instances, pe));
+        let ground = cluster.ground(host);
+        let sites = known.instances.iter().map(|instance| cluster.site_on(ground, instance));
+        let sites: Vec<Site<'_, '_>> = sites.filter(|site| cluster.out_of_service(site).is_none()).collect();
+        let room =
+            (!sites.is_empty()).then(|| room_on(cluster, search.demand, &globally.unlimited(), &ground, &sites, pe));
         let usable = room.as_ref().map_or(0, |room| usable(room, search, pe));
         self.usable = self.usable - known.usable + usable;
         (known.room, known.usable) = (room, usable);

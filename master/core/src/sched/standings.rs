@@ -81,15 +81,14 @@ impl Standings {
         self.sorted.iter()
     }
 
-    fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, site: &Site) {
-        let value = host_value(cluster, host, &site.instances);
-        for (instance, place) in site.instances.iter().zip(&site.places) {
-            let takes = cluster.out_of_service(instance).is_none() && !cluster.is_in_alarm(instance);
-            let standing = takes.then(|| Standing {
-                rank: rank(cluster, instance, value),
-                instance: instance.clone(),
-                place: *place,
-            });
+    fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, all: &Site) {
+        let host = cluster.ground(host);
+        let sites: Vec<_> = all.instances.iter().map(|instance| cluster.site_on(host, instance)).collect();
+        let value = host_value(cluster, &host, &sites);
+        for (site, place) in sites.iter().zip(&all.places) {
+            let takes = cluster.out_of_service(site).is_none() && !cluster.is_in_alarm(site);
+            let (rank, instance) = (rank(cluster, site, value), site.instance);
+            let standing = takes.then(|| Standing { rank, instance: instance.clone(), place: *place });
             self.put(*place, standing);
         }
     }

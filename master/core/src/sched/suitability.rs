@@ -2,8 +2,8 @@
 
 use super::assign::environments;
 use super::reason::What;
-use crate::matching::{Cluster, Demand, may_use_pe};
-use proto::id::{PeName, QueueInstanceName};
+use crate::matching::{Cluster, Demand, Site, may_use_pe};
+use proto::id::PeName;
 
 /// A job, with the parallel environments that it may mean.
 #[derive(Clone, Debug)]
@@ -22,11 +22,11 @@ impl<'a> Suitability<'a> {
     }
 
     /// What the configuration alone says against a queue instance: of a parallel job, under each environment that the job may mean.
-    pub fn unsuitable(&self, instance: &QueueInstanceName) -> Option<What> {
-        let Some(wanted) = &self.demand.pe else { return self.cluster.unsuitable(instance, self.demand, None) };
+    pub fn unsuitable(&self, site: &Site<'_, '_>) -> Option<What> {
+        let Some(wanted) = &self.demand.pe else { return self.cluster.unsuitable(site, self.demand, None) };
         let mut why = None;
         for pe in &self.environments {
-            why = Some(self.cluster.unsuitable(instance, self.demand, Some(pe))?);
+            why = Some(self.cluster.unsuitable(site, self.demand, Some(pe))?);
         }
         why.or_else(|| Some(What::NotInPe { pe: wanted.name.clone() }))
     }

@@ -4,7 +4,7 @@
 //! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
 //! are there; of what the whole cluster shares it is kept by the time at which it ends.
 
-use crate::ledger::{Booking, Entry, Ledger, Level, Total};
+use crate::ledger::{At, Booking, Entry, Ledger, Level, Total};
 use crate::matching::sum;
 use crate::quota::Scope;
 use crate::state::reservation::block_of;
@@ -247,11 +247,11 @@ impl TimeLine {
     pub fn booked<'a>(
         &self,
         ledgers: impl Iterator<Item = &'a Ledger> + Clone,
-        level: &Level,
+        level: At<'_>,
         attribute: &str,
         span: Span,
     ) -> Amount {
-        if *level == Level::Global {
+        if level == At::Global {
             return self.shared(
                 || Shared::Global(attribute.into()),
                 || now_booked(ledgers.clone(), level, attribute),
@@ -260,7 +260,7 @@ impl TimeLine {
         }
         let tasks = level.host().and_then(|host| self.hosts.get(host)).map_or(&[][..], Vec::as_slice);
         let amount = |task: &OnHost| {
-            let is_meant = |entry: &&Entry| entry.attribute.as_str() == attribute && entry.level == *level;
+            let is_meant = |entry: &&Entry| entry.attribute.as_str() == attribute && At::from(&entry.level) == level;
             task.entries.iter().find(is_meant).map_or(Amount::ZERO, |entry| entry.amount)
         };
         let kept = tasks.iter().filter(|task| task.is_kept && task.span.overlaps(&span));
@@ -352,7 +352,7 @@ fn shares(key: TaskKey, booking: &Booking, ledger: &Ledger) -> Shares {
     global.chain(pe).chain(quotas).collect()
 }
 
-fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: &Level, attribute: &str) -> Amount {
+fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: At<'_>, attribute: &str) -> Amount {
     sum(ledgers.map(|ledger| ledger.booked(level, attribute)))
 }
 

@@ -7,7 +7,7 @@
 use super::State;
 use super::config::Configuration;
 use crate::event::InstanceState;
-use crate::ledger::{Booking, Charges, Grant, Ledger, Level};
+use crate::ledger::{At, Booking, Charges, Grant, Ledger, Level};
 use proto::amount::Amount;
 use proto::id::{CellId, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
@@ -96,7 +96,8 @@ pub fn tick(now: Now, at: Wall) -> Tick {
 
 impl State {
     /// How much of an attribute tasks have at a level: not what is only kept for reservations.
-    pub fn in_use(&self, level: &Level, attribute: &str) -> Amount {
+    pub fn in_use<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+        let level = level.into();
         let mut amount = self.ledger.booked(level, attribute);
         for reservation in self.reservations.values().filter(|reservation| reservation.is_running()) {
             let kept = reservation.block.amount(level, attribute);

@@ -1,7 +1,7 @@
 //! How many slots of a parallel job each host has room for.
 
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Fit, Role};
+use crate::matching::{Cluster, Demand, Fit, Ground, Role, Site};
 use crate::sched::reason::Reason;
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
@@ -40,26 +40,28 @@ pub fn rooms(
     roomless: &mut BTreeSet<HostName>,
 ) -> (Vec<HostRoom>, Vec<Reason>) {
     let mut reasons = Vec::new();
-    let mut hosts: Vec<(HostName, Vec<QueueInstanceName>)> = Vec::new();
-    let mut places: BTreeMap<HostName, usize> = BTreeMap::new();
+    let mut hosts: Vec<(&HostName, Vec<Site<'_, '_>>)> = Vec::new();
+    let mut places: BTreeMap<&HostName, usize> = BTreeMap::new();
     for instance in order {
-        let why = cluster.unsuitable(instance, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(instance));
+        let site = cluster.site(instance);
+        let why = cluster.unsuitable(&site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(&site));
         if let Some(what) = why {
             reasons.push(Reason::new(Level::Instance(instance.clone()), what));
             continue;
         }
-        let place = *places.entry(instance.host.clone()).or_insert(hosts.len());
+        let place = *places.entry(&instance.host).or_insert(hosts.len());
         if place == hosts.len() {
-            hosts.push((instance.host.clone(), Vec::new()));
+            hosts.push((&instance.host, Vec::new()));
         }
-        hosts[place].1.push(instance.clone());
+        hosts[place].1.push(site);
     }
     let extra = u32::from(!pe.job_is_first_task.0);
-    let rooms = hosts.iter().filter_map(|(host, instances)| {
-        let room = room(cluster, demand, globally, host, instances, extra, &mut reasons);
+    let rooms = hosts.iter().filter_map(|(host, sites)| {
+        let ground = sites.first()?.host;
+        let room = room(cluster, demand, globally, &ground, sites, extra, &mut reasons);
         let has_room = room.slots > 0 || room.master.is_some();
         if !has_room {
-            roomless.insert(host.clone());
+            roomless.insert((*host).clone());
         }
         has_room.then_some(room)
     });
@@ -71,11 +73,11 @@ pub fn room_on(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    host: &HostName,
-    instances: &[QueueInstanceName],
+    host: &Ground<'_, '_>,
+    sites: &[Site<'_, '_>],
     pe: &ParallelEnvironment,
 ) -> HostRoom {
-    room(cluster, demand, globally, host, instances, u32::from(!pe.job_is_first_task.0), &mut Vec::new())
+    room(cluster, demand, globally, host, sites, u32::from(!pe.job_is_first_task.0), &mut Vec::new())
 }
 
 /// At most so many of the hosts, in their order: those with most room, one that takes the master among them. All of them where the
@@ -107,21 +109,20 @@ fn room(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    host: &HostName,
-    instances: &[QueueInstanceName],
+    host: &Ground<'_, '_>,
+    sites: &[Site<'_, '_>],
     extra: u32,
     reasons: &mut Vec<Reason>,
 ) -> HostRoom {
-    let level = Level::Host(host.clone());
-    let slaves = cluster.fit_level(globally, &level, demand, 1, Role::Slave);
+    let on_host = |slots, role| cluster.fit_level(globally.clone(), &host.spot, demand, slots, role);
+    let slaves = on_host(1, Role::Slave);
     // Where nothing is charged for the master alone, it fits where others do.
     let is_alike = extra == 0 && !demand.charges_master();
-    let with_master =
-        if is_alike { slaves.clone() } else { cluster.fit_level(globally, &level, demand, 1 + extra, Role::Master) };
-    let fits = instances.iter().map(|instance| {
-        let fit = cluster.fit_instance(&slaves, instance, demand, 1, Role::Slave);
+    let with_master = if is_alike { slaves.clone() } else { on_host(1 + extra, Role::Master) };
+    let fits = sites.iter().map(|site| {
+        let fit = cluster.fit_instance(slaves.clone(), site, demand, 1, Role::Slave);
         reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
-        (instance.clone(), fit.slots)
+        (site.instance.clone(), fit.slots)
     });
     let fits: Vec<(QueueInstanceName, u32)> = fits.collect();
     let sum = |master: Option<(usize, u32)>| {
@@ -131,15 +132,15 @@ fn room(
         });
         slots.fold(0, u32::saturating_add)
     };
-    let cap = instances.iter().map(|instance| cluster.threshold_cap(instance)).max().unwrap_or(0);
-    let master = instances.iter().enumerate().find_map(|(index, instance)| {
+    let cap = sites.iter().map(|site| cluster.threshold_cap(site)).max().unwrap_or(0);
+    let master = sites.iter().enumerate().find_map(|(index, site)| {
         let slots = if is_alike {
             fits[index].1
         } else {
-            let fit = cluster.fit_instance(&with_master, instance, demand, 1 + extra, Role::Master);
+            let fit = cluster.fit_instance(with_master.clone(), site, demand, 1 + extra, Role::Master);
             if fit.holds(1 + extra) { fit.slots } else { 0 }
         };
-        (slots > 0 && cluster.takes_master(instance, demand)).then_some((index, slots))
+        (slots > 0 && cluster.takes_master(site.instance, demand)).then_some((index, slots))
     });
     let master = master.map(|(at, most)| {
         let slots = sum(Some((at, most))).min(with_master.slots).min(cap).saturating_sub(extra);

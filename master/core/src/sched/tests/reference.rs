@@ -50,19 +50,21 @@ fn assign(cluster: &Cluster<'_>, demand: &Demand) -> Option<Assignment> {
     }
     let suitability = Suitability::new(cluster, demand);
     let takes = |instance: &&QueueInstanceName| {
-        suitability.unsuitable(instance).is_none()
-            && cluster.out_of_service(instance).is_none()
-            && !cluster.is_in_alarm(instance)
+        let site = cluster.site(instance);
+        suitability.unsuitable(&site).is_none()
+            && cluster.out_of_service(&site).is_none()
+            && !cluster.is_in_alarm(&site)
     };
     let mut order: Vec<QueueInstanceName> = cluster.config.resolved.keys().filter(takes).cloned().collect();
     order.sort_by_cached_key(|instance| {
         let all = cluster.config.resolved.keys();
-        let of_host: Vec<QueueInstanceName> = all.filter(|other| other.host == instance.host).cloned().collect();
-        let value = host_value(cluster, &instance.host, &of_host);
-        (cluster.violations(instance, demand), rank(cluster, instance, value), instance.clone())
+        let site = cluster.site(instance);
+        let of_host: Vec<_> = all.filter(|other| other.host == instance.host).map(|all| cluster.site(all)).collect();
+        let value = host_value(cluster, &site.host, &of_host);
+        (cluster.violations(instance, demand), rank(cluster, &site, value), instance.clone())
     });
     if demand.pe.is_some() {
         return assign_parallel(cluster, demand, &globally, &order).ok();
     }
-    order.iter().find_map(|instance| assign_serial(cluster, demand, &globally, instance).ok())
+    order.iter().find_map(|instance| assign_serial(cluster, demand, &globally, &cluster.site(instance)).ok())
 }
