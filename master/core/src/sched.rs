@@ -34,6 +34,7 @@ pub mod rank;
 mod ready;
 pub mod reason;
 mod reserve;
+mod share_nodes;
 mod standings;
 mod suitability;
 #[cfg(test)]

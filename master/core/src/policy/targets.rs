@@ -179,6 +179,11 @@ impl Targets {
         if leaf.job_shares > 0.0 { by_shares() } else { tickets / leaf.running.max(1.0) }
     }
 
+    /// The active nodes, as places in the tree.
+    pub fn leaves(&self) -> impl Iterator<Item = &Leaf> {
+        self.by_leaf.keys()
+    }
+
     /// An active node of the tree, if it is one.
     pub fn active(&self, leaf: &Leaf) -> Option<&Active> {
         self.by_leaf.get(leaf).map(|number| &self.nodes[*number])

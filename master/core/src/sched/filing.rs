@@ -93,7 +93,7 @@ impl Model {
     }
 
     /// What was used below each node of the share tree.
-    fn usage(&self, tree: &Tree, now: Now) -> Usage {
+    pub(super) fn usage(&self, tree: &Tree, now: Now) -> Usage {
         let weights = self.state.config.scheduler.usage_weight_list;
         let mut usage = Usage::default();
         for account in self.accounts() {

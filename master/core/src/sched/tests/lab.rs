@@ -27,6 +27,8 @@
 //! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
 //! @ 2 +90 all.q@a:2                       what is kept for a job, and in how many seconds; `@ 2 nothing` if nothing
 //! $ 1 100 2500 0 / $ 1 r 0 0 833           override, functional and share tree tickets of a job: pending, or of its running tasks
+//! charge 1 10042                           a running job has used so many ms of processor time in all
+//! / /p1/u1 2 500000 500000 300000 119326   a node of the share tree: tasks, total, long and short target, actual share
 //! % r/1 slots=2/2 users u1                 a row of qquota; `% nothing` if there is none
 //! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
 //! ```
@@ -61,6 +63,7 @@ use proto::request::{ResourceList, SlotRange, TaskRange};
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::sharetree::{Node, NodeKind, ShareTree};
 use proto::time::{Now, Tick, Wall, Zone};
+use proto::usage::Consumed;
 use proto::userset::UserSet;
 use proto::wire::client::QuotaFilter;
 use std::collections::BTreeMap;
@@ -136,6 +139,8 @@ impl Lab {
             "user" | "project" | "department" => self.holder(word, &words),
             "tree" => self.tree(&words),
             "$" => self.expect_tickets(words[0], &words[1..]),
+            "charge" => self.charge(words[0], words[1].parse().unwrap()),
+            "/" => self.expect_node(words[0], &words[1..]),
             "pe" => self.pe(&words),
             "calendar" => self.calendar(&words),
             "conf" => self.conf(words[0], &words[1..].join(" ")),
@@ -272,6 +277,21 @@ impl Lab {
         let numbers = self.scheduler.model().priority_of(SubmitSeq(job.parse().unwrap()), of, self.now);
         let found = [numbers.otckt, numbers.ftckt, numbers.stckt].map(|tickets| tickets.to_string());
         assert_eq!(found.join(" "), expected.join(" "), "tickets of job {job}");
+    }
+
+    fn charge(&mut self, job: &str, cpu_ms: u64) {
+        let task = &self.state().jobs[&SubmitSeq(job.parse().unwrap())].tasks[&TaskId(1)];
+        let consumed = Consumed { cpu_ms, ..Consumed::default() };
+        let tasks = vec![(task.place.placement().unwrap().key, consumed)];
+        self.event(Event::UsageCharged { tasks });
+    }
+
+    fn expect_node(&self, path: &str, expected: &[&str]) {
+        let nodes = self.scheduler.model().share_nodes(self.now);
+        let node = nodes.iter().find(|node| node.path == path).unwrap();
+        let tasks = i64::try_from(node.job_count).unwrap();
+        let found = [tasks, node.total, node.long_target_share, node.short_target_share, node.actual_share];
+        assert_eq!(found.map(|number| number.to_string()).join(" "), expected.join(" "), "of {path}");
     }
 
     fn group(&mut self, name: &str, members: &[&str]) {

@@ -513,3 +513,80 @@ fn job_shares_divide_what_a_leaf_has_among_its_running_tasks() {
         $ 4 0 0 2500"
     ));
 }
+
+/// A thousand times the usage of a real cell: u1 10.042341 s outside of projects and 2.127461 s in p1, u2 4.129477 s, u3 in p1 1.529729 s.
+const USED: &str = "
+    conf weight_tickets_share 10000
+    conf halftime 0
+    project p1 0
+    tree u1=100 u2=100 p1!=200 p1/u1=1 p1/u3=1
+    queue all.q a slots=4
+    job 1
+    job 2 -u u2
+    job 3 -P p1
+    job 4 -u u3 -P p1
+    pass
+    = 3 all.q@a
+    = 1 all.q@a
+    = 2 all.q@a
+    = 4 all.q@a
+    charge 1 10042341
+    charge 2 4129477
+    charge 3 2127461
+    charge 4 1529729
+    end 1
+    end 2
+    end 3
+    end 4
+    queue all.q a slots=0
+";
+
+#[test]
+fn who_used_less_than_the_target_gets_more_now() {
+    let jobs = "
+        job 11
+        job 12
+        job 13 -u u2
+        job 14 -P p1
+        job 15 -u u3 -P p1
+        pass
+    ";
+    for (factor, expected) in
+        [("5", [693, 346, 1686, 3809, 7619]), ("0", [693, 346, 1686, 3809, 7619]), ("1", [939, 469, 2285, 3387, 6774])]
+    {
+        let lines: String = (11..).zip(expected).map(|(job, tickets)| format!("$ {job} 0 0 {tickets}\n")).collect();
+        check(&format!("{PENDING} {USED} conf compensation_factor {factor}\n {jobs} {lines}"));
+    }
+    check(&format!(
+        "{PENDING} {USED}
+        job 11
+        job 13 -u u2
+        pass
+        $ 13 0 0 7086
+        $ 11 0 0 2913
+        / / 2 1000000 1000000 1000000 1000000
+        / /u1 1 250000 500000 291387 563259
+        / /u2 1 250000 500000 708613 231616
+        / /p1 0 500000 0 0 205126
+        / /p1/u1 0 250000 0 0 119326
+        conf compensation_factor 1.2
+        pass
+        $ 13 0 0 6731
+        $ 11 0 0 3268"
+    ));
+}
+
+#[test]
+fn users_of_a_default_leaf_are_shown_below_it() {
+    check(&format!(
+        "{PENDING} conf weight_tickets_share 10000
+        tree default=50 u3=50
+        job 1
+        job 2 -u u2
+        job 3 -u u3
+        pass
+        / /default 2 500000 666667 666667 0
+        / /default/u1 1 250000 333333 333333 0
+        / /u3 1 500000 333333 333333 0"
+    ));
+}
