@@ -170,6 +170,7 @@ impl Driver {
             epoch: self.core.epoch(),
             tasks: self.core.reports(&now),
             wall_ms: clock::wall().0,
+            takes_tickets: self.core.takes_tickets(),
         };
         Opening { hello, outbox }
     }

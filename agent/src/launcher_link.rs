@@ -243,7 +243,7 @@ async fn deliver(
         | Notice::Idle { .. }
         | Notice::Usage { .. }
         | Notice::Ended(_)
-        | Notice::Tasks(_)
+        | Notice::Tasks { .. }
         | Notice::Forgotten { .. }) => return driver.send(DriverInput::Launcher(Box::new(notice))).await.ok(),
     };
     sensors.send(for_sensor).await.ok()

@@ -98,6 +98,7 @@ pub fn hello(n: u32) -> Input {
         epoch: Epoch(1),
         tasks: Vec::new(),
         wall_ms: 1_800_000_000_000,
+        takes_tickets: true,
     };
     Input::AgentConnected { connection: ConnectionId(u64::from(n)), host: name(n), hello: Box::new(hello) }
 }

@@ -48,6 +48,7 @@ async fn connect_one(certificate: IssuedCertificate, ca: &str, master: &MasterAd
         epoch: Epoch::default(),
         tasks: Vec::new(),
         wall_ms: 0,
+        takes_tickets: true,
     };
     sender.send(Kind::Hello, 0, &hello).await.expect("the hello is sent");
     receiver.recv().await.expect("the hello is answered");

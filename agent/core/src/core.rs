@@ -6,6 +6,7 @@
 
 use crate::document::launch_document;
 use crate::outcome::{task_result, usage};
+use crate::priority::{Priorities, Share};
 use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, Epoch, SubmitSeq, TaskKey};
@@ -117,6 +118,10 @@ pub struct Core {
     tasks: BTreeMap<TaskKey, Task>,
     /// The last order to each task that has not ended: a launcher that died may not have carried it out.
     orders: BTreeMap<TaskKey, Order>,
+    /// How the running tasks share the host.
+    priorities: Priorities,
+    /// Whether the launcher can give running tasks another share.
+    reprioritizes: bool,
     /// Whether the agent ends once the master knows the end of every task that is to migrate, so that they go on elsewhere.
     stopping: bool,
 }
@@ -134,6 +139,8 @@ impl Core {
             jobs: BTreeMap::new(),
             tasks: BTreeMap::new(),
             orders: BTreeMap::new(),
+            priorities: Priorities::default(),
+            reprioritizes: false,
             stopping: false,
         }
     }
@@ -196,8 +203,36 @@ impl Core {
         self.cell = Some(welcome.cell);
         self.epoch = welcome.epoch;
         self.connected = true;
-        self.config = welcome.config;
-        vec![Effect::Configure(self.config.clone())]
+        self.configure(welcome.config)
+    }
+
+    fn configure(&mut self, config: AgentConfig) -> Vec<Effect> {
+        self.config = config;
+        // Off again, everything goes back to what the queues say.
+        let back = if self.config.reprioritize.is_none() { self.priorities.clear() } else { Vec::new() };
+        let usual = |key| launcher(Request::Reprioritize { key, nice: None, cpu_weight: None });
+        std::iter::once(Effect::Configure(self.config.clone())).chain(back.into_iter().map(usual)).collect()
+    }
+
+    /// Whether the master may send tickets: the launcher can do what follows from them.
+    pub fn takes_tickets(&self) -> bool {
+        self.reprioritizes
+    }
+
+    /// What the running tasks get of the host from now on, where that has changed.
+    fn reprioritize(&mut self, now: &Now<'_>) -> Vec<Effect> {
+        let Some(range) =
+            self.config.reprioritize.filter(|_| self.reprioritizes && self.priorities.is_due(now.boot_ms))
+        else {
+            return Vec::new();
+        };
+        let is_running = |(_, task): &(&TaskKey, &Task)| matches!(task, Task::Running { .. });
+        let running: Vec<TaskKey> = self.tasks.iter().filter(is_running).map(|(key, _)| *key).collect();
+        let changed = self.priorities.compute(&running, range, now.boot_ms);
+        let ask = |(key, share): (TaskKey, Share)| {
+            launcher(Request::Reprioritize { key, nice: Some(share.nice), cpu_weight: Some(share.cpu_weight) })
+        };
+        changed.into_iter().map(ask).collect()
     }
 
     fn obey(&mut self, message: MasterMessage, now: &Now<'_>) -> Vec<Effect> {
@@ -213,9 +248,10 @@ impl Core {
             MasterMessage::Start(order) => self.start(*order, now),
             MasterMessage::Signal { key, signal } => self.signal(key, signal, now),
             MasterMessage::Forget { key } => self.forget(key),
-            MasterMessage::Configure(config) => {
-                self.config = config.clone();
-                vec![Effect::Configure(config)]
+            MasterMessage::Configure(config) => self.configure(config),
+            MasterMessage::Tickets(tickets) => {
+                self.priorities.set_tickets(tickets);
+                self.reprioritize(now)
             }
             MasterMessage::ReportNow => vec![Effect::ReportNow],
             MasterMessage::Shutdown { kill_jobs } => self.shutdown(kill_jobs),
@@ -312,9 +348,16 @@ impl Core {
             }
             Notice::Refused { key: Some(key), text, .. } => self.refused(key, text, now),
             Notice::Usage { key, usage: used } => {
-                vec![Effect::Send(Box::new(AgentMessage::Usage(vec![(key, usage(&used))])))]
+                if self.config.reprioritize.is_some() && matches!(self.tasks.get(&key), Some(Task::Running { .. })) {
+                    self.priorities.used(key, &used);
+                }
+                let told = Effect::Send(Box::new(AgentMessage::Usage(vec![(key, usage(&used))])));
+                std::iter::once(told).chain(self.reprioritize(now)).collect()
             }
-            Notice::Tasks(tasks) => self.listed(tasks, now),
+            Notice::Tasks { tasks, reprioritizes } => {
+                self.reprioritizes = reprioritizes;
+                self.listed(tasks, now)
+            }
             Notice::Refused { key: None, text, .. } => {
                 vec![Effect::Warn(Diagnostic::new(Code::SystemRefused, "the launcher refused a request").why(text))]
             }
@@ -338,6 +381,7 @@ impl Core {
         }
         if matches!(next, Task::Ended(_)) {
             self.orders.remove(&key);
+            self.priorities.forget(key);
         }
         let message = report(key, &next, now);
         self.tasks.insert(key, next);

@@ -7,6 +7,7 @@ pub mod core;
 pub mod document;
 pub mod environment;
 pub mod outcome;
+mod priority;
 pub mod site;
 pub mod substitute;
 

@@ -6,6 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// `cpu.weight` of a group that nobody has given another.
+const USUAL_WEIGHT: u32 = 100;
+
 /// The task's group; removed by [`Cgroup::remove`].
 #[derive(Clone, Debug)]
 pub struct Cgroup {
@@ -24,6 +27,21 @@ impl Cgroup {
             let _ = group.write("memory.max", bytes).or_else(|_| group.write("memory.limit_in_bytes", bytes));
         }
         Some(group)
+    }
+
+    /// The group of a task, if it has one.
+    pub fn existing(parent: &str, key: &TaskKey) -> Option<Self> {
+        let path = Path::new(parent).join(key.to_string());
+        path.is_dir().then_some(Cgroup { path })
+    }
+
+    /// Sets the share of the processor that the group gets beside others, 1 to 10000; none is the usual 100. In v1 the same share
+    /// is counted from 1024.
+    pub fn set_cpu_weight(&self, weight: Option<u32>) {
+        let weight = u64::from(weight.unwrap_or(USUAL_WEIGHT).clamp(1, 10_000));
+        // The controller may be off: then the nice value works alone.
+        let v1 = || self.write("cpu.shares", (weight * 1024 / u64::from(USUAL_WEIGHT)).max(2));
+        let _ = self.write("cpu.weight", weight).or_else(|_| v1());
     }
 
     /// Names a group made before.

@@ -16,6 +16,8 @@ pub struct ProcessStat {
     pub state: u8,
     /// Its parent.
     pub parent: i32,
+    /// Its process group.
+    pub group: i32,
     /// Its session.
     pub session: i32,
     /// CPU in clock ticks, its own and that of children it waited for.
@@ -46,6 +48,7 @@ pub fn parse_stat(text: &str) -> Option<ProcessStat> {
         pid,
         state: *fields.first()?.as_bytes().first()?,
         parent: pids(4)?,
+        group: pids(5)?,
         session: pids(6)?,
         cpu_ticks: number(14)? + number(15)? + number(16)? + number(17)?,
         start_ticks: number(22)?,
@@ -207,6 +210,7 @@ mod tests {
             pid: 42,
             state: b'S',
             parent: 7,
+            group: 42,
             session: 41,
             cpu_ticks: 100,
             start_ticks: 12345,

@@ -390,6 +390,22 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })
 }
 
+/// Sets the nice value of all processes of a group, with their threads.
+///
+/// # Errors
+/// EACCES without the right to a lower one, ESRCH if the group is gone.
+pub fn set_group_nice(group: i32, nice: i32) -> io::Result<()> {
+    // SAFETY: setpriority takes integers.
+    check(unsafe { libc::setpriority(libc::PRIO_PGRP, group as libc::id_t, nice) })
+}
+
+/// The process group of a process; none if it is gone.
+pub fn process_group(pid: i32) -> Option<i32> {
+    // SAFETY: getpgid takes an integer.
+    let group = unsafe { libc::getpgid(pid) };
+    (group > 0).then_some(group)
+}
+
 fn check(status: i32) -> io::Result<()> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

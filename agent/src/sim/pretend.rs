@@ -81,12 +81,15 @@ impl PretendLauncher {
                     vec![Notice::Refused { key: Some(key), sensor: None, text: "no such task".to_owned() }]
                 }
             },
-            Request::List => vec![Notice::Tasks(self.tasks.iter().map(|(key, task)| summary(*key, task)).collect())],
+            Request::List => {
+                let tasks = self.tasks.iter().map(|(key, task)| summary(*key, task)).collect();
+                vec![Notice::Tasks { tasks, reprioritizes: false }]
+            }
             Request::Forget { key } => {
                 self.tasks.remove(&key);
                 vec![Notice::Forgotten { key }]
             }
-            Request::StartSensor(_) | Request::StopSensor { .. } => Vec::new(),
+            Request::Reprioritize { .. } | Request::StartSensor(_) | Request::StopSensor { .. } => Vec::new(),
         }
     }
 

@@ -41,7 +41,7 @@ impl Launcher {
         thread::spawn(move || serve(&stream, &answers, &sender));
         let session = Session { stream: writer, requests };
         assert_eq!(session.next().0, Request::List);
-        session.say(&Notice::Tasks(tasks));
+        session.say(&Notice::Tasks { tasks, reprioritizes: true });
         session
     }
 }
@@ -104,7 +104,10 @@ fn serve(stream: &UnixStream, answers: &Arc<Mutex<UnixStream>>, requests: &mpsc:
                         .unwrap();
                     (Request::Launch(document), Some(script))
                 }
-                request @ (Request::Signal { .. } | Request::List | Request::Forget { .. }) => (request, None),
+                request @ (Request::Signal { .. }
+                | Request::Reprioritize { .. }
+                | Request::List
+                | Request::Forget { .. }) => (request, None),
             };
             if requests.send(message).is_err() {
                 return;

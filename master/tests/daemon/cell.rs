@@ -222,6 +222,7 @@ impl Agent {
             epoch: Epoch(0),
             tasks: Vec::new(),
             wall_ms: 0,
+            takes_tickets: true,
         };
         sender.send(Kind::Hello, 0, &hello).await.unwrap();
         let frame = next(&mut receiver).await;

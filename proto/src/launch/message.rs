@@ -49,6 +49,15 @@ pub enum Request {
         /// What to do.
         order: Order,
     },
+    /// Give the processes of a running task another share of the host. Sent only to a launcher whose `Tasks` offered it; not answered.
+    Reprioritize {
+        /// The task.
+        key: TaskKey,
+        /// The nice value; none is that of its document.
+        nice: Option<i32>,
+        /// The weight of its control group, where it has one: 1 to 10000, none is the usual 100.
+        cpu_weight: Option<u32>,
+    },
     /// Name every task directory. Answered by `Tasks`.
     List,
     /// Remove the directory of a task that has ended. Answered by `Forgotten`, also if there is none.
@@ -153,7 +162,12 @@ pub enum Notice {
         key: TaskKey,
     },
     /// Every task directory of this host.
-    Tasks(Vec<TaskSummary>),
+    Tasks {
+        /// One entry each.
+        tasks: Vec<TaskSummary>,
+        /// Whether the launcher knows [`Request::Reprioritize`]: an older one does not say so.
+        reprioritizes: bool,
+    },
     /// The task's directory is gone.
     Forgotten {
         /// The task.
@@ -217,6 +231,12 @@ impl Record for Request {
                 key.write("key", writer);
                 order.write("order", writer);
             }
+            Request::Reprioritize { key, nice, cpu_weight } => {
+                put_kind(writer, "reprioritize");
+                key.write("key", writer);
+                nice.write("nice", writer);
+                cpu_weight.write("cpu_weight", writer);
+            }
             Request::List => put_kind(writer, "list"),
             Request::Forget { key } => {
                 put_kind(writer, "forget");
@@ -238,6 +258,11 @@ impl Record for Request {
         match read_kind(reader)?.as_str() {
             "launch" => Slot::read("document", reader).map(|document| Request::Launch(Box::new(document))),
             "signal" => Ok(Request::Signal { key: Slot::read("key", reader)?, order: Slot::read("order", reader)? }),
+            "reprioritize" => Ok(Request::Reprioritize {
+                key: Slot::read("key", reader)?,
+                nice: Slot::read("nice", reader)?,
+                cpu_weight: Slot::read("cpu_weight", reader)?,
+            }),
             "list" => Ok(Request::List),
             "forget" => Ok(Request::Forget { key: Slot::read("key", reader)? }),
             "start-sensor" => Slot::read("sensor", reader).map(Request::StartSensor),
@@ -273,9 +298,10 @@ impl Record for Notice {
                 put_kind(writer, "ended");
                 writer.put("result", &**result);
             }
-            Notice::Tasks(tasks) => {
+            Notice::Tasks { tasks, reprioritizes } => {
                 put_kind(writer, "tasks");
                 tasks.write("task", writer);
+                reprioritizes.then_some(true).write("reprioritizes", writer);
             }
             Notice::Forgotten { key } => put_keyed(writer, "forgotten", key),
             Notice::SensorStarted { id, pid } => {
@@ -308,7 +334,10 @@ impl Record for Notice {
             }),
             "usage" => Ok(Notice::Usage { key: Slot::read("key", reader)?, usage: Slot::read("usage", reader)? }),
             "ended" => Slot::read("result", reader).map(|result| Notice::Ended(Box::new(result))),
-            "tasks" => Slot::read("task", reader).map(Notice::Tasks),
+            "tasks" => Ok(Notice::Tasks {
+                tasks: Slot::read("task", reader)?,
+                reprioritizes: Option::<bool>::read("reprioritizes", reader)?.unwrap_or(false),
+            }),
             "forgotten" => Ok(Notice::Forgotten { key: Slot::read("key", reader)? }),
             "sensor-started" => {
                 Ok(Notice::SensorStarted { id: Slot::read("id", reader)?, pid: Slot::read("pid", reader)? })

@@ -189,6 +189,8 @@ fn every_other_message_reads_back() {
     let requests = [
         Request::Signal { key, order: Order::Terminate },
         Request::List,
+        Request::Reprioritize { key, nice: Some(-3), cpu_weight: Some(250) },
+        Request::Reprioritize { key, nice: None, cpu_weight: None },
         Request::Forget { key },
         Request::StartSensor(spec),
         Request::StopSensor { pid: 5, signal: 15 },
@@ -202,7 +204,8 @@ fn every_other_message_reads_back() {
         Notice::Refused { key: Some(key), sensor: None, text: "no".into() },
         Notice::Executed { key, pid: 1, boot_ms: 2 },
         Notice::Usage { key, usage: TaskUsage::default() },
-        Notice::Tasks(vec![summary]),
+        Notice::Tasks { tasks: vec![summary.clone()], reprioritizes: true },
+        Notice::Tasks { tasks: vec![summary], reprioritizes: false },
         Notice::Forgotten { key },
         Notice::SensorStarted { id: 9, pid: 2 },
         Notice::SensorEnded { id: 9, pid: 2, status: 137 },

@@ -39,6 +39,9 @@ pub struct AgentHello {
     /// The host's wall clock in milliseconds since the epoch, for a warning about skew only.
     #[serde(default)]
     pub wall_ms: i64,
+    /// Whether it takes [`MasterMessage::Tickets`].
+    #[serde(default)]
+    pub takes_tickets: bool,
 }
 
 /// First from the master.
@@ -91,6 +94,17 @@ pub struct AgentConfig {
     /// `USE_CGROUPS` of `execd_params`: whether each task gets a control group of its own where the host has a place for them; as
     /// the host's own file says where it is not told.
     pub use_cgroups: Option<bool>,
+    /// The nice values among which running tasks are placed by their tickets (`reprioritize`); none leaves them to the queue.
+    pub reprioritize: Option<NiceRange>,
+}
+
+/// A range of nice values: `PTF_MAX_PRIORITY` and `PTF_MIN_PRIORITY` of `execd_params`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NiceRange {
+    /// The value of a task that is far behind its share; usually 0.
+    pub most_urgent: i32,
+    /// The value of a task that is far ahead of it; usually 20.
+    pub least_urgent: i32,
 }
 
 /// From the agent.
@@ -163,6 +177,9 @@ pub enum MasterMessage {
         /// The attempt.
         key: TaskKey,
     },
+    /// The tickets of all tasks that run on this host, in millionths, each with its slave tasks there. Sent only to an agent whose hello
+    /// says that it takes them. Soft: the next one replaces it.
+    Tickets(Vec<(TaskKey, i64)>),
     /// The configuration changed.
     Configure(AgentConfig),
     /// Send a full load report now.

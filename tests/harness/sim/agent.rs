@@ -150,6 +150,7 @@ impl World {
             epoch: agent.core.epoch(),
             tasks: agent.core.reports(&Now { boot_ms, boot_id: &boot_id }),
             wall_ms,
+            takes_tickets: agent.core.takes_tickets(),
         };
         self.trace(|| format!("host {host} dials, link {link}: {:?}", hello.tasks));
         self.send_up(link, Up::Hello(Box::new(hello)));

@@ -205,7 +205,8 @@ impl World {
         let notices = match reread::<Request>(&bytes) {
             Request::Launch(document) => self.launch(host, &document),
             Request::Signal { key, order } => self.signal(host, key, order),
-            Request::List => vec![Notice::Tasks(self.summaries(host))],
+            Request::Reprioritize { .. } => Vec::new(),
+            Request::List => vec![Notice::Tasks { tasks: self.summaries(host), reprioritizes: true }],
             Request::Forget { key } => self.forget(host, key),
             Request::StartSensor(_) | Request::StopSensor { .. } => panic!("no sensor is configured"),
         };

@@ -8,7 +8,10 @@ const NOW: Now<'static> = Now { boot_ms: 5000, boot_id: "boot" };
 fn ready() -> Core {
     let mut core = Core::new(site(), Epoch(0));
     core.handle(Input::LauncherConnected, &NOW);
-    assert_eq!(core.handle(Input::Launcher(Box::new(Notice::Tasks(vec![]))), &NOW), [Effect::Ready]);
+    assert_eq!(
+        core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true })), &NOW),
+        [Effect::Ready]
+    );
     core.handle(Input::Welcome(Box::new(welcome(1))), &NOW);
     core.handle(Input::Master(Box::new(MasterMessage::Describe { job: SubmitSeq(1), spec: Arc::new(spec()) })), &NOW);
     core
@@ -48,6 +51,7 @@ fn states(effects: &[Effect]) -> Vec<&'static str> {
                 Request::Signal { .. } => "signal",
                 Request::List => "list",
                 Request::Forget { .. } => "forget",
+                Request::Reprioritize { .. } => "reprioritize",
                 Request::StartSensor(_) | Request::StopSensor { .. } => "sensor",
             },
             Effect::Ready => "ready",
@@ -151,7 +155,8 @@ fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
         started_boot_ms: 1000,
         result: Some(ended(key(2, 1))),
     };
-    let effects = core.handle(Input::Launcher(Box::new(Notice::Tasks(vec![running, over]))), &NOW);
+    let effects =
+        core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![running, over], reprioritizes: true })), &NOW);
     assert_eq!(states(&effects), ["running", "ended", "ready"]);
     let reports = core.reports(&NOW);
     assert_eq!(reports[0].state, TaskReportState::Running { for_ms: 4000 });
@@ -165,7 +170,7 @@ fn a_launch_that_the_launcher_lost_is_asked_again() {
     core.handle(Input::LauncherLost, &NOW);
     assert_eq!(states(&start(&mut core, key(1, 1))), ["accepted"]);
     core.handle(Input::LauncherConnected, &NOW);
-    let effects = core.handle(Input::Launcher(Box::new(Notice::Tasks(vec![]))), &NOW);
+    let effects = core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true })), &NOW);
     assert_eq!(states(&effects), ["launch", "ready"]);
 }
 
@@ -190,7 +195,8 @@ fn an_order_to_a_task_is_repeated_to_the_next_launcher_until_the_task_has_ended(
     core.handle(Input::Master(Box::new(signal)), &NOW);
     core.handle(Input::LauncherConnected, &NOW);
     let running = TaskSummary { key, state: TaskState::Running, pid: 9, started_boot_ms: 1, result: None };
-    let mut list = |tasks| states(&core.handle(Input::Launcher(Box::new(Notice::Tasks(tasks))), &NOW));
+    let mut list =
+        |tasks| states(&core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks, reprioritizes: true })), &NOW));
     assert_eq!(list(vec![running]), ["running", "signal", "ready"]);
     let over = TaskSummary { key, state: TaskState::Ended, pid: 9, started_boot_ms: 1, result: Some(ended(key)) };
     assert_eq!(list(vec![over]), ["ended"]);
@@ -208,4 +214,44 @@ fn an_agent_that_is_ended_waits_until_the_master_knows_what_moved() {
     core.handle(Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key))))), &NOW);
     let last = core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW);
     assert_eq!(last.last(), Some(&Effect::Stop));
+}
+
+#[test]
+fn running_tasks_share_the_host_by_their_tickets_while_the_master_says_so() {
+    let mut core = ready();
+    let (heavy, light) = (key(1, 1), TaskKey { task: proto::id::TaskId(2), ..key(1, 1) });
+    let mut range = None;
+    let configure = |core: &mut Core, range| {
+        let config = AgentConfig { reprioritize: range, ..AgentConfig::default() };
+        core.handle(Input::Master(Box::new(MasterMessage::Configure(config))), &NOW)
+    };
+    let used = |core: &mut Core, key, cpu_ms, boot_ms| {
+        let usage = TaskUsage { cpu_ms, processes: 1, ..TaskUsage::default() };
+        let notice = Input::Launcher(Box::new(Notice::Usage { key, usage }));
+        core.handle(notice, &Now { boot_ms, boot_id: "boot" })
+    };
+    let asked = |effects: Vec<Effect>| -> Vec<(TaskKey, Option<i32>, Option<u32>)> {
+        let asked = |effect| match effect {
+            Effect::Launcher { request, .. } => match *request {
+                Request::Reprioritize { key, nice, cpu_weight } => Some((key, nice, cpu_weight)),
+                _ => None,
+            },
+            _ => None,
+        };
+        effects.into_iter().filter_map(asked).collect()
+    };
+    for task in [heavy, light] {
+        start(&mut core, task);
+        core.handle(Input::Launcher(Box::new(Notice::Executed { key: task, pid: 9, boot_ms: 4000 })), &NOW);
+    }
+    let tickets = Input::Master(Box::new(MasterMessage::Tickets(vec![(heavy, 3_000_000), (light, 1_000_000)])));
+    assert_eq!(asked(core.handle(tickets.clone(), &NOW)), [], "it is off");
+    range.replace(proto::wire::agent::NiceRange { most_urgent: 0, least_urgent: 20 });
+    configure(&mut core, range);
+    let told = asked(core.handle(tickets, &NOW));
+    assert_eq!(told, [(heavy, Some(0), Some(150)), (light, Some(0), Some(50))]);
+    assert_eq!(asked(used(&mut core, heavy, 1_000, 6_999)), []);
+    assert_eq!(asked(used(&mut core, light, 1_000, 7_000)), [(light, Some(19), Some(50))]);
+    let back = asked(configure(&mut core, None));
+    assert_eq!(back, [(heavy, None, None), (light, None, None)]);
 }

@@ -1,5 +1,6 @@
 //! The launcher's loop: connections of the agent, sockets of the shepherds, ends of children.
 
+mod priority;
 mod starting;
 
 use super::connection::Connection;
@@ -379,7 +380,11 @@ impl Server {
                 self.launch(*document, attached)
             }
             Request::Signal { key, order } => self.signal(key, order),
-            Request::List => vec![Notice::Tasks(self.list()?)],
+            Request::Reprioritize { key, nice, cpu_weight } => {
+                self.reprioritize(key, nice, cpu_weight);
+                Vec::new()
+            }
+            Request::List => vec![Notice::Tasks { tasks: self.list()?, reprioritizes: true }],
             Request::Forget { key } => vec![self.forget(key)],
             Request::StartSensor(spec) => match agent.take_descriptors::<3>() {
                 Some(streams) => vec![self.start_sensor(spec, &streams)],
@@ -533,7 +538,7 @@ impl Server {
             Notice::Accepted { .. }
             | Notice::Refused { .. }
             | Notice::Usage { .. }
-            | Notice::Tasks(_)
+            | Notice::Tasks { .. }
             | Notice::Forgotten { .. }
             | Notice::SensorStarted { .. }
             | Notice::SensorEnded { .. } => {}

@@ -5,6 +5,7 @@
 
 use super::connection::Connection;
 use crate::account::Identity;
+use nix::sys::socket::{getsockopt, sockopt};
 use proto::id::TaskKey;
 use proto::launch::{LaunchDocument, Notice, Request};
 use std::collections::BTreeMap;
@@ -54,6 +55,13 @@ impl Shepherds {
     /// The socket of one.
     pub fn connection(&mut self, token: u64) -> Option<&mut Connection> {
         self.all.get_mut(&token).map(|shepherd| &mut shepherd.connection)
+    }
+
+    /// The process of one: known of its own children, else told by the kernel.
+    pub fn pid(&self, token: u64) -> Option<i32> {
+        let shepherd = self.all.get(&token)?;
+        let own = shepherd.own.as_ref().map(|own| own.pid);
+        own.or_else(|| getsockopt(shepherd.connection.stream(), sockopt::PeerCredentials).ok().map(|peer| peer.pid()))
     }
 
     /// The task of one.

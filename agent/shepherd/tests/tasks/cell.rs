@@ -318,9 +318,9 @@ impl Cell {
     }
 
     pub fn list(&mut self) -> Vec<TaskSummary> {
-        self.heard.retain(|notice| !matches!(notice, Notice::Tasks(_)));
+        self.heard.retain(|notice| !matches!(notice, Notice::Tasks { .. }));
         self.send(&Request::List);
-        self.hear(|notice| if let Notice::Tasks(tasks) = notice { Some(tasks.clone()) } else { None })
+        self.hear(|notice| if let Notice::Tasks { tasks, .. } = notice { Some(tasks.clone()) } else { None })
     }
 
     /// Runs a command line through /bin/sh to its end.

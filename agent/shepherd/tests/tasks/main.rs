@@ -8,6 +8,7 @@ mod account;
 mod cell;
 mod deaths;
 mod limits;
+mod priority;
 mod reuse;
 mod rights;
 mod single_user;

@@ -263,6 +263,7 @@ impl Cell {
             epoch: Epoch(1),
             tasks,
             wall_ms: self.now.wall.0,
+            takes_tickets: true,
         };
         self.input(Input::AgentConnected { connection, host: host.into(), hello: Box::new(hello) });
         connection

@@ -225,6 +225,7 @@ impl Cluster {
             epoch: Epoch(1),
             tasks,
             wall_ms: 0,
+            takes_tickets: true,
         };
         self.input(Input::AgentConnected { connection, host: name.clone(), hello: Box::new(hello) });
         let values = [(name.clone(), [("np_load_avg".into(), "0.1".to_owned())].into())].into();
@@ -350,6 +351,7 @@ fn a_contact_is_observed_only_after_the_tasks_are_agreed_on() {
         epoch: Epoch(1),
         tasks: Vec::new(),
         wall_ms: 0,
+        takes_tickets: true,
     };
     let step = cluster
         .core

@@ -99,6 +99,7 @@ fn an_agent_that_has_obeyed_a_newer_master_is_turned_away() {
         epoch: Epoch(2),
         tasks: Vec::new(),
         wall_ms: cell.now.wall.0,
+        takes_tickets: true,
     };
     let connection = ConnectionId(900);
     cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello) });

@@ -1,0 +1,40 @@
+//! The share of the host that running tasks get, as the agent says.
+
+use super::cell::{Cell, until};
+use nix::unistd::Uid;
+use proto::launch::{Order, Request};
+use std::fs;
+
+/// The nice value of a process or thread, field 19 of its `stat`.
+fn nice(path: &str) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{path}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(16)?.parse().ok()
+}
+
+#[test]
+fn the_nice_value_of_all_processes_of_a_task_follows_the_agent() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("setsid sleep 1000 & echo $! > escaped; sleep 1000");
+    document.nice = 3;
+    let key = cell.launch(document);
+    let main = cell.executed(key);
+    let escaped: i32 = cell.read_when_there("escaped").parse().unwrap();
+    let set = |cell: &mut Cell, nice_value: Option<i32>, expected: i32| {
+        cell.send(&Request::Reprioritize { key, nice: nice_value, cpu_weight: Some(250) });
+        for pid in [main, escaped] {
+            until("the nice value", || (nice(&pid.to_string()) == Some(expected)).then_some(()));
+        }
+    };
+    set(&mut cell, Some(7), 7);
+    cell.restart_launcher();
+    cell.found(key);
+    set(&mut cell, Some(12), 12);
+    // Only root gives back what it took.
+    if Uid::effective().is_root() {
+        set(&mut cell, Some(0), 0);
+        set(&mut cell, None, 3);
+    }
+    assert_eq!(nice("self"), Some(0), "and nobody else's");
+    cell.order(key, Order::Kill);
+    cell.ended(key);
+}
