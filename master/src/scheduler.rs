@@ -11,6 +11,7 @@ pub use info::{SchedulingInfo, Update};
 use crate::clock::Clock;
 use crate::driver::DriverInput;
 use crate::query::QueryInput;
+use master_core::decide::tickets;
 use master_core::effect::{Input, Placing};
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
@@ -95,6 +96,8 @@ pub struct SchedulerThread {
     reserve_after: Instant,
     /// Whether the last pass kept what there was.
     owes_reserving: bool,
+    /// When hosts are told next what their running tasks are worth.
+    tickets_after: Instant,
     /// When priority numbers may be made again.
     priorities_after: Instant,
     /// Of the next pass.
@@ -127,6 +130,7 @@ impl SchedulerThread {
             at_latest: now,
             reserve_after: now,
             owes_reserving: false,
+            tickets_after: now,
             priorities_after: now,
             monitoring: Monitoring::Off,
             update: Update::default(),
@@ -211,6 +215,7 @@ impl SchedulerThread {
         }
         // For the core this is worth waiting a moment for, and nothing more: where its queue is full it does not wait.
         let _ = self.orders.try_send(DriverInput::Planned);
+        self.reprioritize(ended);
         self.tell(ended);
     }
 
@@ -274,6 +279,20 @@ impl SchedulerThread {
                 }
             }
         });
+    }
+
+    /// Tells the core what the running tasks are worth, every `reprioritize_interval`. Where its queue is full the next pass does.
+    fn reprioritize(&mut self, now: Instant) {
+        let model = self.scheduler.model();
+        let config = &model.state().config;
+        if now < self.tickets_after || !tickets::is_on(config) {
+            return;
+        }
+        let interval = Duration::from_secs(config.scheduler.reprioritize_interval.seconds().unwrap_or(0));
+        if let Ok(permit) = self.orders.try_reserve() {
+            permit.send(DriverInput::Core(Input::Tickets(model.running_tickets())));
+            self.tickets_after = now + interval;
+        }
     }
 
     /// Tells the query thread what it has room for; the rest goes with the next pass.

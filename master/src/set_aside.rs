@@ -141,6 +141,7 @@ fn mark(core: &Core, input: &Input) -> String {
         Input::Orders { scheduler, orders } => format!("orders of scheduler {scheduler} from {}", first(orders)),
         Input::Join { host, .. } => format!("join of host {host}"),
         Input::CertificateRenewed { host, .. } => format!("renewal of host {host}"),
+        Input::Tickets(_) => "tickets of running tasks".to_owned(),
         Input::Tick => "time".to_owned(),
     }
 }
@@ -187,6 +188,7 @@ fn instead(input: Input, mark: &str) -> Step {
         | Input::AgentMessage { .. }
         | Input::LoadReport { .. }
         | Input::CertificateRenewed { .. }
+        | Input::Tickets(_)
         | Input::Tick => vec![warn],
     };
     Step { events: Vec::new(), effects }

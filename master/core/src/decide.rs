@@ -26,6 +26,7 @@ mod submit;
 mod tasks;
 #[cfg(test)]
 mod tests;
+pub mod tickets;
 mod turn;
 pub(crate) mod usage;
 mod verify;
@@ -51,7 +52,7 @@ pub(crate) fn actor(agents: &Agents, input: &Input) -> Actor {
             agents.host_of(*connection).map_or(Actor::Master, |host| Actor::Agent(host.clone()))
         }
         Input::Orders { scheduler, .. } => Actor::Scheduler(scheduler.clone()),
-        Input::Tick => Actor::Master,
+        Input::Tickets(_) | Input::Tick => Actor::Master,
     }
 }
 
@@ -75,6 +76,7 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
             objects::join(turn, objects::Join { reply_to, token_hash, host, serial, not_after });
         }
         Input::CertificateRenewed { host, serial, not_after } => objects::renewed(turn, host, serial, not_after),
+        Input::Tickets(tickets) => tickets::take(turn, &tickets),
         Input::Tick => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::sched::order::Order;
 use proto::diagnostic::Diagnostic;
-use proto::id::{HostName, RequestId};
+use proto::id::{HostName, RequestId, TaskKey};
 use proto::job::Owner;
 use proto::load::LoadReport;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage};
@@ -71,6 +71,8 @@ pub enum Input {
         /// What it wants.
         orders: Vec<Order>,
     },
+    /// What a scheduler says that the tasks on hosts are worth: all of them, in millionths of tickets. Soft.
+    Tickets(Vec<(TaskKey, i64)>),
     /// A host asks to join with a token. The shell issues the certificate when told to.
     Join {
         /// Where the answer goes.

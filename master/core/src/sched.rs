@@ -35,6 +35,7 @@ mod ready;
 pub mod reason;
 mod reserve;
 mod share_nodes;
+mod running;
 mod standings;
 mod suitability;
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod table;
 pub use table::Agents;
 
 use super::tasks::TaskEnd;
-use super::{Turn, end, load, reconcile, slaves, tasks, usage};
+use super::{Turn, end, load, reconcile, slaves, tasks, tickets, usage};
 use crate::effect::{ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
@@ -54,6 +54,7 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConf
         inherit_env: params.inherit_env,
         use_qidle: params.use_qidle,
         use_cgroups: params.use_cgroups,
+        reprioritize: tickets::range(config, host),
     }
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     }
     let config = agent_config(&turn.state().config, &host);
     heard(turn, &host);
-    turn.agents_mut().add(connection, host.clone(), hello.instance, config.clone());
+    turn.agents_mut().add(connection, host.clone(), &hello, config.clone());
     turn.send(connection, MasterMessage::Configure(config));
     warn_of_skew(turn, &host, hello.wall_ms);
     reconcile::reconcile(turn, connection, &host, hello.tasks);

@@ -20,6 +20,7 @@ mod rights;
 mod slaves;
 mod stream;
 mod submission;
+mod tickets;
 mod usage;
 
 use cell::{Cell, array, job};

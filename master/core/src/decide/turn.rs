@@ -122,9 +122,10 @@ impl<'a> Turn<'a> {
         !self.step.events.is_empty()
     }
 
-    /// Whether a cluster configuration changed in this turn, on which the configurations of agents rest.
+    /// Whether a configuration changed in this turn on which those of agents rest.
     pub fn has_changed_conf(&self) -> bool {
-        let is_conf = |object: &StoredObject| object.kind == ObjectKind::ClusterConf;
+        let is_conf =
+            |object: &StoredObject| matches!(object.kind, ObjectKind::ClusterConf | ObjectKind::SchedulerConf);
         self.step
             .events
             .iter()

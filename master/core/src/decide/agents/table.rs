@@ -4,7 +4,7 @@ use crate::effect::ConnectionId;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Tick;
 use proto::usage::TaskResult;
-use proto::wire::agent::AgentConfig;
+use proto::wire::agent::{AgentConfig, AgentHello};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long an order may stay without an answer before it is sent again. The stream loses nothing, so this is for agents that do.
@@ -50,6 +50,8 @@ struct Agent {
     config: AgentConfig,
     /// When it was asked to show that it lives, because another one came under its name.
     asked: Option<Tick>,
+    /// The tickets of its tasks as it was told; none if it does not take any.
+    tickets: Option<Vec<(TaskKey, i64)>>,
     /// Jobs that it was told about, with the version.
     described: BTreeMap<SubmitSeq, u32>,
     /// Orders without an answer, with the time of the repeat.
@@ -95,10 +97,11 @@ impl Agents {
         Some(agent.connection)
     }
 
-    pub(super) fn add(&mut self, connection: ConnectionId, host: HostName, instance: u128, config: AgentConfig) {
+    pub(super) fn add(&mut self, connection: ConnectionId, host: HostName, hello: &AgentHello, config: AgentConfig) {
         self.connections.insert(connection, host.clone());
         let (described, waiting) = (BTreeMap::new(), BTreeMap::new());
-        let agent = Agent { connection, instance, config, asked: None, described, waiting };
+        let (instance, tickets) = (hello.instance, hello.takes_tickets.then(Vec::new));
+        let agent = Agent { connection, instance, config, asked: None, tickets, described, waiting };
         self.agents.insert(host, agent);
     }
 
@@ -119,6 +122,14 @@ impl Agents {
     pub(super) fn set_config(&mut self, host: &HostName, config: &AgentConfig) -> bool {
         let Some(agent) = self.agents.get_mut(host).filter(|agent| agent.config != *config) else { return false };
         agent.config = config.clone();
+        true
+    }
+
+    /// Whether the tickets of a host's tasks are others than its agent was told, if it takes any; they count as sent then.
+    pub(crate) fn set_tickets(&mut self, host: &HostName, tickets: &[(TaskKey, i64)]) -> bool {
+        let known = self.agents.get_mut(host).and_then(|agent| agent.tickets.as_mut());
+        let Some(known) = known.filter(|known| known.as_slice() != tickets) else { return false };
+        *known = tickets.to_vec();
         true
     }
 

@@ -20,8 +20,6 @@ enum Allowed {
     None,
     /// Any of these, in any letter case.
     Words(&'static [&'static str]),
-    /// Times of no length.
-    NoTime,
     /// A list of `name=value` with this between its elements, for the kinds of usage that are counted.
     Kinds(char),
     /// A list of parameters: what may have another value than its default says [`proto::conf::parameters`].
@@ -63,7 +61,7 @@ impl Row {
                 Some(ParameterClass::Kept | ParameterClass::Unread) => Rule::Kept,
                 Some(ParameterClass::Served | ParameterClass::Refused) | None => self.rule,
             },
-            Allowed::None | Allowed::Words(_) | Allowed::NoTime | Allowed::Kinds(_) => self.rule,
+            Allowed::None | Allowed::Words(_) | Allowed::Kinds(_) => self.rule,
         }
     }
 
@@ -128,7 +126,7 @@ const TABLE: &[Row] = &[
         Allowed::Words(&["builtin"]),
         "leave it builtin",
     ),
-    row(ObjectKind::ClusterConf, &["delegated_file_staging", "reprioritize"], FALSE, "leave it false"),
+    row(ObjectKind::ClusterConf, &["delegated_file_staging"], FALSE, "leave it false"),
     kept(
         ObjectKind::ClusterConf,
         &["gid_range"],
@@ -175,7 +173,6 @@ const TABLE: &[Row] = &[
         "choose default, fcfs or external",
     ),
     row(ObjectKind::SchedulerConf, &["halflife_decay_list"], Allowed::Kinds(':'), "name cpu, mem and io alone"),
-    row(ObjectKind::SchedulerConf, &["reprioritize_interval"], Allowed::NoTime, "leave it 0:0:0"),
     row(
         ObjectKind::SchedulerConf,
         &["params"],
@@ -262,7 +259,6 @@ fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
     let is_supported = match row.allowed {
         Allowed::None => is_none(value),
         Allowed::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
-        Allowed::NoTime => value.chars().all(|letter| "0:".contains(letter)),
         Allowed::Kinds(between) => return other_kinds(value, between),
         Allowed::Parameters => return parameters(key, value),
     };

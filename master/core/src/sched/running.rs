@@ -1,0 +1,18 @@
+//! What the tasks that run are worth, for their hosts to share themselves out by (CATALOGUE PRI-07).
+
+use super::model::Model;
+use proto::id::TaskKey;
+use std::collections::BTreeSet;
+
+impl Model {
+    /// The tickets of every task on a host, in millionths, as they were priced last.
+    pub fn running_tickets(&self) -> Vec<(TaskKey, i64)> {
+        let index = &self.state.index;
+        let keys: BTreeSet<TaskKey> = index.hosts().flat_map(|host| index.on_host(host)).collect();
+        let tickets = |key: &TaskKey| {
+            let class = self.queue.bucket(key.seq).map(|bucket| bucket.class);
+            class.map_or(0, |class| (self.queue.prices().of_running(class).sum() * 1e6) as i64)
+        };
+        keys.into_iter().map(|key| (key, tickets(&key))).collect()
+    }
+}
