@@ -30,6 +30,8 @@ mod many;
 mod names;
 #[path = "e2e/parameters.rs"]
 mod parameters;
+#[path = "e2e/priorities.rs"]
+mod priorities;
 #[path = "e2e/quotas.rs"]
 mod quotas;
 #[path = "e2e/reservations.rs"]

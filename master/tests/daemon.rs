@@ -30,6 +30,7 @@ async fn run_tasks(agent: &mut Agent, count: usize) {
             MasterMessage::Describe { .. }
             | MasterMessage::Discard { .. }
             | MasterMessage::Configure(_)
+            | MasterMessage::Tickets(_)
             | MasterMessage::ReportNow => {}
             other @ (MasterMessage::Signal { .. } | MasterMessage::Shutdown { .. } | MasterMessage::Refused(_)) => {
                 panic!("not expected: {other:?}")

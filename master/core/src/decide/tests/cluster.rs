@@ -52,6 +52,7 @@ impl Host {
             MasterMessage::Configure(_)
             | MasterMessage::ReportNow
             | MasterMessage::Shutdown { .. }
+            | MasterMessage::Tickets(_)
             | MasterMessage::Refused(_) => {}
         }
     }

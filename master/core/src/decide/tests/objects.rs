@@ -467,7 +467,6 @@ fn what_is_met_by_other_means_is_kept_and_warned_of_once() {
         (K::ClusterConf, "global", "loglevel", "log_info"),
         (K::ClusterConf, "global", "qmaster_params", "MONITOR_TIME=0:0:10"),
         (K::ClusterConf, "global", "qmaster_params", "gdi_timeout=60"),
-        (K::ClusterConf, "global", "execd_params", "PTF_MIN_PRIORITY=10"),
         (K::ClusterConf, "global", "execd_params", "ENABLE_ADDGRP_KILL=false"),
         (K::ExecHost, "h1", "usage_scaling", "acct_cpu=2"),
     ] {
@@ -491,6 +490,9 @@ fn what_has_an_effect_is_taken_without_a_word() {
         (K::ClusterConf, "global", "execd_params", "ACCT_RESERVED_USAGE=true"),
         (K::ClusterConf, "global", "qmaster_params", "ENABLE_FORCED_QDEL_IF_UNKNOWN=true"),
         (K::ClusterConf, "global", "qmaster_params", "MAX_DYN_EC=1000"),
+        (K::ClusterConf, "global", "execd_params", "PTF_MIN_PRIORITY=10,PTF_MAX_PRIORITY=-5"),
+        (K::ClusterConf, "global", "reprioritize", "1"),
+        (K::SchedulerConf, "", "reprioritize_interval", "0:0:40"),
         (K::ExecHost, "h1", "report_variables", "slots,np_load_avg"),
     ] {
         let reply = cell.change(vec![object_change(kind, name, attribute(Replace, key, value))]);
