@@ -34,8 +34,8 @@ pub mod rank;
 mod ready;
 pub mod reason;
 mod reserve;
-mod share_nodes;
 mod running;
+mod share_nodes;
 mod standings;
 mod suitability;
 #[cfg(test)]
