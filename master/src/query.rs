@@ -14,6 +14,7 @@ mod queues;
 mod reservations;
 mod run_log;
 mod select;
+mod shares;
 mod status;
 mod stream;
 #[cfg(test)]
@@ -353,6 +354,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::Names { kind } => vec![objects::names(model, kind)],
         Query::HostGroupTree { name } => vec![objects::host_group_tree(model, &name)],
         Query::Explain { job } => vec![jobs::explanation(model, job)],
+        Query::Shares => shares::nodes(model),
         Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
         Query::HostNames { names } => vec![Reply::data(Data::Names(names))],
         Query::WithoutEffect => {

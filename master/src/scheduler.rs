@@ -297,8 +297,11 @@ impl SchedulerThread {
 
     /// Tells the query thread what it has room for; the rest goes with the next pass.
     fn tell(&mut self, now: Instant) {
-        if now >= self.priorities_after {
-            self.update.priorities = Some(info::priorities(&self.scheduler, self.clock.now()));
+        // Who has a pass written down wants its numbers.
+        if now >= self.priorities_after || self.update.monitoring == Monitoring::On {
+            let moment = self.clock.now();
+            self.update.priorities = Some(info::priorities(&self.scheduler, moment));
+            self.update.shares = Some(self.scheduler.model().share_nodes(moment));
             self.priorities_after = Instant::now() + now.elapsed() * PRIORITIES_SHARE;
         }
         // A full queue is behind by thousands of events: what is told now would come late anyway.

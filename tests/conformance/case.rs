@@ -2,7 +2,8 @@
 //!
 //! `# NAME [USER]` begins a case, `$ COMMAND`, `= EXIT CODE`, `> LINE` of stdout, `! LINE` of stderr are what was recorded, and
 //! `@ design|missing|later: REASON` says why it does not agree. `~ COMMAND` is run instead where the recorded one names a number or a
-//! time of its cell; `{port}` and `{dir}` are those of ours. `% [USER:] COMMAND` prepares. Other lines say what they are.
+//! time of its cell; `{port}` and `{dir}` are those of ours. `% [USER:] COMMAND` prepares. `* every digit`: priorities, urgencies, tickets
+//! and shares of the cases from there on are compared as they are. Other lines say what they are.
 //!
 //! What we answer where an answer differs by design is in `captures/ours`, one file a folder in the same form.
 
@@ -62,6 +63,8 @@ pub struct Case {
     pub recorded: Answer,
     /// What we expect of it.
     pub verdict: Verdict,
+    /// Whether every digit of it counts.
+    pub is_exact: bool,
 }
 
 /// Where the captures of a folder are, or what we answer otherwise (`ours/FOLDER`).
@@ -96,13 +99,14 @@ impl Case {
 pub fn read(folder: &str) -> Vec<Step> {
     let path = path(folder);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut steps = Vec::new();
+    let (mut steps, mut is_exact) = (Vec::new(), false);
     for line in text.lines() {
         let mut chars = line.chars();
         let kind = chars.next();
         let rest = chars.as_str();
         match kind {
-            Some('#') => steps.push(Step::Case(begin(rest.trim()))),
+            Some('#') => steps.push(Step::Case(begin(rest.trim(), is_exact))),
+            Some('*') => is_exact = rest.trim() == "every digit",
             Some('%') => steps.push(preparation(rest)),
             Some('$' | '~' | '=' | '>' | '!' | '@') => match steps.last_mut() {
                 Some(Step::Case(case)) => add(case, kind.unwrap_or_default(), rest.strip_prefix(' ').unwrap_or(rest)),
@@ -114,11 +118,12 @@ pub fn read(folder: &str) -> Vec<Step> {
     steps
 }
 
-fn begin(head: &str) -> Case {
+fn begin(head: &str, is_exact: bool) -> Case {
     let mut words = head.split_whitespace();
     let name = words.next().expect("a case has a name").to_owned();
     let user = words.next().map(str::to_owned);
-    Case { name, user, command: String::new(), instead: None, recorded: Answer::default(), verdict: Verdict::Agrees }
+    let (command, recorded) = (String::new(), Answer::default());
+    Case { name, user, command, instead: None, recorded, verdict: Verdict::Agrees, is_exact }
 }
 
 fn add(case: &mut Case, kind: char, text: &str) {

@@ -75,6 +75,7 @@ fn difference(cell: &Cell, name: &str) -> Option<String> {
         instead: None,
         recorded: recorded.clone(),
         verdict: Verdict::Agrees,
+        is_exact: false,
     };
     let Answer { stdout, stderr, .. } = cell.run(None, &command);
     let ours = shown(stdout.into_iter().chain(stderr).collect());

@@ -53,11 +53,12 @@ const MOVING: [&str; 25] = [
     "arch",
 ];
 
-/// An answer without what is not compared.
-pub fn answer(command: &str, answer: &Answer) -> Answer {
+/// An answer to a case without what is not compared.
+pub fn answer(case: &Case, answer: &Answer) -> Answer {
+    let command = &case.command;
     let kept: Vec<String> = answer.stderr.iter().filter(|line| !line.starts_with("  ")).cloned().collect();
     let Answer { exit, stdout, stderr } = together(command, Answer { stderr: without_blank(&kept), ..answer.clone() });
-    Answer { exit, stdout: normalise(command, &stdout), stderr: normalise(command, &stderr) }
+    Answer { exit, stdout: normalise(case, &stdout), stderr: normalise(case, &stderr) }
 }
 
 /// Where an answer to a case first differs from the one that is expected.
@@ -67,8 +68,8 @@ pub fn first_difference(case: &Case, expected: &Answer, answer: &Answer) -> Opti
     let recorded = &together(&case.command, expected.clone());
     let codes = (recorded.exit != answer.exit)
         .then(|| format!("exit {} was {}; {}", answer.exit, recorded.exit, first(&answer.stdout, &answer.stderr)));
-    differ("stdout", &case.command, &recorded.stdout, &answer.stdout)
-        .or_else(|| differ("stderr", &case.command, &without_blank(&recorded.stderr), &without_blank(&answer.stderr)))
+    differ("stdout", case, &recorded.stdout, &answer.stdout)
+        .or_else(|| differ("stderr", case, &without_blank(&recorded.stderr), &without_blank(&answer.stderr)))
         .or(codes)
 }
 
@@ -102,9 +103,9 @@ fn without_blank(lines: &[String]) -> Vec<String> {
     told
 }
 
-fn differ(stream: &str, command: &str, recorded: &[String], ours: &[String]) -> Option<String> {
-    let (mut recorded, mut ours) = (normalise(command, recorded), normalise(command, ours));
-    if command.starts_with("timeout ") {
+fn differ(stream: &str, case: &Case, recorded: &[String], ours: &[String]) -> Option<String> {
+    let (mut recorded, mut ours) = (normalise(case, recorded), normalise(case, ours));
+    if case.command.starts_with("timeout ") {
         // What is told again and again is compared as often as both told it.
         let often = recorded.len().min(ours.len()).max(1);
         recorded.truncate(often);
@@ -116,7 +117,7 @@ fn differ(stream: &str, command: &str, recorded: &[String], ours: &[String]) -> 
 }
 
 /// Lines without what is not compared.
-fn normalise(command: &str, lines: &[String]) -> Vec<String> {
+fn normalise(case: &Case, lines: &[String]) -> Vec<String> {
     // Recorded with a variable TERM without a value, which we do not make up, and beside an old value of a sensor.
     let kept =
         lines.iter().filter(|line| !["env_list:", "\thl:lse=", "maxrss  "].iter().any(|start| line.starts_with(start)));
@@ -124,8 +125,8 @@ fn normalise(command: &str, lines: &[String]) -> Vec<String> {
     let usage = ["<cpu_usage>", "<mem_usage>", "<io_usage>", "<resource name=\"lse\""];
     let kept = kept.filter(|line| !usage.iter().any(|element| line.trim().starts_with(element)));
     let kept: Vec<String> = kept.cloned().collect();
-    let kept = if command.starts_with("qconf -se ") { with_load_names(&kept) } else { kept };
-    let mut done: Vec<String> = kept.iter().map(|line| normalise_line(command, line)).collect();
+    let kept = if case.command.starts_with("qconf -se ") { with_load_names(&kept) } else { kept };
+    let mut done: Vec<String> = kept.iter().map(|line| normalise_line(case, line)).collect();
     sort_instances(&mut done);
     if let Some(at) = done.iter().position(|line| line.trim() == "<VA_variable>TERM</VA_variable>") {
         done.drain(at - 1..at + 2);
@@ -159,7 +160,8 @@ fn sort_instances(lines: &mut [String]) {
     }
 }
 
-fn normalise_line(command: &str, line: &str) -> String {
+fn normalise_line(case: &Case, line: &str) -> String {
+    let command = &case.command;
     let line = without_usage(line);
     let line = if command.contains("qping ") { numbers::without_health(&line) } else { line };
     let line = if line.starts_with("Gridwright ") { "Gridwright VERSION".to_owned() } else { line };
@@ -171,6 +173,9 @@ fn normalise_line(command: &str, line: &str) -> String {
     let line = without_job_number(command, &line);
     let line = numbers::without_waiting_element(&numbers::without_process(&line));
     let line = MOVING.iter().fold(line, |line, name| without_value(&line, name));
+    if case.is_exact {
+        return line;
+    }
     let line =
         if command.contains("-urg") && !command.contains("-xml") { numbers::without_urgency(&line) } else { line };
     let line =

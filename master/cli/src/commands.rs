@@ -27,6 +27,7 @@ mod qselect;
 mod qstat;
 mod qsub;
 mod sensor;
+mod shares;
 mod token;
 mod unsupported;
 mod up;
@@ -52,6 +53,7 @@ const COMMANDS: &[Entry] = &[
     ("events", events::run),
     ("explain", explain::run),
     ("sensor", sensor::run),
+    ("shares", shares::run),
     ("token", token::create),
     ("host", token::host),
     ("qsub", qsub::run),

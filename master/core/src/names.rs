@@ -71,6 +71,7 @@ impl Rewriter<'_> {
             | Query::Wait { .. }
             | Query::WaitPlaced { .. }
             | Query::Explain { .. }
+            | Query::Shares
             | Query::Reservations { .. }
             | Query::WithoutEffect
             | Query::Events(_)

@@ -5,7 +5,7 @@ use master_core::event::{Event, Record};
 use master_core::sched::{Of, Priorities, Reservations, Scheduler};
 use proto::id::SubmitSeq;
 use proto::time::Now;
-use proto::wire::view::PriorityNumbers;
+use proto::wire::view::{PriorityNumbers, ShareNode};
 use std::sync::Arc;
 
 /// News of one or more passes.
@@ -15,6 +15,8 @@ pub struct Update {
     pub passes: u64,
     /// Priority numbers of all jobs, where they were made again.
     pub priorities: Option<Priorities>,
+    /// Nodes of the share tree, where they were made again.
+    pub shares: Option<Vec<ShareNode>>,
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
     /// Whether one of the passes is to be written down.
@@ -28,16 +30,20 @@ pub struct SchedulingInfo {
     pub passes: u64,
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
+    shares: Vec<ShareNode>,
     priorities: Priorities,
 }
 
 impl SchedulingInfo {
     /// Takes news in.
     pub fn take(&mut self, update: Update) {
-        let Update { passes, priorities, reservations, monitoring: _ } = update;
+        let Update { passes, priorities, shares, reservations, monitoring: _ } = update;
         (self.passes, self.reservations) = (passes, reservations);
         if let Some(priorities) = priorities {
             self.priorities = priorities;
+        }
+        if let Some(shares) = shares {
+            self.shares = shares;
         }
     }
 
@@ -47,6 +53,11 @@ impl SchedulingInfo {
             self.priorities.jobs.remove(seq);
             self.priorities.running.remove(seq);
         }
+    }
+
+    /// Nodes of the share tree, a parent before its children; none while there is no tree or no pass was made with it.
+    pub fn shares(&self) -> &[ShareNode] {
+        &self.shares
     }
 
     /// The priority numbers of a job's pending or running tasks; zeros before its first pass.

@@ -344,6 +344,8 @@ pub enum Query {
         /// The job.
         job: JobNumber,
     },
+    /// The share tree with what each part of it is entitled to, ought to get and has. Answered with [`Data::Shares`].
+    Shares,
     /// Health of load sensors. Answered with [`Data::Sensors`].
     Sensors {
         /// Hosts; empty is all.

@@ -57,6 +57,8 @@ pub enum Data {
     Ended(Vec<EndedTask>),
     /// Why a job waits.
     Explanation(Box<Explanation>),
+    /// Nodes of the share tree, a parent before its children.
+    Shares(Vec<ShareNode>),
     /// Sensors by host.
     Sensors(BTreeMap<HostName, Vec<SensorStatus>>),
     /// The state of the cell.

@@ -1,5 +1,6 @@
 #!/bin/bash
-# cell.sh fresh: empties the real cell of real.sh and sets it up as `gridwright up --slots 2` does ours. Runs inside of it, $WORK set.
+# cell.sh fresh [simulated]: empties the real cell of real.sh and sets it up as `gridwright up --slots 2` does ours, `simulated` with four
+# simulated hosts and a scheduler that runs every second. Runs inside of it, $WORK set.
 set -u; cd /
 export SGE_ROOT=/var/lib/gridengine SGE_CELL=default PATH=/usr/lib/gridengine:/usr/bin:/bin:/usr/sbin:/sbin SGE_SINGLE_LINE=1
 S=/var/spool/gridengine
@@ -29,3 +30,18 @@ sed -i -e 's/^qname .*/qname all.q/' -e 's/^hostlist .*/hostlist @allhosts/' -e 
   -e 's/^slots .*/slots 2/' -e 's/^shell .*/shell \/bin\/sh/' -e 's/^load_thresholds .*/load_thresholds NONE/' $T/q
 qconf -Aq $T/q
 rm -rf $T "$WORK" /tmp/[0-9]*; mkdir -p "$WORK"
+[ "${2:-}" = simulated ] || exit 0
+# SIMULATE_EXECDS is only taken at the start of the master.
+mkdir -p $T; qconf -sconf | sed 's/^qmaster_params.*/qmaster_params SIMULATE_EXECDS=true/' > $T/global; qconf -Mconf $T/global
+for pid in $(of sge_qmaster); do
+  kill "$pid"; for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+done
+/usr/lib/gridengine/sge_qmaster </dev/null >/dev/null 2>&1
+for _ in $(seq 100); do qconf -sh >/dev/null 2>&1 && break; sleep 0.1; done
+for i in 1 2 3 4; do
+  grep -q sim000$i /etc/hosts || echo "10.77.0.$i sim000$i" >> /etc/hosts
+  printf 'hostname sim000%s\nload_scaling NONE\ncomplex_values NONE\nuser_lists NONE\nxuser_lists NONE\nprojects NONE\nxprojects NONE\nusage_scaling NONE\nreport_variables NONE\n' $i > $T/h
+  qconf -Ae $T/h
+done
+qconf -ssconf | sed 's/^schedule_interval.*/schedule_interval 0:0:1/; s/^flush_submit_sec.*/flush_submit_sec 1/; s/^flush_finish_sec.*/flush_finish_sec 1/' > $T/s
+qconf -Msconf $T/s; rm -rf $T

@@ -1,7 +1,8 @@
 #!/bin/bash
 # real.sh up|down|fresh|run [USER] COMMAND…: a real Grid Engine 8.1.9 (Debian 12's packages) on a host `vm` of its own: an overlay of
 # the machine's files in memory, with name spaces for mounts, net, host name and processes. Nothing of the machine changes.
-# `fresh` empties the cell and sets it up again: one host, @allhosts, make mpi smp, all.q with 2 slots, users u1 u2 u3.
+# `fresh` empties the cell and sets it up again: one host, @allhosts, make mpi smp, all.q with 2 slots, users u1 u2 u3; `fresh simulated`
+# has hosts sim0001 to sim0004 besides, whose jobs are simulated.
 # Root, Debian 12, network for apt at the first `up`. GEREAL names its directory, WORK the one in the cell where root works.
 set -u; export WORK=${WORK:-/var/tmp/work}; SELF=$(cd "$(dirname "$0")" && pwd); cd /
 G=${GEREAL:-/var/tmp/ge-real}; R=$G/root
@@ -47,8 +48,8 @@ holder() {
 
 case ${1:-} in
   up) mounts; packages; holder; inside bash /root/cell.sh fresh ;;
-  fresh) cp "$SELF/cell.sh" "$R/root/cell.sh"; inside bash /root/cell.sh fresh ;;
+  fresh) cp "$SELF/cell.sh" "$R/root/cell.sh"; inside bash /root/cell.sh "$@" ;;
   run) shift; inside "$@" ;;
   down) kill -9 "$(cat "$G/pid")"; rm -f "$G/pid"; sleep 0.5; umount "$R/tmp" "$R/dev" "$R/proc" "$R" "$G/lower" "$G/memory" ;;
-  *) sed -n 2,5p "$0"; exit 2 ;;
+  *) sed -n 2,6p "$0"; exit 2 ;;
 esac

@@ -2,7 +2,8 @@
 """record.py NAME…: replays tests/captures/NAME.txt on a fresh cell of real.sh and writes the answers into the file.
 
 Commands, preparations (`%`) and marks (`@`, `~`) stay; `=`, `>` and `!` are replaced. `& COMMAND` is run here only, where the real
-thing needs something that ours does not, such as a scheduler that runs at once. A preparation that fails is told.
+thing needs something that ours does not, such as a scheduler that runs at once. A preparation that fails is told. Where a line says
+`& simulated` the cell has simulated hosts.
 """
 import os, pathlib, re, subprocess, sys
 
@@ -22,9 +23,10 @@ def run(user, command):
 
 
 def record(name):
-    subprocess.run([REAL, "fresh"], check=True, capture_output=True)
     path = HERE.parent / f"{name}.txt"
     lines, out, user, pending = path.read_text().splitlines(), [], None, []
+    simulated = ["simulated"] if "& simulated" in lines else []
+    subprocess.run([REAL, "fresh", *simulated], check=True, capture_output=True)
 
     def flush():
         if pending:
@@ -42,7 +44,7 @@ def record(name):
             user = (rest.split() + [None])[1]
         elif kind == "$":
             pending.append(rest)
-        elif line and kind in "%&":
+        elif line and kind in "%&" and rest != "simulated":
             who = re.match(r"(u\d): (.*)", rest)
             code, told, also = run(*(who.groups() if who else (None, rest)))
             if code:

@@ -137,7 +137,7 @@ impl JobRequest {
             "-shell" => self.use_shell = Some(self.yes_no(name, value)?),
             "-sync" => self.sync = self.yes_no(name, value)?,
             "-p" => self.changes.priority = Some(self.priority(value)?),
-            "-js" => self.changes.job_share = Some(self.number(value, "job share")?),
+            "-js" => self.changes.job_share = Some(self.number(value, "jobshare")?),
             "-ot" => self.changes.override_tickets = Some(self.number(value, "override tickets")?),
             "-t" => self.changes.array = Some(self.task_range(value)?),
             "-tc" => self.changes.task_concurrency = Some(self.concurrency(value)?),
@@ -190,8 +190,8 @@ impl JobRequest {
 
     fn number(&self, value: &str, what: &str) -> Result<u32, Fail> {
         value.parse().map_err(|_| {
-            Fail::bad_value(format!("{}: invalid {what} \"{value}\"", self.command))
-                .fix("write an integer greater or equal to 0")
+            let what = format!("{}: invalid {what}, must be an unsigned integer", self.command);
+            Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("write a whole number from 0 up"))
         })
     }
 

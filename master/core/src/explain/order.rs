@@ -94,14 +94,14 @@ fn terms(state: &State, job: &Job, numbers: &PriorityNumbers) -> Vec<PriorityTer
         value: product(normalised, weight),
     };
     let whole = |number: i64| number.saturating_mul(1_000_000);
-    let PriorityNumbers { npprior, nurg, ntckts, urg, rrcontr, wtcontr, dlcontr, otckt, ftckt, stckt, .. } = *numbers;
-    let tickets = otckt.saturating_add(ftckt).saturating_add(stckt);
+    let PriorityNumbers { npprior, nurg, ntckts, urg, rrcontr, wtcontr, dlcontr, .. } = *numbers;
+    let PriorityNumbers { tckts, otckt, ftckt, stckt, .. } = *numbers;
     let urgent = [("resources", rrcontr), ("waiting", wtcontr), ("deadline", dlcontr)];
     let ticketed = [("override", whole(otckt)), ("functional", whole(ftckt)), ("share tree", whole(stckt))];
     vec![
         of("posix priority", whole(i64::from(job.spec.priority)), &[], npprior, conf.weight_priority.millionths()),
         of("urgency", urg, &urgent, nurg, conf.weight_urgency.millionths()),
-        of("tickets", whole(tickets), &ticketed, ntckts, conf.weight_ticket.millionths()),
+        of("tickets", whole(tckts), &ticketed, ntckts, conf.weight_ticket.millionths()),
     ]
 }
 

@@ -194,7 +194,15 @@ fn placed(script: &str, tenths: &[i64], job: u64) -> Option<Place> {
     script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
     let numbers = |seq: SubmitSeq| {
         let prior = tenths[usize::try_from(seq.0).unwrap() - 1] * 100_000;
-        PriorityNumbers { prior, npprior: 500_000, nurg: 250_000, urg: 1_005_000_000, ftckt: 7, ..Default::default() }
+        PriorityNumbers {
+            prior,
+            npprior: 500_000,
+            nurg: 250_000,
+            urg: 1_005_000_000,
+            ftckt: 7,
+            tckts: 7,
+            ..Default::default()
+        }
     };
     place(lab.state(), &numbers, SubmitSeq(job), lab.now)
 }

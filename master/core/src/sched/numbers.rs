@@ -43,10 +43,10 @@ pub(super) fn numbers(
     };
     let normalised = normalised_tickets(prices, tickets);
     let numbers = PriorityNumbers {
-        prior: shown(rounded(fine_priority(state, job.spec.priority, urgency, normalised), ONE * FINE)),
+        prior: shown(printable(fine_priority(state, job.spec.priority, urgency, normalised), ONE * FINE)),
         npprior,
-        nurg: shown(rounded(urgency, FINE)),
-        ntckts: shown(rounded(normalised, FINE)),
+        nurg: shown(printable(urgency, FINE)),
+        ntckts: shown(printable(normalised, FINE)),
         urg: shown(parts.sum()),
         rrcontr: shown(parts.resources),
         wtcontr: shown(parts.waiting),
@@ -72,7 +72,7 @@ fn share(prices: &Prices, tickets: Tickets, of: Of) -> i64 {
         Of::Pending => prices.pending,
         Of::Running => prices.running,
     };
-    if all > 0.0 { (tickets.sum() / all * 1e6).round() as i64 } else { 0 }
+    if all > 0.0 { shown(printable((tickets.sum() / all * (ONE * FINE) as f64) as i128, FINE)) } else { 0 }
 }
 
 /// Tickets as they are shown: the part behind the point is left out.
@@ -88,7 +88,30 @@ fn shown(millionths: i128) -> i64 {
     i64::try_from(millionths).unwrap_or(if millionths > 0 { i64::MAX } else { i64::MIN })
 }
 
+/// The quotient of a number that is not negative, in millionths that come out right when they are rounded once more, to five or to two
+/// places: to nearest, but never to the middle of two such numbers, unless it is the middle.
+fn printable(number: i128, divisor: i128) -> i128 {
+    let near = rounded(number, divisor);
+    let is_middle = near % 10 == 5 || near % 10_000 == 5_000;
+    if is_middle { near + (number - near * divisor).signum() } else { near }
+}
+
 /// The quotient of a number that is not negative, rounded to nearest.
 fn rounded(number: i128, divisor: i128) -> i128 {
     (number + divisor / 2) / divisor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_rounded_twice_is_what_it_is_when_rounded_once() {
+        // 0.4289254 is 0.42893, 0.5154545 is 0.51545 and 0.0349999 is 0.03; 0.125 is the middle.
+        for (number, expected) in [(4_289_254, 428_926), (5_154_545, 515_454), (349_996, 34_999), (1_250_000, 125_000)]
+        {
+            assert_eq!(printable(number, 10), expected, "{number}");
+        }
+        assert_eq!(printable(3_333_333, 10), 333_333);
+    }
 }

@@ -10,6 +10,7 @@ mod memory;
 mod placement;
 mod priority;
 mod quotas;
+mod recorded;
 mod reference;
 mod reservation;
 mod settle;

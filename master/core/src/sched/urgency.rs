@@ -108,9 +108,13 @@ pub fn urgency_slots(config: &Configuration, pe: Option<&PeRequest>) -> u32 {
     pe.map_or(1, |pe| assumed_slots(config, pe))
 }
 
-/// The slots that a parallel job is taken to have while it waits; the first environment that its name means decides.
+/// The slots that a parallel job is taken to have while it waits: the number that it asks for; of a range the first environment that its
+/// name means decides.
 fn assumed_slots(config: &Configuration, request: &PeRequest) -> u32 {
     let range = &request.slots;
+    if range.least() == range.largest() {
+        return range.least();
+    }
     let pattern = proto::restring::Expression::parse(&request.name).ok();
     let matches = |name: &PeName| {
         pattern.as_ref().is_some_and(|pattern| pattern.matches(name.as_str(), proto::amount::Type::String))

@@ -12,7 +12,7 @@ use proto::job::{Condition, Holds, JobSpec, Requests};
 use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::usage::Usage;
-use proto::wire::view::{JobRow, PendingTasks, TaskRow};
+use proto::wire::view::{JobRow, PendingTasks, PriorityNumbers, TaskRow};
 
 /// `-A` of a job that names none.
 const DEFAULT_ACCOUNT: &str = "sge";
@@ -140,15 +140,21 @@ fn is_concurrency_blocked(model: &Model, job: &Job) -> bool {
 
 fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> {
     let placement = task.place.placement()?;
+    let condition = conditions::placed(&model.state, task, placement);
+    let priority = model.scheduling.priority(job.seq, Of::Running);
+    // It takes no part in any policy until it goes on (TIX-02).
+    let is_apart = condition.suspended || condition.threshold_suspended;
+    let priority =
+        if is_apart { PriorityNumbers { npprior: priority.npprior, ..Default::default() } } else { priority };
     Some(TaskRow {
         task: id,
-        condition: conditions::placed(&model.state, task, placement),
+        condition,
         granted: placement.granted.clone(),
         pe: placement.pe.as_ref().map(ToString::to_string),
         maps: placement.maps.clone(),
         started: placement.started.unwrap_or(placement.placed),
         usage: usage(model, placement),
-        priority: model.scheduling.priority(job.seq, Of::Running),
+        priority,
         exit_status: None,
         failed: None,
     })

@@ -126,7 +126,7 @@ fn requests(block: &mut Block, detail: &JobDetail) {
     block.put_list("stdin_path_list", file_paths(&spec.stdin));
     block.put_some("priority", Some(spec.priority).filter(|priority| *priority != 0));
     block.put("jobshare", spec.job_share);
-    block.put_some("override_tickets", Some(spec.override_tickets).filter(|tickets| *tickets != 0));
+    block.put_some("oticket", Some(spec.override_tickets).filter(|tickets| *tickets != 0));
     block.put_some("restart", spec.rerunnable.map(|rerunnable| if rerunnable { "y" } else { "n" }));
     block.put_list("hard_queue_list", spec.requests.hard_queues.clone());
     block.put_list("soft_queue_list", spec.requests.soft_queues.clone());

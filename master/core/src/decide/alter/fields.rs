@@ -149,7 +149,7 @@ impl Alteration {
             &mut spec.project
         });
         self.set_some(number, "start time", &changes.start_after, |spec| &mut spec.start_after);
-        self.set_some(number, "deadline initiation time", &changes.deadline, |spec| &mut spec.deadline);
+        self.set_some(number, "deadline time", &changes.deadline, |spec| &mut spec.deadline);
         self.set_some(number, "restart behaviour", &changes.rerunnable, |spec| &mut spec.rerunnable);
         self.set(number, "reservation behaviour", &changes.reserve, |spec| &mut spec.reserve);
         self.set(number, "notify behaviour", &changes.notify, |spec| &mut spec.notify);
