@@ -11,6 +11,7 @@ mod idle;
 mod latency;
 mod matching;
 mod objects;
+mod policy;
 mod reports;
 mod reservation;
 mod scheduling;
@@ -21,8 +22,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 10] =
-    ["floor", "array", "separate", "latency", "reports", "idle", "objects", "matching", "scheduling", "reservation"];
+const MEASURES: [&str; 11] = [
+    "floor",
+    "array",
+    "separate",
+    "latency",
+    "reports",
+    "idle",
+    "objects",
+    "matching",
+    "scheduling",
+    "reservation",
+    "policy",
+];
 
 /// What the scheduler is given where nothing else is said.
 const SIZE: scheduling::Size = scheduling::Size { hosts: 10_000, jobs: 1_000_000, categories: 1_000 };
@@ -89,6 +101,7 @@ fn run(measure: &str, options: &Options) {
         "matching" => matching::measure(),
         "scheduling" => scheduling::measure(options.size),
         "reservation" => reservation::measure(options.size.hosts),
+        "policy" => policy::measure(options.size.jobs),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }
