@@ -76,8 +76,14 @@ pub struct Tasks {
     pub waiting: u32,
     /// Tasks that run and count.
     pub running: u32,
-    /// The slots that those asked for at least.
+    /// The slots that each asks for at least.
     pub slots: u32,
+}
+
+impl Tasks {
+    fn running_slots(self) -> u64 {
+        u64::from(self.running) * u64::from(self.slots)
+    }
 }
 
 /// What a class has of an object, a user say.
@@ -237,7 +243,7 @@ impl Classes {
         }
         let members = &mut self.members[id.index()];
         members.running = members.running - before.running + now.running;
-        members.running_slots = members.running_slots - u64::from(before.slots) + u64::from(now.slots);
+        members.running_slots = members.running_slots - before.running_slots() + now.running_slots();
         members.waiting = members.waiting - u64::from(before.waiting) + u64::from(now.waiting);
         if now.waiting > 0 {
             members.pending.insert(seq);

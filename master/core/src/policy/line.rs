@@ -34,9 +34,9 @@ impl<'a> Line<'a> {
     pub fn get(&mut self, place: usize) -> Option<Waiting> {
         while self.tasks.len() <= place {
             let seq = *self.jobs.next()?;
-            let waiting = Waiting { seq, slots: self.known.slots(seq) };
+            let (tasks, slots) = self.known.waiting(seq);
             self.begins.insert(seq, self.tasks.len());
-            self.tasks.extend(std::iter::repeat_n(waiting, self.known.tasks(seq)));
+            self.tasks.extend(std::iter::repeat_n(Waiting { seq, slots }, tasks));
         }
         self.tasks.get(place).copied()
     }

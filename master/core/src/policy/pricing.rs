@@ -12,14 +12,13 @@ use std::collections::BTreeMap;
 
 /// How many pending tasks have override and share tree tickets of their own in one pricing. Those after them get theirs when it is
 /// their turn: a pass prices anew once it has started so many.
-pub const PRICED_TASKS: usize = 2_000;
+pub const PRICED_TASKS: usize = 1_000;
 
 /// What a pricing asks of the jobs.
 pub trait Known {
-    /// How many tasks of a pending job may start, as far as they are to have tickets of their own.
-    fn tasks(&self, seq: SubmitSeq) -> usize;
-    /// The slots that a job asks for at least.
-    fn slots(&self, seq: SubmitSeq) -> u32;
+    /// How many tasks of a pending job may start, as far as they are to have tickets of their own, and the slots that each asks for at
+    /// least.
+    fn waiting(&self, seq: SubmitSeq) -> (usize, u32);
 }
 
 /// How many tasks count for each object: running ones, and those that are counted as running.

@@ -53,7 +53,7 @@ impl Model {
             let aims = self.aims(now);
             // A task more than could start now (TIX-19).
             let most = self.free_slots(self.rules.most_tasks, now) + 1;
-            self.queue.price(&self.state, &self.rules, aims.as_ref(), most);
+            self.queue.price(&self.rules, aims.as_ref(), most);
         }
     }
 
@@ -154,7 +154,7 @@ impl Model {
             Rests::Apart
         };
         let running = on_host.saturating_sub(self.state.index.suspended_of(seq));
-        let slots = running.saturating_mul(job.spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least()));
+        let slots = job.spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least());
         self.queue.file(seq, bucket, rests, Tasks { waiting, running, slots });
     }
 

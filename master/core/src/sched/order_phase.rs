@@ -130,8 +130,8 @@ impl Queue {
     }
 
     /// Brings the tickets to what they are now. Of each array `most` tasks have some.
-    pub fn price(&mut self, state: &State, rules: &Rules, aims: Option<&Aims>, most: usize) {
-        let known = Filing { state, filed: &self.filed, most };
+    pub fn price(&mut self, rules: &Rules, aims: Option<&Aims>, most: usize) {
+        let known = Filing { filed: &self.filed, most };
         let prices = price(rules, &self.classes, aims, &known);
         if prices.largest != self.prices.largest {
             self.heads.all_changed();
@@ -222,19 +222,14 @@ impl Queue {
 
 /// What the pricing asks of jobs.
 struct Filing<'a> {
-    state: &'a State,
     filed: &'a BTreeMap<SubmitSeq, Filed>,
     most: usize,
 }
 
 impl Known for Filing<'_> {
-    fn tasks(&self, seq: SubmitSeq) -> usize {
-        self.filed.get(&seq).map_or(0, |filed| self.most.min(filed.tasks.waiting as usize))
-    }
-
-    fn slots(&self, seq: SubmitSeq) -> u32 {
-        let pe = self.state.jobs.get(&seq).and_then(|job| job.spec.requests.pe.as_ref());
-        pe.map_or(1, |pe| pe.slots.least())
+    fn waiting(&self, seq: SubmitSeq) -> (usize, u32) {
+        let tasks = self.filed.get(&seq).map_or_else(Tasks::default, |filed| filed.tasks);
+        (self.most.min(tasks.waiting as usize), tasks.slots)
     }
 }
 

@@ -15,6 +15,7 @@ mod reference;
 mod reservation;
 mod settle;
 mod thresholds;
+mod ticket_laws;
 mod tickets;
 mod usage;
 mod use_cases;
