@@ -19,6 +19,7 @@ mod ticket_laws;
 mod tickets;
 mod usage;
 mod use_cases;
+mod week;
 mod worked;
 
 use lab::check;

@@ -279,7 +279,7 @@ impl Lab {
         assert_eq!(found.join(" "), expected.join(" "), "tickets of job {job}");
     }
 
-    fn charge(&mut self, job: &str, cpu_ms: u64) {
+    pub fn charge(&mut self, job: &str, cpu_ms: u64) {
         let task = &self.state().jobs[&SubmitSeq(job.parse().unwrap())].tasks[&TaskId(1)];
         let consumed = Consumed { cpu_ms, ..Consumed::default() };
         let tasks = vec![(task.place.placement().unwrap().key, consumed)];
@@ -394,8 +394,17 @@ impl Lab {
         assert_eq!(known.map_or("nothing".to_owned(), places), expected, "of reservation {id}");
     }
 
-    /// A whole pass. Every order must pass the core's own check before it becomes true.
+    /// A whole pass after which nothing that waits could have been started.
     pub fn pass(&mut self) {
+        self.place();
+        // What is kept for a job that then starts elsewhere is free for the next pass.
+        if self.reserving == Reserving::Anew {
+            self.assert_nothing_fits();
+        }
+    }
+
+    /// A whole pass. Every order must pass the core's own check before it becomes true.
+    pub fn place(&mut self) {
         self.scheduler.begin(self.now, self.reserving);
         loop {
             let slice = self.scheduler.next(self.budget);
@@ -405,10 +414,6 @@ impl Lab {
             if slice.finished {
                 break;
             }
-        }
-        // What is kept for a job that then starts elsewhere is free for the next pass.
-        if self.reserving == Reserving::Anew {
-            self.assert_nothing_fits();
         }
     }
 

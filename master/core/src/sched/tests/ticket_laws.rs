@@ -35,8 +35,8 @@ fn cell(shares: &[u32], jobs: &[Asked], slots: usize, functional: i64, tree: i64
     ] {
         lab.line(&line);
     }
-    for user in 0..4 {
-        lab.line(&format!("user u{user} {}", shares[user]));
+    for (user, shares) in shares.iter().enumerate().take(4) {
+        lab.line(&format!("user u{user} {shares}"));
     }
     for (number, (user, project, share, is_array)) in (1..).zip(jobs) {
         let project = project.map_or_else(String::new, |project| format!("-P p{project}"));
@@ -144,8 +144,8 @@ proptest! {
             for line in ["conf weight_ticket 1", "conf weight_tickets_functional 1000000", "host a", "queue all.q a slots=0"] {
                 lab.line(line);
             }
-            for user in 0..4 {
-                lab.line(&format!("user u{user} {}", shares[user]));
+            for (user, shares) in shares.iter().enumerate().take(4) {
+                lab.line(&format!("user u{user} {shares}"));
             }
             for (number, (user, _, _, is_array)) in (1..).zip(&plain) {
                 lab.line(&format!("job {number} -u u{user} {}", if *is_array { "-t 1-3:1" } else { "" }));
