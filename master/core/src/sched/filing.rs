@@ -49,10 +49,11 @@ impl Model {
 
     /// Brings the tickets of all tasks to what they are now, if anything that decides about them is another.
     fn price(&mut self, now: Now) {
-        if self.queue.classes.take_changed() || self.rules.sharing.is_some() {
+        // A task more than could start now (TIX-19).
+        let most = self.free_slots(self.rules.most_tasks, now) + 1;
+        let is_other = self.queue.classes.take_changed() | self.queue.has_other_room(most);
+        if is_other || self.rules.sharing.is_some() {
             let aims = self.aims(now);
-            // A task more than could start now (TIX-19).
-            let most = self.free_slots(self.rules.most_tasks, now) + 1;
             self.queue.price(&self.rules, aims.as_ref(), most);
         }
     }

@@ -48,6 +48,8 @@ pub struct Queue {
     /// What the ticket policies tell apart; jobs enter and leave with their bucket.
     pub classes: Classes,
     prices: Prices,
+    /// Of how many tasks of an array they tell.
+    priced_tasks: usize,
 }
 
 /// Where a job is filed.
@@ -142,7 +144,12 @@ impl Queue {
             let changed = self.buckets.keys().filter(|bucket| others.contains(&bucket.class.index()));
             changed.for_each(|bucket| self.heads.changed(*bucket));
         }
-        self.prices = prices;
+        (self.prices, self.priced_tasks) = (prices, most);
+    }
+
+    /// Whether tickets were found for other numbers of tasks of an array.
+    pub fn has_other_room(&self, most: usize) -> bool {
+        most != self.priced_tasks
     }
 
     /// The tickets of all tasks, as they were found last.
