@@ -97,6 +97,8 @@ pub struct Cluster<'a> {
     pub window: Option<Window<'a>>,
     /// Whose slots and amounts are meant.
     pub share: Share<'a>,
+    /// Whether anybody asks why something does not fit: nothing is told in a pass, which only places tasks.
+    pub explains: bool,
 }
 
 /// Whose slots and amounts are meant, beside advance reservations.
@@ -123,12 +125,18 @@ impl<'a> Cluster<'a> {
             mode,
             window: None,
             share: Share::Open,
+            explains: true,
         }
     }
 
     /// The cluster of a state as it is shown: what is only kept for advance reservations is not in use.
     pub fn in_use(state: &'a State, observations: &'a Observations, mode: Mode) -> Cluster<'a> {
         Cluster { share: Share::InUse(state), ..Cluster::of(state, observations, mode) }
+    }
+
+    /// The same for somebody who only asks whether something fits.
+    pub fn untold(self) -> Cluster<'a> {
+        Cluster { explains: false, ..self }
     }
 
     /// The cluster for one demand: all that a job of an advance reservation may have is what the reservation has.

@@ -14,6 +14,7 @@ pub mod index;
 pub mod job;
 pub mod ranges;
 pub mod reservation;
+pub mod seldom;
 pub mod slaves;
 pub mod usage;
 

@@ -185,6 +185,11 @@ impl Demand {
 }
 
 impl Demand {
+    /// The fewest slots that a task accepts.
+    pub fn least(&self) -> u32 {
+        self.pe.as_ref().map_or(1, |pe| pe.slots.least())
+    }
+
     /// Whether something is charged for the master of a parallel job and not for its other slots.
     pub fn charges_master(&self) -> bool {
         self.hard.iter().any(|request| request.attribute.consumable == Consumable::Job)

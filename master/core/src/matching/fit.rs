@@ -23,7 +23,7 @@ pub enum Role {
 pub struct Fit {
     /// The most slots that fit. The same for each number up to it.
     pub slots: u32,
-    /// Why fewer fit than were asked about; empty if so many do.
+    /// Why fewer fit than were asked about, if that is told; empty if so many do.
     pub reasons: Vec<Reason>,
     /// Which hard requests are defined at one of the levels.
     defined: Vec<bool>,
@@ -45,9 +45,11 @@ impl Fit {
         self.slots >= slots
     }
 
-    fn deny(&mut self, level: At<'_>, what: What) {
+    fn deny(&mut self, cluster: &Cluster<'_>, level: At<'_>, what: impl FnOnce() -> What) {
         self.slots = 0;
-        self.reasons.push(Reason::new(level.to_level(), what));
+        if cluster.explains {
+            self.reasons.push(Reason::new(level.to_level(), what()));
+        }
     }
 }
 
@@ -61,13 +63,16 @@ impl Cluster<'_> {
             return fit;
         }
         if let Some(what) = self.denied(spot, demand) {
-            fit.deny(spot.level, what);
+            fit.deny(self, spot.level, || what);
             return fit;
         }
         for attribute in demand.not_asked.iter().filter(|attribute| spot.value(attribute.as_str()).is_some()) {
-            fit.deny(spot.level, What::Forced { attribute: attribute.clone() });
+            fit.deny(self, spot.level, || What::Forced { attribute: attribute.clone() });
         }
         for (index, request) in demand.hard.iter().enumerate() {
+            if !self.explains && !fit.holds(slots) {
+                break;
+            }
             self.fit_request(&mut fit, index, spot, request, slots, role);
         }
         fit
@@ -81,14 +86,14 @@ impl Cluster<'_> {
             return fit;
         }
         if let Some(name) = demand.unknown.first() {
-            fit.deny(site.spot.level, What::UnknownResource { attribute: name.clone() });
+            fit.deny(self, site.spot.level, || What::UnknownResource { attribute: name.clone() });
             return fit;
         }
         let undefined = demand.hard.iter().zip(&fit.defined).find(|(request, defined)| {
             !request.implied && !**defined && !self.may_be_load(request.attribute.name.as_str())
         });
         if let Some(attribute) = undefined.map(|(request, _)| request.attribute.name.to_string()) {
-            fit.deny(site.spot.level, What::UnknownResource { attribute });
+            fit.deny(self, site.spot.level, || What::UnknownResource { attribute });
         }
         fit
     }
@@ -138,7 +143,7 @@ impl Cluster<'_> {
             if self.has_exclusive(spot, &request.attribute) {
                 fit.defined[index] = true;
                 if let Some(what) = self.excluded(spot, request, role) {
-                    fit.deny(spot.level, what);
+                    fit.deny(self, spot.level, || what);
                 }
             }
             return;
@@ -151,7 +156,7 @@ impl Cluster<'_> {
             fit.defined[index] = true;
             let room = room(request, &offer, role);
             fit.slots = fit.slots.min(room);
-            if room < slots {
+            if room < slots && self.explains {
                 let what = shortage(spot.level, request, &offer, slots, role);
                 fit.reasons.extend(what.map(|what| Reason::new(spot.level.to_level(), what)));
             }

@@ -33,7 +33,7 @@ pub struct Assignment {
 
 /// What a whole job finds at the level of the cluster, for the least number of slots that it accepts.
 pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
-    let slots = demand.pe.as_ref().map_or(1, |pe| pe.slots.least());
+    let slots = demand.least();
     if demand.pe.is_none() {
         // Of a parallel job the environment counts too, which is not chosen yet.
         let mut purse = Purse::new(cluster, demand, None);
@@ -82,7 +82,8 @@ pub fn assign_parallel(
     globally: &Fit,
     order: &[QueueInstanceName],
 ) -> Result<Assignment, Vec<Reason>> {
-    try_parallel(cluster, demand, globally, order).map_err(|failure| failure.reasons)
+    let order: Vec<Site<'_, '_>> = order.iter().map(|instance| cluster.site(instance)).collect();
+    try_parallel(cluster, demand, globally, &order).map_err(|failure| failure.reasons)
 }
 
 /// Why a parallel job has no slots.
@@ -101,7 +102,7 @@ pub fn try_parallel(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    order: &[QueueInstanceName],
+    order: &[Site<'_, '_>],
 ) -> Result<Assignment, Failure> {
     let Some(wanted) = &demand.pe else { return Err(Failure { reasons: Vec::new(), roomless: BTreeSet::new() }) };
     let mut roomless: Option<BTreeSet<HostName>> = None;
@@ -155,7 +156,7 @@ fn assign_in(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    order: &[QueueInstanceName],
+    order: &[Site<'_, '_>],
     pe: &ParallelEnvironment,
     roomless: &mut BTreeSet<HostName>,
 ) -> Result<Vec<Granted>, Vec<Reason>> {
@@ -186,7 +187,7 @@ impl<'a> Limits<'a> {
         globally: &Fit,
         pe: &'a ParallelEnvironment,
     ) -> Result<Limits<'a>, Vec<Reason>> {
-        let least = demand.pe.as_ref().map_or(1, |wanted| wanted.slots.least());
+        let least = demand.least();
         if !globally.holds(least) {
             return Err(globally.reasons.clone());
         }

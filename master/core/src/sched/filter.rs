@@ -6,7 +6,7 @@ use super::places::{Place, PlaceSet};
 use super::reason::{Reason, What};
 use super::standings::{Standing, Standings};
 use super::suitability::Suitability;
-use crate::matching::{Cluster, Demand, Fit};
+use crate::matching::{Cluster, Demand, Fit, Site};
 use proto::id::{HostName, QueueInstanceName};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -74,7 +74,7 @@ impl Category {
         let changed = self.catch_up(changes, generation).filter(|_| was_exhausted);
         (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
         let globally = fit_globally(cluster, &self.demand);
-        let found = if !globally.reasons.is_empty() {
+        let found = if !globally.holds(self.demand.least()) {
             None
         } else if self.demand.pe.is_some() {
             let order = self.open(cluster, standings);
@@ -248,23 +248,25 @@ impl Category {
     }
 
     /// Every queue instance that a parallel job may have, best first; the others are closed.
-    fn open(&mut self, cluster: &Cluster<'_>, standings: &Standings) -> Vec<QueueInstanceName> {
+    fn open<'a, 'l>(&mut self, cluster: &Cluster<'a>, standings: &'l Standings) -> Vec<Site<'a, 'l>> {
         let demand = self.demand.clone();
         let suitability = Suitability::new(cluster, &demand);
-        let mut open: Vec<&Standing> = Vec::new();
+        let mut open: Vec<Site<'a, 'l>> = Vec::new();
         for standing in standings.iter() {
             if self.closed.contains(standing.place) {
                 continue;
             }
-            match suitability.unsuitable(&cluster.site(&standing.instance)) {
+            let site = cluster.site(&standing.instance);
+            match suitability.unsuitable(&site) {
                 Some(_) => self.closed.insert(standing.place),
-                None => open.push(standing),
+                None => open.push(site),
             }
         }
         if self.has_wishes() {
-            open.sort_by_cached_key(|standing| cluster.violations(&standing.instance, &demand));
+            open.sort_by_cached_key(|site| cluster.violations(site.instance, &demand));
         }
-        open.into_iter().filter(|standing| !cluster.is_in_alarm(&cluster.site(&standing.instance))).map(name).collect()
+        open.retain(|site| !cluster.is_in_alarm(site));
+        open
     }
 }
 

@@ -271,7 +271,7 @@ impl Model {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
-            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+            ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
         };
         if let Some(demand) = self.categories.get(category).filter(|category| category.demand.reservation.is_some()) {
             let planned = demand.demand.reservation.and_then(|id| self.planned_within.get(&id));
@@ -320,7 +320,7 @@ impl Model {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
-            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+            ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
         };
         self.standings.refresh(&cluster, &self.places);
         let open = category.not_closed(&self.standings);
@@ -350,7 +350,7 @@ impl Model {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
-            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+            ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
         };
         self.standings.refresh(&cluster, &self.places);
         self.standings.is_empty()

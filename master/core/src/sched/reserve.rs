@@ -145,7 +145,7 @@ impl Search<'_> {
             let closing = self.closing(at);
             let cluster = self.later(at, &closing);
             let globally = fit_globally(&cluster, self.demand);
-            if !globally.reasons.is_empty() {
+            if !globally.holds(self.demand.least()) {
                 // Whatever has room on its host keeps it until then.
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Jobs and tasks as the master knows them.
 
 use super::ranges::TaskRanges;
+use super::seldom::Seldom;
 use super::slaves::Slaves;
 use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec};
@@ -31,20 +32,20 @@ pub struct Job {
     /// The same on the monotone clock.
     pub submitted_tick: Tick,
     /// Jobs it still waits for.
-    pub waits_for: BTreeSet<SubmitSeq>,
+    pub waits_for: Seldom<BTreeSet<SubmitSeq>>,
     /// Jobs whose equal task each task waits for, with the tasks of those jobs that are still there.
-    pub array_waits_for: BTreeSet<SubmitSeq>,
+    pub array_waits_for: Seldom<BTreeSet<SubmitSeq>>,
     /// Pending tasks in the condition of the whole job: holds of `spec`, never started.
     pub untouched: TaskRanges,
     /// Tasks with a history or a condition of their own.
-    pub tasks: BTreeMap<TaskId, Task>,
+    pub tasks: Seldom<BTreeMap<TaskId, Task>>,
     /// How many of `tasks` are on a host, for `-tc`.
     pub active: u32,
     /// Whether a task of it ended with exit status 100, so that what waits for it stays held (JOB-04).
     pub failed: bool,
     /// How its tasks ended, oldest first, at most [`ENDED_KEPT`].
     #[serde(default)]
-    pub ended: VecDeque<FinishedTask>,
+    pub ended: Seldom<VecDeque<FinishedTask>>,
 }
 
 /// How many ends of tasks a job remembers.

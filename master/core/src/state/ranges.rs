@@ -3,13 +3,14 @@
 //! All tasks of a job lie on one lattice (`-t first-last:step`), so a set holds the lattice and runs of places on it. That
 //! makes equal sets equal values, and a step costs nothing.
 
+mod runs;
 #[cfg(test)]
 mod tests;
 
 use proto::id::TaskId;
 use proto::request::TaskRange;
+use runs::Runs;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// From so many runs on, one walk over all runs is cheaper than a search for each.
 const MANY_RUNS: usize = 64;
@@ -24,7 +25,7 @@ pub struct TaskRanges {
     first: u32,
     step: u32,
     places: u32,
-    runs: BTreeMap<u32, u32>,
+    runs: Runs,
     count: u32,
 }
 
@@ -40,7 +41,7 @@ impl TaskRanges {
     /// No task of a job.
     pub fn none(array: Option<TaskRange>) -> Self {
         let (first, step, places) = array.map_or((1, 1, 1), |range| (range.first(), range.step(), range.count()));
-        Self { first, step, places, runs: BTreeMap::new(), count: 0 }
+        Self { first, step, places, runs: Runs::default(), count: 0 }
     }
 
     /// How many tasks are in the set.
@@ -55,7 +56,7 @@ impl TaskRanges {
 
     /// The lowest task in the set.
     pub fn first(&self) -> Option<TaskId> {
-        self.runs.first_key_value().map(|(from, _)| self.task(*from))
+        self.runs.iter().next().map(|(from, _)| self.task(from))
     }
 
     /// Whether the task is in the set.
@@ -65,12 +66,12 @@ impl TaskRanges {
 
     /// Every task in the set, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = TaskId> + '_ {
-        self.runs.iter().flat_map(|(from, to)| *from..=*to).map(|place| self.task(place))
+        self.runs.iter().flat_map(|(from, to)| from..=to).map(|place| self.task(place))
     }
 
     /// The set as ranges, rising: what events, rows and messages carry. Single tasks at even distances are one range.
     pub fn ranges(&self) -> Vec<TaskRange> {
-        let runs: Vec<(u32, u32)> = self.runs.iter().map(|(from, to)| (*from, *to)).collect();
+        let runs: Vec<(u32, u32)> = self.runs.iter().collect();
         let (mut ranges, mut rest) = (Vec::new(), runs.as_slice());
         while let [(from, to), ..] = rest {
             let even = evenly_spaced(rest);
@@ -98,10 +99,10 @@ impl TaskRanges {
             return false;
         }
         let before = place.checked_sub(1).and_then(|left| self.run_of(left));
-        let after = self.runs.get(&(place + 1)).copied();
+        let after = self.runs.get(place + 1);
         let from = before.map_or(place, |(from, _)| from);
         if after.is_some() {
-            self.runs.remove(&(place + 1));
+            self.runs.remove(place + 1);
         }
         self.runs.insert(from, after.unwrap_or(place));
         self.count += 1;
@@ -122,8 +123,8 @@ impl TaskRanges {
         if taken.runs.len() > MANY_RUNS {
             self.subtract(&taken);
         } else {
-            for (from, to) in &taken.runs {
-                self.cut(*from, *to);
+            for (from, to) in taken.runs.iter() {
+                self.cut(from, to);
             }
         }
         taken.count
@@ -131,27 +132,27 @@ impl TaskRanges {
 
     /// Takes a subset out in one walk over both.
     fn subtract(&mut self, taken: &TaskRanges) {
-        let mut left = BTreeMap::new();
+        let mut left = Vec::new();
         let mut holes = taken.runs.iter().peekable();
-        for (from, to) in &self.runs {
-            let mut start = *from;
+        for (from, to) in self.runs.iter() {
+            let mut start = from;
             while let Some((hole_from, hole_to)) = holes.next_if(|(hole_from, _)| *hole_from <= to) {
-                if start < *hole_from {
-                    left.insert(start, hole_from - 1);
+                if start < hole_from {
+                    left.push((start, hole_from - 1));
                 }
                 start = hole_to + 1;
             }
-            if start <= *to {
-                left.insert(start, *to);
+            if start <= to {
+                left.push((start, to));
             }
         }
-        self.runs = left;
+        self.runs = left.into_iter().collect();
         self.count -= taken.count;
     }
 
     /// The tasks that are both in the set and in one of the ranges.
     pub fn intersection(&self, ranges: &[TaskRange]) -> TaskRanges {
-        let mut both = Self { runs: BTreeMap::new(), count: 0, ..*self };
+        let mut both = Self { runs: Runs::default(), count: 0, ..*self };
         for range in ranges {
             if self.step.is_multiple_of(range.step()) && (range.step() == 1 || range.contains(TaskId(self.first))) {
                 self.meet_run(*range, &mut both);
@@ -167,7 +168,7 @@ impl TaskRanges {
         let Some((low, high)) = self.places_between(range.first(), range.last()) else { return };
         let start = self.run_of(low).map_or(low, |(from, _)| from);
         for (from, to) in self.runs.range(start..=high) {
-            let (from, to) = ((*from).max(low), (*to).min(high));
+            let (from, to) = (from.max(low), to.min(high));
             if from <= to {
                 both.fill(from, to);
             }
@@ -176,9 +177,9 @@ impl TaskRanges {
 
     /// Adds what the set shares with a range that leaves out places between its ends.
     fn meet_steps(&self, range: TaskRange, both: &mut TaskRanges) {
-        for (from, to) in &self.runs {
+        for (from, to) in self.runs.iter() {
             let inside =
-                self.places_between(range.first(), range.last()).map(|(low, high)| (low.max(*from), high.min(*to)));
+                self.places_between(range.first(), range.last()).map(|(low, high)| (low.max(from), high.min(to)));
             let Some((low, high)) = inside else { return };
             for place in (low..=high).filter(|place| range.contains(self.task(*place))) {
                 if both.run_of(place).is_none() {
@@ -197,11 +198,11 @@ impl TaskRanges {
 
     /// Adds a run of places.
     fn fill(&mut self, from: u32, to: u32) {
-        if self.runs.last_key_value().is_some_and(|(_, last)| *last >= from) {
+        if self.runs.iter().next_back().is_some_and(|(_, last)| last >= from) {
             self.cut(from, to);
         }
         let left = from.checked_sub(1).and_then(|left| self.run_of(left)).map_or(from, |(start, _)| start);
-        let right = self.runs.remove(&(to + 1)).unwrap_or(to);
+        let right = self.runs.remove(to + 1).unwrap_or(to);
         self.runs.insert(left, right);
         self.count += to - from + 1;
     }
@@ -209,10 +210,10 @@ impl TaskRanges {
     /// Removes a run of places and says how many of them were in the set.
     fn cut(&mut self, from: u32, to: u32) -> u32 {
         let start = self.run_of(from).map_or(from, |(start, _)| start);
-        let hit: Vec<(u32, u32)> = self.runs.range(start..=to).map(|(a, b)| (*a, *b)).collect();
+        let hit: Vec<(u32, u32)> = self.runs.range(start..=to).collect();
         let mut removed = 0;
         for (a, b) in hit {
-            self.runs.remove(&a);
+            self.runs.remove(a);
             if a < from {
                 self.runs.insert(a, from - 1);
             }
@@ -227,8 +228,8 @@ impl TaskRanges {
 
     /// The run that holds a place.
     fn run_of(&self, place: u32) -> Option<(u32, u32)> {
-        let (from, to) = self.runs.range(..=place).next_back()?;
-        (place <= *to).then_some((*from, *to))
+        let run = self.runs.range(..=place).next_back()?;
+        (place <= run.1).then_some(run)
     }
 
     fn place(&self, task: TaskId) -> Option<u32> {
@@ -268,7 +269,7 @@ impl From<TaskRanges> for Stored {
     fn from(set: TaskRanges) -> Stored {
         let last = set.first + (set.places - 1) * set.step;
         let lattice = TaskRange::new(set.first, last, set.step).expect("the lattice came from a valid range");
-        Stored { lattice, runs: set.runs.into_iter().collect() }
+        Stored { lattice, runs: set.runs.iter().collect() }
     }
 }
 
@@ -278,7 +279,7 @@ impl TryFrom<Stored> for TaskRanges {
     fn try_from(stored: Stored) -> Result<TaskRanges, BadRuns> {
         let mut set = TaskRanges::none(Some(stored.lattice));
         for (from, to) in stored.runs {
-            let apart = set.runs.last_key_value().is_none_or(|(_, last)| *last < from.saturating_sub(1));
+            let apart = set.runs.iter().next_back().is_none_or(|(_, last)| last < from.saturating_sub(1));
             if from > to || to >= set.places || !apart {
                 return Err(BadRuns);
             }

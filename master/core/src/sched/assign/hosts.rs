@@ -1,6 +1,5 @@
 //! How many slots of a parallel job each host has room for.
 
-use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Ground, Role, Site};
 use crate::sched::reason::Reason;
 use proto::id::{HostName, QueueInstanceName};
@@ -35,25 +34,25 @@ pub fn rooms(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    order: &[QueueInstanceName],
+    order: &[Site<'_, '_>],
     pe: &ParallelEnvironment,
     roomless: &mut BTreeSet<HostName>,
 ) -> (Vec<HostRoom>, Vec<Reason>) {
     let mut reasons = Vec::new();
     let mut hosts: Vec<(&HostName, Vec<Site<'_, '_>>)> = Vec::new();
     let mut places: BTreeMap<&HostName, usize> = BTreeMap::new();
-    for instance in order {
-        let site = cluster.site(instance);
-        let why = cluster.unsuitable(&site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(&site));
+    for site in order {
+        let why = cluster.unsuitable(site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(site));
         if let Some(what) = why {
-            reasons.push(Reason::new(Level::Instance(instance.clone()), what));
+            reasons.extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
             continue;
         }
-        let place = *places.entry(&instance.host).or_insert(hosts.len());
+        let host = &site.instance.host;
+        let place = *places.entry(host).or_insert(hosts.len());
         if place == hosts.len() {
-            hosts.push((&instance.host, Vec::new()));
+            hosts.push((host, Vec::new()));
         }
-        hosts[place].1.push(site);
+        hosts[place].1.push(*site);
     }
     let extra = u32::from(!pe.job_is_first_task.0);
     let rooms = hosts.iter().filter_map(|(host, sites)| {

@@ -3,13 +3,14 @@
 use super::super::State;
 use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Place, Task, changed_holds};
 use super::super::ranges::TaskRanges;
+use super::super::seldom::Seldom;
 use super::super::usage::Account;
 use proto::id::{HostName, JobNumber, SubmitSeq, TaskId};
 use proto::job::{HoldChange, JobSpec};
 use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::usage::Failed;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl State {
@@ -38,13 +39,13 @@ impl State {
             version: 0,
             submitted: self.now.wall,
             submitted_tick: self.now.tick,
-            waits_for: self.existing(waits.0),
-            array_waits_for: self.existing(waits.1),
+            waits_for: self.existing(waits.0).into(),
+            array_waits_for: self.existing(waits.1).into(),
             untouched: TaskRanges::all(spec.array),
-            tasks: BTreeMap::new(),
+            tasks: Seldom::default(),
             active: 0,
             failed: false,
-            ended: VecDeque::new(),
+            ended: Seldom::default(),
         };
         (self.last_submit, self.last_number) = (seq, number);
         self.index.add_job(&self.config.complex, &job);
@@ -62,7 +63,7 @@ impl State {
         self.index.remove_job(&job);
         job.spec = self.index.commons.shared(spec);
         job.version += 1;
-        (job.waits_for, job.array_waits_for) = (waits_for, array_waits_for);
+        (job.waits_for, job.array_waits_for) = (waits_for.into(), array_waits_for.into());
         self.index.add_job(&self.config.complex, &job);
         self.jobs.insert(seq, job);
         self.move_running(seq, &account);
@@ -123,7 +124,7 @@ impl State {
             self.release_successors(seq);
         }
         let Job { number, spec, submitted, ended, .. } = job;
-        let tasks = ended.into();
+        let tasks = ended.into_inner().into();
         self.finished.push_back(FinishedJob { seq, number, spec, submitted, ended: self.now.wall, tasks });
         let kept = self.config.settings.finished_jobs as usize;
         while self.finished.len() > kept {
