@@ -4,7 +4,7 @@
 //! `GRIDWRIGHT_CONFORMANCE_KEEP=DIR` keeps what came back, one file a case.
 //!
 //! Normalised on both sides, in `conformance/normalise.rs`: dates and times, job numbers in the answer to a submission, values of load
-//! and usage, priorities other than 0 (in `28` to `30` every digit of them is compared), process numbers. Not compared at all: `env_list` and `TERM` of the submitting shell, `maxrss`
+//! and usage, priorities other than 0 (in `28` to `31` every digit of them is compared), process numbers. Not compared at all: `env_list` and `TERM` of the submitting shell, `maxrss`
 //! of `qacct`, which is ours, a sensor value that had been left over, the order of load values and which of ours 8.1.9 does not have,
 //! what the daemons tell `qping` about themselves, and how often it was told; that `qconf` could not read a file of its own in `/tmp`,
 //! and a line of stderr that is the one before it once more. Ours and ignored: lines of stderr that begin with two
@@ -37,7 +37,7 @@ use report::{Outcome, Report};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
-const CELLS: [&[&str]; 28] = [
+const CELLS: [&[&str]; 29] = [
     &["02conf"],
     &["03load"],
     &["09mc"],
@@ -66,10 +66,12 @@ const CELLS: [&[&str]; 28] = [
     &["28tickets"],
     &["29shares"],
     &["30views"],
+    &["31sched"],
 ];
 
 /// The folders whose jobs run on four simulated hosts.
-const SIMULATED: [&str; 7] = ["21sched", "22sched", "23sched", "24sched", "28tickets", "29shares", "30views"];
+const SIMULATED: [&str; 8] =
+    ["21sched", "22sched", "23sched", "24sched", "28tickets", "29shares", "30views", "31sched"];
 
 /// Of all cases that are covered, so many in a hundred have to agree.
 const REQUIRED_PERCENT: usize = 86;

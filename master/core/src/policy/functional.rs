@@ -80,7 +80,9 @@ fn pending(
     let is_shared = functional.is_shared;
     let candidate = |id: ClassId, Standing { counts, sums }: &Standing| {
         let shares = shares(classes.get(id), counts, is_shared, 1.0);
-        let with = |kind: usize| sums[kind] + if is_shared { NO_SHARES } else { shares[kind] };
+        // Shares that are not divided, and those of jobs, count themselves.
+        let own = |kind: usize| if is_shared && kind != JOB { 0.0 } else { shares[kind] };
+        let with = |kind: usize| sums[kind] + NO_SHARES + own(kind);
         tickets(functional, weights, shares, [0, 1, 2, 3].map(with))
     };
     let mut found: BTreeMap<ClassId, Ladder> = BTreeMap::new();
