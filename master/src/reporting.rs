@@ -14,6 +14,8 @@ use master_core::observe::{Observation, Observations};
 use master_core::state::State;
 use proto::conf::ReportingParams;
 use proto::job::Granted;
+use proto::time::{Now, Tick};
+use proto::wire::view::ShareNode;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -35,6 +37,8 @@ pub struct ReportingFile {
     touched: Vec<Granted>,
     /// When what waits is written; none if nothing waits.
     due: Option<Instant>,
+    /// When the share tree was told last.
+    shares_told: Option<Tick>,
     /// Whether the last write failed, so that the log has been told.
     is_failing: bool,
 }
@@ -43,7 +47,8 @@ impl ReportingFile {
     /// The file of this path; it is made with its first line.
     pub fn new(path: PathBuf, host: String, state: &State) -> Self {
         let params = state.config.settings.reporting();
-        Self { path, host, waiting: String::new(), params, touched: Vec::new(), due: None, is_failing: false }
+        let (waiting, touched) = (String::new(), Vec::new());
+        Self { path, host, waiting, params, touched, due: None, shares_told: None, is_failing: false }
     }
 
     /// `reporting_params` as they are now.
@@ -87,6 +92,17 @@ impl ReportingFile {
         if let Observation::Load { host, .. } = observation {
             self.note(state, |lines| lines.of_load(observations, host, now_s));
         }
+    }
+
+    /// Notes what the parts of the share tree are entitled to and have used, if it is time (`sharelog`).
+    pub fn shares(&mut self, state: &State, nodes: &[ShareNode], now: Now) {
+        let interval_ms = self.params.sharelog_s.saturating_mul(1000);
+        let is_recent = self.shares_told.is_some_and(|told| now.tick.since_ms(told) < interval_ms);
+        if interval_ms == 0 || nodes.is_empty() || is_recent {
+            return;
+        }
+        self.shares_told = Some(now.tick);
+        self.note(state, |lines| nodes.iter().for_each(|node| lines.of_share(node, now.wall.seconds())));
     }
 
     fn note(&mut self, cell: &State, add: impl FnOnce(&mut Lines<'_>)) {

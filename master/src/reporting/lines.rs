@@ -13,6 +13,7 @@ use proto::job::Granted;
 use proto::object::value::Assignments;
 use proto::request::TaskRange;
 use proto::time::Wall;
+use proto::wire::view::ShareNode;
 use std::fmt::Write as _;
 
 /// The posix priority 0 in the numbers of 8.1.9.
@@ -242,6 +243,20 @@ impl Lines<'_> {
             Actor::Scheduler(_) => ("scheduler".to_owned(), self.master.to_owned()),
             Actor::Master => ("master".to_owned(), self.master.to_owned()),
         }
+    }
+
+    /// One node of the share tree.
+    pub fn of_share(&mut self, node: &ShareNode, at: i64) {
+        let ShareNode { path, depth: _, user, project, shares, job_count, usage_time, .. } = node;
+        let user = user.as_ref().map_or("", |user| user.as_str());
+        let project = project.as_deref().unwrap_or("");
+        let mut rest = format!("{at}:{usage_time}:{}:{user}:{}:{shares}:{job_count}:", plain(path), plain(project));
+        let parts = [node.level, node.total, node.long_target_share, node.short_target_share, node.actual_share];
+        let used = [node.usage, node.cpu, node.mem, node.io, node.ltcpu, node.ltmem, node.ltio];
+        for millionths in parts.map(i128::from).into_iter().chain(used) {
+            let _ = write!(rest, "{}.{:06}:", millionths / 1_000_000, millionths % 1_000_000);
+        }
+        self.line(at, "sharelog", &rest);
     }
 
     fn line(&mut self, at: i64, kind: &str, rest: &str) {

@@ -6,6 +6,7 @@ use proto::job::JobSpec;
 use proto::object::ObjectKind;
 use proto::request::TaskRange;
 use proto::time::{Now, Tick, Wall};
+use proto::wire::view::ShareNode;
 use std::sync::Arc;
 
 struct Cell {
@@ -162,4 +163,43 @@ fn what_waits_is_due_after_the_flush_time() {
     assert!(before <= due && due <= Instant::now() + flush);
     cell.file.flush();
     assert_eq!(cell.file.due(), None);
+}
+
+#[test]
+fn the_share_tree_is_told_in_the_form_of_8_1_9_at_its_interval() {
+    let node = |path: &str, user: Option<&str>, project: Option<&str>| ShareNode {
+        path: path.to_owned(),
+        user: user.map(Into::into),
+        project: project.map(str::to_owned),
+        shares: 30,
+        job_count: 2,
+        level: 300_000,
+        total: 1_000_000,
+        long_target_share: 500_000,
+        short_target_share: 250_001,
+        actual_share: 501_353,
+        usage: 40_283_438,
+        cpu: 40_283_438,
+        mem: 62_613,
+        io: 31,
+        ltcpu: 40_570_000,
+        ltmem: 63_058,
+        ltio: 31,
+        usage_time: 99,
+        ..ShareNode::default()
+    };
+    let nodes = [node("/", None, None), node("/p1/default/u1", Some("u1"), Some("p1"))];
+    let rest = "0.300000:1.000000:0.500000:0.250001:0.501353:40.283438:40.283438:0.062613:0.000031:40.570000:0.063058:0.000031:";
+    let expected =
+        format!("100:sharelog:100:99:/:::30:2:{rest}\n100:sharelog:100:99:/p1/default/u1:u1:p1:30:2:{rest}\n");
+    let mut cell = Cell::new("reporting=true sharelog=0:10:0");
+    let at = |minutes: u64| Now { tick: Tick(minutes * 60_000), wall: Wall(100_000) };
+    for (minute, expected) in [(1, &*expected), (10, ""), (11, &*expected)] {
+        cell.file.shares(&cell.state, &nodes, at(minute));
+        assert_eq!(cell.written(), expected, "minute {minute}");
+        std::fs::remove_file(cell.dir.path().join("reporting")).ok();
+    }
+    let mut cell = Cell::new("reporting=true");
+    cell.file.shares(&cell.state, &nodes, at(1));
+    assert_eq!(cell.written(), "");
 }

@@ -115,7 +115,7 @@ const REPORTING: &[(&str, ParameterClass)] = &[
     ("flush_time", Served),
     ("accounting_flush_time", Kept),
     ("joblog", Served),
-    ("sharelog", Refused),
+    ("sharelog", Served),
     ("log_consumables", Served),
 ];
 

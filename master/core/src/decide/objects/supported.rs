@@ -142,12 +142,7 @@ const TABLE: &[Row] = &[
         Allowed::Parameters,
         "leave the parameter out; what a job needs of an environment it gets with -v, -V or in its script",
     ),
-    row(
-        ObjectKind::ClusterConf,
-        &["reporting_params"],
-        Allowed::Parameters,
-        "leave sharelog 0: there is no share tree yet",
-    ),
+    row(ObjectKind::ClusterConf, &["reporting_params"], Allowed::Parameters, "leave the parameter out"),
     kept(
         ObjectKind::ClusterConf,
         &["xterm"],

@@ -325,7 +325,6 @@ fn what_is_not_supported_is_refused_by_name() {
         ("jsv_url", "/opt/jsv.sh"),
         ("execd_params", "KEEP_ACTIVE=true,SIMULATE_JOBS=true"),
         ("qmaster_params", "SIMULATE_EXECDS=true"),
-        ("reporting_params", "accounting=true sharelog=0:10:0"),
         ("qlogin_command", "/usr/bin/ssh"),
     ] {
         let reply = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[(key, value)])))]);
@@ -485,7 +484,7 @@ fn what_has_an_effect_is_taken_without_a_word() {
         (K::ClusterConf, "global", "administrator_mail", "root@h1"),
         (K::ClusterConf, "global", "mailer", "/usr/bin/mailx"),
         (K::ClusterConf, "global", "reporting_params", "reporting=true joblog=true log_consumables=true"),
-        (K::ClusterConf, "global", "reporting_params", "accounting=false"),
+        (K::ClusterConf, "global", "reporting_params", "accounting=false sharelog=0:10:0"),
         (K::ClusterConf, "global", "execd_params", "NOTIFY_KILL=TERM,NOTIFY_SUSP=none,SET_LIB_PATH=true"),
         (K::ClusterConf, "global", "execd_params", "ACCT_RESERVED_USAGE=true"),
         (K::ClusterConf, "global", "qmaster_params", "ENABLE_FORCED_QDEL_IF_UNKNOWN=true"),
