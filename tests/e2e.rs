@@ -44,5 +44,7 @@ mod slaves;
 mod surroundings;
 #[path = "e2e/tolerances.rs"]
 mod tolerances;
+#[path = "e2e/usage.rs"]
+mod usage;
 #[path = "e2e/waits.rs"]
 mod waits;

@@ -241,7 +241,12 @@ impl QueryThread {
     /// Takes the news of passes in, and writes one down where that was asked for.
     fn learn(&mut self, update: Update) {
         let is_monitored = update.monitoring == Monitoring::On;
+        let has_shares = update.shares.is_some();
         self.model.scheduling.take(update);
+        if has_shares {
+            let Model { state, statics, scheduling, .. } = &self.model;
+            self.files.reporting.shares(state, scheduling.shares(), statics.clock.now());
+        }
         if !is_monitored {
             return;
         }
