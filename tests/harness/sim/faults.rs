@@ -44,6 +44,7 @@ pub struct Counts {
     pub administrations: u64,
     pub usages: u64,
     pub charges: u64,
+    pub reprioritized: u64,
     pub disks_lost: u64,
     pub master_crashes: u64,
     pub agent_crashes: u64,
@@ -71,6 +72,7 @@ impl AddAssign for Counts {
         self.administrations += other.administrations;
         self.usages += other.usages;
         self.charges += other.charges;
+        self.reprioritized += other.reprioritized;
         self.disks_lost += other.disks_lost;
         self.master_crashes += other.master_crashes;
         self.agent_crashes += other.agent_crashes;

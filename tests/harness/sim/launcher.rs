@@ -205,7 +205,12 @@ impl World {
         let notices = match reread::<Request>(&bytes) {
             Request::Launch(document) => self.launch(host, &document),
             Request::Signal { key, order } => self.signal(host, key, order),
-            Request::Reprioritize { .. } => Vec::new(),
+            Request::Reprioritize { key: _, nice, cpu_weight } => {
+                assert!(nice.is_none_or(|nice| (0..=19).contains(&nice)), "nice value {nice:?}");
+                assert!(cpu_weight.is_none_or(|weight| (1..=10_000).contains(&weight)), "weight {cpu_weight:?}");
+                self.counts.reprioritized += 1;
+                Vec::new()
+            }
             Request::List => vec![Notice::Tasks { tasks: self.summaries(host), reprioritizes: true }],
             Request::Forget { key } => self.forget(host, key),
             Request::StartSensor(_) | Request::StopSensor { .. } => panic!("no sensor is configured"),

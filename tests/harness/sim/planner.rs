@@ -151,7 +151,9 @@ impl World {
                 master.planner.next = Some(at);
                 master.planner.planned += 1;
                 let planned = master.planner.planned;
+                let tickets = master.planner.scheduler.model().running_tickets();
                 self.agenda.plan(at, Happening::SchedulerSteps { life, planned });
+                self.input(Input::Tickets(tickets));
             }
         }
     }

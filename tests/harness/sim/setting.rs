@@ -82,6 +82,7 @@ pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
     fields.set("max_aj_instances", instances);
     fields.set("reschedule_unknown", reschedule_unknown);
     fields.set("max_unheard", "00:02:00");
+    fields.set("reprioritize", "1");
     fields
 }
 
@@ -118,6 +119,7 @@ pub(super) fn fixed(seed: u64) -> Vec<StoredObject> {
     scheduler.set("job_load_adjustments", "NONE");
     scheduler.set("weight_tickets_share", "1000");
     scheduler.set("halftime", "1");
+    scheduler.set("reprioritize_interval", "0:0:30");
     scheduler.set("halflife_decay_list", if seed.is_multiple_of(3) { "cpu=5:mem=-1" } else { "none" });
     objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
     objects.push(object(ObjectKind::ShareTree, "", ShareTree::template("").write()));
