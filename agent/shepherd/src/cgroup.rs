@@ -87,3 +87,31 @@ impl Cgroup {
         fs::OpenOptions::new().write(true).open(self.path.join(name))?.write_all(value.to_string().as_bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of the file system serves: what matters is which files are written, and that none is made.
+    #[test]
+    fn the_weight_goes_into_the_file_that_the_kernel_offers() {
+        let key: TaskKey = "00000000000000ab.1.1.0.1".parse().expect("it is the form that a key prints");
+        let parent = std::env::temp_dir().join(format!("gridwright-weights-{}", std::process::id()));
+        let group = parent.join(key.to_string());
+        fs::create_dir_all(&group).expect("a directory is made");
+        let parent = parent.display().to_string();
+        let read = |name: &str| fs::read_to_string(group.join(name)).ok();
+        let set = |weight| Cgroup::existing(&parent, &key).expect("it is there").set_cpu_weight(weight);
+        set(Some(250));
+        assert_eq!(read("cpu.weight"), None, "the controller is off");
+        for (file, weight, written) in
+            [("cpu.shares", Some(250), "2560"), ("cpu.weight", Some(250), "250"), ("cpu.weight", Some(20_000), "10000")]
+        {
+            fs::write(group.join(file), "").expect("a file is made");
+            set(weight);
+            assert_eq!(read(file).as_deref(), Some(written));
+        }
+        assert!(Cgroup::existing("/nowhere", &key).is_none());
+        fs::remove_dir_all(&parent).expect("it is ours");
+    }
+}
