@@ -174,9 +174,13 @@ fn make_users(top: &Path) {
     write(Path::new("/etc/group"), &group);
 }
 
-/// A table of users or groups without those of the captures.
+/// A table of users or groups without those of the captures, and without others that have their numbers.
 fn without_users(path: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    let kept = text.lines().filter(|line| !USERS.iter().any(|(name, _)| line.split(':').next() == Some(*name)));
+    let is_ours = |line: &str| {
+        let (name, id) = (line.split(':').next(), line.split(':').nth(2));
+        USERS.iter().any(|(ours, number)| name == Some(ours) || id == Some(&number.to_string()))
+    };
+    let kept = text.lines().filter(|line| !is_ours(line));
     kept.fold(String::new(), |all, line| all + line + "\n")
 }

@@ -76,9 +76,10 @@ pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refu
         .load_formula
         .attributes()
         .filter_map(|name| match complex.lookup(name.as_str()) {
-            None => unknown(complex, name.as_str(), "load_formula", denied),
+            None => unknown(complex, name.as_str(), "load_formula", not_in_formula),
             Some(attribute) => (!attribute.r#type.is_numeric()).then(|| {
-                let what = format!("denied: attribute \"{name}\" in load_formula is no number");
+                let kinds = "String, CString, ReString or Host attributes";
+                let what = format!("{kinds} are not allowed in \"load_formula\": \"{name}\"");
                 Diagnostic::new(Code::BadValue, what).at("load_formula")
             }),
         })
@@ -251,6 +252,10 @@ fn not_in_complex(name: &str) -> String {
 
 fn no_resource(name: &str) -> String {
     format!("unknown resource \"{name}\"")
+}
+
+fn not_in_formula(name: &str) -> String {
+    format!("\"load_formula\" references not existing complex attribute \"{name}\"")
 }
 
 fn denied(name: &str) -> String {
