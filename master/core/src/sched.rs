@@ -14,6 +14,7 @@ pub mod category;
 pub mod census;
 mod changes;
 mod closings;
+mod columns;
 mod concerned;
 mod duration;
 mod fcfs;

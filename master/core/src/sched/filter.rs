@@ -2,6 +2,7 @@
 
 use super::assign::{Assignment, assign_serial, fit_globally, try_parallel};
 use super::changes::{Changes, Mark};
+use super::columns::Sieve;
 use super::places::{Place, PlaceSet};
 use super::reason::{Reason, What};
 use super::standings::{Standing, Standings};
@@ -11,6 +12,9 @@ use proto::id::{HostName, QueueInstanceName};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
+
+/// After so many matches in vain, columns are kept of what a category takes.
+const MANY_IN_VAIN: usize = 3;
 
 /// Jobs that ask for the same, and where they may not go.
 ///
@@ -34,6 +38,8 @@ pub struct Category {
     generation_seen: u64,
     /// How long its jobs need their slots, in milliseconds; none is for ever.
     pub length_ms: Option<u64>,
+    /// How many queue instances the last try matched in vain.
+    in_vain: usize,
     /// Whether the last try closed every queue instance that takes jobs, so that only what changed since can be open.
     exhausted: bool,
 }
@@ -52,6 +58,7 @@ impl Category {
             kept_closed: Vec::new(),
             generation_seen: 0,
             length_ms,
+            in_vain: 0,
             exhausted: false,
         }
     }
@@ -73,6 +80,7 @@ impl Category {
         let was_exhausted = std::mem::take(&mut self.exhausted);
         let changed = self.catch_up(changes, generation).filter(|_| was_exhausted);
         (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
+        self.in_vain = 0;
         let globally = fit_globally(cluster, &self.demand);
         let found = if !globally.holds(self.demand.least()) {
             None
@@ -85,6 +93,9 @@ impl Category {
         } else {
             self.first_that_fits(cluster, standings, &globally, changed)
         };
+        if self.in_vain >= MANY_IN_VAIN {
+            standings.contest(&self.demand);
+        }
         self.failed = found.is_none();
         found
     }
@@ -147,13 +158,15 @@ impl Category {
         changed: Option<Vec<Place>>,
     ) -> Option<Assignment> {
         let mut alarmed = Vec::new();
+        let demand = self.demand.clone();
+        let sieve = standings.sieve(&demand);
         let found = match changed {
-            None => self.first_among(cluster, globally, standings.iter(), &mut alarmed),
+            None => self.first_among(cluster, globally, &sieve, standings.iter(), &mut alarmed),
             Some(places) => {
                 let mut open: Vec<&Standing> = places.iter().filter_map(|place| standings.of(*place)).collect();
                 open.sort_unstable();
                 open.dedup();
-                self.first_among(cluster, globally, open.into_iter(), &mut alarmed)
+                self.first_among(cluster, globally, &sieve, open.into_iter(), &mut alarmed)
             }
         };
         self.exhausted = found.is_none();
@@ -165,13 +178,26 @@ impl Category {
         &mut self,
         cluster: &Cluster<'_>,
         globally: &Fit,
+        sieve: &Sieve<'_>,
         mut standings: impl Iterator<Item = &'a Standing>,
         alarmed: &mut Vec<Place>,
     ) -> Option<Assignment> {
         standings.find_map(|Standing { instance, place, .. }| {
-            let is_open = !self.closed.contains(*place);
+            let is_open = self.is_open(*place, sieve);
             is_open.then(|| self.try_on(cluster, globally, instance, *place, alarmed)).flatten()
         })
+    }
+
+    /// Whether a queue instance may have room; one that has too little left of something is closed.
+    fn is_open(&mut self, place: Place, sieve: &Sieve<'_>) -> bool {
+        if self.closed.contains(place) {
+            return false;
+        }
+        let may_have = sieve.lets_through(place);
+        if !may_have {
+            self.closed.insert(place);
+        }
+        may_have
     }
 
     /// The same for jobs with wishes: the instance that leaves fewest open comes first.
@@ -183,7 +209,9 @@ impl Category {
         standings: &mut Standings,
         globally: &Fit,
     ) -> Option<Assignment> {
-        let open: Vec<&Standing> = standings.iter().filter(|standing| !self.closed.contains(standing.place)).collect();
+        let demand = self.demand.clone();
+        let sieve = standings.sieve(&demand);
+        let open: Vec<&Standing> = standings.iter().filter(|standing| self.is_open(standing.place, &sieve)).collect();
         let counted = |(index, standing): (usize, &&Standing)| Reverse((self.wishes_left(cluster, standing), index));
         let counted: Vec<_> = open.iter().enumerate().map(counted).collect();
         let (mut heap, mut alarmed, mut found) = (BinaryHeap::from(counted), Vec::new(), None);
@@ -224,6 +252,7 @@ impl Category {
         let site = cluster.site(instance);
         match assign_serial(cluster, &self.demand, globally, &site) {
             Err(reasons) => {
+                self.in_vain += 1;
                 self.close(place, &reasons);
                 if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
                     self.kept_closed.push(place);
@@ -240,6 +269,7 @@ impl Category {
     fn close_hosts(&mut self, cluster: &Cluster<'_>, standings: &Standings, roomless: &BTreeSet<HostName>) {
         for Standing { instance, place, .. } in standings.iter().filter(|there| roomless.contains(&there.instance.host))
         {
+            self.in_vain += 1;
             self.closed.insert(*place);
             if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
                 self.kept_closed.push(*place);
@@ -252,8 +282,9 @@ impl Category {
         let demand = self.demand.clone();
         let suitability = Suitability::new(cluster, &demand);
         let mut open: Vec<Site<'a, 'l>> = Vec::new();
+        let sieve = standings.sieve(&demand);
         for standing in standings.iter() {
-            if self.closed.contains(standing.place) {
+            if !self.is_open(standing.place, &sieve) {
                 continue;
             }
             let site = cluster.site(&standing.instance);

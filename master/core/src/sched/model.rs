@@ -625,7 +625,8 @@ impl Model {
         }
         by_host.into_iter().for_each(|(host, instances)| drop(self.places.set(&host, instances)));
         self.draw_ahead();
-        self.everything_changed();
+        self.standings = Standings::new();
+        self.changes.everything();
         self.queue = Queue::default();
         self.rules = Rules::of(&self.state.config);
         self.categories.clear();

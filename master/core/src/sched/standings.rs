@@ -1,8 +1,9 @@
 //! Which queue instances take jobs now, best first, whoever asks: one order for all categories.
 
+use super::columns::{Columns, Sieve};
 use super::places::{Place, Places, Site};
 use super::rank::{Rank, host_value, rank};
-use crate::matching::Cluster;
+use crate::matching::{Cluster, Demand};
 use proto::id::{HostName, QueueInstanceName};
 use std::collections::BTreeSet;
 
@@ -24,6 +25,8 @@ pub struct Standings {
     sorted: BTreeSet<Standing>,
     /// By place.
     known: Vec<Option<Standing>>,
+    /// Right likewise, also for those that take no jobs.
+    columns: Columns,
     stale: BTreeSet<HostName>,
     all_stale: bool,
 }
@@ -31,7 +34,13 @@ pub struct Standings {
 impl Standings {
     /// Nothing is known yet.
     pub fn new() -> Standings {
-        Standings { sorted: BTreeSet::new(), known: Vec::new(), stale: BTreeSet::new(), all_stale: true }
+        Standings {
+            sorted: BTreeSet::new(),
+            known: Vec::new(),
+            columns: Columns::default(),
+            stale: BTreeSet::new(),
+            all_stale: true,
+        }
     }
 
     /// Something changed on a host: what it offers, what runs there, how its queue instances are.
@@ -66,6 +75,18 @@ impl Standings {
         self.put(place, None);
     }
 
+    /// Keeps columns of what a demand takes, of which many queue instances have too little.
+    pub fn contest(&mut self, demand: &Demand) {
+        if self.columns.begin(demand) {
+            self.all_stale = true;
+        }
+    }
+
+    /// What a demand needs of the columns that there are.
+    pub fn sieve(&self, demand: &Demand) -> Sieve<'_> {
+        self.columns.sieve(demand)
+    }
+
     /// Whether no queue instance takes jobs.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
@@ -91,6 +112,7 @@ impl Standings {
             let standing = takes.then(|| Standing { rank, instance: instance.clone(), place: *place });
             self.put(*place, standing);
         }
+        self.columns.note(cluster, &sites, &all.places);
     }
 
     fn put(&mut self, place: Place, standing: Option<Standing>) {
