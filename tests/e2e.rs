@@ -38,6 +38,8 @@ mod quotas;
 mod reservations;
 #[path = "e2e/sensors.rs"]
 mod sensors;
+#[path = "e2e/shares.rs"]
+mod shares;
 #[path = "e2e/slaves.rs"]
 mod slaves;
 #[path = "e2e/surroundings.rs"]

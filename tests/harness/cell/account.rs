@@ -55,6 +55,16 @@ impl Account {
         })
     }
 
+    /// Another one, of which there may be several: only root can make it.
+    ///
+    /// # Panics
+    /// If root cannot make it, or somebody else asks.
+    pub fn another() -> Self {
+        let account = Self::new();
+        assert!(account.is_made(), "only root makes accounts");
+        account
+    }
+
     fn new() -> Self {
         let uid = Uid::effective();
         if !uid.is_root() {
