@@ -142,10 +142,8 @@ fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> 
     let placement = task.place.placement()?;
     let condition = conditions::placed(&model.state, task, placement);
     let priority = model.scheduling.priority(job.seq, Of::Running);
-    // It takes no part in any policy until it goes on (TIX-02).
     let is_apart = condition.suspended || condition.threshold_suspended;
-    let priority =
-        if is_apart { PriorityNumbers { npprior: priority.npprior, ..Default::default() } } else { priority };
+    let priority = if is_apart { without_tickets(model, priority) } else { priority };
     Some(TaskRow {
         task: id,
         condition,
@@ -158,6 +156,17 @@ fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> 
         exit_status: None,
         failed: None,
     })
+}
+
+/// The numbers of a task that takes no part in any policy until it goes on (TIX-02).
+fn without_tickets(model: &Model, numbers: PriorityNumbers) -> PriorityNumbers {
+    if numbers.tckts == 0 {
+        return numbers;
+    }
+    let weight = model.state.config.scheduler.weight_ticket.millionths();
+    let term = i128::from(weight) * i128::from(numbers.ntckts) / 1_000_000;
+    let prior = numbers.prior.saturating_sub(i64::try_from(term).unwrap_or(i64::MAX));
+    PriorityNumbers { prior, ntckts: 0, otckt: 0, ftckt: 0, stckt: 0, tckts: 0, share: 0, ..numbers }
 }
 
 /// What a task uses, with its slave tasks on other hosts.

@@ -8,7 +8,7 @@ use proto::wire::view::JobRow;
 /// The whole text; empty if there is nothing to show.
 pub fn render(rows: &[JobRow], options: &Options, clock: &Clock) -> String {
     let columns = options.columns;
-    let mut lines = shown::running(rows, columns.per_slot);
+    let mut lines = shown::listed(rows, columns.per_slot, options.by_queue);
     lines.extend(shown::pending(rows, options.per_task));
     lines.extend(shown::finished(rows));
     if lines.is_empty() {

@@ -43,6 +43,8 @@ pub struct Options {
     pub columns: Columns,
     /// `-g d`: every array task has a line.
     pub per_task: bool,
+    /// `-g d` or `-g t`: running tasks are in the order of their queue instances.
+    pub by_queue: bool,
     /// `-ne`.
     pub hide_empty: bool,
     /// Which jobs.
@@ -75,6 +77,7 @@ impl Options {
             format: Format::of(parsed)?,
             columns: columns(parsed, &group),
             per_task: group.contains('d'),
+            by_queue: group.contains(['d', 't']),
             hide_empty: parsed.has("-ne"),
             jobs: JobFilter {
                 users: users(parsed, caller),

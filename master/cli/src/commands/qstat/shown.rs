@@ -87,6 +87,16 @@ pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<Shown<'_>> {
     lines
 }
 
+/// The same, in the order of their queue instances where that is asked for.
+pub fn listed(rows: &[JobRow], per_slot: bool, by_queue: bool) -> Vec<Shown<'_>> {
+    let mut lines = running(rows, per_slot);
+    if by_queue {
+        lines.sort_by_key(|line| line.instance);
+        mark_repeats(&mut lines);
+    }
+    lines
+}
+
 /// Tasks by the queue instances that they have slots of; in each by job number and task.
 pub fn by_instance(rows: &[JobRow], per_slot: bool) -> BTreeMap<&QueueInstanceName, Vec<Shown<'_>>> {
     let mut lines: BTreeMap<&QueueInstanceName, Vec<Shown<'_>>> = BTreeMap::new();
@@ -224,7 +234,7 @@ fn slots<'a>(whole: &Shown<'a>, granted: &'a Granted, is_first: bool) -> Vec<Sho
 }
 
 fn mark_repeats(lines: &mut [Shown<'_>]) {
-    let key = |line: &Shown<'_>| (line.job.number, line.task.map(|task| task.task));
+    let key = |line: &Shown<'_>| (line.job.number, line.task.map(|task| task.task), line.instance.cloned());
     if let Some(first) = lines.first_mut() {
         first.is_repeat = false;
     }

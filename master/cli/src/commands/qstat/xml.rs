@@ -13,7 +13,7 @@ use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 pub fn list(rows: &[JobRow], options: &Options, clock: &Clock) -> String {
     let mut document = Document::new("job_info", "qstat");
     document.open("queue_info");
-    for line in shown::running(rows, options.columns.per_slot) {
+    for line in shown::listed(rows, options.columns.per_slot, options.by_queue) {
         job(&mut document, &line, "running", options.columns, clock);
     }
     document.close();
