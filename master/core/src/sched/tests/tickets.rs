@@ -590,3 +590,88 @@ fn users_of_a_default_leaf_are_shown_below_it() {
         / /u3 1 500000 333333 333333 0"
     ));
 }
+
+/// Section 11.2: equal shares and unequal use; and 11.4: what runs of a user stands in front of what waits.
+#[test]
+fn the_worked_numbers_of_the_share_tree() {
+    let used = |shares: [u32; 2], seconds: [u64; 2]| {
+        format!(
+            "{PENDING} conf weight_tickets_share 10000
+            conf halftime 0
+            tree u1={} u2={}
+            queue all.q a slots=2
+            job 1
+            job 2 -u u2
+            pass
+            charge 1 {}000
+            charge 2 {}000
+            end 1
+            end 2",
+            shares[0], shares[1], seconds[0], seconds[1]
+        )
+    };
+    let placed = "= 1 all.q@a\n= 2 all.q@a";
+    let [equal, favoured] = [used([50, 50], [3000, 1000]), used([10, 90], [10, 100_000])];
+    check(&format!(
+        "{}
+        {placed}
+        queue all.q a slots=0
+        job 3
+        job 4 -u u2
+        pass
+        $ 3 0 0 2500
+        $ 4 0 0 7500",
+        equal
+    ));
+    check(&format!(
+        "{equal}
+        {placed}
+        queue all.q a slots=1
+        job 3
+        pass
+        = 3 all.q@a
+        job 4
+        job 5
+        job 6 -u u2
+        job 7 -u u2
+        pass
+        $ 6 0 0 7500
+        $ 7 0 0 3750
+        $ 4 0 0 1250
+        $ 5 0 0 833"
+    ));
+    // Five times its part is where the least user of a tenth is held back, once.
+    check(&format!(
+        "{favoured}
+        = 2 all.q@a
+        = 1 all.q@a
+        queue all.q a slots=0
+        job 3
+        job 4 -u u2
+        pass
+        $ 3 0 0 9841
+        $ 4 0 0 158"
+    ));
+}
+
+/// Section 10.3: 100 override tickets of a user of whom two tasks run.
+#[test]
+fn the_worked_numbers_of_override_tickets() {
+    check(&format!(
+        "{PENDING}
+        user u1 0 100
+        queue all.q a slots=2
+        job 1
+        job 2
+        job 3
+        job 4
+        pass
+        = 1 all.q@a
+        = 2 all.q@a
+        pass
+        $ 1 r 50 0 0
+        $ 2 r 50 0 0
+        $ 3 33 0 0
+        $ 4 25 0 0"
+    ));
+}
