@@ -4,6 +4,7 @@ use super::cell::{Cell, job, resources, result, texts};
 use crate::effect::Input;
 use crate::event::Event;
 use crate::sched::order::Order;
+use crate::state::usage::Account;
 use proto::amount::Amount;
 use proto::id::{PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec, PeRequest, Requests};
@@ -196,6 +197,9 @@ fn each_slave_task_has_a_record_unless_one_sums_up_the_job() {
             _ => assert_eq!(records, [slave("1.h2"), slave("2.h2"), slave("1.h1"), whole(100)]),
         }
         assert!(!cell.exists(1));
+        let account = Account { user: "u1".into(), project: None };
+        let charged = cell.core.state().usage.lifetime(&account).cpu;
+        assert_eq!(charged, 3_100 * 1_000_000, "each is charged once, accounting_summary {summary}");
         cell.assert_replay_is_live();
     }
 }
