@@ -246,3 +246,19 @@ fn a_job_that_is_not_looked_at_has_no_place_and_says_why() {
     let fcfs = placed(&format!("{script}\nconf algorithm fcfs\njob 5 -l arch=foo"), &[5; 5], 5);
     assert!(fcfs.is_some_and(|place| place.place.is_none() && place.remark.unwrap().contains("fcfs")));
 }
+
+#[test]
+fn what_is_kept_for_a_job_does_not_stand_against_it() {
+    let script = "host a
+        pe mpi 9 $fill_up
+        queue all.q a slots=4
+        conf max_reservation 10
+        job 1 -t 1-3 -l h_rt=30
+        pass
+        job 2 -R -pe mpi 4 -l h_rt=100
+        pass";
+    let explanation = explained(script, 2);
+    assert!(explanation.starts.is_some());
+    let texts: Vec<_> = explanation.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    assert!(texts.contains(&"cannot run in PE \"mpi\" because it only offers 1 slots"), "{texts:?}");
+}

@@ -103,12 +103,14 @@ pub struct Findings<'a> {
     pub now: Now,
     ahead: Option<Cow<'a, Ahead>>,
     known: BTreeMap<CategoryKey, Vec<Group>>,
+    /// Of jobs for which slots are kept.
+    reserving: BTreeMap<SubmitSeq, Vec<Group>>,
 }
 
 impl<'a> Findings<'a> {
     /// Nothing is found out before it is asked for.
     pub fn new(state: &'a State, observations: &'a Observations, now: Now) -> Findings<'a> {
-        Findings { state, observations, now, ahead: None, known: BTreeMap::new() }
+        Findings { state, observations, now, ahead: None, known: BTreeMap::new(), reserving: BTreeMap::new() }
     }
 
     /// The same where slots are kept for later.
@@ -133,17 +135,40 @@ impl<'a> Findings<'a> {
         Cluster { now: self.now.tick, ..Cluster::of(self.state, self.observations, Mode::Now) }
     }
 
-    /// What stands against a task of a job, in the order of first mention; nothing where it could start.
+    /// What stands against a task of a job, in the order of first mention; nothing where it could start. What is kept for the job itself
+    /// does not count.
     pub fn of(&mut self, job: &Job, demand: &Demand) -> &[Group] {
+        let own: Vec<TaskId> = self.kept_for(job.seq).collect();
+        if own.is_empty() {
+            let key = CategoryKey::new(self.state, job, demand);
+            if !self.known.contains_key(&key) {
+                let found = self.find(demand, self.ahead.as_deref());
+                self.known.insert(key.clone(), found);
+            }
+            return &self.known[&key];
+        }
+        let mut ahead = self.ahead.as_deref().cloned();
+        for task in own {
+            ahead.as_mut().and_then(|ahead| ahead.give_up(job.seq, task));
+        }
+        let found = self.find(demand, ahead.as_ref());
+        self.reserving.insert(job.seq, found);
+        &self.reserving[&job.seq]
+    }
+
+    /// The tasks of a job for which slots are kept.
+    fn kept_for(&self, seq: SubmitSeq) -> impl Iterator<Item = TaskId> {
+        let kept = self.ahead.iter().flat_map(move |ahead| ahead.reservations().range((seq, TaskId(0))..));
+        kept.map(|(key, _)| *key).take_while(move |(of, _)| *of == seq).map(|(_, task)| task)
+    }
+
+    fn find(&self, demand: &Demand, ahead: Option<&Ahead>) -> Vec<Group> {
         let (cluster, now) = (self.cluster().of_demand(self.state, demand), self.now);
-        let ahead = self.ahead.as_deref().filter(|_| cluster.within().is_none());
-        let groups = || {
-            let length_ms = expected_ms(cluster.config, demand);
-            let closing = ahead.map_or_else(BTreeSet::new, |ahead| ahead.closing(now, length_ms));
-            let window = ahead.and_then(|ahead| ahead.window(now, length_ms, &closing));
-            grouped(reasons(&Cluster { window, ..cluster }, demand).iter())
-        };
-        self.known.entry(CategoryKey::new(self.state, job, demand)).or_insert_with(groups)
+        let ahead = ahead.filter(|_| cluster.within().is_none());
+        let length_ms = expected_ms(cluster.config, demand);
+        let closing = ahead.map_or_else(BTreeSet::new, |ahead| ahead.closing(now, length_ms));
+        let window = ahead.and_then(|ahead| ahead.window(now, length_ms, &closing));
+        grouped(reasons(&Cluster { window, ..cluster }, demand).iter())
     }
 }
 
