@@ -300,7 +300,7 @@ impl SchedulerThread {
         // Who has a pass written down wants its numbers.
         if now >= self.priorities_after || self.update.monitoring == Monitoring::On {
             let moment = self.clock.now();
-            self.update.priorities = Some(info::priorities(&self.scheduler, moment));
+            self.update.priorities = Some(self.scheduler.priorities(moment));
             self.update.shares = Some(self.scheduler.model().share_nodes(moment));
             self.priorities_after = Instant::now() + now.elapsed() * PRIORITIES_SHARE;
         }

@@ -131,6 +131,12 @@ impl Scheduler {
         slice
     }
 
+    /// The priority numbers of all jobs, with what this pass has started.
+    pub fn priorities(&mut self, now: Now) -> Priorities {
+        self.model.price(now);
+        self.model.priorities(now)
+    }
+
     /// The model, for priorities and tests.
     pub fn model(&self) -> &Model {
         &self.model

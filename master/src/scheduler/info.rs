@@ -2,9 +2,8 @@
 
 use super::Monitoring;
 use master_core::event::{Event, Record};
-use master_core::sched::{Of, Priorities, Reservations, Scheduler};
+use master_core::sched::{Of, Priorities, Reservations};
 use proto::id::SubmitSeq;
-use proto::time::Now;
 use proto::wire::view::{PriorityNumbers, ShareNode};
 use std::sync::Arc;
 
@@ -66,9 +65,4 @@ impl SchedulingInfo {
         let own = (of == Of::Running).then(|| running.get(&job)).flatten();
         own.or_else(|| jobs.get(&job)).copied().unwrap_or_default()
     }
-}
-
-/// The numbers of all jobs.
-pub(super) fn priorities(scheduler: &Scheduler, now: Now) -> Priorities {
-    scheduler.model().priorities(now)
 }

@@ -32,23 +32,22 @@ impl Model {
 
     /// The priority numbers of every job, as [`Model::priority_of`] says, at less cost for all of them together: of its pending tasks,
     /// or of its running ones if no other may start; and those of the running ones of jobs that have both.
-    pub fn priorities(&self, now: Now) -> Priorities {
+    pub(super) fn priorities(&self, now: Now) -> Priorities {
         let range = self.queue.range(&self.state, now);
         let numbers = |seq: SubmitSeq, of: Of| numbers(&self.state, &self.queue, seq, of, range, now);
         let mut priorities = Priorities::default();
-        for (seq, job) in &self.state.jobs {
-            let is_pending = self.queue.filed(*seq).is_some_and(|filed| filed.rests == Rests::Pending);
-            if is_pending && job.active > 0 {
+        for seq in self.state.jobs.keys() {
+            let is_pending = self.queue.filed(*seq).is_none_or(|filed| filed.rests == Rests::Pending);
+            if is_pending && self.queue.filed(*seq).is_some_and(|filed| filed.tasks.running > 0) {
                 priorities.running.insert(*seq, numbers(*seq, Of::Running));
             }
-            let of = if is_pending || job.active == 0 { Of::Pending } else { Of::Running };
-            priorities.jobs.insert(*seq, numbers(*seq, of));
+            priorities.jobs.insert(*seq, numbers(*seq, if is_pending { Of::Pending } else { Of::Running }));
         }
         priorities
     }
 
     /// Brings the tickets of all tasks to what they are now, if anything that decides about them is another.
-    fn price(&mut self, now: Now) {
+    pub(super) fn price(&mut self, now: Now) {
         // A task more than could start now (TIX-19).
         let most = self.free_slots(self.rules.most_tasks, now) + 1;
         let is_other = self.queue.classes.take_changed() | self.queue.has_other_room(most);

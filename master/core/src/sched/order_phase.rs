@@ -57,7 +57,7 @@ pub struct Queue {
 pub(super) struct Filed {
     pub bucket: Bucket,
     pub rests: Rests,
-    tasks: Tasks,
+    pub tasks: Tasks,
 }
 
 /// How a job counts.
