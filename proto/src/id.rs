@@ -17,12 +17,14 @@ macro_rules! name {
         pub struct $type(Arc<str>);
 
         impl PartialOrd for $type {
+            #[inline]
             fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
                 Some(self.cmp(other))
             }
         }
 
         impl Ord for $type {
+            #[inline]
             fn cmp(&self, other: &Self) -> Ordering {
                 // Most names come from one place: what is the same need not be read.
                 if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
@@ -31,6 +33,7 @@ macro_rules! name {
 
         impl $type {
             /// The name as text.
+            #[inline]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -55,6 +58,7 @@ macro_rules! name {
         }
 
         impl std::borrow::Borrow<str> for $type {
+            #[inline]
             fn borrow(&self) -> &str {
                 &self.0
             }

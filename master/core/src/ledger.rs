@@ -222,10 +222,7 @@ impl Ledger {
             At::Host(host) => host,
             At::Instance(instance) => &instance.host,
         };
-        if !self.hosts.contains_key(host) {
-            self.hosts.insert(host.clone(), OnHost::default());
-        }
-        let there = self.hosts.get_mut(host).expect("it is there or was just made");
+        let there = self.hosts.entry(host.clone()).or_default();
         match at {
             At::Instance(instance) => there.instance_mut(&instance.queue),
             At::Host(_) | At::Global => &mut there.host,
