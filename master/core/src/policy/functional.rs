@@ -16,8 +16,7 @@ fn shares(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> [f6
     let mut found = [0.0, 0.0, 0.0, members.job_shares];
     for (kind, stake) in members.stakes.iter().enumerate() {
         if let Some(stake) = stake {
-            let tasks = if is_shared { (counts.of(kind, stake.place) + more).max(1.0) } else { 1.0 };
-            found[kind] = stake.shares / tasks;
+            found[kind] = stake.shares / counts.divisor(kind, stake.place, is_shared, more);
         }
     }
     found

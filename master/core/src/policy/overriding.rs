@@ -9,13 +9,9 @@ use std::collections::BTreeMap;
 
 /// The tickets of a task whose objects have these tasks that count.
 fn tickets(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> f64 {
-    let stakes = members.stakes.iter().enumerate();
-    let of = stakes.filter_map(|(kind, stake)| Some((kind, (*stake)?)));
-    let part = |(kind, stake): (usize, super::class::Stake)| {
-        let tasks = if is_shared { (counts.of(kind, stake.place) + more).max(1.0) } else { 1.0 };
-        stake.tickets / tasks
-    };
-    members.override_tickets + of.map(part).sum::<f64>()
+    let stakes = members.stakes.iter().enumerate().filter_map(|(kind, stake)| Some((kind, stake.as_ref()?)));
+    let parts = stakes.map(|(kind, stake)| stake.tickets / counts.divisor(kind, stake.place, is_shared, more));
+    members.override_tickets + parts.sum::<f64>()
 }
 
 /// The override tickets of each running task of a class.

@@ -39,6 +39,11 @@ impl Counts {
         self.0[kind][place]
     }
 
+    /// Among how many tasks an object divides what it has, where `more` tasks than run count: among one if it does not divide.
+    pub fn divisor(&self, kind: usize, place: usize, is_divided: bool, more: f64) -> f64 {
+        if is_divided { (self.of(kind, place) + more).max(1.0) } else { 1.0 }
+    }
+
     /// One more task of a class.
     pub fn add(&mut self, members: &Members) {
         self.change(members, 1.0);
