@@ -17,7 +17,7 @@
 //! DIR/run/master.ready       exists while the master answers
 //! DIR/log/master.log         its log, where asked for
 //! DIR/bin/ARCH/              links of the q* names to the gridwright program
-//! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting
+//! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting schedd_runlog schedule
 //! DIR/util/arch              prints ARCH
 //! DIR/utilbin/ARCH/gethostname   prints the host's name
 //! ```

@@ -8,11 +8,13 @@ mod accounting;
 mod conditions;
 mod hosts;
 mod jobs;
+mod kept;
 mod model;
 mod objects;
 mod queues;
 mod reservations;
 mod run_log;
+mod schedule_file;
 mod select;
 mod shares;
 mod status;
@@ -22,6 +24,7 @@ mod tests;
 mod waiters;
 
 pub use model::{Model, Statics};
+pub use schedule_file::ScheduleFile;
 pub use stream::{Beginning, Live, Stream, Subscribe};
 
 use crate::accounting_file::AccountingFile;
@@ -123,6 +126,8 @@ pub struct Files {
     pub accounting: AccountingFile,
     /// reporting(5)
     pub reporting: ReportingFile,
+    /// sge_schedule(5)
+    pub schedule: ScheduleFile,
 }
 
 /// The thread's things.
@@ -239,7 +244,10 @@ impl QueryThread {
     }
 
     /// Takes the news of passes in, and writes one down where that was asked for.
-    fn learn(&mut self, update: Update) {
+    fn learn(&mut self, mut update: Update) {
+        if let Some(entry) = update.schedule.take() {
+            self.files.schedule.append(&entry);
+        }
         let is_monitored = update.monitoring == Monitoring::On;
         let has_shares = update.shares.is_some();
         self.model.scheduling.take(update);
@@ -258,7 +266,7 @@ impl QueryThread {
 
     /// Accounting records are in the file before their jobs leave `qstat` (DESIGN section 9).
     fn fold(&mut self, records: &[Arc<Record>]) {
-        let Files { accounting, reporting } = &mut self.files;
+        let Files { accounting, reporting, .. } = &mut self.files;
         let is_written =
             if reporting.params().accounting { accounting.append(records) } else { accounting.skip(records) };
         if is_written {
@@ -353,6 +361,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::Queues(filter) => vec![queues::views(model, &filter)],
         Query::Hosts(filter) => vec![hosts::views(model, &filter)],
         Query::Reservations { ids, users } => vec![reservations::views(model, &ids, &users)],
+        Query::Kept => kept::tasks(model),
         Query::Quotas(filter) => quotas(model, &filter),
         Query::Object { kind, name } => vec![objects::object(model, kind, &name)],
         Query::Template { kind, name } => vec![objects::template(kind, &name)],

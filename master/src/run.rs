@@ -11,7 +11,7 @@ use crate::layout::Layout;
 use crate::lock::{LockError, MasterLock};
 use crate::mail::sender::Outbox;
 use crate::notify;
-use crate::query::{Asked, Files, Model, QueryInput, QueryThread, Statics, Upkeep};
+use crate::query::{Asked, Files, Model, QueryInput, QueryThread, ScheduleFile, Statics, Upkeep};
 use crate::renewal::Renewal;
 use crate::replay::{Replayed, replay};
 use crate::reporting::ReportingFile;
@@ -346,6 +346,7 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
     let store = Store::open(&layout.database())?;
     let accounting = AccountingFile::open(&layout.common("accounting"), &store)?;
     let reporting = ReportingFile::new(layout.common("reporting"), desk.host.to_string(), &model.state);
+    let schedule = ScheduleFile::new(layout.common("schedule"));
     let (outbox, mailing) = Outbox::new();
     runtime.spawn(mailing);
     let upkeep = Upkeep {
@@ -353,7 +354,7 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
         trim_log: desk.config.trim_log,
         event_queue: desk.config.event_queue,
     };
-    Ok(QueryThread::new(model, store, Files { accounting, reporting }, outbox, desk.replies.clone(), upkeep))
+    Ok(QueryThread::new(model, store, Files { accounting, reporting, schedule }, outbox, desk.replies.clone(), upkeep))
 }
 
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, RunError> {

@@ -4,6 +4,7 @@
 //! go to the query thread as soft state. Triggers that come while a pass runs are merged into one pass after it.
 
 mod info;
+mod monitor;
 mod profile;
 
 pub use info::{SchedulingInfo, Update};
@@ -19,6 +20,7 @@ use master_core::sched::algorithm::Algorithm;
 use master_core::sched::order::Order;
 use master_core::sched::{Reserving, Scheduler, Slice};
 use master_core::state::State;
+use monitor::Monitor;
 use profile::Profile;
 use proto::diagnostic::Diagnostic;
 use proto::time::Zone;
@@ -102,6 +104,8 @@ pub struct SchedulerThread {
     priorities_after: Instant,
     /// Of the next pass.
     monitoring: Monitoring,
+    /// The next entry of the file `schedule`.
+    monitor: Monitor,
     /// What the query thread has not been told yet.
     update: Update,
 }
@@ -133,6 +137,7 @@ impl SchedulerThread {
             tickets_after: now,
             priorities_after: now,
             monitoring: Monitoring::Off,
+            monitor: Monitor::default(),
             update: Update::default(),
         }
     }
@@ -208,6 +213,7 @@ impl SchedulerThread {
         if self.owes_reserving {
             self.at_latest = self.at_latest.min(self.reserve_after);
         }
+        self.at_latest = self.monitor.due().map_or(self.at_latest, |due| due.min(self.at_latest));
         self.update.passes += 1;
         self.update.reservations = Arc::new(self.scheduler.model().reservations().clone());
         if monitoring == Monitoring::On {
@@ -225,10 +231,14 @@ impl SchedulerThread {
         let began = Instant::now();
         let reserving = if began < self.reserve_after { Reserving::Keep } else { Reserving::Anew };
         self.scheduler.begin(now, reserving);
+        let is_monitored = self.scheduler.model().state().config.scheduler.monitor();
         while !self.stands_by && !self.is_ending {
             let began = Instant::now();
             let Slice { orders, finished } = self.scheduler.next(BUDGET);
             profile.planned(began, &orders);
+            if is_monitored {
+                self.monitor.planned(self.scheduler.model(), &orders, now);
+            }
             if !orders.is_empty() {
                 let began = Instant::now();
                 self.give(orders, inputs, runtime);
@@ -246,6 +256,12 @@ impl SchedulerThread {
             self.reserve_after = ended + (ended - began) * RESERVING_SHARE;
         }
         self.owes_reserving = reserving == Reserving::Keep;
+        if is_monitored {
+            let entry = self.monitor.over(model, self.clock.now(), self.update.schedule.is_none());
+            self.update.schedule = self.update.schedule.take().or(entry);
+        } else {
+            self.monitor.stop();
+        }
         if model.state().config.scheduler.profile() {
             profile.lines(model, now).iter().for_each(|line| tracing::info!("{line}"));
         }

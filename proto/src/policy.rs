@@ -30,6 +30,12 @@ const USER_SORT: &str = "USER_SORT";
 /// The parameter that has each pass tell what it cost.
 const PROFILE: &str = "PROFILE";
 
+/// The parameter that says how the largest feasible number of slots is searched in 8.1.9.
+const PE_RANGE_ALG: &str = "PE_RANGE_ALG";
+
+/// The parameter that has passes written down.
+const MONITOR: &str = "MONITOR";
+
 /// The parameter that says how long a scheduler outside the master may be silent.
 const EXTERNAL_TIMEOUT: &str = "EXTERNAL_TIMEOUT";
 
@@ -172,6 +178,11 @@ impl SchedulerConf {
         self.params.flag(PROFILE, false).unwrap_or(false)
     }
 
+    /// Whether passes are written down in the file `schedule`: `MONITOR` of `params`, false unless set.
+    pub fn monitor(&self) -> bool {
+        self.params.flag(MONITOR, false).unwrap_or(false)
+    }
+
     /// Whether the algorithm `fcfs` serves the user with the fewest running tasks first: `USER_SORT` of `params`, false unless set.
     pub fn user_sort(&self) -> bool {
         self.params.flag(USER_SORT, false).unwrap_or(false)
@@ -208,14 +219,21 @@ fn no_time(expected: &str) -> Malformed {
 /// `params` of a scheduler configuration; a settle time is read to see that it is one.
 fn parameters(text: &str) -> Result<Parameters, Malformed> {
     let parameters: Parameters = text.parse()?;
-    for name in [USER_SORT, PROFILE] {
+    for name in [USER_SORT, PROFILE, MONITOR] {
         parameters.flag(name, false)?;
     }
     parameters.seconds(EXTERNAL_TIMEOUT)?;
+    parameters.parsed(PE_RANGE_ALG, pe_range_algorithm)?;
     for (_, value) in parameters.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME)) {
         settle_time(value).map_err(|malformed| malformed.of(SETTLE_TIME))?;
     }
     Ok(parameters)
+}
+
+/// How 8.1.9 searches the largest number of slots of a range that a parallel job can have. What it finds is the same, here too.
+fn pe_range_algorithm(text: &str) -> Result<(), Malformed> {
+    let is_known = ["auto", "least", "bin", "highest"].iter().any(|known| known.eq_ignore_ascii_case(text));
+    is_known.then_some(()).ok_or_else(|| Malformed::new("auto, least, bin or highest"))
 }
 
 /// `attribute:time`, with the time in seconds.

@@ -1,6 +1,6 @@
 //! Commands that wait for a job: through a restart of the master, and until Ctrl-C. And what tells why a job waits.
 
-use gridwright_tests::cell::{As, Cell, Process, wait_until};
+use gridwright_tests::cell::{As, Cell, Plan, Process, wait_until};
 use nix::sys::signal::Signal;
 
 /// Starts `qsub` with these words beside the test and waits until its job is in the wanted state.
@@ -68,4 +68,25 @@ fn a_monitored_pass_is_written_down() {
     let log = log();
     assert!(log.lines().next().is_some_and(|line| line.ends_with("|-------------START-SCHEDULER-RUN-------------")));
     assert!(log.contains("|Job 1 is in hold state\n"), "{log}");
+}
+
+#[test]
+fn what_runs_and_what_is_kept_over_time_is_written_down_and_shown() {
+    let cell = Cell::with(Plan::default().slots(1));
+    cell.set_scheduler("max_reservation", "5");
+    cell.set_scheduler("params", "MONITOR=1");
+    cell.submit(&["-l", "h_rt=600", "-b", "y", "sleep", "600"]);
+    cell.wait_for_state("1", "r");
+    cell.submit(&["-R", "y", "-l", "h_rt=60", "-b", "y", "sleep", "1"]);
+    let schedule = || std::fs::read_to_string(cell.dir().join("default/common/schedule")).unwrap_or_default();
+    wait_until(schedule, || schedule().contains("\n2:1:RESERVING:"));
+    let schedule = schedule();
+    assert!(schedule.starts_with("::::::::\n"), "{schedule}");
+    let lines = |state: &str| schedule.lines().filter(|line| line.starts_with(state)).collect::<Vec<_>>();
+    let started = lines("1:1:STARTING:");
+    assert!(started.len() == 1 && started[0].contains(":660:Q:all.q@"), "{schedule}");
+    assert!(lines("2:1:RESERVING:").iter().all(|line| line.ends_with(":slots:1.000000")), "{schedule}");
+    let shown = cell.user(&["qsched"]).ok();
+    assert!(shown.out.starts_with("job-ID  user"), "{shown}");
+    assert!(shown.out.lines().nth(2).is_some_and(|line| line.starts_with("2.1 ")), "{shown}");
 }

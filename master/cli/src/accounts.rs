@@ -108,7 +108,7 @@ impl Recorded {
         let Accounts { master, agent, group } = self.daemons();
         // The master makes no files in that directory, and cells of earlier releases have none of these names.
         if dir.join("default/common/accounting").exists() {
-            for name in ["reporting", "schedd_runlog"] {
+            for name in ["reporting", "schedd_runlog", "schedule"] {
                 let path = dir.join("default/common").join(name);
                 let made = std::fs::OpenOptions::new().create(true).append(true).open(&path);
                 made.map_err(|error| not_given(path.display().to_string(), &error))?;
@@ -124,6 +124,7 @@ impl Recorded {
             give("default/common/accounting", master, 0o644),
             give("default/common/reporting", master, 0o644),
             give("default/common/schedd_runlog", master, 0o644),
+            give("default/common/schedule", master, 0o644),
         ] {
             outcome.map_err(|(path, error)| not_given(path, &error))?;
         }

@@ -23,6 +23,7 @@ mod qrdel;
 mod qrsh;
 mod qrstat;
 mod qrsub;
+mod qsched;
 mod qselect;
 mod qstat;
 mod qsub;
@@ -72,6 +73,7 @@ const COMMANDS: &[Entry] = &[
     ("qrsub", qrsub::run),
     ("qrdel", qrdel::run),
     ("qrstat", qrstat::run),
+    ("qsched", qsched::run),
     ("qselect", qselect::run),
     ("qstat", qstat::run),
 ];

@@ -73,6 +73,7 @@ impl Rewriter<'_> {
             | Query::Explain { .. }
             | Query::Shares
             | Query::Reservations { .. }
+            | Query::Kept
             | Query::WithoutEffect
             | Query::Events(_)
             | Query::EventClients

@@ -16,6 +16,7 @@ mod changes;
 mod closings;
 mod columns;
 mod concerned;
+pub mod diagram;
 mod duration;
 mod fcfs;
 mod filing;

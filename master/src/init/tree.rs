@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::Path;
 
 /// Files of `default/common` that the master writes. It makes none there itself.
-pub const WRITTEN_BY_THE_MASTER: [&str; 3] = ["accounting", "reporting", "schedd_runlog"];
+pub const WRITTEN_BY_THE_MASTER: [&str; 4] = ["accounting", "reporting", "schedd_runlog", "schedule"];
 
 /// The names that the one program answers to.
 const COMMANDS: &[&str] = &[
@@ -29,9 +29,7 @@ const COMMANDS: &[&str] = &[
     "qrsub",
     "qrdel",
     "qrstat",
-    "qrsub",
-    "qrdel",
-    "qrstat",
+    "qsched",
     "qresub",
     "qping",
     "qrsh",

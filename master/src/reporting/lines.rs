@@ -6,7 +6,7 @@ use master_core::observe::Observations;
 use master_core::state::State;
 use master_core::state::job::{Job, Placement};
 use proto::accounting::AccountingRecord;
-use proto::amount::{Amount, Type};
+use proto::amount::Amount;
 use proto::conf::ReportingParams;
 use proto::id::{HostName, TaskId};
 use proto::job::Granted;
@@ -217,7 +217,7 @@ impl Lines<'_> {
             }
             let Ok(capacity) = Amount::parse(capacity, attribute.r#type) else { continue };
             let booked = state.in_use(level, attribute.name.as_str());
-            let (booked, capacity) = (decimal(booked, attribute.r#type), decimal(capacity, attribute.r#type));
+            let (booked, capacity) = (booked.decimal_text(attribute.r#type), capacity.decimal_text(attribute.r#type));
             let comma = if text.is_empty() { "" } else { "," };
             // A string takes everything.
             let _ = write!(text, "{comma}{}={booked}={capacity}", attribute.name);
@@ -317,14 +317,4 @@ fn is_reported(state: &State, level: &Level, attribute: &str) -> bool {
 /// A text that cannot be taken for fields or lines.
 fn plain(text: &str) -> String {
     text.replace([':', '\n'], " ")
-}
-
-/// `4.000000`, as 8.1.9 prints numbers here; `infinity` for what has no bound.
-fn decimal(amount: Amount, ty: Type) -> String {
-    let Some(units) = amount.finite() else { return "infinity".to_owned() };
-    let in_one = i128::from(ty.base_units_in_one());
-    let millionths = i128::from(units) * 1_000_000 / in_one;
-    let sign = if millionths < 0 { "-" } else { "" };
-    let size = millionths.unsigned_abs();
-    format!("{sign}{}.{:06}", size / 1_000_000, size % 1_000_000)
 }

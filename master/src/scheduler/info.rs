@@ -20,6 +20,8 @@ pub struct Update {
     pub reservations: Arc<Reservations>,
     /// Whether one of the passes is to be written down.
     pub monitoring: Monitoring,
+    /// An entry for the file `schedule`.
+    pub schedule: Option<String>,
 }
 
 /// What the query thread knows of the scheduler's work.
@@ -36,7 +38,7 @@ pub struct SchedulingInfo {
 impl SchedulingInfo {
     /// Takes news in.
     pub fn take(&mut self, update: Update) {
-        let Update { passes, priorities, shares, reservations, monitoring: _ } = update;
+        let Update { passes, priorities, shares, reservations, monitoring: _, schedule: _ } = update;
         (self.passes, self.reservations) = (passes, reservations);
         if let Some(priorities) = priorities {
             self.priorities = priorities;

@@ -35,6 +35,12 @@ impl Amount {
         }
     }
 
+    /// As the files `reporting` and `schedule` have it: six decimals, memory in bytes and times in seconds; `infinity` for what has no bound.
+    pub fn decimal_text(self, r#type: Type) -> String {
+        let Some(units) = self.finite().map(i128::from) else { return "infinity".to_owned() };
+        six_decimals(units * MILLION / i128::from(r#type.base_units_in_one()))
+    }
+
     /// As `qstat -F` shows it: like [`Amount::qhost_text`], but an INT and an RSMAP without decimals.
     pub fn qstat_text(self, r#type: Type) -> String {
         match self.finite().filter(|_| matches!(r#type, Type::Int | Type::RsMap)) {

@@ -125,8 +125,8 @@ const SCHEDULER: &[(&str, ParameterClass)] = &[
     ("USER_SORT", Served),
     ("EXTERNAL_TIMEOUT", Served),
     ("PROFILE", Served),
-    ("MONITOR", Refused),
-    ("PE_RANGE_ALG", Refused),
+    ("MONITOR", Served),
+    ("PE_RANGE_ALG", Served),
 ];
 
 /// Every parameter of a list, `key` being the entry of the cluster or scheduler configuration; empty for other entries.

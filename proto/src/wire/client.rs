@@ -365,6 +365,8 @@ pub enum Query {
         /// `-u`: names and patterns of owners; empty is everybody.
         users: Vec<String>,
     },
+    /// `qsched`. Answered with [`Data::Kept`].
+    Kept,
     /// `qquota`. Answered with [`Data::Quotas`].
     Quotas(QuotaFilter),
     /// The event stream. Answered with [`Data::Events`], part by part until the client goes or is cut off.

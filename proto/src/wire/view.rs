@@ -35,6 +35,8 @@ pub enum Data {
     Reserved(ReservationId),
     /// Advance reservations, by number.
     Reservations(Vec<ReservationView>),
+    /// What is kept for tasks that wait, by the time from which it is.
+    Kept(Vec<KeptTask>),
     /// Rows of `qstat`.
     Jobs(Vec<JobRow>),
     /// Blocks of `qstat -j`.
@@ -359,6 +361,40 @@ pub struct QueueView {
     pub seq_no: i64,
     /// Parallel environments.
     pub pes: Vec<String>,
+}
+
+/// What the scheduler keeps for a task that waits (`-R y`), as `qsched` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptTask {
+    /// Its job.
+    pub job: JobNumber,
+    /// The task; 1 of a job that is no array.
+    pub task: TaskId,
+    /// The owner of the job.
+    pub user: UserName,
+    /// When it starts at the latest, unless something fails.
+    pub start: Wall,
+    /// When it is expected to have ended; none is never.
+    pub end: Option<Wall>,
+    /// Its slots.
+    pub slots: u32,
+    /// What it asks for of `h_vmem`, for each slot; 0 if nothing.
+    pub h_vmem: String,
+    /// What it takes of everything that has a capacity.
+    pub uses: Vec<KeptUse>,
+}
+
+/// A part of [`KeptTask`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptUse {
+    /// `P` of a parallel environment, `G` of the cluster, `H` of a host, `Q` of a queue instance.
+    pub level: char,
+    /// The name of that.
+    pub object: String,
+    /// The attribute.
+    pub resource: String,
+    /// How much, such as `400M`.
+    pub amount: String,
 }
 
 /// One host, or `global`.

@@ -221,7 +221,7 @@ impl Ahead {
 }
 
 /// How long a task that should have ended is expected to go on: until the next pass at the latest (RES-05).
-fn grace_ms(config: &Configuration) -> u64 {
+pub(super) fn grace_ms(config: &Configuration) -> u64 {
     config.scheduler.schedule_interval.seconds().unwrap_or(0).saturating_mul(1000).max(1)
 }
 

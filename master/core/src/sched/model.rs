@@ -345,6 +345,16 @@ impl Model {
         self.ahead.reservations()
     }
 
+    /// Whether the time to come counts: reservations may be made, or there is an advance reservation.
+    pub fn plans_ahead(&self) -> bool {
+        self.ahead.is_on()
+    }
+
+    /// What is booked for a task that is planned and not judged by the core yet; none for jobs of advance reservations.
+    pub fn planned(&self, seq: SubmitSeq, task: TaskId) -> Option<&Booking> {
+        self.planned.booking(plan_key(seq, task)).map(AsRef::as_ref)
+    }
+
     /// Whether no queue instance takes jobs now.
     pub(super) fn is_full(&mut self, now: Now) -> bool {
         let cluster = Cluster {

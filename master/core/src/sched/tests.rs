@@ -13,6 +13,7 @@ mod quotas;
 mod recorded;
 mod reference;
 mod reservation;
+mod schedule;
 mod settle;
 mod thresholds;
 mod ticket_laws;

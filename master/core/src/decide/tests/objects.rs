@@ -339,7 +339,7 @@ fn what_is_not_supported_is_refused_by_name() {
     )]);
     let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{reply:?}") };
     assert!(refusal.to_string().contains("DURATION_OFFSET"), "{refusal}");
-    for (key, value) in [("algorithm", "best"), ("params", "MONITOR=1")] {
+    for (key, value) in [("algorithm", "best"), ("params", "SOLVER=1")] {
         let reply = cell.change(vec![object_change(K::SchedulerConf, "", Do::Replace(scheduler(&[(key, value)])))]);
         let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
         assert_eq!((refusal.code, refusal.place.as_str()), (Code::NotSupported, key));
@@ -492,6 +492,7 @@ fn what_has_an_effect_is_taken_without_a_word() {
         (K::ClusterConf, "global", "execd_params", "PTF_MIN_PRIORITY=10,PTF_MAX_PRIORITY=-5"),
         (K::ClusterConf, "global", "reprioritize", "1"),
         (K::SchedulerConf, "", "reprioritize_interval", "0:0:40"),
+        (K::SchedulerConf, "", "params", "MONITOR=1,PE_RANGE_ALG=least"),
         (K::ExecHost, "h1", "report_variables", "slots,np_load_avg"),
     ] {
         let reply = cell.change(vec![object_change(kind, name, attribute(Replace, key, value))]);
