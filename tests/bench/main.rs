@@ -5,6 +5,7 @@
 
 mod clock;
 mod cluster;
+mod day;
 mod fleet;
 mod floor;
 mod idle;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 11] = [
+const MEASURES: [&str; 12] = [
     "floor",
     "array",
     "separate",
@@ -34,6 +35,7 @@ const MEASURES: [&str; 11] = [
     "scheduling",
     "reservation",
     "policy",
+    "day",
 ];
 
 /// What the scheduler is given where nothing else is said.
@@ -50,6 +52,10 @@ struct Options {
     hosts: u32,
     /// What the scheduler is given.
     size: scheduling::Size,
+    /// Of the day that is simulated.
+    hours: u64,
+    /// What that day is drawn from.
+    seed: u64,
     /// How long the idle cell is watched, in seconds.
     idle_s: u64,
 }
@@ -62,7 +68,7 @@ fn main() -> ExitCode {
         }
         Err(text) => {
             eprintln!(
-                "{text}\nusage: bench [--tasks N] [--jobs N] [--hosts N] [--idle SECONDS]\n             [--size HOSTS] [--pending JOBS] [--categories N] MEASURE..."
+                "{text}\nusage: bench [--tasks N] [--jobs N] [--hosts N] [--idle SECONDS]\n             [--size HOSTS] [--pending JOBS] [--categories N]\n             [--hours N] [--seed N] MEASURE..."
             );
             eprintln!("measures: {}, or all", MEASURES.join(", "));
             ExitCode::from(2)
@@ -71,7 +77,16 @@ fn main() -> ExitCode {
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { measures: Vec::new(), tasks: 10_000, jobs: 1_000, hosts: 500, idle_s: 180, size: SIZE };
+    let mut options = Options {
+        measures: Vec::new(),
+        tasks: 10_000,
+        jobs: 1_000,
+        hosts: 500,
+        size: SIZE,
+        hours: 24,
+        seed: 1,
+        idle_s: 180,
+    };
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|value| value.parse().ok()).ok_or(format!("{word} needs a number"));
         match word.as_str() {
@@ -81,6 +96,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
             "--size" => options.size.hosts = number()?,
             "--pending" => options.size.jobs = number()?,
             "--categories" => options.size.categories = number()?,
+            "--hours" => options.hours = number()?.into(),
+            "--seed" => options.seed = number()?.into(),
             "--idle" => options.idle_s = number()?.into(),
             "all" => options.measures.extend(MEASURES.map(str::to_owned)),
             measure if MEASURES.contains(&measure) => options.measures.push(word),
@@ -102,6 +119,7 @@ fn run(measure: &str, options: &Options) {
         "scheduling" => scheduling::measure(options.size),
         "reservation" => reservation::measure(options.size.hosts),
         "policy" => policy::measure(options.size.jobs),
+        "day" => day::measure(options.hours, options.seed),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }

@@ -27,6 +27,7 @@ mod runner;
 #[cfg(test)]
 mod scenarios;
 mod setting;
+mod slaves;
 mod trace;
 mod users;
 mod witness;

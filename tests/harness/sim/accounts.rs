@@ -1,6 +1,7 @@
 //! What users are charged with, added up apart from the code under test: the use in the accounting records of attempts that have ended,
 //! and what those that run were charged with last.
 
+use super::slaves::task_of;
 use master_core::event::{Event, Record};
 use master_core::state::State;
 use master_core::state::usage::{Account, Amounts};
@@ -13,6 +14,10 @@ use std::collections::BTreeMap;
 pub(super) struct Accounts {
     ended: BTreeMap<Account, [u128; 3]>,
     running: BTreeMap<Account, BTreeMap<TaskKey, Consumed>>,
+    /// What slave tasks used that is a part of the record of their job.
+    summed_up: BTreeMap<TaskKey, Consumed>,
+    /// Both together, from event to event.
+    sums: BTreeMap<Account, [u128; 3]>,
 }
 
 impl Accounts {
@@ -24,6 +29,7 @@ impl Accounts {
                     let account = after.account_of(key.seq).expect("what is charged is there");
                     let before = self.running.entry(account.clone()).or_default().insert(*key, *consumed);
                     let before = before.unwrap_or_default();
+                    add(self.sums.entry(account).or_default(), consumed.since(before));
                     assert_eq!(before.since(*consumed), Consumed::default(), "{key} has used less than before");
                 }
                 tasks.iter().for_each(|(key, _)| self.compare(*key, after));
@@ -31,9 +37,29 @@ impl Accounts {
             Event::TaskEnded { key, record, .. } => {
                 let account = after.account_of(key.seq).expect("a job finishes after its last task");
                 let running = self.running.entry(account.clone()).or_default().remove(key).unwrap_or_default();
+                let of_slaves = self.summed_up.remove(key).unwrap_or_default();
                 let used = record.as_ref().map_or_else(Consumed::default, |record| record.usage.into());
+                let used = used.since(of_slaves);
                 assert_eq!(running.since(used), Consumed::default(), "accounting tells less of {key} than was charged");
+                add(self.sums.entry(account.clone()).or_default(), used.since(running));
                 add(self.ended.entry(account).or_default(), used);
+                self.compare(*key, after);
+            }
+            Event::SlaveEnded { key, record, usage, .. } => {
+                let account = after.account_of(key.seq).expect("a job finishes after its last task");
+                let running = self.running.entry(account.clone()).or_default().remove(key).unwrap_or_default();
+                let used = Consumed::from(*usage);
+                assert_eq!(running.since(used), Consumed::default(), "accounting tells less of {key} than was charged");
+                add(self.sums.entry(account.clone()).or_default(), used.since(running));
+                add(self.ended.entry(account).or_default(), used);
+                if record.is_none() {
+                    let sum = self.summed_up.entry(task_of(*key)).or_default();
+                    *sum = Consumed {
+                        cpu_ms: sum.cpu_ms + used.cpu_ms,
+                        mem_kib_ms: sum.mem_kib_ms + used.mem_kib_ms,
+                        io_bytes: sum.io_bytes + used.io_bytes,
+                    };
+                }
                 self.compare(*key, after);
             }
             _ => {}
@@ -42,10 +68,19 @@ impl Accounts {
 
     fn compare(&self, key: TaskKey, state: &State) {
         let account = state.account_of(key.seq).expect("its job is there");
-        let mut sums = self.ended.get(&account).copied().unwrap_or_default();
-        self.running.get(&account).into_iter().flat_map(BTreeMap::values).for_each(|used| add(&mut sums, *used));
-        let [cpu, mem, io] = sums.map(|sum| sum * 1_000_000);
+        let [cpu, mem, io] = self.sums.get(&account).copied().unwrap_or_default().map(|sum| sum * 1_000_000);
         assert_eq!(state.usage.lifetime(&account), Amounts { cpu, mem, io }, "what {account:?} was charged with");
+    }
+
+    /// The sums are those over all tasks.
+    pub(super) fn audit(&self, state: &State) {
+        for (account, sum) in &self.sums {
+            let mut anew = self.ended.get(account).copied().unwrap_or_default();
+            self.running.get(account).into_iter().flat_map(BTreeMap::values).for_each(|used| add(&mut anew, *used));
+            assert_eq!(*sum, anew, "the sums of this simulator itself");
+            let [cpu, mem, io] = anew.map(|sum| sum * 1_000_000);
+            assert_eq!(state.usage.lifetime(account), Amounts { cpu, mem, io }, "what {account:?} was charged with");
+        }
     }
 }
 

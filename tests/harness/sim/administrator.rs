@@ -39,6 +39,11 @@ impl World {
         self.command("boss", command);
     }
 
+    /// How many times as large as a small one the cell is.
+    fn size(&self) -> usize {
+        setting::size(self.nodes.len())
+    }
+
     fn draw_host(&mut self) -> HostName {
         let names: Vec<HostName> = self.nodes.iter().map(|node| node.name.clone()).collect();
         self.random.pick(&names).expect("a cluster has hosts")
@@ -55,14 +60,15 @@ impl World {
 
     fn draw_capacity(&mut self, host: &HostName) -> ObjectChange {
         let (name, values) = if self.random.chance(300) {
-            ("global", self.random.pick(&["lic=1", "lic=2", "lic=5", "NONE", "lic=3,gpu=2"]))
+            ("global", self.random.pick(&["lic=~1", "lic=~2", "lic=~5", "NONE", "lic=~3,gpu=~2"]))
         } else {
             (
                 host.as_str(),
                 self.random.pick(&["h_vmem=2G", "h_vmem=12G,gpu=1", "gpu=3,slots=3", "NONE", "h_vmem=6G,lic=1"]),
             )
         };
-        attribute(ObjectKind::ExecHost, name, AttributeEdit::Replace, "complex_values", values.unwrap_or("NONE"))
+        let values = setting::scaled(values.unwrap_or("NONE"), self.size());
+        attribute(ObjectKind::ExecHost, name, AttributeEdit::Replace, "complex_values", &values)
     }
 
     fn draw_slots(&mut self, host: &HostName) -> ObjectChange {
@@ -134,19 +140,20 @@ impl World {
         let kind = ObjectKind::ResourceQuota;
         if self.random.chance(300) {
             let rules: &[&str] = match self.random.below(3) {
-                0 => &["users !u1 hosts {@few} to slots=2", "pes {*} hosts !@few to slots=4", "to slots=6"],
-                1 => &["users {*} queues {*} to slots=3,lic=2"],
-                _ => &["users u1,u2 to slots=5,gpu=1", "hosts {@all} to slots=2"],
+                0 => &["users !u1 hosts {@few} to slots=~2", "pes {*} hosts !@few to slots=~4", "to slots=~6"],
+                1 => &["users {*} queues {*} to slots=~3,lic=~2"],
+                _ => &["users u1,u2 to slots=~5,gpu=~1", "hosts {@all} to slots=2"],
             };
-            return change(kind, "places", ObjectAction::Replace(setting::quota("places", rules)));
+            return change(kind, "places", ObjectAction::Replace(setting::quota("places", rules, self.size())));
         }
         if self.random.chance(200) {
             let enabled = if self.random.chance(500) { "TRUE" } else { "FALSE" };
             return attribute(kind, "places", AttributeEdit::Replace, "enabled", enabled);
         }
         let rule = self.random.pick(&["places/1", "licences/1", "licences/2"]).unwrap_or("places/1");
-        let limit = self.random.pick(&["slots=2", "slots=8", "lic=1", "lic=2,slots=4", "NONE"]).unwrap_or("NONE");
-        attribute(kind, rule, AttributeEdit::Replace, "limit", limit)
+        let limit = self.random.pick(&["slots=~2", "slots=~8", "lic=~1", "lic=~2,slots=~4", "NONE"]);
+        let limit = setting::scaled(limit.unwrap_or("NONE"), self.size());
+        attribute(kind, rule, AttributeEdit::Replace, "limit", &limit)
     }
 
     fn draw_queue_state(&mut self, host: &HostName) -> Command {

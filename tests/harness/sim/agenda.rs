@@ -112,6 +112,12 @@ pub(super) enum Happening {
         key: TaskKey,
         boot: u64,
     },
+    /// A parallel job starts a slave task.
+    SlaveWanted {
+        host: HostIndex,
+        key: TaskKey,
+        boot: u64,
+    },
     UserActs,
     AdministratorActs,
     RivalOrders,

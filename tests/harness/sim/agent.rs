@@ -12,9 +12,6 @@ use proto::load::LoadReport;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION};
 use std::collections::BTreeMap;
 
-/// Between two load reports.
-const REPORT_MS: u64 = 20_000;
-
 /// One machine: what survives its processes, and the processes that it has now.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -262,7 +259,7 @@ impl World {
 
     pub(super) fn report_due(&mut self, host: HostIndex, life: u64, link: LinkId) {
         if self.send_report(host, life, link) {
-            self.soon(REPORT_MS, Happening::ReportDue { host, life, link });
+            self.soon(self.plan.pace.report_ms, Happening::ReportDue { host, life, link });
         }
     }
 

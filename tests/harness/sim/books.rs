@@ -1,12 +1,13 @@
 //! What placed tasks take, added up apart from the ledger of the code under test.
 //!
-//! Each event changes a few sums, and only those are compared with the ledger: so it is affordable after every event.
+//! Each event changes a few sums, and only those are compared with the ledger: so it is affordable after every event. On small cells
+//! the sums are added up anew each time, on large ones now and then, and must be the same ([`Books::audit`]).
 
 use master_core::ledger::{Ledger, Level};
 use master_core::state::config::Configuration;
 use proto::amount::Amount;
 use proto::complex::Consumable;
-use proto::id::{AttributeName, HostName, PeName, TaskKey};
+use proto::id::{AttributeName, HostName, PeName, TaskKey, UserName};
 use proto::job::{Granted, JobSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +16,15 @@ type Place = (Level, AttributeName);
 
 /// What one task asked for when it was placed, and what it takes of it under the present complex.
 #[derive(Clone, Debug)]
-struct Task {
+pub(super) struct Task {
+    pub(super) user: UserName,
+    pub(super) pe: Option<PeName>,
+    /// Without that of a master that is no task of its parallel job.
+    slots: u32,
     /// For each slot or in all, by full name, in base units.
     asked: BTreeMap<AttributeName, i64>,
     granted: Vec<Granted>,
-    takes: BTreeMap<Place, i64>,
+    pub(super) takes: BTreeMap<Place, i64>,
 }
 
 /// The sums.
@@ -27,6 +32,8 @@ struct Task {
 pub(super) struct Books {
     tasks: BTreeMap<TaskKey, Task>,
     sums: BTreeMap<Place, i64>,
+    /// Slots of each parallel environment.
+    in_pes: BTreeMap<PeName, u32>,
 }
 
 impl Books {
@@ -45,9 +52,19 @@ impl Books {
         self.sums.get(&(level.clone(), attribute.clone())).copied().unwrap_or(0)
     }
 
-    /// What each placed task takes, by level and attribute.
-    pub(super) fn tasks(&self) -> impl Iterator<Item = (TaskKey, &BTreeMap<Place, i64>)> {
-        self.tasks.iter().map(|(key, task)| (*key, &task.takes))
+    /// The placed tasks.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.values()
+    }
+
+    /// A placed task.
+    pub(super) fn task(&self, key: TaskKey) -> &Task {
+        self.tasks.get(&key).unwrap_or_else(|| panic!("{key} ended and was not placed"))
+    }
+
+    /// How many slots of a parallel environment are taken.
+    pub(super) fn in_pe(&self, pe: &PeName) -> u32 {
+        self.in_pes.get(pe).copied().unwrap_or(0)
     }
 
     pub(super) fn place(
@@ -58,31 +75,62 @@ impl Books {
         granted: &[Granted],
         pe: Option<&PeName>,
     ) {
+        let granted_slots = granted.iter().map(|part| part.slots).sum();
         let (asked, granted) = (asked(config, spec), with_extra(config, granted, pe));
         let takes = takes(config, &asked, &granted);
         takes.iter().for_each(|(place, amount)| *self.sums.entry(place.clone()).or_default() += amount);
-        assert!(self.tasks.insert(key, Task { asked, granted, takes }).is_none(), "{key} was placed twice");
+        let slots = granted_slots;
+        if let Some(pe) = pe {
+            *self.in_pes.entry(pe.clone()).or_default() += slots;
+        }
+        let task = Task { user: spec.owner.user.clone(), pe: pe.cloned(), slots, asked, granted, takes };
+        assert!(self.tasks.insert(key, task).is_none(), "{key} was placed twice");
     }
 
     /// A task gives back what it took, and nothing else.
     pub(super) fn end(&mut self, key: TaskKey, ledger: &Ledger) {
         let task = self.tasks.remove(&key).unwrap_or_else(|| panic!("{key} ended and was not placed"));
         for (place, amount) in &task.takes {
-            *self.sums.get_mut(place).expect("what was taken is in the sums") -= amount;
+            let sum = self.sums.get_mut(place).expect("what was taken is in the sums");
+            *sum -= amount;
+            if *sum == 0 {
+                self.sums.remove(place);
+            }
             self.compare(place, ledger);
         }
+        if let Some(slots) = task.pe.and_then(|pe| self.in_pes.get_mut(&pe)) {
+            *slots -= task.slots;
+        }
         assert!(ledger.booking(key).is_none(), "something is booked for {key}, which has ended");
-        self.sums.retain(|_, sum| *sum > 0);
     }
 
     /// After a change of the complex everything counts anew.
     pub(super) fn rebook(&mut self, config: &Configuration, ledger: &Ledger) {
-        self.sums.clear();
         for task in self.tasks.values_mut() {
             task.takes = takes(config, &task.asked, &task.granted);
-            task.takes.iter().for_each(|(place, amount)| *self.sums.entry(place.clone()).or_default() += amount);
         }
+        self.sums = self.added_up();
         self.compare_all(config, ledger);
+    }
+
+    fn added_up(&self) -> BTreeMap<Place, i64> {
+        let mut sums = BTreeMap::new();
+        for (place, amount) in self.tasks.values().flat_map(|task| &task.takes) {
+            *sums.entry(place.clone()).or_default() += amount;
+        }
+        sums
+    }
+
+    /// What was added up from event to event is what the placed tasks take in all.
+    pub(super) fn audit(&self, config: &Configuration) {
+        for (key, task) in &self.tasks {
+            assert_eq!(task.takes, takes(config, &task.asked, &task.granted), "what {key} takes");
+        }
+        assert_eq!(self.sums, self.added_up(), "the sums of this simulator itself");
+        for (pe, slots) in &self.in_pes {
+            let tasks = self.tasks.values().filter(|task| task.pe.as_ref() == Some(pe));
+            assert_eq!(*slots, tasks.map(|task| task.slots).sum::<u32>(), "the slots of {pe}");
+        }
     }
 
     /// The ledger has exactly these sums where the task is.

@@ -7,17 +7,14 @@ use super::world::World;
 use master_core::core::Core;
 use proto::id::TaskKey;
 
-/// So many syncs apart the states are compared as a whole.
-const COMPARE_EVERY: u64 = 32;
-
 impl World {
     /// After each input of the core.
     pub(super) fn check_core(&mut self, core: &Core) {
         self.inputs += 1;
-        if self.inputs.is_multiple_of(self.plan.check_every) {
+        if self.inputs.is_multiple_of(self.plan.checks.every_inputs) {
             core.state().check();
             let usage = &core.observations().usage;
-            let is_placed = |key: &TaskKey| core.state().placed(*key).is_some();
+            let is_placed = |key: &TaskKey| core.state().host_of(*key).is_some();
             assert!(usage.keys().all(is_placed), "the use of tasks that have ended is kept");
         }
     }
@@ -25,7 +22,7 @@ impl World {
     /// After each sync, while nothing waits for the next one.
     pub(super) fn check_synced(&mut self) {
         self.syncs += 1;
-        if !self.syncs.is_multiple_of(COMPARE_EVERY) {
+        if !self.syncs.is_multiple_of(self.plan.checks.every_syncs) {
             return;
         }
         if let Some(master) = &mut self.master {
@@ -33,7 +30,7 @@ impl World {
             assert!(*master.planner.state() == self.disk.state, "the scheduler's state is not the fold of the log");
         }
         self.check_present();
-        self.rules.books.compare_all(&self.disk.state.config, &self.disk.state.ledger);
+        self.rules.compare_all(&self.disk.state);
         if self.random.chance(250) {
             let snapshot = rmp_serde::to_vec_named(&self.disk.state).expect("a snapshot encodes");
             self.disk.older_snapshot = std::mem::replace(&mut self.disk.snapshot, snapshot);

@@ -24,6 +24,10 @@ impl Faults {
     pub const NONE: Faults =
         Faults { every_ms: 0, master_dies_at_sync: 0, agent_dies_at_input: 0, user_link: 0, slow_message: 0 };
 
+    /// A day on which something breaks somewhere every minute.
+    pub const SOME: Faults =
+        Faults { every_ms: 60_000, master_dies_at_sync: 0, agent_dies_at_input: 0, user_link: 10, slow_message: 1 };
+
     /// A day on which everything breaks.
     pub const MANY: Faults =
         Faults { every_ms: 9_000, master_dies_at_sync: 15, agent_dies_at_input: 6, user_link: 100, slow_message: 20 };
@@ -42,6 +46,8 @@ pub struct Counts {
     pub rival_orders: u64,
     pub rival_orders_refused: u64,
     pub administrations: u64,
+    pub slaves_wanted: u64,
+    pub slaves_placed: u64,
     pub usages: u64,
     pub charges: u64,
     pub reprioritized: u64,
@@ -70,6 +76,8 @@ impl AddAssign for Counts {
         self.rival_orders += other.rival_orders;
         self.rival_orders_refused += other.rival_orders_refused;
         self.administrations += other.administrations;
+        self.slaves_wanted += other.slaves_wanted;
+        self.slaves_placed += other.slaves_placed;
         self.usages += other.usages;
         self.charges += other.charges;
         self.reprioritized += other.reprioritized;

@@ -11,9 +11,6 @@ use proto::launch::{
 };
 use std::collections::VecDeque;
 
-/// Mean time between two words of a launcher on what a task uses.
-const USAGE_MS: u64 = 10_000;
-
 /// What a job of the workload does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Program {
@@ -333,11 +330,18 @@ impl World {
         self.trace(|| format!("host {host} executes {key}"));
         self.witness.execute(key, host, &name);
         self.tell(host, &Notice::Executed { key, pid: 1, boot_ms: started_boot_ms });
+        self.plan_slaves(host, key, boot);
         self.plan_usage(host, key, boot);
     }
 
+    /// Whether a task has processes there.
+    pub(super) fn is_running(&mut self, host: HostIndex, key: TaskKey, boot: u64) -> bool {
+        let directory = self.directory(host, key, boot);
+        directory.is_some_and(|directory| matches!(directory.shepherd, Shepherd::Running { .. }))
+    }
+
     fn plan_usage(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
-        let wait = 100 + self.random.around(USAGE_MS);
+        let wait = 100 + self.random.around(self.plan.pace.usage_ms);
         self.soon(wait, Happening::UsageKnown { host, key, boot });
     }
 

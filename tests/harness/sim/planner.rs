@@ -32,12 +32,14 @@ pub(super) struct Planner {
     is_planning: bool,
     planned: u64,
     next: Option<u64>,
+    tickets_after: u64,
 }
 
 impl Planner {
     pub(super) fn new(state: State) -> Self {
         let scheduler = Scheduler::new(state, Zone::utc());
-        Self { scheduler, inbox: VecDeque::new(), is_wanted: true, is_planning: false, planned: 0, next: None }
+        let inbox = VecDeque::new();
+        Self { scheduler, inbox, is_wanted: true, is_planning: false, planned: 0, next: None, tickets_after: 0 }
     }
 
     pub(super) fn take_record(&mut self, record: &Record) {
@@ -151,9 +153,12 @@ impl World {
                 master.planner.next = Some(at);
                 master.planner.planned += 1;
                 let planned = master.planner.planned;
-                let tickets = master.planner.scheduler.model().running_tickets();
                 self.agenda.plan(at, Happening::SchedulerSteps { life, planned });
-                self.input(Input::Tickets(tickets));
+                if self.time >= master.planner.tickets_after {
+                    master.planner.tickets_after = self.time + self.plan.pace.tickets_ms;
+                    let tickets = master.planner.scheduler.model().running_tickets();
+                    self.input(Input::Tickets(tickets));
+                }
             }
         }
     }

@@ -2,53 +2,90 @@
 //!
 //! Only the forms of rules that the administrators of the simulator write are understood here.
 
-use super::books::Books;
+use super::books::{Books, Task};
 use master_core::ledger::Level;
-use master_core::state::State;
 use master_core::state::config::Configuration;
 use proto::amount::Amount;
 use proto::hostgroup::HostOrGroup;
 use proto::id::{AttributeName, PeName, QueueInstanceName, TaskKey};
-use proto::job::{Granted, JobSpec};
 use proto::quota::{Filter, LimitValue, QuotaSet};
 use std::collections::BTreeMap;
 
 /// A rule, and the single names that have its limit for themselves.
 type Share = (usize, Vec<String>);
 
-/// No limit of a set is passed by a task that is placed.
-pub(super) fn judge(
-    books: &Books,
-    key: TaskKey,
-    spec: &JobSpec,
-    granted: &[Granted],
-    pe: Option<&PeName>,
-    before: &State,
-) {
-    let config = &before.config;
-    let takes = Books::would_take(config, spec, granted, pe);
-    for set in config.quotas.values().filter(|set| set.enabled.0) {
-        let mut wanted = BTreeMap::new();
-        add(&mut wanted, set, config, spec.owner.user.as_str(), pe, &takes);
-        if wanted.is_empty() {
-            continue;
+/// What tasks take of what sets limit, by the name of a set.
+type Sums = BTreeMap<String, BTreeMap<(Share, AttributeName), i64>>;
+
+/// What the placed tasks take of each limit, from event to event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Quotas(Sums);
+
+impl Quotas {
+    /// The sums over all placed tasks.
+    pub(super) fn added_up(config: &Configuration, books: &Books) -> Quotas {
+        let mut quotas = Quotas::default();
+        books.tasks().for_each(|task| quotas.place(config, task));
+        quotas
+    }
+
+    pub(super) fn place(&mut self, config: &Configuration, task: &Task) {
+        self.change(config, task, 1);
+    }
+
+    pub(super) fn end(&mut self, config: &Configuration, task: &Task) {
+        self.change(config, task, -1);
+    }
+
+    fn change(&mut self, config: &Configuration, task: &Task, times: i64) {
+        for set in enabled(config) {
+            let mut takes = BTreeMap::new();
+            add(&mut takes, set, config, task.user.as_str(), task.pe.as_ref(), &task.takes);
+            let sums = self.0.entry(set.name.to_string()).or_default();
+            for (place, amount) in takes {
+                let sum = sums.entry(place.clone()).or_default();
+                *sum += times * amount;
+                if *sum == 0 {
+                    sums.remove(&place);
+                }
+            }
         }
-        let mut used = BTreeMap::new();
-        for (other, takes) in books.tasks() {
-            let job = &before.jobs[&other.seq];
-            let placement = job.tasks[&other.task].place.placement().expect("what is booked is placed");
-            add(&mut used, set, config, job.spec.owner.user.as_str(), placement.pe.as_ref(), takes);
-        }
-        for ((share, attribute), amount) in wanted {
-            let taken = amount + used.get(&(share.clone(), attribute.clone())).copied().unwrap_or(0);
-            for limit in set.rules[share.0].limits.iter().filter(|limit| limit.attribute == attribute) {
-                let LimitValue::Fixed(text) = &limit.value else { continue };
-                let kind = config.complex.lookup(attribute.as_str()).expect("a limited attribute is there").r#type;
-                let limit = Amount::parse(text, kind).expect("a limit reads").finite().unwrap_or(i64::MAX);
-                assert!(taken <= limit, "{key} makes {taken} of {limit} {attribute} for {share:?} of {}", set.name);
+        self.0.retain(|_, sums| !sums.is_empty());
+    }
+
+    /// The sums are those over all placed tasks.
+    pub(super) fn audit(&self, config: &Configuration, books: &Books) {
+        assert_eq!(*self, Quotas::added_up(config, books), "the sums of this simulator itself");
+    }
+
+    /// No limit of a set is passed by a task that is placed.
+    pub(super) fn judge(
+        &self,
+        key: TaskKey,
+        user: &str,
+        pe: Option<&PeName>,
+        takes: &BTreeMap<(Level, AttributeName), i64>,
+        config: &Configuration,
+    ) {
+        for set in enabled(config) {
+            let mut wanted = BTreeMap::new();
+            add(&mut wanted, set, config, user, pe, takes);
+            let used = self.0.get(set.name.as_str());
+            for ((share, attribute), amount) in wanted {
+                let taken = amount + used.and_then(|used| used.get(&(share.clone(), attribute.clone()))).unwrap_or(&0);
+                for limit in set.rules[share.0].limits.iter().filter(|limit| limit.attribute == attribute) {
+                    let LimitValue::Fixed(text) = &limit.value else { continue };
+                    let kind = config.complex.lookup(attribute.as_str()).expect("a limited attribute is there").r#type;
+                    let limit = Amount::parse(text, kind).expect("a limit reads").finite().unwrap_or(i64::MAX);
+                    assert!(taken <= limit, "{key} makes {taken} of {limit} {attribute} for {share:?} of {}", set.name);
+                }
             }
         }
     }
+}
+
+fn enabled(config: &Configuration) -> impl Iterator<Item = &QuotaSet> {
+    config.quotas.values().map(AsRef::as_ref).filter(|set| set.enabled.0)
 }
 
 /// Adds what a task takes to what it takes of a set.

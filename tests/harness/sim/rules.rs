@@ -3,7 +3,8 @@
 
 use super::accounts::Accounts;
 use super::books::Books;
-use super::quotas;
+use super::quotas::Quotas;
+use super::slaves::Slaves;
 use master_core::event::{Actor, Event, Record, Then};
 use master_core::ledger::Level;
 use master_core::state::State;
@@ -13,6 +14,7 @@ use proto::amount::Amount;
 use proto::calendar::CalendarState;
 use proto::id::{AttributeName, PeName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec};
+use proto::object::ObjectKind;
 use proto::pe::AllocationRule;
 use proto::request::TaskRange;
 use proto::time::Wall;
@@ -21,6 +23,9 @@ use std::sync::Arc;
 
 /// The exit status that keeps successors waiting.
 const APPLICATION_ERROR: u32 = 100;
+
+/// So many events apart, walks over everything are not for every event.
+const LARGE: u64 = 1_000;
 
 /// What accounting says of attempts of which nobody knows how they ended.
 const LOST: [u8; 4] = [18, 19, 21, 22];
@@ -43,13 +48,32 @@ struct Job {
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     jobs: BTreeMap<SubmitSeq, Job>,
-    pub(super) books: Books,
-    pub(super) accounts: Accounts,
+    /// Who waited for whom at some time.
+    successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
+    books: Books,
+    quotas: Quotas,
+    accounts: Accounts,
+    slaves: Slaves,
+    /// After how many events everything is compared, and not only what an event touched.
+    every: u64,
 }
 
 impl Rules {
+    pub(super) fn new(every: u64) -> Rules {
+        Rules { every, ..Rules::default() }
+    }
+
+    /// Everything that is added up from event to event, added up anew.
+    pub(super) fn compare_all(&self, state: &State) {
+        self.books.compare_all(&state.config, &state.ledger);
+        self.books.audit(&state.config);
+        self.quotas.audit(&state.config, &self.books);
+        self.accounts.audit(state);
+    }
+
     /// Judges a durable event against the state before it.
     pub(super) fn judge(&self, record: &Record, before: &State) {
+        self.slaves.judge(record, before);
         match &record.event {
             Event::TaskPlaced { key, granted, pe, .. } => {
                 self.may_be_placed(*key, granted, pe.as_ref(), before, record.now.wall);
@@ -77,6 +101,7 @@ impl Rules {
         match &record.event {
             Event::JobSubmitted { seq, spec, waits_for, array_waits_for, .. } => {
                 let tasks: Vec<TaskId> = spec.array.map_or(vec![TaskId(1)], |range| range.iter().collect());
+                self.wait(*seq, waits_for.iter().chain(array_waits_for));
                 let job = Job {
                     holds: tasks.into_iter().map(|task| (task, spec.holds)).collect(),
                     spec: spec.clone(),
@@ -89,6 +114,7 @@ impl Rules {
                 self.jobs.insert(*seq, job);
             }
             Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
+                self.wait(*seq, waits_for.iter().chain(array_waits_for));
                 let job = self.jobs.get_mut(seq).expect("an altered job is there");
                 job.spec = spec.clone();
                 (job.waits_for, job.array_waits_for) = (waits_for.clone(), array_waits_for.clone());
@@ -104,6 +130,7 @@ impl Rules {
                 job.placed.insert(key.task, key.attempt);
                 self.books.place(&after.config, &job.spec, *key, granted, pe.as_ref());
                 self.books.compare_task(*key, &after.ledger);
+                self.quotas.place(&after.config, self.books.task(*key));
             }
             Event::TaskEnded { key, record, then, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
@@ -116,19 +143,44 @@ impl Rules {
             }
             Event::JobFinished { seq } => {
                 let job = self.jobs.remove(seq).expect("a job finishes once");
-                let waits = |other: &&job::Job| other.waits_for.contains(seq) || other.array_waits_for.contains(seq);
-                let waiting = after.jobs.values().find(waits).filter(|_| !job.failed);
-                assert!(
-                    waiting.is_none(),
-                    "{seq:?} finished well, and {:?} still waits for it",
-                    waiting.map(|job| job.seq)
-                );
+                if !job.failed {
+                    self.let_go(*seq, after);
+                }
             }
-            Event::ObjectsChanged(_) => self.books.rebook(&after.config, &after.ledger),
+            Event::ObjectsChanged(objects) => {
+                let has = |kinds: &[ObjectKind]| objects.iter().any(|object| kinds.contains(&object.kind));
+                if has(&[ObjectKind::ComplexTable]) {
+                    self.books.rebook(&after.config, &after.ledger);
+                }
+                if has(&[ObjectKind::ComplexTable, ObjectKind::ResourceQuota, ObjectKind::HostGroup]) {
+                    self.quotas = Quotas::added_up(&after.config, &self.books);
+                }
+            }
             _ => {}
         }
         self.accounts.read(record, after);
+        self.slaves.read(record, after);
         self.compare_job(record, after);
+        if record.seq.0.is_multiple_of(self.every) {
+            self.compare_all(after);
+        }
+    }
+
+    fn wait<'a>(&mut self, seq: SubmitSeq, others: impl Iterator<Item = &'a SubmitSeq>) {
+        for other in others {
+            self.successors.entry(*other).or_default().insert(seq);
+        }
+    }
+
+    /// Nothing waits for a job that finished well.
+    fn let_go(&mut self, seq: SubmitSeq, after: &State) {
+        let waits = |other: &&job::Job| other.waits_for.contains(&seq) || other.array_waits_for.contains(&seq);
+        let known = self.successors.remove(&seq).unwrap_or_default();
+        let mut known = known.iter().filter_map(|other| after.jobs.get(other));
+        let is_small = self.every < LARGE;
+        let waiting = if is_small { after.jobs.values().find(waits) } else { known.find(waits) };
+        let waiting = waiting.map(|job| job.seq);
+        assert!(waiting.is_none(), "{seq:?} finished well, and {waiting:?} still waits for it");
     }
 
     fn end(&mut self, key: TaskKey, then: &Then, after: &State) {
@@ -139,6 +191,7 @@ impl Rules {
             Then::Error { .. } => drop(job.errors.insert(key.task)),
             Then::Requeued => {}
         }
+        self.quotas.end(&after.config, self.books.task(key));
         self.books.end(key, &after.ledger);
     }
 
@@ -184,14 +237,13 @@ impl Rules {
             may_use(key, &job.spec, part, pe, before);
         }
         if let Some(conf) = pe.and_then(|pe| before.config.pes.get(pe)) {
-            let others = self.jobs.iter().flat_map(|(seq, job)| job.placed.keys().map(move |task| (*seq, *task)));
-            let in_pe = others.filter_map(|(seq, task)| before.jobs[&seq].tasks[&task].place.placement());
-            let taken: u32 = in_pe.filter(|other| other.pe.as_ref() == pe).map(|other| other.slots()).sum();
             let slots: u32 = granted.iter().map(|part| part.slots).sum();
-            assert!(taken + slots <= conf.slots, "{key} takes more slots of {} than there are", conf.name);
+            let taken = self.books.in_pe(&conf.name) + slots;
+            assert!(taken <= conf.slots, "{key} makes {taken} of {} slots of {}", conf.slots, conf.name);
         }
-        quotas::judge(&self.books, key, &job.spec, granted, pe, before);
-        for ((level, attribute), amount) in Books::would_take(&before.config, &job.spec, granted, pe) {
+        let takes = Books::would_take(&before.config, &job.spec, granted, pe);
+        self.quotas.judge(key, job.spec.owner.user.as_str(), pe, &takes, &before.config);
+        for ((level, attribute), amount) in takes {
             let Some(capacity) = capacity(&before.config, &level, &attribute) else { continue };
             let taken = self.books.sum(&level, &attribute) + amount;
             assert!(taken <= capacity, "{key} makes {taken} of {capacity} {attribute} at {level}");

@@ -1,5 +1,6 @@
 //! What the cell is made of at the beginning, and again once everything has healed.
 
+use super::slaves;
 use master_core::event::StoredObject;
 use proto::calendar::Calendar;
 use proto::complex::Complex;
@@ -18,8 +19,25 @@ use proto::sharetree::ShareTree;
 const SLOTS: [&str; 2] = ["4", "2"];
 /// Two hours in which a queue is suspended, open and closed for a minute or two at a time; runs begin at eight.
 const CALENDAR: &str = "8:1-8:2,8:4-8:6,8:9-8:10,8:14-8:15,8:20-8:22=suspended 8:3-8:4,8:7-8:9,8:16-8:18,7:50-7:55=off";
-/// Licences of the cell.
-const LICENCES: u32 = 3;
+/// Licences of a small cell.
+const LICENCES: &str = "lic=~3";
+
+/// How many times as large as a small one a cell is.
+pub(super) fn size(hosts: usize) -> usize {
+    hosts.div_ceil(8)
+}
+
+/// A text in which `~3` stands for three times the size of the cell.
+pub(super) fn scaled(text: &str, size: usize) -> String {
+    let mut parts = text.split('~');
+    let mut scaled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
+        let number: usize = part[..end].parse().expect("a number follows the mark");
+        scaled += &format!("{}{}", number * size, &part[end..]);
+    }
+    scaled
+}
 
 fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
     StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
@@ -47,15 +65,15 @@ pub(super) fn exec_host(name: &HostName, values: &str) -> Fields {
 
 /// Rules about where users may have slots; every job has room by itself.
 const PLACES: &[&str] =
-    &["users {u1,u2} hosts {@few} to slots=3", "pes !* queues b.q to slots=4", "hosts {*} to slots=5"];
+    &["users {u1,u2} hosts {@few} to slots=~3", "pes !* queues b.q to slots=~4", "hosts {*} to slots=5"];
 /// Rules about what users may have of licences.
-const LICENCES_OF_USERS: &[&str] = &["users {u3} to lic=3,slots=9", "users * to lic=3"];
+const LICENCES_OF_USERS: &[&str] = &["users {u3} to lic=~3,slots=~9", "users * to lic=~3"];
 
 /// A resource quota set that counts, with its rules.
-pub(super) fn quota(name: &str, rules: &[&str]) -> Fields {
+pub(super) fn quota(name: &str, rules: &[&str], size: usize) -> Fields {
     let mut fields: Fields = [("name", name), ("description", "NONE"), ("enabled", "TRUE")].into_iter().collect();
     for (index, rule) in rules.iter().enumerate() {
-        fields.set(&QuotaSet::rule_key(index), *rule);
+        fields.set(&QuotaSet::rule_key(index), scaled(rule, size));
     }
     fields
 }
@@ -88,25 +106,26 @@ pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
 
 /// Queues, hosts, licences, memory and special processors: what administrators change and what is set again in the end, each after what it names.
 pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
+    let size = size(hosts.len());
     let mut objects = vec![object(ObjectKind::ComplexTable, "", complex("YES", "YES", "0", "YES"))];
     objects.push(object(ObjectKind::ClusterConf, "global", cluster("2000", "00:00:00")));
-    objects.push(object(ObjectKind::ExecHost, "global", exec_host(&HostName::global(), &format!("lic={LICENCES}"))));
+    objects.push(object(ObjectKind::ExecHost, "global", exec_host(&HostName::global(), &scaled(LICENCES, size))));
     for (index, host) in hosts.iter().enumerate() {
         let values = if index % 2 == 0 { "h_vmem=8G,gpu=2" } else { "h_vmem=8G" };
         objects.push(object(ObjectKind::ExecHost, host.as_str(), exec_host(host, values)));
     }
     let names: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
     objects.push(group("@all", &names));
-    objects.push(group("@few", &names[..1]));
+    objects.push(group("@few", &names[..size]));
     objects.push(queue("all.q", "@all", SLOTS[0]));
     objects.push(queue("b.q", "@few", SLOTS[1]));
-    objects.push(object(ObjectKind::ResourceQuota, "places", quota("places", PLACES)));
-    objects.push(object(ObjectKind::ResourceQuota, "licences", quota("licences", LICENCES_OF_USERS)));
+    objects.push(object(ObjectKind::ResourceQuota, "places", quota("places", PLACES, size)));
+    objects.push(object(ObjectKind::ResourceQuota, "licences", quota("licences", LICENCES_OF_USERS, size)));
     objects
 }
 
 /// What stays as it is: the scheduler, parallel environments, and who may do what. One seed of four has another algorithm.
-pub(super) fn fixed(seed: u64) -> Vec<StoredObject> {
+pub(super) fn fixed(seed: u64, size: usize) -> Vec<StoredObject> {
     let mut objects = Vec::new();
     let mut scheduler = SchedulerConf::template().to_fields();
     let (algorithm, params) = match seed % 8 {
@@ -126,10 +145,11 @@ pub(super) fn fixed(seed: u64) -> Vec<StoredObject> {
     let mut calendar = Calendar::template("c".into()).to_fields();
     calendar.set("week", CALENDAR);
     objects.push(object(ObjectKind::Calendar, "c", calendar));
-    for (name, rule, slots) in [("smp", "$pe_slots", "100"), ("mpi", "$round_robin", "7")] {
+    for (name, rule, slots) in [("smp", "$pe_slots", "~100"), ("mpi", "$round_robin", "~7")] {
         let mut pe = ParallelEnvironment::template(name.into()).to_fields();
-        pe.set("slots", slots);
+        pe.set("slots", scaled(slots, size));
         pe.set("allocation_rule", rule);
+        slaves::settings(seed).into_iter().for_each(|(key, value)| pe.set(key, value));
         pe.set("job_is_first_task", if name == "mpi" { "FALSE" } else { "TRUE" });
         objects.push(object(ObjectKind::Pe, name, pe));
     }

@@ -5,7 +5,7 @@ use super::agenda::Happening;
 use super::workload::owner;
 use super::world::World;
 use master_core::effect::{Input, ReplyTo};
-use proto::id::{JobNumber, RequestId, UserName};
+use proto::id::{HostName, JobNumber, RequestId, UserName};
 use proto::wire::client::{Command, Reply};
 use proto::wire::view::Data;
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ const PATIENCE_MS: u64 = 60_000;
 #[derive(Debug)]
 struct Request {
     user: UserName,
+    host: HostName,
     command: Command,
     since: u64,
     answer: Option<Reply>,
@@ -34,9 +35,13 @@ pub(super) struct Users {
 
 impl World {
     pub(super) fn command(&mut self, user: &str, command: Command) -> RequestId {
+        self.command_from("sub".into(), user, command)
+    }
+
+    pub(super) fn command_from(&mut self, host: HostName, user: &str, command: Command) -> RequestId {
         let id = RequestId(self.random.entropy());
         self.trace(|| format!("{user}: {command:?} as {:x}", id.0 & 0xffff));
-        let request = Request { user: user.into(), command, since: self.time, answer: None };
+        let request = Request { user: user.into(), host, command, since: self.time, answer: None };
         self.users.requests.insert(id, request);
         self.send_command(id);
         id
@@ -63,7 +68,7 @@ impl World {
             reply_to,
             id,
             owner: owner(request.user.as_str()),
-            host: "sub".into(),
+            host: request.host.clone(),
             entropy: [0; 32],
             command: Box::new(request.command.clone()),
         };

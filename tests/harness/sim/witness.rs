@@ -29,9 +29,15 @@ pub(super) struct Witness {
     /// The durable answers, and what submitted a job.
     answers: BTreeMap<RequestId, Reply>,
     submitted: BTreeSet<RequestId>,
+    /// Whether slave tasks have no records of their own.
+    is_summed_up: bool,
 }
 
 impl Witness {
+    pub(super) fn new(is_summed_up: bool) -> Witness {
+        Witness { is_summed_up, ..Witness::default() }
+    }
+
     /// Notes a durable event.
     pub(super) fn read(&mut self, record: &Record) {
         match &record.event {
@@ -46,6 +52,15 @@ impl Witness {
                 assert!(self.present.insert(*seq, tasks).is_none(), "{seq:?} was submitted twice");
             }
             Event::TaskPlaced { key, granted, .. } => self.place(*key, granted),
+            // Its slots are those of its job.
+            Event::SlavePlaced { key, instance, .. } => {
+                self.place(*key, &[Granted { instance: instance.clone(), slots: 0 }]);
+            }
+            Event::SlaveEnded { key, record: kept, .. } => {
+                let host = &self.placed.get(key).expect("what ends was placed")[0].instance.host;
+                let by_host = matches!(&record.actor, Actor::Agent(by) if by == host);
+                self.end(*key, kept.is_some() || self.is_summed_up, &Then::Requeued, by_host);
+            }
             Event::TaskEnded { key, record: kept, then, .. } => {
                 self.end(*key, kept.is_some(), then, matches!(record.actor, Actor::Agent(_)));
             }
@@ -70,9 +85,7 @@ impl Witness {
             | Event::JobAltered { .. }
             | Event::HoldsChanged { .. }
             | Event::TaskStarted { .. }
-            | Event::SlavePlaced { .. }
             | Event::SlaveStarted { .. }
-            | Event::SlaveEnded { .. }
             | Event::TaskDeletionRequested { .. }
             | Event::TaskRescheduleRequested { .. }
             | Event::UsageCharged { .. }

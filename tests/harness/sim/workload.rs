@@ -10,8 +10,8 @@ use proto::time::Wall;
 use proto::wire::client::{Command, JobSelection, JobTarget, ModifyAction};
 use std::sync::Arc;
 
-/// A program that ends only when it is told to.
-const FOR_EVER_MS: u64 = 100 * 24 * 3_600_000;
+/// How many of their jobs users remember.
+const REMEMBERED: usize = 100;
 /// How long after the last fault what waits for a failed job is let go.
 const FREED_AFTER_MS: u64 = 300_000;
 
@@ -78,9 +78,9 @@ impl World {
     /// What a job of that name does on a host. After the end of all faults everything ends well and soon, `forever` excepted.
     pub(super) fn program(&mut self, name: &str) -> Program {
         let plain = |runs_ms, exit| Program { runs_ms, exit, start_fails: 0 };
-        let runs_ms = 10 + self.random.around(8_000);
+        let runs_ms = 10 + self.random.around(self.plan.pace.run_ms);
         match name {
-            "forever" => plain(FOR_EVER_MS, 0),
+            "forever" => plain(self.plan.pace.forever_ms, 0),
             _ if self.healed => plain(runs_ms.min(5_000), 0),
             "again" if self.random.chance(500) => plain(runs_ms, 99),
             "fails" if self.random.chance(500) => plain(runs_ms, 100),
@@ -112,9 +112,11 @@ impl World {
 
     /// A job that is there, or one of which somebody knows and which may be gone.
     fn draw_number(&mut self) -> Option<JobNumber> {
-        let there: Vec<JobNumber> = self.disk.state.by_number.keys().copied().collect();
-        let known = if self.random.chance(700) { there } else { self.users.jobs.clone() };
-        self.random.pick(&known)
+        if self.random.chance(700) {
+            let there: Vec<JobNumber> = self.disk.state.by_number.keys().copied().collect();
+            return self.random.pick(&there);
+        }
+        self.random.pick(&self.users.jobs)
     }
 
     fn draw_job(&mut self, user: &str) -> JobSpec {
@@ -159,7 +161,7 @@ impl World {
 
     /// Holds and predecessors.
     fn draw_order(&mut self, spec: &mut JobSpec) {
-        let known = self.users.jobs.clone();
+        let known = self.users.jobs[self.users.jobs.len().saturating_sub(REMEMBERED)..].to_vec();
         match self.random.below(10) {
             0 => spec.holds = USER_HOLD,
             1 | 2 => spec.predecessors.extend(self.random.pick(&known).map(|number| number.to_string())),
@@ -202,7 +204,7 @@ impl World {
             9 => alter(JobChanges { priority: Some(-5), ..JobChanges::default() }),
             10 => alter(JobChanges { hard: Some(self.draw_resources("lic=1")), ..JobChanges::default() }),
             _ => {
-                let other = self.random.pick(&self.users.jobs.clone()).map(|number| number.to_string());
+                let other = self.random.pick(&self.users.jobs).map(|number| number.to_string());
                 alter(JobChanges { predecessors: Some(other.into_iter().collect()), ..JobChanges::default() })
             }
         }

@@ -9,6 +9,7 @@ use super::random::Random;
 use super::rival::Rival;
 use super::rules::Rules;
 use super::setting;
+use super::slaves;
 use super::trace::Trace;
 use super::users::Users;
 use super::witness::Witness;
@@ -38,29 +39,85 @@ pub struct Plan {
     pub user_ms: u64,
     /// What breaks.
     pub faults: Faults,
-    /// After how many inputs of the core its state is checked as a whole.
-    pub check_every: u64,
+    /// How often what is checked.
+    pub checks: Checks,
+    /// How much of everything happens on its own.
+    pub pace: Pace,
     /// Mean time between two acts of the administrator, and two orders of the rival scheduler, in milliseconds; 0 is never.
     pub meddle_ms: u64,
+}
+
+/// How often walks over everything are made. What an event touched is checked after every event in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// After how many inputs of the core its state is checked as a whole.
+    pub every_inputs: u64,
+    /// After how many syncs the states of core, scheduler and log, and the whole ledger, are compared.
+    pub every_syncs: u64,
+    /// After how many events the sums that are kept from event to event are added up anew, and compared.
+    pub every_events: u64,
+}
+
+/// Mean times in milliseconds of what daemons and tasks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Between two load reports of a host.
+    pub report_ms: u64,
+    /// Between two words of a launcher on what a task uses.
+    pub usage_ms: u64,
+    /// Between two lists of tickets of running tasks, at least.
+    pub tickets_ms: u64,
+    /// How long most tasks run.
+    pub run_ms: u64,
+    /// How long those run that nobody expects to end by themselves.
+    pub forever_ms: u64,
+}
+
+impl Pace {
+    /// Minutes, in which as much happens as otherwise in a day.
+    const QUICK: Pace =
+        Pace { report_ms: 20_000, usage_ms: 10_000, tickets_ms: 0, run_ms: 8_000, forever_ms: 100 * 24 * 3_600_000 };
+
+    /// As a cell is configured when nobody changes it.
+    const REAL: Pace =
+        Pace { report_ms: 40_000, usage_ms: 60_000, tickets_ms: 30_000, run_ms: 600_000, forever_ms: 4 * 3_600_000 };
 }
 
 impl Plan {
     /// A quiet day of a small cluster.
     pub fn quiet(seed: u64) -> Plan {
         let (hosts, jobs, length_ms, user_ms) = (3, 20, 240_000, 6_500);
-        Plan { seed, hosts, jobs, length_ms, user_ms, faults: Faults::NONE, check_every: 1, meddle_ms: 0 }
+        let checks = Checks { every_inputs: 1, every_syncs: 32, every_events: 1 };
+        Plan { seed, hosts, jobs, length_ms, user_ms, faults: Faults::NONE, checks, pace: Pace::QUICK, meddle_ms: 0 }
     }
 
     /// A bad day of a small cluster.
     pub fn stormy(seed: u64) -> Plan {
-        Plan { faults: Faults::MANY, check_every: 16, meddle_ms: 12_000, ..Plan::quiet(seed) }
+        let checks = Checks { every_inputs: 16, every_events: 16, ..Plan::quiet(seed).checks };
+        Plan { faults: Faults::MANY, checks, meddle_ms: 12_000, ..Plan::quiet(seed) }
     }
 }
 
 impl Plan {
     /// A bad day of a larger cluster, longer and with every state checked.
     pub fn long(seed: u64) -> Plan {
-        Plan { hosts: 8, jobs: 120, length_ms: 1_200_000, check_every: 1, ..Plan::stormy(seed) }
+        let checks = Plan::quiet(seed).checks;
+        Plan { hosts: 8, jobs: 120, length_ms: 1_200_000, checks, ..Plan::stormy(seed) }
+    }
+
+    /// Some hours of a cluster of a thousand hosts, at the pace of a real one. A few hosts break at any time.
+    pub fn large(seed: u64, hours: u64) -> Plan {
+        Plan {
+            hosts: 1_000,
+            jobs: u64::MAX,
+            length_ms: hours * 3_600_000,
+            user_ms: 1_500,
+            faults: Faults::SOME,
+            checks: Checks { every_inputs: 50_000, every_syncs: 20_000, every_events: 50_000 },
+            pace: Pace::REAL,
+            meddle_ms: 120_000,
+            ..Plan::quiet(seed)
+        }
     }
 }
 
@@ -103,8 +160,8 @@ impl World {
             agenda: Agenda::default(),
             trace: Trace::default(),
             counts: Counts::default(),
-            witness: Witness::default(),
-            rules: Rules::default(),
+            witness: Witness::new(slaves::is_summed_up(plan.seed)),
+            rules: Rules::new(plan.checks.every_events),
             rival: Rival::default(),
             setting: setting::changeable(&names),
             nodes: names.iter().cloned().map(Node::new).collect(),
@@ -119,7 +176,7 @@ impl World {
             inputs: 0,
             syncs: 0,
         };
-        let objects = world.setting.iter().cloned().chain(setting::fixed(plan.seed));
+        let objects = world.setting.iter().cloned().chain(setting::fixed(plan.seed, setting::size(plan.hosts)));
         world.create_cell(objects.collect());
         for host in 0..plan.hosts {
             world.soon(0, Happening::LauncherStarts { host });
@@ -236,6 +293,7 @@ impl World {
             Happening::TaskTerminated { host, key, boot } => self.task_terminated(host, key, boot),
             Happening::Undertaker { host, key, boot } => self.undertaker(host, key, boot),
             Happening::UsageKnown { host, key, boot } => self.usage_known(host, key, boot),
+            Happening::SlaveWanted { host, key, boot } => self.slave_wanted(host, key, boot),
             other => unreachable!("{other:?} concerns no host"),
         }
     }
