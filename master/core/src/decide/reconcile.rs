@@ -21,22 +21,22 @@ pub(super) fn reconcile(turn: &mut Turn<'_>, connection: ConnectionId, host: &Ho
     }
     let of_masters: Vec<TaskKey> = turn.state().index.on_host(host).collect();
     let ours = turn.state().slaves_on(host).into_iter().chain(of_masters);
+    let mut missing = Vec::new();
     for key in ours {
         if turn.state().host_of(key) != Some(host) {
             continue;
         }
         if reported.contains(&key) {
             tasks::remind(turn, connection, key);
-        } else {
-            missing(turn, key);
+        } else if !end_unknown(turn, key) {
+            missing.push(key);
         }
     }
-}
-
-/// A task of which a host that has just connected says nothing.
-fn missing(turn: &mut Turn<'_>, key: TaskKey) {
-    if !end_unknown(turn, key) {
-        tasks::send_start(turn, key);
+    // The end of a job that the host has lost was the end of its slave tasks, too.
+    for key in missing {
+        if turn.state().host_of(key) == Some(host) {
+            tasks::send_start(turn, key);
+        }
     }
 }
 

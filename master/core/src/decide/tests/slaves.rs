@@ -286,6 +286,16 @@ fn a_slave_task_that_its_host_lost_has_ended_and_one_that_never_came_there_is_se
 }
 
 #[test]
+fn a_slave_task_is_not_sent_again_to_a_host_that_has_lost_its_job() {
+    let (mut cell, task) = cell(&[]);
+    inherit(&mut cell, task, "h1").unwrap();
+    cell.connect_with("h1", 1, Vec::new());
+    let starts = cell.sent().iter().filter(|message| matches!(message, MasterMessage::Start(_))).count();
+    assert_eq!(starts, 0, "the job is lost, and its slave tasks with it");
+    cell.assert_replay_is_live();
+}
+
+#[test]
 fn a_slave_task_that_cannot_start_does_not_end_with_0() {
     let (mut cell, task) = cell(&[]);
     let key = inherit(&mut cell, task, "h2").unwrap();
