@@ -65,17 +65,19 @@ fn without_threshold(model: &Model) -> Vec<Order> {
 
 fn of_instance(model: &Model, instance: &QueueInstanceName, settings: &QueueInstanceSettings, now: Now) -> Vec<Order> {
     let state = model.state();
+    let tasks = state.tasks_in(instance).into_iter().filter_map(|key| state.placed(key));
+    let is_here = |placement: &&Placement| placement.master() == instance;
+    let mut tasks: Vec<&Placement> = tasks.map(|(_, _, placement)| placement).filter(is_here).collect();
+    // Most instances of a large cell have no tasks, and their load need not be looked up.
+    if tasks.is_empty() {
+        return Vec::new();
+    }
     let cluster = Cluster { now: now.tick, ..Cluster::of(state, model.observations(), Mode::Now) };
     let alarm = !cluster.suspend_alarms(instance).is_empty();
-    let tasks = state.tasks_in(instance).into_iter().filter_map(|key| state.placed(key));
-    let is_meant = |placement: &&Placement| {
-        placement.master() == instance
-            && match alarm {
-                true => placement.started.is_some() && !placement.deleting && !state.is_stopped(placement),
-                false => placement.suspended_by_threshold,
-            }
-    };
-    let mut tasks: Vec<&Placement> = tasks.map(|(_, _, placement)| placement).filter(is_meant).collect();
+    tasks.retain(|placement| match alarm {
+        true => placement.started.is_some() && !placement.deleting && !state.is_stopped(placement),
+        false => placement.suspended_by_threshold,
+    });
     tasks.sort_by_key(|placement| (placement.placed_tick, placement.key));
     if alarm {
         tasks.reverse();
