@@ -10,6 +10,7 @@
 
 mod accounts;
 mod administrator;
+mod advance;
 mod agenda;
 mod agent;
 mod books;

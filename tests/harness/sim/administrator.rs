@@ -26,7 +26,11 @@ impl World {
         }
         self.counts.administrations += 1;
         let host = self.draw_host();
-        let command = match self.random.below(15) {
+        let command = match self.random.below(20) {
+            15 | 16 => Command::Objects(vec![self.draw_scheduling()]),
+            17 => Command::Objects(vec![self.draw_environment()]),
+            18 => Command::Objects(vec![self.draw_queue()]),
+            19 => Command::Objects(vec![self.draw_comings()]),
             10 | 11 => Command::Objects(vec![self.draw_cause()]),
             0 => Command::Objects(vec![self.draw_complex()]),
             1..=3 => Command::Objects(vec![self.draw_capacity(&host)]),
@@ -127,6 +131,92 @@ impl World {
         ];
         let (queue, key, value) = self.random.pick(&causes).expect("there are some");
         attribute(ObjectKind::Queue, queue, AttributeEdit::Replace, key, value)
+    }
+
+    /// How jobs are placed and in which order.
+    fn draw_scheduling(&mut self) -> ObjectChange {
+        let settings = [
+            ("max_reservation", "0"),
+            ("max_reservation", "1"),
+            ("max_reservation", "20"),
+            ("default_duration", "INFINITY"),
+            ("default_duration", "0:0:5"),
+            ("maxujobs", "0"),
+            ("maxujobs", "2"),
+            ("queue_sort_method", "seqno"),
+            ("queue_sort_method", "load"),
+            ("load_formula", "np_load_avg-slots"),
+            ("job_load_adjustments", "np_load_avg=0.50"),
+            ("job_load_adjustments", "NONE"),
+            ("load_adjustment_decay_time", "0:0:30"),
+            ("weight_urgency", "0.5"),
+            ("weight_priority", "0"),
+            ("share_override_tickets", "FALSE"),
+            ("policy_hierarchy", "F"),
+            ("algorithm", "fcfs"),
+            ("algorithm", "default"),
+        ];
+        let (key, value) = self.random.pick(&settings).expect("there are some");
+        attribute(ObjectKind::SchedulerConf, "", AttributeEdit::Replace, key, value)
+    }
+
+    /// What parallel environments allow, to jobs that run too.
+    fn draw_environment(&mut self) -> ObjectChange {
+        let settings = [
+            ("slots", "~3"),
+            ("slots", "~50"),
+            ("allocation_rule", "$fill_up"),
+            ("allocation_rule", "$round_robin"),
+            ("allocation_rule", "$pe_slots"),
+            ("allocation_rule", "2"),
+            ("control_slaves", "FALSE"),
+            ("control_slaves", "TRUE"),
+            ("job_is_first_task", "FALSE"),
+            ("job_is_first_task", "TRUE"),
+            ("urgency_slots", "max"),
+        ];
+        let (key, value) = self.random.pick(&settings).expect("there are some");
+        let name = self.random.pick(&["smp", "mpi"]).unwrap_or("mpi");
+        let value = setting::scaled(value, self.size());
+        attribute(ObjectKind::Pe, name, AttributeEdit::Replace, key, &value)
+    }
+
+    /// What a queue offers to whom.
+    fn draw_queue(&mut self) -> ObjectChange {
+        let settings = [
+            ("pe_list", "smp"),
+            ("pe_list", "mpi,[@few=smp mpi]"),
+            ("pe_list", "smp mpi"),
+            ("pe_list", "NONE"),
+            ("seq_no", "5"),
+            ("seq_no", "0,[@few=7]"),
+            ("load_thresholds", "np_load_avg=0.25"),
+            ("load_thresholds", "NONE"),
+            ("rerun", "TRUE"),
+            ("rerun", "FALSE"),
+            ("h_rt", "0:0:30"),
+            ("h_rt", "INFINITY"),
+            ("priority", "5"),
+            ("hostlist", "@all"),
+            ("hostlist", "@few"),
+            ("hostlist", "NONE"),
+        ];
+        let (key, value) = self.random.pick(&settings).expect("there are some");
+        let queue = self.random.pick(&["all.q", "b.q"]).unwrap_or("all.q");
+        attribute(ObjectKind::Queue, queue, AttributeEdit::Replace, key, value)
+    }
+
+    /// A queue, a calendar, a parallel environment or a quota goes, or comes back as it was.
+    fn draw_comings(&mut self) -> ObjectChange {
+        let kinds = [ObjectKind::Queue, ObjectKind::Pe, ObjectKind::Calendar, ObjectKind::ResourceQuota];
+        let goes = self.setting.iter().filter(|object| kinds.contains(&object.kind) && object.name != "all.q");
+        let goes: Vec<usize> = goes.filter_map(|one| self.setting.iter().position(|other| one == other)).collect();
+        let at = self.random.pick(&goes).expect("the cell has such objects");
+        let object = &self.setting[at];
+        match self.disk.state.config.object_fields(object.kind, &object.name) {
+            Some(_) => change(object.kind, &object.name, ObjectAction::Delete),
+            None => change(object.kind, &object.name, ObjectAction::Add(object.fields.clone().unwrap_or_default())),
+        }
     }
 
     fn draw_cluster(&mut self) -> ObjectChange {

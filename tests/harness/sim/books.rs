@@ -4,15 +4,17 @@
 //! the sums are added up anew each time, on large ones now and then, and must be the same ([`Books::audit`]).
 
 use master_core::ledger::{Ledger, Level};
+use master_core::state::State;
 use master_core::state::config::Configuration;
 use proto::amount::Amount;
 use proto::complex::Consumable;
-use proto::id::{AttributeName, HostName, PeName, TaskKey, UserName};
-use proto::job::{Granted, JobSpec};
+use proto::id::{AttributeName, HostName, PeName, ReservationId, SubmitSeq, TaskKey, UserName};
+use proto::job::{Granted, JobSpec, Requests};
+use proto::time::Wall;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which attribute at which level.
-type Place = (Level, AttributeName);
+pub(super) type Place = (Level, AttributeName);
 
 /// What one task asked for when it was placed, and what it takes of it under the present complex.
 #[derive(Clone, Debug)]
@@ -21,40 +23,111 @@ pub(super) struct Task {
     pub(super) pe: Option<PeName>,
     /// Without that of a master that is no task of its parallel job.
     slots: u32,
+    /// That of which it has its slots.
+    reservation: Option<ReservationId>,
     /// For each slot or in all, by full name, in base units.
     asked: BTreeMap<AttributeName, i64>,
     granted: Vec<Granted>,
     pub(super) takes: BTreeMap<Place, i64>,
 }
 
-/// The sums.
+/// What an advance reservation keeps.
+#[derive(Clone, Debug)]
+struct Block {
+    asked: BTreeMap<AttributeName, i64>,
+    granted: Vec<Granted>,
+    takes: Sums,
+    pe: Option<PeName>,
+    from: Wall,
+    until: Wall,
+    is_running: bool,
+}
+
+/// How much is taken of what.
+type Sums = BTreeMap<Place, i64>;
+
+/// The sums. While a reservation runs, what it keeps counts, and what its tasks take counts within it alone.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     tasks: BTreeMap<TaskKey, Task>,
-    sums: BTreeMap<Place, i64>,
+    blocks: BTreeMap<ReservationId, Block>,
+    sums: Sums,
+    /// Of the tasks of each running reservation.
+    within: BTreeMap<ReservationId, Sums>,
     /// Slots of each parallel environment.
     in_pes: BTreeMap<PeName, u32>,
+}
+
+fn add(sums: &mut Sums, takes: &Sums, times: i64) {
+    for (place, amount) in takes {
+        let sum = sums.entry(place.clone()).or_default();
+        *sum += times * amount;
+        if *sum == 0 {
+            sums.remove(place);
+        }
+    }
+}
+
+fn sum(sums: &Sums, place: &Place) -> i64 {
+    sums.get(place).copied().unwrap_or(0)
+}
+
+fn slots(granted: &[Granted]) -> u32 {
+    granted.iter().map(|part| part.slots).sum()
 }
 
 impl Books {
     /// What a task would take, by level and attribute; nothing that is zero.
     pub(super) fn would_take(
         config: &Configuration,
-        spec: &JobSpec,
+        requests: &Requests,
         granted: &[Granted],
         pe: Option<&PeName>,
-    ) -> BTreeMap<Place, i64> {
-        takes(config, &asked(config, spec), &with_extra(config, granted, pe))
+    ) -> Sums {
+        takes(config, &asked(config, requests), &with_extra(config, granted, pe))
     }
 
-    /// How much is taken.
-    pub(super) fn sum(&self, level: &Level, attribute: &AttributeName) -> i64 {
-        self.sums.get(&(level.clone(), attribute.clone())).copied().unwrap_or(0)
+    /// How much is taken by tasks and reservations.
+    pub(super) fn sum(&self, place: &Place) -> i64 {
+        sum(&self.sums, place)
     }
 
-    /// The placed tasks.
+    /// How much there is within a running reservation, and how much of that is taken.
+    pub(super) fn within(&self, id: ReservationId, place: &Place) -> (i64, i64) {
+        let taken = self.within.get(&id).map_or(0, |sums| sum(sums, place));
+        (sum(&self.blocks[&id].takes, place), taken)
+    }
+
+    /// The most that reservations keep at any moment of a time, all that begin or run then.
+    pub(super) fn kept(&self, place: &Place, from: Wall, until: Wall) -> i64 {
+        let beside: Vec<&Block> =
+            self.blocks.values().filter(|block| block.from < until && from < block.until).collect();
+        let at = |moment: Wall| {
+            let then = beside.iter().filter(|block| block.from <= moment && moment < block.until);
+            then.map(|block| sum(&block.takes, place)).sum::<i64>()
+        };
+        let begins = beside.iter().map(|block| block.from.max(from));
+        begins.chain([from]).map(at).max().unwrap_or(0)
+    }
+
+    /// Whether the time of a reservation is now.
+    pub(super) fn is_running(&self, id: ReservationId) -> bool {
+        self.blocks.get(&id).is_some_and(|block| block.is_running)
+    }
+
+    /// The reservation that a job of it is placed in, as long as that runs.
+    pub(super) fn reservation_of(&self, spec: &JobSpec) -> Option<ReservationId> {
+        spec.reservation.filter(|id| self.is_running(*id))
+    }
+
+    /// Whether a task counts within its reservation.
+    fn is_within(&self, task: &Task) -> Option<ReservationId> {
+        task.reservation.filter(|id| self.is_running(*id))
+    }
+
+    /// The placed tasks that count by themselves.
     pub(super) fn tasks(&self) -> impl Iterator<Item = &Task> {
-        self.tasks.values()
+        self.tasks.values().filter(|task| self.is_within(task).is_none())
     }
 
     /// A placed task.
@@ -62,63 +135,123 @@ impl Books {
         self.tasks.get(&key).unwrap_or_else(|| panic!("{key} ended and was not placed"))
     }
 
+    /// Whether a placed task counts by itself.
+    pub(super) fn is_alone(&self, key: TaskKey) -> bool {
+        self.is_within(self.task(key)).is_none()
+    }
+
     /// How many slots of a parallel environment are taken.
     pub(super) fn in_pe(&self, pe: &PeName) -> u32 {
         self.in_pes.get(pe).copied().unwrap_or(0)
     }
 
+    fn count(&mut self, of: Option<ReservationId>, pe: Option<&PeName>, slots: u32, takes: &Sums, times: i64) {
+        let Some(id) = of else {
+            add(&mut self.sums, takes, times);
+            if let Some(pe) = pe {
+                let count = self.in_pes.entry(pe.clone()).or_default();
+                *count = u32::try_from(i64::from(*count) + times * i64::from(slots)).expect("no more leave than came");
+            }
+            return;
+        };
+        add(self.within.entry(id).or_default(), takes, times);
+    }
+
     pub(super) fn place(
         &mut self,
-        config: &Configuration,
+        after: &State,
         spec: &JobSpec,
         key: TaskKey,
-        granted: &[Granted],
+        given: &[Granted],
         pe: Option<&PeName>,
     ) {
-        let granted_slots = granted.iter().map(|part| part.slots).sum();
-        let (asked, granted) = (asked(config, spec), with_extra(config, granted, pe));
+        let config = &after.config;
+        let (asked, granted) = (asked(config, &spec.requests), with_extra(config, given, pe));
         let takes = takes(config, &asked, &granted);
-        takes.iter().for_each(|(place, amount)| *self.sums.entry(place.clone()).or_default() += amount);
-        let slots = granted_slots;
-        if let Some(pe) = pe {
-            *self.in_pes.entry(pe.clone()).or_default() += slots;
-        }
-        let task = Task { user: spec.owner.user.clone(), pe: pe.cloned(), slots, asked, granted, takes };
+        let reservation = self.reservation_of(spec);
+        let task = Task {
+            user: spec.owner.user.clone(),
+            pe: pe.cloned(),
+            slots: slots(given),
+            reservation,
+            asked,
+            granted,
+            takes,
+        };
+        self.count(reservation, pe, task.slots, &task.takes, 1);
         assert!(self.tasks.insert(key, task).is_none(), "{key} was placed twice");
+        self.task(key).takes.keys().for_each(|place| self.compare(reservation, place, after));
+        assert!(ledger(after, reservation).booking(key).is_some(), "nothing is booked for {key}, which is placed");
     }
 
     /// A task gives back what it took, and nothing else.
-    pub(super) fn end(&mut self, key: TaskKey, ledger: &Ledger) {
+    pub(super) fn end(&mut self, key: TaskKey, after: &State) {
         let task = self.tasks.remove(&key).unwrap_or_else(|| panic!("{key} ended and was not placed"));
-        for (place, amount) in &task.takes {
-            let sum = self.sums.get_mut(place).expect("what was taken is in the sums");
-            *sum -= amount;
-            if *sum == 0 {
-                self.sums.remove(place);
-            }
-            self.compare(place, ledger);
+        let of = self.is_within(&task);
+        self.count(of, task.pe.as_ref(), task.slots, &task.takes, -1);
+        task.takes.keys().for_each(|place| self.compare(of, place, after));
+        assert!(ledger(after, of).booking(key).is_none(), "something is booked for {key}, which has ended");
+    }
+
+    /// A reservation was granted.
+    pub(super) fn grant(&mut self, id: ReservationId, after: &State) {
+        let (config, granted) = (&after.config, &after.reservations[&id]);
+        let asked = asked(config, &granted.spec.requests);
+        let (from, until, pe) = (granted.start, granted.end, granted.pe.clone());
+        let granted = with_extra(config, &granted.granted, pe.as_ref());
+        let takes = takes(config, &asked, &granted);
+        let block = Block { asked, granted, takes, pe, from, until, is_running: false };
+        assert!(self.blocks.insert(id, block).is_none(), "{id} was granted twice");
+    }
+
+    /// Its time has come.
+    pub(super) fn begin(&mut self, id: ReservationId, after: &State) {
+        let block = self.blocks.get_mut(&id).expect("what begins was granted");
+        assert!(!std::mem::replace(&mut block.is_running, true), "{id} begins twice");
+        let (block, slots) = (block.clone(), after.reservations[&id].granted.as_slice());
+        self.count(None, block.pe.as_ref(), self::slots(slots), &block.takes, 1);
+        block.takes.keys().for_each(|place| self.compare(None, place, after));
+    }
+
+    /// It is over: the tasks that it has left count as all others do.
+    pub(super) fn over(&mut self, id: ReservationId, slots: u32, after: &State) {
+        let Some(block) = self.blocks.remove(&id) else { return };
+        let within = self.within.remove(&id).unwrap_or_default();
+        if !block.is_running {
+            return;
         }
-        if let Some(slots) = task.pe.and_then(|pe| self.in_pes.get_mut(&pe)) {
-            *slots -= task.slots;
-        }
-        assert!(ledger.booking(key).is_none(), "something is booked for {key}, which has ended");
+        self.count(None, block.pe.as_ref(), slots, &block.takes, -1);
+        add(&mut self.sums, &within, 1);
+        let its: Vec<Task> = self.tasks.values().filter(|task| task.reservation == Some(id)).cloned().collect();
+        its.iter().for_each(|task| self.count(None, task.pe.as_ref(), task.slots, &Sums::new(), 1));
+        block.takes.keys().chain(within.keys()).for_each(|place| self.compare(None, place, after));
     }
 
     /// After a change of the complex everything counts anew.
-    pub(super) fn rebook(&mut self, config: &Configuration, ledger: &Ledger) {
+    pub(super) fn rebook(&mut self, after: &State) {
+        let config = &after.config;
         for task in self.tasks.values_mut() {
             task.takes = takes(config, &task.asked, &task.granted);
         }
-        self.sums = self.added_up();
-        self.compare_all(config, ledger);
+        for block in self.blocks.values_mut() {
+            block.takes = takes(config, &block.asked, &block.granted);
+        }
+        (self.sums, self.within) = self.added_up();
+        self.compare_all(after);
     }
 
-    fn added_up(&self) -> BTreeMap<Place, i64> {
-        let mut sums = BTreeMap::new();
-        for (place, amount) in self.tasks.values().flat_map(|task| &task.takes) {
-            *sums.entry(place.clone()).or_default() += amount;
+    fn added_up(&self) -> (Sums, BTreeMap<ReservationId, Sums>) {
+        let (mut sums, mut within) = (Sums::new(), BTreeMap::<_, Sums>::new());
+        for task in self.tasks.values() {
+            let sums = match self.is_within(task) {
+                Some(id) => within.entry(id).or_default(),
+                None => &mut sums,
+            };
+            add(sums, &task.takes, 1);
         }
-        sums
+        let running = self.blocks.values().filter(|block| block.is_running);
+        running.for_each(|block| add(&mut sums, &block.takes, 1));
+        (sums, within)
     }
 
     /// What was added up from event to event is what the placed tasks take in all.
@@ -126,46 +259,57 @@ impl Books {
         for (key, task) in &self.tasks {
             assert_eq!(task.takes, takes(config, &task.asked, &task.granted), "what {key} takes");
         }
-        assert_eq!(self.sums, self.added_up(), "the sums of this simulator itself");
-        for (pe, slots) in &self.in_pes {
-            let tasks = self.tasks.values().filter(|task| task.pe.as_ref() == Some(pe));
-            assert_eq!(*slots, tasks.map(|task| task.slots).sum::<u32>(), "the slots of {pe}");
-        }
-    }
-
-    /// The ledger has exactly these sums where the task is.
-    pub(super) fn compare_task(&self, key: TaskKey, ledger: &Ledger) {
-        self.tasks[&key].takes.keys().for_each(|place| self.compare(place, ledger));
-        assert!(ledger.booking(key).is_some(), "nothing is booked for {key}, which is placed");
+        let (sums, within) = self.added_up();
+        assert_eq!(self.sums, sums, "the sums of this simulator itself");
+        let kept = self.within.iter().filter(|(_, sums)| !sums.is_empty());
+        assert!(kept.eq(&within), "the sums of this simulator itself within reservations");
     }
 
     /// The ledger has exactly these sums, and nothing anywhere else.
-    pub(super) fn compare_all(&self, config: &Configuration, ledger: &Ledger) {
-        assert!(ledger.keys().eq(self.tasks.keys().copied()), "other tasks are booked than are placed");
-        let placed: BTreeSet<&Level> =
-            self.tasks.values().flat_map(|task| task.takes.keys()).map(|(level, _)| level).collect();
+    pub(super) fn compare_all(&self, after: &State) {
+        let is_alone = |key: &TaskKey| self.is_within(&self.tasks[key]).is_none();
+        let booked = after.ledger.keys().filter(|key| key.seq != SubmitSeq(0));
+        let ours = self.tasks.keys().copied().filter(is_alone);
+        assert!(booked.eq(ours), "other tasks are booked than are placed");
+        assert!(after.reservations.values().all(|known| known.is_running() == self.is_running(known.id)));
+        let kept: usize = after.reservations.values().map(|reservation| reservation.ledger.keys().count()).sum();
+        let ours = self.tasks.keys().filter(|key| !is_alone(key)).count();
+        assert_eq!(kept, ours, "other tasks are booked in reservations than are placed there");
+        let placed: BTreeSet<&Level> = self.sums.keys().map(|(level, _)| level).collect();
         for level in placed {
-            for attribute in config.complex.iter() {
-                self.compare(&(level.clone(), attribute.name.clone()), ledger);
+            for attribute in after.config.complex.iter() {
+                self.compare(None, &(level.clone(), attribute.name.clone()), after);
             }
+        }
+        for (id, sums) in &self.within {
+            sums.keys().for_each(|place| self.compare(Some(*id), place, after));
         }
     }
 
-    fn compare(&self, place: &Place, ledger: &Ledger) {
+    fn compare(&self, of: Option<ReservationId>, place: &Place, after: &State) {
+        let sum = match of {
+            None => self.sum(place),
+            Some(id) => self.within(id, place).1,
+        };
         let (level, attribute) = place;
-        let (sum, booked) = (self.sum(level, attribute), ledger.booked(level, attribute.as_str()));
-        assert_eq!(booked, Amount::from_base(sum), "{attribute} at {level} is not the sum over the tasks");
+        let booked = ledger(after, of).booked(level, attribute.as_str());
+        assert_eq!(booked, Amount::from_base(sum), "{attribute} at {level} is not the sum over the tasks of {of:?}");
     }
 }
 
+/// Where what tasks take is booked.
+fn ledger(after: &State, of: Option<ReservationId>) -> &Ledger {
+    of.map_or(&after.ledger, |id| &after.reservations[&id].ledger)
+}
+
 /// The numbers a job asks for of what the complex knows.
-fn asked(config: &Configuration, spec: &JobSpec) -> BTreeMap<AttributeName, i64> {
+fn asked(config: &Configuration, requests: &Requests) -> BTreeMap<AttributeName, i64> {
     let read = |request: &proto::request::ResourceRequest| {
         let attribute = config.complex.lookup(&request.name)?;
         let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;
         Some((attribute.name.clone(), amount.finite()?))
     };
-    spec.requests.hard.iter().filter_map(read).collect()
+    requests.hard.iter().filter_map(read).collect()
 }
 
 /// The slots, with one more for a master that is no task of its parallel job.

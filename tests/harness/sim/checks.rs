@@ -66,6 +66,8 @@ impl World {
 
     /// Whether everything has come to its end, on the hosts too.
     pub(super) fn is_over(&self) -> bool {
-        self.disk.state.jobs.is_empty() && self.nodes.iter().all(|node| node.directories.is_empty())
+        self.disk.state.jobs.is_empty()
+            && self.disk.state.reservations.is_empty()
+            && self.nodes.iter().all(|node| node.directories.is_empty())
     }
 }

@@ -46,6 +46,8 @@ pub struct Counts {
     pub rival_orders: u64,
     pub rival_orders_refused: u64,
     pub administrations: u64,
+    pub reservations_wanted: u64,
+    pub reservations_granted: u64,
     pub slaves_wanted: u64,
     pub slaves_placed: u64,
     pub usages: u64,
@@ -76,6 +78,8 @@ impl AddAssign for Counts {
         self.rival_orders += other.rival_orders;
         self.rival_orders_refused += other.rival_orders_refused;
         self.administrations += other.administrations;
+        self.reservations_wanted += other.reservations_wanted;
+        self.reservations_granted += other.reservations_granted;
         self.slaves_wanted += other.slaves_wanted;
         self.slaves_placed += other.slaves_placed;
         self.usages += other.usages;

@@ -109,6 +109,8 @@ impl World {
         }
         let is_charge = |record: &&Record| matches!(record.event, Event::UsageCharged { .. });
         self.counts.charges += records.iter().filter(is_charge).count() as u64;
+        let is_grant = |record: &&Record| matches!(record.event, Event::ReservationGranted { .. });
+        self.counts.reservations_granted += records.iter().filter(is_grant).count() as u64;
         let is_slave = |record: &&Record| matches!(record.event, Event::SlavePlaced { .. });
         self.counts.slaves_placed += records.iter().filter(is_slave).count() as u64;
         self.counts.events += records.len() as u64;

@@ -33,13 +33,16 @@ pub(super) struct Planner {
     planned: u64,
     next: Option<u64>,
     tickets_after: u64,
+    /// When the next pass may begin.
+    not_before: u64,
 }
 
 impl Planner {
     pub(super) fn new(state: State) -> Self {
         let scheduler = Scheduler::new(state, Zone::utc());
         let inbox = VecDeque::new();
-        Self { scheduler, inbox, is_wanted: true, is_planning: false, planned: 0, next: None, tickets_after: 0 }
+        let (is_wanted, is_planning, planned, next) = (true, false, 0, None);
+        Self { scheduler, inbox, is_wanted, is_planning, planned, next, tickets_after: 0, not_before: 0 }
     }
 
     pub(super) fn take_record(&mut self, record: &Record) {
@@ -112,6 +115,7 @@ impl World {
         let at = self.time + self.random.between(0, wait);
         let life = self.master_life;
         let Some(master) = &mut self.master else { return };
+        let at = at.max(master.planner.not_before);
         if master.planner.next.is_some_and(|next| next <= at) {
             return;
         }
@@ -137,6 +141,9 @@ impl World {
         master.planner.next = None;
         match master.planner.step(now, budget) {
             Some(slice) => {
+                if slice.finished {
+                    master.planner.not_before = self.time + self.plan.pace.pass_ms;
+                }
                 if !slice.orders.is_empty() {
                     self.trace(|| format!("scheduler orders {:?}", slice.orders));
                     // What came in between makes some of them stale.

@@ -2,7 +2,7 @@
 //! ordered it. They cover what the workload asks for, and nothing else.
 
 use super::accounts::Accounts;
-use super::books::Books;
+use super::books::{Books, Place};
 use super::quotas::Quotas;
 use super::slaves::Slaves;
 use master_core::event::{Actor, Event, Record, Then};
@@ -12,11 +12,12 @@ use master_core::state::config::Configuration;
 use master_core::state::job;
 use proto::amount::Amount;
 use proto::calendar::CalendarState;
-use proto::id::{AttributeName, PeName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{PeName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec};
 use proto::object::ObjectKind;
 use proto::pe::AllocationRule;
 use proto::request::TaskRange;
+use proto::reservation::ReservationState;
 use proto::time::Wall;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub(super) struct Rules {
     quotas: Quotas,
     accounts: Accounts,
     slaves: Slaves,
+    /// The slots of the reservations that are not over.
+    reserved: BTreeMap<ReservationId, u32>,
     /// After how many events everything is compared, and not only what an event touched.
     every: u64,
 }
@@ -65,7 +68,7 @@ impl Rules {
 
     /// Everything that is added up from event to event, added up anew.
     pub(super) fn compare_all(&self, state: &State) {
-        self.books.compare_all(&state.config, &state.ledger);
+        self.books.compare_all(state);
         self.books.audit(&state.config);
         self.quotas.audit(&state.config, &self.books);
         self.accounts.audit(state);
@@ -74,6 +77,7 @@ impl Rules {
     /// Judges a durable event against the state before it.
     pub(super) fn judge(&self, record: &Record, before: &State) {
         self.slaves.judge(record, before);
+        self.may_be_granted(&record.event, before);
         match &record.event {
             Event::TaskPlaced { key, granted, pe, .. } => {
                 self.may_be_placed(*key, granted, pe.as_ref(), before, record.now.wall);
@@ -128,9 +132,10 @@ impl Rules {
             Event::TaskPlaced { key, granted, pe, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("a placed job is there");
                 job.placed.insert(key.task, key.attempt);
-                self.books.place(&after.config, &job.spec, *key, granted, pe.as_ref());
-                self.books.compare_task(*key, &after.ledger);
-                self.quotas.place(&after.config, self.books.task(*key));
+                self.books.place(after, &job.spec, *key, granted, pe.as_ref());
+                if self.books.is_alone(*key) {
+                    self.quotas.place(&after.config, self.books.task(*key));
+                }
             }
             Event::TaskEnded { key, record, then, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
@@ -150,7 +155,7 @@ impl Rules {
             Event::ObjectsChanged(objects) => {
                 let has = |kinds: &[ObjectKind]| objects.iter().any(|object| kinds.contains(&object.kind));
                 if has(&[ObjectKind::ComplexTable]) {
-                    self.books.rebook(&after.config, &after.ledger);
+                    self.books.rebook(after);
                 }
                 if has(&[ObjectKind::ComplexTable, ObjectKind::ResourceQuota, ObjectKind::HostGroup]) {
                     self.quotas = Quotas::added_up(&after.config, &self.books);
@@ -158,6 +163,7 @@ impl Rules {
             }
             _ => {}
         }
+        self.reserve(&record.event, after);
         self.accounts.read(record, after);
         self.slaves.read(record, after);
         self.compare_job(record, after);
@@ -191,8 +197,10 @@ impl Rules {
             Then::Error { .. } => drop(job.errors.insert(key.task)),
             Then::Requeued => {}
         }
-        self.quotas.end(&after.config, self.books.task(key));
-        self.books.end(key, &after.ledger);
+        if self.books.is_alone(key) {
+            self.quotas.end(&after.config, self.books.task(key));
+        }
+        self.books.end(key, after);
     }
 
     fn hold(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
@@ -236,17 +244,60 @@ impl Rules {
         for part in granted {
             may_use(key, &job.spec, part, pe, before);
         }
+        let within = self.books.reservation_of(&job.spec);
+        let takes = Books::would_take(&before.config, &job.spec.requests, granted, pe);
+        if let Some(id) = within {
+            return self.fits_within(key, id, &takes, before);
+        }
+        assert!(job.spec.reservation.is_none(), "{key} was placed, and its reservation does not run");
         if let Some(conf) = pe.and_then(|pe| before.config.pes.get(pe)) {
             let slots: u32 = granted.iter().map(|part| part.slots).sum();
             let taken = self.books.in_pe(&conf.name) + slots;
             assert!(taken <= conf.slots, "{key} makes {taken} of {} slots of {}", conf.slots, conf.name);
         }
-        let takes = Books::would_take(&before.config, &job.spec, granted, pe);
         self.quotas.judge(key, job.spec.owner.user.as_str(), pe, &takes, &before.config);
-        for ((level, attribute), amount) in takes {
-            let Some(capacity) = capacity(&before.config, &level, &attribute) else { continue };
-            let taken = self.books.sum(&level, &attribute) + amount;
-            assert!(taken <= capacity, "{key} makes {taken} of {capacity} {attribute} at {level}");
+        for (place, amount) in takes {
+            let Some(capacity) = capacity(&before.config, &place) else { continue };
+            let taken = self.books.sum(&place) + amount;
+            assert!(taken <= capacity, "{key} makes {taken} of {capacity} {} at {}", place.1, place.0);
+        }
+    }
+
+    /// A task of a reservation takes what that keeps and nothing else. No quota counts it.
+    fn fits_within(&self, key: TaskKey, id: ReservationId, takes: &BTreeMap<Place, i64>, before: &State) {
+        for (place, amount) in takes {
+            if capacity(&before.config, place).is_some() {
+                let (kept, taken) = self.books.within(id, place);
+                let taken = taken + amount;
+                assert!(taken <= kept, "{key} makes {taken} of {kept} {} at {} that {id} keeps", place.1, place.0);
+            }
+        }
+    }
+
+    /// What a reservation is given is there at that time, as far as other reservations have it.
+    fn may_be_granted(&self, event: &Event, before: &State) {
+        let Event::ReservationGranted { id, spec, start, end, granted, pe } = event else { return };
+        for (place, amount) in Books::would_take(&before.config, &spec.requests, granted, pe.as_ref()) {
+            let Some(capacity) = capacity(&before.config, &place) else { continue };
+            let taken = self.books.kept(&place, *start, *end) + amount;
+            assert!(taken <= capacity, "{id} makes {taken} of {capacity} {} at {}", place.1, place.0);
+        }
+    }
+
+    /// A reservation begins or is over.
+    fn reserve(&mut self, event: &Event, after: &State) {
+        match event {
+            Event::ReservationGranted { id, granted, .. } => {
+                self.reserved.insert(*id, granted.iter().map(|part| part.slots).sum());
+                self.books.grant(*id, after);
+            }
+            Event::ReservationChanged { id, state: ReservationState::Running } => self.books.begin(*id, after),
+            Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => {
+                let slots = self.reserved.remove(id).unwrap_or(0);
+                self.books.over(*id, slots, after);
+                self.quotas = Quotas::added_up(&after.config, &self.books);
+            }
+            _ => {}
         }
     }
 
@@ -327,7 +378,7 @@ fn value<'a>(config: &'a Configuration, level: &Level, attribute: &str) -> Optio
 }
 
 /// How much there is of a consumable at a level; none if nothing limits it there.
-fn capacity(config: &Configuration, level: &Level, attribute: &AttributeName) -> Option<i64> {
+fn capacity(config: &Configuration, (level, attribute): &Place) -> Option<i64> {
     if let (Level::Instance(instance), "slots") = (level, attribute.as_str()) {
         return Some(i64::from(config.resolved.get(instance).map_or(0, |settings| settings.slots)));
     }

@@ -104,8 +104,9 @@ pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
     fields
 }
 
-/// Queues, hosts, licences, memory and special processors: what administrators change and what is set again in the end, each after what it names.
-pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
+/// What administrators change and what is set again in the end, each after what it names: scheduler, parallel environments, a calendar,
+/// queues, hosts, licences, memory, special processors and quotas.
+pub(super) fn changeable(hosts: &[HostName], seed: u64) -> Vec<StoredObject> {
     let size = size(hosts.len());
     let mut objects = vec![object(ObjectKind::ComplexTable, "", complex("YES", "YES", "0", "YES"))];
     objects.push(object(ObjectKind::ClusterConf, "global", cluster("2000", "00:00:00")));
@@ -114,6 +115,9 @@ pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
         let values = if index % 2 == 0 { "h_vmem=8G,gpu=2" } else { "h_vmem=8G" };
         objects.push(object(ObjectKind::ExecHost, host.as_str(), exec_host(host, values)));
     }
+    objects.push(scheduler(seed));
+    objects.push(calendar(CALENDAR));
+    objects.extend(environments(seed, size));
     let names: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
     objects.push(group("@all", &names));
     objects.push(group("@few", &names[..size]));
@@ -124,9 +128,8 @@ pub(super) fn changeable(hosts: &[HostName]) -> Vec<StoredObject> {
     objects
 }
 
-/// What stays as it is: the scheduler, parallel environments, and who may do what. One seed of four has another algorithm.
-pub(super) fn fixed(seed: u64, size: usize) -> Vec<StoredObject> {
-    let mut objects = Vec::new();
+/// The scheduler. One seed of four has another algorithm.
+fn scheduler(seed: u64) -> StoredObject {
     let mut scheduler = SchedulerConf::template().to_fields();
     let (algorithm, params) = match seed % 8 {
         3 => ("fcfs", "none"),
@@ -140,19 +143,33 @@ pub(super) fn fixed(seed: u64, size: usize) -> Vec<StoredObject> {
     scheduler.set("halftime", "1");
     scheduler.set("reprioritize_interval", "0:0:30");
     scheduler.set("halflife_decay_list", if seed.is_multiple_of(3) { "cpu=5:mem=-1" } else { "none" });
-    objects.push(object(ObjectKind::SchedulerConf, "", scheduler));
-    objects.push(object(ObjectKind::ShareTree, "", ShareTree::template("").write()));
+    scheduler.set("max_reservation", if seed.is_multiple_of(2) { "5" } else { "0" });
+    scheduler.set("default_duration", if seed.is_multiple_of(5) { "INFINITY" } else { "0:0:20" });
+    object(ObjectKind::SchedulerConf, "", scheduler)
+}
+
+/// A calendar with these weeks.
+fn calendar(week: &str) -> StoredObject {
     let mut calendar = Calendar::template("c".into()).to_fields();
-    calendar.set("week", CALENDAR);
-    objects.push(object(ObjectKind::Calendar, "c", calendar));
-    for (name, rule, slots) in [("smp", "$pe_slots", "~100"), ("mpi", "$round_robin", "~7")] {
+    calendar.set("week", week);
+    object(ObjectKind::Calendar, "c", calendar)
+}
+
+/// The parallel environments: on one host, and over several.
+fn environments(seed: u64, size: usize) -> [StoredObject; 2] {
+    [("smp", "$pe_slots", "~100", "TRUE"), ("mpi", "$round_robin", "~7", "FALSE")].map(|(name, rule, slots, first)| {
         let mut pe = ParallelEnvironment::template(name.into()).to_fields();
         pe.set("slots", scaled(slots, size));
         pe.set("allocation_rule", rule);
         slaves::settings(seed).into_iter().for_each(|(key, value)| pe.set(key, value));
-        pe.set("job_is_first_task", if name == "mpi" { "FALSE" } else { "TRUE" });
-        objects.push(object(ObjectKind::Pe, name, pe));
-    }
+        pe.set("job_is_first_task", first);
+        object(ObjectKind::Pe, name, pe)
+    })
+}
+
+/// What stays as it is: who may do what, and the share tree.
+pub(super) fn fixed() -> Vec<StoredObject> {
+    let mut objects = vec![object(ObjectKind::ShareTree, "", ShareTree::template("").write())];
     for (kind, name) in [
         (ObjectKind::SubmitHosts, "sub"),
         (ObjectKind::AdminHosts, "sub"),

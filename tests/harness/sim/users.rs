@@ -5,7 +5,7 @@ use super::agenda::Happening;
 use super::workload::owner;
 use super::world::World;
 use master_core::effect::{Input, ReplyTo};
-use proto::id::{HostName, JobNumber, RequestId, UserName};
+use proto::id::{HostName, JobNumber, RequestId, ReservationId, UserName};
 use proto::wire::client::{Command, Reply};
 use proto::wire::view::Data;
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub(super) struct Users {
     requests: BTreeMap<RequestId, Request>,
     replies: BTreeMap<ReplyTo, RequestId>,
     tries: u64,
+    /// Reservations of which somebody knows.
+    pub(super) reservations: Vec<ReservationId>,
     /// Jobs of which somebody knows.
     pub(super) jobs: Vec<JobNumber>,
 }
@@ -87,6 +89,10 @@ impl World {
 
     pub(super) fn reply_leaves(&mut self, to: ReplyTo, reply: Box<Reply>) {
         let id = self.users.replies.remove(&to).expect("each try is answered once");
+        // What was refused may be tried again, and be granted; what is on record is answered alike for ever.
+        if let Some(durable) = self.witness.answer(id) {
+            assert_eq!(*reply, *durable, "a repeat of request {:x} got another answer", id.0);
+        }
         if self.healed || !self.random.chance(self.plan.faults.user_link) {
             let delay = self.delay();
             self.soon(delay, Happening::ReplyArrives { id, reply });
@@ -95,15 +101,16 @@ impl World {
 
     pub(super) fn reply_arrives(&mut self, id: RequestId, reply: Reply) {
         let durable = self.witness.answer(id);
-        if let Some(durable) = durable {
-            assert_eq!(reply, *durable, "a repeat of request {:x} got another answer", id.0);
-        }
         let request = self.users.requests.get_mut(&id).expect("somebody asked");
         if let Some(Data::Submitted { number, .. }) = &reply.data {
             assert!(durable.is_some(), "{number} was acknowledged and its submission is not durable");
             if request.answer.is_none() {
                 self.users.jobs.push(*number);
             }
+        }
+        if let Some(Data::Reserved(id)) = &reply.data {
+            assert!(durable.is_some(), "reservation {id} was acknowledged and is not durable");
+            self.users.reservations.push(*id);
         }
         request.answer.get_or_insert(reply);
     }

@@ -99,7 +99,9 @@ impl World {
         let wait = 1 + self.random.around(self.plan.user_ms);
         self.soon(wait, Happening::UserActs);
         let user = self.random.pick(&["u1", "u2", "u3"]).unwrap_or("u1");
-        if self.counts.jobs < self.plan.jobs && self.random.chance(600) {
+        if self.random.chance(50) {
+            self.reservation_acts();
+        } else if self.counts.jobs < self.plan.jobs && self.random.chance(600) {
             self.counts.jobs += 1;
             let spec = self.draw_job(user);
             self.command(user, Command::Submit(Box::new(spec)));
@@ -146,6 +148,8 @@ impl World {
             _ => {}
         }
         self.draw_order(&mut spec);
+        self.send_to_reservation(&mut spec);
+        self.draw_length(&mut spec);
         if self.random.chance(80) {
             spec.start_after = Some(self.draw_start());
         }
@@ -157,6 +161,17 @@ impl World {
     fn draw_start(&mut self) -> Wall {
         let wait = self.random.between(0, 60_000) as i64;
         Wall(self.wall().0 + wait - 5_000)
+    }
+
+    /// How long it runs at most, as it says, and whether slots are kept for it.
+    fn draw_length(&mut self, spec: &mut JobSpec) {
+        spec.reserve = self.random.chance(200);
+        if self.random.chance(400) {
+            let seconds = 1 + self.random.around(2 * self.plan.pace.run_ms) / 1_000;
+            let mut hard = spec.requests.hard.clone();
+            hard.extend(self.draw_resources(&format!("h_rt={seconds}")));
+            spec.requests.hard = hard;
+        }
     }
 
     /// Holds and predecessors.
@@ -178,12 +193,12 @@ impl World {
         }
     }
 
-    fn draw_pe(&mut self, name: &str) -> Option<PeRequest> {
+    pub(super) fn draw_pe(&mut self, name: &str) -> Option<PeRequest> {
         let slots = self.random.pick(&["2", "1-3", "2-4"]).unwrap_or("2");
         SlotRange::parse(slots).ok().map(|slots| PeRequest { name: name.to_owned(), slots })
     }
 
-    fn draw_resources(&mut self, text: &str) -> Vec<proto::request::ResourceRequest> {
+    pub(super) fn draw_resources(&mut self, text: &str) -> Vec<proto::request::ResourceRequest> {
         ResourceList::parse(text).map(Into::into).unwrap_or_default()
     }
 
@@ -251,6 +266,8 @@ impl World {
     pub(super) fn tidy_jobs(&mut self) {
         let is_late = self.time > self.plan.length_ms + FREED_AFTER_MS;
         let mut commands = Vec::new();
+        let reservations: Vec<_> = self.disk.state.reservations.keys().copied().collect();
+        reservations.into_iter().for_each(|id| self.give_up(id, false));
         for job in self.disk.state.jobs.values() {
             let number = job.number;
             let act = |action| Command::Modify { action, targets: vec![number.to_string()], force: false };

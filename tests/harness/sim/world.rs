@@ -67,6 +67,8 @@ pub struct Pace {
     pub usage_ms: u64,
     /// Between two lists of tickets of running tasks, at least.
     pub tickets_ms: u64,
+    /// From a pass to the next one, at least.
+    pub pass_ms: u64,
     /// How long most tasks run.
     pub run_ms: u64,
     /// How long those run that nobody expects to end by themselves.
@@ -75,12 +77,24 @@ pub struct Pace {
 
 impl Pace {
     /// Minutes, in which as much happens as otherwise in a day.
-    const QUICK: Pace =
-        Pace { report_ms: 20_000, usage_ms: 10_000, tickets_ms: 0, run_ms: 8_000, forever_ms: 100 * 24 * 3_600_000 };
+    const QUICK: Pace = Pace {
+        report_ms: 20_000,
+        usage_ms: 10_000,
+        tickets_ms: 0,
+        pass_ms: 0,
+        run_ms: 8_000,
+        forever_ms: 100 * 24 * 3_600_000,
+    };
 
     /// As a cell is configured when nobody changes it.
-    const REAL: Pace =
-        Pace { report_ms: 40_000, usage_ms: 60_000, tickets_ms: 30_000, run_ms: 600_000, forever_ms: 4 * 3_600_000 };
+    const REAL: Pace = Pace {
+        report_ms: 40_000,
+        usage_ms: 120_000,
+        tickets_ms: 30_000,
+        pass_ms: 1_000,
+        run_ms: 600_000,
+        forever_ms: 4 * 3_600_000,
+    };
 }
 
 impl Plan {
@@ -163,7 +177,7 @@ impl World {
             witness: Witness::new(slaves::is_summed_up(plan.seed)),
             rules: Rules::new(plan.checks.every_events),
             rival: Rival::default(),
-            setting: setting::changeable(&names),
+            setting: setting::changeable(&names, plan.seed),
             nodes: names.iter().cloned().map(Node::new).collect(),
             links: BTreeMap::new(),
             link_count: 0,
@@ -176,7 +190,7 @@ impl World {
             inputs: 0,
             syncs: 0,
         };
-        let objects = world.setting.iter().cloned().chain(setting::fixed(plan.seed, setting::size(plan.hosts)));
+        let objects = world.setting.iter().cloned().chain(setting::fixed());
         world.create_cell(objects.collect());
         for host in 0..plan.hosts {
             world.soon(0, Happening::LauncherStarts { host });
