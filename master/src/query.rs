@@ -24,6 +24,7 @@ mod tests;
 mod waiters;
 
 pub use model::{Model, Statics};
+pub use reservations::fails;
 pub use schedule_file::ScheduleFile;
 pub use stream::{Beginning, Live, Stream, Subscribe};
 
@@ -283,7 +284,7 @@ impl QueryThread {
                 let config = &self.model.state.config;
                 self.subscribers.soft(&self.model, || Some(master_core::stream::instances(config, host)));
             }
-            self.files.reporting.after(&self.model.state, record);
+            self.files.reporting.after(&self.model.state, &self.model.observations, record);
             self.waiters.notice(record, &self.model, &self.store);
         }
         if self.model.state.last.0 >= self.last_snapshot + self.upkeep.snapshot_events {

@@ -5,6 +5,7 @@
 //! when the master was killed are lost, as in 8.1.9: at most those of `flush_time`.
 
 mod lines;
+mod reservations;
 #[cfg(test)]
 mod tests;
 
@@ -13,9 +14,11 @@ use master_core::event::{Event, Record};
 use master_core::observe::{Observation, Observations};
 use master_core::state::State;
 use proto::conf::ReportingParams;
+use proto::id::ReservationId;
 use proto::job::Granted;
 use proto::time::{Now, Tick};
 use proto::wire::view::ShareNode;
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -35,6 +38,8 @@ pub struct ReportingFile {
     params: ReportingParams,
     /// The slots that the event at hand takes or frees.
     touched: Vec<Granted>,
+    /// The advance reservations of which it was told that something in them fails.
+    failing: BTreeSet<ReservationId>,
     /// When what waits is written; none if nothing waits.
     due: Option<Instant>,
     /// When the share tree was told last.
@@ -47,8 +52,8 @@ impl ReportingFile {
     /// The file of this path; it is made with its first line.
     pub fn new(path: PathBuf, host: String, state: &State) -> Self {
         let params = state.config.settings.reporting();
-        let (waiting, touched) = (String::new(), Vec::new());
-        Self { path, host, waiting, params, touched, due: None, shares_told: None, is_failing: false }
+        let (waiting, touched, failing) = (String::new(), Vec::new(), BTreeSet::new());
+        Self { path, host, waiting, params, touched, failing, due: None, shares_told: None, is_failing: false }
     }
 
     /// `reporting_params` as they are now.
@@ -73,11 +78,12 @@ impl ReportingFile {
             }
             _ => {}
         }
+        self.reservations_before(state, record);
         self.note(state, |lines| lines.of_event(record));
     }
 
     /// Notes what an event has led to in the state behind it.
-    pub fn after(&mut self, state: &State, record: &Record) {
+    pub fn after(&mut self, state: &State, observations: &Observations, record: &Record) {
         if matches!(record.event, Event::ObjectsChanged(_)) {
             self.params = state.config.settings.reporting();
         }
@@ -85,12 +91,15 @@ impl ReportingFile {
         if !touched.is_empty() {
             self.note(state, |lines| lines.of_consumables(record.now.wall.seconds(), &touched));
         }
+        self.reservations_after(state, observations, record);
     }
 
     /// Notes a load report, which is folded already.
     pub fn observed(&mut self, state: &State, observations: &Observations, observation: &Observation, now_s: i64) {
-        if let Observation::Load { host, .. } = observation {
-            self.note(state, |lines| lines.of_load(observations, host, now_s));
+        match observation {
+            Observation::Load { host, .. } => self.note(state, |lines| lines.of_load(observations, host, now_s)),
+            Observation::Contact { .. } | Observation::Unheard { .. } => self.failures(state, observations, now_s),
+            Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => {}
         }
     }
 

@@ -3,6 +3,8 @@
 use super::Model;
 use super::select::Patterns;
 use master_core::event::InstanceState;
+use master_core::observe::Observations;
+use master_core::state::State;
 use master_core::state::reservation::AdvanceReservation;
 use proto::calendar::CalendarState;
 use proto::id::{QueueInstanceName, ReservationId};
@@ -25,7 +27,7 @@ pub(super) fn views(model: &Model, ids: &[ReservationId], users: &[String]) -> R
 fn view(model: &Model, reservation: &AdvanceReservation) -> ReservationView {
     let AdvanceReservation { id, spec, start, end, submitted, granted, pe, .. } = reservation;
     let failures = granted.iter().filter_map(|granted| {
-        let what = failure(model, &granted.instance)?;
+        let what = failure(&model.state, &model.observations, &granted.instance)?;
         Some(format!("reserved queue {} is {what}", granted.instance))
     });
     let messages: Vec<String> = failures.collect();
@@ -50,15 +52,23 @@ fn view(model: &Model, reservation: &AdvanceReservation) -> ReservationView {
     }
 }
 
+/// Whether one of the queue instances of a reservation takes no jobs, as far as is known: a host that was not heard of since the start of the
+/// master does not count.
+pub fn fails(state: &State, observations: &Observations, reservation: &AdvanceReservation) -> bool {
+    let is_known = |instance: &QueueInstanceName| observations.hosts.contains_key(&instance.host);
+    let instances = reservation.granted.iter().map(|granted| &granted.instance);
+    instances.filter(|instance| is_known(instance)).any(|instance| failure(state, observations, instance).is_some())
+}
+
 /// Why a queue instance takes no jobs of a reservation, in a word of 8.1.9.
-fn failure(model: &Model, instance: &QueueInstanceName) -> Option<&'static str> {
-    let config = &model.state.config;
+fn failure(state: &State, observations: &Observations, instance: &QueueInstanceName) -> Option<&'static str> {
+    let config = &state.config;
     if !config.resolved.contains_key(instance) {
         return Some("deleted");
     }
     let InstanceState { disabled, suspended, errors, calendar, .. } =
-        model.state.instances.get(instance).cloned().unwrap_or_default();
-    let host = model.observations.hosts.get(&instance.host);
+        state.instances.get(instance).cloned().unwrap_or_default();
+    let host = observations.hosts.get(&instance.host);
     let is_unknown = !host.is_some_and(|host| host.connected && !host.unheard);
     let causes = [
         (config.ambiguous.contains_key(instance), "ambiguous"),

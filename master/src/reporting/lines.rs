@@ -259,7 +259,8 @@ impl Lines<'_> {
         self.line(at, "sharelog", &rest);
     }
 
-    fn line(&mut self, at: i64, kind: &str, rest: &str) {
+    /// One record.
+    pub fn line(&mut self, at: i64, kind: &str, rest: &str) {
         let _ = writeln!(self.out, "{at}:{kind}:{rest}");
     }
 }
@@ -315,6 +316,6 @@ fn is_reported(state: &State, level: &Level, attribute: &str) -> bool {
 }
 
 /// A text that cannot be taken for fields or lines.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.replace([':', '\n'], " ")
 }

@@ -1,10 +1,11 @@
 use super::*;
 use crate::testing::{TempDir, cell_events, ended_task, granted, key, spec};
 use master_core::event::{Actor, InstanceState, StoredObject};
-use proto::id::{EventSeq, HostName, JobNumber, SubmitSeq, UserName};
+use proto::id::{EventSeq, HostName, JobNumber, ReservationId, SubmitSeq, UserName};
 use proto::job::JobSpec;
 use proto::object::ObjectKind;
 use proto::request::TaskRange;
+use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall};
 use proto::wire::view::ShareNode;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 struct Cell {
     dir: TempDir,
     state: State,
+    observations: Observations,
     file: ReportingFile,
 }
 
@@ -21,7 +23,7 @@ impl Cell {
         cell_events(0).iter().for_each(|record| drop(state.apply(record)));
         let dir = TempDir::new("reporting");
         let file = ReportingFile::new(dir.path().join("reporting"), "master1".to_owned(), &state);
-        let mut cell = Self { dir, state, file };
+        let mut cell = Self { dir, state, observations: Observations::default(), file };
         cell.set(ObjectKind::ClusterConf, "global", "reporting_params", params);
         cell
     }
@@ -38,7 +40,7 @@ impl Cell {
         let record = Record { seq: EventSeq(self.state.last.0 + 1), now, actor, request: None, event };
         self.file.before(&self.state, &record);
         self.state.apply(&record);
-        self.file.after(&self.state, &record);
+        self.file.after(&self.state, &self.observations, &record);
     }
 
     fn submit(&mut self, spec: JobSpec) {
@@ -202,4 +204,44 @@ fn the_share_tree_is_told_in_the_form_of_8_1_9_at_its_interval() {
     let mut cell = Cell::new("reporting=true");
     cell.file.shares(&cell.state, &nodes, at(1));
     assert_eq!(cell.written(), "");
+}
+
+#[test]
+fn an_advance_reservation_leaves_the_records_that_8_1_9_writes() {
+    let mut cell = Cell::new("reporting=true");
+    let instance = || granted()[0].instance.clone();
+    let contact = |connected| Observation::Contact { host: instance().host, at: Tick(9), connected };
+    cell.observations.apply(&contact(true));
+    let owner = r#"{"user": "u1", "uid": 1000, "gid": 1000, "group": "users"}"#;
+    let asked = r#"{"hard": [{"name": "lic", "value": "1"}, {"name": "gmem", "value": "1G"}]}"#;
+    let spec = format!(r#"{{"name": "later", "owner": {owner}, "account": "acct", "requests": {asked}}}"#);
+    let spec: ReservationSpec = serde_json::from_str(&spec).unwrap();
+    let id = ReservationId(1);
+    let (start, end) = (Wall(100_000), Wall(900_000));
+    cell.event(Event::ReservationGranted { id, spec: Arc::new(spec), start, end, granted: granted(), pe: None });
+    cell.event(Event::ReservationChanged { id, state: ReservationState::Running });
+    for disabled in [true, false] {
+        let state = InstanceState { disabled, ..InstanceState::default() };
+        cell.event(Event::InstanceChanged { instance: instance(), state });
+    }
+    for connected in [false, false, true] {
+        cell.observations.apply(&contact(connected));
+        let Cell { state, observations, file, .. } = &mut cell;
+        file.observed(state, observations, &contact(connected), 100);
+    }
+    cell.event(Event::ReservationEnded { id });
+    let text = cell.written();
+    let told: Vec<&str> = text.lines().filter(|line| line.contains(":new_ar:") || line.contains(":ar_")).collect();
+    let expected = [
+        "100:new_ar:100:1:u1",
+        "100:ar_attr:100:100:1:later:acct:100:900::lic=1,gmem=1G",
+        "100:ar_log:100:100:1:r:START TIME REACHED:start time of AR reached",
+        "100:ar_log:100:100:1:E:RESOURCES UNSATISFIED:AR resources unsatisfied",
+        "100:ar_log:100:100:1:r:RESOURCES SATISFIED:AR resources satisfied",
+        "100:ar_log:100:100:1:E:RESOURCES UNSATISFIED:AR resources unsatisfied",
+        "100:ar_log:100:100:1:r:RESOURCES SATISFIED:AR resources satisfied",
+        "100:ar_log:100:100:1:d:DELETED:AR deleted",
+        "100:ar_acct:100:100:1:all.q:node1:1",
+    ];
+    assert_eq!(told, expected);
 }

@@ -10,6 +10,7 @@ use super::timeline::NEVER;
 use crate::ledger::{At, Booking, Grant, SLOTS};
 use crate::state::State;
 use crate::state::config::Configuration;
+use crate::state::job::Job;
 use proto::amount::{Amount, Type};
 use proto::id::{JobNumber, SubmitSeq, TaskId};
 use proto::object::value::Assignments;
@@ -120,7 +121,7 @@ impl Entry {
                     (job.number, *task),
                     "STARTING",
                     (start_s, length_s),
-                    &uses(&model.state().config, booking),
+                    &uses_of(&model.state().config, job, booking),
                 );
             }
         }
@@ -161,11 +162,13 @@ fn running(
     text: &mut String,
     suspended: &mut String,
 ) {
-    for key in state.ledger.keys().filter(|key| !started.contains(&(key.seq, key.task))) {
+    let ledgers = || std::iter::once(&state.ledger).chain(state.reservations.values().map(|advance| &advance.ledger));
+    let bookings = ledgers().flat_map(|ledger| ledger.keys().filter_map(|key| Some((key, ledger.booking(key)?))));
+    let mut bookings: Vec<_> = bookings.filter(|(key, _)| !started.contains(&(key.seq, key.task))).collect();
+    bookings.sort_by_key(|(key, _)| *key);
+    for (key, booking) in bookings {
         // What an advance reservation holds belongs to no job.
-        let (Some((job, _, placement)), Some(booking)) = (state.placed(key), state.ledger.booking(key)) else {
-            continue;
-        };
+        let Some((job, _, placement)) = state.placed(key) else { continue };
         if text.len() + suspended.len() >= ENTRY_BYTES_MAX {
             return;
         }
@@ -173,8 +176,15 @@ fn running(
         let (out, word) = if is_suspended { (&mut *suspended, "SUSPENDED") } else { (&mut *text, "RUNNING") };
         let start_s = placement.placed.seconds();
         let length_s = length_s(&state.config, booking, start_s, now);
-        write(out, (job.number, key.task), word, (start_s, length_s), &uses(&state.config, booking));
+        write(out, (job.number, key.task), word, (start_s, length_s), &uses_of(&state.config, job, booking));
     }
+}
+
+/// What a task takes. Within an advance reservation only what is left of its queue instances counts.
+fn uses_of(config: &Configuration, job: &Job, booking: &Booking) -> Vec<Use> {
+    let mut uses = uses(config, booking);
+    uses.retain(|one| job.spec.reservation.is_none() || one.level == 'Q');
+    uses
 }
 
 /// How long a task is expected to hold what it has, in seconds.

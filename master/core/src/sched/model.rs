@@ -350,9 +350,10 @@ impl Model {
         self.ahead.is_on()
     }
 
-    /// What is booked for a task that is planned and not judged by the core yet; none for jobs of advance reservations.
+    /// What is booked for a task that is planned and not judged by the core yet.
     pub fn planned(&self, seq: SubmitSeq, task: TaskId) -> Option<&Booking> {
-        self.planned.booking(plan_key(seq, task)).map(AsRef::as_ref)
+        let mut ledgers = std::iter::once(&self.planned).chain(self.planned_within.values());
+        ledgers.find_map(|ledger| ledger.booking(plan_key(seq, task))).map(AsRef::as_ref)
     }
 
     /// Whether no queue instance takes jobs now.

@@ -105,3 +105,13 @@ fn what_is_over_its_time_ends_with_the_next_pass_and_what_has_no_end_at_the_end_
     assert_eq!(entry(&lab), expected);
     lab.placed.clear();
 }
+
+#[test]
+fn a_job_within_an_advance_reservation_takes_of_its_queue_instances() {
+    let lab = lab("reserve 1 0 600 -l lic=3
+        begin 1
+        job 1 -ar 1 -l h_rt=60,lic=1
+        pass");
+    let at_s = lab.now.wall.seconds();
+    assert_eq!(entry(&lab), format!("::::::::\n1:1:RUNNING:{at_s}:120:Q:all.q@a:slots:1.000000\n"));
+}
