@@ -13,6 +13,7 @@ mod tests;
 
 pub use booking::{Booking, Entry, Grant, PeUse};
 pub use charges::Charges;
+pub use ids::choose_ids;
 pub(crate) use level::Total;
 pub use level::{At, AtLevel, Level, OnHost};
 

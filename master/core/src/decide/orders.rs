@@ -69,7 +69,7 @@ fn stale(why: &str) -> Diagnostic {
 
 fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>) -> Result<(), Diagnostic> {
     let state = turn.state();
-    let maps = state.ledger.choose_ids(&state.config, &state.jobs[&seq].spec, grant);
+    let maps = state.choose_ids(&state.jobs[&seq].spec, grant);
     let maps = maps.ok_or_else(|| stale("too few ids of a resource map are free"))?;
     let attempts = state.jobs[&seq].tasks.get(&task).map_or(0, |task| task.attempts);
     let key = TaskKey { cell: state.cell, seq, task, pe_task: 0, attempt: attempts + 1 };

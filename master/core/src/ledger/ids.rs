@@ -37,43 +37,51 @@ impl IdsInUse {
     }
 }
 
+/// The ids that a task gets which is given these slots: at the cluster and each of its hosts that has a map of what the task takes, the
+/// first of the map that are free in all these ledgers.
+///
+/// None if too few are free, which never happens where the amounts fit: what is booked is at least as much as there are ids in use.
+pub fn choose_ids<'l>(
+    ledgers: impl Iterator<Item = &'l Ledger> + Clone,
+    config: &Configuration,
+    spec: &JobSpec,
+    grant: Grant<'_>,
+) -> Option<Vec<GrantedIds>> {
+    if !config.complex.iter().any(is_map) {
+        return Some(Vec::new());
+    }
+    let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
+    let booking = Booking::new(config, charges, grant, Tick(0));
+    let mut chosen = Vec::new();
+    for entry in booking.entries() {
+        let Some((host, map)) = map_at(config, &entry.level, &entry.attribute) else { continue };
+        let count = usize::try_from(entry.amount.finite()?).ok()?;
+        let mut used = BTreeMap::new();
+        for (id, times) in ledgers.clone().flat_map(|ledger| ledger.ids_in_use(&entry.attribute, &host)) {
+            *used.entry(id).or_default() += times;
+        }
+        let ids = first_free(used, &map, count)?;
+        chosen.push(GrantedIds { attribute: entry.attribute.clone(), host, ids });
+    }
+    Some(chosen)
+}
+
+fn first_free(mut used: BTreeMap<String, u32>, map: &IdMap, count: usize) -> Option<Vec<String>> {
+    let is_free = |id: &&String| match used.get_mut(*id) {
+        Some(times) if *times > 0 => {
+            *times -= 1;
+            false
+        }
+        Some(_) | None => true,
+    };
+    let free: Vec<String> = map.ids().iter().filter(is_free).take(count).cloned().collect();
+    (free.len() == count).then_some(free)
+}
+
 impl Ledger {
     /// How often each id of an attribute is in use at a host, or globally for the host `global`.
-    pub fn ids_in_use(&self, attribute: &AttributeName, host: &HostName) -> BTreeMap<String, u32> {
+    fn ids_in_use(&self, attribute: &AttributeName, host: &HostName) -> BTreeMap<String, u32> {
         self.ids.0.get(&(attribute.clone(), host.clone())).cloned().unwrap_or_default()
-    }
-
-    /// The ids that a task gets which is given these slots: at the cluster and each of its hosts that has a map of what the task takes, the
-    /// first of the map that are free.
-    ///
-    /// None if too few are free, which never happens where the amounts fit: what is booked is at least as much as there are ids in use.
-    pub fn choose_ids(&self, config: &Configuration, spec: &JobSpec, grant: Grant<'_>) -> Option<Vec<GrantedIds>> {
-        if !config.complex.iter().any(is_map) {
-            return Some(Vec::new());
-        }
-        let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
-        let booking = Booking::new(config, charges, grant, Tick(0));
-        let mut chosen = Vec::new();
-        for entry in booking.entries() {
-            let Some((host, map)) = map_at(config, &entry.level, &entry.attribute) else { continue };
-            let count = usize::try_from(entry.amount.finite()?).ok()?;
-            let ids = self.first_free(&entry.attribute, &host, &map, count)?;
-            chosen.push(GrantedIds { attribute: entry.attribute.clone(), host, ids });
-        }
-        Some(chosen)
-    }
-
-    fn first_free(&self, name: &AttributeName, host: &HostName, map: &IdMap, count: usize) -> Option<Vec<String>> {
-        let mut used = self.ids_in_use(name, host);
-        let is_free = |id: &&String| match used.get_mut(*id) {
-            Some(times) if *times > 0 => {
-                *times -= 1;
-                false
-            }
-            Some(_) | None => true,
-        };
-        let free: Vec<String> = map.ids().iter().filter(is_free).take(count).cloned().collect();
-        (free.len() == count).then_some(free)
     }
 }
 

@@ -7,11 +7,12 @@
 use super::State;
 use super::config::Configuration;
 use crate::event::InstanceState;
-use crate::ledger::{At, Booking, Charges, Grant, Ledger, Level};
+use crate::ledger::{At, Booking, Charges, Grant, Ledger, Level, choose_ids};
 use proto::amount::Amount;
 use proto::id::{CellId, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
-use proto::job::Granted;
+use proto::job::{Granted, JobSpec};
 use proto::reservation::{ReservationSpec, ReservationState};
+use proto::rsmap::GrantedIds;
 use proto::time::{Now, Tick, Wall};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -106,6 +107,13 @@ impl State {
             amount = amount.checked_add(used).unwrap_or(Amount::INFINITY);
         }
         amount
+    }
+
+    /// The ids of resource maps that a task of this description gets with these slots; none if too few are free. A reservation keeps an
+    /// amount: which ids its jobs get is found when they start.
+    pub fn choose_ids(&self, spec: &JobSpec, grant: Grant<'_>) -> Option<Vec<GrantedIds>> {
+        let within = self.reservations.values().map(|reservation| &reservation.ledger);
+        choose_ids(std::iter::once(&self.ledger).chain(within), &self.config, spec, grant)
     }
 
     /// The slots of a level that tasks have.

@@ -112,17 +112,7 @@ pub(in crate::decide) fn check_reservation(state: &State, spec: &ReservationSpec
     check_parallel(config, requests).map_err(one)?;
     check_checkpoint_name(config, spec.checkpoint.as_deref()).map_err(one)?;
     check_queues(config, requests).map_err(one)?;
-    check_resources(config, requests)?;
-    let is_map = |request: &&ResourceRequest| {
-        config.complex.lookup(&request.name).is_some_and(|attribute| attribute.r#type == Type::RsMap)
-    };
-    match requests.hard.iter().find(is_map) {
-        Some(request) => {
-            let what = format!("advance_reservation: ids of \"{}\" cannot be reserved in advance", request.name);
-            Err(one(Diagnostic::new(Code::NotSupported, what).at("-l").fix("leave it out; the jobs cannot ask for it")))
-        }
-        None => Ok(()),
-    }
+    check_resources(config, requests)
 }
 
 /// `max_jobs` and `max_u_jobs`, which leave room again when jobs end: exit code 25.

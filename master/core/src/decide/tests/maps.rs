@@ -5,11 +5,12 @@ use super::{Cell, array};
 use crate::sched::order::Order;
 use crate::state::State;
 use proto::complex::Complex;
-use proto::id::{QueueInstanceName, TaskId};
+use proto::id::{QueueInstanceName, ReservationId, TaskId};
 use proto::job::{Granted, JobSpec, PeRequest, Requests};
 use proto::object::{Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
+use proto::reservation::ReservationSpec;
 use proto::wire::agent::MasterMessage;
 use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
 
@@ -178,4 +179,38 @@ fn what_is_no_map_is_refused_where_it_is_set() {
     assert_eq!(refusals[0].what, "Complex \"gpu\" of type \"RSMAP\" must be a consumable");
     assert!(Complex::parse(&format!("{}\ngpu gpu RSMAP == YES YES 0 0", Complex::built_in())).is_err());
     assert!(cell.try_submit(asking("gpu=1(0)")).is_err(), "which ids is not for the job to say");
+}
+
+#[test]
+fn an_advance_reservation_keeps_as_many_and_its_jobs_get_those_that_are_free() {
+    let mut cell = cell("YES");
+    let other = cell.submit(asking("gpu=1"));
+    cell.run(other, 1, "h1");
+    let owner = r#"{"owner": {"user": "boss", "uid": 1, "gid": 1, "group": "boss"}}"#;
+    let spec = ReservationSpec {
+        duration_s: Some(100),
+        users: vec!["u1".to_owned()],
+        requests: Requests { hard: resources("gpu=3"), ..Requests::default() },
+        ..serde_json::from_str(owner).unwrap()
+    };
+    let reply = cell.command("boss", Command::Reserve(Box::new(spec.clone())));
+    assert_eq!(texts(&reply), Vec::<String>::new(), "as much as is left");
+    let refused = cell.command("boss", Command::Reserve(Box::new(spec)));
+    assert!(!texts(&refused).is_empty(), "there is no more");
+    cell.pass(1);
+    let late = cell.submit(asking("gpu=1"));
+    assert!(cell.order(late, 1, "h1").unwrap_err().contains("gpu"), "the rest is kept");
+    let within = |request: &str| JobSpec { reservation: Some(ReservationId(1)), ..asking(request) };
+    let (first, second) = (cell.submit(within("gpu=2")), cell.submit(within("gpu=3")));
+    let first_key = cell.run(first, 1, "h1");
+    assert_eq!((maps(&cell, other), maps(&cell, first)), ("gpu=h1=(0)".to_owned(), "gpu=h1=(1 2)".to_owned()));
+    cell.exit(first_key, "h1", 0);
+    assert!(cell.order(late, 1, "h1").unwrap_err().contains("gpu"), "what it gave back is the reservation's");
+    cell.run(second, 1, "h1");
+    assert_eq!(maps(&cell, second), "gpu=h1=(1 2 3)");
+    cell.pass(100_000);
+    let third = cell.submit(asking("gpu=2"));
+    assert!(cell.order(third, 1, "h1").is_err(), "its job has them until it is gone");
+    cell.run(third, 1, "h2");
+    cell.assert_replay_is_live();
 }

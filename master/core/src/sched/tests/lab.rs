@@ -446,7 +446,7 @@ impl Lab {
                 let job = &state.jobs[seq];
                 let attempt = job.tasks.get(task).map_or(0, |task| task.attempts) + 1;
                 let grant = Grant::of_slots(granted, pe.as_ref());
-                let maps = state.ledger.choose_ids(&state.config, &job.spec, grant).expect("what fits has free ids");
+                let maps = state.choose_ids(&job.spec, grant).expect("what fits has free ids");
                 let name = if job.spec.array.is_some() { format!("{}.{task}", seq.0) } else { seq.0.to_string() };
                 let places: Vec<String> = granted.iter().map(place_text).collect();
                 self.placed.push(format!("{name} {}", places.join(" ")));
