@@ -12,6 +12,7 @@ pub mod decay;
 pub mod eligible;
 pub mod index;
 pub mod job;
+pub mod paged;
 pub mod ranges;
 pub mod reservation;
 pub mod seldom;
@@ -24,6 +25,7 @@ use commons::Commons;
 use config::Configuration;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
+use paged::Paged;
 use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskId,
     TaskKey,
@@ -56,9 +58,9 @@ pub struct State {
     /// Queue instances that are not in the default state.
     pub instances: BTreeMap<QueueInstanceName, InstanceState>,
     /// Jobs that are not finished.
-    pub jobs: BTreeMap<SubmitSeq, Job>,
+    pub jobs: Paged<SubmitSeq, Job>,
     /// Their numbers.
-    pub by_number: BTreeMap<JobNumber, SubmitSeq>,
+    pub by_number: Paged<JobNumber, SubmitSeq>,
     /// The last submission.
     pub last_submit: SubmitSeq,
     /// The last job number given out.
@@ -103,8 +105,8 @@ impl State {
             now: Now::default(),
             config: Configuration::new(),
             instances: BTreeMap::new(),
-            jobs: BTreeMap::new(),
-            by_number: BTreeMap::new(),
+            jobs: Paged::new(),
+            by_number: Paged::new(),
             last_submit: SubmitSeq(0),
             last_number: JobNumber(0),
             last_reservation: 0,

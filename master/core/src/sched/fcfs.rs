@@ -11,7 +11,7 @@ use super::categories::CategoryId;
 use super::immediate;
 use super::model::Model;
 use super::order::Order;
-use super::order_phase::Bucket;
+use super::order_phase::BucketId;
 use super::ready::Ready;
 use super::{Reserving, Slice};
 use proto::id::SubmitSeq;
@@ -38,7 +38,7 @@ struct Turn {
     priority: i32,
     running: Reverse<u32>,
     seq: Reverse<SubmitSeq>,
-    bucket: Bucket,
+    bucket: BucketId,
 }
 
 impl Fcfs {
@@ -46,7 +46,7 @@ impl Fcfs {
     pub fn new(model: &mut Model, now: Now) -> Fcfs {
         model.pass_time(now, Reserving::Anew);
         let suspensions = model.threshold_orders(now);
-        let turns = model.queue.buckets().filter_map(|(bucket, _)| turn(model, bucket)).collect();
+        let turns = model.queue.buckets().filter_map(|(_, id)| turn(model, id)).collect();
         Fcfs { now, turns, ready: Ready::default(), suspensions, failed: BTreeSet::new() }
     }
 
@@ -57,7 +57,8 @@ impl Fcfs {
             if !self.turns.is_empty() && model.is_full(self.now) {
                 // Only jobs that start at once or never are still to be told so, and those of advance reservations have slots of theirs.
                 self.turns.retain(|Turn { bucket, .. }| {
-                    model.is_immediate(bucket.category) || model.is_within(bucket.category)
+                    let category = model.queue.at(*bucket).category;
+                    model.is_immediate(category) || model.is_within(category)
                 });
             }
             let Some(next) = self.turns.pop() else { return Slice { orders, finished: true } };
@@ -69,7 +70,8 @@ impl Fcfs {
     /// Starts the next task of a job, or passes its category over.
     fn serve(&mut self, model: &mut Model, next: Turn) -> Vec<Order> {
         let (bucket, seq) = (next.bucket, next.seq.0);
-        if self.failed.contains(&bucket.category) {
+        let category = model.queue.at(bucket).category;
+        if self.failed.contains(&category) {
             return Vec::new();
         }
         let current = turn(model, bucket);
@@ -88,14 +90,14 @@ impl Fcfs {
             Vec::new()
         } else if model.starts_whole(seq) {
             self.ready.forget(seq);
-            immediate::start_whole(model, seq, bucket.category, self.now)
+            immediate::start_whole(model, seq, category, self.now)
         } else {
-            let assignment = model.assign(bucket.category, self.now);
+            let assignment = model.assign(category, self.now);
             assignment.map(|assignment| model.plan_start(seq, task, assignment, self.now)).into_iter().collect()
         };
         if orders.is_empty() {
-            self.failed.insert(bucket.category);
-            return immediate::reject(model, bucket.category);
+            self.failed.insert(category);
+            return immediate::reject(model, category);
         }
         self.turns.extend(turn(model, bucket));
         orders
@@ -103,9 +105,9 @@ impl Fcfs {
 }
 
 /// The first job of a bucket with its place in the order. While users are sorted, all jobs of a bucket are of one user.
-fn turn(model: &Model, bucket: Bucket) -> Option<Turn> {
-    let seq = model.queue.first(&bucket)?;
+fn turn(model: &Model, bucket: BucketId) -> Option<Turn> {
+    let seq = model.queue.first(bucket)?;
     let is_sorted = model.state.config.scheduler.user_sort();
     let running = if is_sorted { model.running_of_owner(seq) } else { 0 };
-    Some(Turn { priority: bucket.priority, running: Reverse(running), seq: Reverse(seq), bucket })
+    Some(Turn { priority: model.queue.at(bucket).priority, running: Reverse(running), seq: Reverse(seq), bucket })
 }

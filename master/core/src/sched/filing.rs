@@ -135,15 +135,16 @@ impl Model {
         if let Some(at) = job.spec.start_after.filter(|at| *at > now.wall) {
             self.waiting.insert((at, seq));
         }
-        let bucket = self.queue.bucket(seq).unwrap_or_else(|| {
+        let id = self.queue.bucket(seq).unwrap_or_else(|| {
             let (category, resources) = self.categories.enter(&self.state, job);
             let urgency = Urgency { resources, deadline: job.spec.deadline };
             let reserve = job.spec.reserve && !job.spec.immediate && job.spec.reservation.is_none();
             let immediate = job.spec.immediate || job.spec.reservation.is_some();
             let class = self.queue.classes.enter(Class::of(&self.state.config, &self.rules, job));
-            Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate }
+            self.queue.number(Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate })
         });
-        let most = if bucket.class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
+        let class = self.queue.at(id).class;
+        let most = if class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
         let waiting = u32::try_from(self.startable(job, now, most).len()).unwrap_or(u32::MAX);
         let on_host = job.active.saturating_add(self.plans_of(seq));
         let rests = if waiting > 0 {
@@ -155,7 +156,7 @@ impl Model {
         };
         let running = on_host.saturating_sub(self.state.index.suspended_of(seq));
         let slots = job.spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least());
-        self.queue.file(seq, bucket, rests, Tasks { waiting, running, slots });
+        self.queue.file(seq, id, rests, Tasks { waiting, running, slots });
     }
 
     /// Forgets what a job asks for, and the job if it is gone.

@@ -3,11 +3,11 @@
 //! Where no priority depends on the time, one that was found stays right until the bucket has another first job, or the urgencies
 //! among which it was normalised are others.
 
-use super::order_phase::Bucket;
+use super::order_phase::BucketId;
 use super::urgency::Range;
 use proto::id::SubmitSeq;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The first job of a bucket: the largest is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +17,7 @@ pub struct Head {
     /// The job; the one that was submitted first comes first.
     pub seq: Reverse<SubmitSeq>,
     /// Where it is filed.
-    pub bucket: Bucket,
+    pub bucket: BucketId,
 }
 
 /// The heads, in order.
@@ -26,15 +26,16 @@ pub struct Head {
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     sorted: BTreeSet<Head>,
-    known: BTreeMap<Bucket, Head>,
-    stale: BTreeSet<Bucket>,
+    /// By bucket.
+    known: Vec<Option<Head>>,
+    stale: BTreeSet<BucketId>,
     all_stale: bool,
     range: Option<Range>,
 }
 
 impl Heads {
     /// A bucket may have another first job.
-    pub fn changed(&mut self, bucket: Bucket) {
+    pub fn changed(&mut self, bucket: BucketId) {
         self.stale.insert(bucket);
     }
 
@@ -48,18 +49,21 @@ impl Heads {
         &mut self,
         range: Option<Range>,
         is_timed: bool,
-        buckets: impl Iterator<Item = Bucket>,
-        head: impl Fn(Bucket) -> Option<Head>,
+        buckets: impl Iterator<Item = BucketId>,
+        head: impl Fn(BucketId) -> Option<Head>,
     ) {
         if std::mem::take(&mut self.all_stale) || is_timed || range != self.range {
-            self.known = buckets.filter_map(|bucket| Some((bucket, head(bucket)?))).collect();
-            self.sorted = self.known.values().copied().collect();
+            self.known.clear();
+            for head in buckets.filter_map(&head) {
+                self.put(head.bucket, Some(head));
+            }
+            self.sorted = self.known.iter().flatten().copied().collect();
             self.range = range;
             self.stale.clear();
         }
         while let Some(bucket) = self.stale.pop_first() {
             let new = head(bucket);
-            let old = self.known.get(&bucket).copied();
+            let old = self.put(bucket, new);
             if new == old {
                 continue;
             }
@@ -67,11 +71,14 @@ impl Heads {
                 self.sorted.remove(&old);
             }
             self.sorted.extend(new);
-            match new {
-                Some(new) => self.known.insert(bucket, new),
-                None => self.known.remove(&bucket),
-            };
         }
+    }
+
+    fn put(&mut self, bucket: BucketId, head: Option<Head>) -> Option<Head> {
+        if bucket.index() >= self.known.len() {
+            self.known.resize(bucket.index() + 1, None);
+        }
+        std::mem::replace(&mut self.known[bucket.index()], head)
     }
 
     /// The first, or the next after one that need not be there any more.

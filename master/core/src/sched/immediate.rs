@@ -32,7 +32,7 @@ pub fn reject(model: &mut Model, category: CategoryId) -> Vec<Order> {
         return Vec::new();
     }
     let alike = model.queue.buckets().filter(|(other, _)| other.category == category);
-    let jobs = alike.flat_map(|(bucket, _)| model.queue.jobs(bucket)).filter(|seq| model.starts_whole(*seq));
+    let jobs = alike.flat_map(|(_, id)| model.queue.jobs(id)).filter(|seq| model.starts_whole(*seq));
     let jobs: Vec<SubmitSeq> = jobs.collect();
     jobs.iter().for_each(|seq| model.give_up(*seq));
     jobs.into_iter().map(|seq| Order::RejectImmediate { seq }).collect()

@@ -384,7 +384,7 @@ impl Model {
         let key = plan_key(seq, task);
         let grant = Grant::of_slots(granted, pe);
         // The jobs of a category take the same.
-        let category = self.queue.bucket(seq).and_then(|bucket| self.categories.get(bucket.category));
+        let category = self.queue.bucket(seq).and_then(|bucket| self.categories.get(self.queue.at(bucket).category));
         let Some(charges) = category.map(|category| category.demand.charges.clone()) else { return };
         let booking = Booking::new(&self.state.config, charges, grant, now.tick).of(Arc::new(Who::of(&job.spec)));
         let booking = Arc::new(booking);

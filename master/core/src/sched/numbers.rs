@@ -35,11 +35,12 @@ pub(super) fn numbers(
         let prior = rounded(i128::from(state.config.scheduler.weight_ticket.millionths()) * ntckts, ONE);
         return PriorityNumbers { prior: shown(prior), npprior, ntckts: shown(ntckts), ..PriorityNumbers::default() };
     };
-    let parts = parts(state, seq, filed.bucket.urgency, now);
+    let bucket = queue.at(filed.bucket);
+    let parts = parts(state, seq, bucket.urgency, now);
     let urgency = range.normalised(parts.sum());
     let tickets = match of {
-        Of::Pending => prices.of_pending(filed.bucket.class, seq),
-        Of::Running => prices.of_running(filed.bucket.class),
+        Of::Pending => prices.of_pending(bucket.class, seq),
+        Of::Running => prices.of_running(bucket.class),
     };
     let normalised = normalised_tickets(prices, tickets);
     let numbers = PriorityNumbers {

@@ -9,6 +9,7 @@ use super::urgency::{FINE, ONE, Range, Urgency, parts};
 use crate::policy::class::Tasks;
 use crate::policy::{Aims, ClassId, Classes, Known, Prices, Rules, Tickets, price};
 use crate::state::State;
+use crate::state::paged::Paged;
 use proto::id::SubmitSeq;
 use proto::object::value::Weight;
 use proto::time::Now;
@@ -32,13 +33,40 @@ pub struct Bucket {
     pub immediate: bool,
 }
 
+/// The number of a bucket. That of a bucket without jobs is given out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BucketId(u32);
+
+impl BucketId {
+    /// Its place in tables.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A bucket with its jobs.
+#[derive(Clone, Debug)]
+struct Shelf {
+    bucket: Bucket,
+    pending: Jobs,
+    /// How many jobs are filed here, whether they are pending or not.
+    filed: usize,
+}
+
+/// Jobs, in the order of their submission.
+type Jobs = Paged<SubmitSeq, ()>;
+
 /// The pending jobs that may be started, and the urgencies among which theirs are normalised.
+///
+/// Invariants: `by_bucket` leads to every shelf that is not free; `filed` tells of each job on which one it is.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    buckets: BTreeMap<Bucket, BTreeSet<SubmitSeq>>,
+    shelves: Vec<Shelf>,
+    by_bucket: BTreeMap<Bucket, BucketId>,
+    free: Vec<BucketId>,
     /// Every job that counts: pending and eligible, or running.
-    urgencies: BTreeMap<Urgency, BTreeSet<SubmitSeq>>,
-    filed: BTreeMap<SubmitSeq, Filed>,
+    urgencies: BTreeMap<Urgency, Jobs>,
+    filed: Paged<SubmitSeq, Filed>,
     heads: Heads,
     /// How many jobs in buckets ask for a reservation, and how many start at once or never.
     reserving: usize,
@@ -55,7 +83,7 @@ pub struct Queue {
 /// Where a job is filed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filed {
-    pub bucket: Bucket,
+    pub bucket: BucketId,
     pub rests: Rests,
     pub tasks: Tasks,
 }
@@ -72,43 +100,65 @@ pub enum Rests {
 }
 
 impl Queue {
+    /// The number of a bucket, for a job that is filed there next.
+    pub fn number(&mut self, bucket: Bucket) -> BucketId {
+        if let Some(id) = self.by_bucket.get(&bucket) {
+            return *id;
+        }
+        let shelf = Shelf { bucket, pending: Jobs::new(), filed: 0 };
+        let id = self.free.pop().unwrap_or(BucketId(u32::try_from(self.shelves.len()).unwrap_or(u32::MAX)));
+        match self.shelves.get_mut(id.index()) {
+            Some(known) => *known = shelf,
+            None => self.shelves.push(shelf),
+        }
+        self.by_bucket.insert(bucket, id);
+        id
+    }
+
     /// Files a job, anew if it was. `tasks` are those of it that tickets are for; none of one that rests apart.
-    pub fn file(&mut self, seq: SubmitSeq, bucket: Bucket, rests: Rests, tasks: Tasks) {
-        let old = self.filed.insert(seq, Filed { bucket, rests, tasks });
+    pub fn file(&mut self, seq: SubmitSeq, id: BucketId, rests: Rests, tasks: Tasks) {
+        let old = self.filed.insert(seq, Filed { bucket: id, rests, tasks });
+        let bucket = *self.at(id);
         self.classes.count(bucket.class, seq, old.map_or_else(Tasks::default, |old| old.tasks), tasks);
+        if old.is_some_and(|old| (old.bucket, old.rests) == (id, rests)) {
+            return;
+        }
+        self.shelves[id.index()].filed += 1;
         if let Some(old) = old {
-            if (old.bucket, old.rests) == (bucket, rests) {
-                return;
-            }
             self.uncount(seq, old);
         }
         if rests != Rests::Apart {
             self.timed += usize::from(bucket.urgency.deadline.is_some());
-            self.urgencies.entry(bucket.urgency).or_default().insert(seq);
+            self.urgencies.entry(bucket.urgency).or_default().insert(seq, ());
         }
         if rests == Rests::Pending {
             self.reserving += usize::from(bucket.reserve);
             self.immediate += usize::from(bucket.immediate);
-            let jobs = self.buckets.entry(bucket).or_default();
-            if jobs.first().is_none_or(|first| seq < *first) {
-                self.heads.changed(bucket);
+            if self.first(id).is_none_or(|first| seq < first) {
+                self.heads.changed(id);
             }
-            jobs.insert(seq);
+            self.shelves[id.index()].pending.insert(seq, ());
         }
     }
 
     /// Takes a job out, and says where it was.
     pub fn take(&mut self, seq: SubmitSeq) -> Option<Bucket> {
         let filed = self.filed.remove(&seq)?;
+        let bucket = *self.at(filed.bucket);
         self.uncount(seq, filed);
-        self.classes.count(filed.bucket.class, seq, filed.tasks, Tasks::default());
-        self.classes.leave(filed.bucket.class);
-        Some(filed.bucket)
+        self.classes.count(bucket.class, seq, filed.tasks, Tasks::default());
+        self.classes.leave(bucket.class);
+        Some(bucket)
     }
 
     /// Where a job is filed.
-    pub fn bucket(&self, seq: SubmitSeq) -> Option<Bucket> {
+    pub fn bucket(&self, seq: SubmitSeq) -> Option<BucketId> {
         self.filed.get(&seq).map(|filed| filed.bucket)
+    }
+
+    /// What the jobs of a bucket have in common.
+    pub fn at(&self, id: BucketId) -> &Bucket {
+        &self.shelves[id.index()].bucket
     }
 
     /// How a job is filed.
@@ -116,18 +166,30 @@ impl Queue {
         self.filed.get(&seq).copied()
     }
 
-    fn uncount(&mut self, seq: SubmitSeq, Filed { bucket, rests, tasks: _ }: Filed) {
+    fn uncount(&mut self, seq: SubmitSeq, Filed { bucket: id, rests, tasks: _ }: Filed) {
+        let bucket = *self.at(id);
         if rests != Rests::Apart {
             self.timed -= usize::from(bucket.urgency.deadline.is_some());
-            remove(&mut self.urgencies, &bucket.urgency, seq);
+            if let Some(jobs) = self.urgencies.get_mut(&bucket.urgency) {
+                jobs.remove(&seq);
+                if jobs.is_empty() {
+                    self.urgencies.remove(&bucket.urgency);
+                }
+            }
         }
         if rests == Rests::Pending {
             self.reserving -= usize::from(bucket.reserve);
             self.immediate -= usize::from(bucket.immediate);
-            if self.first(&bucket) == Some(seq) {
-                self.heads.changed(bucket);
+            if self.first(id) == Some(seq) {
+                self.heads.changed(id);
             }
-            remove(&mut self.buckets, &bucket, seq);
+            self.shelves[id.index()].pending.remove(&seq);
+        }
+        let shelf = &mut self.shelves[id.index()];
+        shelf.filed -= 1;
+        if shelf.filed == 0 {
+            self.by_bucket.remove(&bucket);
+            self.free.push(id);
         }
     }
 
@@ -141,8 +203,8 @@ impl Queue {
             let of = |prices: &Prices, at: usize| prices.classes.get(at).cloned().unwrap_or_default();
             let sizes = prices.classes.len().max(self.prices.classes.len());
             let others: BTreeSet<usize> = (0..sizes).filter(|at| of(&prices, *at) != of(&self.prices, *at)).collect();
-            let changed = self.buckets.keys().filter(|bucket| others.contains(&bucket.class.index()));
-            changed.for_each(|bucket| self.heads.changed(*bucket));
+            let changed = self.by_bucket.iter().filter(|(bucket, _)| others.contains(&bucket.class.index()));
+            changed.for_each(|(_, id)| self.heads.changed(*id));
         }
         (self.prices, self.priced_tasks) = (prices, most);
     }
@@ -160,24 +222,26 @@ impl Queue {
     /// The next task of a job is planned: the one after it is next to have tickets.
     pub fn planned(&mut self, seq: SubmitSeq) {
         if let Some(filed) = self.filed.get(&seq) {
-            self.prices.take(filed.bucket.class, seq);
+            self.prices.take(self.shelves[filed.bucket.index()].bucket.class, seq);
         }
     }
 
     /// Brings the order of the buckets to what it is now.
     pub fn refresh(&mut self, state: &State, range: Option<Range>, now: Now) {
         let is_timed = self.timed > 0 || state.config.scheduler.weight_waiting_time.millionths() != 0;
-        let Queue { buckets, heads, prices, .. } = self;
-        let head = |bucket: Bucket| {
-            let seq = *buckets.get(&bucket)?.first()?;
-            Some(Head { priority: priority(state, prices, seq, &bucket, range?, now), seq: Reverse(seq), bucket })
+        let Queue { shelves, by_bucket, heads, prices, .. } = self;
+        let head = |id: BucketId| {
+            let Shelf { bucket, pending, .. } = &shelves[id.index()];
+            let (seq, ()) = pending.first()?;
+            Some(Head { priority: priority(state, prices, *seq, bucket, range?, now), seq: Reverse(*seq), bucket: id })
         };
-        heads.refresh(range, is_timed, buckets.keys().copied(), head);
+        heads.refresh(range, is_timed, by_bucket.values().copied(), head);
     }
 
     /// A job of a bucket with its priority.
-    pub fn head(&self, state: &State, bucket: Bucket, seq: SubmitSeq, range: Range, now: Now) -> Head {
-        Head { priority: priority(state, &self.prices, seq, &bucket, range, now), seq: Reverse(seq), bucket }
+    pub fn head(&self, state: &State, id: BucketId, seq: SubmitSeq, range: Range, now: Now) -> Head {
+        let priority = priority(state, &self.prices, seq, self.at(id), range, now);
+        Head { priority, seq: Reverse(seq), bucket: id }
     }
 
     /// The first job of the first bucket, or of the next after one, as of the last [`Queue::refresh`].
@@ -195,25 +259,24 @@ impl Queue {
         self.immediate > 0
     }
 
-    /// The buckets that hold pending jobs, each with its first.
-    pub fn buckets(&self) -> impl Iterator<Item = (Bucket, SubmitSeq)> {
-        self.buckets.iter().filter_map(|(bucket, jobs)| Some((*bucket, *jobs.first()?)))
+    /// The buckets.
+    pub fn buckets(&self) -> impl Iterator<Item = (&Bucket, BucketId)> {
+        self.by_bucket.iter().map(|(bucket, id)| (bucket, *id))
     }
 
-    /// The first job of a bucket.
-    pub fn first(&self, bucket: &Bucket) -> Option<SubmitSeq> {
-        self.buckets.get(bucket)?.first().copied()
+    /// The first pending job of a bucket.
+    pub fn first(&self, id: BucketId) -> Option<SubmitSeq> {
+        self.shelves[id.index()].pending.first().map(|(seq, ())| *seq)
     }
 
-    /// The jobs of a bucket, in order.
-    pub fn jobs(&self, bucket: Bucket) -> impl Iterator<Item = SubmitSeq> + '_ {
-        self.buckets.get(&bucket).into_iter().flatten().copied()
+    /// The pending jobs of a bucket, in order.
+    pub fn jobs(&self, id: BucketId) -> impl Iterator<Item = SubmitSeq> + '_ {
+        self.shelves[id.index()].pending.keys().copied()
     }
 
-    /// The job of a bucket after another.
-    pub fn after(&self, bucket: &Bucket, seq: SubmitSeq) -> Option<SubmitSeq> {
-        let later = (std::ops::Bound::Excluded(seq), std::ops::Bound::Unbounded);
-        self.buckets.get(bucket)?.range(later).next().copied()
+    /// The pending job of a bucket after another.
+    pub fn after(&self, id: BucketId, seq: SubmitSeq) -> Option<SubmitSeq> {
+        self.shelves[id.index()].pending.after(&seq).map(|(seq, ())| *seq)
     }
 
     /// Among which urgencies one is normalised now; none if no job counts.
@@ -221,7 +284,7 @@ impl Queue {
         // Within one urgency the oldest has waited longest: the ends are enough.
         let ends = self.urgencies.iter().flat_map(|(urgency, jobs)| {
             let ends = [jobs.first(), jobs.last()].into_iter().flatten();
-            ends.map(|seq| parts(state, *seq, *urgency, now).sum())
+            ends.map(|(seq, ())| parts(state, *seq, *urgency, now).sum())
         });
         ends.fold(None, |range, urgency| Some(Range::with(range, urgency)))
     }
@@ -229,7 +292,7 @@ impl Queue {
 
 /// What the pricing asks of jobs.
 struct Filing<'a> {
-    filed: &'a BTreeMap<SubmitSeq, Filed>,
+    filed: &'a Paged<SubmitSeq, Filed>,
     most: usize,
 }
 
@@ -237,15 +300,6 @@ impl Known for Filing<'_> {
     fn waiting(&self, seq: SubmitSeq) -> (usize, u32) {
         let tasks = self.filed.get(&seq).map_or_else(Tasks::default, |filed| filed.tasks);
         (self.most.min(tasks.waiting as usize), tasks.slots)
-    }
-}
-
-fn remove<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<SubmitSeq>>, key: &K, seq: SubmitSeq) {
-    if let Some(set) = sets.get_mut(key) {
-        set.remove(&seq);
-        if set.is_empty() {
-            sets.remove(key);
-        }
     }
 }
 

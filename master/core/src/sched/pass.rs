@@ -5,7 +5,7 @@ use super::heads::Head;
 use super::immediate;
 use super::model::Model;
 use super::order::Order;
-use super::order_phase::Bucket;
+use super::order_phase::{Bucket, BucketId};
 use super::ready::Ready;
 use super::urgency::Range;
 use super::{Reserving, Slice};
@@ -69,7 +69,8 @@ impl Pass {
                 slice.finished = true;
                 break;
             };
-            if is_full && !(may_reserve && head.bucket.reserve || head.bucket.immediate) {
+            let bucket = model.queue.at(head.bucket);
+            if is_full && !(may_reserve && bucket.reserve || bucket.immediate) {
                 continue;
             }
             let reserved = model.reservations().len();
@@ -94,16 +95,17 @@ impl Pass {
     /// Tries the next task of the job at the head of a bucket.
     fn step(&mut self, model: &mut Model, head: Head, slice: &mut Slice) {
         let Head { seq: Reverse(seq), bucket, .. } = head;
-        if self.failed.contains(&bucket.category) {
+        let category = model.queue.at(bucket).category;
+        if self.failed.contains(&category) {
             return self.reserve(model, seq, bucket);
         }
         // The stream may have changed who is first since the head was pushed.
-        if model.queue.first(&bucket) != Some(seq) {
+        if model.queue.first(bucket) != Some(seq) {
             return self.push(model, bucket);
         }
         if model.is_owner_full(seq) {
             // While `maxujobs` counts, all jobs of a bucket are of one owner.
-            return self.reject_immediate(model, &bucket, slice);
+            return self.reject_immediate(model, bucket, slice);
         }
         let Some(task) = self.ready.next(model, seq, self.now) else {
             // Nothing of the job is ready any more: a start time or a limit that no event tells of.
@@ -116,7 +118,7 @@ impl Pass {
         }
         // What an earlier pass has kept for the task must not be in its way.
         let kept = model.give_up_reservation(seq, task);
-        match model.assign(bucket.category, self.now) {
+        match model.assign(category, self.now) {
             Some(assignment) => {
                 model.plan(seq, task, &assignment, self.now);
                 slice.orders.push(Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe });
@@ -124,16 +126,21 @@ impl Pass {
             }
             None => {
                 kept.into_iter().for_each(|kept| model.keep_again(seq, task, kept));
-                self.fail(model, &bucket, slice);
+                self.fail(model, bucket, slice);
                 self.reserve(model, seq, bucket);
             }
         }
     }
 
     /// Keeps slots for the next task of a job that cannot start now, if it asks for that (SEMANTICS section 5.5).
-    fn reserve(&mut self, model: &mut Model, seq: SubmitSeq, bucket: Bucket) {
-        if !bucket.reserve || self.hopeless.contains(&bucket.category) {
+    fn reserve(&mut self, model: &mut Model, seq: SubmitSeq, bucket: BucketId) {
+        let Bucket { category, reserve, .. } = *model.queue.at(bucket);
+        if !reserve || self.hopeless.contains(&category) {
             return;
+        }
+        // The stream may have taken the job away from there since its turn was noted.
+        if model.queue.bucket(seq) != Some(bucket) {
+            return self.push(model, bucket);
         }
         let known = if self.reserved.0 == seq { self.reserved.1 } else { 0 };
         let job = model.state.jobs.get(&seq).filter(|_| !model.is_owner_full(seq));
@@ -147,48 +154,48 @@ impl Pass {
                 Some(seq)
             }
             Some(_) if model.reservations_left() == 0 => None,
-            Some(task) if model.reserve(bucket.category, seq, task, self.now) => {
+            Some(task) if model.reserve(category, seq, task, self.now) => {
                 self.reserved = (seq, known + 1);
                 Some(seq)
             }
             Some(_) => {
-                self.hopeless.insert(bucket.category);
+                self.hopeless.insert(category);
                 None
             }
-            None => model.queue.after(&bucket, seq),
+            None => model.queue.after(bucket, seq),
         };
         self.again.extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 
     /// An immediate array starts with all its tasks or not at all (JOB-13), so they are tried in one step, whatever the budget.
-    fn start_whole(&mut self, model: &mut Model, seq: SubmitSeq, bucket: Bucket, slice: &mut Slice) {
-        let mut orders = immediate::start_whole(model, seq, bucket.category, self.now);
+    fn start_whole(&mut self, model: &mut Model, seq: SubmitSeq, bucket: BucketId, slice: &mut Slice) {
+        let mut orders = immediate::start_whole(model, seq, model.queue.at(bucket).category, self.now);
         if orders.is_empty() {
-            return self.fail(model, &bucket, slice);
+            return self.fail(model, bucket, slice);
         }
         slice.orders.append(&mut orders);
         self.push(model, bucket);
     }
 
     /// Nothing takes a task of the category: none of its jobs starts in this pass.
-    fn fail(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
-        self.failed.insert(bucket.category);
+    fn fail(&mut self, model: &mut Model, bucket: BucketId, slice: &mut Slice) {
+        self.failed.insert(model.queue.at(bucket).category);
         self.reject_immediate(model, bucket, slice);
     }
 
     /// Gives up the jobs of a category that start at once or never.
-    fn reject_immediate(&mut self, model: &mut Model, bucket: &Bucket, slice: &mut Slice) {
-        slice.orders.append(&mut immediate::reject(model, bucket.category));
+    fn reject_immediate(&mut self, model: &mut Model, bucket: BucketId, slice: &mut Slice) {
+        slice.orders.append(&mut immediate::reject(model, model.queue.at(bucket).category));
     }
 
     /// Puts the first job of a bucket among the heads.
-    fn push(&mut self, model: &Model, bucket: Bucket) {
-        let first = model.queue.first(&bucket);
+    fn push(&mut self, model: &Model, bucket: BucketId) {
+        let first = model.queue.first(bucket);
         self.again.extend(first.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 }
 
 /// A job of a bucket with its priority; none if no job counts.
-fn head(model: &Model, bucket: Bucket, seq: SubmitSeq, range: Option<Range>, now: Now) -> Option<Head> {
+fn head(model: &Model, bucket: BucketId, seq: SubmitSeq, range: Option<Range>, now: Now) -> Option<Head> {
     Some(model.queue.head(&model.state, bucket, seq, range?, now))
 }

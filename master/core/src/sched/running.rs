@@ -10,7 +10,7 @@ impl Model {
         let index = &self.state.index;
         let keys: BTreeSet<TaskKey> = index.hosts().flat_map(|host| index.on_host(host)).collect();
         let tickets = |key: &TaskKey| {
-            let class = self.queue.bucket(key.seq).map(|bucket| bucket.class);
+            let class = self.queue.bucket(key.seq).map(|bucket| self.queue.at(bucket).class);
             class.map_or(0, |class| (self.queue.prices().of_running(class).sum() * 1e6) as i64)
         };
         keys.into_iter().map(|key| (key, tickets(&key))).collect()

@@ -17,7 +17,7 @@ impl State {
     /// If an invariant does not hold.
     pub fn check(&self) {
         assert_eq!(self.by_number.len(), self.jobs.len(), "every job has one number");
-        for (seq, job) in &self.jobs {
+        for (seq, job) in self.jobs.iter() {
             assert_eq!(self.by_number.get(&job.number), Some(seq), "the number of job {} leads to it", job.number);
             assert!(!job.is_empty(), "job {} has no task left", job.number);
             self.check_job(job);

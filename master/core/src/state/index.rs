@@ -3,6 +3,7 @@
 use super::State;
 use super::commons::Commons;
 use super::job::{Job, Placement};
+use super::paged::Paged;
 use proto::complex::Complex;
 use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::time::Wall;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// Derived ways into a state; empty sets are not kept, so that equal states have equal indexes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Index {
-    by_owner: BTreeMap<UserName, BTreeSet<SubmitSeq>>,
+    by_owner: BTreeMap<UserName, Paged<SubmitSeq, ()>>,
     active_of: BTreeMap<UserName, u32>,
     on_host: BTreeMap<HostName, BTreeSet<TaskKey>>,
     successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
@@ -44,12 +45,12 @@ impl Index {
 
     /// The jobs of a user, oldest first.
     pub fn jobs_of<'a>(&'a self, user: &UserName) -> impl Iterator<Item = SubmitSeq> + use<'a> {
-        self.by_owner.get(user).into_iter().flatten().copied()
+        self.by_owner.get(user).into_iter().flat_map(Paged::keys).copied()
     }
 
     /// How many jobs a user has.
     pub fn job_count(&self, user: &UserName) -> usize {
-        self.by_owner.get(user).map_or(0, BTreeSet::len)
+        self.by_owner.get(user).map_or(0, Paged::len)
     }
 
     /// How many tasks of a user are on hosts, for `maxujobs`.
@@ -110,7 +111,7 @@ impl Index {
 
     pub(super) fn add_job(&mut self, complex: &Complex, job: &Job) {
         self.commons.enter(complex, &job.spec);
-        self.by_owner.entry(job.spec.owner.user.clone()).or_default().insert(job.seq);
+        self.by_owner.entry(job.spec.owner.user.clone()).or_default().insert(job.seq, ());
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             self.successors.entry(*predecessor).or_default().insert(job.seq);
         }
@@ -122,7 +123,13 @@ impl Index {
 
     pub(super) fn remove_job(&mut self, job: &Job) {
         self.commons.leave(&job.spec);
-        remove(&mut self.by_owner, &job.spec.owner.user, &job.seq);
+        let owner = &job.spec.owner.user;
+        if let Some(jobs) = self.by_owner.get_mut(owner) {
+            jobs.remove(&job.seq);
+            if jobs.is_empty() {
+                self.by_owner.remove(owner);
+            }
+        }
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             remove(&mut self.successors, predecessor, &job.seq);
         }
