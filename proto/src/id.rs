@@ -1,9 +1,8 @@
 //! Names and keys: what a thing is called, on every machine of the cell and over restarts.
 
+use crate::name::Name;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
 
 /// Declares a name as a type of its own, so that a host is never passed where a user is meant.
 ///
@@ -12,55 +11,47 @@ use std::sync::Arc;
 macro_rules! name {
     ($(#[$doc:meta])* $type:ident) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $type(Arc<str>);
-
-        impl PartialOrd for $type {
-            #[inline]
-            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-                Some(self.cmp(other))
-            }
-        }
-
-        impl Ord for $type {
-            #[inline]
-            fn cmp(&self, other: &Self) -> Ordering {
-                // Most names come from one place: what is the same need not be read.
-                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
-            }
-        }
+        pub struct $type(Name);
 
         impl $type {
             /// The name as text.
             #[inline]
             pub fn as_str(&self) -> &str {
-                &self.0
+                self.0.as_str()
             }
         }
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(&self.0)
+                f.pad(self.as_str())
             }
         }
 
         impl fmt::Debug for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?}", &*self.0)
+                write!(f, "{:?}", self.as_str())
+            }
+        }
+
+        impl PartialEq<str> for $type {
+            #[inline]
+            fn eq(&self, other: &str) -> bool {
+                self.as_str() == other
             }
         }
 
         impl AsRef<str> for $type {
             fn as_ref(&self) -> &str {
-                &self.0
+                self.as_str()
             }
         }
 
         impl std::borrow::Borrow<str> for $type {
             #[inline]
             fn borrow(&self) -> &str {
-                &self.0
+                self.as_str()
             }
         }
     };
@@ -136,17 +127,17 @@ impl HostName {
 
     /// Whether this is the pseudo host `global`.
     pub fn is_global(&self) -> bool {
-        &*self.0 == "global"
+        self.as_str() == "global"
     }
 
     /// Whether a name means this host: in any case, and where one of the two has no domain, by the part before the first dot.
     pub fn is_called(&self, name: &str) -> bool {
-        crate::host::names::is_same(&self.0, name)
+        crate::host::names::is_same(self.as_str(), name)
     }
 
     /// The part before the first dot; the whole of an address.
     pub fn short(&self) -> &str {
-        crate::host::names::short(&self.0)
+        crate::host::names::short(self.as_str())
     }
 }
 

@@ -18,6 +18,7 @@ pub mod job;
 pub mod launch;
 pub mod limit;
 pub mod load;
+mod name;
 pub mod object;
 pub mod pe;
 pub mod policy;

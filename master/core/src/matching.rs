@@ -41,7 +41,7 @@ use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::reservation::AdvanceReservation;
 use proto::amount::Amount;
-use proto::id::{PeName, QueueInstanceName};
+use proto::id::{AttributeName, PeName, QueueInstanceName};
 use proto::time::Tick;
 use std::collections::BTreeMap;
 
@@ -173,10 +173,13 @@ impl<'a> Cluster<'a> {
     }
 
     /// As [`Cluster::booked`] of a level that was looked up.
-    pub fn booked_at(&self, spot: &Spot<'_, '_>, attribute: &str) -> Amount {
+    pub fn booked_at<N: AsRef<str> + ?Sized>(&self, spot: &Spot<'_, '_>, attribute: &N) -> Amount
+    where
+        AttributeName: PartialEq<N>,
+    {
         match (self.window.filter(|window| !window.is_now()), self.share) {
             (None, Share::Open | Share::Within(_)) => spot.booked_now(attribute),
-            (Some(_), _) | (None, Share::InUse(_)) => self.booked(spot.level, attribute),
+            (Some(_), _) | (None, Share::InUse(_)) => self.booked(spot.level, attribute.as_ref()),
         }
     }
 

@@ -401,8 +401,11 @@ pub struct Assignments(pub Vec<(AttributeName, String)>);
 
 impl Assignments {
     /// The value assigned to an attribute.
-    pub fn value(&self, attribute: &str) -> Option<&str> {
-        self.0.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, value)| value.as_str())
+    pub fn value<N: ?Sized>(&self, attribute: &N) -> Option<&str>
+    where
+        AttributeName: PartialEq<N>,
+    {
+        self.0.iter().find(|(name, _)| name == attribute).map(|(_, value)| value.as_str())
     }
 }
 

@@ -178,19 +178,25 @@ impl Booking {
     }
 
     /// How much of a consumable the task takes at a level.
-    pub fn amount<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+    pub fn amount<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N) -> Amount
+    where
+        AttributeName: PartialEq<N>,
+    {
         let level = level.into();
-        let of_ids = |entry: &&Entry| entry.attribute.as_str() == attribute && At::from(&entry.level) == level;
+        let of_ids = |entry: &&Entry| entry.attribute == *attribute && At::from(&entry.level) == level;
         if let Some(entry) = self.held.iter().find(of_ids) {
             return entry.amount;
         }
-        let taken = self.charges.taken().iter().find(|taken| taken.attribute.as_str() == attribute);
+        let taken = self.charges.taken().iter().find(|taken| taken.attribute == *attribute);
         let place = || self.use_at(level);
         taken.and_then(|taken| Some(taken.at(&place()?))).unwrap_or(Amount::ZERO)
     }
 
     /// What the task asked for of a numeric attribute, for each slot.
-    pub fn requested(&self, attribute: &str) -> Option<Amount> {
+    pub fn requested<N: ?Sized>(&self, attribute: &N) -> Option<Amount>
+    where
+        AttributeName: PartialEq<N>,
+    {
         self.charges.requested(attribute)
     }
 
@@ -219,7 +225,10 @@ impl Booking {
     }
 
     /// How much of a numeric attribute the task asked for at a level, for all of its slots there.
-    pub fn asked<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+    pub fn asked<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N) -> Amount
+    where
+        AttributeName: PartialEq<N>,
+    {
         let level = level.into();
         match self.amount(level, attribute) {
             Amount::ZERO => self.requested(attribute).map_or(Amount::ZERO, |amount| amount.times(self.slots_at(level))),

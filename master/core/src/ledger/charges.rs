@@ -60,8 +60,11 @@ impl Charges {
     }
 
     /// What is asked for of a numeric attribute, for each slot.
-    pub fn requested(&self, attribute: &str) -> Option<Amount> {
-        self.requested.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, amount)| *amount)
+    pub fn requested<N: ?Sized>(&self, attribute: &N) -> Option<Amount>
+    where
+        AttributeName: PartialEq<N>,
+    {
+        self.requested.iter().find(|(name, _)| name == attribute).map(|(_, amount)| *amount)
     }
 
     /// What is taken of each consumable.

@@ -131,8 +131,11 @@ impl OnHost {
 
 impl AtLevel {
     /// How much of an attribute is taken; INFINITY if a task took without bound.
-    pub fn booked(&self, attribute: &str) -> Amount {
-        let total = self.totals.iter().find(|(name, _)| name.as_str() == attribute);
+    pub fn booked<N: ?Sized>(&self, attribute: &N) -> Amount
+    where
+        AttributeName: PartialEq<N>,
+    {
+        let total = self.totals.iter().find(|(name, _)| name == attribute);
         total.map_or(Amount::ZERO, |(_, total)| total.amount())
     }
 
@@ -145,7 +148,7 @@ impl AtLevel {
     /// How much of a numeric attribute tasks asked for here, at `level`, that were placed at `since` or later, consumable or not.
     ///
     /// A load value that was sampled at `since` does not show their use yet (DESIGN section 5).
-    pub fn requested_since(&self, level: At<'_>, attribute: &str, since: Tick) -> Amount {
+    pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, since: Tick) -> Amount {
         let mut total = Total::default();
         self.since(since).for_each(|(_, booking)| total.add(booking.asked(level, attribute)));
         total.amount()

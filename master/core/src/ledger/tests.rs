@@ -41,7 +41,7 @@ fn book(ledger: &mut Ledger, config: &Configuration, spec: &JobSpec, key: TaskKe
 
 fn asked_since(ledger: &Ledger, level: &Level, since: u64) -> Amount {
     let there = ledger.level(level);
-    there.map_or(Amount::ZERO, |there| there.requested_since(level.into(), "mem_free", Tick(since)))
+    there.map_or(Amount::ZERO, |there| there.requested_since(level.into(), &"mem_free".into(), Tick(since)))
 }
 
 fn mebibytes(count: i64) -> Amount {

@@ -3,7 +3,6 @@
 use super::demand::{Request, Value, Wanted};
 use super::fit::Role;
 use super::{Cluster, Spot};
-use crate::ledger::SLOTS;
 use crate::sched::reason::{Shortage, What};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable};
@@ -12,7 +11,7 @@ use proto::wire::view::Dominance;
 impl Cluster<'_> {
     /// Whether an object can be had alone: an exclusive attribute is TRUE in its `complex_values`.
     pub fn has_exclusive(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
-        let text = spot.value(attribute.name.as_str());
+        let text = spot.value(&attribute.name);
         text.and_then(|text| Amount::parse(text, Type::Bool).ok()) == Some(Amount::TRUE)
     }
 
@@ -26,7 +25,7 @@ impl Cluster<'_> {
         // Who has a part of an object by a reservation has it alone only where the reservation has.
         let name = attribute.name.as_str();
         let shared = self.within().is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
-        if alone && (shared || self.booked_at(spot, SLOTS) > Amount::ZERO) {
+        if alone && (shared || self.slots_taken(spot) > 0) {
             return Some(What::Offers(Shortage {
                 attribute: attribute.name.clone(),
                 r#type: attribute.r#type,
@@ -36,7 +35,7 @@ impl Cluster<'_> {
                 capacity: Some(Amount::TRUE),
             }));
         }
-        let taken = self.booked_at(spot, attribute.name.as_str()) > Amount::ZERO;
+        let taken = self.booked_at(spot, &attribute.name) > Amount::ZERO;
         taken.then(|| What::InUse { attribute: attribute.name.clone() })
     }
 }

@@ -66,7 +66,10 @@ impl Cluster<'_> {
             fit.deny(self, spot.level, || what);
             return fit;
         }
-        for attribute in demand.not_asked.iter().filter(|attribute| spot.value(attribute.as_str()).is_some()) {
+        if spot.is_bare() {
+            return fit;
+        }
+        for attribute in demand.not_asked.iter().filter(|attribute| spot.value(*attribute).is_some()) {
             fit.deny(self, spot.level, || What::Forced { attribute: attribute.clone() });
         }
         for (index, request) in demand.hard.iter().enumerate() {
@@ -150,7 +153,7 @@ impl Cluster<'_> {
         }
         for offer in self.offers(spot, &request.attribute) {
             // What no level offers without load is left to the load: an implied request asks only where a capacity is set.
-            if request.implied && offer.capacity.is_none() && spot.value(request.attribute.name.as_str()).is_none() {
+            if request.implied && offer.capacity.is_none() && spot.value(&request.attribute.name).is_none() {
                 continue;
             }
             fit.defined[index] = true;

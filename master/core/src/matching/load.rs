@@ -65,7 +65,12 @@ impl Cluster<'_> {
     /// The load value as reported, whatever the mode; none of a host of which nothing is heard.
     fn reported<'b>(&self, spot: &Spot<'b, '_>, name: &AttributeName) -> Option<&'b LoadEntry> {
         let entry = spot.loads?.get(name)?;
-        let unheard = self.observations.hosts.get(&entry.reporter).is_some_and(|reporter| reporter.unheard);
+        let reporter = match spot.level {
+            // Most hosts report their own values.
+            At::Host(host) if *host == entry.reporter => spot.contact,
+            At::Host(_) | At::Global | At::Instance(_) => self.observations.hosts.get(&entry.reporter),
+        };
+        let unheard = reporter.is_some_and(|reporter| reporter.unheard);
         (!unheard).then_some(entry)
     }
 
@@ -86,9 +91,9 @@ impl Cluster<'_> {
 
     /// The value without what was booked since it was sampled.
     fn less_booked(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
-        let name = attribute.name.as_str();
+        let name = &attribute.name;
         match attribute.relop {
-            Relop::Less | Relop::LessEqual if !is_static_load(name) => {
+            Relop::Less | Relop::LessEqual if !is_static_load(name.as_str()) => {
                 less(amount, self.requested_since(spot, name, entry))
             }
             _ => amount,
@@ -101,11 +106,11 @@ impl Cluster<'_> {
     }
 
     /// What was booked since the value was sampled, or so shortly before that the jobs had not taken their share, and so is not in it.
-    fn requested_since(&self, spot: &Spot<'_, '_>, name: &str, entry: &LoadEntry) -> Amount {
+    fn requested_since(&self, spot: &Spot<'_, '_>, name: &AttributeName, entry: &LoadEntry) -> Amount {
         if spot.books.iter().all(Option::is_none) {
             return Amount::ZERO;
         }
-        let settled = Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name)));
+        let settled = Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name.as_str())));
         sum(spot.books.iter().flatten().map(|book| book.requested_since(spot.level, name, settled)))
     }
 

@@ -97,7 +97,7 @@ impl<'a> Cluster<'a> {
     }
 
     fn host_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
-        let configured = spot.value(attribute.name.as_str()).and_then(|text| self.configured(spot, attribute, text));
+        let configured = spot.value(&attribute.name).and_then(|text| self.configured(spot, attribute, text));
         let load = self.load(spot, attribute).map(|load| Offer::load(load, attribute));
         match (configured, load) {
             // A configured value of the same level wins over the load where nothing is more or less restrictive (MATCH-03).
@@ -118,7 +118,7 @@ impl<'a> Cluster<'a> {
         if attribute.name.as_str() == SLOTS {
             return (Some(self.left(spot, attribute, Amount::from_base(i64::from(settings.slots)))), None);
         }
-        let text = settings.complex_values.value(attribute.name.as_str());
+        let text = settings.complex_values.value(&attribute.name);
         let configured = text.and_then(|text| self.configured(spot, attribute, text));
         (configured, queue_value(instance, settings, attribute).map(Offer::fixed))
     }
@@ -139,7 +139,7 @@ impl<'a> Cluster<'a> {
             Some(reservation) => reservation.block.amount(spot.level, attribute.name.as_str()),
             None => self.less_used_by_others(spot, attribute, capacity),
         };
-        let booked = self.booked_at(spot, attribute.name.as_str());
+        let booked = self.booked_at(spot, &attribute.name);
         let left = capacity.checked_sub(booked).unwrap_or(Amount::from_base(i64::MIN));
         let (value, capacity) = (Some(Value::Amount(left)), Some(capacity));
         Offer { value, shared: true, source: Source::Consumable, capacity }
@@ -155,8 +155,7 @@ impl Cluster<'_> {
         }
         let now = Cluster { mode: Mode::Now, window: None, ..*self };
         let Some(Load::Known { value: Value::Amount(free), .. }) = now.load(spot, attribute) else { return capacity };
-        let others =
-            capacity.checked_sub(now.booked_at(spot, attribute.name.as_str())).and_then(|left| left.checked_sub(free));
+        let others = capacity.checked_sub(now.booked_at(spot, &attribute.name)).and_then(|left| left.checked_sub(free));
         let others = others.filter(|others| is_ordered(attribute) && *others > Amount::ZERO && !others.is_infinite());
         others.and_then(|others| capacity.checked_sub(others)).unwrap_or(capacity)
     }

@@ -33,7 +33,7 @@ impl Cluster<'_> {
         if self.config.ambiguous.contains_key(site.instance) {
             return Some(What::Ambiguous);
         }
-        let is_heard = || site.host.contact.is_some_and(|host| host.connected && !host.unheard);
+        let is_heard = || site.host.spot.contact.is_some_and(|host| host.connected && !host.unheard);
         if matches!(self.mode, Mode::Now | Mode::Later) && !is_heard() {
             return Some(What::NoContact);
         }

@@ -24,6 +24,8 @@ pub struct Spot<'a, 'l> {
     pub settings: Option<&'a QueueInstanceSettings>,
     /// What is reported of the host.
     pub loads: Option<&'a BTreeMap<AttributeName, LoadEntry>>,
+    /// Contact with the host; none of a queue instance and of the cluster.
+    pub contact: Option<&'a HostObservation>,
     /// What is booked in each ledger that counts.
     pub books: [Option<&'a AtLevel>; 2],
 }
@@ -33,8 +35,6 @@ pub struct Spot<'a, 'l> {
 pub struct Ground<'a, 'l> {
     /// Its level.
     pub spot: Spot<'a, 'l>,
-    /// Contact with it.
-    pub contact: Option<&'a HostObservation>,
     books: [Option<&'a OnHost>; 2],
 }
 
@@ -55,7 +55,7 @@ impl<'a> Cluster<'a> {
         let host = self.config.exec_hosts.get(GLOBAL).map(AsRef::as_ref);
         let loads = self.observations.load.get(GLOBAL);
         let books = self.books(|ledger| ledger.level(At::Global));
-        Spot { level: At::Global, host, settings: None, loads, books }
+        Spot { level: At::Global, host, settings: None, loads, contact: None, books }
     }
 
     /// Looks a host up.
@@ -66,9 +66,10 @@ impl<'a> Cluster<'a> {
             host: self.config.exec_hosts.get(name).map(AsRef::as_ref),
             settings: None,
             loads: self.observations.load.get(name),
+            contact: self.observations.hosts.get(name),
             books: books.map(|book| book.map(OnHost::host)),
         };
-        Ground { spot, contact: self.observations.hosts.get(name), books }
+        Ground { spot, books }
     }
 
     /// Looks a queue instance of a host up.
@@ -78,6 +79,7 @@ impl<'a> Cluster<'a> {
             host: None,
             settings: self.settings(instance),
             loads: None,
+            contact: None,
             books: host.books.map(|book| book?.instance(&instance.queue)),
         };
         Site { instance, spot, host }
@@ -118,12 +120,25 @@ impl<'a> Spot<'a, '_> {
     }
 
     /// What is set for an attribute.
-    pub fn value(&self, attribute: &str) -> Option<&'a str> {
+    pub fn value<N: ?Sized>(&self, attribute: &N) -> Option<&'a str>
+    where
+        AttributeName: PartialEq<N>,
+    {
         self.complex_values()?.value(attribute)
     }
 
+    /// Whether nothing is offered there: nothing is set and nothing reported.
+    pub fn is_bare(&self) -> bool {
+        self.settings.is_none()
+            && self.loads.is_none_or(BTreeMap::is_empty)
+            && self.complex_values().is_none_or(|values| values.is_empty())
+    }
+
     /// What is booked of an attribute now.
-    pub fn booked_now(&self, attribute: &str) -> Amount {
+    pub fn booked_now<N: ?Sized>(&self, attribute: &N) -> Amount
+    where
+        AttributeName: PartialEq<N>,
+    {
         sum(self.books.iter().flatten().map(|book| book.booked(attribute)))
     }
 }

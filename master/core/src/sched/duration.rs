@@ -23,7 +23,7 @@ pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
 /// When a task that was placed will have ended: after what it asked for, else the least that its queue instances allow, else
 /// `default_duration`, and `DURATION_OFFSET`.
 pub fn end(config: &Configuration, booking: &Booking) -> Tick {
-    let asked = LIMITS.iter().filter_map(|name| booking.requested(name)).min();
+    let asked = LIMITS.iter().filter_map(|name| booking.requested(*name)).min();
     let limit = || {
         let settings = booking.granted().iter().filter_map(|granted| config.resolved.get(&granted.instance));
         let limits = settings.flat_map(|settings| [settings.h_rt.amount(), settings.s_rt.amount()]);

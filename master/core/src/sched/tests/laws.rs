@@ -69,7 +69,9 @@ fn assert_not_oversubscribed(lab: &Lab, licences: i64, memory: i64) {
         let asked = {
             let level = Level::Host(host.into());
             let there = ledger.level(&level);
-            there.map_or(Amount::ZERO, |there| there.requested_since((&level).into(), "mem_free", proto::time::Tick(0)))
+            there.map_or(Amount::ZERO, |there| {
+                there.requested_since((&level).into(), &"mem_free".into(), proto::time::Tick(0))
+            })
         };
         assert!(asked <= Amount::from_base(free << 30), "mem_free of {host}");
     }
