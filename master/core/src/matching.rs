@@ -179,6 +179,9 @@ impl<'a> Cluster<'a> {
     {
         match (self.window.filter(|window| !window.is_now()), self.share) {
             (None, Share::Open | Share::Within(_)) => spot.booked_now(attribute),
+            (Some(Window { line, span, .. }), _) if spot.level != At::Global => {
+                line.booked_by(spot.tenants, || spot.booked_now(attribute), spot.level, attribute, span)
+            }
             (Some(_), _) | (None, Share::InUse(_)) => self.booked(spot.level, attribute.as_ref()),
         }
     }

@@ -3,6 +3,7 @@
 use super::{Cluster, sum};
 use crate::ledger::{At, AtLevel, OnHost};
 use crate::observe::{HostObservation, LoadEntry};
+use crate::sched::timeline::Tenant;
 use proto::amount::Amount;
 use proto::host::ExecHost;
 use proto::id::{AttributeName, HostName, QueueInstanceName};
@@ -28,6 +29,8 @@ pub struct Spot<'a, 'l> {
     pub contact: Option<&'a HostObservation>,
     /// What is booked in each ledger that counts.
     pub books: [Option<&'a AtLevel>; 2],
+    /// What there is on the host over time, where somebody plans ahead.
+    pub tenants: &'a [Tenant],
 }
 
 /// A host.
@@ -55,7 +58,7 @@ impl<'a> Cluster<'a> {
         let host = self.config.exec_hosts.get(GLOBAL).map(AsRef::as_ref);
         let loads = self.observations.load.get(GLOBAL);
         let books = self.books(|ledger| ledger.level(At::Global));
-        Spot { level: At::Global, host, settings: None, loads, contact: None, books }
+        Spot { level: At::Global, host, settings: None, loads, contact: None, books, tenants: &[] }
     }
 
     /// Looks a host up.
@@ -68,6 +71,7 @@ impl<'a> Cluster<'a> {
             loads: self.observations.load.get(name),
             contact: self.observations.hosts.get(name),
             books: books.map(|book| book.map(OnHost::host)),
+            tenants: self.window.filter(|window| !window.is_now()).map_or(&[], |window| window.line.tenants(name)),
         };
         Ground { spot, books }
     }
@@ -81,6 +85,7 @@ impl<'a> Cluster<'a> {
             loads: None,
             contact: None,
             books: host.books.map(|book| book?.instance(&instance.queue)),
+            tenants: host.spot.tenants,
         };
         Site { instance, spot, host }
     }

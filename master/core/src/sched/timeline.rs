@@ -65,7 +65,7 @@ struct Running {
 
 /// What one task has on one host, or is to have.
 #[derive(Clone, Debug)]
-struct OnHost {
+pub struct Tenant {
     key: TaskKey,
     /// Of a task that runs only the end counts.
     span: Span,
@@ -94,7 +94,7 @@ pub struct TimeLine {
     running: BTreeMap<TaskKey, Running>,
     ends: BTreeSet<(Tick, TaskKey)>,
     ending: BTreeMap<Shared, Ending>,
-    hosts: BTreeMap<HostName, Vec<OnHost>>,
+    hosts: BTreeMap<HostName, Vec<Tenant>>,
     kept: BTreeMap<TaskKey, Span>,
     kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, Total>>,
     ledger: Ledger,
@@ -147,7 +147,7 @@ impl TimeLine {
         let all = booking.entries();
         for host in &hosts {
             let entries = all.iter().filter(|entry| entry.level.host() == Some(host)).cloned().collect();
-            self.hosts.entry(host.clone()).or_default().push(OnHost { key, span, is_kept, entries });
+            self.hosts.entry(host.clone()).or_default().push(Tenant { key, span, is_kept, entries });
         }
         hosts
     }
@@ -258,19 +258,39 @@ impl TimeLine {
                 span,
             );
         }
-        let tasks = level.host().and_then(|host| self.hosts.get(host)).map_or(&[][..], Vec::as_slice);
-        let amount = |task: &OnHost| {
-            let is_meant = |entry: &&Entry| entry.attribute.as_str() == attribute && At::from(&entry.level) == level;
+        let tenants = level.host().map_or(&[][..], |host| self.tenants(host));
+        self.booked_by(tenants, || now_booked(ledgers.clone(), level, attribute), level, attribute, span)
+    }
+
+    /// What there is on a host over time.
+    pub fn tenants(&self, host: &HostName) -> &[Tenant] {
+        self.hosts.get(host).map_or(&[], Vec::as_slice)
+    }
+
+    /// As [`TimeLine::booked`] of a host or queue instance whose tenants were looked up. `now` tells what is in use now.
+    pub fn booked_by<N: ?Sized>(
+        &self,
+        tenants: &[Tenant],
+        now: impl FnOnce() -> Amount,
+        level: At<'_>,
+        attribute: &N,
+        span: Span,
+    ) -> Amount
+    where
+        AttributeName: PartialEq<N>,
+    {
+        let amount = |task: &Tenant| {
+            let is_meant = |entry: &&Entry| entry.attribute == *attribute && At::from(&entry.level) == level;
             task.entries.iter().find(is_meant).map_or(Amount::ZERO, |entry| entry.amount)
         };
-        let kept = tasks.iter().filter(|task| task.is_kept && task.span.overlaps(&span));
+        let kept = tenants.iter().filter(|task| task.is_kept && task.span.overlaps(&span));
         let kept: Vec<(Span, Total)> = kept.map(|task| (task.span, Total::of(amount(task)))).collect();
         if kept.is_empty() && span.from <= self.now {
-            return now_booked(ledgers, level, attribute);
+            return now();
         }
         most(&kept, span, |at| {
             let mut total = Total::default();
-            let running = tasks.iter().filter(|task| !task.is_kept && self.still_runs(task, at));
+            let running = tenants.iter().filter(|task| !task.is_kept && self.still_runs(task, at));
             running.for_each(|task| total.add(amount(task)));
             total
         })
@@ -306,7 +326,7 @@ impl TimeLine {
     }
 
     /// Whether a task is expected to run at a time as it looks now.
-    fn still_runs(&self, task: &OnHost, at: Tick) -> bool {
+    fn still_runs(&self, task: &Tenant, at: Tick) -> bool {
         let end = task.span.until;
         if end <= self.now { self.now.plus_ms(self.grace_ms) > at } else { end > at }
     }

@@ -6,7 +6,7 @@ use super::{access, complex, kinds, members, sharetree, supported, words};
 use crate::state::job::Job;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
-use proto::id::{HostName, QueueInstanceName, QueueName};
+use proto::id::{HostName, QueueInstanceName};
 use proto::object::edit::{self, Operation};
 use proto::object::{Fields, Form, ObjectKind};
 use proto::wire::client::{AttributeEdit, ObjectAction, ObjectChange};
@@ -274,7 +274,7 @@ fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refu
     }
     let (queue, domain) = part(draft, kind, name)?;
     let is_meant = |instance: &QueueInstanceName| {
-        instance.queue == QueueName::from(queue.as_str())
+        instance.queue == *queue.as_str()
             && domain.as_ref().is_none_or(|domain| draft.state.config.is_in(&instance.host, domain))
     };
     let mut found: Vec<QueueInstanceName> = draft.state.used_instances().into_iter().filter(is_meant).collect();
