@@ -179,7 +179,7 @@ fn not_eligible(why: &Ineligible) -> Option<String> {
         Ineligible::StartTime(_) => "execution time not reached".to_owned(),
         // 8.1.9 names max_aj_instances here too, which is wrong.
         Ineligible::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),
-        Ineligible::UserJobs(_) => "Job dropped because of user limitations".to_owned(),
+        Ineligible::UserJobs(_) => "job dropped because of user limitations".to_owned(),
         Ineligible::ArrayInstances(_) => "not all array tasks may be started due to 'max_aj_instances'".to_owned(),
     })
 }

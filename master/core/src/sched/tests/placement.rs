@@ -623,7 +623,7 @@ fn a_user_runs_as_many_tasks_as_maxujobs_allows() {
          job 6 -now -q all.q
          pass
          = 6 rejected
-         ? 5 Job dropped because of user limitations
+         ? 5 job dropped because of user limitations
          end 1.1
          pass
          = 5 all.q@a
