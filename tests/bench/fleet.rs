@@ -1,13 +1,13 @@
 //! Many hosts without agents: certificates of the master, a connection and a hello for each, and nothing else.
 
+use crate::talk::Talk;
 use proto::id::{Epoch, HostName, RequestId};
 use proto::wire::agent::{AgentHello, PROTOCOL_VERSION};
-use proto::wire::client::{ClientHello, ClientMessage, Command, Query, Reply};
+use proto::wire::client::{ClientMessage, Command};
 use proto::wire::frame::Kind;
-use proto::wire::view::{CellStatus, Data, IssuedCertificate};
-use quic::{Client, Connection, Credentials, FrameLimits, FrameReceiver, FrameSender, MasterAddress, StreamError};
+use proto::wire::view::{Data, IssuedCertificate};
+use quic::{Client, Connection, Credentials, FrameLimits, MasterAddress};
 use std::path::Path;
-use tokio::net::UnixStream;
 
 /// A connected host. Its control stream is kept open.
 pub struct Host {
@@ -22,7 +22,7 @@ pub struct Host {
 pub async fn connect(dir: &Path, count: u32) -> Vec<Host> {
     let command = Command::SimulatedHosts { count, slots: None };
     let request = ClientMessage::Change { id: RequestId(u128::from(std::process::id())), command };
-    let replies = ask(dir, &request).await.expect("the master answers");
+    let replies = Talk::open(dir).await.ask(&request).await.expect("the master answers");
     let issued = replies.into_iter().filter_map(|reply| match reply.data {
         Some(Data::Certificates(issued)) => Some(issued),
         _ => None,
@@ -53,36 +53,6 @@ async fn connect_one(certificate: IssuedCertificate, ca: &str, master: &MasterAd
     sender.send(Kind::Hello, 0, &hello).await.expect("the hello is sent");
     receiver.recv().await.expect("the hello is answered");
     Host { name: certificate.host, connection, _control: (sender, receiver) }
-}
-
-/// What the master says about itself.
-pub async fn status(dir: &Path) -> CellStatus {
-    let replies = ask(dir, &ClientMessage::Query(Query::Status)).await.expect("the master answers");
-    let status = replies.into_iter().find_map(|reply| match reply.data {
-        Some(Data::Status(status)) => Some(*status),
-        _ => None,
-    });
-    status.expect("the answer holds a status")
-}
-
-async fn ask(dir: &Path, message: &ClientMessage) -> Result<Vec<Reply>, StreamError> {
-    let stream = UnixStream::connect(dir.join("run/master.sock")).await.expect("the master listens");
-    let (reader, writer) = stream.into_split();
-    let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
-    let mut receiver = FrameReceiver::new(reader, FrameLimits::REPLY);
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: "bench".to_owned(), task: None };
-    sender.send(Kind::Hello, 0, &hello).await?;
-    sender.send(Kind::Request, 1, message).await?;
-    let mut replies = Vec::new();
-    while let Some(frame) = receiver.recv().await? {
-        let reply: Reply = frame.message().expect("the master speaks our language");
-        let more = reply.more;
-        replies.push(reply);
-        if !more {
-            break;
-        }
-    }
-    Ok(replies)
 }
 
 /// The port that the master serves, as its log says.

@@ -6,24 +6,32 @@
 mod clock;
 mod cluster;
 mod day;
+mod dispatch;
 mod fleet;
 mod floor;
 mod idle;
 mod latency;
 mod matching;
+mod million;
 mod objects;
 mod policy;
 mod reports;
 mod reservation;
 mod scheduling;
+mod talk;
 mod throughput;
 mod usage;
 
+use mimalloc::MiMalloc;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// The master's, so that what is measured without daemons is what the master needs.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 12] = [
+const MEASURES: [&str; 15] = [
     "floor",
     "array",
     "separate",
@@ -36,6 +44,9 @@ const MEASURES: [&str; 12] = [
     "reservation",
     "policy",
     "day",
+    "dispatch",
+    "tasks",
+    "million",
 ];
 
 /// What the scheduler is given where nothing else is said.
@@ -56,6 +67,8 @@ struct Options {
     hours: u64,
     /// What that day is drawn from.
     seed: u64,
+    /// What is dispatched to simulated hosts.
+    work: Vec<dispatch::Work>,
     /// How long the idle cell is watched, in seconds.
     idle_s: u64,
 }
@@ -68,7 +81,7 @@ fn main() -> ExitCode {
         }
         Err(text) => {
             eprintln!(
-                "{text}\nusage: bench [--tasks N] [--jobs N] [--hosts N] [--idle SECONDS]\n             [--size HOSTS] [--pending JOBS] [--categories N]\n             [--hours N] [--seed N] MEASURE..."
+                "{text}\nusage: bench [--tasks N] [--jobs N] [--hosts N] [--idle SECONDS]\n             [--size HOSTS] [--pending JOBS] [--categories N]\n             [--hours N] [--seed N] [--work HOSTSxSLOTSxJOBS] MEASURE..."
             );
             eprintln!("measures: {}, or all", MEASURES.join(", "));
             ExitCode::from(2)
@@ -86,6 +99,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
         hours: 24,
         seed: 1,
         idle_s: 180,
+        work: Vec::new(),
     };
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|value| value.parse().ok()).ok_or(format!("{word} needs a number"));
@@ -98,6 +112,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
             "--categories" => options.size.categories = number()?,
             "--hours" => options.hours = number()?.into(),
             "--seed" => options.seed = number()?.into(),
+            "--work" => options.work.push(work(words.next())?),
             "--idle" => options.idle_s = number()?.into(),
             "all" => options.measures.extend(MEASURES.map(str::to_owned)),
             measure if MEASURES.contains(&measure) => options.measures.push(word),
@@ -105,6 +120,16 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
         }
     }
     if options.measures.is_empty() { Err("nothing to measure".to_owned()) } else { Ok(options) }
+}
+
+/// `HOSTSxSLOTSxJOBS`.
+fn work(word: Option<String>) -> Result<dispatch::Work, String> {
+    let word = word.unwrap_or_default();
+    let numbers: Vec<u32> = word.split('x').filter_map(|number| number.parse().ok()).collect();
+    match numbers[..] {
+        [hosts, slots, jobs] => Ok(dispatch::Work { hosts, slots, jobs }),
+        _ => Err(format!("--work needs HOSTSxSLOTSxJOBS, not {word:?}")),
+    }
 }
 
 fn run(measure: &str, options: &Options) {
@@ -120,6 +145,10 @@ fn run(measure: &str, options: &Options) {
         "reservation" => reservation::measure(options.size.hosts),
         "policy" => policy::measure(options.size.jobs),
         "day" => day::measure(options.hours, options.seed),
+        "dispatch" if options.work.is_empty() => dispatch::WORKS.into_iter().for_each(dispatch::measure),
+        "dispatch" => options.work.iter().copied().for_each(dispatch::measure),
+        "tasks" => dispatch::tasks(options.tasks),
+        "million" => million::measure(),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }

@@ -2,6 +2,7 @@
 
 use crate::clock::tell;
 use crate::fleet::{self, Host};
+use crate::talk::Talk;
 use crate::usage;
 use gridwright_tests::cell::{Cell, Plan};
 use proto::load::LoadReport;
@@ -24,14 +25,15 @@ pub fn measure(hosts: u32) {
     cell.add_complex(&(0..VALUES).map(|n| format!("bench{n} bench{n} DOUBLE <= YES NO 0 0\n")).collect::<String>());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("threads").block_on(async {
+        let mut talk = Talk::open(cell.dir()).await;
         let fleet = fleet::connect(cell.dir(), hosts).await;
         assert_eq!(fleet.len(), hosts as usize, "every host has a certificate");
         let stop = Arc::new(AtomicBool::new(false));
         let work: Vec<_> = fleet.into_iter().map(|host| tokio::spawn(report(host, stop.clone()))).collect();
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let (before, cpu, begin) = (fleet::status(cell.dir()).await, usage::of_daemons(&cell), Instant::now());
+        let (before, cpu, begin) = (talk.status().await, usage::of_daemons(&cell), Instant::now());
         tokio::time::sleep(TIME).await;
-        let (after, took) = (fleet::status(cell.dir()).await, begin.elapsed());
+        let (after, took) = (talk.status().await, begin.elapsed());
         let accepted = u32::try_from(after.load_reports - before.load_reports).unwrap_or(u32::MAX);
         let more = usage::per_piece(cpu, usage::of_daemons(&cell), accepted.max(1));
         stop.store(true, Ordering::Relaxed);

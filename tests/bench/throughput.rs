@@ -46,19 +46,20 @@ pub fn separate(jobs: u32) {
 }
 
 /// The accounting file, read as it grows.
-struct Accounting {
+pub struct Accounting {
     path: std::path::PathBuf,
     file: Option<File>,
     text: Vec<u8>,
 }
 
 impl Accounting {
-    fn of(cell: &Cell) -> Self {
+    /// That of a cell.
+    pub fn of(cell: &Cell) -> Self {
         Self { path: cell.dir().join("default/common/accounting"), file: None, text: Vec::new() }
     }
 
     /// Complete lines up to now.
-    fn lines(&mut self) -> u32 {
+    pub fn lines(&mut self) -> u32 {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();
         }
@@ -70,7 +71,7 @@ impl Accounting {
     }
 
     /// Every record says that the program ran and ended well: otherwise the figure means nothing.
-    fn all_succeeded(&self) {
+    pub fn all_succeeded(&self) {
         for line in String::from_utf8_lossy(&self.text).lines() {
             let fields: Vec<&str> = line.split(':').collect();
             // accounting(5): field 12 is `failed`, 13 `exit_status`.

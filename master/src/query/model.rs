@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::scheduler::SchedulingInfo;
-use master_core::event::Record;
+use master_core::event::{Event, Record};
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
 use master_core::sched::Ahead;
@@ -26,6 +26,8 @@ pub struct Model {
     pub statics: Statics,
     /// Accepted load reports since the start.
     pub load_reports: u64,
+    /// Starts that hosts have confirmed since the start.
+    pub started: u64,
 }
 
 /// What does not change while the master runs.
@@ -61,11 +63,12 @@ impl Model {
     /// A model that starts with `state` and knows nothing soft yet.
     pub fn new(state: State, statics: Statics) -> Self {
         let (observations, scheduling) = (Observations::default(), SchedulingInfo::default());
-        Self { state, observations, scheduling, statics, load_reports: 0 }
+        Self { state, observations, scheduling, statics, load_reports: 0, started: 0 }
     }
 
     /// Folds an event, and says what changed objects led to.
     pub fn apply(&mut self, record: &Record) -> Touched {
+        self.started += u64::from(matches!(record.event, Event::TaskStarted { .. }));
         let touched = self.state.apply(record);
         self.observations.follow(record);
         self.scheduling.follow(record);

@@ -6,7 +6,7 @@ use proto::wire::view::{CellStatus, Data};
 
 /// The answer to [`proto::wire::client::Query::Status`].
 pub(super) fn status(model: &Model) -> Reply {
-    let Model { state, observations, scheduling, statics, load_reports } = model;
+    let Model { state, observations, scheduling, statics, load_reports, started } = model;
     let execution_hosts = || state.config.exec_hosts.keys().filter(|host| !host.is_global());
     let observed = || execution_hosts().filter_map(|host| observations.hosts.get(host));
     let running: u64 = state.jobs.values().map(|job| u64::from(job.active)).sum();
@@ -22,6 +22,7 @@ pub(super) fn status(model: &Model) -> Reply {
         hosts_reporting: count(observed().filter(|host| host.connected && host.reported.is_some())),
         pending: present - running,
         running,
+        started: *started,
         passes: scheduling.passes,
         load_reports: *load_reports,
     })))

@@ -558,6 +558,8 @@ pub struct CellStatus {
     pub pending: u64,
     /// Tasks on hosts.
     pub running: u64,
+    /// Starts that hosts have confirmed, since the master started.
+    pub started: u64,
     /// Scheduling passes since the start.
     pub passes: u64,
     /// Accepted load reports since the start.
