@@ -2,7 +2,7 @@
 
 use crate::driver::{DriverInput, Opening};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::wire::agent::{AgentMessage, MasterMessage, MasterWelcome};
+use proto::wire::agent::{AgentMessage, MasterMessage, MasterWelcome, TaskReportState};
 use proto::wire::frame::{Frame, Kind};
 use quic::{Closed, Connection, FrameLimits, StreamError, StreamReceiver, StreamSender};
 use std::fmt;
@@ -12,6 +12,9 @@ use tokio::time::timeout;
 
 /// How long the master may take to answer the hello.
 const WELCOME_DEADLINE: Duration = Duration::from_secs(30);
+
+/// The most messages that go out together.
+const TOGETHER: usize = 64;
 
 /// Why a session ended.
 #[derive(Debug)]
@@ -90,15 +93,31 @@ pub(super) async fn converse(
     }
 }
 
+/// What waits goes out together, and of a task only the last word: that it runs says that it was accepted.
 async fn send_all(
     mut sender: StreamSender,
     mut outbox: mpsc::Receiver<AgentMessage>,
 ) -> Result<SessionEnd, StreamError> {
+    let mut waiting = Vec::new();
     for id in 1.. {
-        let Some(message) = outbox.recv().await else { break };
-        sender.send(Kind::Control, id, &message).await?;
+        if outbox.recv_many(&mut waiting, TOGETHER).await == 0 {
+            break;
+        }
+        for (n, message) in waiting.iter().enumerate() {
+            if !waiting.get(n + 1).is_some_and(|next| is_replaced(message, next)) {
+                sender.add(Kind::Control, id, message)?;
+            }
+        }
+        waiting.clear();
+        sender.send_added().await?;
     }
     Ok(SessionEnd::GivenUp)
+}
+
+/// Whether the next message says of a task what this one says and more.
+fn is_replaced(message: &AgentMessage, next: &AgentMessage) -> bool {
+    let (AgentMessage::Task(report), AgentMessage::Task(next)) = (message, next) else { return false };
+    report.key == next.key && matches!(report.state, TaskReportState::Accepted)
 }
 
 async fn receive_all(

@@ -21,6 +21,9 @@ const HELLO_DEADLINE: Duration = Duration::from_secs(30);
 /// How long a refused host may take to read why.
 const REFUSAL_DEADLINE: Duration = Duration::from_secs(2);
 
+/// Bytes above which nothing more is put into one write.
+const WRITE_BYTES: usize = 64 << 10;
+
 /// Why a connection ends, for the log.
 type End = String;
 
@@ -135,27 +138,35 @@ fn refuse(desk: &Desk, connection: ConnectionId, refusal: Diagnostic) {
     desk.connections.send(connection, message);
 }
 
-/// What the core has to say, in order.
+/// What the core has to say, in order. What waits goes out together.
 async fn control_out(mut sender: StreamSender, outbox: Outbox) -> End {
     let Outbox { mut outgoing, mut overrun } = outbox;
     loop {
-        let next = tokio::select! {
+        let mut next = tokio::select! {
             biased;
             why = &mut overrun => return why.map_or_else(|_| "replaced".to_owned(), |why| why.to_string()),
             next = outgoing.recv() => next,
         };
-        let sent = match next {
-            None => return "replaced".to_owned(),
-            Some(Outgoing::Welcome(welcome)) => sender.send(Kind::Hello, 0, &welcome).await,
-            Some(Outgoing::Message(message)) => sender.send(Kind::Control, 0, &message).await,
-            Some(Outgoing::Close(why)) => {
-                let end = why.to_string();
-                // It may be deaf: the connection is closed all the same.
-                let _ = timeout(REFUSAL_DEADLINE, say_why(sender, &why)).await;
-                return end;
+        while let Some(say) = next {
+            let added = match say {
+                Outgoing::Welcome(welcome) => sender.add(Kind::Hello, 0, &welcome),
+                Outgoing::Message(message) => sender.add(Kind::Control, 0, &message),
+                Outgoing::Close(why) => {
+                    let end = why.to_string();
+                    // It may be deaf: the connection is closed all the same.
+                    let _ = timeout(REFUSAL_DEADLINE, say_why(sender, &why)).await;
+                    return end;
+                }
+            };
+            if let Err(error) = added {
+                return crate::error_chain(&error);
             }
-        };
-        if let Err(error) = sent {
+            next = if sender.added() < WRITE_BYTES { outgoing.try_recv().ok() } else { None };
+        }
+        if sender.added() == 0 {
+            return "replaced".to_owned();
+        }
+        if let Err(error) = sender.send_added().await {
             return crate::error_chain(&error);
         }
     }

@@ -137,7 +137,7 @@ impl<R: AsyncRead + Unpin> FrameReceiver<R> {
 pub struct FrameSender<W> {
     stream: W,
     limits: FrameLimits,
-    /// What a cancelled call left unsent; the next call sends it first, so that no frame is ever cut.
+    /// Whole frames that were added, and what a cancelled call left unsent; the next call sends it first, so that no frame is ever cut.
     unsent: Vec<u8>,
 }
 
@@ -153,6 +153,29 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
     /// `Frame(Unsendable)` if it is too long, and nothing was sent; `TimedOut` if the peer does not read; else as [`StreamError`].
     pub async fn send<T: Serialize>(&mut self, kind: Kind, id: u64, message: &T) -> Result<(), StreamError> {
         self.send_frame(&Frame::new(kind, id, message)).await
+    }
+
+    /// Puts one message behind what the next call sends: what goes in one write needs fewer packets.
+    ///
+    /// # Errors
+    /// `Frame(Unsendable)` if it is too long; then it is not there.
+    pub fn add<T: Serialize>(&mut self, kind: Kind, id: u64, message: &T) -> Result<(), StreamError> {
+        let bytes = Frame::new(kind, id, message).to_bytes(self.limits.frame_bytes)?;
+        self.unsent.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Bytes that were added and are not sent.
+    pub fn added(&self) -> usize {
+        self.unsent.len()
+    }
+
+    /// Sends what was added. A call that is dropped half-way leaves the stream whole.
+    ///
+    /// # Errors
+    /// As [`FrameSender::send`].
+    pub async fn send_added(&mut self) -> Result<(), StreamError> {
+        self.flush().await
     }
 
     /// Sends a frame that is already made.

@@ -2,7 +2,7 @@
 
 use super::{Bound, Bounds, LimitKind, LimitSet};
 use crate::amount::Amount;
-use crate::complex::{Complex, Consumable};
+use crate::complex::{Attribute, Complex, Consumable};
 use crate::id::AttributeName;
 use crate::request::Resolved;
 use std::collections::BTreeSet;
@@ -60,9 +60,10 @@ fn on_host(
     requests: &[Resolved],
     grants: &[Grant<'_>],
 ) -> Option<Amount> {
-    let is_scaled = kind.is_per_slot() && !is_booked_once(complex, name);
+    let attribute = complex.lookup(name);
+    let is_scaled = kind.is_per_slot() && !attribute.is_some_and(is_booked_once);
     let of_grant = |grant: &Grant<'_>| {
-        let amount = granted(kind, name, bound, complex, requests, grant)?;
+        let amount = granted((kind, name), bound, attribute, requests, grant)?;
         Some(bounded(kind, amount, if is_scaled { grant.slots } else { 1 }))
     };
     let mut amounts = grants.iter().map(of_grant);
@@ -80,33 +81,31 @@ fn added(sum: Amount, amount: Amount) -> Amount {
 }
 
 /// Whether the attribute is a consumable that a task takes once, however many slots it has (LIM-04).
-fn is_booked_once(complex: &Complex, name: &str) -> bool {
-    complex.lookup(name).is_some_and(|attribute| match attribute.consumable {
+fn is_booked_once(attribute: &Attribute) -> bool {
+    match attribute.consumable {
         Consumable::Job | Consumable::Host => true,
         Consumable::No | Consumable::Yes => false,
-    })
+    }
 }
 
 /// The value of one instance for one slot (LIM-02).
 fn granted(
-    kind: LimitKind,
-    name: &str,
+    (kind, name): (LimitKind, &str),
     bound: Bound,
-    complex: &Complex,
+    attribute: Option<&Attribute>,
     requests: &[Resolved],
     grant: &Grant<'_>,
 ) -> Option<Amount> {
     let requested = requests.iter().find(|request| request.attribute.as_str() == name);
     requested
         .and_then(|request| request.value.amount())
-        .or_else(|| default(complex, name, grant.managed))
+        .or_else(|| default(attribute?, grant.managed))
         .or_else(|| grant.queue.get(kind).get(bound).filter(|limit| !limit.is_infinite()))
 }
 
 /// The default of a consumable that is managed here. A default of 0 sets no limit (LIM-03, DESIGN section 5).
-fn default(complex: &Complex, name: &str, managed: &BTreeSet<AttributeName>) -> Option<Amount> {
-    let attribute = complex.lookup(name)?;
-    let counts = attribute.consumable.is_consumable() && managed.contains(name);
+fn default(attribute: &Attribute, managed: &BTreeSet<AttributeName>) -> Option<Amount> {
+    let counts = attribute.consumable.is_consumable() && managed.contains(&attribute.name);
     counts.then(|| attribute.default_amount()).filter(|default| *default != Amount::ZERO)
 }
 

@@ -215,16 +215,18 @@ pub struct StartOrder {
     /// The job number that people see.
     pub number: JobNumber,
     /// The range of an array; none for a job that is no array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<TaskRange>,
     /// All granted queue instances of the task; the first holds the master slot.
     pub granted: Vec<Granted>,
     /// The parallel environment, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe: Option<PeName>,
     /// `start_proc_args` of the parallel environment, with its pseudo variables.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe_start: Option<String>,
     /// `stop_proc_args` of the parallel environment.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe_stop: Option<String>,
     /// The effective limits of the task on this host, scaled by its slots here.
     pub limits: LimitSet,
@@ -233,13 +235,13 @@ pub struct StartOrder {
     /// `RESTARTED`: 0 first run, 1 rescheduled, 2 restarted from a checkpoint.
     pub restarted: u8,
     /// The ids that the task has of resource maps, on all of its hosts and of the cluster (`SGE_HGR_name`).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maps: Vec<GrantedIds>,
     /// How the state of a checkpointing job is kept.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointOrder>,
     /// What a slave task of a parallel job is; none for the job itself.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slave: Option<SlaveOrder>,
 }
 
@@ -289,18 +291,25 @@ pub struct QueueExecution {
     /// `shell_start_mode`: `unix_behavior`, `posix_compliant`, `script_from_stdin`.
     pub shell_start_mode: String,
     /// `login_shells` of the cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub login_shells: Vec<String>,
     /// `prolog`, with its pseudo variables.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prolog: Option<String>,
     /// `epilog`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub epilog: Option<String>,
     /// `starter_method`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub starter_method: Option<String>,
     /// `suspend_method`: a signal name or a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_method: Option<String>,
     /// `resume_method`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_method: Option<String>,
     /// `terminate_method`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub terminate_method: Option<String>,
     /// `notify` in seconds.
     pub notify_s: u32,
