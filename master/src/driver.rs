@@ -23,7 +23,7 @@ use master_core::event::Record;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::time::Now;
-use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
+use proto::wire::agent::{MasterMessage, MasterWelcome, PROTOCOL_VERSION};
 use proto::wire::client::Reply;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +37,8 @@ pub const BATCH: usize = 256;
 /// How long a turn waits for the scheduler to plan on its events: an order that comes in time needs no sync of its own.
 const PLANNING: Duration = Duration::from_millis(1);
 
-/// How long events may wait for company that nobody waits for, such as the start of a task.
+/// The least time between two syncs for events that nobody waits for, such as the start or the end of a task: what comes in it shares
+/// one. After a quiet time there is no wait at all.
 const COMPANY: Duration = Duration::from_millis(3);
 
 /// What the core thread takes.
@@ -84,6 +85,8 @@ pub struct Driver {
     aside: SetAside,
     runtime: Handle,
     ending: bool,
+    /// When a turn was made durable last.
+    stored: Instant,
 }
 
 /// The results of one turn.
@@ -95,8 +98,6 @@ struct Turn {
     out: Vec<Out>,
     /// Whether somebody waits for it.
     is_urgent: bool,
-    /// When it is made durable at the latest; none while it is empty.
-    until: Option<Instant>,
 }
 
 /// What leaves once the turn's events are durable.
@@ -117,7 +118,7 @@ impl Driver {
         aside: SetAside,
         runtime: Handle,
     ) -> Self {
-        Self { core, store, clock, inputs, outlets, aside, runtime, ending: false }
+        Self { core, store, clock, inputs, outlets, aside, runtime, ending: false, stored: Instant::now() }
     }
 
     /// Works until it is told to stop, or the core ends the master.
@@ -128,10 +129,11 @@ impl Driver {
         let mut waiting = Vec::with_capacity(BATCH);
         let mut turn = Turn::default();
         while !self.ending {
-            self.wait(&mut waiting, turn.until);
+            let until = (!turn.is_empty()).then(|| self.stored + COMPANY);
+            self.wait(&mut waiting, until);
             self.handle(&mut waiting, &mut turn);
             self.plan(&mut waiting, &mut turn);
-            if turn.is_due() || self.ending {
+            if turn.is_urgent || turn.records.len() >= BATCH || self.stored.elapsed() >= COMPANY || self.ending {
                 self.store_and_send(std::mem::take(&mut turn))?;
             }
         }
@@ -208,7 +210,6 @@ impl Driver {
             turn.add(Out::Welcome(connection, Box::new(self.welcome(&host))));
         }
         if !events.is_empty() {
-            turn.until.get_or_insert_with(|| Instant::now() + COMPANY);
             turn.records.extend(events.into_iter().map(Arc::new));
         }
         effects.into_iter().for_each(|effect| turn.add(Out::Effect(effect)));
@@ -235,7 +236,10 @@ impl Driver {
     }
 
     fn store_and_send(&mut self, turn: Turn) -> Result<(), StoreError> {
-        let Turn { records, planned: _, out, is_urgent: _, until: _ } = turn;
+        if turn.is_empty() {
+            return Ok(());
+        }
+        let Turn { records, planned: _, out, is_urgent: _ } = turn;
         if !records.is_empty() {
             self.store.append(&records)?;
             for serial in self.outlets.admitted.apply(&records) {
@@ -245,6 +249,7 @@ impl Driver {
             self.outlets.slaves.apply(&records);
             self.to_query(QueryInput::Events(records));
         }
+        self.stored = Instant::now();
         for out in out {
             match out {
                 Out::Effect(effect) => self.perform(effect),
@@ -313,13 +318,12 @@ impl Driver {
 impl Turn {
     fn add(&mut self, out: Out) {
         self.is_urgent |= out.is_urgent();
-        self.until.get_or_insert_with(|| Instant::now() + COMPANY);
         self.out.push(out);
     }
 
-    /// Whether it is to be made durable now.
-    fn is_due(&self) -> bool {
-        self.is_urgent || self.records.len() >= BATCH || self.until.is_some_and(|until| Instant::now() >= until)
+    /// Whether there is nothing to be made durable and nothing to send.
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.out.is_empty()
     }
 }
 
@@ -329,8 +333,11 @@ impl Out {
         match self {
             Out::Welcome(..) | Out::Deliver(..) => true,
             Out::Effect(effect) => match effect {
+                // A host that keeps a result or a description a moment longer loses nothing.
+                Effect::Send { message, .. } => {
+                    !matches!(**message, MasterMessage::Forget { .. } | MasterMessage::Discard { .. })
+                }
                 Effect::Reply { .. }
-                | Effect::Send { .. }
                 | Effect::Disconnect { .. }
                 | Effect::Joined { .. }
                 | Effect::IssueSimulated { .. }

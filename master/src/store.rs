@@ -32,6 +32,10 @@ const APPLICATION_ID: i32 = 0x6777_7374;
 /// How long a writer waits for the other one.
 const BUSY: Duration = Duration::from_secs(30);
 
+/// Pages in the write-ahead log from which on it is worked into the database, 32 MiB: a page that many commits change is then written
+/// there once.
+const WAL_PAGES: i32 = 8_192;
+
 const TABLES: &str = "
     CREATE TABLE events (
         seq INTEGER PRIMARY KEY, tick INTEGER NOT NULL, wall INTEGER NOT NULL, kind TEXT NOT NULL,
@@ -210,7 +214,8 @@ impl Store {
     fn prepare(&self) -> Result<(), StoreError> {
         self.run("prepare", |db| {
             db.pragma_update(None, "journal_mode", "WAL")?;
-            db.pragma_update(None, "synchronous", "FULL")
+            db.pragma_update(None, "synchronous", "FULL")?;
+            db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)
         })
     }
 

@@ -61,19 +61,21 @@ pub fn measure(work: Work) {
         let more = each(cpu, used(&cell), jobs);
         let about = format!("dispatch: {hosts} hosts x {slots}, {jobs} jobs");
         let planned = planned(&cell.log("master")[before..], jobs);
-        let seconds = |time: Duration| time.as_secs_f64();
+        let ms = |seconds: f64| seconds * 1e3;
         let said = format!("{:.0} decisions/s, {} passes", f64::from(jobs) / planned.planning, planned.passes);
-        tell(&format!("{about}, planned"), planned.planning, "s", &said);
-        let said = format!("of which {:.3} s handing orders over; the stream is taken in between", planned.handing);
-        tell(&format!("{about}, passes"), planned.took, "s", &said);
-        let said = format!("qmod -e included, which returned after {:.3} s; {more}", seconds(enabled));
-        tell(&format!("{about}, all started"), seconds(took), "s", &said);
+        tell(&format!("{about}, planned"), ms(planned.planning), "ms", &said);
+        let said =
+            format!("of which {:.0} ms handing orders over; the stream is taken in between", ms(planned.handing));
+        tell(&format!("{about}, passes"), ms(planned.took), "ms", &said);
+        let said = format!("qmod -e included, which returned after {:.0} ms; {more}", ms(enabled.as_secs_f64()));
+        tell(&format!("{about}, all started"), ms(took.as_secs_f64()), "ms", &said);
     });
 }
 
 /// Tasks that end at once on a thousand hosts, from the submission to the last line of the accounting file.
 pub fn tasks(count: u32) {
     let cell = cell(1_000, 10);
+    cell.set_global("max_aj_tasks", &count.to_string());
     let mut accounting = Accounting::of(&cell);
     let before = used(&cell);
     let begin = Instant::now();

@@ -14,7 +14,7 @@ const SUBMISSIONS: usize = 20;
 pub fn measure() {
     let cell = Cell::with(Plan::default());
     cell.admin(&["qmod", "-d", "*"]).ok();
-    // The master's account limit for tasks of an array is below that where it is not raised.
+    // The limit for tasks of an array is lower where it is not raised.
     cell.set_global("max_aj_tasks", "1000000");
     submit(&cell);
     let (before, _) = memory_kib(cell.pid("master"));

@@ -6,6 +6,7 @@ use crate::state::job::{Job, Placement, Task};
 use crate::state::slaves::Slave;
 use proto::amount::Amount;
 use proto::checkpoint::{CkptCommand, Occasion};
+use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, QueueInstanceName, TaskKey};
 use proto::job::JobSpec;
 use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective};
@@ -133,17 +134,28 @@ fn queue_limits(config: &Configuration, instance: &QueueInstanceName) -> LimitSe
     limits
 }
 
-/// The attributes with a capacity at an instance, its host or the cluster.
+/// The attributes with a capacity at an instance, its host or the cluster; none where that cannot matter.
 fn managed(config: &Configuration, instance: &QueueInstanceName) -> BTreeSet<AttributeName> {
+    if !has_default_limits(&config.complex) {
+        return BTreeSet::new();
+    }
     let names = |values: &Assignments| -> Vec<AttributeName> {
         let known = values.0.iter().filter_map(|(name, _)| config.complex.lookup(name.as_str()));
         known.map(|attribute| attribute.name.clone()).collect()
     };
-    let hosts = [&instance.host, &HostName::global()].map(|host| config.exec_hosts.get(host).cloned());
+    let global = HostName::global();
+    let hosts = [&instance.host, &global].map(|host| config.exec_hosts.get(host));
     let mut managed: BTreeSet<AttributeName> =
         hosts.iter().flatten().flat_map(|host| names(&host.complex_values)).collect();
     managed.extend(config.resolved.get(instance).into_iter().flat_map(|settings| names(&settings.complex_values)));
     managed
+}
+
+/// Whether the default of a consumable can be a limit: only then it matters what is managed where.
+fn has_default_limits(complex: &Complex) -> bool {
+    let is_limit =
+        |name: &str| LimitKind::ATTRIBUTES.iter().any(|kind| Bound::ALL.iter().any(|b| kind.name(*b) == name));
+    complex.consumables().any(|(attribute, default)| default != Amount::ZERO && is_limit(attribute.name.as_str()))
 }
 
 /// What a queue instance says about running jobs, with what the cluster adds.

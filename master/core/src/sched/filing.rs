@@ -145,7 +145,7 @@ impl Model {
         });
         let class = self.queue.at(id).class;
         let most = if class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
-        let waiting = u32::try_from(self.startable(job, now, most).len()).unwrap_or(u32::MAX);
+        let waiting = u32::try_from(self.count_startable(job, now, most)).unwrap_or(u32::MAX);
         let on_host = job.active.saturating_add(self.plans_of(seq));
         let rests = if waiting > 0 {
             Rests::Pending

@@ -24,7 +24,7 @@ use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
 use crate::state::State;
 use crate::state::config::Touched;
-use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
+use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible, least_eligible};
 use crate::state::job::Job;
 use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::job::Granted;
@@ -32,7 +32,6 @@ use proto::object::ObjectKind;
 use proto::time::{Now, Tick, Wall, Zone};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 /// The least time between two looks at hosts whose load is adjusted for jobs that have just started.
@@ -60,7 +59,7 @@ pub struct Model {
     /// The same of tasks of advance reservations, beside each other.
     planned_within: BTreeMap<ReservationId, Ledger>,
     /// With the owner of each.
-    plans: BTreeMap<(SubmitSeq, TaskId), UserName>,
+    plans: BTreeMap<SubmitSeq, BTreeMap<TaskId, UserName>>,
     /// How many of `plans` are of each user, for `maxujobs`.
     planned_of: BTreeMap<UserName, u32>,
     /// Jobs that were given up because they could not start at once.
@@ -395,7 +394,7 @@ impl Model {
         self.ahead.runs(&self.state, key, &self.planned, now);
         let owner = job.spec.owner.user.clone();
         *self.planned_of.entry(owner.clone()).or_default() += 1;
-        self.plans.insert((seq, task), owner);
+        self.plans.entry(seq).or_default().insert(task, owner);
         self.filled(granted, now.tick);
         self.queue.planned(seq);
         self.refile(seq);
@@ -441,13 +440,25 @@ impl Model {
         if apart || self.job_eligible(job, now).is_err() {
             return Vec::new();
         }
-        let free = eligible_tasks(&self.state, job).filter(|task| !self.plans.contains_key(&(job.seq, *task)));
+        let plans = self.plans.get(&job.seq);
+        let free = eligible_tasks(&self.state, job).filter(|task| !plans.is_some_and(|plans| plans.contains_key(task)));
         free.take(most).collect()
+    }
+
+    /// How many tasks of a job may be started now and are not planned, `most` if there are more. The tasks themselves are looked at
+    /// only where counts do not tell.
+    pub(super) fn count_startable(&self, job: &Job, now: Now, most: usize) -> usize {
+        let apart = self.given_up.contains(&job.seq) || self.paused.contains_key(&job.seq);
+        let least = least_eligible(job).saturating_sub(self.plans_of(job.seq)) as usize;
+        if least >= most && !apart && self.job_eligible(job, now).is_ok() {
+            return most;
+        }
+        self.startable(job, now, most).len()
     }
 
     /// Whether a task may still be started.
     pub(super) fn is_startable(&self, job: &Job, task: TaskId, now: Now) -> bool {
-        !self.plans.contains_key(&(job.seq, task))
+        !self.plans.get(&job.seq).is_some_and(|plans| plans.contains_key(&task))
             && self.job_eligible(job, now).is_ok()
             && eligible(&self.state, job, task, now.wall).is_ok()
     }
@@ -496,8 +507,7 @@ impl Model {
     }
 
     pub(super) fn plans_of(&self, seq: SubmitSeq) -> u32 {
-        let range = (Bound::Included((seq, TaskId(0))), Bound::Included((seq, TaskId(u32::MAX))));
-        u32::try_from(self.plans.range(range).count()).unwrap_or(u32::MAX)
+        self.plans.get(&seq).map_or(0, |plans| u32::try_from(plans.len()).unwrap_or(u32::MAX))
     }
 
     fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
@@ -506,12 +516,21 @@ impl Model {
             self.planned_within.values_mut().any(|planned| planned.release(key));
         }
         self.ahead.renamed(key);
-        let Some(owner) = self.plans.remove(&(seq, task)) else { return };
+        let Some(owner) = self.take_plan(seq, task) else { return };
         let planned = self.planned_of.get_mut(&owner).expect("plans are counted by owner");
         *planned -= 1;
         if *planned == 0 {
             self.planned_of.remove(&owner);
         }
+    }
+
+    fn take_plan(&mut self, seq: SubmitSeq, task: TaskId) -> Option<UserName> {
+        let plans = self.plans.get_mut(&seq)?;
+        let owner = plans.remove(&task);
+        if plans.is_empty() {
+            self.plans.remove(&seq);
+        }
+        owner
     }
 
     /// The slots that an event frees, or may.

@@ -144,8 +144,16 @@ fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligib
 /// Lazy: the first tasks of a large array are found without looking at the rest, unless array dependencies hold them.
 pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job) -> impl Iterator<Item = TaskId> + 'a {
     let fresh = job.untouched.iter().take_while(|_| !job.spec.holds.any());
-    let known = job.tasks.keys().copied().filter(|task| task_eligible(job, *task).is_ok());
+    // Most often all that are known are on hosts, and there may be thousands of them.
+    let has_pending = job.tasks.len() > job.active as usize;
+    let known = job.tasks.keys().take_while(move |_| has_pending).copied();
+    let known = known.filter(|task| task_eligible(job, *task).is_ok());
     merged(fresh, known).filter(move |task| array_dependency(state, job, *task).is_ok())
+}
+
+/// At least so many are in [`eligible_tasks`], by the job's counts alone: those in the condition of the whole job.
+pub fn least_eligible(job: &Job) -> u32 {
+    if job.spec.holds.any() || !job.array_waits_for.is_empty() { 0 } else { job.untouched.len() }
 }
 
 /// Two rising sequences as one.
