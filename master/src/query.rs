@@ -26,7 +26,7 @@ mod waiters;
 pub use model::{Model, Statics};
 pub use reservations::fails;
 pub use schedule_file::ScheduleFile;
-pub use stream::{Beginning, Live, Stream, Subscribe};
+pub use stream::{Beginning, Filter, Live, Stream, Subscribe};
 
 use crate::accounting_file::AccountingFile;
 use crate::mail::Postmaster;

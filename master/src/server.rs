@@ -5,6 +5,7 @@
 
 pub mod agents;
 mod events;
+mod gather;
 mod join;
 mod session;
 pub mod unix;

@@ -15,6 +15,7 @@ mod qacct;
 mod qalter;
 mod qconf;
 mod qdel;
+mod qevent;
 mod qhost;
 mod qmod;
 mod qping;
@@ -66,6 +67,7 @@ const COMMANDS: &[Entry] = &[
     ("qmod", qmod::run),
     ("qconf", qconf::run),
     ("qacct", qacct::run),
+    ("qevent", qevent::run),
     ("qhost", qhost::run),
     ("qping", qping::run),
     ("qquota", qquota::run),

@@ -30,6 +30,7 @@ const COMMANDS: &[&str] = &[
     "qrdel",
     "qrstat",
     "qsched",
+    "qevent",
     "qresub",
     "qping",
     "qrsh",

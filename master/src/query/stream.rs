@@ -9,15 +9,17 @@ use master_core::decide::Caller;
 use master_core::event::Record;
 use master_core::observe::{Observation, Observations};
 use master_core::state::State;
+use master_core::state::job::Job;
 use master_core::stream;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{EventSeq, HostName, JobNumber, UserName};
+use proto::id::{EventSeq, HostName, JobNumber, SubmitSeq, UserName};
 use proto::job::Owner;
 use proto::wire::client::{Answer, Reply};
-use proto::wire::stream::{Change, EventClient, Item, Start, Subscription, is_name};
+use proto::wire::stream::{Change, EVERY_MAX_S, EventClient, Item, Start, Subscription, is_name};
 use proto::wire::view::Data;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// The number of the built-in scheduler, as in 8.1.9.
@@ -28,6 +30,9 @@ const FIRST_ID: u32 = 11;
 
 /// How many event clients there may be unless `MAX_DYN_EC` of `qmaster_params` says otherwise, as in 8.1.9.
 const CLIENTS: u32 = 99;
+
+/// Owners of jobs in one subscription.
+const OWNERS_MAX: usize = 1_000;
 
 /// Somebody wants the stream.
 #[derive(Debug)]
@@ -47,12 +52,56 @@ pub struct Subscribe {
 pub struct Stream {
     /// What comes before the news.
     pub beginning: Beginning,
-    /// The kinds that are wanted; empty is all.
-    pub kinds: Vec<String>,
+    /// What of it is wanted.
+    pub filter: Filter,
+    /// For how long news are gathered; zero is not at all.
+    pub every: Duration,
     /// The news.
     pub live: mpsc::Receiver<Live>,
     /// Resolves when the client is cut off.
     pub cut: oneshot::Receiver<Diagnostic>,
+}
+
+/// What of a stream is wanted.
+#[derive(Debug, Default)]
+pub struct Filter {
+    /// Kinds; empty is all.
+    kinds: Vec<String>,
+    /// Whose jobs; empty is everybody's.
+    owners: Vec<UserName>,
+    /// The jobs of these owners that are there.
+    jobs: BTreeSet<SubmitSeq>,
+}
+
+impl Filter {
+    /// What a subscription wants of a cell in this state.
+    fn new(kinds: Vec<String>, owners: Vec<UserName>, state: &State) -> Filter {
+        let is_theirs = |job: &&Job| owners.contains(&job.spec.owner.user);
+        let jobs = if owners.is_empty() {
+            BTreeSet::new()
+        } else {
+            state.jobs.values().filter(is_theirs).map(|job| job.seq).collect()
+        };
+        Filter { kinds, owners, jobs }
+    }
+
+    /// Whether a change is wanted; each is to be asked about once, in their order.
+    pub fn takes(&mut self, change: &Change) -> bool {
+        let is_theirs = self.owners.is_empty() || self.is_of_owners(change);
+        is_theirs && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == change.kind()))
+    }
+
+    fn is_of_owners(&mut self, change: &Change) -> bool {
+        match change {
+            Change::JobAdded { job } if self.owners.contains(&job.spec.owner.user) => {
+                self.jobs.insert(job.seq);
+                true
+            }
+            Change::JobFinished { job } => self.jobs.remove(job),
+            Change::Complete {} => true,
+            change => change.job().is_some_and(|job| self.jobs.contains(&job)),
+        }
+    }
 }
 
 /// What comes before the news.
@@ -94,13 +143,16 @@ struct Client {
     user: UserName,
     /// What it wants to hear of; empty is everything.
     kinds: Vec<String>,
+    /// Whether it hears of everybody's jobs, and of what is about no job.
+    of_all: bool,
     live: mpsc::Sender<Live>,
     cut: oneshot::Sender<Diagnostic>,
 }
 
 impl Client {
     fn wants(&self, change: &Change) -> bool {
-        self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == change.kind())
+        // What is soft is about no job.
+        self.of_all && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == change.kind()))
     }
 }
 
@@ -122,18 +174,21 @@ impl Subscribers {
         model: &Model,
         queue: usize,
     ) -> Result<Stream, Diagnostic> {
-        may_subscribe(model, &owner, &host)?;
+        may_subscribe(model, &owner, &host, &subscription.owners)?;
         self.is_room(model)?;
         check_name(&subscription.name)?;
         check_kinds(&subscription.kinds)?;
+        check_filter(&subscription)?;
         let beginning = beginning(model, subscription.start)?;
         let id = (FIRST_ID..).find(|id| !self.clients.contains_key(id)).expect("there are far fewer clients");
         let (sender, live) = mpsc::channel(queue);
         let (cut, cut_off) = oneshot::channel();
-        let Subscription { name, start: _, kinds } = subscription;
-        let client = Client { name, host, user: owner.user, kinds: kinds.clone(), live: sender, cut };
+        let Subscription { name, start: _, kinds, owners, every_s } = subscription;
+        let of_all = owners.is_empty();
+        let client = Client { name, host, user: owner.user, kinds: kinds.clone(), of_all, live: sender, cut };
         self.clients.insert(id, client);
-        Ok(Stream { beginning, kinds, live, cut: cut_off })
+        let filter = Filter::new(kinds, owners, &model.state);
+        Ok(Stream { beginning, filter, every: Duration::from_secs(every_s.into()), live, cut: cut_off })
     }
 
     fn is_room(&self, model: &Model) -> Result<(), Diagnostic> {
@@ -244,8 +299,11 @@ impl Subscribers {
     }
 }
 
-/// Everything of the cell is in the stream, the environments of jobs among it: it is for managers.
-fn may_subscribe(model: &Model, owner: &Owner, host: &HostName) -> Result<(), Diagnostic> {
+/// Everything of the cell is in the stream, the environments of jobs among it: it is for managers. Of their own jobs all may hear.
+fn may_subscribe(model: &Model, owner: &Owner, host: &HostName, owners: &[UserName]) -> Result<(), Diagnostic> {
+    if !owners.is_empty() && owners.iter().all(|wanted| *wanted == owner.user) {
+        return Ok(());
+    }
     let master_host = Some(HostName::new(&model.statics.host));
     let site = Site { master_host, ..Site::default() };
     Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager()
@@ -267,6 +325,26 @@ fn check_kinds(kinds: &[String]) -> Result<(), Diagnostic> {
     let Some(unknown) = kinds.iter().find(|kind| !Change::KINDS.contains(&kind.as_str())) else { return Ok(()) };
     let what = format!("denied: \"{unknown}\" is no kind of event");
     Err(Diagnostic::new(Code::BadValue, what).fix(format!("choose among {}", Change::KINDS.join(", "))))
+}
+
+/// Of a job that has left the log does not say whose it was.
+fn check_filter(subscription: &Subscription) -> Result<(), Diagnostic> {
+    let Subscription { start, owners, every_s, .. } = subscription;
+    if owners.len() > OWNERS_MAX {
+        let what = format!("denied: {} owners of jobs are named, at most {OWNERS_MAX} can be", owners.len());
+        return Err(Diagnostic::new(Code::BadValue, what).fix("name fewer, or none for all"));
+    }
+    if !owners.is_empty() && matches!(start, Start::From(_)) {
+        let what = "denied: events of the log cannot be chosen by the owner of their job";
+        return Err(
+            Diagnostic::new(Code::BadValue, what).fix("begin with the full state, or with what happens from now on")
+        );
+    }
+    if *every_s > EVERY_MAX_S {
+        let what = format!("denied: news cannot be gathered for {every_s} seconds");
+        return Err(Diagnostic::new(Code::BadValue, what).fix(format!("0 to {EVERY_MAX_S}")));
+    }
+    Ok(())
 }
 
 fn beginning(model: &Model, start: Start) -> Result<Beginning, Diagnostic> {
@@ -325,7 +403,7 @@ mod tests {
     }
 
     fn now() -> Subscription {
-        Subscription { name: "reader".to_owned(), start: Start::Now, kinds: Vec::new() }
+        Subscription { name: "reader".to_owned(), start: Start::Now, ..Subscription::default() }
     }
 
     #[test]
@@ -372,11 +450,33 @@ mod tests {
             ("alice", Subscription { kinds: vec!["job".to_owned()], ..now() }, Code::BadValue),
             ("alice", Subscription { kinds: vec!["load".to_owned(); 99], ..now() }, Code::BadValue),
             ("alice", Subscription { name: "two\nlines".to_owned(), ..now() }, Code::BadValue),
+            ("alice", Subscription { every_s: EVERY_MAX_S + 1, ..now() }, Code::BadValue),
+            ("alice", Subscription { owners: vec!["bob".into()], ..from(1) }, Code::BadValue),
+            ("bob", Subscription { owners: vec!["bob".into(), "alice".into()], ..now() }, Code::NotPermitted),
         ] {
             assert_eq!(enter(&mut subscribers, &model, user, subscription).unwrap_err().code, code);
         }
         for seq in [1, last + 1] {
             assert!(enter(&mut subscribers, &model, "alice", from(seq)).is_ok());
+        }
+    }
+
+    #[test]
+    fn who_asks_for_the_jobs_of_some_users_hears_of_nothing_else() {
+        let records = cell_events(2);
+        let submitted = |record: &&Record| matches!(record.event, master_core::event::Event::JobSubmitted { .. });
+        let first = records.iter().position(|record| submitted(&record)).unwrap();
+        let (model, mut subscribers) = (model(&records[..=first]), Subscribers::default());
+        for (owner, hears) in [("alice", true), ("bob", false)] {
+            let mine = Subscription { owners: vec![owner.into()], ..now() };
+            let Stream { mut filter, mut live, .. } = enter(&mut subscribers, &model, owner, mine).unwrap();
+            subscribers.soft(&model, || Some(Change::PassWanted {}));
+            assert!(live.try_recv().is_err(), "what is about no job");
+            let items = records[first + 1..].iter().map(|record| stream::item(record, None));
+            let taken: Vec<_> =
+                items.filter(|item| filter.takes(&item.change)).map(|item| item.change.kind()).collect();
+            assert_eq!(!taken.is_empty(), hears, "{taken:?}");
+            assert!(!hears || taken.contains(&"job-added") && taken.contains(&"job-finished"), "{taken:?}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! One event stream on its way to a client: the beginning, then the news, in parts of bearable size.
 
+use super::gather::Gathered;
 use super::session::Writer;
-use crate::query::{Beginning, Live, Stream};
+use crate::query::{Beginning, Filter, Live, Stream};
 use crate::store::Store;
 use master_core::stream;
 use proto::diagnostic::{Code, Diagnostic};
@@ -15,7 +16,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::AsyncWrite;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 /// Elements of one part.
 const PART: usize = 250;
@@ -66,7 +68,7 @@ fn weight(change: &Change) -> usize {
 struct Sending<'a, 'w, W> {
     writer: &'a mut Writer<'w, W>,
     id: u64,
-    kinds: Vec<String>,
+    filter: Filter,
     cut: oneshot::Receiver<Diagnostic>,
     part: Part,
 }
@@ -80,12 +82,15 @@ enum End {
 impl<W: AsyncWrite + Unpin> Writer<'_, W> {
     /// Sends a stream until the client goes, is cut off, or the master ends.
     pub(super) async fn events(&mut self, id: u64, stream: Stream) -> Result<ControlFlow<()>, StreamError> {
-        let Stream { beginning, kinds, mut live, cut } = stream;
+        let Stream { beginning, filter, every, mut live, cut } = stream;
         let database = self.desk.database.clone();
         let mut gone = self.gone.clone();
-        let mut sending = Sending { writer: self, id, kinds, cut, part: Part::default() };
+        let mut sending = Sending { writer: self, id, filter, cut, part: Part::default() };
         let sent = async {
             sending.beginning(beginning, database).await?;
+            if !every.is_zero() {
+                return sending.gathered(&mut live, every).await;
+            }
             loop {
                 tokio::select! {
                     biased;
@@ -161,25 +166,61 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
         Ok(())
     }
 
-    fn news(&mut self, news: Live) {
+    /// Sends the news of so long together, for ever.
+    async fn gathered(&mut self, live: &mut mpsc::Receiver<Live>, every: Duration) -> Result<(), End> {
+        let (mut gathered, mut due) = (Gathered::default(), None::<Instant>);
+        loop {
+            let is_due = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                why = &mut self.cut => return Err(End::Cut(why.unwrap_or_else(|_| super::session::ending()))),
+                () = is_due => {}
+                news = live.recv() => {
+                    let Some(news) = news else { return Err(End::Cut(super::session::ending())) };
+                    if let Some(item) = self.wanted(news) {
+                        due.get_or_insert_with(|| Instant::now() + every);
+                        gathered.add(item);
+                    }
+                    if !gathered.is_full() {
+                        continue;
+                    }
+                }
+            }
+            due = None;
+            for item in gathered.take() {
+                self.part.add(item);
+                if self.part.is_full() {
+                    self.flush().await?;
+                }
+            }
+            self.flush().await?;
+        }
+    }
+
+    fn wanted(&mut self, news: Live) -> Option<Item> {
         let item = match news {
             Live::Event(record, job) => stream::item(&record, job),
             Live::Soft(item) => (*item).clone(),
         };
-        if self.is_wanted(&item) {
+        self.filter.takes(&item.change).then_some(item)
+    }
+
+    fn news(&mut self, news: Live) {
+        if let Some(item) = self.wanted(news) {
             self.part.add(item);
         }
     }
 
     async fn add(&mut self, item: Item) -> Result<(), End> {
-        if self.is_wanted(&item) {
+        if self.filter.takes(&item.change) {
             self.part.add(item);
         }
         if self.part.is_full() { self.flush().await } else { Ok(()) }
-    }
-
-    fn is_wanted(&self, item: &Item) -> bool {
-        self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == item.change.kind())
     }
 
     /// Sends what is collected. One that is cut off meanwhile gets to the end of it, if it does not take too long.

@@ -7,7 +7,9 @@
 use crate::accounting::AccountingRecord;
 use crate::calendar::CalendarState;
 use crate::diagnostic::Diagnostic;
-use crate::id::{AttributeName, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use crate::id::{
+    AttributeName, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey, UserName,
+};
 use crate::job::{Granted, Holds, JobSpec};
 use crate::object::{Fields, ObjectKind};
 use crate::request::TaskRange;
@@ -21,6 +23,9 @@ pub const VERSION: u32 = 1;
 
 /// The most orders of one request; more are refused together.
 pub const ORDERS_MAX: usize = 10_000;
+
+/// The longest time for which news are gathered, in seconds.
+pub const EVERY_MAX_S: u32 = 3_600;
 
 /// The longest name of a subscriber or scheduler.
 pub const NAME_MAX: usize = 64;
@@ -41,6 +46,11 @@ pub struct Subscription {
     pub start: Start,
     /// Kinds of [`Change`] by name; empty is all of them.
     pub kinds: Vec<String>,
+    /// Whose jobs; empty is everybody's. Where there are any, nothing is told but changes of their jobs, and [`Change::Complete`].
+    pub owners: Vec<UserName>,
+    /// News are gathered for so many seconds and told together, of each thing that changes often the latest alone; 0 tells them at once.
+    /// At most [`EVERY_MAX_S`].
+    pub every_s: u32,
 }
 
 /// Where a stream begins.
@@ -258,6 +268,34 @@ kinds! {
     Other "other" {
         /// Its name.
         what: String,
+    }
+}
+
+impl Change {
+    /// The job that it is about; none of what is about no job.
+    pub fn job(&self) -> Option<SubmitSeq> {
+        match self {
+            Change::JobAdded { job } => Some(job.seq),
+            Change::JobChanged { job, .. }
+            | Change::HoldsChanged { job, .. }
+            | Change::TasksFailed { job, .. }
+            | Change::ErrorCleared { job, .. }
+            | Change::TasksDeleted { job, .. }
+            | Change::JobFinished { job } => Some(*job),
+            Change::TaskPlaced { task, .. }
+            | Change::TaskStarted { task }
+            | Change::TaskEnded { task, .. }
+            | Change::TaskSuspended { task, .. }
+            | Change::TaskEnding { task, .. } => Some(task.seq),
+            Change::InstanceChanged { .. }
+            | Change::ObjectsChanged { .. }
+            | Change::Instances { .. }
+            | Change::Contact { .. }
+            | Change::Load { .. }
+            | Change::PassWanted {}
+            | Change::Complete {}
+            | Change::Other { .. } => None,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::output::time::Clock;
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{EventSeq, TaskKey};
+use proto::id::{EventSeq, TaskKey, UserName};
 use proto::job::Granted;
 use proto::request::TaskRange;
 use proto::wire::client::{Answer, Query};
@@ -30,17 +30,20 @@ const NAMES: usize = 5;
 
 const EVENTS: CommandDef = CommandDef {
     name: "gridwright events",
-    summary: "Prints what happens in the cell, a line for each event, until it is interrupted. For managers.\n\
+    summary: "Prints what happens in the cell, a line for each event, until it is interrupted. For managers,\n\
+              of everybody's own jobs for all.\n\
               What the lines of --fmt json hold, and what of it is stable: master/EVENTS.md.",
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
+        with("--every", Values::One, "SECONDS", "gather news, and print of what changes often the latest (default: 0)"),
         with("--fmt", Values::One, "text|json", "how to print: a line for people, or one JSON object a line"),
         with("-fmt", Values::One, "text|json", "the same"),
         with("--from", Values::One, "SEQ", "begin with the event of that number, which is in the log"),
         flag("--full", "begin with everything that is true now"),
         with("--kind", Values::One, "KIND,...", "only events of these kinds"),
         with("--name", Values::One, "NAME", "the name that qconf -secl shows (default: events)"),
+        with("--owner", Values::One, "USER,...", "only what becomes of jobs of these users; of their own all may ask"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -56,7 +59,13 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let is_json = is_json(&parsed)?;
     let name = parsed.value("--name").unwrap_or("events").to_owned();
-    let subscription = Subscription { name, start: start(&parsed)?, kinds: ask::list(&parsed, "--kind") };
+    let every_s = parsed.value("--every").map_or(Ok(0), |text| {
+        let fix = "a number of seconds";
+        text.parse().map_err(|_| Fail::bad_value(format!("error: \"{text}\" is no time")).fix(fix))
+    })?;
+    let owners = ask::list(&parsed, "--owner").into_iter().map(UserName::from).collect();
+    let kinds = ask::list(&parsed, "--kind");
+    let subscription = Subscription { name, start: start(&parsed)?, kinds, owners, every_s };
     Reader { subscription, is_json, clock: Clock::local(), seen: None }.read()
 }
 
@@ -105,7 +114,10 @@ impl Reader {
                 let Some(Data::Events(items)) = &part.data else { return ControlFlow::Continue(()) };
                 // The full state has been told only once it is complete.
                 let is_place = |item: &&Item| item.source == Source::Event || item.change == Change::Complete {};
-                self.seen = items.iter().rev().find(is_place).map(|item| item.seq).or(self.seen);
+                // Of some owners the log does not tell.
+                if self.subscription.owners.is_empty() {
+                    self.seen = items.iter().rev().find(is_place).map(|item| item.seq).or(self.seen);
+                }
                 print(items, self.is_json, &self.clock)
             }
         })?;

@@ -9,7 +9,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("qsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
     ("qmake", "interactive jobs are planned; submit a script that calls make with qsub -pe smp N"),
     ("qtcsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
-    ("qevent", "gridwright events prints what happens, a line for each event"),
     ("qmon", "there is no window; qstat, qhost and qconf show and change everything"),
 ];
 
