@@ -21,6 +21,14 @@ fn whatever_breaks_no_task_is_lost_and_none_runs_twice() {
     println!("{counts:#?}");
 }
 
+/// A quarter of an hour of a thousand hosts. The whole day is `gridwright-bench day`.
+#[test]
+fn a_while_of_a_large_cluster() {
+    let counts = run_many(1, 1, |seed| Plan::large(seed, 15)).unwrap_or_else(|report| panic!("{report}"));
+    println!("{counts:#?}");
+    assert!(counts.tasks_executed > 0 && counts.slaves_placed > 0 && counts.reservations_granted > 0);
+}
+
 /// Longer runs of a larger cluster with every state checked: `GRIDWRIGHT_LONG=200` runs so many of them.
 #[test]
 fn long_runs_of_a_larger_cluster() {

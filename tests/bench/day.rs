@@ -9,7 +9,7 @@ use std::time::Instant;
 pub fn measure(hours: u64, seed: u64) {
     let pid = i32::try_from(std::process::id()).expect("process ids are small");
     let (begin, before) = (Instant::now(), cpu_ms(pid));
-    let counts = run_one(Plan::large(seed, hours), false).unwrap_or_else(|report| panic!("{report}"));
+    let counts = run_one(Plan::large(seed, hours * 60), false).unwrap_or_else(|report| panic!("{report}"));
     let cpu_s = (cpu_ms(pid) - before) / 1000.0;
     let about = format!("{:.1} s by the clock, seed {seed}; {counts:?}", begin.elapsed().as_secs_f64());
     tell(&format!("day: {hours} hours of 1,000 hosts, checked"), cpu_s, "s CPU", &about);

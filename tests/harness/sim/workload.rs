@@ -167,7 +167,8 @@ impl World {
     fn draw_length(&mut self, spec: &mut JobSpec) {
         spec.reserve = self.random.chance(200);
         if self.random.chance(400) {
-            let seconds = 1 + self.random.around(2 * self.plan.pace.run_ms) / 1_000;
+            // People ask for round numbers, and so for few.
+            let seconds = (self.plan.pace.run_ms / 2_000) << self.random.below(5);
             let mut hard = spec.requests.hard.clone();
             hard.extend(self.draw_resources(&format!("h_rt={seconds}")));
             spec.requests.hard = hard;

@@ -86,12 +86,12 @@ impl Pace {
         forever_ms: 100 * 24 * 3_600_000,
     };
 
-    /// As a cell is configured when nobody changes it.
+    /// Of a cell that plans every 15 seconds, as Grid Engine does when nobody changes it, and whose jobs run for minutes and hours.
     const REAL: Pace = Pace {
-        report_ms: 40_000,
+        report_ms: 60_000,
         usage_ms: 120_000,
         tickets_ms: 30_000,
-        pass_ms: 1_000,
+        pass_ms: 15_000,
         run_ms: 600_000,
         forever_ms: 4 * 3_600_000,
     };
@@ -119,13 +119,13 @@ impl Plan {
         Plan { hosts: 8, jobs: 120, length_ms: 1_200_000, checks, ..Plan::stormy(seed) }
     }
 
-    /// Some hours of a cluster of a thousand hosts, at the pace of a real one. A few hosts break at any time.
-    pub fn large(seed: u64, hours: u64) -> Plan {
+    /// So many minutes of a cluster of a thousand hosts, at the pace of a real one. A few hosts break at any time.
+    pub fn large(seed: u64, minutes: u64) -> Plan {
         Plan {
             hosts: 1_000,
             jobs: u64::MAX,
-            length_ms: hours * 3_600_000,
-            user_ms: 1_500,
+            length_ms: minutes * 60_000,
+            user_ms: 6_000,
             faults: Faults::SOME,
             checks: Checks { every_inputs: 50_000, every_syncs: 20_000, every_events: 50_000 },
             pace: Pace::REAL,

@@ -5,6 +5,7 @@ mod backfill;
 mod configuration;
 mod fcfs;
 pub mod lab;
+mod later;
 mod laws;
 mod memory;
 mod placement;

@@ -1,5 +1,5 @@
 //! A pass that is slow and obviously right: every job by its priority, every queue instance by its rank, each asked anew for each
-//! task. Nothing is remembered. Without reservations, `maxujobs` and immediate jobs.
+//! task. Nothing is remembered. What is kept for later is judged in [`later`](super::later).
 
 use super::lab::{Lab, place_text};
 use crate::ledger::{Grant, Ledger};
@@ -7,11 +7,22 @@ use crate::matching::{Cluster, Demand, Mode};
 use crate::sched::assign::{Assignment, assign_parallel, assign_serial, fit_globally};
 use crate::sched::rank::{host_value, rank};
 use crate::sched::suitability::Suitability;
-use proto::id::{CellId, QueueInstanceName, SubmitSeq, TaskKey};
+use crate::state::job::Job;
+use proto::id::{CellId, QueueInstanceName, SubmitSeq, TaskId, TaskKey, UserName};
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// What a pass places, as [`Lab::placed`] tells it.
-pub fn placements(lab: &Lab) -> Vec<String> {
+/// What a pass does without reservations.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What it places, as [`Lab::placed`] tells it.
+    pub placed: Vec<String>,
+    /// The jobs that it gives up, because they are to start at once or never.
+    pub rejected: BTreeSet<String>,
+}
+
+/// The jobs that may start, in their turns.
+pub fn turns(lab: &Lab) -> Vec<SubmitSeq> {
     let (model, now) = (lab.scheduler.model(), lab.now);
     let range = model.queue.range(model.state(), now);
     let mut turns: Vec<(Reverse<i128>, SubmitSeq)> = Vec::new();
@@ -21,29 +32,75 @@ pub fn placements(lab: &Lab) -> Vec<String> {
         turns.push((Reverse(model.queue.head(model.state(), bucket, job.seq, range, now).priority), job.seq));
     }
     turns.sort();
-    let (mut planned, mut placed) = (Ledger::default(), Vec::new());
-    for (_, seq) in turns {
-        let job = &model.state().jobs[&seq];
-        let demand = Demand::of_job(model.state(), job);
-        for task in model.startable(job, now, model.room_in(job)) {
-            let cluster = Cluster {
-                planned: Some(&planned),
-                now: now.tick,
-                ..Cluster::of(model.state(), model.observations(), Mode::Now)
-            };
-            let Some(Assignment { granted, pe }) = assign(&cluster, &demand) else { break };
-            let name = if job.spec.array.is_some() { format!("{}.{task}", seq.0) } else { seq.0.to_string() };
-            let places: Vec<String> = granted.iter().map(place_text).collect();
-            placed.push(format!("{name} {}", places.join(" ")));
-            let key = TaskKey { cell: CellId(0), seq, task, pe_task: 0, attempt: 0 };
-            let grant = Grant::of_slots(&granted, pe.as_ref());
-            planned.book(&model.state().config, key, model.state().booking(&job.spec, grant, now.tick));
-        }
-    }
-    placed
+    turns.into_iter().map(|(_, seq)| seq).collect()
 }
 
-fn assign(cluster: &Cluster<'_>, demand: &Demand) -> Option<Assignment> {
+/// What a pass does.
+pub fn outcome(lab: &Lab) -> Outcome {
+    let (mut planned, mut outcome) = (Planned::default(), Outcome::default());
+    for seq in turns(lab) {
+        let job = &lab.state().jobs[&seq];
+        let model = lab.scheduler.model();
+        // A job that is to start at once starts with all its tasks or not at all (JOB-13).
+        let is_whole = job.spec.immediate && job.active == 0;
+        let tasks = if is_whole { model.eligible(seq) } else { model.startable(job, lab.now, model.room_in(job)) };
+        let before = planned.clone();
+        let mut placed = Vec::new();
+        for task in &tasks {
+            let is_one_too_many = placed.len() >= model.room_in(job);
+            match (!is_one_too_many).then(|| planned.place(lab, job, *task)).flatten() {
+                Some(line) => placed.push(line),
+                None => break,
+            }
+        }
+        if is_whole && placed.len() < tasks.len() {
+            planned = before;
+            outcome.rejected.insert(format!("{} rejected", seq.0));
+        } else {
+            outcome.placed.extend(placed);
+        }
+    }
+    outcome
+}
+
+/// What a pass has placed so far.
+#[derive(Clone, Debug, Default)]
+struct Planned {
+    ledger: Ledger,
+    of_users: BTreeMap<UserName, u32>,
+}
+
+impl Planned {
+    /// Whether the owner of a job runs as many tasks as `maxujobs` allows.
+    fn is_owner_full(&self, lab: &Lab, job: &Job) -> bool {
+        let (limit, owner) = (lab.state().config.scheduler.maxujobs, &job.spec.owner.user);
+        let jobs = lab.state().jobs.values().filter(|other| other.spec.owner.user == *owner);
+        let running: usize = jobs.map(|other| other.placements().count()).sum();
+        limit > 0 && running as u32 + self.of_users.get(owner).copied().unwrap_or(0) >= limit
+    }
+
+    /// Places a task, if there is room for it, and tells where.
+    fn place(&mut self, lab: &Lab, job: &Job, task: TaskId) -> Option<String> {
+        let (model, now) = (lab.scheduler.model(), lab.now.tick);
+        if self.is_owner_full(lab, job) {
+            return None;
+        }
+        let demand = Demand::of_job(model.state(), job);
+        let cluster = Cluster::of(model.state(), model.observations(), Mode::Now);
+        let cluster = Cluster { planned: Some(&self.ledger), now, ..cluster };
+        let Assignment { granted, pe } = assign(&cluster, &demand)?;
+        let name = if job.spec.array.is_some() { format!("{}.{task}", job.seq.0) } else { job.seq.0.to_string() };
+        let places: Vec<String> = granted.iter().map(place_text).collect();
+        let key = TaskKey { cell: CellId(0), seq: job.seq, task, pe_task: 0, attempt: 0 };
+        let grant = Grant::of_slots(&granted, pe.as_ref());
+        self.ledger.book(&model.state().config, key, model.state().booking(&job.spec, grant, now));
+        *self.of_users.entry(job.spec.owner.user.clone()).or_default() += 1;
+        Some(format!("{name} {}", places.join(" ")))
+    }
+}
+
+/// Slots for one task.
+pub fn assign(cluster: &Cluster<'_>, demand: &Demand) -> Option<Assignment> {
     let globally = fit_globally(cluster, demand);
     if !globally.reasons.is_empty() {
         return None;
@@ -53,7 +110,8 @@ fn assign(cluster: &Cluster<'_>, demand: &Demand) -> Option<Assignment> {
         let site = cluster.site(instance);
         suitability.unsuitable(&site).is_none()
             && cluster.out_of_service(&site).is_none()
-            && !cluster.is_in_alarm(&site)
+            // What the load will be later is not known.
+            && (cluster.mode == Mode::Later || !cluster.is_in_alarm(&site))
     };
     let mut order: Vec<QueueInstanceName> = cluster.config.resolved.keys().filter(takes).cloned().collect();
     order.sort_by_cached_key(|instance| {
