@@ -15,6 +15,8 @@ pub struct HostRoom {
     pub slots: u32,
     /// How it would take the master; none if the master cannot be here.
     pub master: Option<MasterRoom>,
+    /// How others of its instances would take the master. Looked for only where a quota may close the first one.
+    pub others: Vec<MasterRoom>,
 }
 
 /// The room on a host that takes the master, without the slot of a master that is no task.
@@ -132,7 +134,7 @@ fn room(
         slots.fold(0, u32::saturating_add)
     };
     let cap = sites.iter().map(|site| cluster.threshold_cap(site)).max().unwrap_or(0);
-    let master = sites.iter().enumerate().find_map(|(index, site)| {
+    let masters = sites.iter().enumerate().filter_map(|(index, site)| {
         let slots = if is_alike {
             fits[index].1
         } else {
@@ -141,10 +143,14 @@ fn room(
         };
         (slots > 0 && cluster.takes_master(site.instance, demand)).then_some((index, slots))
     });
-    let master = master.map(|(at, most)| {
-        let slots = sum(Some((at, most))).min(with_master.slots).min(cap).saturating_sub(extra);
-        MasterRoom { at, in_instance: most.saturating_sub(extra), slots }
-    });
-    let master = master.filter(|master| master.slots > 0);
-    HostRoom { slots: sum(None).min(slaves.slots).min(cap), instances: fits, master }
+    let mut masters = masters
+        .map(|(at, most)| {
+            let slots = sum(Some((at, most))).min(with_master.slots).min(cap).saturating_sub(extra);
+            MasterRoom { at, in_instance: most.saturating_sub(extra), slots }
+        })
+        .filter(|master| master.slots > 0);
+    let master = masters.next();
+    let may_be_closed = !demand.is_exempt && cluster.config.enabled_quotas().next().is_some();
+    let others = if may_be_closed { masters.collect() } else { Vec::new() };
+    HostRoom { slots: sum(None).min(slaves.slots).min(cap), instances: fits, master, others }
 }

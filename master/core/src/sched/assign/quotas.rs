@@ -23,11 +23,12 @@ pub fn within(
         return each_alone(purse, most, extra, &hosts);
     }
     let least = if let AllocationRule::Fixed(each) = rule { each } else { 1 };
-    let takes_master = |host: &HostRoom| host.master.is_some_and(|master| master.slots >= least);
-    for at in (0..hosts.len()).filter(|at| takes_master(&hosts[*at])) {
+    let all = hosts.iter().enumerate();
+    let all = all.flat_map(|(at, host)| masters(host).map(move |master| (at, master)));
+    for (at, master) in all.filter(|(_, master)| master.slots >= least) {
         let mut trial = purse.clone();
         let mut plan = Plan::new(&hosts);
-        if !plan.master(&mut trial, at, extra) {
+        if !plan.master(&mut trial, at, master, extra) {
             purse.note(trial);
             continue;
         }
@@ -38,23 +39,33 @@ pub fn within(
         };
         purse.note(trial);
         if is_placed {
-            return plan.rooms(Some(at));
+            return plan.rooms();
         }
     }
     Vec::new()
+}
+
+/// The ways in which a host could take the master, best first.
+fn masters(host: &HostRoom) -> impl Iterator<Item = MasterRoom> {
+    host.master.into_iter().chain(host.others.iter().copied())
 }
 
 /// Each host as if the whole job were there.
 fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
     let mut rooms = Vec::new();
     for host in hosts.iter().filter(|host| host.master.is_some()) {
-        let mut trial = purse.clone();
-        let mut plan = Plan::new(std::slice::from_ref(host));
-        if plan.master(&mut trial, 0, extra) {
-            plan.fill_up(&mut trial, most);
-            rooms.extend(plan.rooms(Some(0)));
+        let mut best: Option<HostRoom> = None;
+        for master in masters(host) {
+            let mut trial = purse.clone();
+            let mut plan = Plan::new(std::slice::from_ref(host));
+            if plan.master(&mut trial, 0, master, extra) {
+                plan.fill_up(&mut trial, most);
+                let more = |room: &HostRoom| best.as_ref().is_none_or(|best| room.slots > best.slots);
+                best = plan.rooms().pop().filter(more).or(best);
+            }
+            purse.note(trial);
         }
-        purse.note(trial);
+        rooms.extend(best);
     }
     rooms
 }
@@ -63,7 +74,7 @@ fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) 
 struct Plan<'a> {
     hosts: &'a [HostRoom],
     taken: Vec<Vec<u32>>,
-    master: Option<usize>,
+    master: Option<(usize, MasterRoom)>,
 }
 
 impl<'a> Plan<'a> {
@@ -72,12 +83,11 @@ impl<'a> Plan<'a> {
     }
 
     /// The master's slot.
-    fn master(&mut self, purse: &mut Purse<'_>, host: usize, extra: u32) -> bool {
-        let Some(room) = self.hosts[host].master else { return false };
+    fn master(&mut self, purse: &mut Purse<'_>, host: usize, room: MasterRoom, extra: u32) -> bool {
         let is_taken = purse.take(&self.hosts[host].instances[room.at].0, 1 + extra, true);
         if is_taken {
             self.taken[host][room.at] = 1;
-            self.master = Some(host);
+            self.master = Some((host, room));
         }
         is_taken
     }
@@ -92,9 +102,8 @@ impl<'a> Plan<'a> {
 
     /// The room of a host, as the master leaves it.
     fn room(&self, host: usize) -> (u32, Option<MasterRoom>) {
-        let room = &self.hosts[host];
-        let master = room.master.filter(|_| self.master == Some(host));
-        (master.map_or(room.slots, |master| master.slots), master)
+        let master = self.master.filter(|(at, _)| *at == host).map(|(_, master)| master);
+        (master.map_or(self.hosts[host].slots, |master| master.slots), master)
     }
 
     /// At most so many slots more on a host; how many there were.
@@ -132,7 +141,7 @@ impl<'a> Plan<'a> {
         while left > 0 && !open.is_empty() {
             open.retain(|host| {
                 // In the first round the master has its slot already.
-                let is_served = is_first_round && self.master == Some(*host);
+                let is_served = is_first_round && self.master.is_some_and(|(at, _)| at == *host);
                 if left == 0 || is_served {
                     return true;
                 }
@@ -166,14 +175,15 @@ impl<'a> Plan<'a> {
     }
 
     /// What was taken, as room.
-    fn rooms(self, master: Option<usize>) -> Vec<HostRoom> {
+    fn rooms(self) -> Vec<HostRoom> {
         let rooms = self.hosts.iter().zip(&self.taken).enumerate().map(|(index, (host, taken))| {
             let slots = taken.iter().sum();
-            let room = host.master.filter(|_| master == Some(index));
+            let room = self.room(index).1;
             HostRoom {
                 instances: host.instances.iter().zip(taken).map(|((name, _), slots)| (name.clone(), *slots)).collect(),
                 slots,
                 master: room.map(|room| MasterRoom { at: room.at, in_instance: taken[room.at], slots }),
+                others: Vec::new(),
             }
         });
         rooms.filter(|host| host.slots > 0).collect()

@@ -409,6 +409,24 @@ fn perform(lab: &mut Lab, step: &str, jobs: &mut u32) {
     }
 }
 
+/// The master is tried in each queue of a host, not in its first one alone.
+#[test]
+fn a_parallel_job_takes_another_queue_of_a_host_where_a_quota_closes_the_first() {
+    for (rule, slots, expected) in [("$pe_slots", 2, "y.q@a:2"), ("$fill_up", 3, "y.q@a:3"), ("2", 2, "y.q@a:2")] {
+        check(&format!(
+            "host a
+             queue x.q a slots=4
+             queue y.q a slots=4 seq_no=1
+             conf queue_sort_method seqno
+             pe mpi 9 {rule}
+             quota r queues x.q to slots=0
+             job 1 -pe mpi {slots}
+             pass
+             = 1 {expected}"
+        ));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
