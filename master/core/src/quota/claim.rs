@@ -59,6 +59,12 @@ impl Takes {
         self.left = self.left.checked_sub(taken).unwrap_or(self.left);
     }
 
+    /// Gives back what so many slots took that were not the master's. What is charged once on a host stays taken.
+    pub(super) fn give_back(&mut self, slots: u32) {
+        let given = self.amount.times(self.times(slots, false, false));
+        self.left = self.left.checked_add(given).unwrap_or(self.left);
+    }
+
     /// That there is no room for so many slots.
     pub(super) fn denial(&self, set: &QuotaSet, scope: &Scope, slots: u32) -> QuotaDenial {
         let times = self.times(slots, true, true);

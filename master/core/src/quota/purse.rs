@@ -82,6 +82,23 @@ impl<'a> Purse<'a> {
         true
     }
 
+    /// Gives back slots that were taken in an instance and are not the master's.
+    pub fn give_back(&mut self, instance: &QueueInstanceName, slots: u32) {
+        for (_, scope) in self.scopes_of(instance) {
+            for claim in self.claims.get_mut(&scope).into_iter().flatten() {
+                if let Claim::Takes(takes) = claim {
+                    takes.give_back(slots);
+                }
+            }
+        }
+    }
+
+    /// Whether slots in two instances are taken from the same quotas.
+    pub fn are_alike(&mut self, one: &QueueInstanceName, other: &QueueInstanceName) -> bool {
+        let (one, other) = (self.scopes_of(one), self.scopes_of(other));
+        one.iter().map(|(_, scope)| scope).eq(other.iter().map(|(_, scope)| scope))
+    }
+
     /// Takes all slots of a job, the master's instance first, which takes `extra` more slots.
     ///
     /// # Errors

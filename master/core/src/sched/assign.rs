@@ -220,7 +220,7 @@ pub fn lay_out(
     let Limits { mut purse, most, extra } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
     let few = roomiest(hosts, pe.allocation_rule, most_hosts);
-    let few = quotas::within(&mut purse, pe.allocation_rule, wanted.slots.largest().min(most), extra, few);
+    let few = quotas::within(&mut purse, pe.allocation_rule, &wanted.slots, most, extra, few);
     spread(pe.allocation_rule, &wanted.slots, most, &few).map_err(|slots| {
         let mut reasons = purse.into_denials();
         reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));

@@ -6,16 +6,24 @@
 
 use super::hosts::{HostRoom, MasterRoom};
 use crate::quota::Purse;
+use proto::id::QueueInstanceName;
 use proto::pe::AllocationRule;
+use proto::request::SlotRange;
 
-/// The hosts with the room that the quotas leave for at most `most` slots. `extra` is the slot of a master that is no task.
+/// So many places for the master are tried while the slots that follow are too few: on large cells not all can be.
+const MASTERS_MAX: usize = 8;
+
+/// The hosts with the room that the quotas leave for at most `most` slots of those that a job accepts. `extra` is the slot of a master that
+/// is no task.
 pub fn within(
     purse: &mut Purse<'_>,
     rule: AllocationRule,
+    wanted: &SlotRange,
     most: u32,
     extra: u32,
     hosts: Vec<HostRoom>,
 ) -> Vec<HostRoom> {
+    let most = wanted.largest().min(most);
     if purse.is_boundless() {
         return hosts;
     }
@@ -23,6 +31,7 @@ pub fn within(
         return each_alone(purse, most, extra, &hosts);
     }
     let least = if let AllocationRule::Fixed(each) = rule { each } else { 1 };
+    let (mut best, mut tried) = (None, 0);
     let all = hosts.iter().enumerate();
     let all = all.flat_map(|(at, host)| masters(host).map(move |master| (at, master)));
     for (at, master) in all.filter(|(_, master)| master.slots >= least) {
@@ -38,11 +47,19 @@ pub fn within(
             AllocationRule::FillUp | AllocationRule::PeSlots => plan.fill_up(&mut trial, most),
         };
         purse.note(trial);
-        if is_placed {
-            return plan.rooms();
+        if !is_placed {
+            continue;
+        }
+        tried += 1;
+        let slots = plan.in_all();
+        if best.as_ref().is_none_or(|(most, _)| slots > *most) {
+            best = Some((slots, plan.rooms()));
+        }
+        if slots >= wanted.least() || tried == MASTERS_MAX {
+            break;
         }
     }
-    Vec::new()
+    best.map_or_else(Vec::new, |(_, rooms)| rooms)
 }
 
 /// The ways in which a host could take the master, best first.
@@ -126,11 +143,74 @@ impl<'a> Plan<'a> {
         wanted - left
     }
 
+    fn name(&self, (host, at): (usize, usize)) -> &'a QueueInstanceName {
+        &self.hosts[host].instances[at].0
+    }
+
+    /// Whether an instance has as many slots as it could.
+    fn is_full(&self, (host, at): (usize, usize)) -> bool {
+        let (room, master) = (self.hosts[host].instances[at].1, self.room(host).1);
+        self.taken[host][at]
+            >= master.filter(|master| master.at == at).map_or(room, |master| master.in_instance.min(room))
+    }
+
+    /// Moves a slot to another instance of its host, where that makes room in the quotas for a slot on a host that has room otherwise.
+    /// False if there is nothing to be moved.
+    ///
+    /// In the order of the rule the first hosts may take from a quota what others need more. Where all instances of a host are under
+    /// the same quotas there is nothing to gain.
+    fn exchange(&mut self, purse: &mut Purse<'_>) -> bool {
+        if self.hosts.iter().all(|host| host.instances.len() < 2) {
+            return false;
+        }
+        let of_host = |(host, room): (usize, &HostRoom)| (0..room.instances.len()).map(move |at| (host, at));
+        let places: Vec<(usize, usize)> = self.hosts.iter().enumerate().flat_map(of_host).collect();
+        // One of those that are kept out by the same quotas stands for all.
+        let mut wanting: Vec<(usize, usize)> = Vec::new();
+        for place in places.iter().copied().filter(|place| !self.is_full(*place)) {
+            let is_kept_out =
+                self.on_host(place.0) < self.room(place.0).0 && purse.most(self.name(place), 1, false) == 0;
+            if is_kept_out && !wanting.iter().any(|other| purse.are_alike(self.name(*other), self.name(place))) {
+                wanting.push(place);
+            }
+        }
+        let moves = wanting.iter().flat_map(|to| places.iter().map(move |from| (*from, *to)));
+        for (from, to) in moves {
+            let of_master = self.master.is_some_and(|(host, master)| (host, master.at) == from);
+            let is_spare = self.taken[from.0][from.1] > u32::from(of_master);
+            if is_spare && purse.are_alike(self.name(from), self.name(to)) && self.move_one(purse, from, to) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Moves a slot to another instance of its host, and takes one elsewhere; false and nothing done if that is not possible.
+    fn move_one(&mut self, purse: &mut Purse<'_>, from: (usize, usize), to: (usize, usize)) -> bool {
+        for at in (0..self.taken[from.0].len()).filter(|at| *at != from.1) {
+            let over = (from.0, at);
+            if self.is_full(over) {
+                continue;
+            }
+            let mut trial = purse.clone();
+            trial.give_back(self.name(from), 1);
+            if trial.take(self.name(over), 1, false) && trial.take(self.name(to), 1, false) {
+                *purse = trial;
+                self.taken[from.0][from.1] -= 1;
+                self.taken[over.0][over.1] += 1;
+                self.taken[to.0][to.1] += 1;
+                return true;
+            }
+        }
+        false
+    }
+
     fn fill_up(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
         for host in 0..self.hosts.len() {
             let left = most.saturating_sub(self.in_all());
             self.add(purse, host, left);
         }
+        while self.in_all() < most && self.exchange(purse) {}
         true
     }
 
@@ -151,6 +231,7 @@ impl<'a> Plan<'a> {
             });
             is_first_round = false;
         }
+        while self.in_all() < most && self.exchange(purse) {}
         true
     }
 

@@ -427,6 +427,28 @@ fn a_parallel_job_takes_another_queue_of_a_host_where_a_quota_closes_the_first()
     }
 }
 
+/// What a limit leaves for one queue goes to the host that has no other.
+#[test]
+fn slots_move_to_another_queue_of_a_host_where_that_makes_room_elsewhere() {
+    for (rule, expected) in [("$fill_up", "y.q@a:2 x.q@b:2"), ("$round_robin", "y.q@a:2 x.q@b:2")] {
+        check(&format!(
+            "host a slots=2
+             host b
+             queue x.q a,b slots=2
+             queue y.q a slots=2 seq_no=1
+             conf queue_sort_method seqno
+             pe mpi 9 {rule}
+             quota r queues {{*}} to slots=2
+             job 1 -pe mpi 4
+             pass
+             = 1 {expected}
+             job 2 -pe mpi 1 -q x.q
+             pass
+             = nothing"
+        ));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
