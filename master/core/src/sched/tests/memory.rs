@@ -3,6 +3,7 @@
 //! the very tasks in the very places that the [`reference`](super::reference) does.
 
 use super::lab::Lab;
+use super::later::{Asked, check};
 use proptest::prelude::*;
 
 const JOBS: [&str; 28] = [
@@ -165,12 +166,12 @@ fn end_one(lab: &mut Lab, which: &prop::sample::Index) {
 }
 
 /// A pass, which does what the reference does, or keeps what may be kept.
-fn pass(lab: &mut Lab) {
+fn pass(lab: &mut Lab, asked: Asked) {
     let expected = super::reference::outcome(lab);
     let before = lab.placed.len();
     lab.pass();
     if lab.state().config.scheduler.max_reservation > 0 {
-        return super::later::check(lab);
+        return check(lab, asked);
     }
     let is_rejection = |line: &&String| line.ends_with(" rejected");
     let (rejected, placed): (Vec<&String>, Vec<&String>) = lab.placed[before..].iter().partition(is_rejection);
@@ -180,7 +181,7 @@ fn pass(lab: &mut Lab) {
 }
 
 /// Lets everything happen, with a pass at the end.
-fn happen(setting: &str, steps: Vec<Step>) {
+fn happen(setting: &str, steps: Vec<Step>, asked: Asked) {
     let mut lab = cluster(setting);
     let mut number = 0;
     for step in steps {
@@ -191,10 +192,10 @@ fn happen(setting: &str, steps: Vec<Step>) {
             }
             Step::Change(line) => lab.line(line),
             Step::End(which) => end_one(&mut lab, &which),
-            Step::Pass => pass(&mut lab),
+            Step::Pass => pass(&mut lab, asked),
         }
     }
-    pass(&mut lab);
+    pass(&mut lab, asked);
     lab.state().check();
 }
 
@@ -206,7 +207,7 @@ proptest! {
         setting in prop::sample::select(&SETTINGS[..]),
         steps in proptest::collection::vec(step(&JOBS, &CHANGES), 1..60),
     ) {
-        happen(setting, steps);
+        happen(setting, steps, Asked::Place);
     }
 
     #[test]
@@ -214,6 +215,6 @@ proptest! {
         setting in prop::sample::select(&SETTINGS_AHEAD[..]),
         steps in proptest::collection::vec(step(&JOBS_AHEAD, &CHANGES_AHEAD), 1..60),
     ) {
-        happen(setting, steps);
+        happen(setting, steps, Asked::PlaceAndTime);
     }
 }
