@@ -28,7 +28,7 @@ SlurmdSpoolDir=$DIR/spool
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=3600,default_queue_depth=$JOBS,sched_max_job_start=0,batch_sched_delay=1,sched_min_interval=0,defer
+SchedulerParameters=bf_interval=3600,default_queue_depth=$JOBS,max_sched_time=100,sched_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 PriorityType=priority/basic

@@ -408,11 +408,24 @@ impl Lab {
         self.scheduler.begin(self.now, self.reserving);
         loop {
             let slice = self.scheduler.next(self.budget);
+            self.assert_counts();
             for order in &slice.orders {
                 self.execute(order);
+                self.assert_counts();
             }
             if slice.finished {
                 break;
+            }
+        }
+    }
+
+    /// What counts tell of a job is what its tasks say one by one.
+    fn assert_counts(&self) {
+        let model = self.scheduler.model();
+        for job in model.state().jobs.values() {
+            for most in [1, 3, 1_000] {
+                let named = model.startable(job, self.now, most).len();
+                assert_eq!(model.count_startable(job, self.now, most), named, "job {}", job.number);
             }
         }
     }
