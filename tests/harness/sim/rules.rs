@@ -146,12 +146,7 @@ impl Rules {
                 let job = self.jobs.get_mut(seq).expect("a deleted job is there");
                 job.holds.retain(|task, _| !tasks.iter().any(|range| range.contains(*task)));
             }
-            Event::JobFinished { seq } => {
-                let job = self.jobs.remove(seq).expect("a job finishes once");
-                if !job.failed {
-                    self.let_go(*seq, after);
-                }
-            }
+            Event::JobFinished { seq } => self.finish(*seq, after),
             Event::ObjectsChanged(objects) => {
                 let has = |kinds: &[ObjectKind]| objects.iter().any(|object| kinds.contains(&object.kind));
                 if has(&[ObjectKind::ComplexTable]) {
@@ -175,6 +170,13 @@ impl Rules {
     fn wait<'a>(&mut self, seq: SubmitSeq, others: impl Iterator<Item = &'a SubmitSeq>) {
         for other in others {
             self.successors.entry(*other).or_default().insert(seq);
+        }
+    }
+
+    fn finish(&mut self, seq: SubmitSeq, after: &State) {
+        let job = self.jobs.remove(&seq).expect("a job finishes once");
+        if !job.failed {
+            self.let_go(seq, after);
         }
     }
 

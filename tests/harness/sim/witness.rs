@@ -56,11 +56,7 @@ impl Witness {
             Event::SlavePlaced { key, instance, .. } => {
                 self.place(*key, &[Granted { instance: instance.clone(), slots: 0 }]);
             }
-            Event::SlaveEnded { key, record: kept, .. } => {
-                let host = &self.placed.get(key).expect("what ends was placed")[0].instance.host;
-                let by_host = matches!(&record.actor, Actor::Agent(by) if by == host);
-                self.end(*key, kept.is_some() || self.is_summed_up, &Then::Requeued, by_host);
-            }
+            Event::SlaveEnded { key, record: kept, .. } => self.end_slave(*key, kept.is_some(), &record.actor),
             Event::TaskEnded { key, record: kept, then, .. } => {
                 self.end(*key, kept.is_some(), then, matches!(record.actor, Actor::Agent(_)));
             }
@@ -112,6 +108,12 @@ impl Witness {
 
     fn place(&mut self, key: TaskKey, granted: &[Granted]) {
         assert!(self.placed.insert(key, granted.to_vec()).is_none(), "{key} was placed twice");
+    }
+
+    fn end_slave(&mut self, key: TaskKey, has_record: bool, actor: &Actor) {
+        let host = &self.placed.get(&key).expect("what ends was placed")[0].instance.host;
+        let by_host = matches!(actor, Actor::Agent(by) if by == host);
+        self.end(key, has_record || self.is_summed_up, &Then::Requeued, by_host);
     }
 
     fn is_over(&self, key: TaskKey) -> bool {
