@@ -23,6 +23,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 #[derive(Clone, Debug)]
 pub struct Fcfs {
     now: Now,
+    /// That of the model when the pass began.
+    rebuilds: u64,
     /// The first job of each bucket, the next one on top. An entry may be stale: it is checked when its turn comes.
     turns: BinaryHeap<Turn>,
     ready: Ready,
@@ -47,12 +49,17 @@ impl Fcfs {
         model.pass_time(now, Reserving::Anew);
         let suspensions = model.threshold_orders(now);
         let turns = model.queue.buckets().filter_map(|(_, id)| turn(model, id)).collect();
-        Fcfs { now, turns, ready: Ready::default(), suspensions, failed: BTreeSet::new() }
+        let (rebuilds, failed) = (model.rebuilds, BTreeSet::new());
+        Fcfs { now, rebuilds, turns, ready: Ready::default(), suspensions, failed }
     }
 
     /// Tries about `budget` tasks.
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let mut orders = std::mem::take(&mut self.suspensions);
+        // The configuration has changed: the pass that this calls for does the rest.
+        if self.rebuilds != model.rebuilds {
+            return Slice { orders, finished: true };
+        }
         for _ in 0..budget.max(1) {
             if !self.turns.is_empty() && model.is_full(self.now) {
                 // Only jobs that start at once or never are still to be told so, and those of advance reservations have slots of theirs.

@@ -51,6 +51,8 @@ pub struct Model {
     pub(super) observations: Observations,
     pub(super) places: Places,
     pub(super) queue: Queue,
+    /// How often everything was made anew: numbers of buckets and categories from before mean nothing any more.
+    pub(super) rebuilds: u64,
     pub(super) rules: Rules,
     pub(super) categories: Categories,
     pub(super) standings: Standings,
@@ -90,6 +92,7 @@ impl Model {
             observations: Observations::default(),
             places: Places::default(),
             queue: Queue::default(),
+            rebuilds: 0,
             categories: Categories::default(),
             standings: Standings::new(),
             changes: Changes::default(),
@@ -658,6 +661,7 @@ impl Model {
         self.standings = Standings::new();
         self.changes.everything();
         self.queue = Queue::default();
+        self.rebuilds += 1;
         self.rules = Rules::of(&self.state.config);
         self.categories.clear();
         let jobs: Vec<SubmitSeq> = self.state.jobs.keys().copied().collect();

@@ -21,6 +21,8 @@ const STEPS_TO_RESERVE: usize = 100;
 #[derive(Clone, Debug)]
 pub struct Pass {
     now: Now,
+    /// That of the model when the pass began.
+    rebuilds: u64,
     range: Option<Range>,
     /// The last of the heads of the queue that had its turn. An entry there may be stale: it is checked when its turn comes.
     last: Option<Head>,
@@ -46,13 +48,18 @@ impl Pass {
         model.refresh_queue(range, now);
         let (failed, hopeless, reserved) = (BTreeSet::new(), BTreeSet::new(), (SubmitSeq(0), 0));
         let (last, again, ready) = (None, BinaryHeap::new(), Ready::default());
-        Pass { now, range, last, again, ready, suspensions, failed, hopeless, reserved }
+        Pass { now, rebuilds: model.rebuilds, range, last, again, ready, suspensions, failed, hopeless, reserved }
     }
 
     /// Tries about `budget` tasks.
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let orders = std::mem::take(&mut self.suspensions);
         let mut slice = Slice { orders, finished: false };
+        // The configuration has changed: the pass that this calls for does the rest.
+        if self.rebuilds != model.rebuilds {
+            slice.finished = true;
+            return slice;
+        }
         let mut left = budget.max(1);
         while left > 0 {
             left -= 1;

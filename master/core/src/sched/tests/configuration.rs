@@ -1,6 +1,10 @@
 //! What a changed configuration and a changed clock open and close.
 
 use super::check;
+use super::lab::Lab;
+use crate::event::Event;
+use crate::sched::Reserving;
+use proto::id::SubmitSeq;
 
 #[test]
 fn what_objects_touch_is_looked_at_again_and_what_went_is_forgotten() {
@@ -53,4 +57,29 @@ fn a_start_time_that_lies_ahead_again_is_waited_for() {
          pass
          = 1 all.q@a",
     );
+}
+
+/// Its buckets and categories have other numbers then.
+#[test]
+fn a_change_of_the_configuration_ends_a_pass_under_way() {
+    for algorithm in ["default", "fcfs"] {
+        let mut lab = Lab::new();
+        for line in ["complex lic lic INT <= YES YES 0 0", "host a", "queue all.q a slots=40"] {
+            lab.line(line);
+        }
+        lab.line(&format!("conf algorithm {algorithm}"));
+        for job in 1..=8 {
+            lab.line(&format!("job {job} -t 1-3:1 -l h_rt={job}"));
+        }
+        lab.scheduler.begin(lab.now, Reserving::Anew);
+        (0..8).for_each(|_| drop(lab.scheduler.next(1)));
+        // Only one is left, and it has the first number.
+        for seq in (2..=8).map(SubmitSeq) {
+            let tasks = lab.state().jobs[&seq].present().ranges();
+            lab.event(Event::TasksDeleted { seq, tasks });
+            lab.event(Event::JobFinished { seq });
+        }
+        lab.line("global lic=2");
+        while !lab.scheduler.next(1).finished {}
+    }
 }
