@@ -13,6 +13,10 @@ use proto::request::SlotRange;
 /// So many places for the master are tried while the slots that follow are too few: on large cells not all can be.
 const MASTERS_MAX: usize = 8;
 
+/// So many queue instances, and pairs of them, are looked at for a slot that could move, for each place of the master: on large cells there
+/// may be millions of pairs.
+const LOOKS_MAX: usize = 10_000;
+
 /// The hosts with the room that the quotas leave for at most `most` slots of those that a job accepts. `extra` is the slot of a master that
 /// is no task.
 pub fn within(
@@ -92,11 +96,18 @@ struct Plan<'a> {
     hosts: &'a [HostRoom],
     taken: Vec<Vec<u32>>,
     master: Option<(usize, MasterRoom)>,
+    /// What is left of [`LOOKS_MAX`].
+    looks: usize,
 }
 
 impl<'a> Plan<'a> {
     fn new(hosts: &'a [HostRoom]) -> Plan<'a> {
-        Plan { hosts, taken: hosts.iter().map(|host| vec![0; host.instances.len()]).collect(), master: None }
+        Plan {
+            hosts,
+            taken: hosts.iter().map(|host| vec![0; host.instances.len()]).collect(),
+            master: None,
+            looks: LOOKS_MAX,
+        }
     }
 
     /// The master's slot.
@@ -167,15 +178,21 @@ impl<'a> Plan<'a> {
         let places: Vec<(usize, usize)> = self.hosts.iter().enumerate().flat_map(of_host).collect();
         // One of those that are kept out by the same quotas stands for all.
         let mut wanting: Vec<(usize, usize)> = Vec::new();
-        for place in places.iter().copied().filter(|place| !self.is_full(*place)) {
-            let is_kept_out =
-                self.on_host(place.0) < self.room(place.0).0 && purse.most(self.name(place), 1, false) == 0;
+        for place in places.iter().copied() {
+            if self.has_looked_enough(1 + wanting.len()) {
+                break;
+            }
+            let has_room = !self.is_full(place) && self.on_host(place.0) < self.room(place.0).0;
+            let is_kept_out = has_room && purse.most(self.name(place), 1, false) == 0;
             if is_kept_out && !wanting.iter().any(|other| purse.are_alike(self.name(*other), self.name(place))) {
                 wanting.push(place);
             }
         }
         let moves = wanting.iter().flat_map(|to| places.iter().map(move |from| (*from, *to)));
         for (from, to) in moves {
+            if self.has_looked_enough(1) {
+                return false;
+            }
             let of_master = self.master.is_some_and(|(host, master)| (host, master.at) == from);
             let is_spare = self.taken[from.0][from.1] > u32::from(of_master);
             if is_spare && purse.are_alike(self.name(from), self.name(to)) && self.move_one(purse, from, to) {
@@ -185,11 +202,18 @@ impl<'a> Plan<'a> {
         false
     }
 
+    /// Counts looks; true once there were enough of them.
+    fn has_looked_enough(&mut self, looks: usize) -> bool {
+        self.looks = self.looks.saturating_sub(looks);
+        self.looks == 0
+    }
+
     /// Moves a slot to another instance of its host, and takes one elsewhere; false and nothing done if that is not possible.
     fn move_one(&mut self, purse: &mut Purse<'_>, from: (usize, usize), to: (usize, usize)) -> bool {
         for at in (0..self.taken[from.0].len()).filter(|at| *at != from.1) {
             let over = (from.0, at);
-            if self.is_full(over) {
+            // A trial costs as much as there are hosts.
+            if self.is_full(over) || self.has_looked_enough(self.hosts.len()) {
                 continue;
             }
             let mut trial = purse.clone();
