@@ -13,8 +13,8 @@ use proto::request::SlotRange;
 /// So many places for the master are tried while the slots that follow are too few: on large cells not all can be.
 const MASTERS_MAX: usize = 8;
 
-/// So many queue instances, and pairs of them, are looked at for a slot that could move, for each place of the master: on large cells there
-/// may be millions of pairs.
+/// After so many hosts no other place is tried for the master. So many queue instances, and pairs of them, are looked at for a slot that
+/// could move, for each place of the master: on large cells there may be millions of pairs.
 const LOOKS_MAX: usize = 10_000;
 
 /// The hosts with the room that the quotas leave for at most `most` slots of those that a job accepts. `extra` is the slot of a master that
@@ -59,7 +59,8 @@ pub fn within(
         if best.as_ref().is_none_or(|(most, _)| slots > *most) {
             best = Some((slots, plan.rooms()));
         }
-        if slots >= wanted.least() || tried == MASTERS_MAX {
+        // Each try looks at all hosts.
+        if slots >= wanted.least() || tried == MASTERS_MAX || tried * hosts.len() >= LOOKS_MAX {
             break;
         }
     }
