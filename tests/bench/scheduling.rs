@@ -93,9 +93,10 @@ fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], floor_us: f64, about: &
 
 /// Microseconds to read columns of all hosts once: a loop that asks of each host whether it has enough of everything.
 fn floor(hosts: u32) -> f64 {
-    let columns: Vec<Vec<i64>> =
-        (0..COLUMNS).map(|column| (0..hosts).map(|host| i64::from(host) ^ column as i64).collect()).collect();
-    let columns: [&[i64]; COLUMNS] = std::array::from_fn(|column| black_box(columns[column].as_slice()));
+    // One behind the other: where each begins at the same place of a page, they push each other out of the cache.
+    let values: Vec<i64> = (0..COLUMNS * hosts as usize).map(|at| at as i64).collect();
+    let columns: [&[i64]; COLUMNS] =
+        std::array::from_fn(|column| black_box(&values[column * hosts as usize..][..hosts as usize]));
     let mut figures = Vec::new();
     for round in 0..ROUNDS {
         let need = black_box(-(round as i64));
