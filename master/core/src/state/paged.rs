@@ -7,25 +7,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, Index};
+use std::ops::{Bound, Index, RangeBounds};
 
 /// The most entries of a page.
 const PAGE: usize = 64;
 
 /// An ordered map in pages.
 ///
-/// Invariants: no page is empty; its entries rise; none is below the key under which the page is kept, and all are below that of the
-/// next page; `len` is how many there are.
+/// Invariants: entries rise; those of `rest` come after those of `first`, none below the key under which its page is kept, and all below
+/// that of the next page; no page of `rest` is empty, and `first` only is where nothing else is; `len` is how many there are.
 #[derive(Clone)]
 pub struct Paged<K, V> {
-    pages: BTreeMap<K, Vec<(K, V)>>,
+    /// Beside the others, so that what is small is one list.
+    first: Vec<(K, V)>,
+    rest: BTreeMap<K, Vec<(K, V)>>,
     len: usize,
 }
 
 impl<K: Ord + Copy, V> Paged<K, V> {
     /// Nothing yet.
     pub const fn new() -> Paged<K, V> {
-        Paged { pages: BTreeMap::new(), len: 0 }
+        Paged { first: Vec::new(), rest: BTreeMap::new(), len: 0 }
     }
 
     /// How many entries there are.
@@ -38,18 +40,30 @@ impl<K: Ord + Copy, V> Paged<K, V> {
         self.len == 0
     }
 
+    /// The page where a key is or would be.
+    fn page(&self, key: &K) -> &Vec<(K, V)> {
+        let later = if self.rest.is_empty() { None } else { self.rest.range(..=key).next_back() };
+        later.map_or(&self.first, |(_, page)| page)
+    }
+
     /// The value of a key.
     pub fn get(&self, key: &K) -> Option<&V> {
-        let (_, page) = self.pages.range(..=key).next_back()?;
+        let page = self.page(key);
         let at = find(page, key).ok()?;
         Some(&page[at].1)
     }
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let (_, page) = self.pages.range_mut(..=key).next_back()?;
+        let (_, page) = self.page_mut(key);
         let at = find(page, key).ok()?;
         Some(&mut page[at].1)
+    }
+
+    /// The same as [`Paged::page`] to be changed, with the key under which it is kept, if it is not the first.
+    fn page_mut(&mut self, key: &K) -> (Option<K>, &mut Vec<(K, V)>) {
+        let later = if self.rest.is_empty() { None } else { self.rest.range_mut(..=key).next_back() };
+        later.map_or((None, &mut self.first), |(start, page)| (Some(*start), page))
     }
 
     /// Whether there is a value of a key.
@@ -59,77 +73,99 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// Puts a value in, and returns the one that was there.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let Some((_, page)) = self.pages.range_mut(..=key).next_back() else {
-            self.pages.insert(key, vec![(key, value)]);
-            self.len += 1;
-            return None;
-        };
+        let (_, page) = self.page_mut(&key);
         let at = match find(page, &key) {
             Ok(at) => return Some(std::mem::replace(&mut page[at].1, value)),
             Err(at) => at,
         };
-        self.len += 1;
+        let mut upper = None;
         if page.len() < PAGE {
             page.insert(at, (key, value));
         } else if at == PAGE {
-            self.pages.insert(key, vec![(key, value)]);
+            upper = Some(vec![(key, value)]);
         } else {
-            let mut upper = page.split_off(PAGE / 2);
+            let mut split = page.split_off(PAGE / 2);
             if at <= PAGE / 2 {
                 page.insert(at, (key, value));
             } else {
-                upper.insert(at - PAGE / 2, (key, value));
+                split.insert(at - PAGE / 2, (key, value));
             }
-            self.pages.insert(upper[0].0, upper);
+            upper = Some(split);
         }
+        self.rest.extend(upper.map(|page| (page[0].0, page)));
+        self.len += 1;
         None
     }
 
     /// Takes a value out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        let (first, page) = self.pages.range_mut(..=key).next_back()?;
+        let (start, page) = self.page_mut(key);
         let at = find(page, key).ok()?;
-        let (first, (_, value)) = (*first, page.remove(at));
-        self.len -= 1;
+        let (_, value) = page.remove(at);
         if page.is_empty() {
-            self.pages.remove(&first);
+            match start {
+                Some(start) => drop(self.rest.remove(&start)),
+                None => self.first = self.rest.pop_first().map_or_else(Vec::new, |(_, page)| page),
+            }
         } else if page.len() * 4 <= page.capacity() {
             page.shrink_to(page.len() * 2);
         }
+        self.len -= 1;
         Some(value)
     }
 
     /// The first entry.
     pub fn first(&self) -> Option<(&K, &V)> {
-        let (_, page) = self.pages.first_key_value()?;
-        page.first().map(|(key, value)| (key, value))
+        self.first.first().map(|(key, value)| (key, value))
     }
 
     /// The last entry.
     pub fn last(&self) -> Option<(&K, &V)> {
-        let (_, page) = self.pages.last_key_value()?;
-        page.last().map(|(key, value)| (key, value))
+        let last = self.rest.last_key_value().map_or(&self.first, |(_, page)| page);
+        last.last().map(|(key, value)| (key, value))
     }
 
     /// The first entry after a key, which need not be there.
     pub fn after(&self, key: &K) -> Option<(&K, &V)> {
-        let here = self.pages.range(..=key).next_back().and_then(|(_, page)| {
-            let at = page.partition_point(|(known, _)| known <= key);
-            page.get(at)
-        });
-        let next =
-            || self.pages.range((Bound::Excluded(key), Bound::Unbounded)).next().and_then(|(_, page)| page.first());
-        here.or_else(next).map(|(key, value)| (key, value))
+        self.range((Bound::Excluded(*key), Bound::Unbounded)).next()
+    }
+
+    /// Entries of a range, rising.
+    pub fn range(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = (&K, &V)> {
+        let (from, to) = (range.start_bound().cloned(), range.end_bound().cloned());
+        let is_before = move |key: &K| match from {
+            Bound::Included(from) => *key < from,
+            Bound::Excluded(from) => *key <= from,
+            Bound::Unbounded => false,
+        };
+        let (here, later) = match from {
+            Bound::Unbounded => (&self.first, (!self.rest.is_empty()).then(|| self.rest.range(..))),
+            Bound::Included(from) | Bound::Excluded(from) => {
+                let here = self.page(&from);
+                let later = (!self.rest.is_empty()).then(|| self.rest.range((Bound::Excluded(from), Bound::Unbounded)));
+                (here, later)
+            }
+        };
+        let at = here.partition_point(|(key, _)| is_before(key));
+        let later = later.into_iter().flatten().flat_map(|(_, page)| page);
+        let entries = here[at..].iter().chain(later).map(|(key, value)| (key, value));
+        entries.take_while(move |(key, _)| match to {
+            Bound::Included(to) => **key <= to,
+            Bound::Excluded(to) => **key < to,
+            Bound::Unbounded => true,
+        })
     }
 
     /// All entries, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        self.pages.values().flatten().map(|(key, value)| (key, value))
+        let later = self.rest.values().flatten();
+        self.first.iter().chain(later).map(|(key, value)| (key, value))
     }
 
     /// All entries, rising, their values to be changed.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> {
-        self.pages.values_mut().flatten().map(|(key, value)| (&*key, value))
+        let later = self.rest.values_mut().flatten();
+        self.first.iter_mut().chain(later).map(|(key, value)| (&*key, value))
     }
 
     /// All keys, rising.
@@ -154,7 +190,7 @@ fn find<K: Ord, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
 
 impl<K, V> Default for Paged<K, V> {
     fn default() -> Self {
-        Self { pages: BTreeMap::new(), len: 0 }
+        Self { first: Vec::new(), rest: BTreeMap::new(), len: 0 }
     }
 }
 
@@ -228,8 +264,10 @@ mod tests {
         assert_eq!(paged.iter().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
         assert_eq!((paged.len(), paged.is_empty()), (known.len(), known.is_empty()));
         assert_eq!((paged.first(), paged.last()), (known.first_key_value(), known.last_key_value()));
-        let starts: Vec<u32> = paged.pages.keys().copied().collect();
-        for (at, (start, page)) in paged.pages.iter().enumerate() {
+        assert!(paged.first.len() <= PAGE && !(paged.first.is_empty() && paged.len() > 0), "{paged:?}");
+        let starts: Vec<u32> = paged.rest.keys().copied().collect();
+        assert!(paged.first.last().is_none_or(|(key, _)| starts.first().is_none_or(|next| key < next)), "{starts:?}");
+        for (at, (start, page)) in paged.rest.iter().enumerate() {
             let is_below = |key: u32| starts.get(at + 1).is_none_or(|next| key < *next);
             assert!(!page.is_empty() && page.len() <= PAGE, "{} entries", page.len());
             assert!(page.iter().all(|(key, _)| key >= start && is_below(*key)), "{start} of {starts:?}: {page:?}");
@@ -249,6 +287,8 @@ mod tests {
                         prop_assert_eq!(paged.get_mut(&key), known.get_mut(&key));
                         let later = (Bound::Excluded(key), Bound::Unbounded);
                         prop_assert_eq!(paged.after(&key), known.range(later).next());
+                        let (of_paged, of_known) = (paged.range(key..key + 90), known.range(key..key + 90));
+                        prop_assert!(of_paged.eq(of_known), "{:?} from {}", paged, key);
                     }
                 }
             }
@@ -259,13 +299,14 @@ mod tests {
     #[test]
     fn keys_that_rise_fill_their_pages() {
         let mut paged: Paged<u32, u32> = (0..1000).map(|key| (key, key)).collect();
-        assert_eq!(paged.pages.len(), 1000usize.div_ceil(PAGE));
-        assert!(paged.pages.values().rev().skip(1).all(|page| page.capacity() == PAGE), "nothing is left over");
+        assert_eq!(paged.rest.len() + 1, 1000usize.div_ceil(PAGE));
+        let full = paged.rest.values().rev().skip(1).chain([&paged.first]);
+        assert!(full.into_iter().all(|page| page.capacity() == PAGE), "nothing is left over");
         for key in 0..990 {
             paged.remove(&key);
         }
         check(&paged, &(990..1000).map(|key| (key, key)).collect());
-        assert_eq!(paged.pages.len(), 1);
+        assert!(paged.rest.is_empty());
     }
 
     #[test]
