@@ -60,14 +60,13 @@ impl Ledger {
     ///
     /// What was booked under the key is replaced.
     pub fn book(&mut self, config: &Configuration, key: TaskKey, booking: Arc<Booking>) {
-        self.release(key);
         self.quotas.count(config, key, &booking);
         self.add(key, booking);
     }
 
     /// Books something that no quota counts. What was booked under the key is replaced.
     pub fn hold(&mut self, key: TaskKey, booking: Arc<Booking>) {
-        self.release(key);
+        self.quotas.forget(key);
         self.add(key, booking);
     }
 
@@ -83,10 +82,16 @@ impl Ledger {
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else { return false };
         self.quotas.forget(key);
+        self.subtract(key, &booking);
+        true
+    }
+
+    /// Takes back what was added for a task.
+    fn subtract(&mut self, key: TaskKey, booking: &Booking) {
         for place in booking.uses() {
             let there = self.at_mut(place.at);
             booking.each_at(&place, |attribute, amount| there.subtract(attribute, amount));
-            there.leave(place.at, key, &booking);
+            there.leave(place.at, key, booking);
         }
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
         if let Some(pe) = booking.pe() {
@@ -96,7 +101,6 @@ impl Ledger {
                 self.pe_slots.remove(pe);
             }
         }
-        true
     }
 
     /// Books every task anew after the complex changed: what is consumable, how it is charged, or a default may be different.
@@ -203,7 +207,11 @@ impl Ledger {
         self.level(level).into_iter().flat_map(move |there| there.since(since))
     }
 
+    /// Adds what a task takes; what was there under the key is taken back.
     fn add(&mut self, key: TaskKey, booking: Arc<Booking>) {
+        if let Some(old) = self.tasks.insert(key, booking.clone()) {
+            self.subtract(key, &old);
+        }
         for place in booking.uses() {
             let there = self.at_mut(place.at);
             booking.each_at(&place, |attribute, amount| there.add(attribute, amount));
@@ -213,7 +221,6 @@ impl Ledger {
         if let Some(pe) = booking.pe() {
             *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);
         }
-        self.tasks.insert(key, booking);
     }
 
     /// What is booked at a level, to be changed.

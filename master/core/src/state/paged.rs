@@ -4,7 +4,7 @@
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, Index, RangeBounds};
@@ -14,20 +14,56 @@ const PAGE: usize = 64;
 
 /// An ordered map in pages.
 ///
-/// Invariants: entries rise; those of `rest` come after those of `first`, none below the key under which its page is kept, and all below
+/// Invariants: entries rise; those of `rest` come after those of `first`, none below the start that is kept of its page, and all below
 /// that of the next page; no page of `rest` is empty, and `first` only is where nothing else is; `len` is how many there are.
 #[derive(Clone)]
 pub struct Paged<K, V> {
     /// Beside the others, so that what is small is one list.
     first: Vec<(K, V)>,
-    rest: BTreeMap<K, Vec<(K, V)>>,
+    rest: Pages<K, V>,
     len: usize,
+}
+
+/// Pages in order, and apart from them, to be looked through, the least key of each.
+#[derive(Clone)]
+struct Pages<K, V> {
+    starts: VecDeque<K>,
+    pages: VecDeque<Vec<(K, V)>>,
+}
+
+impl<K, V> Pages<K, V> {
+    const fn new() -> Pages<K, V> {
+        Pages { starts: VecDeque::new(), pages: VecDeque::new() }
+    }
+}
+
+impl<K: Ord + Copy, V> Pages<K, V> {
+    /// How many pages begin at a key or before it.
+    #[inline]
+    fn until(&self, key: &K) -> usize {
+        match self.starts.back() {
+            // Keys rise as a rule.
+            Some(last) if last > key => self.starts.partition_point(|start| start <= key),
+            Some(_) => self.starts.len(),
+            None => 0,
+        }
+    }
+
+    fn insert(&mut self, at: usize, page: Vec<(K, V)>) {
+        self.starts.insert(at, page[0].0);
+        self.pages.insert(at, page);
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Vec<(K, V)>> {
+        self.starts.remove(at);
+        self.pages.remove(at)
+    }
 }
 
 impl<K: Ord + Copy, V> Paged<K, V> {
     /// Nothing yet.
     pub const fn new() -> Paged<K, V> {
-        Paged { first: Vec::new(), rest: BTreeMap::new(), len: 0 }
+        Paged { first: Vec::new(), rest: Pages::new(), len: 0 }
     }
 
     /// How many entries there are.
@@ -42,8 +78,16 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// The page where a key is or would be.
     fn page(&self, key: &K) -> &Vec<(K, V)> {
-        let later = if self.rest.is_empty() { None } else { self.rest.range(..=key).next_back() };
-        later.map_or(&self.first, |(_, page)| page)
+        match self.rest.until(key) {
+            0 => &self.first,
+            until => &self.rest.pages[until - 1],
+        }
+    }
+
+    /// The same to be changed, with how many pages there are before the next.
+    fn page_mut(&mut self, key: &K) -> (usize, &mut Vec<(K, V)>) {
+        let until = self.rest.until(key);
+        (until, if until == 0 { &mut self.first } else { &mut self.rest.pages[until - 1] })
     }
 
     /// The value of a key.
@@ -60,12 +104,6 @@ impl<K: Ord + Copy, V> Paged<K, V> {
         Some(&mut page[at].1)
     }
 
-    /// The same as [`Paged::page`] to be changed, with the key under which it is kept, if it is not the first.
-    fn page_mut(&mut self, key: &K) -> (Option<K>, &mut Vec<(K, V)>) {
-        let later = if self.rest.is_empty() { None } else { self.rest.range_mut(..=key).next_back() };
-        later.map_or((None, &mut self.first), |(start, page)| (Some(*start), page))
-    }
-
     /// Whether there is a value of a key.
     pub fn contains_key(&self, key: &K) -> bool {
         self.get(key).is_some()
@@ -73,7 +111,7 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// Puts a value in, and returns the one that was there.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let (_, page) = self.page_mut(&key);
+        let (until, page) = self.page_mut(&key);
         let at = match find(page, &key) {
             Ok(at) => return Some(std::mem::replace(&mut page[at].1, value)),
             Err(at) => at,
@@ -92,20 +130,22 @@ impl<K: Ord + Copy, V> Paged<K, V> {
             }
             upper = Some(split);
         }
-        self.rest.extend(upper.map(|page| (page[0].0, page)));
+        if let Some(upper) = upper {
+            self.rest.insert(until, upper);
+        }
         self.len += 1;
         None
     }
 
     /// Takes a value out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        let (start, page) = self.page_mut(key);
+        let (until, page) = self.page_mut(key);
         let at = find(page, key).ok()?;
         let (_, value) = page.remove(at);
         if page.is_empty() {
-            match start {
-                Some(start) => drop(self.rest.remove(&start)),
-                None => self.first = self.rest.pop_first().map_or_else(Vec::new, |(_, page)| page),
+            match until {
+                0 => self.first = self.rest.remove(0).unwrap_or_default(),
+                until => drop(self.rest.remove(until - 1)),
             }
         } else if page.len() * 4 <= page.capacity() {
             page.shrink_to(page.len() * 2);
@@ -121,7 +161,7 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// The last entry.
     pub fn last(&self) -> Option<(&K, &V)> {
-        let last = self.rest.last_key_value().map_or(&self.first, |(_, page)| page);
+        let last = self.rest.pages.back().unwrap_or(&self.first);
         last.last().map(|(key, value)| (key, value))
     }
 
@@ -138,16 +178,13 @@ impl<K: Ord + Copy, V> Paged<K, V> {
             Bound::Excluded(from) => *key <= from,
             Bound::Unbounded => false,
         };
-        let (here, later) = match from {
-            Bound::Unbounded => (&self.first, (!self.rest.is_empty()).then(|| self.rest.range(..))),
-            Bound::Included(from) | Bound::Excluded(from) => {
-                let here = self.page(&from);
-                let later = (!self.rest.is_empty()).then(|| self.rest.range((Bound::Excluded(from), Bound::Unbounded)));
-                (here, later)
-            }
+        let until = match &from {
+            Bound::Unbounded => 0,
+            Bound::Included(from) | Bound::Excluded(from) => self.rest.until(from),
         };
+        let here = if until == 0 { &self.first } else { &self.rest.pages[until - 1] };
         let at = here.partition_point(|(key, _)| is_before(key));
-        let later = later.into_iter().flatten().flat_map(|(_, page)| page);
+        let later = self.rest.pages.range(until..).flatten();
         let entries = here[at..].iter().chain(later).map(|(key, value)| (key, value));
         entries.take_while(move |(key, _)| match to {
             Bound::Included(to) => **key <= to,
@@ -158,13 +195,13 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// All entries, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        let later = self.rest.values().flatten();
+        let later = self.rest.pages.iter().flatten();
         self.first.iter().chain(later).map(|(key, value)| (key, value))
     }
 
     /// All entries, rising, their values to be changed.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> {
-        let later = self.rest.values_mut().flatten();
+        let later = self.rest.pages.iter_mut().flatten();
         self.first.iter_mut().chain(later).map(|(key, value)| (&*key, value))
     }
 
@@ -190,7 +227,7 @@ fn find<K: Ord, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
 
 impl<K, V> Default for Paged<K, V> {
     fn default() -> Self {
-        Self { first: Vec::new(), rest: BTreeMap::new(), len: 0 }
+        Self { first: Vec::new(), rest: Pages::new(), len: 0 }
     }
 }
 
@@ -259,15 +296,17 @@ impl<'de, K: Ord + Copy + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn check(paged: &Paged<u32, u32>, known: &BTreeMap<u32, u32>) {
         assert_eq!(paged.iter().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
         assert_eq!((paged.len(), paged.is_empty()), (known.len(), known.is_empty()));
         assert_eq!((paged.first(), paged.last()), (known.first_key_value(), known.last_key_value()));
-        assert!(paged.first.len() <= PAGE && !(paged.first.is_empty() && paged.len() > 0), "{paged:?}");
-        let starts: Vec<u32> = paged.rest.keys().copied().collect();
+        assert!(paged.first.len() <= PAGE && (!paged.first.is_empty() || paged.is_empty()), "{paged:?}");
+        let starts: Vec<u32> = paged.rest.starts.iter().copied().collect();
+        assert_eq!(starts.len(), paged.rest.pages.len());
         assert!(paged.first.last().is_none_or(|(key, _)| starts.first().is_none_or(|next| key < next)), "{starts:?}");
-        for (at, (start, page)) in paged.rest.iter().enumerate() {
+        for (at, (start, page)) in starts.iter().zip(&paged.rest.pages).enumerate() {
             let is_below = |key: u32| starts.get(at + 1).is_none_or(|next| key < *next);
             assert!(!page.is_empty() && page.len() <= PAGE, "{} entries", page.len());
             assert!(page.iter().all(|(key, _)| key >= start && is_below(*key)), "{start} of {starts:?}: {page:?}");
@@ -299,14 +338,14 @@ mod tests {
     #[test]
     fn keys_that_rise_fill_their_pages() {
         let mut paged: Paged<u32, u32> = (0..1000).map(|key| (key, key)).collect();
-        assert_eq!(paged.rest.len() + 1, 1000usize.div_ceil(PAGE));
-        let full = paged.rest.values().rev().skip(1).chain([&paged.first]);
+        assert_eq!(paged.rest.pages.len() + 1, 1000usize.div_ceil(PAGE));
+        let full = paged.rest.pages.iter().rev().skip(1).chain([&paged.first]);
         assert!(full.into_iter().all(|page| page.capacity() == PAGE), "nothing is left over");
         for key in 0..990 {
             paged.remove(&key);
         }
         check(&paged, &(990..1000).map(|key| (key, key)).collect());
-        assert!(paged.rest.is_empty());
+        assert!(paged.rest.pages.is_empty());
     }
 
     #[test]
