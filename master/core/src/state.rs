@@ -5,7 +5,6 @@
 //! [`Observations`](crate::observe::Observations).
 
 pub mod apply;
-pub mod by_host;
 pub mod check;
 pub mod commons;
 pub mod config;

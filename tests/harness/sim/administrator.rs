@@ -48,9 +48,8 @@ impl World {
         setting::size(self.nodes.len())
     }
 
-    fn draw_host(&mut self) -> HostName {
-        let names: Vec<HostName> = self.nodes.iter().map(|node| node.name.clone()).collect();
-        self.random.pick(&names).expect("a cluster has hosts")
+    pub(super) fn draw_host(&mut self) -> HostName {
+        self.nodes[self.random.below(self.nodes.len() as u64) as usize].name.clone()
     }
 
     /// What is consumable, how it is charged, and what is charged by default.

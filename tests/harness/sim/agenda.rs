@@ -137,6 +137,8 @@ pub(super) enum Happening {
     },
     Heals,
     Tidies,
+    /// Those who watch over the cell look at it.
+    Watches,
 }
 
 /// Everything that is planned.

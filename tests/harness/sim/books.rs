@@ -213,18 +213,19 @@ impl Books {
         block.takes.keys().for_each(|place| self.compare(None, place, after));
     }
 
-    /// It is over: the tasks that it has left count as all others do.
-    pub(super) fn over(&mut self, id: ReservationId, slots: u32, after: &State) {
-        let Some(block) = self.blocks.remove(&id) else { return };
+    /// It is over: the tasks that it has left, which are returned, count as all others do.
+    pub(super) fn over(&mut self, id: ReservationId, slots: u32, after: &State) -> Vec<Task> {
+        let Some(block) = self.blocks.remove(&id) else { return Vec::new() };
         let within = self.within.remove(&id).unwrap_or_default();
         if !block.is_running {
-            return;
+            return Vec::new();
         }
         self.count(None, block.pe.as_ref(), slots, &block.takes, -1);
         add(&mut self.sums, &within, 1);
         let its: Vec<Task> = self.tasks.values().filter(|task| task.reservation == Some(id)).cloned().collect();
         its.iter().for_each(|task| self.count(None, task.pe.as_ref(), task.slots, &Sums::new(), 1));
         block.takes.keys().chain(within.keys()).for_each(|place| self.compare(None, place, after));
+        its
     }
 
     /// After a change of the complex everything counts anew.

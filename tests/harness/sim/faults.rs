@@ -24,9 +24,9 @@ impl Faults {
     pub const NONE: Faults =
         Faults { every_ms: 0, master_dies_at_sync: 0, agent_dies_at_input: 0, user_link: 0, slow_message: 0 };
 
-    /// A day on which something breaks somewhere every minute.
+    /// A day on which something breaks somewhere every other minute.
     pub const SOME: Faults =
-        Faults { every_ms: 60_000, master_dies_at_sync: 0, agent_dies_at_input: 0, user_link: 10, slow_message: 1 };
+        Faults { every_ms: 90_000, master_dies_at_sync: 0, agent_dies_at_input: 0, user_link: 10, slow_message: 1 };
 
     /// A day on which everything breaks.
     pub const MANY: Faults =
@@ -65,6 +65,14 @@ pub struct Counts {
     pub repeated_requests: u64,
     pub wall_jumps: u64,
     pub epochs_raised: u64,
+    pub promises: u64,
+    /// Looks of those who watch over the cell; the next four are sums over them.
+    pub samples: u64,
+    pub slots_taken: u64,
+    pub slots_there: u64,
+    pub jobs_there: u64,
+    pub jobs_waiting: u64,
+    pub most_waiting: u64,
 }
 
 impl AddAssign for Counts {
@@ -97,6 +105,13 @@ impl AddAssign for Counts {
         self.repeated_requests += other.repeated_requests;
         self.wall_jumps += other.wall_jumps;
         self.epochs_raised += other.epochs_raised;
+        self.promises += other.promises;
+        self.samples += other.samples;
+        self.slots_taken += other.slots_taken;
+        self.slots_there += other.slots_there;
+        self.jobs_there += other.jobs_there;
+        self.jobs_waiting += other.jobs_waiting;
+        self.most_waiting = self.most_waiting.max(other.most_waiting);
     }
 }
 
@@ -127,8 +142,9 @@ impl World {
         }
         let host = self.random.below(self.nodes.len() as u64) as usize;
         match self.random.below(100) {
-            0..=7 => self.master_dies(),
-            8..=22 => self.agent_dies(host),
+            // Where days go by, a master dies now and then, and not every quarter of an hour.
+            0..=7 if self.plan.watch.is_none() || self.random.chance(300) => self.master_dies(),
+            0..=22 => self.agent_dies(host),
             23..=34 => self.launcher_dies(host),
             35..=49 => self.some_shepherd_dies(host),
             50..=55 => self.host_reboots(host),

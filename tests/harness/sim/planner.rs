@@ -2,6 +2,7 @@
 //! the core's queue behind what came meanwhile.
 
 use super::agenda::Happening;
+use super::promises::Promises;
 use super::world::World;
 use master_core::effect::Input;
 use master_core::event::{Event, Record};
@@ -35,6 +36,13 @@ pub(super) struct Planner {
     tickets_after: u64,
     /// When the next pass may begin.
     not_before: u64,
+    /// Before that passes keep the reservations that there are.
+    reserve_after: u64,
+    /// Whether the pass that is under way makes reservations anew.
+    is_anew: bool,
+    /// Whether news came between its slices.
+    had_news: bool,
+    promises: Promises,
 }
 
 impl Planner {
@@ -42,7 +50,20 @@ impl Planner {
         let scheduler = Scheduler::new(state, Zone::utc());
         let inbox = VecDeque::new();
         let (is_wanted, is_planning, planned, next) = (true, false, 0, None);
-        Self { scheduler, inbox, is_wanted, is_planning, planned, next, tickets_after: 0, not_before: 0 }
+        Self {
+            scheduler,
+            inbox,
+            is_wanted,
+            is_planning,
+            planned,
+            next,
+            tickets_after: 0,
+            not_before: 0,
+            reserve_after: 0,
+            is_anew: true,
+            had_news: false,
+            promises: Promises::default(),
+        }
     }
 
     pub(super) fn take_record(&mut self, record: &Record) {
@@ -77,13 +98,15 @@ impl Planner {
     }
 
     /// A slice of a pass, if one is under way or wanted.
-    fn step(&mut self, now: Now, budget: usize) -> Option<Slice> {
+    fn step(&mut self, now: Now, budget: usize, reserving: Reserving) -> Option<Slice> {
+        self.had_news |= self.is_planning && !self.inbox.is_empty();
         self.read_inbox();
         if !self.is_planning && !std::mem::take(&mut self.is_wanted) {
             return None;
         }
         if !std::mem::replace(&mut self.is_planning, true) {
-            self.scheduler.begin(now, Reserving::Anew);
+            self.scheduler.begin(now, reserving);
+            (self.is_anew, self.had_news) = (reserving == Reserving::Anew, false);
         }
         let slice = self.scheduler.next(budget);
         self.is_planning = !slice.finished;
@@ -139,8 +162,17 @@ impl World {
             return;
         }
         master.planner.next = None;
-        match master.planner.step(now, budget) {
+        let planner = &mut master.planner;
+        let reserving = if self.time < planner.reserve_after { Reserving::Keep } else { Reserving::Anew };
+        match planner.step(now, budget, reserving) {
             Some(slice) => {
+                if slice.finished && master.planner.is_anew {
+                    master.planner.reserve_after = self.time + self.plan.pace.reserve_ms;
+                    if self.plan.calm && !master.planner.had_news {
+                        master.planner.promises.read(master.planner.scheduler.model(), now);
+                        self.counts.promises = master.planner.promises.judged();
+                    }
+                }
                 if slice.finished {
                     master.planner.not_before = self.time + self.plan.pace.pass_ms;
                 }

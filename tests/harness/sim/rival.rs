@@ -123,7 +123,7 @@ impl World {
     /// Everything that waits, at one place at once.
     fn flood(&self, granted: &[Granted]) -> Vec<Order> {
         let jobs = self.disk.state.jobs.values();
-        let tasks = jobs.flat_map(|job| job.present().iter().map(|task| (job.clone(), task)).collect::<Vec<_>>());
+        let tasks = jobs.flat_map(|job| job.present().iter().map(|task| (job, task)).collect::<Vec<_>>());
         tasks
             .map(|(job, task)| {
                 let pe = job.spec.requests.pe.as_ref().map(|pe| PeName::from(pe.name.as_str()));

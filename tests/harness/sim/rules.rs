@@ -296,8 +296,9 @@ impl Rules {
             Event::ReservationChanged { id, state: ReservationState::Running } => self.books.begin(*id, after),
             Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => {
                 let slots = self.reserved.remove(id).unwrap_or(0);
-                self.books.over(*id, slots, after);
-                self.quotas = Quotas::added_up(&after.config, &self.books);
+                for task in self.books.over(*id, slots, after) {
+                    self.quotas.place(&after.config, &task);
+                }
             }
             _ => {}
         }

@@ -19,8 +19,12 @@ use proto::sharetree::ShareTree;
 const SLOTS: [&str; 2] = ["4", "2"];
 /// Two hours in which a queue is suspended, open and closed for a minute or two at a time; runs begin at eight.
 const CALENDAR: &str = "8:1-8:2,8:4-8:6,8:9-8:10,8:14-8:15,8:20-8:22=suspended 8:3-8:4,8:7-8:9,8:16-8:18,7:50-7:55=off";
-/// Licences of a small cell.
+/// Licences of a small cell, where they are short.
 const LICENCES: &str = "lic=~3";
+/// Licences of a large one, where they are short for hours only.
+const MANY_LICENCES: &str = "lic=~20";
+/// So many hosts make a large cell.
+const LARGE: usize = 100;
 
 /// How many times as large as a small one a cell is.
 pub(super) fn size(hosts: usize) -> usize {
@@ -69,6 +73,9 @@ const PLACES: &[&str] =
 /// Rules about what users may have of licences.
 const LICENCES_OF_USERS: &[&str] = &["users {u3} to lic=~3,slots=~9", "users * to lic=~3"];
 
+/// The same in a large cell.
+const MANY_LICENCES_OF_USERS: &[&str] = &["users {u3} to lic=~8,slots=~20", "users * to lic=~9"];
+
 /// A resource quota set that counts, with its rules.
 pub(super) fn quota(name: &str, rules: &[&str], size: usize) -> Fields {
     let mut fields: Fields = [("name", name), ("description", "NONE"), ("enabled", "TRUE")].into_iter().collect();
@@ -106,30 +113,37 @@ pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
 
 /// What administrators change and what is set again in the end, each after what it names: scheduler, parallel environments, a calendar,
 /// queues, hosts, licences, memory, special processors and quotas.
-pub(super) fn changeable(hosts: &[HostName], seed: u64) -> Vec<StoredObject> {
+pub(super) fn changeable(hosts: &[HostName], seed: u64, is_calm: bool) -> Vec<StoredObject> {
     let size = size(hosts.len());
     let mut objects = vec![object(ObjectKind::ComplexTable, "", complex("YES", "YES", "0", "YES"))];
     objects.push(object(ObjectKind::ClusterConf, "global", cluster("2000", "00:00:00")));
-    objects.push(object(ObjectKind::ExecHost, "global", exec_host(&HostName::global(), &scaled(LICENCES, size))));
+    let is_large = hosts.len() >= LARGE;
+    let licences = scaled(if is_large { MANY_LICENCES } else { LICENCES }, size);
+    objects.push(object(ObjectKind::ExecHost, "global", exec_host(&HostName::global(), &licences)));
     for (index, host) in hosts.iter().enumerate() {
         let values = if index % 2 == 0 { "h_vmem=8G,gpu=2" } else { "h_vmem=8G" };
         objects.push(object(ObjectKind::ExecHost, host.as_str(), exec_host(host, values)));
     }
-    objects.push(scheduler(seed));
+    objects.push(if is_calm { calm_scheduler() } else { scheduler(seed, is_large) });
     objects.push(calendar(CALENDAR));
-    objects.extend(environments(seed, size));
+    objects.extend(environments(seed, size, is_large));
     let names: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
     objects.push(group("@all", &names));
     objects.push(group("@few", &names[..size]));
     objects.push(queue("all.q", "@all", SLOTS[0]));
     objects.push(queue("b.q", "@few", SLOTS[1]));
+    if is_calm {
+        // Where the slots of parallel jobs are laid out under quotas is not exact.
+        return objects;
+    }
     objects.push(object(ObjectKind::ResourceQuota, "places", quota("places", PLACES, size)));
-    objects.push(object(ObjectKind::ResourceQuota, "licences", quota("licences", LICENCES_OF_USERS, size)));
+    let rules = if is_large { MANY_LICENCES_OF_USERS } else { LICENCES_OF_USERS };
+    objects.push(object(ObjectKind::ResourceQuota, "licences", quota("licences", rules, size)));
     objects
 }
 
 /// The scheduler. One seed of four has another algorithm.
-fn scheduler(seed: u64) -> StoredObject {
+fn scheduler(seed: u64, is_large: bool) -> StoredObject {
     let mut scheduler = SchedulerConf::template().to_fields();
     let (algorithm, params) = match seed % 8 {
         3 => ("fcfs", "none"),
@@ -143,8 +157,32 @@ fn scheduler(seed: u64) -> StoredObject {
     scheduler.set("halftime", "1");
     scheduler.set("reprioritize_interval", "0:0:30");
     scheduler.set("halflife_decay_list", if seed.is_multiple_of(3) { "cpu=5:mem=-1" } else { "none" });
-    scheduler.set("max_reservation", if seed.is_multiple_of(2) { "5" } else { "0" });
-    scheduler.set("default_duration", if seed.is_multiple_of(5) { "INFINITY" } else { "0:0:20" });
+    let reservations = if is_large { "10" } else { ["5", "0"][(seed % 2) as usize] };
+    scheduler.set("max_reservation", reservations);
+    scheduler.set(
+        "default_duration",
+        if seed.is_multiple_of(5) {
+            "INFINITY"
+        } else if is_large {
+            "2:0:0"
+        } else {
+            "0:0:20"
+        },
+    );
+    object(ObjectKind::SchedulerConf, "", scheduler)
+}
+
+/// A scheduler that goes by `-p` and the time of submission alone, and keeps slots for whoever asks.
+fn calm_scheduler() -> StoredObject {
+    let mut scheduler = SchedulerConf::template().to_fields();
+    for weight in ["weight_urgency", "weight_ticket", "weight_waiting_time", "weight_deadline"] {
+        scheduler.set(weight, "0");
+    }
+    scheduler.set("job_load_adjustments", "NONE");
+    scheduler.set("max_reservation", "20");
+    scheduler.set("default_duration", "INFINITY");
+    // From the order to the start on a host some seconds may pass.
+    scheduler.set("params", "DURATION_OFFSET=0:0:15");
     object(ObjectKind::SchedulerConf, "", scheduler)
 }
 
@@ -156,8 +194,9 @@ fn calendar(week: &str) -> StoredObject {
 }
 
 /// The parallel environments: on one host, and over several.
-fn environments(seed: u64, size: usize) -> [StoredObject; 2] {
-    [("smp", "$pe_slots", "~100", "TRUE"), ("mpi", "$round_robin", "~7", "FALSE")].map(|(name, rule, slots, first)| {
+fn environments(seed: u64, size: usize, is_large: bool) -> [StoredObject; 2] {
+    let slots = if is_large { "~25" } else { "~7" };
+    [("smp", "$pe_slots", "~100", "TRUE"), ("mpi", "$round_robin", slots, "FALSE")].map(|(name, rule, slots, first)| {
         let mut pe = ParallelEnvironment::template(name.into()).to_fields();
         pe.set("slots", scaled(slots, size));
         pe.set("allocation_rule", rule);

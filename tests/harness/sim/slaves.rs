@@ -105,12 +105,11 @@ impl World {
         let state = &self.disk.state;
         let granted = state.placed(key).into_iter().flat_map(|(_, _, placement)| &placement.granted);
         let granted: Vec<HostName> = granted.map(|part| part.instance.host.clone()).collect();
-        let names: Vec<HostName> = self.nodes.iter().map(|node| node.name.clone()).collect();
         let is_foreign = self.random.chance(100);
-        let Some(to) = self.random.pick(if is_foreign { &names } else { &granted }) else { return };
+        let to = if is_foreign { Some(self.draw_host()) } else { self.random.pick(&granted) };
+        let Some(to) = to else { return };
         let is_other = self.random.chance(30);
-        let from = if is_foreign && is_other { self.random.pick(&names) } else { None };
-        let from = from.unwrap_or_else(|| self.nodes[host].name.clone());
+        let from = if is_foreign && is_other { self.draw_host() } else { self.nodes[host].name.clone() };
         let Some(job) = self.disk.state.jobs.get(&key.seq) else { return };
         let user = if is_other { "boss".into() } else { job.spec.owner.user.clone() };
         let spec = Arc::new(SlaveSpec { command: vec!["work".to_owned()], ..SlaveSpec::default() });

@@ -5,7 +5,9 @@ use super::agenda::Happening;
 use super::workload::owner;
 use super::world::World;
 use master_core::effect::{Input, ReplyTo};
+use proto::common::Common;
 use proto::id::{HostName, JobNumber, RequestId, ReservationId, UserName};
+use proto::job::Requests;
 use proto::wire::client::{Command, Reply};
 use proto::wire::view::Data;
 use std::collections::BTreeMap;
@@ -29,6 +31,12 @@ pub(super) struct Users {
     requests: BTreeMap<RequestId, Request>,
     replies: BTreeMap<ReplyTo, RequestId>,
     tries: u64,
+    /// Whether most slots were taken when somebody looked last.
+    pub(super) is_crowded: bool,
+    /// How many jobs waited when somebody looked last.
+    pub(super) waiting: u64,
+    /// What jobs ask for on a day like all others.
+    pub(super) usual: Vec<Common<Requests>>,
     /// Reservations of which somebody knows.
     pub(super) reservations: Vec<ReservationId>,
     /// Jobs of which somebody knows.

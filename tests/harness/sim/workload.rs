@@ -3,7 +3,7 @@
 use super::agenda::Happening;
 use super::launcher::Program;
 use super::world::World;
-use proto::id::JobNumber;
+use proto::id::{JobNumber, SubmitSeq};
 use proto::job::{HoldChange, Holds, JobChanges, JobSpec, Owner, PeRequest, Program as JobProgram, Requests};
 use proto::request::{ResourceList, SlotRange, TaskRange};
 use proto::time::Wall;
@@ -14,6 +14,14 @@ use std::sync::Arc;
 const REMEMBERED: usize = 100;
 /// How long after the last fault what waits for a failed job is let go.
 const FREED_AFTER_MS: u64 = 300_000;
+
+/// So many acts of a thousand concern advance reservations where users act as on a real day.
+const RESERVATIONS_OF_A_DAY: u64 = 6;
+/// So many kinds of jobs are usual then.
+const USUAL: usize = 40;
+
+/// The name of a job that ends within so many seconds.
+const WITHIN: &str = "within";
 
 /// Somebody, by name.
 pub(super) fn owner(user: &str) -> Owner {
@@ -66,7 +74,7 @@ pub(super) fn job(user: &str, name: &str) -> JobSpec {
     }
 }
 
-fn jobs(number: JobNumber) -> JobSelection {
+pub(super) fn jobs(number: JobNumber) -> JobSelection {
     let target = JobTarget { job: number.to_string(), tasks: Vec::new() };
     JobSelection { targets: vec![target], ..JobSelection::default() }
 }
@@ -79,6 +87,9 @@ impl World {
     pub(super) fn program(&mut self, name: &str) -> Program {
         let plain = |runs_ms, exit| Program { runs_ms, exit, start_fails: 0 };
         let runs_ms = 10 + self.random.around(self.plan.pace.run_ms);
+        if let Some(seconds) = name.strip_prefix(WITHIN).and_then(|seconds| seconds.parse::<u64>().ok()) {
+            return plain(self.random.between(10, 1_000 * seconds), 0);
+        }
         match name {
             "forever" => plain(self.plan.pace.forever_ms, 0),
             _ if self.healed => plain(runs_ms.min(5_000), 0),
@@ -96,14 +107,17 @@ impl World {
         if self.healed || self.plan.jobs == 0 {
             return;
         }
-        let wait = 1 + self.random.around(self.plan.user_ms);
+        let wait = 1 + self.random.around(self.users_pause_ms());
         self.soon(wait, Happening::UserActs);
         let user = self.random.pick(&["u1", "u2", "u3"]).unwrap_or("u1");
-        if self.random.chance(50) {
+        if self.plan.calm {
+            return self.submit_calmly(user);
+        }
+        if self.random.chance(if self.plan.watch.is_some() { RESERVATIONS_OF_A_DAY } else { 50 }) {
             self.reservation_acts();
-        } else if self.counts.jobs < self.plan.jobs && self.random.chance(600) {
+        } else if self.counts.jobs < self.plan.jobs && self.random.chance(600) && self.users_submit() {
             self.counts.jobs += 1;
-            let spec = self.draw_job(user);
+            let spec = self.draw_usual_job(user);
             self.command(user, Command::Submit(Box::new(spec)));
         } else if let Some(number) = self.draw_number() {
             let command =
@@ -115,10 +129,51 @@ impl World {
     /// A job that is there, or one of which somebody knows and which may be gone.
     fn draw_number(&mut self) -> Option<JobNumber> {
         if self.random.chance(700) {
-            let there: Vec<JobNumber> = self.disk.state.by_number.keys().copied().collect();
-            return self.random.pick(&there);
+            let there = &self.disk.state.jobs;
+            let (first, last) = (there.first()?.0.0, there.last()?.0.0);
+            let before = SubmitSeq(self.random.between(first, last).saturating_sub(1));
+            return there.after(&before).map(|(_, job)| job.number);
         }
         self.random.pick(&self.users.jobs)
+    }
+
+    /// A job that ends within the time that it asks for.
+    fn submit_calmly(&mut self, user: &str) {
+        if self.counts.jobs == self.plan.jobs {
+            return;
+        }
+        self.counts.jobs += 1;
+        let seconds = 4_u64 << self.random.below(5);
+        let mut spec = job(user, &format!("{WITHIN}{seconds}"));
+        let shape = self.random.below(6);
+        // A parallel job that asks for two licences a slot would wait for ever.
+        let licences = if shape < 3 { "lic=1," } else { "lic=2," };
+        let asked = ["", "", "lic=1,", licences, "h_vmem=3G,", "gpu=1,", "gpu=1,h_vmem=1G,"];
+        let asked = self.random.pick(&asked).unwrap_or_default();
+        spec.requests.hard = self.draw_resources(&format!("{asked}h_rt={seconds}"));
+        match shape {
+            0 => spec.requests.pe = self.draw_pe("smp"),
+            1 | 2 => spec.requests.pe = self.draw_pe("mpi"),
+            3 => spec.array = TaskRange::new(1, 3, 1).ok(),
+            _ => {}
+        }
+        spec.reserve = self.random.chance(600);
+        spec.priority = -100 * self.random.below(4) as i32;
+        self.command(user, Command::Submit(Box::new(spec)));
+    }
+
+    /// On a real day users mostly ask for what they asked for before.
+    fn draw_usual_job(&mut self, user: &str) -> JobSpec {
+        if self.plan.watch.is_none() || self.random.chance(30) {
+            return self.draw_job(user);
+        }
+        if self.users.usual.len() < USUAL {
+            let spec = self.draw_job(user);
+            self.users.usual.push(spec.requests.clone());
+            return spec;
+        }
+        let requests = self.random.pick(&self.users.usual).unwrap_or_default();
+        JobSpec { requests, ..self.draw_job(user) }
     }
 
     fn draw_job(&mut self, user: &str) -> JobSpec {
@@ -127,8 +182,10 @@ impl World {
         let mut spec = job(user, name);
         if self.random.chance(350) {
             let last = self.random.between(1, 8) as u32;
+            let is_busy = self.plan.watch.is_some();
             spec.array = TaskRange::new(1, last, 1).ok();
-            spec.task_concurrency = self.random.pick(&[None, Some(1), Some(2)]).flatten();
+            spec.task_concurrency =
+                self.random.pick(if is_busy { &[None, Some(4)] } else { &[None, Some(1), Some(2)] }).flatten();
         }
         match self.random.below(14) {
             0 => spec.requests.pe = self.draw_pe("smp"),
@@ -142,8 +199,8 @@ impl World {
                 spec.requests.pe = self.draw_pe("mpi");
             }
             8 => {
-                spec.requests.hard_queues =
-                    self.random.pick(&["b.q", "all.q@h1"]).map(str::to_owned).into_iter().collect()
+                let one = if self.plan.watch.is_some() { "all.q" } else { "all.q@h1" };
+                spec.requests.hard_queues = self.random.pick(&["b.q", one]).map(str::to_owned).into_iter().collect()
             }
             _ => {}
         }
@@ -266,13 +323,15 @@ impl World {
     /// After the end of all faults somebody tidies up: holds are released, errors cleared, what never ends is deleted.
     pub(super) fn tidy_jobs(&mut self) {
         let is_late = self.time > self.plan.length_ms + FREED_AFTER_MS;
+        // What runs for hours is not waited for.
+        let is_cut = is_late && self.plan.watch.is_some();
         let mut commands = Vec::new();
         let reservations: Vec<_> = self.disk.state.reservations.keys().copied().collect();
         reservations.into_iter().for_each(|id| self.give_up(id, false));
         for job in self.disk.state.jobs.values() {
             let number = job.number;
             let act = |action| Command::Modify { action, targets: vec![number.to_string()], force: false };
-            if job.spec.name == "forever" {
+            if is_cut || job.spec.name == "forever" {
                 commands.push(Command::Delete { jobs: jobs(number), force: false });
             }
             if job.present().iter().any(|task| job.holds(task).any()) {
@@ -295,13 +354,13 @@ impl World {
 }
 
 /// Lets a job go that waits for one that has failed (JOB-04).
-fn free(number: JobNumber) -> Command {
+pub(super) fn free(number: JobNumber) -> Command {
     let changes =
         JobChanges { predecessors: Some(Vec::new()), array_predecessors: Some(Vec::new()), ..JobChanges::default() };
     Command::Alter { jobs: jobs(number), changes: Box::new(changes) }
 }
 
-fn release(number: JobNumber) -> Command {
+pub(super) fn release(number: JobNumber) -> Command {
     let change = HoldChange { release: Holds { user: true, operator: true, system: true }, ..HoldChange::default() };
     Command::Alter {
         jobs: jobs(number),

@@ -45,6 +45,21 @@ pub struct Plan {
     pub pace: Pace,
     /// Mean time between two acts of the administrator, and two orders of the rival scheduler, in milliseconds; 0 is never.
     pub meddle_ms: u64,
+    /// Whether users do nothing but submit jobs that end in time, so that each reservation is a promise.
+    pub calm: bool,
+    /// Who keeps the cell in balance, as on a real one; none lets everything that is stuck lie until the end.
+    pub watch: Option<Watch>,
+}
+
+/// How those act who watch over a cell that runs for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// Between two looks at all jobs, in milliseconds.
+    pub every_ms: u64,
+    /// While more jobs than this could start and find no place, users submit nothing.
+    pub most_waiting: u64,
+    /// How long users wait at most for a job to start, in milliseconds.
+    pub patience_ms: u64,
 }
 
 /// How often walks over everything are made. What an event touched is checked after every event in any case.
@@ -69,6 +84,8 @@ pub struct Pace {
     pub tickets_ms: u64,
     /// From a pass to the next one, at least.
     pub pass_ms: u64,
+    /// From a pass that makes reservations anew to the next one, at least; those in between keep what there is.
+    pub reserve_ms: u64,
     /// How long most tasks run.
     pub run_ms: u64,
     /// How long those run that nobody expects to end by themselves.
@@ -82,18 +99,20 @@ impl Pace {
         usage_ms: 10_000,
         tickets_ms: 0,
         pass_ms: 0,
+        reserve_ms: 0,
         run_ms: 8_000,
         forever_ms: 100 * 24 * 3_600_000,
     };
 
-    /// Of a cell that plans every 15 seconds, as Grid Engine does when nobody changes it, and whose jobs run for minutes and hours.
+    /// Of a cell that plans once a minute, and whose jobs run for minutes and hours.
     const REAL: Pace = Pace {
-        report_ms: 60_000,
-        usage_ms: 120_000,
-        tickets_ms: 30_000,
-        pass_ms: 15_000,
-        run_ms: 600_000,
-        forever_ms: 4 * 3_600_000,
+        report_ms: 90_000,
+        usage_ms: 600_000,
+        tickets_ms: 60_000,
+        pass_ms: 60_000,
+        reserve_ms: 900_000,
+        run_ms: 3 * 3_600_000,
+        forever_ms: 9 * 3_600_000,
     };
 }
 
@@ -102,7 +121,26 @@ impl Plan {
     pub fn quiet(seed: u64) -> Plan {
         let (hosts, jobs, length_ms, user_ms) = (3, 20, 240_000, 6_500);
         let checks = Checks { every_inputs: 1, every_syncs: 32, every_events: 1 };
-        Plan { seed, hosts, jobs, length_ms, user_ms, faults: Faults::NONE, checks, pace: Pace::QUICK, meddle_ms: 0 }
+        Plan {
+            seed,
+            hosts,
+            jobs,
+            length_ms,
+            user_ms,
+            faults: Faults::NONE,
+            checks,
+            pace: Pace::QUICK,
+            meddle_ms: 0,
+            calm: false,
+            watch: None,
+        }
+    }
+
+    /// A day on which jobs come and end in time, and no more: every reservation of the scheduler is judged.
+    pub fn calm(seed: u64) -> Plan {
+        let pace = Pace { reserve_ms: 2_000, ..Pace::QUICK };
+        let checks = Checks { every_inputs: 256, every_syncs: 256, every_events: 256 };
+        Plan { hosts: 4, jobs: 60, user_ms: 3_000, pace, checks, calm: true, ..Plan::quiet(seed) }
     }
 
     /// A bad day of a small cluster.
@@ -119,17 +157,19 @@ impl Plan {
         Plan { hosts: 8, jobs: 120, length_ms: 1_200_000, checks, ..Plan::stormy(seed) }
     }
 
-    /// So many minutes of a cluster of a thousand hosts, at the pace of a real one. A few hosts break at any time.
+    /// So many minutes of a cluster of a thousand hosts, at the pace of a real one. Its slots are taken within the first hour, and about as
+    /// many jobs end as come. A few hosts break at any time.
     pub fn large(seed: u64, minutes: u64) -> Plan {
         Plan {
             hosts: 1_000,
             jobs: u64::MAX,
             length_ms: minutes * 60_000,
-            user_ms: 6_000,
+            user_ms: 3_600,
             faults: Faults::SOME,
             checks: Checks { every_inputs: 50_000, every_syncs: 20_000, every_events: 50_000 },
             pace: Pace::REAL,
-            meddle_ms: 120_000,
+            meddle_ms: 240_000,
+            watch: Some(Watch { every_ms: 180_000, most_waiting: 250, patience_ms: 4 * 3_600_000 }),
             ..Plan::quiet(seed)
         }
     }
@@ -177,7 +217,7 @@ impl World {
             witness: Witness::new(slaves::is_summed_up(plan.seed)),
             rules: Rules::new(plan.checks.every_events),
             rival: Rival::default(),
-            setting: setting::changeable(&names, plan.seed),
+            setting: setting::changeable(&names, plan.seed, plan.calm),
             nodes: names.iter().cloned().map(Node::new).collect(),
             links: BTreeMap::new(),
             link_count: 0,
@@ -201,6 +241,7 @@ impl World {
         world.plan_fault();
         world.plan_meddling(Happening::AdministratorActs);
         world.plan_meddling(Happening::RivalOrders);
+        world.plan_watch();
         world.soon(plan.length_ms, Happening::Heals);
         world
     }
@@ -289,6 +330,7 @@ impl World {
             Happening::PartitionEnds { host } => self.trace(|| format!("host {host} is reached again")),
             Happening::Heals => self.heals(),
             Happening::Tidies => self.tidies(),
+            Happening::Watches => self.watches(),
             other => self.happen_on_host(other),
         }
     }

@@ -9,6 +9,10 @@ use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
 use proto::quota::QuotaSet;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// What limits a queue instance: each set with the scope that it has there.
+type Scopes<'a> = Rc<[(&'a QuotaSet, Scope)]>;
 
 /// What is left of each quota that is about a job, after what it has taken itself so far.
 #[derive(Clone, Debug)]
@@ -17,7 +21,7 @@ pub struct Purse<'a> {
     demand: &'a Demand,
     pe: Option<&'a PeName>,
     claims: BTreeMap<Scope, Vec<Claim>>,
-    scopes: BTreeMap<QueueInstanceName, Vec<(&'a QuotaSet, Scope)>>,
+    scopes: BTreeMap<QueueInstanceName, Scopes<'a>>,
     hosts: BTreeSet<HostName>,
     denials: BTreeMap<Scope, Reason>,
 }
@@ -72,8 +76,8 @@ impl<'a> Purse<'a> {
             return false;
         }
         let is_new_host = self.hosts.insert(instance.host.clone());
-        for (_, scope) in self.scopes_of(instance) {
-            for claim in self.claims.get_mut(&scope).into_iter().flatten() {
+        for (_, scope) in self.scopes_of(instance).iter() {
+            for claim in self.claims.get_mut(scope).into_iter().flatten() {
                 if let Claim::Takes(takes) = claim {
                     takes.take(slots, is_master, is_new_host);
                 }
@@ -84,8 +88,8 @@ impl<'a> Purse<'a> {
 
     /// Gives back slots that were taken in an instance and are not the master's.
     pub fn give_back(&mut self, instance: &QueueInstanceName, slots: u32) {
-        for (_, scope) in self.scopes_of(instance) {
-            for claim in self.claims.get_mut(&scope).into_iter().flatten() {
+        for (_, scope) in self.scopes_of(instance).iter() {
+            for claim in self.claims.get_mut(scope).into_iter().flatten() {
                 if let Claim::Takes(takes) = claim {
                     takes.give_back(slots);
                 }
@@ -128,14 +132,14 @@ impl<'a> Purse<'a> {
         self.denials.into_values().collect()
     }
 
-    fn scopes_of(&mut self, instance: &QueueInstanceName) -> Vec<(&'a QuotaSet, Scope)> {
+    fn scopes_of(&mut self, instance: &QueueInstanceName) -> Scopes<'a> {
         if let Some(scopes) = self.scopes.get(instance) {
             return scopes.clone();
         }
         let config = self.cluster.config;
         let scopes =
             self.sets().filter_map(|set| Some((set, Scope::of(config, set, &self.demand.who, self.pe, instance)?)));
-        let scopes: Vec<_> = scopes.collect();
+        let scopes: Scopes<'a> = scopes.collect();
         self.scopes.insert(instance.clone(), scopes.clone());
         scopes
     }
@@ -150,22 +154,31 @@ impl<'a> Purse<'a> {
         let is_new_host = host.is_none_or(|host| !self.hosts.contains(host));
         let mut most = slots;
         for (set, scope) in scopes {
-            let claims = self.claims.entry(scope.clone()).or_insert_with(|| {
+            if !self.claims.contains_key(scope) {
                 let limits = set.rules[scope.rule].limits.iter();
-                limits.filter_map(|limit| claim(self.cluster, self.demand, set, scope, limit, host)).collect()
-            });
-            for claim in claims.iter() {
-                let (room, denial) = match claim {
-                    Claim::Denied(denial) => (0, (**denial).clone()),
+                let claims = limits.filter_map(|limit| claim(self.cluster, self.demand, set, scope, limit, host));
+                self.claims.insert(scope.clone(), claims.collect());
+            }
+            let claims = &self.claims[scope];
+            for claim in claims {
+                let room = match claim {
+                    Claim::Denied(_) => 0,
                     Claim::Takes(takes) => match takes.most(slots, is_master, is_new_host) {
                         room if room == slots => continue,
-                        room => (room, takes.denial(set, scope, slots)),
+                        room => room,
                     },
                 };
                 most = most.min(room);
+                if self.denials.contains_key(scope) {
+                    continue;
+                }
+                let denial = match claim {
+                    Claim::Denied(denial) => (**denial).clone(),
+                    Claim::Takes(takes) => takes.denial(set, scope, slots),
+                };
                 let level = scope.host.clone().map_or(Level::Global, Level::Host);
                 let reason = Reason::new(level, What::Quota(Box::new(denial)));
-                self.denials.entry(scope.clone()).or_insert(reason);
+                self.denials.insert(scope.clone(), reason);
             }
         }
         most

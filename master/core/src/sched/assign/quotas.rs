@@ -39,6 +39,10 @@ pub fn within(
     let all = hosts.iter().enumerate();
     let all = all.flat_map(|(at, host)| masters(host).map(move |master| (at, master)));
     for (at, master) in all.filter(|(_, master)| master.slots >= least) {
+        // Where the quotas are used up this is so for every place: a trial for each would cost the square of the hosts.
+        if purse.most(&hosts[at].instances[master.at].0, 1 + extra, true) < 1 + extra {
+            continue;
+        }
         let mut trial = purse.clone();
         let mut plan = Plan::new(&hosts);
         if !plan.master(&mut trial, at, master, extra) {
