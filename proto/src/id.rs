@@ -135,6 +135,17 @@ impl HostName {
         crate::host::names::is_same(self.as_str(), name)
     }
 
+    /// A number that is the same for the same name, in every process, and most often another for another.
+    #[inline]
+    pub fn digest(&self) -> u64 {
+        self.0.digest()
+    }
+
+    /// The digest of the host with this name, which is in its canonical form.
+    pub fn digest_of(name: &str) -> u64 {
+        Name::digest_of(name)
+    }
+
     /// The part before the first dot; the whole of an address.
     pub fn short(&self) -> &str {
         crate::host::names::short(self.as_str())

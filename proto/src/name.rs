@@ -23,6 +23,17 @@ impl Name {
         &self.text
     }
 
+    /// A number that is the same for the same text, in every process, and most often another for another.
+    #[inline]
+    pub fn digest(&self) -> u64 {
+        digest(self.head, &self.text)
+    }
+
+    /// The digest of a name with this text.
+    pub fn digest_of(text: &str) -> u64 {
+        digest(head(text), text)
+    }
+
     /// Whether the head tells all: nothing is behind it.
     fn is_short(&self) -> bool {
         self.text.len() <= HEAD
@@ -31,12 +42,30 @@ impl Name {
 
 impl From<Arc<str>> for Name {
     fn from(text: Arc<str>) -> Self {
-        let mut head = [0; HEAD];
-        let known = text.len().min(HEAD);
-        head[..known].copy_from_slice(&text.as_bytes()[..known]);
-        let head = u128::from_be_bytes(head);
-        Self { head: [(head >> 64) as u64, head as u64], text }
+        Self { head: head(&text), text }
     }
+}
+
+/// The first bytes of a text.
+fn head(text: &str) -> [u64; 2] {
+    let mut head = [0; HEAD];
+    let known = text.len().min(HEAD);
+    head[..known].copy_from_slice(&text.as_bytes()[..known]);
+    let head = u128::from_be_bytes(head);
+    [(head >> 64) as u64, head as u64]
+}
+
+/// Folds a text into a number: its head, its length, and what is behind the head in words.
+#[inline]
+fn digest(head: [u64; 2], text: &str) -> u64 {
+    // An odd number whose bits are spread well: that of Fibonacci hashing.
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let fold = |digest: u64, word: u64| (digest.rotate_left(26) ^ word).wrapping_mul(SPREAD);
+    let begin = head.into_iter().fold(text.len() as u64, fold);
+    let behind = text.as_bytes().get(HEAD..).unwrap_or_default().chunks(8);
+    let words = behind.map(|chunk| chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    let all = words.fold(begin, fold);
+    all ^ all >> 32
 }
 
 impl From<&str> for Name {
@@ -122,6 +151,8 @@ mod tests {
                 prop_assert_eq!(left.cmp(&right), one.cmp(&other), "{:?} and {:?}", one, other);
                 prop_assert_eq!(left == right, one == other);
                 prop_assert_eq!(hash(&left), hash(one.as_str()));
+                prop_assert_eq!(left.digest(), Name::digest_of(&one));
+                prop_assert!(one == other || left.digest() != right.digest(), "{:?} and {:?}", one, other);
             }
         }
     }

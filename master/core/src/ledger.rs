@@ -18,7 +18,9 @@ pub(crate) use level::Total;
 pub use level::{At, AtLevel, Level, OnHost};
 
 use crate::quota::{Scope, Usage, Who};
+use crate::state::by_host::ByHost;
 use crate::state::config::Configuration;
+use crate::state::paged::Paged;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
@@ -36,12 +38,13 @@ pub const SLOTS: &str = "slots";
 ///
 /// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
 /// total is below zero and none of zero is kept. `quotas` counts what is booked as the resource quota sets say. Only `tasks` is stored.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>", into = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
-    tasks: BTreeMap<TaskKey, Arc<Booking>>,
+    tasks: Paged<TaskKey, Arc<Booking>>,
     global: AtLevel,
-    hosts: BTreeMap<HostName, OnHost>,
+    /// Of one that no task uses any more the empty entry stays.
+    hosts: ByHost<OnHost>,
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
     quotas: Usage,
@@ -57,22 +60,21 @@ impl Ledger {
     ///
     /// What was booked under the key is replaced.
     pub fn book(&mut self, config: &Configuration, key: TaskKey, booking: Arc<Booking>) {
-        self.release(key);
         self.quotas.count(config, key, &booking);
         self.add(key, booking);
     }
 
     /// Books something that no quota counts. What was booked under the key is replaced.
     pub fn hold(&mut self, key: TaskKey, booking: Arc<Booking>) {
-        self.release(key);
+        self.quotas.forget(key);
         self.add(key, booking);
     }
 
     /// Books all that another ledger books, as [`Ledger::book`] does.
-    pub fn adopt(&mut self, config: &Configuration, other: Ledger) {
-        for (key, booking) in other.tasks {
-            self.quotas.count(config, key, &booking);
-            self.add(key, booking);
+    pub fn adopt(&mut self, config: &Configuration, other: &Ledger) {
+        for (key, booking) in other.tasks.iter() {
+            self.quotas.count(config, *key, booking);
+            self.add(*key, booking.clone());
         }
     }
 
@@ -80,12 +82,17 @@ impl Ledger {
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else { return false };
         self.quotas.forget(key);
+        self.subtract(key, &booking);
+        true
+    }
+
+    /// Takes back what was added for a task.
+    fn subtract(&mut self, key: TaskKey, booking: &Booking) {
         for place in booking.uses() {
             let there = self.at_mut(place.at);
             booking.each_at(&place, |attribute, amount| there.subtract(attribute, amount));
-            there.leave(key, &booking);
+            there.leave(place.at, key, booking);
         }
-        booking.granted().iter().for_each(|granted| self.tidy(&granted.instance.host));
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
         if let Some(pe) = booking.pe() {
             let slots = self.pe_slots.get_mut(pe).expect("every booked parallel task is counted");
@@ -94,7 +101,6 @@ impl Ledger {
                 self.pe_slots.remove(pe);
             }
         }
-        true
     }
 
     /// Books every task anew after the complex changed: what is consumable, how it is charged, or a default may be different.
@@ -102,15 +108,14 @@ impl Ledger {
     /// A task keeps the requests with which it was placed, whatever became of its job's since. What quotas count is forgotten until
     /// [`Ledger::recount`].
     pub fn rebook(&mut self, complex: &Complex) {
-        let tasks = std::mem::take(&mut self.tasks);
-        let rebooked = tasks.into_iter().map(|(key, booking)| (key, Arc::unwrap_or_clone(booking).rebooked(complex)));
+        let rebooked = self.tasks.iter().map(|(key, booking)| (*key, Booking::clone(booking).rebooked(complex)));
         *self = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
     }
 
     /// Counts for the quotas anew, after they or what they name have changed.
     pub fn recount(&mut self, config: &Configuration) {
         self.quotas = Usage::default();
-        for (key, booking) in &self.tasks {
+        for (key, booking) in self.tasks.iter() {
             self.quotas.count(config, *key, booking);
         }
     }
@@ -158,7 +163,11 @@ impl Ledger {
 
     /// What is booked on a host and its queue instances, if tasks use it.
     pub fn on_host(&self, host: &HostName) -> Option<&OnHost> {
-        self.hosts.get(host)
+        self.hosts.get(host).filter(|there| !there.host.is_empty())
+    }
+
+    fn used_hosts(&self) -> impl Iterator<Item = (&HostName, &OnHost)> {
+        self.hosts.iter().filter(|(_, there)| !there.host.is_empty())
     }
 
     /// Slots that are taken at a level.
@@ -198,22 +207,20 @@ impl Ledger {
         self.level(level).into_iter().flat_map(move |there| there.since(since))
     }
 
-    /// The tasks at a level.
-    pub fn at(&self, level: &Level) -> impl Iterator<Item = (TaskKey, &Booking)> {
-        self.level(level).into_iter().flat_map(AtLevel::tasks)
-    }
-
+    /// Adds what a task takes; what was there under the key is taken back.
     fn add(&mut self, key: TaskKey, booking: Arc<Booking>) {
+        if let Some(old) = self.tasks.insert(key, booking.clone()) {
+            self.subtract(key, &old);
+        }
         for place in booking.uses() {
             let there = self.at_mut(place.at);
             booking.each_at(&place, |attribute, amount| there.add(attribute, amount));
-            there.enter(key, &booking);
+            there.enter(place.at, key, &booking);
         }
         booking.maps().iter().for_each(|map| self.ids.give(map));
         if let Some(pe) = booking.pe() {
             *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);
         }
-        self.tasks.insert(key, booking);
     }
 
     /// What is booked at a level, to be changed.
@@ -223,21 +230,24 @@ impl Ledger {
             At::Host(host) => host,
             At::Instance(instance) => &instance.host,
         };
-        let there = self.hosts.entry(host.clone()).or_default();
+        let there = self.hosts.or_default(host);
         match at {
             At::Instance(instance) => there.instance_mut(&instance.queue),
             At::Host(_) | At::Global => &mut there.host,
         }
     }
+}
 
-    /// Keeps nothing of a host and its queue instances that no task uses any more.
-    fn tidy(&mut self, host: &HostName) {
-        if let Some(there) = self.hosts.get_mut(host) {
-            there.instances.retain(|(_, instance)| !instance.is_empty());
-            if there.host.is_empty() {
-                self.hosts.remove(host);
-            }
-        }
+/// What is booked is enough, whatever was there before.
+impl PartialEq for Ledger {
+    fn eq(&self, other: &Self) -> bool {
+        let Ledger { tasks, global, hosts: _, pe_slots, ids, quotas } = self;
+        *tasks == other.tasks
+            && *global == other.global
+            && self.used_hosts().eq(other.used_hosts())
+            && *pe_slots == other.pe_slots
+            && *ids == other.ids
+            && *quotas == other.quotas
     }
 }
 
@@ -253,6 +263,6 @@ impl From<BTreeMap<TaskKey, Booking>> for Ledger {
 
 impl From<Ledger> for BTreeMap<TaskKey, Booking> {
     fn from(ledger: Ledger) -> Self {
-        ledger.tasks.into_iter().map(|(key, booking)| (key, Arc::unwrap_or_clone(booking))).collect()
+        ledger.tasks.iter().map(|(key, booking)| (*key, Booking::clone(booking))).collect()
     }
 }

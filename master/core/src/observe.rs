@@ -1,6 +1,7 @@
 //! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart (DESIGN section 3).
 
 use crate::event::{Event, Record};
+use crate::state::by_host::ByHost;
 use proto::id::{AttributeName, HostName, TaskKey};
 use proto::load::{LoadReport, SensorStatus};
 use proto::time::Tick;
@@ -57,9 +58,9 @@ pub enum Observation {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
     /// By execution host.
-    pub hosts: BTreeMap<HostName, HostObservation>,
+    pub hosts: ByHost<HostObservation>,
     /// Load values by subject and attribute: hosts and `global`.
-    pub load: BTreeMap<HostName, BTreeMap<AttributeName, LoadEntry>>,
+    pub load: ByHost<BTreeMap<AttributeName, LoadEntry>>,
     /// Use of running tasks, last known.
     pub usage: BTreeMap<TaskKey, Usage>,
 }
@@ -137,7 +138,7 @@ impl Observations {
     }
 
     fn host(&mut self, host: &HostName) -> &mut HostObservation {
-        self.hosts.entry(host.clone()).or_default()
+        self.hosts.or_default(host)
     }
 
     fn contact(&mut self, host: &HostName, at: Tick, connected: bool) {
@@ -163,7 +164,7 @@ impl Observations {
             self.withdraw(host, subject, |name| names.contains(name));
         }
         for (subject, values) in &report.values {
-            let known = self.load.entry(subject.clone()).or_default();
+            let known = self.load.or_default(subject);
             for (name, text) in values {
                 known.insert(name.clone(), LoadEntry { text: text.clone(), reporter: host.clone(), sampled });
             }

@@ -32,6 +32,7 @@ pub mod order;
 mod order_phase;
 mod pass;
 mod places;
+mod plans;
 pub mod rank;
 mod ready;
 pub mod reason;

@@ -5,6 +5,7 @@
 //! [`Observations`](crate::observe::Observations).
 
 pub mod apply;
+pub mod by_host;
 pub mod check;
 pub mod commons;
 pub mod config;

@@ -154,15 +154,15 @@ impl Booking {
 
     /// The amounts by level and attribute, each pair once.
     pub fn entries(&self) -> Vec<Entry> {
-        let at = |place: &Use<'_>| {
+        let at = |place: Use<'_>| {
             let level = place.at.to_level();
             let mut entries = Vec::new();
-            self.each_at(place, |attribute, amount| {
+            self.each_at(&place, |attribute, amount| {
                 entries.push(Entry { level: level.clone(), attribute: attribute.clone(), amount });
             });
             entries
         };
-        self.uses().iter().flat_map(at).collect()
+        self.uses().flat_map(at).collect()
     }
 
     /// Tells what the task takes at a level, each attribute once.
@@ -237,11 +237,18 @@ impl Booking {
     }
 
     /// The levels with what the task has there: global, each host, each instance.
-    pub(super) fn uses(&self) -> Vec<Use<'_>> {
-        if let [Granted { instance, slots }] = self.granted.as_slice() {
-            let levels = [At::Global, At::Host(&instance.host), At::Instance(instance)];
-            return levels.map(|at| Use { at, slots: *slots, master: true, hosts: 1 }).into();
-        }
+    pub(super) fn uses(&self) -> impl Iterator<Item = Use<'_>> {
+        let (single, several) = match self.granted.as_slice() {
+            [Granted { instance, slots }] => {
+                let levels = [At::Global, At::Host(&instance.host), At::Instance(instance)];
+                (Some(levels.map(|at| Use { at, slots: *slots, master: true, hosts: 1 })), Vec::new())
+            }
+            _ => (None, self.uses_of_several()),
+        };
+        single.into_iter().flatten().chain(several)
+    }
+
+    fn uses_of_several(&self) -> Vec<Use<'_>> {
         let mut hosts: BTreeMap<&HostName, Use<'_>> = BTreeMap::new();
         let mut instances = Vec::with_capacity(self.granted.len());
         for (index, Granted { instance, slots }) in self.granted.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! What is booked at one level.
 
 use super::Booking;
+use crate::state::paged::Paged;
 use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, QueueInstanceName, QueueName, TaskKey};
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -95,17 +95,19 @@ impl fmt::Display for Level {
 pub struct AtLevel {
     /// By name; few, so they are looked through.
     totals: Vec<(AttributeName, Total)>,
-    /// The tasks, by when they were placed.
-    recent: BTreeMap<(Tick, TaskKey), Arc<Booking>>,
+    /// How many tasks use it.
+    users: usize,
+    /// They, by when they were placed; none of a queue instance.
+    recent: Paged<(Tick, TaskKey), Arc<Booking>>,
 }
 
-/// What is booked on one host that tasks use.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What is booked on one host.
+#[derive(Clone, Debug, Default)]
 pub struct OnHost {
     /// Of the host.
     pub(super) host: AtLevel,
-    /// Of those of its queue instances that tasks use, by name.
-    pub(super) instances: Vec<(QueueName, AtLevel)>,
+    /// Of those of its queue instances that tasks have used, by name.
+    instances: Vec<(QueueName, AtLevel)>,
 }
 
 impl OnHost {
@@ -116,7 +118,11 @@ impl OnHost {
 
     /// What is booked in the instance of a queue there, if tasks use it.
     pub fn instance(&self, queue: &QueueName) -> Option<&AtLevel> {
-        self.instances.iter().find(|(known, _)| known == queue).map(|(_, there)| there)
+        self.used_instances().find(|(known, _)| known == queue).map(|(_, there)| there)
+    }
+
+    fn used_instances(&self) -> impl Iterator<Item = &(QueueName, AtLevel)> {
+        self.instances.iter().filter(|(_, there)| !there.is_empty())
     }
 
     /// The same, to be changed.
@@ -126,6 +132,13 @@ impl OnHost {
             self.instances.insert(at, (queue.clone(), AtLevel::default()));
         }
         &mut self.instances[at].1
+    }
+}
+
+/// What is booked is enough, whatever was there before.
+impl PartialEq for OnHost {
+    fn eq(&self, other: &Self) -> bool {
+        self.host == other.host && self.used_instances().eq(other.used_instances())
     }
 }
 
@@ -139,7 +152,7 @@ impl AtLevel {
         total.map_or(Amount::ZERO, |(_, total)| total.amount())
     }
 
-    /// The tasks that were placed at `since` or later, by time.
+    /// The tasks that were placed at `since` or later, by time; those of queue instances are kept with their hosts only.
     pub fn since(&self, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
         let newer = self.recent.range((since, super::Ledger::FIRST_KEY)..);
         newer.map(|((at, _), booking)| (*at, booking.as_ref()))
@@ -154,21 +167,22 @@ impl AtLevel {
         total.amount()
     }
 
-    /// The tasks, by when they were placed.
-    pub(super) fn tasks(&self) -> impl Iterator<Item = (TaskKey, &Booking)> {
-        self.recent.iter().map(|((_, key), booking)| (*key, booking.as_ref()))
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.recent.is_empty()
+        self.users == 0
     }
 
-    pub(super) fn enter(&mut self, key: TaskKey, booking: &Arc<Booking>) {
-        self.recent.insert((booking.at(), key), booking.clone());
+    pub(super) fn enter(&mut self, at: At<'_>, key: TaskKey, booking: &Arc<Booking>) {
+        self.users += 1;
+        if !matches!(at, At::Instance(_)) {
+            self.recent.insert((booking.at(), key), booking.clone());
+        }
     }
 
-    pub(super) fn leave(&mut self, key: TaskKey, booking: &Booking) {
-        self.recent.remove(&(booking.at(), key));
+    pub(super) fn leave(&mut self, at: At<'_>, key: TaskKey, booking: &Booking) {
+        self.users -= 1;
+        if !matches!(at, At::Instance(_)) {
+            self.recent.remove(&(booking.at(), key));
+        }
     }
 
     pub(super) fn add(&mut self, attribute: &AttributeName, amount: Amount) {

@@ -93,7 +93,7 @@ impl<'a> Cluster<'a> {
 
     /// The settings of a queue instance; none if there is no such instance.
     pub fn settings(&self, instance: &QueueInstanceName) -> Option<&'a QueueInstanceSettings> {
-        self.config.resolved.get(instance).map(AsRef::as_ref)
+        self.config.sites.get(&instance.host)?.settings(&instance.queue)
     }
 
     fn host_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {

@@ -4,6 +4,7 @@ use super::{Cluster, sum};
 use crate::ledger::{At, AtLevel, OnHost};
 use crate::observe::{HostObservation, LoadEntry};
 use crate::sched::timeline::Tenant;
+use crate::state::config::HostSite;
 use proto::amount::Amount;
 use proto::host::ExecHost;
 use proto::id::{AttributeName, HostName, QueueInstanceName};
@@ -38,6 +39,7 @@ pub struct Spot<'a, 'l> {
 pub struct Ground<'a, 'l> {
     /// Its level.
     pub spot: Spot<'a, 'l>,
+    home: Option<&'a HostSite>,
     books: [Option<&'a OnHost>; 2],
 }
 
@@ -55,7 +57,7 @@ pub struct Site<'a, 'l> {
 impl<'a> Cluster<'a> {
     /// The level of the cluster.
     pub fn global(&self) -> Spot<'a, 'static> {
-        let host = self.config.exec_hosts.get(GLOBAL).map(AsRef::as_ref);
+        let host = self.config.sites.get(GLOBAL).and_then(|site| site.host.as_deref());
         let loads = self.observations.load.get(GLOBAL);
         let books = self.books(|ledger| ledger.level(At::Global));
         Spot { level: At::Global, host, settings: None, loads, contact: None, books, tenants: &[] }
@@ -64,16 +66,17 @@ impl<'a> Cluster<'a> {
     /// Looks a host up.
     pub fn ground<'l>(&self, name: &'l HostName) -> Ground<'a, 'l> {
         let books = self.books(|ledger| ledger.on_host(name));
+        let home = self.config.sites.get(name);
         let spot = Spot {
             level: At::Host(name),
-            host: self.config.exec_hosts.get(name).map(AsRef::as_ref),
+            host: home.and_then(|site| site.host.as_deref()),
             settings: None,
             loads: self.observations.load.get(name),
             contact: self.observations.hosts.get(name),
             books: books.map(|book| book.map(OnHost::host)),
             tenants: self.window.filter(|window| !window.is_now()).map_or(&[], |window| window.line.tenants(name)),
         };
-        Ground { spot, books }
+        Ground { spot, home, books }
     }
 
     /// Looks a queue instance of a host up.
@@ -81,7 +84,7 @@ impl<'a> Cluster<'a> {
         let spot = Spot {
             level: At::Instance(instance),
             host: None,
-            settings: self.settings(instance),
+            settings: host.home.and_then(|site| site.settings(&instance.queue)),
             loads: None,
             contact: None,
             books: host.books.map(|book| book?.instance(&instance.queue)),

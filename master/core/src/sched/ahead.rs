@@ -126,7 +126,10 @@ impl Ahead {
 
     /// A task that is booked runs from now on, or is about to.
     pub fn runs(&mut self, state: &State, key: TaskKey, ledger: &Ledger, now: Now) {
-        if let Some(booking) = ledger.booking(key).filter(|_| self.line.is_on()) {
+        if !self.line.is_on() {
+            return;
+        }
+        if let Some(booking) = ledger.booking(key) {
             let advance = block_of(key).and_then(|id| state.reservations.get(&id));
             let end = advance.map_or_else(|| duration::end(&state.config, booking), |advance| advance.span(now).1);
             self.line.run(key, end, booking, ledger);

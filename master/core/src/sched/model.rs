@@ -11,6 +11,7 @@ use super::live::Live;
 use super::order::Order;
 use super::order_phase::Queue;
 use super::places::Places;
+use super::plans::Plans;
 use super::reserve::Search;
 use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
@@ -19,14 +20,14 @@ use crate::ledger::{Booking, Grant, Ledger, Level};
 use crate::matching::{Cluster, Mode};
 use crate::observe::{Observation, Observations};
 use crate::policy::Rules;
-use crate::quota::Who;
 use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
 use crate::state::State;
+use crate::state::by_host::ByHost;
 use crate::state::config::Touched;
 use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible, least_eligible};
 use crate::state::job::Job;
-use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
+use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
 use proto::object::ObjectKind;
 use proto::time::{Now, Tick, Wall, Zone};
@@ -60,16 +61,13 @@ pub struct Model {
     pub(super) planned: Ledger,
     /// The same of tasks of advance reservations, beside each other.
     planned_within: BTreeMap<ReservationId, Ledger>,
-    /// With the owner of each.
-    plans: BTreeMap<SubmitSeq, BTreeMap<TaskId, UserName>>,
-    /// How many of `plans` are of each user, for `maxujobs`.
-    planned_of: BTreeMap<UserName, u32>,
+    plans: Plans,
     /// Jobs that were given up because they could not start at once.
     given_up: BTreeSet<SubmitSeq>,
     /// Jobs for which an order was refused, with the end of their pause.
     paused: BTreeMap<SubmitSeq, Tick>,
     /// Hosts on which jobs started a short while ago, with when that ends to matter.
-    cooling: BTreeMap<HostName, Tick>,
+    cooling: ByHost<Tick>,
     looked: Tick,
     rhythm: Rhythm,
     ahead: Ahead,
@@ -98,11 +96,10 @@ impl Model {
             changes: Changes::default(),
             planned: Ledger::default(),
             planned_within: BTreeMap::new(),
-            plans: BTreeMap::new(),
-            planned_of: BTreeMap::new(),
+            plans: Plans::default(),
             given_up: BTreeSet::new(),
             paused: BTreeMap::new(),
-            cooling: BTreeMap::new(),
+            cooling: ByHost::new(),
             looked: Tick::default(),
             rhythm: Rhythm::default(),
             ahead: Ahead::new(zone),
@@ -257,7 +254,10 @@ impl Model {
         self.looked = now.tick;
         let cooling: Vec<HostName> = self.cooling.keys().cloned().collect();
         cooling.iter().for_each(|host| self.host_changed(host));
-        self.cooling.retain(|_, until| *until > now.tick);
+        let is_cold = |host: &&HostName| self.cooling.get(*host).is_some_and(|until| *until <= now.tick);
+        for host in cooling.iter().filter(is_cold).collect::<Vec<_>>() {
+            self.cooling.remove(host);
+        }
     }
 
     /// What suspend thresholds want done now.
@@ -386,20 +386,20 @@ impl Model {
         let key = plan_key(seq, task);
         let grant = Grant::of_slots(granted, pe);
         // The jobs of a category take the same.
-        let category = self.queue.bucket(seq).and_then(|bucket| self.categories.get(self.queue.at(bucket).category));
+        let Some(bucket) = self.queue.bucket(seq) else { return };
+        let category = self.categories.get(self.queue.at(bucket).category);
         let Some(charges) = category.map(|category| category.demand.charges.clone()) else { return };
-        let booking = Booking::new(&self.state.config, charges, grant, now.tick).of(Arc::new(Who::of(&job.spec)));
+        let booking =
+            Booking::new(&self.state.config, charges, grant, now.tick).of(self.state.index.commons.who(&job.spec));
         let booking = Arc::new(booking);
         match job.spec.reservation {
             Some(id) => self.planned_within.entry(id).or_default().hold(key, booking),
             None => self.planned.book(&self.state.config, key, booking),
         }
         self.ahead.runs(&self.state, key, &self.planned, now);
-        let owner = job.spec.owner.user.clone();
-        *self.planned_of.entry(owner.clone()).or_default() += 1;
-        self.plans.entry(seq).or_default().insert(task, owner);
+        self.plans.insert(seq, task, &job.spec.owner.user);
         self.filled(granted, now.tick);
-        self.queue.planned(seq);
+        self.queue.planned(bucket, seq);
         self.refile(seq);
     }
 
@@ -439,13 +439,19 @@ impl Model {
 
     /// Tasks of a job that may be started now and are not planned, at most so many, rising.
     pub(super) fn startable(&self, job: &Job, now: Now, most: usize) -> Vec<TaskId> {
+        self.all_startable(job, now).take(most).collect()
+    }
+
+    /// The first task of a job that may be started now and is not planned.
+    pub(super) fn first_startable(&self, job: &Job, now: Now) -> Option<TaskId> {
+        self.all_startable(job, now).next()
+    }
+
+    fn all_startable<'a>(&'a self, job: &'a Job, now: Now) -> impl Iterator<Item = TaskId> + 'a {
         let apart = self.given_up.contains(&job.seq) || self.paused.contains_key(&job.seq);
-        if apart || self.job_eligible(job, now).is_err() {
-            return Vec::new();
-        }
-        let plans = self.plans.get(&job.seq);
-        let free = eligible_tasks(&self.state, job).filter(|task| !plans.is_some_and(|plans| plans.contains_key(task)));
-        free.take(most).collect()
+        let counts = !apart && self.job_eligible(job, now).is_ok();
+        let tasks = counts.then(|| eligible_tasks(&self.state, job)).into_iter().flatten();
+        tasks.filter(|task| !self.plans.contains(job.seq, *task))
     }
 
     /// How many tasks of a job may be started now and are not planned, `most` if there are more. The tasks themselves are looked at
@@ -461,7 +467,7 @@ impl Model {
 
     /// Whether a task may still be started.
     pub(super) fn is_startable(&self, job: &Job, task: TaskId, now: Now) -> bool {
-        !self.plans.get(&job.seq).is_some_and(|plans| plans.contains_key(&task))
+        !self.plans.contains(job.seq, task)
             && self.job_eligible(job, now).is_ok()
             && eligible(&self.state, job, task, now.wall).is_ok()
     }
@@ -478,8 +484,7 @@ impl Model {
     pub(super) fn running_of_owner(&self, seq: SubmitSeq) -> u32 {
         let Some(job) = self.state.jobs.get(&seq) else { return 0 };
         let owner = &job.spec.owner.user;
-        let planned = self.planned_of.get(owner).copied().unwrap_or(0);
-        self.state.index.active_of(owner).saturating_add(planned)
+        self.state.index.active_of(owner).saturating_add(self.plans.of_owner(owner))
     }
 
     /// How many more tasks of a job may run at a time.
@@ -510,7 +515,7 @@ impl Model {
     }
 
     pub(super) fn plans_of(&self, seq: SubmitSeq) -> u32 {
-        self.plans.get(&seq).map_or(0, |plans| u32::try_from(plans.len()).unwrap_or(u32::MAX))
+        self.plans.of_job(seq)
     }
 
     fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
@@ -519,21 +524,7 @@ impl Model {
             self.planned_within.values_mut().any(|planned| planned.release(key));
         }
         self.ahead.renamed(key);
-        let Some(owner) = self.take_plan(seq, task) else { return };
-        let planned = self.planned_of.get_mut(&owner).expect("plans are counted by owner");
-        *planned -= 1;
-        if *planned == 0 {
-            self.planned_of.remove(&owner);
-        }
-    }
-
-    fn take_plan(&mut self, seq: SubmitSeq, task: TaskId) -> Option<UserName> {
-        let plans = self.plans.get_mut(&seq)?;
-        let owner = plans.remove(&task);
-        if plans.is_empty() {
-            self.plans.remove(&seq);
-        }
-        owner
+        self.plans.remove(seq, task);
     }
 
     /// The slots that an event frees, or may.
@@ -594,7 +585,7 @@ impl Model {
         let decay_s = conf.load_adjustment_decay_time.seconds().unwrap_or(0);
         let until = now.plus_ms(decay_s.saturating_mul(1000));
         for granted in granted {
-            self.cooling.insert(granted.instance.host.clone(), until);
+            *self.cooling.or_default(&granted.instance.host) = until;
         }
     }
 

@@ -120,24 +120,13 @@ impl Queue {
         let old = self.filed.insert(seq, Filed { bucket: id, rests, tasks });
         let bucket = *self.at(id);
         self.classes.count(bucket.class, seq, old.map_or_else(Tasks::default, |old| old.tasks), tasks);
-        if old.is_some_and(|old| (old.bucket, old.rests) == (id, rests)) {
-            return;
+        let before = old.filter(|old| old.bucket == id).map(|old| old.rests);
+        if before.is_none() {
+            self.shelves[id.index()].filed += 1;
         }
-        self.shelves[id.index()].filed += 1;
-        if let Some(old) = old {
-            self.uncount(seq, old);
-        }
-        if rests != Rests::Apart {
-            self.timed += usize::from(bucket.urgency.deadline.is_some());
-            self.urgencies.entry(bucket.urgency).or_default().insert(seq, ());
-        }
-        if rests == Rests::Pending {
-            self.reserving += usize::from(bucket.reserve);
-            self.immediate += usize::from(bucket.immediate);
-            if self.first(id).is_none_or(|first| seq < first) {
-                self.heads.changed(id);
-            }
-            self.shelves[id.index()].pending.insert(seq, ());
+        self.count(seq, id, before.unwrap_or(Rests::Apart), rests);
+        if let Some(old) = old.filter(|old| old.bucket != id) {
+            self.leave(seq, old);
         }
     }
 
@@ -145,7 +134,7 @@ impl Queue {
     pub fn take(&mut self, seq: SubmitSeq) -> Option<Bucket> {
         let filed = self.filed.remove(&seq)?;
         let bucket = *self.at(filed.bucket);
-        self.uncount(seq, filed);
+        self.leave(seq, filed);
         self.classes.count(bucket.class, seq, filed.tasks, Tasks::default());
         self.classes.leave(bucket.class);
         Some(bucket)
@@ -166,30 +155,53 @@ impl Queue {
         self.filed.get(&seq).copied()
     }
 
-    fn uncount(&mut self, seq: SubmitSeq, Filed { bucket: id, rests, tasks: _ }: Filed) {
-        let bucket = *self.at(id);
-        if rests != Rests::Apart {
-            self.timed -= usize::from(bucket.urgency.deadline.is_some());
-            if let Some(jobs) = self.urgencies.get_mut(&bucket.urgency) {
-                jobs.remove(&seq);
-                if jobs.is_empty() {
-                    self.urgencies.remove(&bucket.urgency);
-                }
-            }
-        }
-        if rests == Rests::Pending {
-            self.reserving -= usize::from(bucket.reserve);
-            self.immediate -= usize::from(bucket.immediate);
-            if self.first(id) == Some(seq) {
-                self.heads.changed(id);
-            }
-            self.shelves[id.index()].pending.remove(&seq);
-        }
+    /// A job leaves its bucket.
+    fn leave(&mut self, seq: SubmitSeq, Filed { bucket: id, rests, tasks: _ }: Filed) {
+        self.count(seq, id, rests, Rests::Apart);
         let shelf = &mut self.shelves[id.index()];
         shelf.filed -= 1;
         if shelf.filed == 0 {
+            let bucket = shelf.bucket;
             self.by_bucket.remove(&bucket);
             self.free.push(id);
+        }
+    }
+
+    /// A job of a bucket counts otherwise than before.
+    fn count(&mut self, seq: SubmitSeq, id: BucketId, before: Rests, now: Rests) {
+        let bucket = *self.at(id);
+        let counts = |rests| usize::from(rests != Rests::Apart);
+        if counts(before) != counts(now) && bucket.urgency.deadline.is_some() {
+            self.timed = self.timed - counts(before) + counts(now);
+        }
+        match (counts(before), counts(now)) {
+            (0, 1) => drop(self.urgencies.entry(bucket.urgency).or_default().insert(seq, ())),
+            (1, 0) => self.forget_urgency(seq, bucket.urgency),
+            _ => {}
+        }
+        let waits = |rests| usize::from(rests == Rests::Pending);
+        if waits(before) == waits(now) {
+            return;
+        }
+        if bucket.reserve {
+            self.reserving = self.reserving - waits(before) + waits(now);
+        }
+        if bucket.immediate {
+            self.immediate = self.immediate - waits(before) + waits(now);
+        }
+        if self.first(id).is_none_or(|first| seq <= first) {
+            self.heads.changed(id);
+        }
+        let pending = &mut self.shelves[id.index()].pending;
+        _ = if waits(now) == 1 { pending.insert(seq, ()) } else { pending.remove(&seq) };
+    }
+
+    fn forget_urgency(&mut self, seq: SubmitSeq, urgency: Urgency) {
+        if let Some(jobs) = self.urgencies.get_mut(&urgency) {
+            jobs.remove(&seq);
+            if jobs.is_empty() {
+                self.urgencies.remove(&urgency);
+            }
         }
     }
 
@@ -219,11 +231,9 @@ impl Queue {
         &self.prices
     }
 
-    /// The next task of a job is planned: the one after it is next to have tickets.
-    pub fn planned(&mut self, seq: SubmitSeq) {
-        if let Some(filed) = self.filed.get(&seq) {
-            self.prices.take(self.shelves[filed.bucket.index()].bucket.class, seq);
-        }
+    /// The next task of a job of a bucket is planned: the one after it is next to have tickets.
+    pub fn planned(&mut self, id: BucketId, seq: SubmitSeq) {
+        self.prices.take(self.at(id).class, seq);
     }
 
     /// Brings the order of the buckets to what it is now.

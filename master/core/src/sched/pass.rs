@@ -102,7 +102,7 @@ impl Pass {
     /// Tries the next task of the job at the head of a bucket.
     fn step(&mut self, model: &mut Model, head: Head, slice: &mut Slice) {
         let Head { seq: Reverse(seq), bucket, .. } = head;
-        let category = model.queue.at(bucket).category;
+        let Bucket { category, immediate, .. } = *model.queue.at(bucket);
         if self.failed.contains(&category) {
             return self.reserve(model, seq, bucket);
         }
@@ -119,7 +119,7 @@ impl Pass {
             model.set_aside(seq, self.now);
             return self.push(model, bucket);
         };
-        if model.starts_whole(seq) {
+        if immediate && model.starts_whole(seq) {
             self.ready.forget(seq);
             return self.start_whole(model, seq, bucket, slice);
         }

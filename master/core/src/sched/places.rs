@@ -1,7 +1,7 @@
 //! Queue instances by small numbers, so that a set of them is a row of bits and a list of them an array.
 
+use crate::state::by_host::ByHost;
 use proto::id::{HostName, QueueInstanceName};
-use std::collections::BTreeMap;
 
 /// The number of a queue instance; used again once the instance is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ pub struct Site {
 /// All queue instances.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    sites: BTreeMap<HostName, Site>,
+    sites: ByHost<Site>,
     free: Vec<Place>,
     count: u32,
 }

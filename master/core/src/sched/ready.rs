@@ -16,6 +16,9 @@ impl Ready {
     /// The next task of a job that may be started now.
     pub fn next(&mut self, model: &Model, seq: SubmitSeq, now: Now) -> Option<TaskId> {
         let job = model.state.jobs.get(&seq)?;
+        if job.spec.array.is_none() {
+            return model.first_startable(job, now);
+        }
         let ready = self.0.entry(seq).or_default();
         while let Some(task) = ready.pop_front() {
             if model.is_startable(job, task, now) {

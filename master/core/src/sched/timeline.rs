@@ -7,6 +7,7 @@
 use crate::ledger::{At, Booking, Entry, Ledger, Level, Total};
 use crate::matching::sum;
 use crate::quota::Scope;
+use crate::state::by_host::ByHost;
 use crate::state::reservation::block_of;
 use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, TaskKey};
@@ -94,7 +95,7 @@ pub struct TimeLine {
     running: BTreeMap<TaskKey, Running>,
     ends: BTreeSet<(Tick, TaskKey)>,
     ending: BTreeMap<Shared, Ending>,
-    hosts: BTreeMap<HostName, Vec<Tenant>>,
+    hosts: ByHost<Vec<Tenant>>,
     kept: BTreeMap<TaskKey, Span>,
     kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, Total>>,
     ledger: Ledger,
@@ -147,7 +148,7 @@ impl TimeLine {
         let all = booking.entries();
         for host in &hosts {
             let entries = all.iter().filter(|entry| entry.level.host() == Some(host)).cloned().collect();
-            self.hosts.entry(host.clone()).or_default().push(Tenant { key, span, is_kept, entries });
+            self.hosts.or_default(host).push(Tenant { key, span, is_kept, entries });
         }
         hosts
     }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// The parts of the descriptions of all jobs that may be shared, each with how many jobs have it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commons {
-    owners: Shared<Owner, ()>,
+    /// With who they are to quotas, without a project.
+    owners: Shared<Owner, Arc<Who>>,
     requests: Shared<Requests, Arc<Charges>>,
     environments: Shared<Vec<(String, String)>, ()>,
 }
@@ -39,7 +40,7 @@ impl Commons {
 
     /// A job has this description.
     pub fn enter(&mut self, complex: &Complex, spec: &JobSpec) {
-        enter(&mut self.owners, &spec.owner, || ());
+        enter(&mut self.owners, &spec.owner, || Arc::new(Who::of_owner(&spec.owner, None)));
         enter(&mut self.requests, &spec.requests, || Arc::new(Charges::new(complex, &spec.requests.hard)));
         enter(&mut self.environments, &spec.environment, || ());
     }
@@ -50,7 +51,15 @@ impl Commons {
     /// If no job has this description.
     pub fn booking(&self, config: &Configuration, spec: &JobSpec, grant: Grant<'_>, at: Tick) -> Arc<Booking> {
         let (_, charges) = self.requests.get(&spec.requests).expect("requests of a job are known");
-        Arc::new(Booking::new(config, charges.clone(), grant, at).of(Arc::new(Who::of(spec))))
+        Arc::new(Booking::new(config, charges.clone(), grant, at).of(self.who(spec)))
+    }
+
+    /// Whose a job with this description is.
+    pub fn who(&self, spec: &JobSpec) -> Arc<Who> {
+        match self.owners.get(&spec.owner) {
+            Some((_, who)) if spec.project.is_none() => who.clone(),
+            Some(_) | None => Arc::new(Who::of(spec)),
+        }
     }
 
     /// The complex has changed.

@@ -7,8 +7,9 @@ mod kinds;
 
 pub use access::Access;
 pub use causes::Causes;
-pub use derived::Touched;
+pub use derived::{HostSite, Touched};
 
+use super::by_host::ByHost;
 use crate::event::StoredObject;
 use proto::calendar::Calendar;
 use proto::checkpoint::{Checkpoint, Occasion, When};
@@ -33,7 +34,7 @@ use std::sync::Arc;
 
 /// Every configuration object that exists, by kind and name.
 ///
-/// Invariant: `resolved`, `settings` and `host_settings` are exactly what the objects resolve to.
+/// Invariant: `resolved`, `sites`, `settings` and `host_settings` are exactly what the objects resolve to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
     /// The table of resource attributes.
@@ -84,6 +85,9 @@ pub struct Configuration {
     /// Settings of every queue instance: derived, kept current by `apply`.
     #[serde(skip)]
     pub resolved: BTreeMap<QueueInstanceName, Arc<QueueInstanceSettings>>,
+    /// Hosts with the settings of their queue instances, to be found at once: derived likewise.
+    #[serde(skip)]
+    pub sites: ByHost<HostSite>,
     /// The queue instances for which host groups disagree, with the attributes (QUE-03): derived likewise.
     #[serde(skip)]
     pub ambiguous: BTreeMap<QueueInstanceName, Vec<Ambiguity>>,
@@ -114,10 +118,10 @@ fn shipped_settings() -> Arc<Settings> {
 impl Configuration {
     /// The configuration before the first event: the built-in complex, `global`, and the shipped settings.
     pub fn new() -> Self {
-        let global = ExecHost::template(HostName::global());
-        Self {
+        let global = Arc::new(ExecHost::template(HostName::global()));
+        let mut new = Self {
             complex: Arc::new(Complex::built_in()),
-            exec_hosts: BTreeMap::from([(HostName::global(), Arc::new(global))]),
+            exec_hosts: BTreeMap::from([(HostName::global(), global)]),
             queues: BTreeMap::new(),
             host_groups: BTreeMap::new(),
             pes: BTreeMap::new(),
@@ -136,6 +140,7 @@ impl Configuration {
             checkpoints: BTreeMap::new(),
             share_tree: None,
             resolved: BTreeMap::new(),
+            sites: ByHost::new(),
             ambiguous: BTreeMap::new(),
             groups_of: BTreeMap::new(),
             causes: Causes::default(),
@@ -143,7 +148,9 @@ impl Configuration {
             host_settings: BTreeMap::new(),
             expiring: BTreeSet::new(),
             access: Access::default(),
-        }
+        };
+        new.note_host(&HostName::global());
+        new
     }
 
     /// The hosts that are known by what people call them; `here` is the host on which the names were written.
@@ -182,6 +189,7 @@ impl Configuration {
             checkpoints,
             share_tree,
             resolved: _,
+            sites: _,
             ambiguous: _,
             groups_of: _,
             causes: _,

@@ -4,28 +4,66 @@
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, Index};
+use std::ops::{Bound, Index, RangeBounds};
 
 /// The most entries of a page.
 const PAGE: usize = 64;
 
 /// An ordered map in pages.
 ///
-/// Invariants: no page is empty; its entries rise; none is below the key under which the page is kept, and all are below that of the
-/// next page; `len` is how many there are.
+/// Invariants: entries rise; those of `rest` come after those of `first`, none below the start that is kept of its page, and all below
+/// that of the next page; no page of `rest` is empty, and `first` only is where nothing else is; `len` is how many there are.
 #[derive(Clone)]
 pub struct Paged<K, V> {
-    pages: BTreeMap<K, Vec<(K, V)>>,
+    /// Beside the others, so that what is small is one list.
+    first: Vec<(K, V)>,
+    rest: Pages<K, V>,
     len: usize,
+}
+
+/// Pages in order, and apart from them, to be looked through, the least key of each.
+#[derive(Clone)]
+struct Pages<K, V> {
+    starts: VecDeque<K>,
+    pages: VecDeque<Vec<(K, V)>>,
+}
+
+impl<K, V> Pages<K, V> {
+    const fn new() -> Pages<K, V> {
+        Pages { starts: VecDeque::new(), pages: VecDeque::new() }
+    }
+}
+
+impl<K: Ord + Copy, V> Pages<K, V> {
+    /// How many pages begin at a key or before it.
+    #[inline]
+    fn until(&self, key: &K) -> usize {
+        match self.starts.back() {
+            // Keys rise as a rule.
+            Some(last) if last > key => self.starts.partition_point(|start| start <= key),
+            Some(_) => self.starts.len(),
+            None => 0,
+        }
+    }
+
+    fn insert(&mut self, at: usize, page: Vec<(K, V)>) {
+        self.starts.insert(at, page[0].0);
+        self.pages.insert(at, page);
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Vec<(K, V)>> {
+        self.starts.remove(at);
+        self.pages.remove(at)
+    }
 }
 
 impl<K: Ord + Copy, V> Paged<K, V> {
     /// Nothing yet.
     pub const fn new() -> Paged<K, V> {
-        Paged { pages: BTreeMap::new(), len: 0 }
+        Paged { first: Vec::new(), rest: Pages::new(), len: 0 }
     }
 
     /// How many entries there are.
@@ -38,16 +76,30 @@ impl<K: Ord + Copy, V> Paged<K, V> {
         self.len == 0
     }
 
+    /// The page where a key is or would be.
+    fn page(&self, key: &K) -> &Vec<(K, V)> {
+        match self.rest.until(key) {
+            0 => &self.first,
+            until => &self.rest.pages[until - 1],
+        }
+    }
+
+    /// The same to be changed, with how many pages there are before the next.
+    fn page_mut(&mut self, key: &K) -> (usize, &mut Vec<(K, V)>) {
+        let until = self.rest.until(key);
+        (until, if until == 0 { &mut self.first } else { &mut self.rest.pages[until - 1] })
+    }
+
     /// The value of a key.
     pub fn get(&self, key: &K) -> Option<&V> {
-        let (_, page) = self.pages.range(..=key).next_back()?;
+        let page = self.page(key);
         let at = find(page, key).ok()?;
         Some(&page[at].1)
     }
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let (_, page) = self.pages.range_mut(..=key).next_back()?;
+        let (_, page) = self.page_mut(key);
         let at = find(page, key).ok()?;
         Some(&mut page[at].1)
     }
@@ -59,77 +111,98 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// Puts a value in, and returns the one that was there.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let Some((_, page)) = self.pages.range_mut(..=key).next_back() else {
-            self.pages.insert(key, vec![(key, value)]);
-            self.len += 1;
-            return None;
-        };
+        let (until, page) = self.page_mut(&key);
         let at = match find(page, &key) {
             Ok(at) => return Some(std::mem::replace(&mut page[at].1, value)),
             Err(at) => at,
         };
-        self.len += 1;
+        let mut upper = None;
         if page.len() < PAGE {
             page.insert(at, (key, value));
         } else if at == PAGE {
-            self.pages.insert(key, vec![(key, value)]);
+            upper = Some(vec![(key, value)]);
         } else {
-            let mut upper = page.split_off(PAGE / 2);
+            let mut split = page.split_off(PAGE / 2);
             if at <= PAGE / 2 {
                 page.insert(at, (key, value));
             } else {
-                upper.insert(at - PAGE / 2, (key, value));
+                split.insert(at - PAGE / 2, (key, value));
             }
-            self.pages.insert(upper[0].0, upper);
+            upper = Some(split);
         }
+        if let Some(upper) = upper {
+            self.rest.insert(until, upper);
+        }
+        self.len += 1;
         None
     }
 
     /// Takes a value out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        let (first, page) = self.pages.range_mut(..=key).next_back()?;
+        let (until, page) = self.page_mut(key);
         let at = find(page, key).ok()?;
-        let (first, (_, value)) = (*first, page.remove(at));
-        self.len -= 1;
+        let (_, value) = page.remove(at);
         if page.is_empty() {
-            self.pages.remove(&first);
+            match until {
+                0 => self.first = self.rest.remove(0).unwrap_or_default(),
+                until => drop(self.rest.remove(until - 1)),
+            }
         } else if page.len() * 4 <= page.capacity() {
             page.shrink_to(page.len() * 2);
         }
+        self.len -= 1;
         Some(value)
     }
 
     /// The first entry.
     pub fn first(&self) -> Option<(&K, &V)> {
-        let (_, page) = self.pages.first_key_value()?;
-        page.first().map(|(key, value)| (key, value))
+        self.first.first().map(|(key, value)| (key, value))
     }
 
     /// The last entry.
     pub fn last(&self) -> Option<(&K, &V)> {
-        let (_, page) = self.pages.last_key_value()?;
-        page.last().map(|(key, value)| (key, value))
+        let last = self.rest.pages.back().unwrap_or(&self.first);
+        last.last().map(|(key, value)| (key, value))
     }
 
     /// The first entry after a key, which need not be there.
     pub fn after(&self, key: &K) -> Option<(&K, &V)> {
-        let here = self.pages.range(..=key).next_back().and_then(|(_, page)| {
-            let at = page.partition_point(|(known, _)| known <= key);
-            page.get(at)
-        });
-        let next =
-            || self.pages.range((Bound::Excluded(key), Bound::Unbounded)).next().and_then(|(_, page)| page.first());
-        here.or_else(next).map(|(key, value)| (key, value))
+        self.range((Bound::Excluded(*key), Bound::Unbounded)).next()
+    }
+
+    /// Entries of a range, rising.
+    pub fn range(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = (&K, &V)> {
+        let (from, to) = (range.start_bound().cloned(), range.end_bound().cloned());
+        let is_before = move |key: &K| match from {
+            Bound::Included(from) => *key < from,
+            Bound::Excluded(from) => *key <= from,
+            Bound::Unbounded => false,
+        };
+        let until = match &from {
+            Bound::Unbounded => 0,
+            Bound::Included(from) | Bound::Excluded(from) => self.rest.until(from),
+        };
+        let here = if until == 0 { &self.first } else { &self.rest.pages[until - 1] };
+        let at = here.partition_point(|(key, _)| is_before(key));
+        let later = self.rest.pages.range(until..).flatten();
+        let entries = here[at..].iter().chain(later).map(|(key, value)| (key, value));
+        entries.take_while(move |(key, _)| match to {
+            Bound::Included(to) => **key <= to,
+            Bound::Excluded(to) => **key < to,
+            Bound::Unbounded => true,
+        })
     }
 
     /// All entries, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        self.pages.values().flatten().map(|(key, value)| (key, value))
+        let later = self.rest.pages.iter().flatten();
+        self.first.iter().chain(later).map(|(key, value)| (key, value))
     }
 
     /// All entries, rising, their values to be changed.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> {
-        self.pages.values_mut().flatten().map(|(key, value)| (&*key, value))
+        let later = self.rest.pages.iter_mut().flatten();
+        self.first.iter_mut().chain(later).map(|(key, value)| (&*key, value))
     }
 
     /// All keys, rising.
@@ -154,7 +227,7 @@ fn find<K: Ord, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
 
 impl<K, V> Default for Paged<K, V> {
     fn default() -> Self {
-        Self { pages: BTreeMap::new(), len: 0 }
+        Self { first: Vec::new(), rest: Pages::new(), len: 0 }
     }
 }
 
@@ -223,13 +296,17 @@ impl<'de, K: Ord + Copy + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn check(paged: &Paged<u32, u32>, known: &BTreeMap<u32, u32>) {
         assert_eq!(paged.iter().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
         assert_eq!((paged.len(), paged.is_empty()), (known.len(), known.is_empty()));
         assert_eq!((paged.first(), paged.last()), (known.first_key_value(), known.last_key_value()));
-        let starts: Vec<u32> = paged.pages.keys().copied().collect();
-        for (at, (start, page)) in paged.pages.iter().enumerate() {
+        assert!(paged.first.len() <= PAGE && (!paged.first.is_empty() || paged.is_empty()), "{paged:?}");
+        let starts: Vec<u32> = paged.rest.starts.iter().copied().collect();
+        assert_eq!(starts.len(), paged.rest.pages.len());
+        assert!(paged.first.last().is_none_or(|(key, _)| starts.first().is_none_or(|next| key < next)), "{starts:?}");
+        for (at, (start, page)) in starts.iter().zip(&paged.rest.pages).enumerate() {
             let is_below = |key: u32| starts.get(at + 1).is_none_or(|next| key < *next);
             assert!(!page.is_empty() && page.len() <= PAGE, "{} entries", page.len());
             assert!(page.iter().all(|(key, _)| key >= start && is_below(*key)), "{start} of {starts:?}: {page:?}");
@@ -249,6 +326,8 @@ mod tests {
                         prop_assert_eq!(paged.get_mut(&key), known.get_mut(&key));
                         let later = (Bound::Excluded(key), Bound::Unbounded);
                         prop_assert_eq!(paged.after(&key), known.range(later).next());
+                        let (of_paged, of_known) = (paged.range(key..key + 90), known.range(key..key + 90));
+                        prop_assert!(of_paged.eq(of_known), "{:?} from {}", paged, key);
                     }
                 }
             }
@@ -259,13 +338,14 @@ mod tests {
     #[test]
     fn keys_that_rise_fill_their_pages() {
         let mut paged: Paged<u32, u32> = (0..1000).map(|key| (key, key)).collect();
-        assert_eq!(paged.pages.len(), 1000usize.div_ceil(PAGE));
-        assert!(paged.pages.values().rev().skip(1).all(|page| page.capacity() == PAGE), "nothing is left over");
+        assert_eq!(paged.rest.pages.len() + 1, 1000usize.div_ceil(PAGE));
+        let full = paged.rest.pages.iter().rev().skip(1).chain([&paged.first]);
+        assert!(full.into_iter().all(|page| page.capacity() == PAGE), "nothing is left over");
         for key in 0..990 {
             paged.remove(&key);
         }
         check(&paged, &(990..1000).map(|key| (key, key)).collect());
-        assert_eq!(paged.pages.len(), 1);
+        assert!(paged.rest.pages.is_empty());
     }
 
     #[test]

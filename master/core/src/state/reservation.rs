@@ -169,7 +169,7 @@ impl State {
             (ReservationState::Running, ReservationState::Deleted) => {
                 let ledger = std::mem::take(&mut reservation.ledger);
                 self.ledger.release(block_key(id));
-                self.ledger.adopt(&self.config, ledger);
+                self.ledger.adopt(&self.config, &ledger);
             }
             (ReservationState::Waiting, ReservationState::Deleted) => {}
             (before, after) => unreachable!("a reservation goes from {before:?} to {after:?}"),

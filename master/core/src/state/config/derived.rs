@@ -4,9 +4,11 @@
 use super::{Access, Configuration};
 use crate::event::StoredObject;
 use proto::conf::Settings;
+use proto::host::ExecHost;
 use proto::hostgroup::{HostGroupTable, HostOrGroup};
 use proto::id::{HostGroupName, HostName, QueueInstanceName, QueueName};
 use proto::object::ObjectKind;
+use proto::queue::QueueInstanceSettings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -62,6 +64,9 @@ impl Configuration {
                 self.forget_expiry(&object.name);
             }
             self.put(object);
+            if object.kind == ObjectKind::ExecHost {
+                self.note_host(&HostName::new(&object.name));
+            }
             if object.kind == ObjectKind::User {
                 self.note_expiry(&object.name);
             }
@@ -87,6 +92,10 @@ impl Configuration {
         users.iter().for_each(|user| self.note_expiry(user));
         self.groups_of = groups.groups_by_host();
         (self.resolved, self.ambiguous, self.causes) = (BTreeMap::new(), BTreeMap::new(), Default::default());
+        let of_host = |(host, object): (&HostName, &Arc<ExecHost>)| {
+            (host.clone(), HostSite { host: Some(object.clone()), instances: Vec::new() })
+        };
+        self.sites = self.exec_hosts.iter().map(of_host).collect();
         let stale = Stale {
             hosts: BTreeSet::new(),
             queues: self.queues.keys().cloned().collect(),
@@ -169,6 +178,7 @@ impl Configuration {
         let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
         let Some(queue) = self.queues.get(queue).filter(|_| is_member && self.exec_hosts.contains_key(host)) else {
             self.ambiguous.remove(&instance);
+            self.note_instance(&instance, None);
             if self.resolved.remove(&instance).is_some() {
                 touched.hosts.insert(host.clone());
                 touched.removed.push(instance);
@@ -190,6 +200,46 @@ impl Configuration {
             true => self.ambiguous.remove(&instance),
             false => self.ambiguous.insert(instance.clone(), ambiguities),
         };
-        self.resolved.insert(instance, Arc::new(settings));
+        let settings = Arc::new(settings);
+        self.note_instance(&instance, Some(settings.clone()));
+        self.resolved.insert(instance, settings);
+    }
+
+    /// An execution host object has been set or removed.
+    pub(super) fn note_host(&mut self, host: &HostName) {
+        self.sites.or_default(host).host = self.exec_hosts.get(host).cloned();
+        self.tidy_site(host);
+    }
+
+    fn note_instance(&mut self, instance: &QueueInstanceName, settings: Option<Arc<QueueInstanceSettings>>) {
+        let instances = &mut self.sites.or_default(&instance.host).instances;
+        instances.retain(|(queue, _)| *queue != instance.queue);
+        if let Some(settings) = settings {
+            let at = instances.partition_point(|(queue, _)| *queue < instance.queue);
+            instances.insert(at, (instance.queue.clone(), settings));
+        }
+        self.tidy_site(&instance.host);
+    }
+
+    fn tidy_site(&mut self, host: &HostName) {
+        if self.sites.get(host).is_some_and(|site| site.host.is_none() && site.instances.is_empty()) {
+            self.sites.remove(host);
+        }
+    }
+}
+
+/// An execution host with its queue instances.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostSite {
+    /// Its object, if it has one.
+    pub host: Option<Arc<ExecHost>>,
+    /// The settings of its queue instances, by queue.
+    pub instances: Vec<(QueueName, Arc<QueueInstanceSettings>)>,
+}
+
+impl HostSite {
+    /// The settings of the instance of a queue there.
+    pub fn settings(&self, queue: &QueueName) -> Option<&QueueInstanceSettings> {
+        self.instances.iter().find(|(known, _)| known == queue).map(|(_, settings)| settings.as_ref())
     }
 }

@@ -1,0 +1,92 @@
+//! Tasks whose start is planned, until the core has judged the order for it.
+
+use crate::state::paged::Paged;
+use proto::id::{SubmitSeq, TaskId, UserName};
+use std::collections::BTreeMap;
+
+/// The planned tasks of each job and how many each user has.
+#[derive(Clone, Debug, Default)]
+pub struct Plans {
+    jobs: Paged<SubmitSeq, OfJob>,
+    by_owner: BTreeMap<UserName, u32>,
+}
+
+/// Those of one job.
+#[derive(Clone, Debug)]
+struct OfJob {
+    owner: UserName,
+    tasks: Paged<TaskId, ()>,
+}
+
+impl Plans {
+    /// A task of a user's job is planned.
+    pub fn insert(&mut self, seq: SubmitSeq, task: TaskId, owner: &UserName) {
+        let known = self.jobs.get_mut(&seq).map(|of_job| of_job.tasks.insert(task, ()));
+        if known.is_none() {
+            let tasks = [(task, ())].into_iter().collect();
+            self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks });
+        }
+        if known.flatten().is_some() {
+            return;
+        }
+        match self.by_owner.get_mut(owner) {
+            Some(count) => *count += 1,
+            None => drop(self.by_owner.insert(owner.clone(), 1)),
+        }
+    }
+
+    /// A task is planned no longer; false if it was not.
+    pub fn remove(&mut self, seq: SubmitSeq, task: TaskId) -> bool {
+        let Some(of_job) = self.jobs.get_mut(&seq) else { return false };
+        if of_job.tasks.remove(&task).is_none() {
+            return false;
+        }
+        let count = self.by_owner.get_mut(&of_job.owner).expect("plans are counted by owner");
+        *count -= 1;
+        if *count == 0 {
+            self.by_owner.remove(&of_job.owner);
+        }
+        if of_job.tasks.is_empty() {
+            self.jobs.remove(&seq);
+        }
+        true
+    }
+
+    /// Whether a task is planned.
+    pub fn contains(&self, seq: SubmitSeq, task: TaskId) -> bool {
+        self.jobs.get(&seq).is_some_and(|of_job| of_job.tasks.contains_key(&task))
+    }
+
+    /// How many tasks of a job are planned.
+    pub fn of_job(&self, seq: SubmitSeq) -> u32 {
+        self.jobs.get(&seq).map_or(0, |of_job| u32::try_from(of_job.tasks.len()).unwrap_or(u32::MAX))
+    }
+
+    /// How many tasks of a user are planned.
+    pub fn of_owner(&self, owner: &UserName) -> u32 {
+        self.by_owner.get(owner).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_counts_once_for_its_job_and_its_owner() {
+        let mut plans = Plans::default();
+        let (one, other) = (SubmitSeq(1), SubmitSeq(2));
+        for (seq, task, owner) in [(one, 1, "ann"), (one, 2, "ann"), (one, 2, "ann"), (other, 1, "bob")] {
+            plans.insert(seq, TaskId(task), &owner.into());
+        }
+        assert_eq!((plans.of_job(one), plans.of_job(other), plans.of_job(SubmitSeq(3))), (2, 1, 0));
+        assert_eq!((plans.of_owner(&"ann".into()), plans.of_owner(&"bob".into())), (2, 1));
+        assert!(plans.contains(one, TaskId(2)) && !plans.contains(one, TaskId(3)));
+        assert!(
+            plans.remove(one, TaskId(2)) && !plans.remove(one, TaskId(2)) && !plans.remove(SubmitSeq(3), TaskId(1))
+        );
+        assert!(plans.remove(one, TaskId(1)));
+        assert_eq!((plans.of_job(one), plans.of_owner(&"ann".into())), (0, 0));
+        assert_eq!((plans.of_job(other), plans.of_owner(&"bob".into())), (1, 1));
+    }
+}
