@@ -26,9 +26,20 @@ pub enum Outgoing {
 #[derive(Debug)]
 struct Agent {
     host: HostName,
-    outgoing: mpsc::Sender<Outgoing>,
+    outgoing: mpsc::Sender<Vec<Outgoing>>,
     /// Taken and dropped to end the connection of an agent that does not take its messages.
     overrun: tokio::sync::oneshot::Sender<Diagnostic>,
+}
+
+impl Agent {
+    fn cut_off(self) {
+        let why = format!("{} messages wait for it", self.outgoing.max_capacity());
+        let overload = Diagnostic::new(Code::Overloaded, format!("agent {} does not take its messages", self.host))
+            .why(why)
+            .fix("it connects again by itself; agent_queue of etc/master.toml is the limit");
+        // Whoever served the connection has gone.
+        let _ = self.overrun.send(overload);
+    }
 }
 
 /// Every connected agent.
@@ -39,14 +50,14 @@ pub struct Connections {
 
 /// The receiving ends of one agent's messages.
 pub struct Outbox {
-    /// What to send, in order.
-    pub outgoing: mpsc::Receiver<Outgoing>,
+    /// What to send, in order, with what goes together as one.
+    pub outgoing: mpsc::Receiver<Vec<Outgoing>>,
     /// Resolves when the agent has fallen too far behind.
     pub overrun: tokio::sync::oneshot::Receiver<Diagnostic>,
 }
 
 impl Connections {
-    /// Enters a connection; at most `limit` messages wait for it.
+    /// Enters a connection; what comes together counts as one of the at most `limit` messages that wait for it.
     pub fn enter(&self, connection: ConnectionId, host: HostName, limit: usize) -> Outbox {
         let (sender, receiver) = mpsc::channel(limit);
         let (overrun, overrun_receiver) = tokio::sync::oneshot::channel();
@@ -61,16 +72,18 @@ impl Connections {
 
     /// Passes something on. An agent whose queue is full is cut off: it reconnects, and both sides compare their tasks.
     pub fn send(&self, connection: ConnectionId, outgoing: Outgoing) {
+        self.send_all([(connection, vec![outgoing])]);
+    }
+
+    /// The same for much at once.
+    pub fn send_all(&self, bags: impl IntoIterator<Item = (ConnectionId, Vec<Outgoing>)>) {
         let mut agents = self.agents();
-        let Some(agent) = agents.get(&connection) else { return };
-        let full = matches!(agent.outgoing.try_send(outgoing), Err(mpsc::error::TrySendError::Full(_)));
-        if full && let Some(agent) = agents.remove(&connection) {
-            let why = format!("{} messages wait for it", agent.outgoing.max_capacity());
-            let overload =
-                Diagnostic::new(Code::Overloaded, format!("agent {} does not take its messages", agent.host))
-                    .why(why)
-                    .fix("it connects again by itself; agent_queue of etc/master.toml is the limit");
-            let _ = agent.overrun.send(overload);
+        for (connection, bag) in bags {
+            let Some(agent) = agents.get(&connection) else { continue };
+            let full = matches!(agent.outgoing.try_send(bag), Err(mpsc::error::TrySendError::Full(_)));
+            if full && let Some(agent) = agents.remove(&connection) {
+                agent.cut_off();
+            }
         }
     }
 

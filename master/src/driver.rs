@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::connections::{Admitted, Connections, Outgoing};
 use crate::issuer::Issuer;
 use crate::pending::Pending;
+use crate::post::{Post, can_wait};
 use crate::query::QueryInput;
 use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
 use crate::set_aside::SetAside;
@@ -23,7 +24,7 @@ use master_core::event::Record;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::time::Now;
-use proto::wire::agent::{MasterMessage, MasterWelcome, PROTOCOL_VERSION};
+use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
 use proto::wire::client::Reply;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,6 +85,7 @@ pub struct Driver {
     outlets: Outlets,
     aside: SetAside,
     runtime: Handle,
+    post: Post,
     ending: bool,
     /// When a turn was made durable last.
     stored: Instant,
@@ -118,7 +120,8 @@ impl Driver {
         aside: SetAside,
         runtime: Handle,
     ) -> Self {
-        Self { core, store, clock, inputs, outlets, aside, runtime, ending: false, stored: Instant::now() }
+        let (post, stored) = (Post::default(), Instant::now());
+        Self { core, store, clock, inputs, outlets, aside, runtime, post, ending: false, stored }
     }
 
     /// Works until it is told to stop, or the core ends the master.
@@ -130,20 +133,22 @@ impl Driver {
         let mut turn = Turn::default();
         while !self.ending {
             let until = (!turn.is_empty()).then(|| self.stored + COMPANY);
-            self.wait(&mut waiting, until);
+            self.wait(&mut waiting, until.into_iter().chain(self.post.due()).min());
             self.handle(&mut waiting, &mut turn);
             self.plan(&mut waiting, &mut turn);
             if turn.is_urgent || turn.records.len() >= BATCH || self.stored.elapsed() >= COMPANY || self.ending {
                 self.store_and_send(std::mem::take(&mut turn))?;
             }
+            self.post.leave(&self.outlets.connections, Instant::now());
         }
+        self.post.leave_all(&self.outlets.connections);
         // The readers end after this thread; where they have ended already there is nobody to tell.
         let _ = self.outlets.query.blocking_send(QueryInput::Stop);
         let _ = self.outlets.scheduler.send(SchedulerInput::Stop);
         Ok(())
     }
 
-    /// Waits for inputs, for the time of the turn to be over, or for the core's next timer, which is an input too.
+    /// Waits for inputs, for the time of the turn or of what waits to be sent to be over, or for the core's next timer, which is an input too.
     fn wait(&mut self, waiting: &mut Vec<DriverInput>, until: Option<Instant>) {
         let now = self.clock.tick();
         let timer = self.core.next_timer().map(|tick| Instant::now() + Duration::from_millis(tick.since_ms(now)));
@@ -253,7 +258,7 @@ impl Driver {
         for out in out {
             match out {
                 Out::Effect(effect) => self.perform(effect),
-                Out::Welcome(to, welcome) => self.outlets.connections.send(to, Outgoing::Welcome(welcome)),
+                Out::Welcome(to, welcome) => self.post.add(to, Outgoing::Welcome(welcome), self.stored),
                 Out::Deliver(to, reply) => self.to_query(QueryInput::Deliver(to, reply)),
             }
         }
@@ -264,16 +269,15 @@ impl Driver {
         match effect {
             Effect::Reply { to, reply } => self.to_query(QueryInput::Deliver(to, reply)),
             Effect::Send { connection, message } => {
-                self.outlets.connections.send(connection, Outgoing::Message(message));
+                self.post.add(connection, Outgoing::Message(message), self.stored);
             }
-            Effect::Disconnect { connection, why } => {
-                self.outlets.connections.send(connection, Outgoing::Close(why));
-            }
+            Effect::Disconnect { connection, why } => self.post.add(connection, Outgoing::Close(why), self.stored),
             Effect::Joined { to, outcome } => self.outlets.joins.answer(to, outcome),
             Effect::IssueSimulated { to, hosts } => self.outlets.issuer.issue_simulated(to, hosts, &self.runtime),
             Effect::Revoked(host) => {
                 let why = Diagnostic::new(Code::BadCertificate, format!("host {host} was revoked"))
                     .fix("ask an administrator for a token and join this host again");
+                self.post.leave_all(&self.outlets.connections);
                 self.outlets.connections.close_host(&host, &why);
             }
             Effect::Observed(observation) => {
@@ -334,9 +338,7 @@ impl Out {
             Out::Welcome(..) | Out::Deliver(..) => true,
             Out::Effect(effect) => match effect {
                 // A host that keeps a result or a description a moment longer loses nothing.
-                Effect::Send { message, .. } => {
-                    !matches!(**message, MasterMessage::Forget { .. } | MasterMessage::Discard { .. })
-                }
+                Effect::Send { message, .. } => !can_wait(message),
                 Effect::Reply { .. }
                 | Effect::Disconnect { .. }
                 | Effect::Joined { .. }

@@ -17,6 +17,7 @@ mod lock;
 mod mail;
 mod notify;
 mod pending;
+mod post;
 mod query;
 mod renewal;
 mod replay;

@@ -147,19 +147,21 @@ async fn control_out(mut sender: StreamSender, outbox: Outbox) -> End {
             why = &mut overrun => return why.map_or_else(|_| "replaced".to_owned(), |why| why.to_string()),
             next = outgoing.recv() => next,
         };
-        while let Some(say) = next {
-            let added = match say {
-                Outgoing::Welcome(welcome) => sender.add(Kind::Hello, 0, &welcome),
-                Outgoing::Message(message) => sender.add(Kind::Control, 0, &message),
-                Outgoing::Close(why) => {
-                    let end = why.to_string();
-                    // It may be deaf: the connection is closed all the same.
-                    let _ = timeout(REFUSAL_DEADLINE, say_why(sender, &why)).await;
-                    return end;
+        while let Some(bag) = next {
+            for say in bag {
+                let added = match say {
+                    Outgoing::Welcome(welcome) => sender.add(Kind::Hello, 0, &welcome),
+                    Outgoing::Message(message) => sender.add(Kind::Control, 0, &message),
+                    Outgoing::Close(why) => {
+                        let end = why.to_string();
+                        // It may be deaf: the connection is closed all the same.
+                        let _ = timeout(REFUSAL_DEADLINE, say_why(sender, &why)).await;
+                        return end;
+                    }
+                };
+                if let Err(error) = added {
+                    return crate::error_chain(&error);
                 }
-            };
-            if let Err(error) = added {
-                return crate::error_chain(&error);
             }
             next = if sender.added() < WRITE_BYTES { outgoing.try_recv().ok() } else { None };
         }

@@ -1,0 +1,149 @@
+//! What goes to agents, gathered so that one packet carries what would otherwise need several.
+//!
+//! Everything here is durable already. What a turn has for an agent goes as one, and what can wait goes with the next thing for that
+//! agent: that a result may be forgotten goes with the next start.
+
+use crate::connections::{Connections, Outgoing};
+use master_core::effect::ConnectionId;
+use proto::wire::agent::MasterMessage;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a host keeps a result or a description, of which it could be rid, while there is nothing else to tell it.
+const TIDY: Duration = Duration::from_millis(250);
+
+/// The most messages that wait for one agent.
+const BAG: usize = 256;
+
+/// What waits for agents.
+#[derive(Debug, Default)]
+pub struct Post {
+    bags: BTreeMap<ConnectionId, Vec<Outgoing>>,
+    /// Whose bags leave at once.
+    ready: Vec<ConnectionId>,
+    /// When everything leaves at the latest.
+    until: Option<Instant>,
+}
+
+impl Post {
+    /// Puts something in for an agent. It does not overtake what was put in before.
+    pub fn add(&mut self, to: ConnectionId, outgoing: Outgoing, now: Instant) {
+        if matches!(&outgoing, Outgoing::Message(message) if can_wait(message)) {
+            self.until.get_or_insert(now + TIDY);
+        } else {
+            self.ready.push(to);
+        }
+        let bag = self.bags.entry(to).or_default();
+        bag.push(outgoing);
+        if bag.len() == BAG {
+            self.ready.push(to);
+        }
+    }
+
+    /// When something leaves by itself.
+    pub fn due(&self) -> Option<Instant> {
+        self.until
+    }
+
+    /// Hands on what does not wait any longer.
+    pub fn leave(&mut self, connections: &Connections, now: Instant) {
+        if self.until.is_some_and(|until| until <= now) {
+            return self.leave_all(connections);
+        }
+        let bags = self.ready.drain(..).filter_map(|to| Some((to, self.bags.remove(&to)?)));
+        connections.send_all(bags);
+        if self.bags.is_empty() {
+            self.until = None;
+        }
+    }
+
+    /// Hands everything on.
+    pub fn leave_all(&mut self, connections: &Connections) {
+        self.ready.clear();
+        self.until = None;
+        connections.send_all(std::mem::take(&mut self.bags));
+    }
+}
+
+/// Whether nobody waits for a message.
+pub fn can_wait(message: &MasterMessage) -> bool {
+    matches!(message, MasterMessage::Forget { .. } | MasterMessage::Discard { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
+
+    fn forget() -> Outgoing {
+        let key = TaskKey { cell: CellId(1), seq: SubmitSeq(1), task: TaskId(1), pe_task: 0, attempt: 1 };
+        Outgoing::Message(Box::new(MasterMessage::Forget { key }))
+    }
+
+    fn report_now() -> Outgoing {
+        Outgoing::Message(Box::new(MasterMessage::ReportNow))
+    }
+
+    /// A post, one connected agent, and how many messages it has got.
+    struct Office {
+        post: Post,
+        connections: Connections,
+        outbox: crate::connections::Outbox,
+        now: Instant,
+    }
+
+    const AGENT: ConnectionId = ConnectionId(1);
+
+    impl Office {
+        fn new() -> Self {
+            let connections = Connections::default();
+            let outbox = connections.enter(AGENT, HostName::new("n1"), 10);
+            Self { post: Post::default(), connections, outbox, now: Instant::now() }
+        }
+
+        fn add(&mut self, outgoing: Outgoing) {
+            self.post.add(AGENT, outgoing, self.now);
+        }
+
+        /// What leaves `after` the begin.
+        fn left(&mut self, after: Duration) -> Vec<&'static str> {
+            self.post.leave(&self.connections, self.now + after);
+            let mut left = Vec::new();
+            while let Ok(bag) = self.outbox.outgoing.try_recv() {
+                left.extend(bag.into_iter().map(|outgoing| match outgoing {
+                    Outgoing::Message(message) if can_wait(&message) => "forget",
+                    _ => "now",
+                }));
+            }
+            left
+        }
+    }
+
+    #[test]
+    fn what_can_wait_goes_with_what_cannot_and_before_it() {
+        let mut office = Office::new();
+        office.add(forget());
+        assert!(office.left(Duration::ZERO).is_empty());
+        office.add(report_now());
+        assert_eq!(office.left(Duration::ZERO), ["forget", "now"]);
+        assert_eq!(office.post.due(), None);
+    }
+
+    #[test]
+    fn what_can_wait_goes_by_itself_in_the_end() {
+        let mut office = Office::new();
+        office.add(forget());
+        assert_eq!(office.post.due(), Some(office.now + TIDY));
+        assert!(office.left(TIDY / 2).is_empty());
+        assert_eq!(office.left(TIDY), ["forget"]);
+    }
+
+    #[test]
+    fn a_full_bag_leaves_at_once() {
+        let mut office = Office::new();
+        (1..BAG).for_each(|_| office.add(forget()));
+        assert!(office.left(Duration::ZERO).is_empty());
+        office.add(forget());
+        assert_eq!(office.left(Duration::ZERO).len(), BAG);
+    }
+}
