@@ -2,6 +2,7 @@
 
 use nix::time::{ClockId, clock_gettime};
 use proto::time::{Tick, Wall};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds of `CLOCK_BOOTTIME`, which the shepherds use too.
@@ -21,9 +22,10 @@ pub fn until(then: Tick) -> Duration {
     Duration::from_millis(then.since_ms(tick()))
 }
 
-/// This boot of the machine; empty where the kernel does not say.
+/// This boot of the machine; empty where the kernel does not say. A process lives in one.
 pub fn boot_id() -> String {
-    procfs::sys::kernel::random::boot_id().unwrap_or_default()
+    static BOOT_ID: OnceLock<String> = OnceLock::new();
+    BOOT_ID.get_or_init(|| procfs::sys::kernel::random::boot_id().unwrap_or_default()).clone()
 }
 
 /// What the wall clock shows.

@@ -5,7 +5,8 @@ use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{Failed, LimitHit, Rusage, Usage};
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 
 /// What is kept for ever about one attempt of one task. `qacct` prints it; the classic file is made from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,10 +76,9 @@ impl AccountingRecord {
     /// The 45 fields of accounting(5), joined by colons, without a newline.
     pub fn to_line(&self) -> String {
         let mut line = String::with_capacity(256);
-        let text = |text: &str| text.replace([':', '\n'], " ");
-        let none = |name: &Option<String>| name.as_deref().map_or("NONE".to_owned(), text);
         for part in [self.queue.as_str(), self.host.as_str(), &self.group, self.owner.as_str(), &self.job_name] {
-            let _ = write!(line, "{}:", text(part));
+            line.push_str(&text(part));
+            line.push(':');
         }
         let _ = write!(line, "{}:{}:{}:", self.job_number, text(&self.account), self.priority);
         let _ = write!(line, "{}:{}:{}:", self.submitted.seconds(), self.started.seconds(), self.ended.seconds());
@@ -86,35 +86,51 @@ impl AccountingRecord {
         let r = &self.rusage;
         let _ = write!(line, "{}:{}:{}:0:0:0:0:", seconds(r.utime_ms), seconds(r.stime_ms), r.maxrss_kib);
         let _ = write!(line, "{}:{}:0:{}:{}:0:0:0:{}:{}:", r.minflt, r.majflt, r.inblock, r.oublock, r.nvcsw, r.nivcsw);
-        let _ = write!(line, "{}:{}:{}:", none(&self.project), text(&self.department), none(&self.granted_pe));
+        let _ = write!(line, "{}:{}:{}:", or_none(&self.project), text(&self.department), or_none(&self.granted_pe));
         let _ = write!(line, "{}:{}:", self.slots, self.task_number);
         let u = &self.usage;
         let _ = write!(line, "{}:{}:{}:", seconds(u.cpu_ms), gib_seconds(u.mem_kib_ms), gib(u.io_bytes));
-        let category = if self.category.is_empty() { "NONE".to_owned() } else { text(&self.category) };
+        let category = if self.category.is_empty() { "NONE".into() } else { text(&self.category) };
         let (id, granted) = self.reservation.map_or((0, 0), |(id, granted)| (id.0, granted.seconds()));
-        let _ = write!(line, "{}:{}:{}:", category, seconds(u.iow_ms), none(&self.pe_task));
+        let _ = write!(line, "{}:{}:{}:", category, seconds(u.iow_ms), or_none(&self.pe_task));
         let _ = write!(line, "{}:{id}:{granted}", u.maxvmem_bytes);
         line
     }
 }
 
+/// A text without what separates fields and lines.
+fn text(text: &str) -> Cow<'_, str> {
+    if text.contains([':', '\n']) { text.replace([':', '\n'], " ").into() } else { text.into() }
+}
+
+fn or_none(name: &Option<String>) -> Cow<'_, str> {
+    name.as_deref().map_or("NONE".into(), text)
+}
+
 /// Milliseconds as seconds with three decimals, exactly.
-fn seconds(ms: u64) -> String {
-    format!("{}.{:03}", ms / 1000, ms % 1000)
+fn seconds(ms: u64) -> impl fmt::Display {
+    fmt::from_fn(move |f| match ms {
+        // What most tasks have in most fields.
+        0 => f.write_str("0.000"),
+        _ => write!(f, "{}.{:03}", ms / 1000, ms % 1000),
+    })
 }
 
 /// KiB milliseconds as GB seconds with six decimals, rounded down.
-fn gib_seconds(kib_ms: u64) -> String {
+fn gib_seconds(kib_ms: u64) -> impl fmt::Display {
     millionths(u128::from(kib_ms) * 1_000_000 / (1024 * 1024 * 1000))
 }
 
 /// Bytes as GB with six decimals, rounded down.
-fn gib(bytes: u64) -> String {
+fn gib(bytes: u64) -> impl fmt::Display {
     millionths(u128::from(bytes) * 1_000_000 / (1 << 30))
 }
 
-fn millionths(value: u128) -> String {
-    format!("{}.{:06}", value / 1_000_000, value % 1_000_000)
+fn millionths(value: u128) -> impl fmt::Display {
+    fmt::from_fn(move |f| match value {
+        0 => f.write_str("0.000000"),
+        _ => write!(f, "{}.{:06}", value / 1_000_000, value % 1_000_000),
+    })
 }
 
 #[cfg(test)]

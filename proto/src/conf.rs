@@ -25,6 +25,7 @@ use crate::object::{Fields, Object, ObjectKind, Wrap};
 use crate::queue::ShellStartMode;
 use parameters::Readable;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// Where an entry of the configuration may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +193,11 @@ impl Settings {
 
     /// The parameters of the execution side.
     pub fn execd(&self) -> ExecdParams {
+        // Asked for at each start and end of a task, and mostly it says nothing.
+        static NOTHING: LazyLock<ExecdParams> = LazyLock::new(ExecdParams::default);
+        if self.execd_params.iter().next().is_none() {
+            return NOTHING.clone();
+        }
         ExecdParams::read(&self.execd_params).unwrap_or_default()
     }
 

@@ -7,6 +7,7 @@ use proto::id::HostName;
 use proto::job::{JobSpec, Program};
 use proto::rsmap::GrantedIds;
 use proto::wire::agent::{AgentConfig, StartOrder};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Names that a user's `-v` and `-V` cannot set: they say what the cell decided.
@@ -57,33 +58,37 @@ pub fn environment(
     spec: &JobSpec,
     paths: Paths<'_>,
 ) -> Vec<String> {
-    let mut all: BTreeMap<&str, String> = BTreeMap::new();
+    let mut all = Variables::new();
     if config.inherit_env {
-        all.extend(site.environment.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        all.extend(borrowed(&site.environment));
     }
-    all.insert("PATH", format!("{}:/usr/local/bin:/bin:/usr/bin", paths.tmpdir));
+    all.insert("PATH", format!("{}:/usr/local/bin:/bin:/usr/bin", paths.tmpdir).into());
     if let Some(zone) = &site.time_zone {
-        all.insert("TZ", zone.clone());
+        all.insert("TZ", zone.into());
     }
-    all.extend(config.job_environment.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    all.extend(borrowed(&config.job_environment));
     facts(&mut all, site, order, spec, paths);
-    let users = spec.environment.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
-    all.extend(users.map(|(name, value)| (name.as_str(), value.clone())));
+    all.extend(borrowed(&spec.environment).filter(|(name, _)| !OURS.contains(name)));
     let own = order.slave.as_ref().map_or(&[][..], |slave| &slave.spec.environment);
-    let of_caller =
-        own.iter().filter(|(name, _)| !OURS.contains(&name.as_str()) && !OF_THE_HOST.contains(&name.as_str()));
-    all.extend(of_caller.map(|(name, value)| (name.as_str(), value.clone())));
+    all.extend(borrowed(own).filter(|(name, _)| !OURS.contains(name) && !OF_THE_HOST.contains(name)));
     let maps: Vec<_> = resource_maps(site, order).collect();
-    all.extend(maps.iter().map(|(name, ids)| (name.as_str(), ids.clone())));
+    all.extend(borrowed(&maps));
     // TMPDIR is made for this task: a value that -V brought along would name a directory of another machine.
-    all.insert("TMPDIR", paths.tmpdir.to_owned());
-    all.insert("TMP", paths.tmpdir.to_owned());
+    all.insert("TMPDIR", paths.tmpdir.into());
+    all.insert("TMP", paths.tmpdir.into());
     if config.set_lib_path {
         let rest =
             all.get("LD_LIBRARY_PATH").filter(|rest| !rest.is_empty()).map_or(String::new(), |rest| format!(":{rest}"));
-        all.insert("LD_LIBRARY_PATH", format!("{}/lib/{}{rest}", site.root, site.arch));
+        all.insert("LD_LIBRARY_PATH", format!("{}/lib/{}{rest}", site.root, site.arch).into());
     }
-    all.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    all.into_iter().map(|(name, value)| [name, "=", &value].concat()).collect()
+}
+
+/// Variables by name. Most values are somebody else's, and tasks may start by the thousand.
+type Variables<'a> = BTreeMap<&'a str, Cow<'a, str>>;
+
+fn borrowed(pairs: &[(String, String)]) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    pairs.iter().map(|(name, value)| (name.as_str(), Cow::from(value)))
 }
 
 /// `SGE_HGR_name`: the ids that the task has here of each resource map, else those that it has of the cluster (sge_rsmap(5)).
@@ -95,64 +100,62 @@ fn resource_maps<'a>(site: &'a Site, order: &'a StartOrder) -> impl Iterator<Ite
     global.chain(here).map(|map| (format!("SGE_HGR_{}", map.attribute), map.ids.join(" ")))
 }
 
-fn facts(all: &mut BTreeMap<&str, String>, site: &Site, order: &StartOrder, spec: &JobSpec, paths: Paths<'_>) {
-    let task = |value: Option<u32>| value.map_or_else(|| "undefined".to_owned(), |value| value.to_string());
+fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spec: &'a JobSpec, paths: Paths<'a>) {
+    let task = |value: Option<u32>| value.map_or(Cow::from("undefined"), |value| value.to_string().into());
     let slots: u32 = order.granted.iter().map(|granted| granted.slots).sum();
     let mut hosts: Vec<_> = order.granted.iter().map(|granted| &granted.instance.host).collect();
     hosts.sort();
     hosts.dedup();
+    let directory = site.task_directory(&order.key);
     let script = match &spec.program {
-        Program::Script { .. } => format!("{}/job_scripts/{}", site.task_directory(&order.key), order.number),
-        Program::Command { command } => command.clone(),
+        Program::Script { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
+        Program::Command { command } => Cow::from(command),
     };
-    let queue = queue(order);
-    for (name, value) in [
-        ("ARC", site.arch.clone()),
-        ("SGE_ARCH", site.arch.clone()),
-        ("ENVIRONMENT", "BATCH".to_owned()),
-        ("HOSTNAME", site.host.to_string()),
-        ("JOB_ID", order.number.to_string()),
-        ("JOB_NAME", spec.name.clone()),
+    all.extend::<[(_, Cow<'a, str>); 25]>([
+        ("ARC", site.arch.as_str().into()),
+        ("SGE_ARCH", site.arch.as_str().into()),
+        ("ENVIRONMENT", "BATCH".into()),
+        ("HOSTNAME", site.host.as_str().into()),
+        ("JOB_ID", order.number.to_string().into()),
+        ("JOB_NAME", spec.name.as_str().into()),
         ("JOB_SCRIPT", script),
-        ("NHOSTS", hosts.len().to_string()),
-        ("NQUEUES", order.granted.len().to_string()),
-        ("NSLOTS", slots.to_string()),
-        ("QUEUE", queue),
-        ("REQNAME", spec.name.clone()),
-        ("REQUEST", spec.name.clone()),
-        ("RESTARTED", order.restarted.to_string()),
-        ("SGE_ACCOUNT", spec.account.clone().unwrap_or_else(|| "sge".to_owned())),
-        ("SGE_BINARY_PATH", format!("{}/bin/{}", site.root, site.arch)),
-        ("SGE_CELL", site.cell_name.clone()),
-        ("SGE_ROOT", site.root.clone()),
-        ("GRIDWRIGHT_DIR", site.root.clone()),
-        ("SGE_JOB_SPOOL_DIR", site.task_directory(&order.key)),
+        ("NHOSTS", hosts.len().to_string().into()),
+        ("NQUEUES", order.granted.len().to_string().into()),
+        ("NSLOTS", slots.to_string().into()),
+        ("QUEUE", queue(order).into()),
+        ("REQNAME", spec.name.as_str().into()),
+        ("REQUEST", spec.name.as_str().into()),
+        ("RESTARTED", order.restarted.to_string().into()),
+        ("SGE_ACCOUNT", spec.account.as_deref().unwrap_or("sge").into()),
+        ("SGE_BINARY_PATH", format!("{}/bin/{}", site.root, site.arch).into()),
+        ("SGE_CELL", site.cell_name.as_str().into()),
+        ("SGE_ROOT", site.root.as_str().into()),
+        ("GRIDWRIGHT_DIR", site.root.as_str().into()),
+        ("SGE_JOB_SPOOL_DIR", directory.into()),
         ("SGE_TASK_ID", task(order.array.map(|_| order.key.task.0))),
         ("SGE_TASK_FIRST", task(order.array.map(|range| range.first()))),
         ("SGE_TASK_LAST", task(order.array.map(|range| range.last()))),
         ("SGE_TASK_STEPSIZE", task(order.array.map(|range| range.step()))),
-        ("SHELL", paths.shell.to_owned()),
-    ] {
-        all.insert(name, value);
-    }
+        ("SHELL", paths.shell.into()),
+    ]);
     if order.queue.starter_method.is_some() && order.slave.is_none() {
         starter(all, order, spec, paths.shell);
     }
     if let Some(checkpoint) = &order.checkpoint {
-        all.insert("SGE_CKPT_ENV", checkpoint.name.clone());
-        all.insert("SGE_CKPT_DIR", checkpoint.directory.clone());
+        all.insert("SGE_CKPT_ENV", checkpoint.name.as_str().into());
+        all.insert("SGE_CKPT_DIR", checkpoint.directory.as_str().into());
     }
     if let Some(pe) = &order.pe {
-        all.insert("PE", pe.to_string());
-        all.insert("PE_HOSTFILE", paths.host_file.to_owned());
+        all.insert("PE", pe.as_str().into());
+        all.insert("PE_HOSTFILE", paths.host_file.into());
     }
 }
 
 /// What a starter method must know to start the job as the queue would have (`reference/08env/exit_starter.txt`).
-fn starter(all: &mut BTreeMap<&str, String>, order: &StartOrder, spec: &JobSpec, shell: &str) {
+fn starter<'a>(all: &mut Variables<'a>, order: &'a StartOrder, spec: &JobSpec, shell: &'a str) {
     let is_raw = matches!(spec.program, Program::Command { .. }) && spec.use_shell == Some(false);
     let mode = if is_raw { "raw_exec" } else { &order.queue.shell_start_mode };
-    all.insert("SGE_STARTER_SHELL_PATH", shell.to_owned());
-    all.insert("SGE_STARTER_SHELL_START_MODE", mode.to_owned());
-    all.insert("SGE_STARTER_USE_LOGIN_SHELL", is_login_shell(order, shell).to_string());
+    all.insert("SGE_STARTER_SHELL_PATH", shell.into());
+    all.insert("SGE_STARTER_SHELL_START_MODE", mode.into());
+    all.insert("SGE_STARTER_USE_LOGIN_SHELL", is_login_shell(order, shell).to_string().into());
 }

@@ -29,7 +29,7 @@ pub(crate) use pattern::is_host;
 pub use pattern::{QueuePattern, is_in_queue_list};
 pub use select::requests;
 pub use spot::{Ground, Site, Spot};
-pub use verify::{check_start, verify};
+pub use verify::{check_grant, check_start, verify};
 pub use view::message_text;
 
 use crate::event::InstanceState;

@@ -161,7 +161,11 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
     /// `Frame(Unsendable)` if it is too long; then it is not there.
     pub fn add<T: Serialize>(&mut self, kind: Kind, id: u64, message: &T) -> Result<(), StreamError> {
         let bytes = Frame::new(kind, id, message).to_bytes(self.limits.frame_bytes)?;
-        self.unsent.extend_from_slice(&bytes);
+        if self.unsent.is_empty() {
+            self.unsent = bytes;
+        } else {
+            self.unsent.extend_from_slice(&bytes);
+        }
         Ok(())
     }
 

@@ -60,6 +60,12 @@ fn on_host(
     requests: &[Resolved],
     grants: &[Grant<'_>],
 ) -> Option<Amount> {
+    let is_limited = |grant: &Grant<'_>| {
+        !grant.managed.is_empty() || grant.queue.get(kind).get(bound).is_some_and(|limit| !limit.is_infinite())
+    };
+    if !grants.iter().any(is_limited) && !requests.iter().any(|request| request.attribute.as_str() == name) {
+        return None;
+    }
     let attribute = complex.lookup(name);
     let is_scaled = kind.is_per_slot() && !attribute.is_some_and(is_booked_once);
     let of_grant = |grant: &Grant<'_>| {

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 /// The bytes of the length prefix.
 pub const PREFIX_BYTES: usize = 4;
 
+/// What a frame needs beside its body, at most.
+const HEAD_BYTES: usize = 64;
+
 /// What a frame's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -127,7 +130,8 @@ impl Frame {
     /// # Errors
     /// `Unsendable` if the frame is above `limit` bytes: the receiver would end the stream.
     pub fn to_bytes(&self, limit: usize) -> Result<Vec<u8>, FrameError> {
-        let mut bytes = vec![0; PREFIX_BYTES];
+        let mut bytes = Vec::with_capacity(self.body.len() + HEAD_BYTES);
+        bytes.extend_from_slice(&[0; PREFIX_BYTES]);
         self.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
             .expect("a frame holds nothing that MessagePack cannot express, and a Vec takes every byte");
         let len = bytes.len() - PREFIX_BYTES;
@@ -154,9 +158,15 @@ pub fn announced_len(prefix: [u8; PREFIX_BYTES], limit: usize) -> Result<usize, 
     if len <= limit { Ok(len) } else { Err(FrameError::TooLong { len, limit }) }
 }
 
+/// Room that a message begins with: most need no more.
+const MESSAGE_BYTES: usize = 1 << 10;
+
 /// A message as MessagePack with named fields.
 pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
-    rmp_serde::to_vec_named(message).expect("our messages are plain data with string keys, and a Vec takes every byte")
+    let mut bytes = Vec::with_capacity(MESSAGE_BYTES);
+    rmp_serde::encode::write_named(&mut bytes, message)
+        .expect("our messages are plain data with string keys, and a Vec takes every byte");
+    bytes
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! `default` until a program is heard again. A master that starts, and a configuration that becomes `external`, wait as long for the
 //! first sign. All of this is soft: no event tells of it, and a new master begins anew.
 
-use super::{Turn, orders};
+use super::Turn;
+use super::orders::{self, Asked};
 use crate::effect::{Effect, Placing};
 use crate::sched::algorithm::Algorithm;
 use proto::diagnostic::{Code, Diagnostic};
@@ -78,7 +79,8 @@ pub(super) fn command(turn: &mut Turn<'_>, request: Orders) -> Reply {
         return Reply::refusal(refusal);
     }
     let Orders { scheduler, orders, last } = request;
-    let verdicts = orders.iter().map(|order| verdict(turn, order)).collect();
+    let mut asked = Asked::default();
+    let verdicts = orders.iter().map(|order| verdict(turn, order, &mut asked)).collect();
     if last {
         change(turn, External::Silent, Placing::BuiltIn, format!("scheduler {scheduler} has said that it goes"));
     } else {
@@ -116,9 +118,9 @@ fn may_order(turn: &Turn<'_>, request: &Orders) -> Result<(), Diagnostic> {
 }
 
 /// Carries an order out, or says why not.
-fn verdict(turn: &mut Turn<'_>, order: &Order) -> Verdict {
+fn verdict(turn: &mut Turn<'_>, order: &Order, asked: &mut Asked) -> Verdict {
     let first = EventSeq(turn.state().last.0 + 1);
-    match orders::execute(turn, order) {
+    match orders::execute(turn, order, asked) {
         // An order for what is so already leads to no event.
         Ok(()) => Verdict::Accepted { seq: first.min(turn.state().last) },
         Err(why) => Verdict::Refused(why),

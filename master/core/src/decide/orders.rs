@@ -4,25 +4,42 @@ use super::{Turn, causes, tasks};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::ledger::Grant;
-use crate::matching;
+use crate::matching::{self, Demand};
 use crate::sched::order::Order;
+use crate::state::config::Configuration;
 use crate::state::eligible::eligible;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{SubmitSeq, TaskId, TaskKey};
-use proto::job::Granted;
+use proto::job::{Granted, JobSpec};
+use std::sync::Arc;
 
 /// Checks and executes orders in turn; one that is refused goes back to its scheduler.
 pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
     let is_external = turn.external().is_in_charge();
+    let mut asked = Asked::default();
+    // An event each, a description and a start.
+    turn.expect(orders.len(), 2 * orders.len());
     for order in orders {
         if is_external {
             let why = stale("a scheduler outside the master places jobs");
             turn.effect(Effect::OrderRefused { scheduler: scheduler.to_owned(), order: Box::new(order), why });
             continue;
         }
-        if let Err(why) = execute(turn, &order) {
+        if let Err(why) = execute(turn, &order, &mut asked) {
             turn.effect(Effect::OrderRefused { scheduler: scheduler.to_owned(), order: Box::new(order), why });
         }
+    }
+}
+
+/// What the last job asked for that was looked at: the next one mostly asks for the same. No order changes what requests mean.
+#[derive(Default)]
+pub(super) struct Asked(Option<(Arc<JobSpec>, Demand)>);
+
+impl Asked {
+    fn of(&mut self, config: &Configuration, spec: &Arc<JobSpec>) -> &Demand {
+        let known = self.0.take().filter(|(last, _)| Arc::ptr_eq(last, spec) || Demand::is_same(last, spec));
+        let (_, demand) = self.0.insert(known.unwrap_or_else(|| (spec.clone(), Demand::new(config, spec))));
+        demand
     }
 }
 
@@ -30,11 +47,12 @@ pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
 ///
 /// # Errors
 /// Why it is not believed; nothing has happened then.
-pub(super) fn execute(turn: &mut Turn<'_>, order: &Order) -> Result<(), Diagnostic> {
+pub(super) fn execute(turn: &mut Turn<'_>, order: &Order, asked: &mut Asked) -> Result<(), Diagnostic> {
     match order {
         Order::Start { seq, task, granted, pe } => {
-            check(turn, *seq, *task, granted, order)?;
-            place(turn, *seq, *task, Grant::of_slots(granted, pe.as_ref()))?;
+            let grant = Grant::of_slots(granted, pe.as_ref());
+            check(turn, *seq, *task, grant, asked)?;
+            place(turn, *seq, *task, grant)?;
             // The next order may be for an instance that this start suspends.
             causes::follow(turn);
             Ok(())
@@ -45,7 +63,8 @@ pub(super) fn execute(turn: &mut Turn<'_>, order: &Order) -> Result<(), Diagnost
 }
 
 /// Whether a start is right: the task may start, its hosts are there, and what it takes is free.
-fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, granted: &[Granted], order: &Order) -> Result<(), Diagnostic> {
+fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked: &mut Asked) -> Result<(), Diagnostic> {
+    let granted = grant.slots;
     let state = turn.state();
     let job = state.jobs.get(&seq).ok_or_else(|| stale("the job is gone"))?;
     eligible(state, job, task, turn.now.wall).map_err(|why| stale(&why.text(state)))?;
@@ -59,7 +78,9 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, granted: &[Granted], ord
     if let Some(granted) = granted.iter().find(lost) {
         return Err(stale(&format!("an earlier attempt may still run on host {}", granted.instance.host)));
     }
-    matching::check_start(state, turn.observations(), order, turn.now)
+    // Which tasks avoid which hosts was looked at above: another task of the job may go there.
+    let demand = asked.of(&state.config, &job.spec);
+    matching::check_grant(state, turn.observations(), demand, grant, turn.now)
         .map_err(|reasons| stale(&reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))
 }
 

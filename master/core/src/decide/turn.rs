@@ -101,6 +101,12 @@ impl<'a> Turn<'a> {
         touched
     }
 
+    /// Makes room for so many events and effects: growing again and again costs more than one that comes by thousands.
+    pub fn expect(&mut self, events: usize, effects: usize) {
+        self.step.events.reserve(events);
+        self.step.effects.reserve(effects);
+    }
+
     /// Folds an observation and tells the clients of the stream.
     pub fn observe(&mut self, observation: Observation) {
         self.core.observations.apply(&observation);

@@ -138,6 +138,16 @@ impl Demand {
         }
     }
 
+    /// Whether two jobs ask for the same.
+    pub fn is_same(one: &JobSpec, other: &JobSpec) -> bool {
+        one.requests == other.requests
+            && one.owner == other.owner
+            && one.project == other.project
+            && one.checkpoint == other.checkpoint
+            && one.immediate == other.immediate
+            && one.reservation == other.reservation
+    }
+
     /// What an advance reservation asks for.
     pub fn of_reservation(config: &Configuration, spec: &ReservationSpec) -> Demand {
         let ReservationSpec { owner, requests, checkpoint, immediate, .. } = spec;

@@ -4,7 +4,7 @@ use super::demand::Demand;
 use super::fit::{Fit, Role};
 use super::pattern::is_in_queue_list;
 use super::{Cluster, Mode, may_use_pe};
-use crate::ledger::Level;
+use crate::ledger::{Grant, Level};
 use crate::observe::Observations;
 use crate::quota::Purse;
 use crate::sched::assign::{assign_parallel, assign_serial, fit_globally};
@@ -47,11 +47,7 @@ pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: 
     Err(reasons)
 }
 
-/// Whether a start that a scheduler wants is possible as the cluster is now: access, hard requests, exclusivity, the ledger, the
-/// rules of the parallel environment. Never load, rank or soft requests, which the core does not judge.
-///
-/// Whether the task may be started at all is [`eligible`](crate::state::eligible::eligible)'s business, and whether its hosts are
-/// connected is the core's. An order that starts nothing is always possible here.
+/// Whether an order is possible as the cluster is now, see [`check_grant`]. One that starts nothing always is.
 ///
 /// # Errors
 /// With everything that stands against it.
@@ -63,12 +59,31 @@ pub fn check_start(state: &State, observations: &Observations, order: &Order, no
     let Some(job) = state.jobs.get(seq) else { return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]) };
     // Which tasks avoid which hosts is the core's business: another task of the job may go there.
     let demand = Demand::new(&state.config, &job.spec);
-    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order).of_demand(state, &demand) };
+    check_grant(state, observations, &demand, Grant::of_slots(granted, pe), now)
+}
+
+/// Whether a start that a scheduler wants is possible as the cluster is now: access, hard requests, exclusivity, the ledger, the
+/// rules of the parallel environment. Never load, rank or soft requests, which the core does not judge.
+///
+/// Whether the task may be started at all is [`eligible`](crate::state::eligible::eligible)'s business, and whether its hosts are
+/// connected is the core's.
+///
+/// # Errors
+/// With everything that stands against it.
+pub fn check_grant(
+    state: &State,
+    observations: &Observations,
+    demand: &Demand,
+    grant: Grant<'_>,
+    now: Now,
+) -> Result<(), Vec<Reason>> {
+    let (granted, pe) = (grant.slots, grant.pe);
+    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order).of_demand(state, demand) };
     let mut reasons = Vec::new();
-    check_shape(&cluster, &demand, granted, pe, &mut reasons);
+    check_shape(&cluster, demand, granted, pe, &mut reasons);
     if reasons.is_empty() {
-        check_instances(&cluster, &demand, granted, pe, &mut reasons);
-        check_amounts(&cluster, &demand, granted, pe, &mut reasons);
+        check_instances(&cluster, demand, granted, pe, &mut reasons);
+        check_amounts(&cluster, demand, granted, pe, &mut reasons);
     }
     if reasons.is_empty() { Ok(()) } else { Err(reasons) }
 }
