@@ -95,6 +95,8 @@ fn cell(hosts: u32, slots: u32) -> Cell {
     // The one host that is real and would start processes.
     let own = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).expect("this host has a name");
     cell.admin(&["qconf", "-dattr", "queue", "hostlist", &own, "all.q"]);
+    // As 8.1.9 ships it. Ours is eight times as often, for which a thousand reports a second would be in the figures of 5,000 hosts.
+    cell.set_global("load_report_time", "00:00:40");
     cell
 }
 

@@ -181,10 +181,7 @@ impl State {
 
     /// Whether anything stops a placed task: people, a threshold, a superordinate queue, or one of its queue instances.
     pub fn is_stopped(&self, placement: &Placement) -> bool {
-        placement.suspended
-            || placement.suspended_by_threshold
-            || placement.preempted
-            || self.is_queue_stopped(placement)
+        placement.is_stopped() || self.is_queue_stopped(placement)
     }
 
     /// Whether one of a placed task's queue instances is suspended.

@@ -1,9 +1,10 @@
 //! How many there are of what a pass has to do with, for those who look at what passes cost (`PROFILE`, SCH-09).
 
 use super::model::Model;
+use crate::event::InstanceState;
 use crate::state::State;
 use crate::state::eligible::{eligible_tasks, job_eligible};
-use crate::state::job::Job;
+use crate::state::job::{Job, Placement};
 use proto::time::Now;
 
 /// The jobs of a cell, each counted once.
@@ -25,7 +26,9 @@ impl JobCounts {
     /// The jobs of a state. It walks over all of them.
     pub fn of(state: &State, now: Now) -> JobCounts {
         let mut counts = JobCounts::default();
-        state.jobs.values().for_each(|job| *counts.of_kind(state, job, now) += 1);
+        // Looking each instance of each task up costs more than all the rest, and mostly none is stopped.
+        let some_queue_stops = state.instances.values().any(InstanceState::stops_tasks);
+        state.jobs.values().for_each(|job| *counts.of_kind(state, job, now, some_queue_stops) += 1);
         counts
     }
 
@@ -35,9 +38,13 @@ impl JobCounts {
         pending + running + suspended + held + in_error
     }
 
-    fn of_kind(&mut self, state: &State, job: &Job, now: Now) -> &mut usize {
+    fn of_kind(&mut self, state: &State, job: &Job, now: Now, some_queue_stops: bool) -> &mut usize {
         if job.active > 0 {
-            let is_running = job.placements().any(|(_, placement)| !state.is_stopped(placement));
+            let is_stopped = |placement: &Placement| match some_queue_stops {
+                true => state.is_stopped(placement),
+                false => placement.is_stopped(),
+            };
+            let is_running = job.placements().any(|(_, placement)| !is_stopped(placement));
             return if is_running { &mut self.running } else { &mut self.suspended };
         }
         if job_eligible(state, job, now.wall).is_ok() && eligible_tasks(state, job).next().is_some() {

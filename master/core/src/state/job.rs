@@ -245,6 +245,11 @@ impl Placement {
         &self.granted.first().expect("an order without slots is refused").instance
     }
 
+    /// Whether something of its own stops the task: people, a threshold, a superordinate queue.
+    pub fn is_stopped(&self) -> bool {
+        self.suspended || self.suspended_by_threshold || self.preempted
+    }
+
     /// The host of the master slot, which runs the task.
     pub fn host(&self) -> &HostName {
         &self.master().host
