@@ -157,7 +157,7 @@ fn scheduler(seed: u64, is_large: bool) -> StoredObject {
     scheduler.set("halftime", "1");
     scheduler.set("reprioritize_interval", "0:0:30");
     scheduler.set("halflife_decay_list", if seed.is_multiple_of(3) { "cpu=5:mem=-1" } else { "none" });
-    let reservations = if is_large { "10" } else { ["5", "0"][(seed % 2) as usize] };
+    let reservations = if is_large { "5" } else { ["5", "0"][(seed % 2) as usize] };
     scheduler.set("max_reservation", reservations);
     scheduler.set(
         "default_duration",
