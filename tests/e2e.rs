@@ -4,6 +4,8 @@
 mod backfill;
 #[path = "e2e/carried.rs"]
 mod carried;
+#[path = "e2e/categories.rs"]
+mod categories;
 #[path = "e2e/checkpoints.rs"]
 mod checkpoints;
 #[path = "e2e/crash.rs"]

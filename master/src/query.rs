@@ -5,6 +5,7 @@
 //! question is answered with is in the module of its name; nothing here decides anything.
 
 mod accounting;
+mod categories;
 mod conditions;
 mod hosts;
 mod jobs;
@@ -370,6 +371,7 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::HostGroupTree { name } => vec![objects::host_group_tree(model, &name)],
         Query::Explain { job } => vec![jobs::explanation(model, job)],
         Query::Shares => shares::nodes(model),
+        Query::Categories { ids } => categories::views(model, &ids),
         Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
         Query::HostNames { names } => vec![Reply::data(Data::Names(names))],
         Query::WithoutEffect => {

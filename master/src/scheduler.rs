@@ -318,6 +318,7 @@ impl SchedulerThread {
             let moment = self.clock.now();
             self.update.priorities = Some(self.scheduler.priorities(moment));
             self.update.shares = Some(self.scheduler.model().share_nodes(moment));
+            self.update.categories = Some(self.scheduler.model().listed_categories());
             self.priorities_after = Instant::now() + now.elapsed() * PRIORITIES_SHARE;
         }
         // A full queue is behind by thousands of events: what is told now would come late anyway.

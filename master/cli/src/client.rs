@@ -304,6 +304,9 @@ fn append(whole: &mut Reply, part: Reply) {
         (Some(Data::Accounting(rows)), Some(Data::Accounting(more))) => rows.extend(more),
         (Some(Data::Names(rows)), Some(Data::Names(more))) => rows.extend(more),
         (Some(Data::Quotas(rows)), Some(Data::Quotas(more))) => rows.extend(more),
+        (Some(Data::Shares(rows)), Some(Data::Shares(more))) => rows.extend(more),
+        (Some(Data::Kept(rows)), Some(Data::Kept(more))) => rows.extend(more),
+        (Some(Data::Categories(rows)), Some(Data::Categories(more))) => rows.extend(more),
         (data, Some(more)) => *data = Some(more),
         (_, None) => {}
     }

@@ -72,6 +72,7 @@ impl Rewriter<'_> {
             | Query::WaitPlaced { .. }
             | Query::Explain { .. }
             | Query::Shares
+            | Query::Categories { .. }
             | Query::Reservations { .. }
             | Query::Kept
             | Query::WithoutEffect

@@ -48,6 +48,7 @@ pub mod timeline;
 mod urgency;
 
 pub use ahead::{Ahead, Reservation, Reservations};
+pub use categories::Listed;
 pub use duration::expected_ms;
 pub use filing::Priorities;
 pub use nearness::nearness;

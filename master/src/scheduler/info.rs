@@ -2,7 +2,7 @@
 
 use super::Monitoring;
 use master_core::event::{Event, Record};
-use master_core::sched::{Of, Priorities, Reservations};
+use master_core::sched::{Listed, Of, Priorities, Reservations};
 use proto::id::SubmitSeq;
 use proto::wire::view::{PriorityNumbers, ShareNode};
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub struct Update {
     pub priorities: Option<Priorities>,
     /// Nodes of the share tree, where they were made again.
     pub shares: Option<Vec<ShareNode>>,
+    /// The categories of all jobs, where they were looked up again.
+    pub categories: Option<Vec<Listed>>,
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
     /// Whether one of the passes is to be written down.
@@ -32,19 +34,23 @@ pub struct SchedulingInfo {
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
     shares: Vec<ShareNode>,
+    categories: Vec<Listed>,
     priorities: Priorities,
 }
 
 impl SchedulingInfo {
     /// Takes news in.
     pub fn take(&mut self, update: Update) {
-        let Update { passes, priorities, shares, reservations, monitoring: _, schedule: _ } = update;
+        let Update { passes, priorities, shares, categories, reservations, monitoring: _, schedule: _ } = update;
         (self.passes, self.reservations) = (passes, reservations);
         if let Some(priorities) = priorities {
             self.priorities = priorities;
         }
         if let Some(shares) = shares {
             self.shares = shares;
+        }
+        if let Some(categories) = categories {
+            self.categories = categories;
         }
     }
 
@@ -59,6 +65,11 @@ impl SchedulingInfo {
     /// Nodes of the share tree, a parent before its children; none while there is no tree or no pass was made with it.
     pub fn shares(&self) -> &[ShareNode] {
         &self.shares
+    }
+
+    /// The categories of all jobs, by number; none before the first pass.
+    pub fn categories(&self) -> &[Listed] {
+        &self.categories
     }
 
     /// The priority numbers of a job's pending or running tasks; zeros before its first pass.

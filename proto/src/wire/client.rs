@@ -346,6 +346,11 @@ pub enum Query {
     },
     /// The share tree with what each part of it is entitled to, ought to get and has. Answered with [`Data::Shares`].
     Shares,
+    /// The categories of jobs with these numbers; none means all. Answered with [`Data::Categories`].
+    Categories {
+        /// Their numbers.
+        ids: Vec<u64>,
+    },
     /// Health of load sensors. Answered with [`Data::Sensors`].
     Sensors {
         /// Hosts; empty is all.

@@ -61,6 +61,8 @@ pub enum Data {
     Explanation(Box<Explanation>),
     /// Nodes of the share tree, a parent before its children.
     Shares(Vec<ShareNode>),
+    /// Categories of jobs, by number.
+    Categories(Vec<CategoryView>),
     /// Sensors by host.
     Sensors(BTreeMap<HostName, Vec<SensorStatus>>),
     /// The state of the cell.
@@ -113,6 +115,18 @@ pub struct PriorityNumbers {
     /// Their part of the tickets of all pending, or of all running tasks, in millionths.
     #[serde(default)]
     pub share: i64,
+}
+
+/// Jobs that ask for the same, of which one answer holds for all: `qconf -scat`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CategoryView {
+    /// The number of the category while it lasts.
+    pub id: u64,
+    /// How many jobs are in it, pending and running.
+    pub jobs: u64,
+    /// What they have in common, as options of `qsub`.
+    pub text: String,
 }
 
 /// One node of the share tree with its part of the cell, as `sge_share_mon` shows it. A user without a leaf of its own who is served by

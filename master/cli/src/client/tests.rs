@@ -1,4 +1,5 @@
 use super::*;
+use proto::wire::view::{CategoryView, ShareNode};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -141,4 +142,16 @@ fn a_connection_that_was_closed_while_nothing_was_asked_is_made_again() {
         }
     }
     assert_eq!(daemon.requests().len(), 2);
+}
+
+#[test]
+fn the_parts_of_a_long_answer_are_put_together() {
+    let node = |path: &str| ShareNode { path: path.to_owned(), ..ShareNode::default() };
+    let category = |id| CategoryView { id, ..CategoryView::default() };
+    let mut nodes = Reply::data(Data::Shares(vec![node("/")]));
+    append(&mut nodes, Reply::data(Data::Shares(vec![node("/a"), node("/b")])));
+    assert_eq!(nodes.data, Some(Data::Shares(vec![node("/"), node("/a"), node("/b")])));
+    let mut categories = Reply::data(Data::Categories(vec![category(1)]));
+    append(&mut categories, Reply::data(Data::Categories(vec![category(2)])));
+    assert_eq!(categories.data, Some(Data::Categories(vec![category(1), category(2)])));
 }

@@ -4,6 +4,7 @@
 //! file and line, and again by the master, which alone decides.
 
 mod attribute;
+mod categories;
 mod cell;
 mod change;
 mod diff;
@@ -96,6 +97,8 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
         Verb::Purge => attribute::purge(session, values),
         Verb::SchedulerHost => cell::scheduler_host(session),
         Verb::EventClients => cell::event_clients(session),
+        Verb::ListCategories => categories::list(session),
+        Verb::ShowCategories => categories::show(session, values),
         Verb::KillEventClients => cell::kill_event_clients(session, values),
         Verb::TriggerScheduling => cell::trigger_scheduling(session),
         Verb::ClearUsage => cell::clear_usage(session, values),

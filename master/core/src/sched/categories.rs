@@ -24,12 +24,23 @@ struct Asked(Arc<JobSpec>);
 #[derive(Clone, Debug)]
 struct Known {
     category: Category,
-    key: CategoryKey,
+    key: Arc<CategoryKey>,
     asked: Vec<Asked>,
     /// How many jobs are in it.
     jobs: usize,
     /// What its requests add to the urgency of a job, in millionths.
     resources: i128,
+}
+
+/// A category as it is listed (CAT-05).
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its number. It is another after the master has started again, and after a change that what a category is depends on.
+    pub id: u64,
+    /// What its jobs have in common.
+    pub key: Arc<CategoryKey>,
+    /// How many jobs are in it, whatever their state.
+    pub jobs: usize,
 }
 
 /// The categories of all jobs.
@@ -38,7 +49,7 @@ struct Known {
 #[derive(Clone, Debug, Default)]
 pub struct Categories {
     by_id: BTreeMap<CategoryId, Known>,
-    by_key: BTreeMap<CategoryKey, CategoryId>,
+    by_key: BTreeMap<Arc<CategoryKey>, CategoryId>,
     by_asked: BTreeMap<Asked, CategoryId>,
     last: u64,
 }
@@ -55,7 +66,7 @@ impl Categories {
         };
         let known = self.by_id.get_mut(&id).expect("what was found is there");
         debug_assert_eq!(
-            known.key,
+            *known.key,
             CategoryKey::new(state, job, &Demand::of_job(state, job)),
             "all that counts is asked"
         );
@@ -79,6 +90,12 @@ impl Categories {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// All of them, by number.
+    pub fn listed(&self) -> Vec<Listed> {
+        let of = |(id, known): (&CategoryId, &Known)| Listed { id: id.0, key: known.key.clone(), jobs: known.jobs };
+        self.by_id.iter().map(of).collect()
     }
 
     /// A category, if it is still there.
@@ -113,6 +130,7 @@ impl Categories {
         let resources = resource_urgency(&state.config, &demand);
         let length_ms = expected_ms(&state.config, &demand);
         let category = Category::new(Arc::new(demand), length_ms);
+        let key = Arc::new(key);
         self.by_key.insert(key.clone(), id);
         self.by_id.insert(id, Known { category, key, asked: Vec::new(), jobs: 0, resources });
         id

@@ -3,6 +3,8 @@
 use crate::matching::{Demand, Request, Value};
 use crate::state::State;
 use crate::state::job::Job;
+use proto::amount::Type;
+use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, ReservationId, UserName};
 use proto::quota::QuotaSet;
 use std::collections::BTreeSet;
@@ -51,6 +53,44 @@ impl CategoryKey {
             lists: demand.lists.clone(),
             owner: is_owner_asked(state).then(|| spec.owner.user.clone()),
         }
+    }
+}
+
+impl CategoryKey {
+    /// What jobs of the category have in common, as options of `qsub`; `-l NONE` where they ask for nothing. Before them in `-U` the
+    /// access lists in use that have the owner, and last the hosts that a job avoids for now.
+    pub fn text(&self, complex: &Complex) -> String {
+        let mut words: Vec<String> = Vec::new();
+        let mut option = |name: &str, values: &mut dyn Iterator<Item = String>| {
+            let values: Vec<String> = values.collect();
+            if !values.is_empty() {
+                words.push(format!("{name} {}", values.join(",")));
+            }
+        };
+        let requests = |requests: &[(AttributeName, Value)]| {
+            let texts = requests.iter().map(|(name, value)| match value {
+                Value::Text(text) => format!("{name}={text}"),
+                Value::Amount(amount) => {
+                    let of_type = complex.lookup(name.as_str()).map_or(Type::Int, |attribute| attribute.r#type);
+                    format!("{name}={}", amount.print(of_type))
+                }
+            });
+            texts.collect::<Vec<_>>()
+        };
+        option("-U", &mut self.lists.iter().cloned());
+        option("-u", &mut self.owner.iter().map(ToString::to_string));
+        option("-P", &mut self.project.iter().cloned());
+        option("-l", &mut requests(&self.hard).into_iter().chain(self.unknown.iter().cloned()));
+        option("-q", &mut self.hard_queues.iter().cloned());
+        option("-masterq", &mut self.master_queues.iter().cloned());
+        option("-soft -l", &mut requests(&self.soft).into_iter());
+        option("-soft -q", &mut self.soft_queues.iter().cloned());
+        option("-pe", &mut self.pe.iter().map(|(name, slots)| format!("{name} {slots}")));
+        option("-ckpt", &mut self.checkpoint.iter().cloned());
+        option("-ar", &mut self.reservation.iter().map(ToString::to_string));
+        option("-now", &mut self.immediate.then(|| "y".to_owned()).into_iter());
+        option("not on", &mut self.avoided_hosts.iter().map(ToString::to_string));
+        if words.is_empty() { "-l NONE".to_owned() } else { words.join(" ") }
     }
 }
 

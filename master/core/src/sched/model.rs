@@ -3,7 +3,7 @@
 
 use super::Reserving;
 use super::ahead::{Ahead, Reservation, Reservations};
-use super::categories::{Categories, CategoryId};
+use super::categories::{Categories, CategoryId, Listed};
 use super::changes::Changes;
 use super::concerned::{advance_of, job_of};
 use super::finding::Findings;
@@ -112,6 +112,11 @@ impl Model {
     /// The state as of the last record.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The categories of all jobs, by number.
+    pub fn listed_categories(&self) -> Vec<Listed> {
+        self.categories.listed()
     }
 
     /// What was observed.

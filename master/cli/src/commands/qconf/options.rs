@@ -6,8 +6,9 @@ use crate::args::Values::{AtLeast, One};
 use crate::args::{CommandDef, Operands, OptionDef, flag, unsupported, with};
 use Verb::{
     Add, AddFile, AddNames, Attribute, AttributeFile, Clean, ClearUsage, Delete, Detached, Enlist, EventClients,
-    Export, GroupHosts, GroupTree, Import, KillEventClients, Modify, ModifyFile, Purge, Quotas, SchedulerHost, Search,
-    Setting, Show, ShutdownAgents, ShutdownMaster, Strike, Tree, TriggerScheduling,
+    Export, GroupHosts, GroupTree, Import, KillEventClients, ListCategories, Modify, ModifyFile, Purge, Quotas,
+    SchedulerHost, Search, Setting, Show, ShowCategories, ShutdownAgents, ShutdownMaster, Strike, Tree,
+    TriggerScheduling,
 };
 use proto::object::ObjectKind;
 use proto::object::ObjectKind::{
@@ -66,6 +67,10 @@ pub enum Verb {
     Purge,
     /// `-sss`
     SchedulerHost,
+    /// `-scatl`
+    ListCategories,
+    /// `-scat`
+    ShowCategories,
     /// `-secl`
     EventClients,
     /// `-kec`
@@ -297,6 +302,8 @@ const ROWS: &[Row] = &[
         Checkpoint,
         "no ckpt interface definition defined",
     ),
+    Row(with("-scat", One, "category_id_list", "show categories of jobs by their numbers"), ShowCategories),
+    Row(flag("-scatl", "show a list of all categories of jobs, with how many jobs each has"), ListCategories),
     Row(with("-sconf", AtLeast(0), "[host_list|global]", "show configurations"), Show(ClusterConf)),
     list(flag("-sconfl", "show a list of all local configurations"), ClusterConf, "no config defined"),
     Row(flag("-sds", "show detached settings"), Detached),
