@@ -462,6 +462,9 @@ impl Model {
     /// How many tasks of a job may be started now and are not planned, `most` if there are more. The tasks themselves are looked at
     /// only where counts do not tell.
     pub(super) fn count_startable(&self, job: &Job, now: Now, most: usize) -> usize {
+        if job.spec.array.is_none() && self.plans_of(job.seq) > 0 {
+            return 0;
+        }
         let apart = self.given_up.contains(&job.seq) || self.paused.contains_key(&job.seq);
         let least = least_eligible(job).saturating_sub(self.plans_of(job.seq)) as usize;
         if least >= most && !apart && self.job_eligible(job, now).is_ok() {

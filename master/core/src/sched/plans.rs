@@ -2,7 +2,7 @@
 
 use crate::state::paged::Paged;
 use proto::id::{SubmitSeq, TaskId, UserName};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The planned tasks of each job and how many each user has.
 #[derive(Clone, Debug, Default)]
@@ -15,18 +15,52 @@ pub struct Plans {
 #[derive(Clone, Debug)]
 struct OfJob {
     owner: UserName,
-    tasks: Paged<TaskId, ()>,
+    tasks: Tasks,
+}
+
+/// At least one task. Most jobs have no other.
+#[derive(Clone, Debug)]
+enum Tasks {
+    One(TaskId),
+    Several(BTreeSet<TaskId>),
+}
+
+impl Tasks {
+    /// Takes one in; false if it was there.
+    fn insert(&mut self, task: TaskId) -> bool {
+        match self {
+            Tasks::One(known) if *known == task => false,
+            Tasks::One(known) => {
+                *self = Tasks::Several(BTreeSet::from([*known, task]));
+                true
+            }
+            Tasks::Several(tasks) => tasks.insert(task),
+        }
+    }
+
+    fn contains(&self, task: TaskId) -> bool {
+        match self {
+            Tasks::One(known) => *known == task,
+            Tasks::Several(tasks) => tasks.contains(&task),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Tasks::One(_) => 1,
+            Tasks::Several(tasks) => tasks.len(),
+        }
+    }
 }
 
 impl Plans {
     /// A task of a user's job is planned.
     pub fn insert(&mut self, seq: SubmitSeq, task: TaskId, owner: &UserName) {
-        let known = self.jobs.get_mut(&seq).map(|of_job| of_job.tasks.insert(task, ()));
-        if known.is_none() {
-            let tasks = [(task, ())].into_iter().collect();
-            self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks });
-        }
-        if known.flatten().is_some() {
+        let is_new = match self.jobs.get_mut(&seq) {
+            Some(of_job) => of_job.tasks.insert(task),
+            None => self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks: Tasks::One(task) }).is_none(),
+        };
+        if !is_new {
             return;
         }
         match self.by_owner.get_mut(owner) {
@@ -38,7 +72,7 @@ impl Plans {
     /// A task is planned no longer; false if it was not.
     pub fn remove(&mut self, seq: SubmitSeq, task: TaskId) -> bool {
         let Some(of_job) = self.jobs.get_mut(&seq) else { return false };
-        if of_job.tasks.remove(&task).is_none() {
+        if !of_job.tasks.contains(task) {
             return false;
         }
         let count = self.by_owner.get_mut(&of_job.owner).expect("plans are counted by owner");
@@ -46,15 +80,16 @@ impl Plans {
         if *count == 0 {
             self.by_owner.remove(&of_job.owner);
         }
-        if of_job.tasks.is_empty() {
-            self.jobs.remove(&seq);
+        match &mut of_job.tasks {
+            Tasks::Several(tasks) if tasks.len() > 1 => _ = tasks.remove(&task),
+            Tasks::One(_) | Tasks::Several(_) => _ = self.jobs.remove(&seq),
         }
         true
     }
 
     /// Whether a task is planned.
     pub fn contains(&self, seq: SubmitSeq, task: TaskId) -> bool {
-        self.jobs.get(&seq).is_some_and(|of_job| of_job.tasks.contains_key(&task))
+        self.jobs.get(&seq).is_some_and(|of_job| of_job.tasks.contains(task))
     }
 
     /// How many tasks of a job are planned.

@@ -15,12 +15,13 @@ const PAGE: usize = 64;
 /// An ordered map in pages.
 ///
 /// Invariants: entries rise; those of `rest` come after those of `first`, none below the start that is kept of its page, and all below
-/// that of the next page; no page of `rest` is empty, and `first` only is where nothing else is; `len` is how many there are.
+/// that of the next page; no page of `rest` is empty, and there is none of it without pages; `first` is empty only where nothing is;
+/// `len` is how many there are.
 #[derive(Clone)]
 pub struct Paged<K, V> {
     /// Beside the others, so that what is small is one list.
     first: Vec<(K, V)>,
-    rest: Pages<K, V>,
+    rest: Option<Box<Pages<K, V>>>,
     len: usize,
 }
 
@@ -63,7 +64,7 @@ impl<K: Ord + Copy, V> Pages<K, V> {
 impl<K: Ord + Copy, V> Paged<K, V> {
     /// Nothing yet.
     pub const fn new() -> Paged<K, V> {
-        Paged { first: Vec::new(), rest: Pages::new(), len: 0 }
+        Paged { first: Vec::new(), rest: None, len: 0 }
     }
 
     /// How many entries there are.
@@ -78,16 +79,17 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// The page where a key is or would be.
     fn page(&self, key: &K) -> &Vec<(K, V)> {
-        match self.rest.until(key) {
-            0 => &self.first,
-            until => &self.rest.pages[until - 1],
+        match &self.rest {
+            Some(rest) => rest.until(key).checked_sub(1).map_or(&self.first, |at| &rest.pages[at]),
+            None => &self.first,
         }
     }
 
     /// The same to be changed, with how many pages there are before the next.
     fn page_mut(&mut self, key: &K) -> (usize, &mut Vec<(K, V)>) {
-        let until = self.rest.until(key);
-        (until, if until == 0 { &mut self.first } else { &mut self.rest.pages[until - 1] })
+        let until = self.rest.as_ref().map_or(0, |rest| rest.until(key));
+        let later = until.checked_sub(1).and_then(|at| self.rest.as_mut()?.pages.get_mut(at));
+        (until, later.unwrap_or(&mut self.first))
     }
 
     /// The value of a key.
@@ -131,7 +133,7 @@ impl<K: Ord + Copy, V> Paged<K, V> {
             upper = Some(split);
         }
         if let Some(upper) = upper {
-            self.rest.insert(until, upper);
+            self.rest.get_or_insert_with(|| Box::new(Pages::new())).insert(until, upper);
         }
         self.len += 1;
         None
@@ -143,10 +145,12 @@ impl<K: Ord + Copy, V> Paged<K, V> {
         let at = find(page, key).ok()?;
         let (_, value) = page.remove(at);
         if page.is_empty() {
-            match until {
-                0 => self.first = self.rest.remove(0).unwrap_or_default(),
-                until => drop(self.rest.remove(until - 1)),
+            let rest = self.rest.as_mut();
+            match until.checked_sub(1) {
+                None => self.first = rest.and_then(|rest| rest.remove(0)).unwrap_or_default(),
+                Some(at) => drop(rest.and_then(|rest| rest.remove(at))),
             }
+            self.rest.take_if(|rest| rest.pages.is_empty());
         } else if page.len() * 4 <= page.capacity() {
             page.shrink_to(page.len() * 2);
         }
@@ -161,7 +165,7 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// The last entry.
     pub fn last(&self) -> Option<(&K, &V)> {
-        let last = self.rest.pages.back().unwrap_or(&self.first);
+        let last = self.rest.as_ref().and_then(|rest| rest.pages.back()).unwrap_or(&self.first);
         last.last().map(|(key, value)| (key, value))
     }
 
@@ -180,11 +184,12 @@ impl<K: Ord + Copy, V> Paged<K, V> {
         };
         let until = match &from {
             Bound::Unbounded => 0,
-            Bound::Included(from) | Bound::Excluded(from) => self.rest.until(from),
+            Bound::Included(from) | Bound::Excluded(from) => self.rest.as_ref().map_or(0, |rest| rest.until(from)),
         };
-        let here = if until == 0 { &self.first } else { &self.rest.pages[until - 1] };
+        let rest = self.rest.as_ref();
+        let here = until.checked_sub(1).and_then(|at| rest?.pages.get(at)).unwrap_or(&self.first);
         let at = here.partition_point(|(key, _)| is_before(key));
-        let later = self.rest.pages.range(until..).flatten();
+        let later = rest.into_iter().flat_map(move |rest| rest.pages.range(until..)).flatten();
         let entries = here[at..].iter().chain(later).map(|(key, value)| (key, value));
         entries.take_while(move |(key, _)| match to {
             Bound::Included(to) => **key <= to,
@@ -195,13 +200,13 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// All entries, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        let later = self.rest.pages.iter().flatten();
+        let later = self.rest.iter().flat_map(|rest| &rest.pages).flatten();
         self.first.iter().chain(later).map(|(key, value)| (key, value))
     }
 
     /// All entries, rising, their values to be changed.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> {
-        let later = self.rest.pages.iter_mut().flatten();
+        let later = self.rest.iter_mut().flat_map(|rest| &mut rest.pages).flatten();
         self.first.iter_mut().chain(later).map(|(key, value)| (&*key, value))
     }
 
@@ -227,7 +232,7 @@ fn find<K: Ord, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
 
 impl<K, V> Default for Paged<K, V> {
     fn default() -> Self {
-        Self { first: Vec::new(), rest: Pages::new(), len: 0 }
+        Self { first: Vec::new(), rest: None, len: 0 }
     }
 }
 
@@ -303,10 +308,13 @@ mod tests {
         assert_eq!((paged.len(), paged.is_empty()), (known.len(), known.is_empty()));
         assert_eq!((paged.first(), paged.last()), (known.first_key_value(), known.last_key_value()));
         assert!(paged.first.len() <= PAGE && (!paged.first.is_empty() || paged.is_empty()), "{paged:?}");
-        let starts: Vec<u32> = paged.rest.starts.iter().copied().collect();
-        assert_eq!(starts.len(), paged.rest.pages.len());
+        let none = Pages::new();
+        let rest = paged.rest.as_deref().unwrap_or(&none);
+        let starts: Vec<u32> = rest.starts.iter().copied().collect();
+        assert_eq!(starts.len(), rest.pages.len());
+        assert!(paged.rest.is_none() || !starts.is_empty(), "{paged:?}");
         assert!(paged.first.last().is_none_or(|(key, _)| starts.first().is_none_or(|next| key < next)), "{starts:?}");
-        for (at, (start, page)) in starts.iter().zip(&paged.rest.pages).enumerate() {
+        for (at, (start, page)) in starts.iter().zip(&rest.pages).enumerate() {
             let is_below = |key: u32| starts.get(at + 1).is_none_or(|next| key < *next);
             assert!(!page.is_empty() && page.len() <= PAGE, "{} entries", page.len());
             assert!(page.iter().all(|(key, _)| key >= start && is_below(*key)), "{start} of {starts:?}: {page:?}");
@@ -338,14 +346,15 @@ mod tests {
     #[test]
     fn keys_that_rise_fill_their_pages() {
         let mut paged: Paged<u32, u32> = (0..1000).map(|key| (key, key)).collect();
-        assert_eq!(paged.rest.pages.len() + 1, 1000usize.div_ceil(PAGE));
-        let full = paged.rest.pages.iter().rev().skip(1).chain([&paged.first]);
+        let rest = paged.rest.as_ref().expect("several pages");
+        assert_eq!(rest.pages.len() + 1, 1000usize.div_ceil(PAGE));
+        let full = rest.pages.iter().rev().skip(1).chain([&paged.first]);
         assert!(full.into_iter().all(|page| page.capacity() == PAGE), "nothing is left over");
         for key in 0..990 {
             paged.remove(&key);
         }
         check(&paged, &(990..1000).map(|key| (key, key)).collect());
-        assert!(paged.rest.pages.is_empty());
+        assert!(paged.rest.is_none());
     }
 
     #[test]
