@@ -5,6 +5,7 @@ use master_core::sched::Listed;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Reply;
 use proto::wire::view::{CategoryView, Data};
+use std::collections::BTreeSet;
 
 /// Categories of one part of an answer: about a MiB.
 const PART: usize = 5_000;
@@ -12,6 +13,8 @@ const PART: usize = 5_000;
 /// The answer to [`proto::wire::client::Query::Categories`]: one of a moment ago at most, as priorities are.
 pub(super) fn views(model: &Model, ids: &[u64]) -> Vec<Reply> {
     let all = model.scheduling.categories();
+    // Each once, whatever somebody sends.
+    let ids: BTreeSet<u64> = ids.iter().copied().collect();
     let found = |id: &u64| all.binary_search_by_key(id, |known| known.id).map(|at| &all[at]);
     let meant: Vec<&Listed> = match ids.iter().map(found).collect::<Result<Vec<_>, _>>() {
         Ok(_) if ids.is_empty() => all.iter().collect(),
