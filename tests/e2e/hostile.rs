@@ -79,6 +79,9 @@ fn a_peer_that_sends_a_byte_now_and_then_is_given_up() {
     assert!(lines.len() == 1, "{lines:?}");
 }
 
+/// Of so many waves in a row the one after which the master has least counts.
+const SETTLED: usize = 3;
+
 #[test]
 fn a_hundred_hostile_peers_at_a_time_leave_the_masters_memory_as_it_was() {
     let cell = Cell::up();
@@ -98,13 +101,13 @@ fn a_hundred_hostile_peers_at_a_time_leave_the_masters_memory_as_it_was() {
     let (warm_up, lasting) = long_or((20, 60), (6, 10));
     let during = |seconds| {
         let end = Instant::now() + Duration::from_secs(seconds);
-        let mut waves = 0;
+        let mut resident = Vec::new();
         while Instant::now() < end {
             wave();
-            waves += 1;
+            resident.push(resident_kib(cell.pid("master")));
         }
-        assert!(waves > 0);
-        resident_kib(cell.pid("master"))
+        // What stays is in every figure; what the last wave has not given back yet is not.
+        resident.iter().rev().take(SETTLED).min().copied().expect("a wave takes less time than there is")
     };
     let before = during(warm_up);
     let after = during(lasting);
