@@ -37,7 +37,8 @@ pub(super) struct Asked(Option<(Arc<JobSpec>, Demand)>);
 
 impl Asked {
     fn of(&mut self, config: &Configuration, spec: &Arc<JobSpec>) -> &Demand {
-        let known = self.0.take().filter(|(last, _)| Arc::ptr_eq(last, spec) || Demand::is_same(last, spec));
+        let known =
+            self.0.take().filter(|(last, _)| Arc::ptr_eq(last, spec) || Demand::source(last) == Demand::source(spec));
         let (_, demand) = self.0.insert(known.unwrap_or_else(|| (spec.clone(), Demand::new(config, spec))));
         demand
     }

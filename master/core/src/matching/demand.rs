@@ -138,14 +138,9 @@ impl Demand {
         }
     }
 
-    /// Whether two jobs ask for the same.
-    pub fn is_same(one: &JobSpec, other: &JobSpec) -> bool {
-        one.requests == other.requests
-            && one.owner == other.owner
-            && one.project == other.project
-            && one.checkpoint == other.checkpoint
-            && one.immediate == other.immediate
-            && one.reservation == other.reservation
+    /// What a job's demand follows from: jobs of which this is equal ask for the same.
+    pub fn source(spec: &JobSpec) -> impl Ord + '_ {
+        (&spec.requests, &spec.owner, &spec.project, &spec.checkpoint, spec.immediate, spec.reservation)
     }
 
     /// What an advance reservation asks for.

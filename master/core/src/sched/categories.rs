@@ -137,13 +137,6 @@ impl Categories {
     }
 }
 
-impl Asked {
-    fn parts(&self) -> impl Ord + '_ {
-        let spec = &self.0;
-        (&spec.requests, &spec.owner, &spec.project, &spec.checkpoint, spec.immediate, spec.reservation)
-    }
-}
-
 impl PartialEq for Asked {
     fn eq(&self, other: &Asked) -> bool {
         self.cmp(other).is_eq()
@@ -160,6 +153,6 @@ impl PartialOrd for Asked {
 
 impl Ord for Asked {
     fn cmp(&self, other: &Asked) -> Ordering {
-        self.parts().cmp(&other.parts())
+        Demand::source(&self.0).cmp(&Demand::source(&other.0))
     }
 }
