@@ -33,7 +33,7 @@ fn told(state: &State) -> String {
         for range in job.untouched.ranges() {
             line(format!("  untouched {}-{}:{} {:?}", range.first(), range.last(), range.step(), job.spec.holds));
         }
-        for (task, own) in &job.tasks {
+        for (task, own) in job.tasks.iter() {
             let place = own.place.placement().map(|placed| {
                 let stopped = [placed.suspended, placed.suspended_by_threshold, placed.deleting, placed.rescheduling];
                 format!("on {} since {:?} {stopped:?}", placed.master(), placed.started)

@@ -51,7 +51,7 @@ impl State {
 
     fn check_job(&self, job: &Job) {
         assert_eq!(job.active as usize, job.placements().count(), "the active tasks of job {} are counted", job.number);
-        for (id, task) in &job.tasks {
+        for (id, task) in job.tasks.iter() {
             assert!(!job.untouched.contains(*id), "task {} is in one place", job.task_name(*id));
             let attempt = task.place.placement().map_or(task.attempts, |placement| placement.key.attempt);
             assert_eq!(attempt, task.attempts, "the attempts of {} are counted", job.task_name(*id));

@@ -1,5 +1,6 @@
 //! Jobs and tasks as the master knows them.
 
+use super::paged::Paged;
 use super::ranges::TaskRanges;
 use super::seldom::Seldom;
 use super::slaves::Slaves;
@@ -10,7 +11,7 @@ use proto::rsmap::GrantedIds;
 use proto::time::{Tick, Wall};
 use proto::usage::Failed;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A job that is not finished.
@@ -38,7 +39,7 @@ pub struct Job {
     /// Pending tasks in the condition of the whole job: holds of `spec`, never started.
     pub untouched: TaskRanges,
     /// Tasks with a history or a condition of their own.
-    pub tasks: Seldom<BTreeMap<TaskId, Task>>,
+    pub tasks: Seldom<Paged<TaskId, Task>>,
     /// How many of `tasks` are on a host, for `-tc`.
     pub active: u32,
     /// Whether a task of it ended with exit status 100, so that what waits for it stays held (JOB-04).

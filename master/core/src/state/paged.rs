@@ -61,12 +61,14 @@ impl<K: Ord + Copy, V> Pages<K, V> {
     }
 }
 
-impl<K: Ord + Copy, V> Paged<K, V> {
+impl<K, V> Paged<K, V> {
     /// Nothing yet.
     pub const fn new() -> Paged<K, V> {
         Paged { first: Vec::new(), rest: None, len: 0 }
     }
+}
 
+impl<K: Ord + Copy, V> Paged<K, V> {
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
@@ -120,6 +122,8 @@ impl<K: Ord + Copy, V> Paged<K, V> {
         };
         let mut upper = None;
         if page.len() < PAGE {
+            // Many have one entry only.
+            page.reserve_exact(usize::from(page.is_empty()));
             page.insert(at, (key, value));
         } else if at == PAGE {
             upper = Some(vec![(key, value)]);
@@ -232,7 +236,7 @@ fn find<K: Ord, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
 
 impl<K, V> Default for Paged<K, V> {
     fn default() -> Self {
-        Self { first: Vec::new(), rest: None, len: 0 }
+        Self::new()
     }
 }
 
@@ -247,8 +251,14 @@ impl<K: Ord + Copy, V> Index<&K> for Paged<K, V> {
 impl<K: Ord + Copy, V> FromIterator<(K, V)> for Paged<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut paged = Self::new();
-        entries.into_iter().for_each(|(key, value)| drop(paged.insert(key, value)));
+        paged.extend(entries);
         paged
+    }
+}
+
+impl<K: Ord + Copy, V> Extend<(K, V)> for Paged<K, V> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
 

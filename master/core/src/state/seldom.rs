@@ -1,5 +1,6 @@
 //! Collections that most jobs have nothing in: these take one pointer until something is put in.
 
+use super::paged::Paged;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Deref, DerefMut};
@@ -16,6 +17,10 @@ pub trait Collection: Default + 'static {
 
 impl<K: 'static, V: 'static> Collection for BTreeMap<K, V> {
     const EMPTY: &'static Self = &BTreeMap::new();
+}
+
+impl<K: 'static, V: 'static> Collection for Paged<K, V> {
+    const EMPTY: &'static Self = &Paged::new();
 }
 
 impl<T: 'static> Collection for BTreeSet<T> {
