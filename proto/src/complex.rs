@@ -234,6 +234,11 @@ impl Complex {
         self.attributes.get(name).or_else(|| self.attributes.get(self.names_by_shortcut.get(name)?))
     }
 
+    /// The attribute of that name, or shortcut, as [`Complex::lookup`] finds it; sooner where the name is the full one.
+    pub fn get(&self, name: &AttributeName) -> Option<&Attribute> {
+        self.attributes.get(name).or_else(|| self.lookup(name.as_str()))
+    }
+
     /// Every attribute in the order of the names, as `qconf -sc` prints them.
     pub fn iter(&self) -> impl Iterator<Item = &Attribute> {
         self.attributes.values()

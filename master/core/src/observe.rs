@@ -60,7 +60,7 @@ pub struct Observations {
     /// By execution host.
     pub hosts: ByHost<HostObservation>,
     /// Load values by subject and attribute: hosts and `global`.
-    pub load: ByHost<BTreeMap<AttributeName, LoadEntry>>,
+    pub load: ByHost<Loads>,
     /// Use of running tasks, last known.
     pub usage: BTreeMap<TaskKey, Usage>,
 }
@@ -99,6 +99,70 @@ pub struct LoadEntry {
     pub sampled: Tick,
 }
 
+/// The load values of one subject, by name.
+///
+/// Invariant: names rise, each is there once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loads(Vec<(AttributeName, LoadEntry)>);
+
+impl Loads {
+    /// The value of an attribute, if it is reported.
+    pub fn get(&self, name: &AttributeName) -> Option<&LoadEntry> {
+        let at = self.at(name).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// The same by a name in any form.
+    pub fn named(&self, name: &str) -> Option<&LoadEntry> {
+        let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// Takes a value in; what was there under the name is replaced.
+    pub fn insert(&mut self, name: AttributeName, entry: LoadEntry) {
+        match self.at(&name) {
+            Ok(at) => self.0[at].1 = entry,
+            Err(at) => self.0.insert(at, (name, entry)),
+        }
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&AttributeName, &LoadEntry)> {
+        self.0.iter().map(|(name, entry)| (name, entry))
+    }
+
+    /// Their values, by name.
+    pub fn values(&self) -> impl Iterator<Item = &LoadEntry> {
+        self.0.iter().map(|(_, entry)| entry)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn at(&self, name: &AttributeName) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.cmp(name))
+    }
+
+    fn get_mut(&mut self, name: &AttributeName) -> Option<&mut LoadEntry> {
+        let at = self.at(name).ok()?;
+        Some(&mut self.0[at].1)
+    }
+
+    fn values_mut(&mut self) -> impl Iterator<Item = &mut LoadEntry> {
+        self.0.iter_mut().map(|(_, entry)| entry)
+    }
+}
+
+impl FromIterator<(AttributeName, LoadEntry)> for Loads {
+    fn from_iter<I: IntoIterator<Item = (AttributeName, LoadEntry)>>(entries: I) -> Loads {
+        let mut loads = Loads::default();
+        entries.into_iter().for_each(|(name, entry)| loads.insert(name, entry));
+        loads
+    }
+}
+
 impl Observations {
     /// Folds one observation.
     pub fn apply(&mut self, observation: &Observation) {
@@ -133,7 +197,7 @@ impl Observations {
     /// How many values are known that this host reported.
     pub fn reported_values(&self, reporter: &HostName) -> usize {
         let subjects = self.hosts.get(reporter).into_iter().flat_map(|known| &known.subjects);
-        let values = subjects.filter_map(|subject| self.load.get(subject)).flat_map(BTreeMap::values);
+        let values = subjects.filter_map(|subject| self.load.get(subject)).flat_map(Loads::values);
         values.filter(|entry| entry.reporter == *reporter).count()
     }
 
@@ -182,7 +246,7 @@ impl Observations {
         let before = |ago_ms: u64| Tick(at.0.saturating_sub(ago_ms));
         let sampled = before(report.sampled_ago_ms);
         for subject in self.hosts.get(reporter).into_iter().flat_map(|host| &host.subjects) {
-            let values = self.load.get_mut(subject).into_iter().flat_map(BTreeMap::values_mut);
+            let values = self.load.get_mut(subject).into_iter().flat_map(Loads::values_mut);
             values.filter(|entry| entry.reporter == *reporter).for_each(|entry| entry.sampled = sampled);
         }
         for older in &report.older {
@@ -208,7 +272,7 @@ impl Observations {
     /// Takes back values that a host itself reported for a subject.
     fn withdraw(&mut self, reporter: &HostName, subject: &HostName, is_meant: impl Fn(&AttributeName) -> bool) {
         let Some(values) = self.load.get_mut(subject) else { return };
-        values.retain(|name, entry| entry.reporter != *reporter || !is_meant(name));
+        values.0.retain(|(name, entry)| entry.reporter != *reporter || !is_meant(name));
         if values.is_empty() {
             self.load.remove(subject);
         }

@@ -101,7 +101,7 @@ pub fn soft_facts(state: &State, observations: &Observations) -> Vec<Change> {
     );
     let mut by_reporter: BTreeMap<HostName, BTreeMap<HostName, BTreeMap<AttributeName, String>>> = BTreeMap::new();
     for (subject, values) in observations.load.iter() {
-        for (name, entry) in values {
+        for (name, entry) in values.iter() {
             let of_host = by_reporter.entry(entry.reporter.clone()).or_default();
             of_host.entry(subject.clone()).or_default().insert(name.clone(), entry.text.clone());
         }

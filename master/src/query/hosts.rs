@@ -4,7 +4,7 @@ use super::Model;
 use super::select::{self, Patterns};
 use master_core::ledger::Level;
 use master_core::matching::{Cluster, Mode};
-use master_core::observe::HostObservation;
+use master_core::observe::{HostObservation, Loads};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::load::SensorStatus;
@@ -53,7 +53,7 @@ fn level(host: &HostName) -> Level {
 fn view(model: &Model, cluster: &Cluster<'_>, host: &HostName, attributes: Option<&[String]>) -> HostView {
     let Model { observations, statics, .. } = model;
     let observed = observations.hosts.get(host);
-    let values = observations.load.get(host).into_iter().flatten();
+    let values = observations.load.get(host).into_iter().flat_map(Loads::iter);
     HostView {
         host: host.clone(),
         load: values.map(|(name, entry)| (name.clone(), entry.text.clone())).collect(),

@@ -1,6 +1,7 @@
 //! `qconf -s…`: configuration objects as text fields, their names, and what `-a…` opens.
 
 use super::Model;
+use master_core::observe::Loads;
 use master_core::state::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
@@ -38,9 +39,9 @@ fn exec_host(model: &Model, name: &HostName) -> Option<Fields> {
     let host = model.state.config.exec_hosts.get(name)?;
     let load = model.observations.load.get(name);
     let values: Vec<String> =
-        load.into_iter().flatten().map(|(name, entry)| format!("{name}={}", entry.text)).collect();
+        load.into_iter().flat_map(Loads::iter).map(|(name, entry)| format!("{name}={}", entry.text)).collect();
     let shown: Assignments = values.join(",").parse().unwrap_or_default();
-    let processors = load.and_then(|values| values.get("num_proc")).and_then(|entry| entry.text.parse().ok());
+    let processors = load.and_then(|values| values.named("num_proc")).and_then(|entry| entry.text.parse().ok());
     Some(host.shown(&shown, processors.unwrap_or(0)))
 }
 

@@ -122,7 +122,7 @@ fn view(
 
 /// A load value of a host as it was reported; none while the host is unknown.
 fn load_value(cluster: &Cluster<'_>, host: &HostName, attribute: &str) -> Option<String> {
-    cluster.observations.load.get(host)?.get(attribute).map(|entry| entry.text.clone())
+    cluster.observations.load.get(host)?.named(attribute).map(|entry| entry.text.clone())
 }
 
 /// `qtype` letters: B, I, P, C; N where there is none.

@@ -134,7 +134,7 @@ fn report_variables_choose_consumables_and_load_values() {
         sampled: Tick(0),
     };
     let values = [("np_load_avg", "0.5"), ("load_avg", "2")].map(|(name, text)| (name.into(), entry(text)));
-    observations.load.insert(host.clone(), values.into());
+    observations.load.insert(host.clone(), values.into_iter().collect());
     let load = Observation::Load { host, at: Tick(0), report: Box::default() };
     cell.file.observed(&cell.state, &observations, &load, 100);
     assert!(cell.written().ends_with("100:host:node1:100:X:np_load_avg=0.5\n"));

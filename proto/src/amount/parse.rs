@@ -109,6 +109,11 @@ type Fault = (Range<usize>, Reason);
 
 /// The text as base units of the type; truth is not folded to 0 and 1 yet.
 fn value(text: &str, r#type: Type) -> Result<Amount, Fault> {
+    plain(text, r#type.base_units_in_one()).map_or_else(|| in_any_notation(text, r#type), Ok)
+}
+
+/// The same in any notation.
+fn in_any_notation(text: &str, r#type: Type) -> Result<Amount, Fault> {
     let one = i128::from(r#type.base_units_in_one());
     if text.is_empty() {
         return Err((0..0, Reason::Empty));
@@ -130,6 +135,36 @@ fn value(text: &str, r#type: Type) -> Result<Amount, Fault> {
         decimal_with_multiplier(text, one)?
     };
     finite_or_none(units).ok_or((0..text.len(), Reason::OutOfRange))
+}
+
+/// Digits in a number that [`plain`] reads: with a million base units in one it is below 2^63.
+const PLAIN_DIGITS: usize = 12;
+
+/// A number as most are written, digits and perhaps a point, read at a glance; none if it is not so short and simple.
+fn plain(text: &str, one: i64) -> Option<Amount> {
+    let bytes = text.as_bytes();
+    let is_plain = match bytes {
+        [] | [b'.'] => false,
+        // Octal, or hexadecimal.
+        [b'0', next, ..] => *next == b'.',
+        _ => true,
+    };
+    if !is_plain || bytes.len() > PLAIN_DIGITS {
+        return None;
+    }
+    let (mut digits, mut divisor, mut is_fraction) = (0i64, 1i64, false);
+    for byte in bytes {
+        match byte {
+            b'0'..=b'9' => {
+                digits = digits * 10 + i64::from(byte - b'0');
+                divisor *= if is_fraction { 10 } else { 1 };
+            }
+            b'.' if !is_fraction => is_fraction = true,
+            _ => return None,
+        }
+    }
+    let scaled = digits * one;
+    Some(Amount(if is_fraction { (scaled + divisor / 2) / divisor } else { scaled }))
 }
 
 /// `h:m:s`; every part may be empty, exceed 59, and have decimals, and a leading minus counts for the whole.
@@ -274,6 +309,33 @@ impl Decimal {
             // Below 10^38 divided by more than 10^38 rounds to nothing.
             (None, true) => Some(0),
             (power, false) => scaled.checked_mul(power?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_read_at_a_glance_is_what_the_notation_says(text in "[0-9]{0,7}[.]?[0-9]{0,7}[.kx]?") {
+            for r#type in [Type::Int, Type::Double, Type::Memory, Type::Time, Type::Bool] {
+                if let Some(amount) = plain(&text, r#type.base_units_in_one()) {
+                    prop_assert_eq!(Ok(amount), in_any_notation(&text, r#type));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn most_numbers_are_read_at_a_glance() {
+        for (text, millionths) in [("0", 0), ("0.25", 250_000), ("50.000003", 50_000_003), ("2.0000005", 2_000_001)] {
+            assert_eq!(plain(text, 1_000_000), Some(Amount(millionths)), "{text}");
+        }
+        for text in ["", ".", "010", "0x10", "1k", "-1", "1.2.3", "1234567890123"] {
+            assert_eq!(plain(text, 1), None, "{text}");
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::ledger::{At, Level};
 use crate::sched::reason::{Reason, Shortage, What};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable, Relop};
+use proto::id::AttributeName;
 
 /// Whether the slots of a job at a level hold its master, where JOB consumables are charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +27,36 @@ pub struct Fit {
     /// Why fewer fit than were asked about, if that is told; empty if so many do.
     pub reasons: Vec<Reason>,
     /// Which hard requests are defined at one of the levels.
-    defined: Vec<bool>,
+    defined: Marks,
+}
+
+/// Which of a row of things are meant, by their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Marks {
+    /// The first, which are all of most rows.
+    first: u64,
+    rest: Vec<bool>,
+}
+
+impl Marks {
+    fn set(&mut self, index: usize) {
+        let Some(later) = index.checked_sub(64) else { return self.first |= 1 << index };
+        if later >= self.rest.len() {
+            self.rest.resize(later + 1, false);
+        }
+        self.rest[later] = true;
+    }
+
+    fn contains(&self, index: usize) -> bool {
+        let later = |index: usize| self.rest.get(index).is_some_and(|is_meant| *is_meant);
+        index.checked_sub(64).map_or(self.first >> (index & 63) & 1 == 1, later)
+    }
 }
 
 impl Fit {
     /// Before any level was looked at, everything fits.
-    pub fn anywhere(demand: &Demand) -> Fit {
-        Fit { slots: u32::MAX, reasons: Vec::new(), defined: vec![false; demand.hard.len()] }
+    pub fn anywhere() -> Fit {
+        Fit { slots: u32::MAX, reasons: Vec::new(), defined: Marks::default() }
     }
 
     /// The same as if every number of slots did fit.
@@ -92,10 +116,10 @@ impl Cluster<'_> {
             fit.deny(self, site.spot.level, || What::UnknownResource { attribute: name.clone() });
             return fit;
         }
-        let undefined = demand.hard.iter().zip(&fit.defined).find(|(request, defined)| {
-            !request.implied && !**defined && !self.may_be_load(request.attribute.name.as_str())
+        let undefined = demand.hard.iter().enumerate().find(|(index, request)| {
+            !request.implied && !fit.defined.contains(*index) && !self.may_be_load(&request.attribute.name)
         });
-        if let Some(attribute) = undefined.map(|(request, _)| request.attribute.name.to_string()) {
+        if let Some(attribute) = undefined.map(|(_, request)| request.attribute.name.to_string()) {
             fit.deny(self, site.spot.level, || What::UnknownResource { attribute });
         }
         fit
@@ -136,34 +160,37 @@ impl Cluster<'_> {
 
     /// Whether an attribute that is not defined may be one that is reported: load values come and go, and an order does not
     /// fail because a host did not report one at the moment.
-    fn may_be_load(&self, attribute: &str) -> bool {
+    fn may_be_load(&self, attribute: &AttributeName) -> bool {
         matches!(self.mode, Mode::Order | Mode::Later)
-            && self.observations.load.values().any(|values| values.contains_key(attribute))
+            && self.observations.load.values().any(|values| values.get(attribute).is_some())
     }
 
     fn fit_request(&self, fit: &mut Fit, index: usize, spot: &Spot<'_, '_>, request: &Request, slots: u32, role: Role) {
         if request.attribute.is_exclusive() {
             if self.has_exclusive(spot, &request.attribute) {
-                fit.defined[index] = true;
+                fit.defined.set(index);
                 if let Some(what) = self.excluded(spot, request, role) {
                     fit.deny(self, spot.level, || what);
                 }
             }
             return;
         }
-        for offer in self.offers(spot, &request.attribute) {
+        let mut count = |offer: Offer| {
             // What no level offers without load is left to the load: an implied request asks only where a capacity is set.
             if request.implied && offer.capacity.is_none() && spot.value(&request.attribute.name).is_none() {
-                continue;
+                return;
             }
-            fit.defined[index] = true;
+            fit.defined.set(index);
             let room = room(request, &offer, role);
             fit.slots = fit.slots.min(room);
             if room < slots && self.explains {
                 let what = shortage(spot.level, request, &offer, slots, role);
                 fit.reasons.extend(what.map(|what| Reason::new(spot.level.to_level(), what)));
             }
-        }
+        };
+        let (first, second) = self.two_offers(spot, &request.attribute);
+        first.into_iter().for_each(&mut count);
+        second.into_iter().for_each(count);
     }
 }
 

@@ -10,28 +10,26 @@ use proto::complex::{Attribute, Relop};
 use proto::id::AttributeName;
 use proto::time::Tick;
 
-/// Load values that tell what a host is, not how busy it is (sge_is_static_load_value of 8.1.9): they stay known on an empty
-/// cluster, and nothing is ever subtracted from them.
-const STATIC: [&str; 11] = [
-    "arch",
-    "hostname",
-    "m_core",
-    "m_socket",
-    "m_thread",
-    "m_topology",
-    "mem_total",
-    "num_proc",
-    "swap_total",
-    "virtual_total",
-    "display_win_gui",
-];
-
 /// Hundredths in the adjustment of one slot that has just started.
 const HUNDREDTHS: u64 = 100;
 
-/// Whether a load value never changes while its host runs.
+/// Whether a load value never changes while its host runs: it tells what the host is, not how busy (sge_is_static_load_value of
+/// 8.1.9). It stays known on an empty cluster, and nothing is ever subtracted from it.
 pub fn is_static_load(name: &str) -> bool {
-    STATIC.contains(&name)
+    matches!(
+        name,
+        "arch"
+            | "hostname"
+            | "m_core"
+            | "m_socket"
+            | "m_thread"
+            | "m_topology"
+            | "mem_total"
+            | "num_proc"
+            | "swap_total"
+            | "virtual_total"
+            | "display_win_gui"
+    )
 }
 
 /// A load value at one level.
@@ -52,14 +50,20 @@ impl Cluster<'_> {
     /// The load value of an attribute at a level; none where it is not reported, or is no value of its type.
     pub fn load(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Option<Load> {
         let entry = self.reported(spot, &attribute.name)?;
-        if !self.mode.counts_load() && !is_static_load(attribute.name.as_str()) {
+        let is_static = is_static_load(attribute.name.as_str());
+        if !self.mode.counts_load() && !is_static {
             return Some(Load::Presumed);
         }
         let reported = Value::read(attribute, &entry.text)?;
         let Value::Amount(amount) = reported else { return Some(Load::Known { value: reported, corrected: false }) };
-        let expected = self.expected(spot, attribute, amount);
-        let value = Value::Amount(self.less_booked(spot, attribute, expected, entry));
-        Some(Load::Known { value, corrected: expected != amount })
+        let scaled = self.scaled(spot, attribute.name.as_str(), amount);
+        let (expected, left) = if is_static {
+            (scaled, scaled)
+        } else {
+            let expected = self.expected(spot, attribute, scaled);
+            (expected, self.less_booked(spot, attribute, expected, entry))
+        };
+        Some(Load::Known { value: Value::Amount(left), corrected: expected != amount })
     }
 
     /// The load value as reported, whatever the mode; none of a host of which nothing is heard.
@@ -74,12 +78,8 @@ impl Cluster<'_> {
         (!unheard).then_some(entry)
     }
 
-    /// The value as it will be once it is scaled and jobs that have just started show in it.
-    fn expected(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount) -> Amount {
-        let scaled = self.scaled(spot, attribute.name.as_str(), amount);
-        if is_static_load(attribute.name.as_str()) {
-            return scaled;
-        }
+    /// The value as it will be once jobs that have just started show in it.
+    fn expected(&self, spot: &Spot<'_, '_>, attribute: &Attribute, scaled: Amount) -> Amount {
         let adjustment = self.adjustment(spot, attribute);
         match attribute.relop {
             Relop::Greater | Relop::GreaterEqual => scaled.checked_add(adjustment).unwrap_or(Amount::INFINITY),
@@ -93,10 +93,8 @@ impl Cluster<'_> {
     fn less_booked(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
         let name = &attribute.name;
         match attribute.relop {
-            Relop::Less | Relop::LessEqual if !is_static_load(name.as_str()) => {
-                less(amount, self.requested_since(spot, name, entry))
-            }
-            _ => amount,
+            Relop::Less | Relop::LessEqual => less(amount, self.requested_since(spot, name, entry)),
+            Relop::Greater | Relop::GreaterEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => amount,
         }
     }
 
@@ -117,7 +115,7 @@ impl Cluster<'_> {
     /// What jobs that have just started are expected to add to the value (`job_load_adjustments`).
     fn adjustment(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Amount {
         let name = attribute.name.as_str();
-        let per_slot = self.config.scheduler.job_load_adjustments.value(name);
+        let per_slot = self.config.scheduler.job_load_adjustments.value(&attribute.name);
         let Some(per_slot) = per_slot.and_then(|text| Amount::parse(text, attribute.r#type).ok()) else {
             return Amount::ZERO;
         };
@@ -129,7 +127,7 @@ impl Cluster<'_> {
     /// What one slot that starts is expected to add to the value of a host, in base units; none if nothing is set.
     pub(super) fn adjustment_of_one(&self, host: &Spot<'_, '_>, attribute: &Attribute) -> Option<i64> {
         let name = attribute.name.as_str();
-        let per_slot = self.config.scheduler.job_load_adjustments.value(name)?;
+        let per_slot = self.config.scheduler.job_load_adjustments.value(&attribute.name)?;
         let per_slot = Amount::parse(per_slot, attribute.r#type).ok()?.finite()?;
         Some(per_slot / shares(host, name))
     }
@@ -157,7 +155,7 @@ impl Cluster<'_> {
 
 /// Among how many an adjustment of the load of a host is shared: its processors if the value is for each of them, else one.
 fn shares(host: &Spot<'_, '_>, name: &str) -> i64 {
-    let entry = host.loads.filter(|_| name.starts_with("np_")).and_then(|values| values.get("num_proc"));
+    let entry = host.loads.filter(|_| name.starts_with("np_")).and_then(|values| values.named("num_proc"));
     let processors = entry.and_then(|entry| entry.text.trim().parse::<i64>().ok());
     processors.unwrap_or(1).max(1)
 }

@@ -84,11 +84,16 @@ impl<'a> Cluster<'a> {
     ///
     /// There is no EXCL attribute among them: those are a matter of who else is there.
     pub fn offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
-        let (first, second) = match spot.level {
+        let (first, second) = self.two_offers(spot, attribute);
+        first.into_iter().chain(second)
+    }
+
+    /// The same: there are never more than two.
+    pub(super) fn two_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
+        match spot.level {
             At::Global | At::Host(_) => self.host_offers(spot, attribute),
             At::Instance(instance) => self.instance_offers(spot, instance, attribute),
-        };
-        [first, second].into_iter().flatten()
+        }
     }
 
     /// The settings of a queue instance; none if there is no such instance.

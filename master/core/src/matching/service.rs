@@ -76,14 +76,13 @@ impl Cluster<'_> {
     /// are expected to add to the load (SEMANTICS section 6.4).
     pub fn threshold_cap(&self, site: &Site<'_, '_>) -> u32 {
         let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else { return u32::MAX };
-        let caps =
-            settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(site, name.as_str(), limit));
+        let caps = settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(site, name, limit));
         caps.min().unwrap_or(u32::MAX)
     }
 
     /// The slots that reach one threshold; none if slots do not count towards it.
-    fn slots_to(&self, site: &Site<'_, '_>, name: &str, limit: &str) -> Option<u32> {
-        let attribute = self.config.complex.lookup(name)?;
+    fn slots_to(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<u32> {
+        let attribute = self.config.complex.get(name)?;
         let per_slot = self.adjustment_of_one(&site.host.spot, attribute).filter(|units| *units > 0)?;
         let (_, value) = self.resolved(&site.above(self), attribute)?;
         let (Value::Amount(value), Some(Value::Amount(limit))) = (value, Value::read(attribute, limit)) else {
@@ -104,7 +103,7 @@ impl Cluster<'_> {
     }
 
     fn overload(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<Overload> {
-        let Some(attribute) = self.config.complex.lookup(name.as_str()) else {
+        let Some(attribute) = self.config.complex.get(name) else {
             return Some(unknown(name, limit));
         };
         let Some((dominance, value)) = self.resolved(&site.above(self), attribute) else {

@@ -2,7 +2,7 @@
 
 use super::{Cluster, sum};
 use crate::ledger::{At, AtLevel, OnHost};
-use crate::observe::{HostObservation, LoadEntry};
+use crate::observe::{HostObservation, Loads};
 use crate::sched::timeline::Tenant;
 use crate::state::config::HostSite;
 use proto::amount::Amount;
@@ -10,7 +10,6 @@ use proto::host::ExecHost;
 use proto::id::{AttributeName, HostName, QueueInstanceName};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
-use std::collections::BTreeMap;
 
 /// The name under which hosts report what belongs to the whole cluster.
 const GLOBAL: &str = "global";
@@ -25,7 +24,7 @@ pub struct Spot<'a, 'l> {
     /// The settings; none of a host.
     pub settings: Option<&'a QueueInstanceSettings>,
     /// What is reported of the host.
-    pub loads: Option<&'a BTreeMap<AttributeName, LoadEntry>>,
+    pub loads: Option<&'a Loads>,
     /// Contact with the host; none of a queue instance and of the cluster.
     pub contact: Option<&'a HostObservation>,
     /// What is booked in each ledger that counts.
@@ -138,7 +137,7 @@ impl<'a> Spot<'a, '_> {
     /// Whether nothing is offered there: nothing is set and nothing reported.
     pub fn is_bare(&self) -> bool {
         self.settings.is_none()
-            && self.loads.is_none_or(BTreeMap::is_empty)
+            && self.loads.is_none_or(Loads::is_empty)
             && self.complex_values().is_none_or(|values| values.is_empty())
     }
 

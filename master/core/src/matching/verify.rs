@@ -161,7 +161,7 @@ fn check_amounts(
     let all = granted.iter().map(|granted| granted.slots).sum::<u32>() + extra;
     let denials = Purse::new(cluster, demand, pe.map(|pe| &pe.name)).take_all(granted, extra);
     reasons.extend(denials.err().into_iter().flatten());
-    let globally = cluster.fit_level(Fit::anywhere(demand), &cluster.global(), demand, all, Role::Master);
+    let globally = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, all, Role::Master);
     reasons.extend(globally.reasons.iter().cloned());
     if !globally.holds(all) {
         return;

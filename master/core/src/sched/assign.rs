@@ -38,12 +38,12 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
         // Of a parallel job the environment counts too, which is not chosen yet.
         let mut purse = Purse::new(cluster, demand, None);
         if purse.most_anywhere(1) < 1 {
-            let mut fit = Fit::anywhere(demand);
+            let mut fit = Fit::anywhere();
             (fit.slots, fit.reasons) = (0, purse.into_denials());
             return fit;
         }
     }
-    cluster.fit_level(Fit::anywhere(demand), &cluster.global(), demand, slots, Role::Master)
+    cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, slots, Role::Master)
 }
 
 /// One slot in a queue instance for a job without a parallel environment.
@@ -59,14 +59,17 @@ pub fn assign_serial(
     if let Some(what) = cluster.unsuitable(site, demand, None).or_else(|| cluster.out_of_service(site)) {
         return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
     }
-    let granted = vec![Granted { instance: site.instance.clone(), slots: 1 }];
-    Purse::new(cluster, demand, None).take_all(&granted, 0)?;
+    let granted = || vec![Granted { instance: site.instance.clone(), slots: 1 }];
+    let purse = Purse::new(cluster, demand, None);
+    if !purse.is_boundless() {
+        purse.take_all(&granted(), 0)?;
+    }
     let on_host = cluster.fit_level(globally.clone(), &site.host.spot, demand, 1, Role::Master);
     let fit = cluster.fit_instance(on_host, site, demand, 1, Role::Master);
     if !fit.holds(1) {
         return Err(fit.reasons);
     }
-    Ok(Assignment { granted, pe: None })
+    Ok(Assignment { granted: granted(), pe: None })
 }
 
 /// Slots for a parallel job in the environment that gives it most; among equals in the one that leaves fewest of its wishes

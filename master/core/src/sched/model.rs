@@ -18,7 +18,7 @@ use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
 use crate::ledger::{Booking, Grant, Ledger, Level};
 use crate::matching::{Cluster, Mode};
-use crate::observe::{Observation, Observations};
+use crate::observe::{Loads, Observation, Observations};
 use crate::policy::Rules;
 use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
@@ -555,7 +555,7 @@ impl Model {
         let settle_ms = self.state.config.scheduler.settle_times().map(|(_, seconds)| seconds * 1000).max();
         let subjects = self.observations.hosts.get(host).into_iter().flat_map(|known| &known.subjects);
         let has_recent = |subject: &&HostName| {
-            let values = self.observations.load.get(*subject).into_iter().flat_map(BTreeMap::values);
+            let values = self.observations.load.get(*subject).into_iter().flat_map(Loads::values);
             let oldest = values.filter(|entry| entry.reporter == *host).map(|entry| entry.sampled.0).min();
             let level = if subject.is_global() { Level::Global } else { Level::Host((*subject).clone()) };
             oldest.is_some_and(|oldest| {

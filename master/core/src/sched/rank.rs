@@ -4,6 +4,7 @@ use crate::ledger::SLOTS;
 use crate::matching::{Cluster, Ground, Site, Spot, Value};
 use proto::amount::{Amount, Millionths};
 use proto::complex::Attribute;
+use proto::id::AttributeName;
 use proto::policy::{LoadFormula, Operand, Operator, QueueSortMethod, Sign, Term};
 
 /// The value of a host of which the formula cannot be computed: last.
@@ -55,7 +56,7 @@ fn term_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '
     let one = i128::from(Millionths::ONE.0);
     let value = match &term.operand {
         Operand::Number(number) => i128::from(number.0),
-        Operand::Attribute(name) => attribute_value(cluster, spots, sites, name.as_str())?,
+        Operand::Attribute(name) => attribute_value(cluster, spots, sites, name)?,
     };
     let Some((operator, constant)) = term.constant else { return Some(value) };
     let constant = i128::from(constant.0);
@@ -70,8 +71,13 @@ fn term_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '
 }
 
 /// What an attribute contributes, in millionths. `slots` of a host without a number of its own are those of its queue instances.
-fn attribute_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '_>], name: &str) -> Option<i128> {
-    let attribute = cluster.config.complex.lookup(name)?;
+fn attribute_value(
+    cluster: &Cluster<'_>,
+    spots: &[Spot<'_, '_>],
+    sites: &[Site<'_, '_>],
+    name: &AttributeName,
+) -> Option<i128> {
+    let attribute = cluster.config.complex.get(name)?;
     match cluster.resolved(spots, attribute) {
         Some((_, Value::Amount(amount))) => Some(in_millionths(attribute, amount)),
         Some((_, Value::Text(_))) => None,

@@ -373,7 +373,7 @@ fn send(cell: &mut Cell, host: &str, report: LoadReport) {
 }
 
 fn value(cell: &Cell, subject: &str, name: &str) -> Option<String> {
-    cell.core.observations().load.get(subject)?.get(name).map(|entry| entry.text.clone())
+    cell.core.observations().load.get(subject)?.named(name).map(|entry| entry.text.clone())
 }
 
 #[test]
@@ -475,7 +475,7 @@ fn load_values_beyond_the_limit_are_refused_singly_and_told_once() {
     let known = [("v00000".into(), "2".to_owned())];
     let new = [("w".into(), "1".to_owned()), ("x".into(), "1".to_owned())];
     assert_eq!(warnings(&mut cell, report(3, false, known.into_iter().chain(new).collect())), 0);
-    assert_eq!(cell.core.observations().load[&host][&AttributeName::from("v00000")].text, "2");
+    assert_eq!(cell.core.observations().load[&host].named("v00000").unwrap().text, "2");
     assert_eq!(cell.core.observations().hosts[&host].refused, 2);
     let long = [("long".into(), "x".repeat(limit.bytes + 1)), ("short".into(), "1".to_owned())];
     assert_eq!(warnings(&mut cell, report(4, true, long.into())), 0);

@@ -165,7 +165,7 @@ fn values_that_a_sensor_reports_for_another_name_of_a_host_are_that_hosts() {
         ..LoadReport::default()
     };
     cell.input(Input::LoadReport { connection, report: Box::new(report) });
-    let of = |cell: &Cell, host: &str| Some(cell.core.observations().load.get(host)?.get("site")?.text.clone());
+    let of = |cell: &Cell, host: &str| Some(cell.core.observations().load.get(host)?.named("site")?.text.clone());
     assert_eq!((of(&cell, "h1").as_deref(), of(&cell, "h2").as_deref()), (Some("alias"), Some("own")));
     let withdrawn = [("h1-ib".into(), vec!["site".into()])].into();
     let report = LoadReport { sequence: 2, withdrawn, ..LoadReport::default() };
