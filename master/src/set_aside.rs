@@ -8,9 +8,11 @@ use master_core::core::{Core, Step};
 use master_core::effect::{Effect, Input};
 use master_core::sched::order::Order;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{HostName, TaskKey};
 use proto::wire::agent::{AgentMessage, TaskReportState};
 use proto::wire::client::Reply;
-use std::fmt::Write as _;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -32,8 +34,28 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, Debug)]
 pub struct SetAside {
     path: PathBuf,
-    in_hand: Arc<Mutex<String>>,
+    in_hand: Arc<Mutex<Mark>>,
     aside: Vec<String>,
+}
+
+/// By what an input is known again after a restart; its text is one line.
+#[derive(Clone, Debug)]
+enum Mark {
+    /// News of a task. There are so many that they are put in words only when they are needed.
+    Task { key: TaskKey, stage: &'static str, host: Option<HostName> },
+    /// Everything else.
+    Words(Cow<'static, str>),
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mark::Task { key, stage, host } => {
+                write!(f, "task {key} {stage} on host {}", host.as_ref().map_or("nobody", HostName::as_str))
+            }
+            Mark::Words(words) => f.write_str(words),
+        }
+    }
 }
 
 impl SetAside {
@@ -45,7 +67,7 @@ impl SetAside {
         for mark in &aside {
             tracing::error!("set aside, because it ended the master {ABORTS_MAX} times: {mark}; report this");
         }
-        Self { path, in_hand: Arc::default(), aside }
+        Self { path, in_hand: Arc::new(Mutex::new(Mark::Words(Cow::default()))), aside }
     }
 
     /// From now on a panic of the core thread notes what is in hand, after what it does otherwise.
@@ -65,15 +87,18 @@ impl SetAside {
     /// With what happens instead, if it is set aside.
     pub fn admit(&self, core: &Core, input: Input) -> Result<Input, Step> {
         let mark = mark(core, &input);
-        if self.aside.contains(&mark) && !matches!(input, Input::Tick) {
-            return Err(instead(input, &mark));
+        if !self.aside.is_empty() && !matches!(input, Input::Tick) {
+            let words = mark.to_string();
+            if self.aside.contains(&words) {
+                return Err(instead(input, &words));
+            }
         }
         *self.in_hand.lock().unwrap_or_else(PoisonError::into_inner) = mark;
         Ok(input)
     }
 
     fn note(&self) {
-        let mark = self.in_hand.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mark = self.in_hand.lock().unwrap_or_else(PoisonError::into_inner).to_string();
         let mut aborts = Aborts::read(&self.path);
         aborts.count(mark);
         if let Err(error) = aborts.write(&self.path) {
@@ -120,30 +145,30 @@ impl Aborts {
     }
 }
 
-/// By what an input is known again after a restart, on one line.
-fn mark(core: &Core, input: &Input) -> String {
+fn mark(core: &Core, input: &Input) -> Mark {
     let host_of = |connection| core.host_of(connection).map_or("nobody", |host| host.as_str());
-    match input {
+    let words = match input {
         Input::Command { id, owner, host, .. } => format!("request {:032x} of {}@{host}", id.0, owner.user),
         Input::AgentConnected { host, .. } => format!("hello of host {host}"),
         Input::AgentLost { connection } => format!("end of the connection of host {}", host_of(*connection)),
-        Input::AgentMessage { connection, message } => {
-            let host = host_of(*connection);
-            match &**message {
-                AgentMessage::Task(report) => format!("task {} {} on host {host}", report.key, stage(&report.state)),
-                AgentMessage::Usage(_) => format!("use of tasks on host {host}"),
-                AgentMessage::Sensors(_) => format!("sensors of host {host}"),
-                AgentMessage::Refused(_) => format!("refusal of host {host}"),
+        Input::AgentMessage { connection, message } => match &**message {
+            AgentMessage::Task(report) => {
+                let host = core.host_of(*connection).cloned();
+                return Mark::Task { key: report.key, stage: stage(&report.state), host };
             }
-        }
+            AgentMessage::Usage(_) => format!("use of tasks on host {}", host_of(*connection)),
+            AgentMessage::Sensors(_) => format!("sensors of host {}", host_of(*connection)),
+            AgentMessage::Refused(_) => format!("refusal of host {}", host_of(*connection)),
+        },
         Input::LoadReport { connection, .. } => format!("load report of host {}", host_of(*connection)),
         // A pass plans on a state, so its first order comes first again.
         Input::Orders { scheduler, orders } => format!("orders of scheduler {scheduler} from {}", first(orders)),
         Input::Join { host, .. } => format!("join of host {host}"),
         Input::CertificateRenewed { host, .. } => format!("renewal of host {host}"),
-        Input::Tickets(_) => "tickets of running tasks".to_owned(),
-        Input::Tick => "time".to_owned(),
-    }
+        Input::Tickets(_) => return Mark::Words("tickets of running tasks".into()),
+        Input::Tick => return Mark::Words("time".into()),
+    };
+    Mark::Words(words.into())
 }
 
 fn first(orders: &[Order]) -> String {
@@ -200,7 +225,7 @@ mod tests {
     use crate::testing::TempDir;
     use master_core::effect::ReplyTo;
     use master_core::state::State;
-    use proto::id::{HostName, RequestId};
+    use proto::id::RequestId;
     use proto::job::Owner;
     use proto::wire::client::{Answer, Command};
 

@@ -32,9 +32,13 @@ const APPLICATION_ID: i32 = 0x6777_7374;
 /// How long a writer waits for the other one.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// Pages in the write-ahead log from which on it is worked into the database, 32 MiB: a page that many commits change is then written
-/// there once.
-const WAL_PAGES: i32 = 8_192;
+/// Bytes of a page in a new database. Each page that a commit changes is two writes, so larger ones cost less where a commit holds
+/// many events.
+const PAGE_BYTES: i32 = 16_384;
+
+/// Bytes in the write-ahead log from which on it is worked into the database: a page that many commits change is then written there
+/// once.
+const WAL_BYTES: i32 = 32 << 20;
 
 const TABLES: &str = "
     CREATE TABLE events (
@@ -121,6 +125,7 @@ impl Store {
     /// `Database`, also if there is one already.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        store.run("prepare", |db| db.pragma_update(None, "page_size", PAGE_BYTES))?;
         store.prepare()?;
         store.run("create tables in", |db| {
             db.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"))
@@ -172,7 +177,8 @@ impl Store {
     /// The same for as long as `each` says.
     fn replay_while(&self, after: EventSeq, mut each: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
         let failed = |source| self.failed("read events from", source);
-        let sql = "SELECT seq, tick, wall, kind, version, actor, request, body FROM events WHERE seq > ?1 ORDER BY seq";
+        let sql = "SELECT seq, tick, wall, kind, version, actor, request, events.body, accounting.body \
+                   FROM events LEFT JOIN accounting USING (seq) WHERE seq > ?1 ORDER BY seq";
         let mut statement = self.db.prepare(sql).map_err(failed)?;
         let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
         let mut expected = after.0 + 1;
@@ -215,7 +221,8 @@ impl Store {
         self.run("prepare", |db| {
             db.pragma_update(None, "journal_mode", "WAL")?;
             db.pragma_update(None, "synchronous", "FULL")?;
-            db.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)
+            let page_bytes: i32 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
+            db.pragma_update(None, "wal_autocheckpoint", WAL_BYTES / page_bytes)
         })
     }
 
@@ -248,11 +255,14 @@ fn append<R: Borrow<Record>>(db: &mut Connection, records: &[R]) -> rusqlite::Re
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
         let mut event = transaction.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+        let mut end = transaction.prepare_cached("INSERT INTO accounting VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
         for record in records {
             let record = record.borrow();
-            let Stored { seq, tick, wall, kind, version, actor, request, body } = Stored::encode(record);
+            let Stored { seq, tick, wall, kind, version, actor, request, body, accounting } = Stored::encode(record);
             event.execute(params![signed(seq), signed(tick), wall, kind, version, actor, request, body])?;
-            accounting::insert(&transaction, record)?;
+            if let (Some(body), Some(ended)) = (accounting, record.event.accounting()) {
+                accounting::insert(&mut end, record.seq, ended, &body)?;
+            }
         }
     }
     transaction.commit()

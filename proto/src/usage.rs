@@ -312,29 +312,34 @@ pub struct TaskResult {
     /// Where it went wrong, if it did.
     pub failed: Failed,
     /// The reason in words, for `error reason` and for people; empty for a plain end.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
     /// From the start of the job process to its end, in milliseconds.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub wallclock_ms: u64,
     /// How long before this message was made the task ended, in milliseconds.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ended_ago_ms: u64,
     /// Measured use.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
     /// `getrusage` numbers.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rusage: Rusage,
     /// The limit that ended it, if one did.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Option<LimitHit>,
     /// Limits that the host refused to set.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub refused_limits: Vec<RefusedLimit>,
     /// The main process of the job, if a command wrote its state during this attempt.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub saved_pid: Option<i32>,
+}
+
+/// Whether a value goes without saying.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl TaskResult {

@@ -1,11 +1,9 @@
 //! Accounting records beside the log: written with the event that holds them, found again by job, name, owner and time.
 
 use super::{Store, StoreError, signed};
-use master_core::event::Record;
 use proto::accounting::AccountingRecord;
 use proto::id::EventSeq;
-use proto::wire::frame::encode;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, Statement, params};
 
 /// A record with the event it came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,19 +25,15 @@ pub struct AccountingCursor {
     pub inode: u64,
 }
 
-/// Stores the record of an event, if it brings one.
-pub(super) fn insert(db: &Connection, event: &Record) -> rusqlite::Result<()> {
-    let Some(record) = event.event.accounting() else { return Ok(()) };
-    let mut statement = db.prepare_cached("INSERT INTO accounting VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+/// Stores the record of an event, which `body` has in bytes.
+pub(super) fn insert(
+    statement: &mut Statement<'_>,
+    seq: EventSeq,
+    record: &AccountingRecord,
+    body: &[u8],
+) -> rusqlite::Result<()> {
     let AccountingRecord { job_number, job_name, owner, started, .. } = record;
-    statement.execute(params![
-        signed(event.seq.0),
-        job_number.0,
-        job_name,
-        owner.as_str(),
-        started.0,
-        encode(record)
-    ])?;
+    statement.execute(params![signed(seq.0), job_number.0, job_name, owner.as_str(), started.0, body])?;
     Ok(())
 }
 

@@ -9,9 +9,11 @@ use super::codec::Stored;
 use crate::replay::replay;
 use crate::testing::{TempDir, eventful_history};
 use data_encoding::HEXLOWER;
+use master_core::event::Record;
 use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::usage::{Amounts, Used};
+use proto::id::EventSeq;
 use rusqlite::params;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -87,18 +89,16 @@ fn told(state: &State) -> String {
     text
 }
 
-/// A log as text.
+/// A log as text, each event whole.
 fn written(store: &Store) -> String {
-    let sql = "SELECT seq, tick, wall, kind, version, actor, request, body FROM events ORDER BY seq";
-    let mut statement = store.db.prepare(sql).unwrap();
-    let rows = statement.query_map([], Stored::from_row).unwrap();
     let mut text = String::new();
-    for stored in rows {
-        let Stored { seq, tick, wall, kind, version, actor, request, body } = stored.unwrap();
+    let write = |record: Record| {
+        let Stored { seq, tick, wall, kind, version, actor, request, body, accounting: _ } = Stored::whole(&record);
         let request = request.map_or("-".to_owned(), |request| HEXLOWER.encode(&request));
         let (actor, body) = (HEXLOWER.encode(&actor), HEXLOWER.encode(&body));
         writeln!(text, "{seq} {tick} {wall} {kind} {version} {actor} {request} {body}").unwrap();
-    }
+    };
+    store.replay(EventSeq(0), write).unwrap();
     text
 }
 

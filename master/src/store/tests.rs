@@ -138,6 +138,7 @@ fn what_this_version_does_not_understand_is_refused_with_its_place_and_the_remed
         ("UPDATE events SET version = 2 WHERE seq = 2", "event 2 is of kind epoch-raised version 2"),
         ("UPDATE events SET body = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
         ("UPDATE events SET kind = 'task-ended' WHERE seq = 2", "event 2 (task-ended) is damaged"),
+        ("DELETE FROM accounting", "event 8 (task-ended) is damaged: its accounting record is missing"),
         ("DELETE FROM events WHERE seq = 3", "event 3 is missing from the log, the next one there is 4"),
     ] {
         let dir = TempDir::new("store");
