@@ -18,6 +18,7 @@
 //! DIR/log/master.log         its log, where asked for
 //! DIR/bin/ARCH/              links of the q* names to the gridwright program
 //! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting schedd_runlog schedule
+//! DIR/mpi/                   parallel environments for message passing libraries, for qconf -Ap
 //! DIR/util/arch              prints ARCH
 //! DIR/utilbin/ARCH/gethostname   prints the host's name
 //! ```

@@ -2,6 +2,8 @@ use super::*;
 use crate::config::{CellConfig, MasterConfig};
 use crate::replay::replay;
 use crate::testing::TempDir;
+use proto::object::Fields;
+use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
@@ -73,6 +75,19 @@ fn site_scripts_find_what_they_look_for() {
     assert!(layout.dir().join("bin").join(arch).join("qstat").is_symlink());
     let bootstrap = std::fs::read_to_string(layout.common("bootstrap")).unwrap();
     assert!(bootstrap.starts_with("admin_user              alice\n"), "{bootstrap}");
+}
+
+#[test]
+fn the_parallel_environments_for_message_passing_can_be_made_as_they_are() {
+    let dir = TempDir::new("init");
+    let (layout, _) = made(&dir);
+    for (name, _) in tree::MPI_TEMPLATES {
+        let text = std::fs::read_to_string(layout.dir().join("mpi").join(name)).unwrap();
+        let pe = ParallelEnvironment::from_fields(&Fields::parse(&text).unwrap()).unwrap();
+        assert_eq!(format!("{}.template", pe.name), name);
+        let settings = (pe.control_slaves.0, pe.job_is_first_task.0, pe.allocation_rule);
+        assert_eq!(settings, (true, false, AllocationRule::FillUp), "{name}");
+    }
 }
 
 #[test]

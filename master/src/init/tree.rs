@@ -39,6 +39,14 @@ const COMMANDS: &[&str] = &[
     "gridwright",
 ];
 
+/// Parallel environments for message passing libraries, below `mpi`: each can be made with `qconf -Ap`, changed or as it is (PE-20).
+pub(super) const MPI_TEMPLATES: [(&str, &str); 4] = [
+    ("openmpi.template", include_str!("mpi/openmpi.template")),
+    ("mpich.template", include_str!("mpi/mpich.template")),
+    ("intelmpi.template", include_str!("mpi/intelmpi.template")),
+    ("mvapich.template", include_str!("mpi/mvapich.template")),
+];
+
 /// What the files for site scripts say of a cell.
 pub(super) struct Classic<'a> {
     /// The master's host.
@@ -70,7 +78,7 @@ pub(super) fn make_directories(layout: &Layout, owners: Option<OwnerUids>) -> Re
 /// The directories that every host of a cell has for site scripts.
 fn make_classic_directories(layout: &Layout) -> Result<(), InitError> {
     let arch = arch();
-    let below = ["bin", CELL_NAME, "util", "utilbin"].map(str::to_owned);
+    let below = ["bin", CELL_NAME, "mpi", "util", "utilbin"].map(str::to_owned);
     let deeper = [format!("bin/{arch}"), format!("{CELL_NAME}/common"), format!("utilbin/{arch}")];
     below.iter().chain(&deeper).try_for_each(|name| make_directory(&layout.dir().join(name), 0o755))
 }
@@ -137,6 +145,7 @@ pub(super) fn write_classic_files(layout: &Layout, classic: &Classic<'_>) -> Res
     write(&layout.common("act_qmaster"), &format!("{}\n", classic.master_host), 0o644)?;
     write(&dir.join("util/arch"), &format!("#!/bin/sh\necho {arch}\n"), 0o755)?;
     write(&dir.join("utilbin").join(arch).join("gethostname"), GETHOSTNAME, 0o755)?;
+    MPI_TEMPLATES.iter().try_for_each(|(name, text)| write(&dir.join("mpi").join(name), text, 0o644))?;
     link_commands(&dir.join("bin").join(arch))
 }
 
