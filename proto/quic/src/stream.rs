@@ -152,7 +152,8 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
     /// # Errors
     /// `Frame(Unsendable)` if it is too long, and nothing was sent; `TimedOut` if the peer does not read; else as [`StreamError`].
     pub async fn send<T: Serialize>(&mut self, kind: Kind, id: u64, message: &T) -> Result<(), StreamError> {
-        self.send_frame(&Frame::new(kind, id, message)).await
+        self.add(kind, id, message)?;
+        self.flush().await
     }
 
     /// Puts one message behind what the next call sends: what goes in one write needs fewer packets.
@@ -160,13 +161,7 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
     /// # Errors
     /// `Frame(Unsendable)` if it is too long; then it is not there.
     pub fn add<T: Serialize>(&mut self, kind: Kind, id: u64, message: &T) -> Result<(), StreamError> {
-        let bytes = Frame::new(kind, id, message).to_bytes(self.limits.frame_bytes)?;
-        if self.unsent.is_empty() {
-            self.unsent = bytes;
-        } else {
-            self.unsent.extend_from_slice(&bytes);
-        }
-        Ok(())
+        Ok(Frame::add_to(&mut self.unsent, kind, id, message, self.limits.frame_bytes)?)
     }
 
     /// Bytes that were added and are not sent.

@@ -140,6 +140,40 @@ impl Frame {
         Ok(bytes)
     }
 
+    /// Puts a frame around `message` behind `bytes`, as it goes on a stream, with its length prefix. The message is written once.
+    ///
+    /// # Errors
+    /// `Unsendable` if the frame is above `limit` bytes; then `bytes` are as they were.
+    pub fn add_to<T: Serialize>(
+        bytes: &mut Vec<u8>,
+        kind: Kind,
+        id: u64,
+        message: &T,
+        limit: usize,
+    ) -> Result<(), FrameError> {
+        let begin = bytes.len();
+        bytes.reserve(MESSAGE_BYTES);
+        bytes.extend_from_slice(&[0; PREFIX_BYTES]);
+        let head = Self { kind, id, body: Vec::new() };
+        head.serialize(&mut rmp_serde::Serializer::new(&mut *bytes).with_struct_map())
+            .expect("a frame holds nothing that MessagePack cannot express, and a Vec takes every byte");
+        // The head ends with an empty body. In its place comes one whose length, four bytes, is known in the end.
+        bytes.truncate(bytes.len() - EMPTY_BODY_BYTES);
+        bytes.extend_from_slice(&[BIN_32, 0, 0, 0, 0]);
+        let body = bytes.len();
+        write(bytes, message);
+        let len = bytes.len() - begin - PREFIX_BYTES;
+        let Some((prefix, body_len)) =
+            u32::try_from(len).ok().filter(|_| len <= limit).zip((bytes.len() - body).try_into().ok())
+        else {
+            bytes.truncate(begin);
+            return Err(FrameError::Unsendable { len, limit });
+        };
+        bytes[begin..begin + PREFIX_BYTES].copy_from_slice(&u32::to_be_bytes(prefix));
+        bytes[body - 4..body].copy_from_slice(&u32::to_be_bytes(body_len));
+        Ok(())
+    }
+
     /// The frame in `bytes`, which are what followed the length prefix.
     ///
     /// # Errors
@@ -158,15 +192,25 @@ pub fn announced_len(prefix: [u8; PREFIX_BYTES], limit: usize) -> Result<usize, 
     if len <= limit { Ok(len) } else { Err(FrameError::TooLong { len, limit }) }
 }
 
+/// What an empty byte string takes in MessagePack: its kind and a length of one byte.
+const EMPTY_BODY_BYTES: usize = 2;
+
+/// MessagePack's mark of a byte string whose length has four bytes.
+const BIN_32: u8 = 0xc6;
+
 /// Room that a message begins with: most need no more.
 const MESSAGE_BYTES: usize = 1 << 10;
 
 /// A message as MessagePack with named fields.
 pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(MESSAGE_BYTES);
-    rmp_serde::encode::write_named(&mut bytes, message)
-        .expect("our messages are plain data with string keys, and a Vec takes every byte");
+    write(&mut bytes, message);
     bytes
+}
+
+fn write<T: Serialize>(bytes: &mut Vec<u8>, message: &T) {
+    rmp_serde::encode::write_named(bytes, message)
+        .expect("our messages are plain data with string keys, and a Vec takes every byte");
 }
 
 #[cfg(test)]
@@ -182,6 +226,21 @@ mod tests {
         let back = Frame::from_bytes(&bytes[4..]).unwrap();
         assert_eq!(back, frame);
         assert_eq!(back.message::<(String, i32)>().unwrap(), ("qstat".to_owned(), 3));
+    }
+
+    #[test]
+    fn frames_in_one_buffer_read_back_one_after_the_other() {
+        let mut bytes = Vec::new();
+        for (id, message) in [(1, String::new()), (2, "qstat".to_owned()), (3, "x".repeat(70_000))] {
+            let begin = bytes.len();
+            Frame::add_to(&mut bytes, Kind::Control, id, &message, 1 << 20).unwrap();
+            let len = announced_len(bytes[begin..begin + 4].try_into().unwrap(), 1 << 20).unwrap();
+            assert_eq!(len, bytes.len() - begin - 4);
+            assert_eq!(Frame::from_bytes(&bytes[begin + 4..]).unwrap(), Frame::new(Kind::Control, id, &message));
+        }
+        let before = bytes.clone();
+        let refused = Frame::add_to(&mut bytes, Kind::Load, 4, &vec![1u8; 200], 100);
+        assert!(matches!(refused, Err(FrameError::Unsendable { .. })) && bytes == before);
     }
 
     #[test]
