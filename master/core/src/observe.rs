@@ -63,6 +63,8 @@ pub struct Observations {
     pub load: ByHost<Loads>,
     /// Use of running tasks, last known.
     pub usage: BTreeMap<TaskKey, Usage>,
+    /// Of how many subjects a value is known, by attribute; none that is not known anywhere.
+    reported: BTreeMap<AttributeName, usize>,
 }
 
 /// What is known of one execution host.
@@ -118,12 +120,14 @@ impl Loads {
         Some(&self.0[at].1)
     }
 
-    /// Takes a value in; what was there under the name is replaced.
-    pub fn insert(&mut self, name: AttributeName, entry: LoadEntry) {
-        match self.at(&name) {
+    /// Takes a value in; what was there under the name is replaced. Whether there was none.
+    pub fn insert(&mut self, name: AttributeName, entry: LoadEntry) -> bool {
+        let place = self.at(&name);
+        match place {
             Ok(at) => self.0[at].1 = entry,
             Err(at) => self.0.insert(at, (name, entry)),
         }
+        place.is_err()
     }
 
     /// All of them, by name.
@@ -158,7 +162,9 @@ impl Loads {
 impl FromIterator<(AttributeName, LoadEntry)> for Loads {
     fn from_iter<I: IntoIterator<Item = (AttributeName, LoadEntry)>>(entries: I) -> Loads {
         let mut loads = Loads::default();
-        entries.into_iter().for_each(|(name, entry)| loads.insert(name, entry));
+        entries.into_iter().for_each(|(name, entry)| {
+            loads.insert(name, entry);
+        });
         loads
     }
 }
@@ -192,6 +198,11 @@ impl Observations {
     pub fn has_reported(&self, reporter: &HostName, subject: &HostName, name: &AttributeName) -> bool {
         let entry = self.load.get(subject).and_then(|values| values.get(name));
         entry.is_some_and(|entry| entry.reporter == *reporter)
+    }
+
+    /// Whether a value of an attribute is known of any subject.
+    pub fn is_reported(&self, attribute: &AttributeName) -> bool {
+        self.reported.contains_key(attribute)
     }
 
     /// How many values are known that this host reported.
@@ -230,7 +241,10 @@ impl Observations {
         for (subject, values) in &report.values {
             let known = self.load.or_default(subject);
             for (name, text) in values {
-                known.insert(name.clone(), LoadEntry { text: text.clone(), reporter: host.clone(), sampled });
+                let entry = LoadEntry { text: text.clone(), reporter: host.clone(), sampled };
+                if known.insert(name.clone(), entry) {
+                    *self.reported.entry(name.clone()).or_default() += 1;
+                }
             }
         }
         self.host(host).subjects.extend(report.values.keys().cloned());
@@ -272,9 +286,60 @@ impl Observations {
     /// Takes back values that a host itself reported for a subject.
     fn withdraw(&mut self, reporter: &HostName, subject: &HostName, is_meant: impl Fn(&AttributeName) -> bool) {
         let Some(values) = self.load.get_mut(subject) else { return };
-        values.0.retain(|(name, entry)| entry.reporter != *reporter || !is_meant(name));
+        values.0.retain(|(name, entry)| {
+            let is_kept = entry.reporter != *reporter || !is_meant(name);
+            if !is_kept {
+                let subjects = self.reported.get_mut(name).expect("what is known is counted");
+                *subjects -= 1;
+                if *subjects == 0 {
+                    self.reported.remove(name);
+                }
+            }
+            is_kept
+        });
         if values.is_empty() {
             self.load.remove(subject);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reported_anywhere_is_what_some_subject_has() {
+        let report = |host: &str, text: &str| {
+            let (mut report, mut words) = (Box::<LoadReport>::default(), text.split(' '));
+            report.full = words.next() == Some("full");
+            for word in words {
+                let (subject, name) = word.split_once(':').expect("a subject and a name");
+                match name.strip_prefix('-') {
+                    Some(name) => report.withdrawn.entry(subject.into()).or_default().push(name.into()),
+                    None => {
+                        report.values.entry(subject.into()).or_default().insert(name.into(), "1".to_owned());
+                    }
+                }
+            }
+            Observation::Load { host: host.into(), at: Tick(1), report }
+        };
+        let stream = [
+            report("a", "full a:x a:y global:z"),
+            report("b", "full b:x global:z"),
+            report("a", "changes a:-x global:-z"),
+            report("b", "changes global:-z b:y"),
+            report("a", "full a:x"),
+            Observation::Unheard { host: "b".into() },
+            report("a", "full a:z"),
+        ];
+        let mut observations = Observations::default();
+        for observation in &stream {
+            observations.apply(observation);
+            for name in ["x", "y", "z"].map(AttributeName::from) {
+                let is_known = observations.load.values().any(|values| values.get(&name).is_some());
+                assert_eq!(observations.is_reported(&name), is_known, "{name} after {observation:?}");
+            }
+        }
+        assert!(observations.is_reported(&"z".into()) && !observations.is_reported(&"y".into()));
     }
 }

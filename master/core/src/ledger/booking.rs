@@ -154,15 +154,21 @@ impl Booking {
 
     /// The amounts by level and attribute, each pair once.
     pub fn entries(&self) -> Vec<Entry> {
-        let at = |place: Use<'_>| {
-            let level = place.at.to_level();
-            let mut entries = Vec::new();
-            self.each_at(&place, |attribute, amount| {
-                entries.push(Entry { level: level.clone(), attribute: attribute.clone(), amount });
-            });
-            entries
-        };
-        self.uses().flat_map(at).collect()
+        self.uses().flat_map(|place| self.entries_of(&place)).collect()
+    }
+
+    /// The amounts at a level by attribute, each once.
+    pub fn entries_at(&self, level: At<'_>) -> Vec<Entry> {
+        self.use_at(level).map_or_else(Vec::new, |place| self.entries_of(&place))
+    }
+
+    fn entries_of(&self, place: &Use<'_>) -> Vec<Entry> {
+        let level = place.at.to_level();
+        let mut entries = Vec::new();
+        self.each_at(place, |attribute, amount| {
+            entries.push(Entry { level: level.clone(), attribute: attribute.clone(), amount });
+        });
+        entries
     }
 
     /// Tells what the task takes at a level, each attribute once.

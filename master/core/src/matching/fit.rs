@@ -161,8 +161,7 @@ impl Cluster<'_> {
     /// Whether an attribute that is not defined may be one that is reported: load values come and go, and an order does not
     /// fail because a host did not report one at the moment.
     fn may_be_load(&self, attribute: &AttributeName) -> bool {
-        matches!(self.mode, Mode::Order | Mode::Later)
-            && self.observations.load.values().any(|values| values.get(attribute).is_some())
+        matches!(self.mode, Mode::Order | Mode::Later) && self.observations.is_reported(attribute)
     }
 
     fn fit_request(&self, fit: &mut Fit, index: usize, spot: &Spot<'_, '_>, request: &Request, slots: u32, role: Role) {

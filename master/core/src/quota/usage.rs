@@ -1,10 +1,10 @@
 //! What placed tasks have in use of each quota.
 
 use super::Scope;
-use crate::ledger::{Booking, Level, SLOTS, Total};
+use crate::ledger::{At, Booking, SLOTS, Total};
 use crate::state::config::Configuration;
 use proto::amount::Amount;
-use proto::id::{AttributeName, QueueInstanceName, QuotaName, TaskKey};
+use proto::id::{AttributeName, QuotaName, TaskKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Counters of use.
@@ -72,30 +72,19 @@ fn amounts(config: &Configuration, booking: &Booking) -> Amounts {
     let mut amounts = Amounts::new();
     let mut sets = config.enabled_quotas().peekable();
     let (Some(who), Some(_)) = (booking.who(), sets.peek()) else { return amounts };
-    let by_instance = by_instance(booking);
     for set in sets {
         for granted in booking.granted() {
             let instance = &granted.instance;
             let Some(scope) = Scope::of(config, set, who, booking.pe(), instance) else { continue };
             for attribute in counted(config, &set.rules[scope.rule].limits) {
-                let entry = by_instance.get(instance).and_then(|entries| entries.get(&attribute));
-                if let Some(amount) = entry {
-                    amounts.entry((scope.clone(), attribute)).or_default().add(*amount);
+                let amount = booking.amount(At::Instance(instance), attribute.as_str());
+                if amount > Amount::ZERO {
+                    amounts.entry((scope.clone(), attribute)).or_default().add(amount);
                 }
             }
         }
     }
     amounts
-}
-
-fn by_instance(booking: &Booking) -> BTreeMap<QueueInstanceName, BTreeMap<AttributeName, Amount>> {
-    let mut instances: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-    for entry in booking.entries() {
-        if let Level::Instance(instance) = entry.level {
-            instances.entry(instance).or_default().insert(entry.attribute, entry.amount);
-        }
-    }
-    instances
 }
 
 /// The attributes of which use is counted: consumables, and slots where somebody may have the scope alone.

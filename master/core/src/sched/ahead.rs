@@ -36,6 +36,8 @@ pub type Reservations = BTreeMap<(SubmitSeq, TaskId), Reservation>;
 #[derive(Clone, Debug)]
 pub struct Ahead {
     line: TimeLine,
+    /// Whether the line is to be drawn anew before anybody looks at it; till then it is empty.
+    is_outdated: bool,
     closings: Closings,
     reservations: Reservations,
     /// Where the search for each category ended, in this pass.
@@ -52,6 +54,7 @@ impl Ahead {
     pub fn new(zone: Zone) -> Ahead {
         Ahead {
             line: TimeLine::default(),
+            is_outdated: false,
             closings: Closings::new(zone),
             reservations: BTreeMap::new(),
             searches: BTreeMap::new(),
@@ -62,7 +65,7 @@ impl Ahead {
     /// What is known of a state in which these reservations have been made.
     pub fn of(state: &State, zone: Zone, reservations: &Reservations, now: Now) -> Ahead {
         let mut ahead = Ahead::new(zone);
-        ahead.draw(state, None, now);
+        ahead.draw_line(state, None, plans_ahead(state), now);
         ahead.pass_time(&state.config, now);
         for ((seq, task), reservation) in reservations {
             if let Some(job) = state.jobs.get(seq).filter(|_| ahead.is_on()) {
@@ -100,18 +103,35 @@ impl Ahead {
         ahead
     }
 
-    /// Makes everything anew: who plans ahead, how long tasks run, or what is counted may have changed. Nothing is kept any more but
-    /// advance reservations.
-    pub fn draw(&mut self, state: &State, planned: Option<&Ledger>, now: Now) {
-        let is_on = state.config.scheduler.max_reservation > 0 || !state.reservations.is_empty();
-        self.draw_line(state, planned, is_on, now);
+    /// Who plans ahead, how long tasks run, or what is counted may have changed: all that is known is to be made anew before it is
+    /// looked at, see [`Ahead::draw`]. Nothing is kept any more but advance reservations.
+    pub fn outdate(&mut self, state: &State) {
+        self.clear(plans_ahead(state));
+        self.is_outdated = true;
     }
 
-    fn draw_line(&mut self, state: &State, planned: Option<&Ledger>, is_on: bool, now: Now) {
+    /// Whether everything is to be made anew.
+    pub fn is_outdated(&self) -> bool {
+        self.is_outdated
+    }
+
+    /// Makes everything anew if that is due. Changes come together, and there are many tasks.
+    pub fn draw(&mut self, state: &State, planned: &Ledger) {
+        if self.is_outdated {
+            self.draw_line(state, Some(planned), plans_ahead(state), state.now);
+        }
+    }
+
+    fn clear(&mut self, is_on: bool) {
         self.line = TimeLine::new(is_on, self.line.generation() + 1);
         self.closings.forget();
         self.reservations.clear();
         self.search_anew();
+    }
+
+    fn draw_line(&mut self, state: &State, planned: Option<&Ledger>, is_on: bool, now: Now) {
+        self.clear(is_on);
+        self.is_outdated = false;
         for ledger in [Some(&state.ledger), planned].into_iter().flatten() {
             ledger.keys().for_each(|key| self.runs(state, key, ledger, now));
         }
@@ -126,7 +146,7 @@ impl Ahead {
 
     /// A task that is booked runs from now on, or is about to.
     pub fn runs(&mut self, state: &State, key: TaskKey, ledger: &Ledger, now: Now) {
-        if !self.line.is_on() {
+        if !self.line.is_on() || self.is_outdated {
             return;
         }
         if let Some(booking) = ledger.booking(key) {
@@ -221,6 +241,11 @@ impl Ahead {
         let span = Span::new(now.tick, length_ms);
         self.is_on().then_some(Window { line: &self.line, span, closing })
     }
+}
+
+/// Whether there is anything to plan ahead for: reservations may be made, or there is an advance reservation.
+fn plans_ahead(state: &State) -> bool {
+    state.config.scheduler.max_reservation > 0 || !state.reservations.is_empty()
 }
 
 /// How long a task that should have ended is expected to go on: until the next pass at the latest (RES-05).

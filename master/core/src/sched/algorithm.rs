@@ -55,6 +55,7 @@ impl UnderWay {
 
     /// Goes on for about `budget` steps.
     pub(super) fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
+        model.draw_ahead();
         match self {
             UnderWay::Default(pass) => pass.next(model, budget),
             UnderWay::Fcfs(pass) => pass.next(model, budget),

@@ -11,7 +11,7 @@ use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Role, Site, may_use_pe};
 use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
-pub use hosts::{HostRoom, room_on};
+pub use hosts::{HostRoom, room_on, usable};
 use hosts::{roomiest, rooms};
 use proto::amount::Type;
 use proto::id::{HostName, PeName, QueueInstanceName};
@@ -93,7 +93,7 @@ pub fn assign_parallel(
 pub struct Failure {
     /// What each environment or instance is short of.
     pub reasons: Vec<Reason>,
-    /// Hosts that have not one slot for it in any environment, so that nothing changes before something changes there.
+    /// Hosts that have no slots for it that any environment could use, so that nothing changes before something changes there.
     pub roomless: BTreeSet<HostName>,
 }
 

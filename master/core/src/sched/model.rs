@@ -155,11 +155,11 @@ impl Model {
                 self.given_up.remove(seq);
             }
             Event::ReservationGranted { .. } | Event::ReservationChanged { .. } | Event::WallJumped { .. } => {
-                self.draw_ahead();
+                self.ahead.outdate(&self.state);
             }
             Event::ReservationEnded { id } => {
                 self.planned_within.remove(id);
-                self.draw_ahead();
+                self.ahead.outdate(&self.state);
             }
             // What it asks for, or which hosts it avoids, is another.
             Event::JobAltered { seq, .. } => self.forget(*seq),
@@ -238,6 +238,7 @@ impl Model {
     /// What time has changed by itself: start times that have come, load adjustments that have decayed.
     pub(super) fn pass_time(&mut self, now: Now, reserving: Reserving) {
         self.time = now;
+        self.draw_ahead();
         match reserving {
             Reserving::Anew => self.ahead.pass_time(&self.state.config, now),
             Reserving::Keep if self.ahead.pass_time_keeping(&self.state.config, now) => self.give_up_unwanted(now),
@@ -344,7 +345,7 @@ impl Model {
 
     /// Why jobs wait, what is kept for others among it. Tasks that are planned do not count yet.
     pub fn findings(&self, now: Now) -> Findings<'_> {
-        Findings::new(&self.state, &self.observations, now).ahead(Cow::Borrowed(&self.ahead))
+        Findings::new(&self.state, &self.observations, now).ahead(self.drawn_ahead())
     }
 
     /// The reservations that the last pass has made.
@@ -517,9 +518,17 @@ impl Model {
         Ok(())
     }
 
-    /// Who plans ahead, how long tasks run, or what is counted may have changed.
-    fn draw_ahead(&mut self) {
-        self.ahead.draw(&self.state, Some(&self.planned), self.state.now);
+    /// Looks again at the time to come, where what it follows from has changed. Due before a pass and before each slice of it.
+    pub(super) fn draw_ahead(&mut self) {
+        self.ahead.draw(&self.state, &self.planned);
+    }
+
+    fn drawn_ahead(&self) -> Cow<'_, Ahead> {
+        let mut ahead = Cow::Borrowed(&self.ahead);
+        if self.ahead.is_outdated() {
+            ahead.to_mut().draw(&self.state, &self.planned);
+        }
+        ahead
     }
 
     pub(super) fn plans_of(&self, seq: SubmitSeq) -> u32 {
@@ -620,7 +629,7 @@ impl Model {
             .iter()
             .any(|object| matches!(object.kind, ObjectKind::HostGroup | ObjectKind::Calendar | ObjectKind::Queue))
         {
-            self.draw_ahead();
+            self.ahead.outdate(&self.state);
         }
         for host in &touched.hosts {
             let resolved = &self.state.config.resolved;
@@ -656,7 +665,7 @@ impl Model {
             by_host.entry(instance.host.clone()).or_default().push(instance.clone());
         }
         by_host.into_iter().for_each(|(host, instances)| drop(self.places.set(&host, instances)));
-        self.draw_ahead();
+        self.ahead.outdate(&self.state);
         self.standings = Standings::new();
         self.changes.everything();
         self.queue = Queue::default();

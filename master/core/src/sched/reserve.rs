@@ -5,13 +5,15 @@
 //! slots and consumables count, and what never changes.
 
 use super::ahead::Ahead;
-use super::assign::{Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, room_on};
+use super::assign::{
+    Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, room_on, usable,
+};
 use super::rank::{host_value, rank};
 use super::timeline::{Span, Window};
 use crate::ledger::Booking;
 use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
 use proto::id::{HostName, QueueInstanceName};
-use proto::pe::{AllocationRule, ParallelEnvironment};
+use proto::pe::ParallelEnvironment;
 use proto::time::{Now, Tick};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -274,7 +276,7 @@ impl Rooms {
         let sites: Vec<Site<'_, '_>> = sites.filter(|site| cluster.out_of_service(site).is_none()).collect();
         let room =
             (!sites.is_empty()).then(|| room_on(cluster, search.demand, &globally.unlimited(), &ground, &sites, pe));
-        let usable = room.as_ref().map_or(0, |room| usable(room, search, pe));
+        let usable = room.as_ref().map_or(0, |room| u64::from(usable(room, search.demand, pe)));
         self.usable = self.usable - known.usable + usable;
         (known.room, known.usable) = (room, usable);
         // What is kept later than the end of the stretch is met once the stretch begins so much later.
@@ -295,17 +297,5 @@ impl Rooms {
     fn in_order(&self) -> Vec<HostRoom> {
         let rooms = self.hosts.iter().filter_map(|host| host.room.as_ref());
         rooms.filter(|room| room.slots > 0 || room.master.is_some()).cloned().collect()
-    }
-}
-
-/// The slots on a host that the rule of an environment could use, at most.
-fn usable(room: &HostRoom, search: &Search<'_>, pe: &ParallelEnvironment) -> u64 {
-    let slots = room.slots.max(room.master.map_or(0, |master| master.slots));
-    let least = search.demand.pe.as_ref().map_or(1, |wanted| wanted.slots.least());
-    match pe.allocation_rule {
-        AllocationRule::Fixed(each) if slots >= each => u64::from(each),
-        AllocationRule::PeSlots if slots >= least => u64::from(slots),
-        AllocationRule::FillUp | AllocationRule::RoundRobin => u64::from(slots),
-        AllocationRule::Fixed(_) | AllocationRule::PeSlots => 0,
     }
 }

@@ -4,7 +4,7 @@
 //! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
 //! are there; of what the whole cluster shares it is kept by the time at which it ends.
 
-use crate::ledger::{At, Booking, Entry, Ledger, Level, Total};
+use crate::ledger::{At, Booking, Ledger, Level, Total};
 use crate::matching::sum;
 use crate::quota::Scope;
 use crate::state::by_host::ByHost;
@@ -13,6 +13,7 @@ use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, TaskKey};
 use proto::time::Tick;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The end of what has no end.
 pub const NEVER: Tick = Tick(u64::MAX);
@@ -71,8 +72,8 @@ pub struct Tenant {
     /// Of a task that runs only the end counts.
     span: Span,
     is_kept: bool,
-    /// What it takes of the host and of its queue instances.
-    entries: Vec<Entry>,
+    /// All that it takes, of this host and of others.
+    booking: Arc<Booking>,
 }
 
 /// What tasks have of one thing, and when it ends.
@@ -124,7 +125,7 @@ impl TimeLine {
     }
 
     /// A task runs until `end` for all that is known.
-    pub fn run(&mut self, key: TaskKey, end: Tick, booking: &Booking, ledger: &Ledger) {
+    pub fn run(&mut self, key: TaskKey, end: Tick, booking: &Arc<Booking>, ledger: &Ledger) {
         if !self.is_on {
             return;
         }
@@ -141,14 +142,12 @@ impl TimeLine {
     }
 
     /// Notes what a booking takes on each of its hosts.
-    fn enter_hosts(&mut self, key: TaskKey, span: Span, booking: &Booking, is_kept: bool) -> Vec<HostName> {
+    fn enter_hosts(&mut self, key: TaskKey, span: Span, booking: &Arc<Booking>, is_kept: bool) -> Vec<HostName> {
         let mut hosts: Vec<HostName> = booking.granted().iter().map(|part| part.instance.host.clone()).collect();
         hosts.sort();
         hosts.dedup();
-        let all = booking.entries();
         for host in &hosts {
-            let entries = all.iter().filter(|entry| entry.level.host() == Some(host)).cloned().collect();
-            self.hosts.or_default(host).push(Tenant { key, span, is_kept, entries });
+            self.hosts.or_default(host).push(Tenant { key, span, is_kept, booking: booking.clone() });
         }
         hosts
     }
@@ -280,10 +279,7 @@ impl TimeLine {
     where
         AttributeName: PartialEq<N>,
     {
-        let amount = |task: &Tenant| {
-            let is_meant = |entry: &&Entry| entry.attribute == *attribute && At::from(&entry.level) == level;
-            task.entries.iter().find(is_meant).map_or(Amount::ZERO, |entry| entry.amount)
-        };
+        let amount = |task: &Tenant| task.booking.amount(level, attribute);
         let kept = tenants.iter().filter(|task| task.is_kept && task.span.overlaps(&span));
         let kept: Vec<(Span, Total)> = kept.map(|task| (task.span, Total::of(amount(task)))).collect();
         if kept.is_empty() && span.from <= self.now {
@@ -364,7 +360,7 @@ impl Iterator for Releases<'_> {
 
 /// What a booking takes of what all share.
 fn shares(key: TaskKey, booking: &Booking, ledger: &Ledger) -> Shares {
-    let global = booking.entries().into_iter().filter(|entry| entry.level == Level::Global);
+    let global = booking.entries_at(At::Global).into_iter();
     let global = global.map(|entry| (Shared::Global(entry.attribute), Total::of(entry.amount)));
     let slots = Amount::from_base(i64::from(booking.slots_at(&Level::Global)));
     let pe = booking.pe().map(|pe| (Shared::Pe(pe.clone()), Total::of(slots)));

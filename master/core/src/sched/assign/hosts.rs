@@ -30,8 +30,8 @@ pub struct MasterRoom {
     pub slots: u32,
 }
 
-/// The hosts with room for a job, in the order of their best instances, and why others have none. Hosts without room, other than by
-/// what their queues are made for, are taken into `roomless`.
+/// The hosts with room for a job, in the order of their best instances, and why others have none. Hosts without room that the rule could
+/// use, other than by what their queues are made for or by what all hosts share, are taken into `roomless`.
 pub fn rooms(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -61,7 +61,9 @@ pub fn rooms(
         let ground = sites.first()?.host;
         let room = room(cluster, demand, globally, &ground, sites, extra, &mut reasons);
         let has_room = room.slots > 0 || room.master.is_some();
-        if !has_room {
+        // Where all hosts together have too little, each of them may have more.
+        let is_short_here = || globally.holds(portion(demand, pe).saturating_add(extra));
+        if !has_room || usable(&room, demand, pe) == 0 && is_short_here() {
             roomless.insert((*host).clone());
         }
         has_room.then_some(room)
@@ -79,6 +81,25 @@ pub fn room_on(
     pe: &ParallelEnvironment,
 ) -> HostRoom {
     room(cluster, demand, globally, host, sites, u32::from(!pe.job_is_first_task.0), &mut Vec::new())
+}
+
+/// The slots on a host that the rule of an environment could use, at most.
+pub fn usable(room: &HostRoom, demand: &Demand, pe: &ParallelEnvironment) -> u32 {
+    let slots = room.slots.max(room.master.map_or(0, |master| master.slots));
+    match pe.allocation_rule {
+        _ if slots < portion(demand, pe) => 0,
+        AllocationRule::Fixed(each) => each,
+        AllocationRule::PeSlots | AllocationRule::FillUp | AllocationRule::RoundRobin => slots,
+    }
+}
+
+/// The least slots on a host with which the rule of an environment could do anything.
+fn portion(demand: &Demand, pe: &ParallelEnvironment) -> u32 {
+    match pe.allocation_rule {
+        AllocationRule::Fixed(each) => each,
+        AllocationRule::PeSlots => demand.least(),
+        AllocationRule::FillUp | AllocationRule::RoundRobin => 1,
+    }
 }
 
 /// At most so many of the hosts, in their order: those with most room, one that takes the master among them. All of them where the
