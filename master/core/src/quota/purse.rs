@@ -70,6 +70,23 @@ impl<'a> Purse<'a> {
         self.most_of(&scopes, Some(&instance.host), slots, is_master)
     }
 
+    /// How many slots that are not the master's there is room for in an instance, of so many at most, by the limits of its host alone; and the
+    /// other limits that it is under. Both are the same at all times but for what is in use there.
+    pub fn most_on_host(&mut self, instance: &QueueInstanceName, slots: u32) -> (u32, Vec<Scope>) {
+        let scopes = self.scopes_of(instance);
+        let (own, shared): (Vec<_>, Vec<_>) = scopes.iter().cloned().partition(|(_, scope)| scope.host.is_some());
+        let most = self.most_of(&own, Some(&instance.host), slots, false);
+        (most, shared.into_iter().map(|(_, scope)| scope).collect())
+    }
+
+    /// How many slots that are not the master's there is room for, of so many at most, by limits that hosts share. Those that have another
+    /// value on each host do not count.
+    pub fn most_shared(&mut self, scopes: &[Scope], slots: u32) -> u32 {
+        let set = |scope: &Scope| self.sets().find(|set| set.name == scope.set);
+        let scopes: Vec<_> = scopes.iter().filter_map(|scope| Some((set(scope)?, scope.clone()))).collect();
+        self.most_of(&scopes, None, slots, false)
+    }
+
     /// Takes slots in an instance; false and nothing taken if there is no room for all of them.
     pub fn take(&mut self, instance: &QueueInstanceName, slots: u32, is_master: bool) -> bool {
         if self.most(instance, slots, is_master) < slots {

@@ -11,7 +11,7 @@ use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Role, Site, may_use_pe};
 use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
-pub use hosts::{HostRoom, room_on, usable};
+pub use hosts::{HostRoom, portion, room_on, usable};
 use hosts::{roomiest, rooms};
 use proto::amount::Type;
 use proto::id::{HostName, PeName, QueueInstanceName};

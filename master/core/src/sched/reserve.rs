@@ -6,12 +6,13 @@
 
 use super::ahead::Ahead;
 use super::assign::{
-    Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, room_on, usable,
+    Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, portion, room_on, usable,
 };
 use super::rank::{host_value, rank};
 use super::timeline::{Span, Window};
 use crate::ledger::Booking;
 use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
+use crate::quota::{Purse, Scope};
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::ParallelEnvironment;
 use proto::time::{Now, Tick};
@@ -206,6 +207,9 @@ impl Search<'_> {
                 continue;
             }
             let Ok(limits) = Limits::new(&cluster, self.demand, &globally, pe) else { continue };
+            if !rooms.may_hold_within(&mut Purse::new(&cluster, self.demand, Some(&pe.name)), self.demand, pe) {
+                continue;
+            }
             if let Ok(granted) = lay_out(&cluster, self.demand, pe, limits, rooms.in_order()) {
                 return Some((at, Assignment { granted, pe: Some(pe.name.clone()) }, rooms));
             }
@@ -224,6 +228,8 @@ struct Rooms {
     holds_until: BTreeSet<(Tick, HostName)>,
     /// Slots on all hosts together that the rule could use.
     usable: u64,
+    /// The limits of quotas that queue instances are under beside those of their hosts alone.
+    shared: Vec<Vec<Scope>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -231,6 +237,9 @@ struct HostOverTime {
     instances: Vec<QueueInstanceName>,
     room: Option<HostRoom>,
     usable: u64,
+    /// For each queue instance with room the most slots that are not the master's within the quotas of this host alone, and which of the shared
+    /// limits it is under.
+    within: Vec<(u32, usize)>,
     holds_until: Option<Tick>,
 }
 
@@ -276,7 +285,19 @@ impl Rooms {
         let sites: Vec<Site<'_, '_>> = sites.filter(|site| cluster.out_of_service(site).is_none()).collect();
         let room =
             (!sites.is_empty()).then(|| room_on(cluster, search.demand, &globally.unlimited(), &ground, &sites, pe));
-        let usable = room.as_ref().map_or(0, |room| u64::from(usable(room, search.demand, pe)));
+        let mut purse = Purse::new(cluster, search.demand, Some(&pe.name));
+        known.within.clear();
+        for (instance, slots) in room.iter().flat_map(HostRoom::at_best).filter(|(_, slots)| *slots > 0) {
+            let (most, shared) = purse.most_on_host(instance, slots);
+            let index = self.shared.iter().position(|known| *known == shared).unwrap_or(self.shared.len());
+            if index == self.shared.len() {
+                self.shared.push(shared);
+            }
+            known.within.push((most, index));
+        }
+        let within = known.within.iter().map(|(most, _)| *most).fold(0, u32::saturating_add);
+        let usable = room.as_ref().map_or(0, |room| usable(room, search.demand, pe));
+        let usable = if within < portion(search.demand, pe) { 0 } else { u64::from(usable.min(within)) };
         self.usable = self.usable - known.usable + usable;
         (known.room, known.usable) = (room, usable);
         // What is kept later than the end of the stretch is met once the stretch begins so much later.
@@ -291,6 +312,20 @@ impl Rooms {
     /// Whether there may be so many slots: without this, a layout need not be tried.
     fn may_hold(&self, slots: u32) -> bool {
         self.usable >= u64::from(slots)
+    }
+
+    /// Whether there may be as many slots as a job needs within the quotas that hosts share. What several hosts take of one of them is not
+    /// added up: only a layout tells.
+    fn may_hold_within(&self, purse: &mut Purse<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
+        let (least, portion) = (demand.least(), portion(demand, pe));
+        let most: Vec<u32> = self.shared.iter().map(|scopes| purse.most_shared(scopes, least.max(portion))).collect();
+        let mut sum = 0_u32;
+        self.hosts.iter().filter(|host| host.usable > 0).any(|host| {
+            let within = host.within.iter().map(|(slots, shared)| *slots.min(&most[*shared]));
+            let within = within.fold(0, u32::saturating_add);
+            sum = sum.saturating_add(if within < portion { 0 } else { within });
+            sum >= least
+        })
     }
 
     /// The hosts with room.

@@ -19,6 +19,16 @@ pub struct HostRoom {
     pub others: Vec<MasterRoom>,
 }
 
+impl HostRoom {
+    /// Its queue instances, each with the most slots that it could give, whether the master is there or not.
+    pub fn at_best(&self) -> impl Iterator<Item = (&QueueInstanceName, u32)> {
+        self.instances.iter().enumerate().map(|(index, (instance, slots))| {
+            let masters = self.master.iter().chain(&self.others).filter(|master| master.at == index);
+            (instance, masters.map(|master| master.in_instance).fold(*slots, u32::max))
+        })
+    }
+}
+
 /// The room on a host that takes the master, without the slot of a master that is no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MasterRoom {
@@ -94,7 +104,7 @@ pub fn usable(room: &HostRoom, demand: &Demand, pe: &ParallelEnvironment) -> u32
 }
 
 /// The least slots on a host with which the rule of an environment could do anything.
-fn portion(demand: &Demand, pe: &ParallelEnvironment) -> u32 {
+pub fn portion(demand: &Demand, pe: &ParallelEnvironment) -> u32 {
     match pe.allocation_rule {
         AllocationRule::Fixed(each) => each,
         AllocationRule::PeSlots => demand.least(),

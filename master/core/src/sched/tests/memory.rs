@@ -37,7 +37,7 @@ const JOBS: [&str; 28] = [
     "-t 1-3:1 -tc 2 -soft -q short.q -u u2",
 ];
 
-const CHANGES: [&str; 18] = [
+const CHANGES: [&str; 20] = [
     "load a mem_free=1G np_load_avg=1.9",
     "load a mem_free=6G np_load_avg=0.2",
     "load b mem_free=3G np_load_avg=0.6",
@@ -51,6 +51,8 @@ const CHANGES: [&str; 18] = [
     "global lic=1",
     "global lic=5",
     "quota r users {*} to slots=3",
+    "quota r hosts {*} to slots=2",
+    "quota r hosts a,b to slots=3",
     "quota r",
     "wait 20",
     "queue short.q a,b slots=2 seq_no=5 pe_list=fill,robin,smp complex_values=lic=1",
