@@ -3,6 +3,7 @@
 use crate::checkpoint::Occasion;
 use crate::common::Common;
 use crate::id::{HostName, QueueInstanceName, ReservationId, UserName};
+use crate::pe::AllocationRule;
 use crate::request::{ResourceRequest, SlotRange, TaskRange};
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,9 @@ pub struct Requests {
     pub master_queues: Vec<String>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
+    /// `-par`, in place of the rule of the environment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation_rule: Option<AllocationRule>,
 }
 
 /// `-w`: what to do about a job that no queue instance could run.
@@ -293,6 +297,8 @@ pub struct JobChanges {
     pub master_queues: Option<Vec<String>>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
+    /// `-par`.
+    pub allocation_rule: Option<AllocationRule>,
     /// `-t`: only allowed where it changes nothing.
     pub array: Option<TaskRange>,
     /// `-tc`.

@@ -37,7 +37,7 @@ const OPTIONAL: &[&str] = &["urgency_slots", "accounting_summary", "qsort_args"]
 const MAX_SLOTS: i64 = 9_999_999;
 
 /// How the slots of one job are placed on hosts (CATALOGUE PE-03 to PE-06).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum AllocationRule {
     /// All slots on one host.

@@ -89,7 +89,7 @@ impl Rewriter<'_> {
     }
 
     fn asked(&self, requests: &mut Requests) {
-        let Requests { hard, soft, hard_queues, soft_queues, master_queues, pe: _ } = requests;
+        let Requests { hard, soft, hard_queues, soft_queues, master_queues, pe: _, allocation_rule: _ } = requests;
         [hard, soft].into_iter().for_each(|requests| self.requests(requests));
         [hard_queues, soft_queues, master_queues].into_iter().for_each(|queues| self.queues(queues));
     }

@@ -335,8 +335,8 @@ fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option
         (Some(wanted), Some(pe)) => {
             assert_eq!(wanted.name, pe.as_str(), "{key} has the environment that it asked for");
             assert!(wanted.slots.contains(slots), "{key} got {slots} slots");
-            let rule =
-                config.pes.get(pe).unwrap_or_else(|| panic!("{key} runs in {pe}, which is not there")).allocation_rule;
+            let of_pe = config.pes.get(pe).unwrap_or_else(|| panic!("{key} runs in {pe}, which is not there"));
+            let rule = spec.requests.allocation_rule.unwrap_or(of_pe.allocation_rule);
             let hosts: BTreeSet<_> = granted.iter().map(|part| &part.instance.host).collect();
             assert!(rule != AllocationRule::PeSlots || hosts.len() == 1, "{key} is spread over hosts");
         }

@@ -59,6 +59,12 @@ const QALTER_OPTIONS: &[OptionDef] = &[
     with("-ot", Values::One, "tickets", "set job's override tickets"),
     with("-P", Values::One, "project_name", "set job's project"),
     with("-p", Values::One, "priority", "define job's relative priority"),
+    with(
+        "-par",
+        Values::One,
+        "allocation_rule",
+        "use this allocation rule in place of that of the parallel environment",
+    ),
     with("-pe", Values::Two, "wc_pe_name slot_range", "request slot range for parallel jobs"),
     with("-q", Values::One, "wc_queue_list", "bind job to queue(s)"),
     with("-R", Values::One, "y[es]|n[o]", "reservation desired"),

@@ -35,6 +35,12 @@ const QRSUB: CommandDef = CommandDef {
         with("-M", Values::One, "mail_list", "notify these e-mail addresses"),
         with("-N", Values::One, "name", "specify a name"),
         with("-now", Values::One, "y[es]|n[o]", "reserve in interactive queues"),
+        with(
+            "-par",
+            Values::One,
+            "allocation_rule",
+            "use this allocation rule in place of that of the parallel environment",
+        ),
         with("-pe", Values::Two, "wc_pe_name slot_range", "request slots of a parallel environment"),
         with("-q", Values::One, "wc_queue_list", "reserve in these queues"),
         with("-u", Values::One, "user_list", "who may submit to it beside you: users, and @access_lists"),
@@ -110,6 +116,7 @@ fn assemble(
             hard_queues: changes.hard_queues.unwrap_or_default(),
             master_queues: changes.master_queues.unwrap_or_default(),
             pe: changes.pe,
+            allocation_rule: changes.allocation_rule,
             ..Requests::default()
         },
         checkpoint: changes.checkpoint,

@@ -39,6 +39,12 @@ pub const JOB_OPTIONS: &[OptionDef] = &[
     with("-o", Values::One, "path_list", "specify standard output stream path(s)"),
     with("-P", Values::One, "project_name", "set job's project"),
     with("-p", Values::One, "priority", "define job's relative priority"),
+    with(
+        "-par",
+        Values::One,
+        "allocation_rule",
+        "use this allocation rule in place of that of the parallel environment",
+    ),
     with("-pe", Values::Two, "wc_pe_name slot_range", "request slot range for parallel jobs"),
     unsupported(with("-pty", Values::One, "y[es]|n[o]", "start job in a pty"), LATER),
     with("-q", Values::One, "wc_queue_list", "bind job to queue(s)"),

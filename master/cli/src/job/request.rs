@@ -9,6 +9,7 @@ use proto::checkpoint::{BadOccasion, Occasion};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, ReservationId};
 use proto::job::{HoldChange, Holds, JobChanges, MailEvents, PeRequest, Validation};
+use proto::pe::AllocationRule;
 use proto::request::{RangeError, ResourceList, ResourceRequest, SlotRange, TaskRange};
 use proto::time::Wall;
 
@@ -136,6 +137,7 @@ impl JobRequest {
             "-now" => self.immediate = self.yes_no(name, value)?,
             "-shell" => self.use_shell = Some(self.yes_no(name, value)?),
             "-sync" => self.sync = self.yes_no(name, value)?,
+            "-par" => self.changes.allocation_rule = Some(self.allocation_rule(value)?),
             "-p" => self.changes.priority = Some(self.priority(value)?),
             "-js" => self.changes.job_share = Some(self.number(value, "jobshare")?),
             "-ot" => self.changes.override_tickets = Some(self.number(value, "override tickets")?),
@@ -146,6 +148,12 @@ impl JobRequest {
             _ => {}
         }
         Ok(())
+    }
+
+    fn allocation_rule(&self, value: &str) -> Result<AllocationRule, Fail> {
+        let refusal =
+            |_| self.invalid("-par", value).fix("give $pe_slots, $fill_up, $round_robin or the slots for each host");
+        value.parse().map_err(refusal)
     }
 
     fn apply_pe(&mut self, name: &str, range: &str) -> Result<(), Fail> {
@@ -414,6 +422,7 @@ mod tests {
     fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
         for (name, values, exit, what) in [
             ("-p", &["2000"][..], 7, "qsub: invalid priority \"2000\".  Must be an integer from -1023 to 1024"),
+            ("-par", &["$all"], 7, "qsub: invalid option argument \"-par $all\""),
             ("-R", &["x"], 7, "qsub: invalid option argument \"-R x\""),
             ("-w", &["x"], 7, "qsub: invalid option argument \"-w x\""),
             ("-m", &["x"], 7, "qsub: Wrong mail options list format \"x\" specified to -m option"),

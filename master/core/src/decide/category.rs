@@ -3,7 +3,7 @@
 use proto::job::JobSpec;
 use proto::request::ResourceRequest;
 
-/// The category of a job: hard and soft requests, environment, queues, project; empty if it asks for nothing.
+/// The category of a job: hard and soft requests, environment and its rule, queues, project; empty if it asks for nothing.
 pub(super) fn text(spec: &JobSpec) -> String {
     let requests = &spec.requests;
     let mut parts = Vec::new();
@@ -14,6 +14,9 @@ pub(super) fn text(spec: &JobSpec) -> String {
     push(&mut parts, "-soft -l", &requests.soft);
     if let Some(pe) = &requests.pe {
         parts.push(format!("-pe {} {}", pe.name, pe.slots));
+    }
+    if let Some(rule) = &requests.allocation_rule {
+        parts.push(format!("-par {rule}"));
     }
     if let Some(checkpoint) = &spec.checkpoint {
         parts.push(format!("-ckpt {checkpoint}"));

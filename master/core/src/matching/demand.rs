@@ -10,6 +10,7 @@ use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex, Consumable};
 use proto::id::{AttributeName, HostName, ReservationId, UserName};
 use proto::job::{JobSpec, Owner, PeRequest, Requests};
+use proto::pe::{AllocationRule, ParallelEnvironment};
 use proto::request::ResourceRequest;
 use proto::reservation::ReservationSpec;
 use proto::restring::Expression;
@@ -96,6 +97,8 @@ pub struct Demand {
     pub master_queues: Vec<QueuePattern>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
+    /// `-par`.
+    pub allocation_rule: Option<AllocationRule>,
     /// `-ckpt`.
     pub checkpoint: Option<String>,
     /// `-now y`.
@@ -174,6 +177,7 @@ impl Demand {
             soft_queues: patterns(&requests.soft_queues),
             master_queues: patterns(&requests.master_queues),
             pe: requests.pe.clone(),
+            allocation_rule: requests.allocation_rule,
             checkpoint: None,
             immediate: false,
             user: owner.user.clone(),
@@ -193,6 +197,11 @@ impl Demand {
     /// The fewest slots that a task accepts.
     pub fn least(&self) -> u32 {
         self.pe.as_ref().map_or(1, |pe| pe.slots.least())
+    }
+
+    /// How its slots are placed on hosts in an environment: as it asks itself, or by the rule there (PE-18).
+    pub fn allocation_rule(&self, pe: &ParallelEnvironment) -> AllocationRule {
+        self.allocation_rule.unwrap_or(pe.allocation_rule)
     }
 
     /// Whether something is charged for the master of a parallel job and not for its other slots.

@@ -117,7 +117,7 @@ fn keeps_pe_rules(cluster: &Cluster<'_>, demand: &Demand, wanted: &str, name: &P
     let meant = Expression::parse(wanted).is_ok_and(|pattern| pattern.matches(name.as_str(), Type::String));
     let slots: u32 = granted.iter().map(|granted| granted.slots).sum();
     let by_host = slots_by_host(granted, 0);
-    let placed = match pe.allocation_rule {
+    let placed = match demand.allocation_rule(pe) {
         AllocationRule::PeSlots => by_host.len() == 1,
         AllocationRule::Fixed(each) => by_host.values().all(|(slots, _)| *slots == each),
         AllocationRule::FillUp | AllocationRule::RoundRobin => true,

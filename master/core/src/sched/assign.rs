@@ -222,9 +222,10 @@ pub fn lay_out(
     let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
     let Limits { mut purse, most, extra } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
-    let few = roomiest(hosts, pe.allocation_rule, most_hosts);
-    let few = quotas::within(&mut purse, pe.allocation_rule, &wanted.slots, most, extra, few);
-    spread(pe.allocation_rule, &wanted.slots, most, &few).map_err(|slots| {
+    let rule = demand.allocation_rule(pe);
+    let few = roomiest(hosts, rule, most_hosts);
+    let few = quotas::within(&mut purse, rule, &wanted.slots, most, extra, few);
+    spread(rule, &wanted.slots, most, &few).map_err(|slots| {
         let mut reasons = purse.into_denials();
         reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
         let what = What::PeOffers { pe: pe.name.clone(), slots, needed: wanted.slots.least() };

@@ -6,6 +6,7 @@ use crate::state::job::Job;
 use proto::amount::Type;
 use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, ReservationId, UserName};
+use proto::pe::AllocationRule;
 use proto::quota::QuotaSet;
 use std::collections::BTreeSet;
 
@@ -23,6 +24,7 @@ pub struct CategoryKey {
     soft_queues: BTreeSet<String>,
     master_queues: BTreeSet<String>,
     pe: Option<(String, String)>,
+    allocation_rule: Option<AllocationRule>,
     checkpoint: Option<String>,
     project: Option<String>,
     immediate: bool,
@@ -45,6 +47,7 @@ impl CategoryKey {
             soft_queues: requests.soft_queues.iter().cloned().collect(),
             master_queues: requests.master_queues.iter().cloned().collect(),
             pe: requests.pe.as_ref().map(|pe| (pe.name.clone(), pe.slots.to_string())),
+            allocation_rule: requests.allocation_rule,
             checkpoint: spec.checkpoint.clone(),
             project: spec.project.clone(),
             immediate: spec.immediate,
@@ -86,6 +89,7 @@ impl CategoryKey {
         option("-soft -l", &mut requests(&self.soft).into_iter());
         option("-soft -q", &mut self.soft_queues.iter().cloned());
         option("-pe", &mut self.pe.iter().map(|(name, slots)| format!("{name} {slots}")));
+        option("-par", &mut self.allocation_rule.iter().map(ToString::to_string));
         option("-ckpt", &mut self.checkpoint.iter().cloned());
         option("-ar", &mut self.reservation.iter().map(ToString::to_string));
         option("-now", &mut self.immediate.then(|| "y".to_owned()).into_iter());

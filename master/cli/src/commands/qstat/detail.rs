@@ -159,6 +159,7 @@ fn program(block: &mut Block, detail: &JobDetail) {
         // 8.1.9 has this one label in a form of its own.
         let _ = writeln!(block.text, "parallel environment:  {} range: {}", pe.name, pe.slots);
     }
+    block.put_some("allocation rule", spec.requests.allocation_rule);
 }
 
 fn dependencies(block: &mut Block, detail: &JobDetail) {

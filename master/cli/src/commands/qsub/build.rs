@@ -40,6 +40,7 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
             soft_queues: changes.soft_queues.unwrap_or_default(),
             master_queues: changes.master_queues.unwrap_or_default(),
             pe: changes.pe,
+            allocation_rule: changes.allocation_rule,
         }
         .into(),
         array: changes.array,

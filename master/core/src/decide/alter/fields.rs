@@ -109,6 +109,7 @@ impl Alteration {
         self.set(number, "soft queue list", &changes.soft_queues, |spec| &mut of(spec).soft_queues);
         self.set(number, "master hard queue list", &changes.master_queues, |spec| &mut of(spec).master_queues);
         self.set_some(number, "parallel environment", &changes.pe, |spec| &mut of(spec).pe);
+        self.set_some(number, "allocation rule", &changes.allocation_rule, |spec| &mut of(spec).allocation_rule);
         if changes.pe.is_some() {
             self.texts.push(format!("modified slot range of job {number}"));
         }

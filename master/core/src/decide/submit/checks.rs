@@ -183,6 +183,11 @@ fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Dia
             let what = format!("the requested parallel environment \"{name}\" does not exist");
             if is_known { Ok(()) } else { Err(rejected(&what).at("-pe").fix("qconf -spl lists them")) }
         }
+        None if requests.allocation_rule.is_some() => {
+            let refusal =
+                rejected("specification of an allocation rule is not allowed for non-parallel jobs").at("-par");
+            Err(refusal.fix("name a parallel environment with -pe"))
+        }
         None if requests.master_queues.is_empty() => Ok(()),
         None => Err(rejected("specification of master queue is not allowed for non-parallel jobs").at("-masterq")),
     }

@@ -4,6 +4,7 @@ use crate::event::Event;
 use proto::diagnostic::Code;
 use proto::id::{JobNumber, RequestId};
 use proto::job::{JobChanges, JobSpec, MailEvents, PeRequest, Program, Requests, Validation};
+use proto::pe::AllocationRule;
 use proto::request::SlotRange;
 use proto::time::Wall;
 use proto::wire::client::{Answer, Command};
@@ -53,6 +54,13 @@ fn refusals_use_the_words_of_8_1_9() {
                 ..job()
             },
             "job rejected: specification of master queue is not allowed for non-parallel jobs",
+        ),
+        (
+            JobSpec {
+                requests: Requests { allocation_rule: Some(AllocationRule::FillUp), ..Requests::default() }.into(),
+                ..job()
+            },
+            "job rejected: specification of an allocation rule is not allowed for non-parallel jobs",
         ),
         (JobSpec { priority: 1, ..job() }, "job rejected: positive submission priority requires operator privileges"),
         (JobSpec { project: Some("x".into()), ..job() }, "job rejected: the requested project \"x\" does not exist"),

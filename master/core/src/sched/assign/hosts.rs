@@ -96,7 +96,7 @@ pub fn room_on(
 /// The slots on a host that the rule of an environment could use, at most.
 pub fn usable(room: &HostRoom, demand: &Demand, pe: &ParallelEnvironment) -> u32 {
     let slots = room.slots.max(room.master.map_or(0, |master| master.slots));
-    match pe.allocation_rule {
+    match demand.allocation_rule(pe) {
         _ if slots < portion(demand, pe) => 0,
         AllocationRule::Fixed(each) => each,
         AllocationRule::PeSlots | AllocationRule::FillUp | AllocationRule::RoundRobin => slots,
@@ -105,7 +105,7 @@ pub fn usable(room: &HostRoom, demand: &Demand, pe: &ParallelEnvironment) -> u32
 
 /// The least slots on a host with which the rule of an environment could do anything.
 pub fn portion(demand: &Demand, pe: &ParallelEnvironment) -> u32 {
-    match pe.allocation_rule {
+    match demand.allocation_rule(pe) {
         AllocationRule::Fixed(each) => each,
         AllocationRule::PeSlots => demand.least(),
         AllocationRule::FillUp | AllocationRule::RoundRobin => 1,

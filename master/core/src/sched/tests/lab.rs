@@ -558,6 +558,7 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
                 let name = value().to_owned();
                 requests.pe = Some(PeRequest { name, slots: SlotRange::parse(value()).unwrap() });
             }
+            "-par" => requests.allocation_rule = Some(value().parse().unwrap()),
             "-p" => spec.priority = value().parse().unwrap(),
             "-t" => spec.array = Some(TaskRange::parse(value()).unwrap()),
             "-tc" => spec.task_concurrency = Some(value().parse().unwrap()),

@@ -249,6 +249,32 @@ fn allocation_rules_spread_as_they_say() {
 }
 
 #[test]
+fn the_rule_that_a_job_asks_for_counts_in_place_of_that_of_its_environment() {
+    check(
+        "host a | np_load_avg=0.1
+         host b | np_load_avg=0.2
+         host c | np_load_avg=0.3
+         pe fill 100 $fill_up
+         conf job_load_adjustments NONE
+         conf max_reservation 10
+         queue all.q a,b,c slots=4,[a=6] pe_list=fill
+         job 1 -pe fill 6 -par $round_robin -l h_rt=100
+         pass
+         = 1 all.q@a:2 all.q@b:2 all.q@c:2
+         job 2 -pe fill 6 -par 3 -R -l h_rt=100
+         job 3 -pe fill 5 -par $pe_slots
+         job 4 -pe fill 4
+         pass
+         = 4 all.q@a:3 all.q@b
+         ? 2 cannot run in PE \"fill\" because it only offers 0 slots
+         ? 3 cannot run in PE \"fill\" because it only offers 2 slots
+         end 1
+         pass
+         = 2 all.q@a:3 all.q@b:3",
+    );
+}
+
+#[test]
 fn ranges_get_as_many_slots_as_there_are() {
     check(
         "host a
