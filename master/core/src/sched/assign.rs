@@ -93,7 +93,7 @@ pub fn assign_parallel(
 pub struct Failure {
     /// What each environment or instance is short of.
     pub reasons: Vec<Reason>,
-    /// Hosts that have no slots for it that any environment could use, so that nothing changes before something changes there.
+    /// Hosts that have not one slot for it in any environment, so that nothing changes before something changes there.
     pub roomless: BTreeSet<HostName>,
 }
 

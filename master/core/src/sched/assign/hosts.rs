@@ -40,8 +40,8 @@ pub struct MasterRoom {
     pub slots: u32,
 }
 
-/// The hosts with room for a job, in the order of their best instances, and why others have none. Hosts without room that the rule could
-/// use, other than by what their queues are made for or by what all hosts share, are taken into `roomless`.
+/// The hosts with room for a job, in the order of their best instances, and why others have none. Hosts without room, other than by
+/// what their queues are made for, are taken into `roomless`.
 pub fn rooms(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -71,9 +71,7 @@ pub fn rooms(
         let ground = sites.first()?.host;
         let room = room(cluster, demand, globally, &ground, sites, extra, &mut reasons);
         let has_room = room.slots > 0 || room.master.is_some();
-        // Where all hosts together have too little, each of them may have more.
-        let is_short_here = || globally.holds(portion(demand, pe).saturating_add(extra));
-        if !has_room || usable(&room, demand, pe) == 0 && is_short_here() {
+        if !has_room {
             roomless.insert((*host).clone());
         }
         has_room.then_some(room)
