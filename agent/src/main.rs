@@ -23,16 +23,11 @@ mod slaves;
 mod users;
 
 use lexopt::{Arg, Parser, ValueExt};
-use mimalloc::MiMalloc;
 use proto::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
-
-/// Simulated hosts make and drop small things all the time, a thousand of them in one process.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 const USAGE: &str = "\
 usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [--log-file FILE]
