@@ -171,6 +171,18 @@ impl Booking {
         entries
     }
 
+    /// What the task takes in each of its queue instances, by attribute.
+    pub fn in_instances(&self) -> Vec<(&QueueInstanceName, Vec<(AttributeName, Amount)>)> {
+        let mut instances = Vec::with_capacity(self.granted.len());
+        for place in self.uses() {
+            let At::Instance(instance) = place.at else { continue };
+            let mut taken = Vec::new();
+            self.each_at(&place, |attribute, amount| taken.push((attribute.clone(), amount)));
+            instances.push((instance, taken));
+        }
+        instances
+    }
+
     /// Tells what the task takes at a level, each attribute once.
     pub(super) fn each_at(&self, place: &Use<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
         let held = || self.held.iter().filter(|entry| At::from(&entry.level) == place.at);

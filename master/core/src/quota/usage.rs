@@ -1,7 +1,7 @@
 //! What placed tasks have in use of each quota.
 
 use super::Scope;
-use crate::ledger::{At, Booking, SLOTS, Total};
+use crate::ledger::{Booking, SLOTS, Total};
 use crate::state::config::Configuration;
 use proto::amount::Amount;
 use proto::id::{AttributeName, QuotaName, TaskKey};
@@ -72,14 +72,13 @@ fn amounts(config: &Configuration, booking: &Booking) -> Amounts {
     let mut amounts = Amounts::new();
     let mut sets = config.enabled_quotas().peekable();
     let (Some(who), Some(_)) = (booking.who(), sets.peek()) else { return amounts };
+    let instances = booking.in_instances();
     for set in sets {
-        for granted in booking.granted() {
-            let instance = &granted.instance;
+        for (instance, taken) in &instances {
             let Some(scope) = Scope::of(config, set, who, booking.pe(), instance) else { continue };
             for attribute in counted(config, &set.rules[scope.rule].limits) {
-                let amount = booking.amount(At::Instance(instance), attribute.as_str());
-                if amount > Amount::ZERO {
-                    amounts.entry((scope.clone(), attribute)).or_default().add(amount);
+                if let Some((_, amount)) = taken.iter().find(|(name, _)| *name == attribute) {
+                    amounts.entry((scope.clone(), attribute)).or_default().add(*amount);
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
 //! are there; of what the whole cluster shares it is kept by the time at which it ends.
 
-use crate::ledger::{At, Booking, Ledger, Level, Total};
+use crate::ledger::{At, Booking, Entry, Ledger, Level, Total};
 use crate::matching::sum;
 use crate::quota::Scope;
 use crate::state::by_host::ByHost;
@@ -72,8 +72,31 @@ pub struct Tenant {
     /// Of a task that runs only the end counts.
     span: Span,
     is_kept: bool,
-    /// All that it takes, of this host and of others.
-    booking: Arc<Booking>,
+    takes: Takes,
+}
+
+/// What a task takes of one host and of the queue instances there.
+#[derive(Clone, Debug)]
+enum Takes {
+    /// All that it takes anywhere: it has one queue instance.
+    All(Arc<Booking>),
+    /// A part of what it takes: to look through the rest for each host would cost the square of its hosts.
+    Part(Vec<Entry>),
+}
+
+impl Takes {
+    fn amount<N: ?Sized>(&self, level: At<'_>, attribute: &N) -> Amount
+    where
+        AttributeName: PartialEq<N>,
+    {
+        match self {
+            Takes::All(booking) => booking.amount(level, attribute),
+            Takes::Part(entries) => {
+                let is_it = |entry: &&Entry| entry.attribute == *attribute && At::from(&entry.level) == level;
+                entries.iter().find(is_it).map_or(Amount::ZERO, |entry| entry.amount)
+            }
+        }
+    }
 }
 
 /// What tasks have of one thing, and when it ends.
@@ -143,13 +166,26 @@ impl TimeLine {
 
     /// Notes what a booking takes on each of its hosts.
     fn enter_hosts(&mut self, key: TaskKey, span: Span, booking: &Arc<Booking>, is_kept: bool) -> Vec<HostName> {
-        let mut hosts: Vec<HostName> = booking.granted().iter().map(|part| part.instance.host.clone()).collect();
-        hosts.sort();
-        hosts.dedup();
-        for host in &hosts {
-            self.hosts.or_default(host).push(Tenant { key, span, is_kept, booking: booking.clone() });
+        let tenant = |takes| Tenant { key, span, is_kept, takes };
+        if let [part] = booking.granted() {
+            let host = &part.instance.host;
+            self.hosts.or_default(host).push(tenant(Takes::All(booking.clone())));
+            return vec![host.clone()];
         }
-        hosts
+        let mut hosts: BTreeMap<HostName, Vec<Entry>> = BTreeMap::new();
+        for part in booking.granted() {
+            hosts.entry(part.instance.host.clone()).or_default();
+        }
+        for entry in booking.entries() {
+            if let Some(entries) = At::from(&entry.level).host().and_then(|host| hosts.get_mut(host)) {
+                entries.push(entry);
+            }
+        }
+        let enter = |(host, entries)| {
+            self.hosts.or_default(&host).push(tenant(Takes::Part(entries)));
+            host
+        };
+        hosts.into_iter().map(enter).collect()
     }
 
     /// Forgets what runs, or is kept, under a key on a host.
@@ -279,7 +315,7 @@ impl TimeLine {
     where
         AttributeName: PartialEq<N>,
     {
-        let amount = |task: &Tenant| task.booking.amount(level, attribute);
+        let amount = |task: &Tenant| task.takes.amount(level, attribute);
         let kept = tenants.iter().filter(|task| task.is_kept && task.span.overlaps(&span));
         let kept: Vec<(Span, Total)> = kept.map(|task| (task.span, Total::of(amount(task)))).collect();
         if kept.is_empty() && span.from <= self.now {
