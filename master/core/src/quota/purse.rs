@@ -40,6 +40,11 @@ impl<'a> Purse<'a> {
         }
     }
 
+    /// Whether somebody wants to know everything that stands against the job.
+    pub fn explains(&self) -> bool {
+        self.cluster.explains
+    }
+
     /// Whether no set limits anything.
     pub fn is_boundless(&self) -> bool {
         self.sets().next().is_none()

@@ -314,18 +314,20 @@ impl Rooms {
         self.usable >= u64::from(slots)
     }
 
-    /// Whether there may be as many slots as a job needs within the quotas that hosts share. What several hosts take of one of them is not
-    /// added up: only a layout tells.
+    /// Whether there may be as many slots as a job needs within the quotas that hosts share. What queue instances under different ones of
+    /// them take of the same quota is not added up: only a layout tells.
     fn may_hold_within(&self, purse: &mut Purse<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
         let (least, portion) = (demand.least(), portion(demand, pe));
         let most: Vec<u32> = self.shared.iter().map(|scopes| purse.most_shared(scopes, least.max(portion))).collect();
-        let mut sum = 0_u32;
-        self.hosts.iter().filter(|host| host.usable > 0).any(|host| {
-            let within = host.within.iter().map(|(slots, shared)| *slots.min(&most[*shared]));
-            let within = within.fold(0, u32::saturating_add);
-            sum = sum.saturating_add(if within < portion { 0 } else { within });
-            sum >= least
-        })
+        let mut sums = vec![0_u32; self.shared.len()];
+        for host in self.hosts.iter().filter(|host| host.usable > 0) {
+            let within = || host.within.iter().map(|(slots, shared)| (*slots.min(&most[*shared]), *shared));
+            if within().map(|(slots, _)| slots).fold(0, u32::saturating_add) >= portion {
+                within().for_each(|(slots, shared)| sums[shared] = sums[shared].saturating_add(slots));
+            }
+        }
+        let sum = sums.iter().zip(&most).map(|(sum, most)| *sum.min(most)).fold(0, u32::saturating_add);
+        sum >= least
     }
 
     /// The hosts with room.

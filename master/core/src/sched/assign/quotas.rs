@@ -76,10 +76,16 @@ fn masters(host: &HostRoom) -> impl Iterator<Item = MasterRoom> {
     host.master.into_iter().chain(host.others.iter().copied())
 }
 
-/// Each host as if the whole job were there.
+/// Each host as if the whole job were there. Where nobody wants to know what stands against it, hosts that have no more room than one
+/// before them are left out: the first of those with most is taken.
 fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
-    let mut rooms = Vec::new();
-    for host in hosts.iter().filter(|host| host.master.is_some()) {
+    let mut rooms: Vec<HostRoom> = Vec::new();
+    let mut found = 0;
+    for host in hosts {
+        let Some(at_best) = masters(host).map(|master| master.slots.min(most)).max() else { continue };
+        if at_best <= found && !purse.explains() {
+            continue;
+        }
         let mut best: Option<HostRoom> = None;
         for master in masters(host) {
             let mut trial = purse.clone();
@@ -91,6 +97,7 @@ fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) 
             }
             purse.note(trial);
         }
+        found = best.as_ref().map_or(found, |best| found.max(best.slots));
         rooms.extend(best);
     }
     rooms
