@@ -39,6 +39,7 @@ pub mod reason;
 mod reserve;
 mod running;
 mod share_nodes;
+mod shared;
 mod standings;
 mod suitability;
 #[cfg(test)]

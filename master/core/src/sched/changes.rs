@@ -18,6 +18,8 @@ pub struct Changes {
     first: u64,
     /// How often something of a quota was given back.
     quotas: u64,
+    /// How often something was given back that the whole cluster shares.
+    shared: u64,
 }
 
 impl Changes {
@@ -43,6 +45,16 @@ impl Changes {
     /// How often something of a quota was given back.
     pub fn quotas(&self) -> u64 {
         self.quotas
+    }
+
+    /// Something was given back that the whole cluster shares.
+    pub fn shared(&mut self) {
+        self.shared += 1;
+    }
+
+    /// How often something was given back that the whole cluster shares.
+    pub fn given_back(&self) -> u64 {
+        self.shared
     }
 
     /// Everything changed.

@@ -31,6 +31,7 @@ pub struct Category {
     quotas_seen: u64,
     /// How many wishes of the jobs a queue instance leaves open, where that was looked up since it changed.
     violations: Vec<Option<u32>>,
+    shared_seen: u64,
     /// Whether the last try failed and nothing has changed since `seen`.
     failed: bool,
     /// Those among `closed` where something is kept for later, which closes them only until that is given up.
@@ -54,6 +55,7 @@ impl Category {
             short_of_quota: PlaceSet::default(),
             quotas_seen: 0,
             violations: Vec::new(),
+            shared_seen: 0,
             failed: false,
             kept_closed: Vec::new(),
             generation_seen: 0,
@@ -103,6 +105,10 @@ impl Category {
     /// Opens again what changed since the last try, and says what that is; none if it may be everything.
     fn catch_up(&mut self, changes: &Changes, generation: u64) -> Option<Vec<Place>> {
         let mut changed: Option<Vec<Place>> = self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
+        if self.shared_seen != changes.given_back() {
+            self.shared_seen = changes.given_back();
+            self.violations.clear();
+        }
         let is_given_up = self.generation_seen != generation;
         if is_given_up {
             self.generation_seen = generation;

@@ -57,7 +57,7 @@ pub struct Model {
     pub(super) rules: Rules,
     pub(super) categories: Categories,
     pub(super) standings: Standings,
-    changes: Changes,
+    pub(super) changes: Changes,
     pub(super) planned: Ledger,
     /// The same of tasks of advance reservations, beside each other.
     planned_within: BTreeMap<ReservationId, Ledger>,
@@ -127,6 +127,7 @@ impl Model {
     /// Folds a record in.
     pub fn apply(&mut self, record: &Record) {
         let ended = self.granted_of(&record.event);
+        let gives_back_shared = self.gives_back_shared(&record.event);
         // A job that is finished no longer knows who waited for it.
         let mut touched = self.touched_by(&record.event);
         let changed = self.state.apply(record);
@@ -137,7 +138,7 @@ impl Model {
             self.host_changed(&granted.instance.host);
         }
         if !ended.is_empty() {
-            self.gave_back();
+            self.gave_back(gives_back_shared);
         }
         match &record.event {
             Event::TaskPlaced { key, granted, .. } => {
@@ -418,12 +419,13 @@ impl Model {
     /// Takes the plan of a start back.
     pub(super) fn take_back(&mut self, order: &Order) {
         let Order::Start { seq, task, granted, .. } = order else { return };
+        let is_shared = self.planned(*seq, *task).is_some_and(|booking| self.is_shared(booking));
         self.unplan(*seq, *task);
         self.ahead.search_anew();
         for granted in granted {
             self.host_changed(&granted.instance.host);
         }
-        self.gave_back();
+        self.gave_back(is_shared);
         self.refile(*seq);
     }
 
@@ -587,7 +589,7 @@ impl Model {
     }
 
     /// Something may have become possible anywhere.
-    fn everything_changed(&mut self) {
+    pub(super) fn everything_changed(&mut self) {
         self.standings.everything();
         self.changes.everything();
     }
@@ -623,7 +625,7 @@ impl Model {
         }
         if objects.iter().any(|object| object.kind == ObjectKind::HostGroup) {
             self.planned.recount(&self.state.config);
-            self.gave_back();
+            self.gave_back(false);
         }
         if objects
             .iter()
@@ -649,8 +651,11 @@ impl Model {
         }
     }
 
-    /// Something of a quota may be free again.
-    fn gave_back(&mut self) {
+    /// Something of a quota may be free again, and of what the whole cluster shares.
+    fn gave_back(&mut self, is_shared: bool) {
+        if is_shared {
+            self.gave_back_shared();
+        }
         if self.state.config.enabled_quotas().next().is_some() {
             self.changes.quota();
         }

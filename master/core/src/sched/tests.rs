@@ -16,6 +16,7 @@ mod reference;
 mod reservation;
 mod schedule;
 mod settle;
+mod shared;
 mod thresholds;
 mod ticket_laws;
 mod tickets;

@@ -1,0 +1,58 @@
+//! Consumables of the whole cluster: what is given back of them on one host may make a difference on every other.
+
+use super::model::Model;
+use crate::event::Event;
+use crate::ledger::{At, Booking};
+use crate::state::config::Configuration;
+use proto::amount::Amount;
+use proto::id::{AttributeName, HostName};
+use proto::object::value::Assignments;
+use proto::queue::Setting;
+
+impl Model {
+    /// Whether an event gives back something that the whole cluster shares.
+    pub(super) fn gives_back_shared(&self, event: &Event) -> bool {
+        match event {
+            Event::TaskEnded { key, .. } => {
+                self.state.ledger.booking(*key).is_some_and(|booking| self.is_shared(booking))
+            }
+            Event::ReservationChanged { .. } | Event::ReservationEnded { .. } => {
+                names(&self.state.config).next().is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a booking takes something that the whole cluster shares.
+    pub(super) fn is_shared(&self, booking: &Booking) -> bool {
+        names(&self.state.config).any(|name| booking.amount(At::Global, name) > Amount::ZERO)
+    }
+
+    /// Wishes that were left open, and alarms, may be so no longer, wherever they are. What a queue instance has too little of itself is a
+    /// matter of its host.
+    pub(super) fn gave_back_shared(&mut self) {
+        self.changes.shared();
+        let config = &self.state.config;
+        if names(config).any(|name| moves_standings(config, name)) {
+            self.everything_changed();
+        }
+    }
+}
+
+/// The attributes of which the whole cluster has a value, by their full names.
+fn names(config: &Configuration) -> impl Iterator<Item = &AttributeName> {
+    let global = config.exec_hosts.get(&HostName::global());
+    let named = global.into_iter().flat_map(|global| global.complex_values.iter());
+    named.filter_map(|(name, _)| Some(&config.complex.lookup(name.as_str())?.name))
+}
+
+/// Whether which queue instances take jobs, and in which order, follows from how much is left of an attribute.
+fn moves_standings(config: &Configuration, name: &AttributeName) -> bool {
+    let is_it = |used: &str| config.complex.lookup(used).is_some_and(|attribute| attribute.name == *name);
+    let is_in = |list: &Setting<Assignments>| {
+        let all = std::iter::once(&list.default).chain(list.overrides.iter().map(|(_, list)| list));
+        all.flat_map(|list| list.iter()).any(|(used, _)| is_it(used.as_str()))
+    };
+    config.queues.values().any(|queue| is_in(&queue.load_thresholds) || is_in(&queue.suspend_thresholds))
+        || config.scheduler.load_formula.attributes().any(|used| is_it(used.as_str()))
+}
