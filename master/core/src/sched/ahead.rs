@@ -42,12 +42,17 @@ pub struct Ahead {
     reservations: Reservations,
     /// Where the search for each category ended, in this pass.
     searches: BTreeMap<CategoryId, (Found, usize)>,
+    /// Categories of which the last search has found no time at all.
+    doubtful: BTreeSet<CategoryId>,
     /// The hosts where something was taken in this pass, in that order.
     taken: Vec<HostName>,
 }
 
 /// Searches that are kept; with more they begin anew.
 const SEARCHES_KEPT: usize = 200;
+
+/// Categories that are known to have found no time; of more the oldest is forgotten.
+const DOUBTFUL_KEPT: usize = 10_000;
 
 impl Ahead {
     /// Nothing is known yet. Calendars go by the clock of `zone`.
@@ -58,6 +63,7 @@ impl Ahead {
             closings: Closings::new(zone),
             reservations: BTreeMap::new(),
             searches: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
             taken: Vec::new(),
         }
     }
@@ -126,6 +132,7 @@ impl Ahead {
         self.line = TimeLine::new(is_on, self.line.generation() + 1);
         self.closings.forget();
         self.reservations.clear();
+        self.doubtful.clear();
         self.search_anew();
     }
 
@@ -186,6 +193,23 @@ impl Ahead {
             self.search_anew();
         }
         self.searches.insert(category, (found, self.taken.len()));
+    }
+
+    /// Whether the last search for a category has found no time at all.
+    pub fn is_doubtful(&self, category: CategoryId) -> bool {
+        self.doubtful.contains(&category)
+    }
+
+    /// Whether a search for a category has found a time.
+    pub fn searched(&mut self, category: CategoryId, has_found: bool) {
+        if has_found {
+            self.doubtful.remove(&category);
+        } else {
+            self.doubtful.insert(category);
+            if self.doubtful.len() > DOUBTFUL_KEPT {
+                self.doubtful.pop_first();
+            }
+        }
     }
 
     /// It is now so late. What was kept is given up: who still wants it asks again.

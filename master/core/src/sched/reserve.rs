@@ -9,14 +9,18 @@ use super::assign::{
     Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, portion, room_on, usable,
 };
 use super::rank::{host_value, rank};
-use super::timeline::{Span, Window};
+use super::timeline::{NEVER, Span, Window};
 use crate::ledger::Booking;
 use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
 use crate::quota::{Purse, Scope};
 use proto::id::{HostName, QueueInstanceName};
+use proto::job::Granted;
 use proto::pe::ParallelEnvironment;
 use proto::time::{Now, Tick};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// When everything has ended that has an end.
+const LAST: Tick = Tick(NEVER.0 - 1);
 
 /// What is looked for, and where.
 pub struct Search<'a> {
@@ -30,6 +34,8 @@ pub struct Search<'a> {
     pub length_ms: Option<u64>,
     /// The time.
     pub now: Now,
+    /// Whether the last search for the same found no time at all.
+    pub is_doubtful: bool,
 }
 
 /// A time at which something is given back, with the hosts concerned.
@@ -181,7 +187,9 @@ impl Search<'_> {
         open: &[QueueInstanceName],
         before: Option<(Found, Vec<HostName>)>,
     ) -> Option<(Tick, Assignment, Rooms)> {
-        let least = self.demand.pe.as_ref()?.slots.least();
+        if self.is_doubtful && !self.is_ever_possible(pe) {
+            return None;
+        }
         let (from, mut rooms, mut changed) = match before {
             Some((Found { at, left: Left::Parallel(rooms) }, taken)) => (at, rooms, taken.into_iter().collect()),
             Some(_) | None => {
@@ -197,24 +205,50 @@ impl Search<'_> {
             }
             changed.extend(hosts);
             changed.extend(rooms.outdated(at));
-            let closing = self.closing(at);
-            let cluster = self.later(at, &closing);
-            let globally = fit_globally(&cluster, self.demand);
-            for host in std::mem::take(&mut changed) {
-                rooms.look(self, pe, (&cluster, &globally), &host, at);
-            }
-            if !globally.holds(least) || !rooms.may_hold(least) {
-                continue;
-            }
-            let Ok(limits) = Limits::new(&cluster, self.demand, &globally, pe) else { continue };
-            if !rooms.may_hold_within(&mut Purse::new(&cluster, self.demand, Some(&pe.name)), self.demand, pe) {
-                continue;
-            }
-            if let Ok(granted) = lay_out(&cluster, self.demand, pe, limits, rooms.in_order()) {
+            let changed = std::mem::take(&mut changed);
+            if let Some(granted) = self.parallel_at(pe, &mut rooms, changed, at, &self.closing(at)) {
                 return Some((at, Assignment { granted, pe: Some(pe.name.clone()) }, rooms));
             }
         }
         None
+    }
+
+    /// Slots in a parallel environment from one time on, after something has changed on some hosts.
+    fn parallel_at(
+        &self,
+        pe: &ParallelEnvironment,
+        rooms: &mut Rooms,
+        changed: impl IntoIterator<Item = HostName>,
+        at: Tick,
+        closing: &BTreeSet<String>,
+    ) -> Option<Vec<Granted>> {
+        let least = self.demand.least();
+        let cluster = self.later(at, closing);
+        let globally = fit_globally(&cluster, self.demand);
+        for host in changed {
+            rooms.look(self, pe, (&cluster, &globally), &host, at);
+        }
+        if !globally.holds(least) || !rooms.may_hold(least) {
+            return None;
+        }
+        let limits = Limits::new(&cluster, self.demand, &globally, pe).ok()?;
+        if !rooms.may_hold_within(&mut Purse::new(&cluster, self.demand, Some(&pe.name)), self.demand, pe) {
+            return None;
+        }
+        lay_out(&cluster, self.demand, pe, limits, rooms.in_order()).ok()
+    }
+
+    /// Whether the task could start once everything has ended that will end. Where it could not, there is no time before at which it
+    /// could: less and less is in use, unless something is kept for ever that begins later.
+    fn is_ever_possible(&self, pe: &ParallelEnvironment) -> bool {
+        if self.ahead.line().keeps_for_ever() {
+            return true;
+        }
+        let mut rooms = Rooms::default();
+        let all = self.cluster.config.resolved.keys();
+        all.clone().for_each(|instance| rooms.know(self, pe, instance));
+        let hosts: BTreeSet<HostName> = all.map(|instance| instance.host.clone()).collect();
+        self.parallel_at(pe, &mut rooms, hosts, LAST, &BTreeSet::new()).is_some()
     }
 }
 

@@ -251,6 +251,11 @@ impl TimeLine {
         self.ledger.release(key);
     }
 
+    /// Whether something is kept without end.
+    pub fn keeps_for_ever(&self) -> bool {
+        self.kept.values().any(|span| span.until == NEVER)
+    }
+
     /// Whether something is kept on a host.
     pub fn keeps_on(&self, host: &HostName) -> bool {
         !self.kept.is_empty() && self.hosts.get(host).is_some_and(|tasks| tasks.iter().any(|task| task.is_kept))

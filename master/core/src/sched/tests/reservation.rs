@@ -311,3 +311,55 @@ fn a_calendar_that_closes_before_a_job_would_end_keeps_it_out_until_it_opens() {
         = 1 all.q@a",
     );
 }
+
+#[test]
+fn a_job_for_which_there_was_no_time_is_looked_at_again_once_what_never_ends_has_ended() {
+    check(
+        "host a
+        queue all.q a slots=2
+        pe mpi 99 $fill_up
+        conf max_reservation 10
+        job 1
+        pass
+        = 1 all.q@a
+        job 2 -l h_rt=100
+        pass
+        = 2 all.q@a
+        job 3 -R -pe mpi 2 -l h_rt=10
+        pass
+        = nothing
+        @ 3 nothing
+        pass
+        @ 3 nothing
+        end 1
+        pass
+        = nothing
+        @ 3 +160 all.q@a:2",
+    );
+}
+
+#[test]
+fn a_job_for_which_there_was_no_time_may_find_one_before_something_that_is_kept_for_ever() {
+    check(
+        "host a
+        queue all.q a slots=2
+        pe mpi 99 $fill_up
+        conf max_reservation 10
+        job 1 -l h_rt=100
+        job 2 -l h_rt=120
+        pass
+        = 1 all.q@a
+        = 2 all.q@a
+        job 3 -R -p 0 -pe mpi 2
+        job 4 -R -p -1 -pe mpi 1 -l h_rt=50
+        pass
+        @ 3 +180 all.q@a:2
+        @ 4 nothing
+        end 2
+        job 5 -p 1000 -l h_rt=300
+        pass
+        = 5 all.q@a
+        @ 3 +360 all.q@a:2
+        @ 4 +160 all.q@a",
+    );
+}
