@@ -76,6 +76,7 @@ proptest! {
         let mut lab = cluster();
         let mut lengths = BTreeMap::new();
         let mut promised: Option<(Turn, Tick)> = None;
+        let mut is_idle = false;
         let steps: Vec<Step> = steps;
         // What is left runs off at the end.
         let rest = std::iter::repeat_n(None, 400);
@@ -92,9 +93,15 @@ proptest! {
                 }
             } else {
                 // The next one ends when it must.
-                let Some((end, name)) = running(&lab, &lengths).into_iter().next() else { break };
-                lab.wait(end.since_ms(lab.now.tick) / 1000);
-                lab.end(&name);
+                match running(&lab, &lengths).into_iter().next() {
+                    Some((end, name)) => {
+                        lab.wait(end.since_ms(lab.now.tick) / 1000);
+                        lab.end(&name);
+                    }
+                    None if is_idle => break,
+                    // All may have ended since the last pass.
+                    None => is_idle = true,
+                }
             }
             // Nothing runs longer than it said.
             let over: Vec<String> = running(&lab, &lengths).into_iter()
