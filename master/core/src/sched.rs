@@ -15,7 +15,7 @@ pub mod census;
 mod changes;
 mod closings;
 mod columns;
-mod concerned;
+pub mod concerned;
 pub mod diagram;
 mod duration;
 mod fcfs;

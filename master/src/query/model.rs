@@ -6,9 +6,11 @@ use master_core::event::{Event, Record};
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
 use master_core::sched::Ahead;
+use master_core::sched::concerned::job_of;
 use master_core::sched::finding::Findings;
 use master_core::state::State;
 use master_core::state::config::Touched;
+use master_core::state::job::Job;
 use proto::host::names::Naming;
 use proto::time::Zone;
 use std::borrow::Cow;
@@ -28,6 +30,8 @@ pub struct Model {
     pub load_reports: u64,
     /// Starts that hosts have confirmed since the start.
     pub started: u64,
+    /// Tasks that have not left, running or not. Always the sum over the jobs of the state.
+    pub present: u64,
 }
 
 /// What does not change while the master runs.
@@ -63,13 +67,17 @@ impl Model {
     /// A model that starts with `state` and knows nothing soft yet.
     pub fn new(state: State, statics: Statics) -> Self {
         let (observations, scheduling) = (Observations::default(), SchedulingInfo::default());
-        Self { state, observations, scheduling, statics, load_reports: 0, started: 0 }
+        let present = state.jobs.values().map(tasks).sum();
+        Self { state, observations, scheduling, statics, load_reports: 0, started: 0, present }
     }
 
     /// Folds an event, and says what changed objects led to.
     pub fn apply(&mut self, record: &Record) -> Touched {
         self.started += u64::from(matches!(record.event, Event::TaskStarted { .. }));
+        let tasks_of = |state: &State| job_of(&record.event).and_then(|seq| state.jobs.get(&seq)).map_or(0, tasks);
+        let before = tasks_of(&self.state);
         let touched = self.state.apply(record);
+        self.present = self.present - before + tasks_of(&self.state);
         self.observations.follow(record);
         self.scheduling.follow(record);
         touched
@@ -84,4 +92,9 @@ impl Model {
     pub fn cluster(&self, mode: Mode) -> Cluster<'_> {
         Cluster { now: self.statics.clock.now().tick, ..Cluster::in_use(&self.state, &self.observations, mode) }
     }
+}
+
+/// The tasks of a job that have not left.
+pub(super) fn tasks(job: &Job) -> u64 {
+    u64::from(job.untouched.len()) + job.tasks.len() as u64
 }

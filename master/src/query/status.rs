@@ -1,12 +1,13 @@
 //! The state of the cell at a glance: `qping`, `up`, `doctor`.
 
 use super::Model;
+use super::model::tasks;
 use proto::wire::client::Reply;
 use proto::wire::view::{CellStatus, Data};
 
 /// The answer to [`proto::wire::client::Query::Status`].
 pub(super) fn status(model: &Model) -> Reply {
-    let Model { state, observations, scheduling, statics, load_reports, started } = model;
+    let Model { state, observations, scheduling, statics, load_reports, started, present } = model;
     let (mut hosts, mut hosts_connected, mut hosts_reporting) = (0, 0, 0);
     for host in state.config.exec_hosts.keys().filter(|host| !host.is_global()) {
         hosts += 1;
@@ -15,11 +16,8 @@ pub(super) fn status(model: &Model) -> Reply {
             hosts_reporting += u32::from(host.reported.is_some());
         }
     }
-    let (mut running, mut present) = (0, 0);
-    for job in state.jobs.values() {
-        running += u64::from(job.active);
-        present += u64::from(job.untouched.len()) + job.tasks.len() as u64;
-    }
+    debug_assert_eq!(*present, state.jobs.values().map(tasks).sum::<u64>(), "no event is missed");
+    let running = state.index.running();
     Reply::data(Data::Status(Box::new(CellStatus {
         software: env!("CARGO_PKG_VERSION").to_owned(),
         host: statics.host.clone(),

@@ -4,7 +4,7 @@ use crate::event::Event;
 use proto::id::{ReservationId, SubmitSeq};
 
 /// The job whose tasks may be.
-pub(super) fn job_of(event: &Event) -> Option<SubmitSeq> {
+pub fn job_of(event: &Event) -> Option<SubmitSeq> {
     match event {
         Event::JobSubmitted { seq, .. }
         | Event::JobAltered { seq, .. }
@@ -46,7 +46,7 @@ pub(super) fn job_of(event: &Event) -> Option<SubmitSeq> {
 }
 
 /// The advance reservation whose jobs may be.
-pub(super) fn advance_of(event: &Event) -> Option<ReservationId> {
+pub fn advance_of(event: &Event) -> Option<ReservationId> {
     match event {
         Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => Some(*id),
         _ => None,

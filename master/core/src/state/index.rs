@@ -53,6 +53,11 @@ impl Index {
         self.by_owner.get(user).map_or(0, Paged::len)
     }
 
+    /// How many tasks are on hosts.
+    pub fn running(&self) -> u64 {
+        self.active_of.values().map(|active| u64::from(*active)).sum()
+    }
+
     /// How many tasks of a user are on hosts, for `maxujobs`.
     pub fn active_of(&self, user: &UserName) -> u32 {
         self.active_of.get(user).copied().unwrap_or(0)
