@@ -20,6 +20,7 @@ pub mod diagram;
 mod duration;
 mod fcfs;
 mod filing;
+mod filling;
 mod filter;
 pub mod finding;
 mod heads;

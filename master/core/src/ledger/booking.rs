@@ -147,6 +147,11 @@ impl Booking {
         self.who.as_deref()
     }
 
+    /// What tasks like it are charged.
+    pub fn charges(&self) -> &Charges {
+        &self.charges
+    }
+
     /// When the task was placed.
     pub fn at(&self) -> Tick {
         self.at

@@ -1,7 +1,7 @@
 //! What tasks with equal hard requests ask for and take, found out once for all of them.
 
-use super::SLOTS;
 use super::booking::Use;
+use super::{At, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Complex, Consumable};
 use proto::id::AttributeName;
@@ -65,6 +65,16 @@ impl Charges {
         AttributeName: PartialEq<N>,
     {
         self.requested.iter().find(|(name, _)| name == attribute).map(|(_, amount)| *amount)
+    }
+
+    /// What a task takes of an attribute with one slot, and what it asks for, which is no less.
+    pub fn of_one_slot(&self, attribute: &AttributeName) -> (Amount, Amount) {
+        let one_slot = Use { at: At::Global, slots: 1, master: true, hosts: 1 };
+        let taken = self.taken.iter().find(|taken| taken.attribute == *attribute);
+        match taken.map_or(Amount::ZERO, |taken| taken.at(&one_slot)) {
+            Amount::ZERO => (Amount::ZERO, self.requested(attribute).unwrap_or(Amount::ZERO)),
+            amount => (amount, amount),
+        }
     }
 
     /// What is taken of each consumable.

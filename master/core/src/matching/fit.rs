@@ -69,6 +69,11 @@ impl Fit {
         self.slots >= slots
     }
 
+    /// Whether a level that was looked at defines the attribute of a hard request, by its number.
+    pub(super) fn defines(&self, index: usize) -> bool {
+        self.defined.contains(index)
+    }
+
     fn deny(&mut self, cluster: &Cluster<'_>, level: At<'_>, what: impl FnOnce() -> What) {
         self.slots = 0;
         if cluster.explains {
@@ -117,12 +122,19 @@ impl Cluster<'_> {
             return fit;
         }
         let undefined = demand.hard.iter().enumerate().find(|(index, request)| {
-            !request.implied && !fit.defined.contains(*index) && !self.may_be_load(&request.attribute.name)
+            !request.implied && !fit.defines(*index) && !self.may_be_load(&request.attribute.name)
         });
         if let Some(attribute) = undefined.map(|(_, request)| request.attribute.name.to_string()) {
             fit.deny(self, site.spot.level, || What::UnknownResource { attribute });
         }
         fit
+    }
+
+    /// Whether a host and a queue instance there have enough for one slot of a job, of what one of its requests asks for.
+    pub(super) fn serves_at(&self, spots: [&Spot<'_, '_>; 2], index: usize, request: &Request, above: &Fit) -> bool {
+        let mut fit = above.clone();
+        spots.into_iter().for_each(|spot| self.fit_request(&mut fit, index, spot, request, 1, Role::Master));
+        fit.holds(1) && (request.implied || fit.defines(index))
     }
 
     /// On how many hosts at most a job may be spread: what is charged once a host is charged for each of them globally.

@@ -108,8 +108,19 @@ impl Cluster<'_> {
         if spot.books.iter().all(Option::is_none) {
             return Amount::ZERO;
         }
-        let settled = Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name.as_str())));
+        let settled = self.settled(name, entry);
         sum(spot.books.iter().flatten().map(|book| book.requested_since(spot.level, name, settled)))
+    }
+
+    /// Whether what is booked now is subtracted from the value that is reported of an attribute.
+    pub(super) fn counts_since(&self, spot: &Spot<'_, '_>, name: &AttributeName) -> bool {
+        let entry = spot.loads.and_then(|loads| loads.get(name));
+        entry.is_some_and(|entry| self.settled(name, entry) <= self.now)
+    }
+
+    /// From when on what was booked is not in a value.
+    fn settled(&self, name: &AttributeName, entry: &LoadEntry) -> Tick {
+        Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name.as_str())))
     }
 
     /// What jobs that have just started are expected to add to the value (`job_load_adjustments`).

@@ -8,7 +8,7 @@ mod quotas;
 mod spread;
 
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Fit, Role, Site, may_use_pe};
+use crate::matching::{Cluster, Demand, Fit, Headroom, Role, Site, may_use_pe};
 use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
 pub use hosts::{HostRoom, portion, room_on, usable};
@@ -56,20 +56,44 @@ pub fn assign_serial(
     globally: &Fit,
     site: &Site<'_, '_>,
 ) -> Result<Assignment, Vec<Reason>> {
+    admit(cluster, demand, site)?;
+    let fit = fit_serial(cluster, demand, globally, site);
+    if fit.holds(1) { Ok(one_slot(site)) } else { Err(fit.reasons) }
+}
+
+/// The same in a queue instance that is being filled, for somebody who does not ask what its levels are short of.
+///
+/// # Errors
+/// With what keeps the job away, if it's not that.
+pub fn assign_filling(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    globally: &Fit,
+    site: &Site<'_, '_>,
+    headroom: &mut Headroom,
+) -> Result<Assignment, Vec<Reason>> {
+    admit(cluster, demand, site)?;
+    let fits = cluster.fits_in(headroom, globally, site, demand);
+    debug_assert_eq!(fits, fit_serial(cluster, demand, globally, site).holds(1), "{headroom:?}");
+    if fits { Ok(one_slot(site)) } else { Err(Vec::new()) }
+}
+
+/// Whether a queue instance takes jobs of a kind, and quotas leave a slot there.
+fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &Site<'_, '_>) -> Result<(), Vec<Reason>> {
     if let Some(what) = cluster.unsuitable(site, demand, None).or_else(|| cluster.out_of_service(site)) {
         return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
     }
-    let granted = || vec![Granted { instance: site.instance.clone(), slots: 1 }];
     let purse = Purse::new(cluster, demand, None);
-    if !purse.is_boundless() {
-        purse.take_all(&granted(), 0)?;
-    }
+    if purse.is_boundless() { Ok(()) } else { purse.take_all(&one_slot(site).granted, 0) }
+}
+
+fn fit_serial(cluster: &Cluster<'_>, demand: &Demand, globally: &Fit, site: &Site<'_, '_>) -> Fit {
     let on_host = cluster.fit_level(globally.clone(), &site.host.spot, demand, 1, Role::Master);
-    let fit = cluster.fit_instance(on_host, site, demand, 1, Role::Master);
-    if !fit.holds(1) {
-        return Err(fit.reasons);
-    }
-    Ok(Assignment { granted: granted(), pe: None })
+    cluster.fit_instance(on_host, site, demand, 1, Role::Master)
+}
+
+fn one_slot(site: &Site<'_, '_>) -> Assignment {
+    Assignment { granted: vec![Granted { instance: site.instance.clone(), slots: 1 }], pe: None }
 }
 
 /// Slots for a parallel job in the environment that gives it most; among equals in the one that leaves fewest of its wishes

@@ -1,8 +1,9 @@
 //! The phase that knows which queue instances may suit a category, and remembers which were found not to.
 
-use super::assign::{Assignment, assign_serial, fit_globally, try_parallel};
+use super::assign::{Assignment, assign_filling, assign_serial, fit_globally, try_parallel};
 use super::changes::{Changes, Mark};
 use super::columns::Sieve;
+use super::filling::Filling;
 use super::places::{Place, PlaceSet};
 use super::reason::{Reason, What};
 use super::standings::{Standing, Standings};
@@ -45,6 +46,15 @@ pub struct Category {
     exhausted: bool,
 }
 
+/// One look for a place.
+struct Attempt<'a> {
+    cluster: &'a Cluster<'a>,
+    globally: &'a Fit,
+    filling: &'a mut Filling,
+    /// Queue instances that turned out to be in alarm.
+    alarmed: Vec<Place>,
+}
+
 impl Category {
     /// A category of which nothing is known yet.
     pub fn new(demand: Arc<Demand>, length_ms: Option<u64>) -> Category {
@@ -71,6 +81,7 @@ impl Category {
         cluster: &Cluster<'_>,
         standings: &mut Standings,
         changes: &Changes,
+        filling: &mut Filling,
     ) -> Option<Assignment> {
         let mark = changes.mark();
         let generation = cluster.window.map_or(0, |window| window.line.generation());
@@ -84,6 +95,7 @@ impl Category {
         (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
         self.in_vain = 0;
         let globally = fit_globally(cluster, &self.demand);
+        let attempt = Attempt { cluster, globally: &globally, filling, alarmed: Vec::new() };
         let found = if !globally.holds(self.demand.least()) {
             None
         } else if self.demand.pe.is_some() {
@@ -91,9 +103,9 @@ impl Category {
             let tried = try_parallel(cluster, &self.demand, &globally, &order);
             tried.map_err(|failure| self.close_hosts(cluster, standings, &failure.roomless)).ok()
         } else if self.has_wishes() {
-            self.best_that_fits(cluster, standings, &globally)
+            self.best_that_fits(attempt, standings)
         } else {
-            self.first_that_fits(cluster, standings, &globally, changed)
+            self.first_that_fits(attempt, standings, changed)
         };
         if self.in_vain >= MANY_IN_VAIN {
             standings.contest(&self.demand);
@@ -158,39 +170,35 @@ impl Category {
     /// nothing else is looked at.
     fn first_that_fits(
         &mut self,
-        cluster: &Cluster<'_>,
+        mut attempt: Attempt<'_>,
         standings: &mut Standings,
-        globally: &Fit,
         changed: Option<Vec<Place>>,
     ) -> Option<Assignment> {
-        let mut alarmed = Vec::new();
         let demand = self.demand.clone();
         let sieve = standings.sieve(&demand);
         let found = match changed {
-            None => self.first_among(cluster, globally, &sieve, standings.iter(), &mut alarmed),
+            None => self.first_among(&mut attempt, &sieve, standings.iter()),
             Some(places) => {
                 let mut open: Vec<&Standing> = places.iter().filter_map(|place| standings.of(*place)).collect();
                 open.sort_unstable();
                 open.dedup();
-                self.first_among(cluster, globally, &sieve, open.into_iter(), &mut alarmed)
+                self.first_among(&mut attempt, &sieve, open.into_iter())
             }
         };
         self.exhausted = found.is_none();
-        alarmed.into_iter().for_each(|place| standings.close(place));
+        attempt.alarmed.into_iter().for_each(|place| standings.close(place));
         found
     }
 
     fn first_among<'a>(
         &mut self,
-        cluster: &Cluster<'_>,
-        globally: &Fit,
+        attempt: &mut Attempt<'_>,
         sieve: &Sieve<'_>,
         mut standings: impl Iterator<Item = &'a Standing>,
-        alarmed: &mut Vec<Place>,
     ) -> Option<Assignment> {
-        standings.find_map(|Standing { instance, place, .. }| {
-            let is_open = self.is_open(*place, sieve);
-            is_open.then(|| self.try_on(cluster, globally, instance, *place, alarmed)).flatten()
+        standings.find_map(|standing| {
+            let is_open = self.is_open(standing.place, sieve);
+            is_open.then(|| self.try_on(attempt, standing)).flatten()
         })
     }
 
@@ -209,32 +217,28 @@ impl Category {
     /// The same for jobs with wishes: the instance that leaves fewest open comes first.
     ///
     /// Hosts only fill up within a pass, so that what is remembered only gets worse: it is looked up again when its turn comes.
-    fn best_that_fits(
-        &mut self,
-        cluster: &Cluster<'_>,
-        standings: &mut Standings,
-        globally: &Fit,
-    ) -> Option<Assignment> {
+    fn best_that_fits(&mut self, mut attempt: Attempt<'_>, standings: &mut Standings) -> Option<Assignment> {
+        let cluster = attempt.cluster;
         let demand = self.demand.clone();
         let sieve = standings.sieve(&demand);
         let open: Vec<&Standing> = standings.iter().filter(|standing| self.is_open(standing.place, &sieve)).collect();
         let counted = |(index, standing): (usize, &&Standing)| Reverse((self.wishes_left(cluster, standing), index));
         let counted: Vec<_> = open.iter().enumerate().map(counted).collect();
-        let (mut heap, mut alarmed, mut found) = (BinaryHeap::from(counted), Vec::new(), None);
+        let (mut heap, mut found) = (BinaryHeap::from(counted), None);
         while let Some(Reverse((violations, index))) = heap.pop() {
-            let Standing { instance, place, .. } = open[index];
-            let current = cluster.violations(instance, &self.demand);
-            self.violations[place.index()] = Some(current);
+            let standing = open[index];
+            let current = cluster.violations(&standing.instance, &self.demand);
+            self.violations[standing.place.index()] = Some(current);
             if current > violations {
                 heap.push(Reverse((current, index)));
                 continue;
             }
-            found = self.try_on(cluster, globally, instance, *place, &mut alarmed);
+            found = self.try_on(&mut attempt, standing);
             if found.is_some() {
                 break;
             }
         }
-        alarmed.into_iter().for_each(|place| standings.close(place));
+        attempt.alarmed.into_iter().for_each(|place| standings.close(place));
         found
     }
 
@@ -247,25 +251,23 @@ impl Category {
         *self.violations[index].get_or_insert_with(|| cluster.violations(&standing.instance, &self.demand))
     }
 
-    fn try_on(
-        &mut self,
-        cluster: &Cluster<'_>,
-        globally: &Fit,
-        instance: &QueueInstanceName,
-        place: Place,
-        alarmed: &mut Vec<Place>,
-    ) -> Option<Assignment> {
+    fn try_on(&mut self, attempt: &mut Attempt<'_>, Standing { instance, place, .. }: &Standing) -> Option<Assignment> {
+        let Attempt { cluster, globally, filling, alarmed } = attempt;
         let site = cluster.site(instance);
-        match assign_serial(cluster, &self.demand, globally, &site) {
+        let tried = match cluster.window {
+            Some(window) if !window.is_now_on(instance) => assign_serial(cluster, &self.demand, globally, &site),
+            _ => assign_filling(cluster, &self.demand, globally, &site, filling.headroom(instance)),
+        };
+        match tried {
             Err(reasons) => {
                 self.in_vain += 1;
-                self.close(place, &reasons);
+                self.close(*place, &reasons);
                 if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
-                    self.kept_closed.push(place);
+                    self.kept_closed.push(*place);
                 }
             }
             // What is booked for the whole cluster may count towards a threshold everywhere.
-            Ok(_) if cluster.is_in_alarm(&site) => alarmed.push(place),
+            Ok(_) if cluster.is_in_alarm(&site) => alarmed.push(*place),
             Ok(assignment) => return Some(assignment),
         }
         None

@@ -6,6 +6,7 @@ use super::ahead::{Ahead, Reservation, Reservations};
 use super::categories::{Categories, CategoryId, Listed};
 use super::changes::Changes;
 use super::concerned::{advance_of, job_of};
+use super::filling::Filling;
 use super::finding::Findings;
 use super::live::Live;
 use super::order::Order;
@@ -57,6 +58,7 @@ pub struct Model {
     pub(super) rules: Rules,
     pub(super) categories: Categories,
     pub(super) standings: Standings,
+    filling: Filling,
     pub(super) changes: Changes,
     pub(super) planned: Ledger,
     /// The same of tasks of advance reservations, beside each other.
@@ -93,6 +95,7 @@ impl Model {
             rebuilds: 0,
             categories: Categories::default(),
             standings: Standings::new(),
+            filling: Filling::default(),
             changes: Changes::default(),
             planned: Ledger::default(),
             planned_within: BTreeMap::new(),
@@ -126,6 +129,7 @@ impl Model {
 
     /// Folds a record in.
     pub fn apply(&mut self, record: &Record) {
+        self.filling.clear();
         let ended = self.granted_of(&record.event);
         let gives_back_shared = self.gives_back_shared(&record.event);
         // A job that is finished no longer knows who waited for it.
@@ -203,6 +207,7 @@ impl Model {
 
     /// Folds an observation in.
     pub fn observe(&mut self, observation: &Observation) {
+        self.filling.clear();
         let settled = self.settled_by(observation);
         self.observations.apply(observation);
         match observation {
@@ -239,6 +244,7 @@ impl Model {
     /// What time has changed by itself: start times that have come, load adjustments that have decayed.
     pub(super) fn pass_time(&mut self, now: Now, reserving: Reserving) {
         self.time = now;
+        self.filling.clear();
         self.draw_ahead();
         match reserving {
             Reserving::Anew => self.ahead.pass_time(&self.state.config, now),
@@ -290,7 +296,7 @@ impl Model {
         let category = self.categories.get_mut(category)?;
         let closing = self.ahead.closing(now, category.length_ms);
         let window = self.ahead.window(now, category.length_ms, &closing);
-        category.assign(&Cluster { window, ..cluster }, &mut self.standings, &self.changes)
+        category.assign(&Cluster { window, ..cluster }, &mut self.standings, &self.changes, &mut self.filling)
     }
 
     /// Gives up what is kept for tasks that no longer wait for it.
@@ -404,7 +410,10 @@ impl Model {
         let booking = Arc::new(booking);
         match job.spec.reservation {
             Some(id) => self.planned_within.entry(id).or_default().hold(key, booking),
-            None => self.planned.book(&self.state.config, key, booking),
+            None => {
+                self.filling.planned(&booking);
+                self.planned.book(&self.state.config, key, booking);
+            }
         }
         self.ahead.runs(&self.state, key, &self.planned, now);
         self.plans.insert(seq, task, &job.spec.owner.user);
@@ -424,6 +433,7 @@ impl Model {
         let Order::Start { seq, task, granted, .. } = order else { return };
         let is_shared = self.planned(*seq, *task).is_some_and(|booking| self.is_shared(booking));
         self.unplan(*seq, *task);
+        self.filling.clear();
         self.ahead.search_anew();
         for granted in granted {
             self.host_changed(&granted.instance.host);

@@ -442,6 +442,11 @@ impl Window<'_> {
         self.span.from <= self.line.now && self.line.kept.is_empty()
     }
 
+    /// Whether the same is true on the host of a queue instance.
+    pub fn is_now_on(&self, instance: &QueueInstanceName) -> bool {
+        self.span.from <= self.line.now && !self.keeps_on(instance)
+    }
+
     /// Whether something is kept on the host of a queue instance.
     pub fn keeps_on(&self, instance: &QueueInstanceName) -> bool {
         self.line.keeps_on(&instance.host)

@@ -1,0 +1,146 @@
+//! What is left where one task after the other is placed: read once, and less by what each of them takes.
+
+use super::demand::{Demand, Request, Value, Wanted};
+use super::fit::Fit;
+use super::load::is_static_load;
+use super::offer::{Offer, Source};
+use super::{Cluster, Site, Spot};
+use crate::ledger::Charges;
+use proto::amount::Amount;
+use proto::complex::{Attribute, Relop};
+use proto::id::AttributeName;
+
+/// The offers of a host and of a queue instance there are never more than two each.
+const MOST_OFFERS: usize = 4;
+
+/// What a queue instance and its host have left of the attributes that were asked for there.
+///
+/// Invariant: what is kept is what they offer, if nothing happened there but that tasks were planned of which [`Headroom::take`] was told.
+#[derive(Clone, Debug, Default)]
+pub struct Headroom(Vec<Row>);
+
+/// What is left of one attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    attribute: AttributeName,
+    /// One for each offer; none if an offer is no number, or more than what tasks take changes it.
+    numbers: Option<[Option<Number>; MOST_OFFERS]>,
+}
+
+/// What is left of one offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Number {
+    left: Amount,
+    shrinks: Shrinks,
+    /// Whether it limits also jobs that do not ask for the attribute themselves.
+    is_set: bool,
+}
+
+/// What a task takes of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shrinks {
+    /// Nothing.
+    Never,
+    /// What it is charged.
+    ByCharge,
+    /// What it is charged, or if that is nothing, what it asks for: the load does not show it yet.
+    ByRequest,
+}
+
+impl Cluster<'_> {
+    /// Whether one slot of a job without parallel environment fits in a queue instance, given what fits globally: as
+    /// [`Cluster::fit_level`] and [`Cluster::fit_instance`] say of what is there now.
+    pub fn fits_in(&self, headroom: &mut Headroom, above: &Fit, site: &Site<'_, '_>, demand: &Demand) -> bool {
+        let spots = [&site.host.spot, &site.spot];
+        let is_forced = |spot: &Spot<'_, '_>| demand.not_asked.iter().any(|attribute| spot.value(attribute).is_some());
+        let is_shut = |spot: &&Spot<'_, '_>| self.denied(spot, demand).is_some() || is_forced(spot);
+        let mut requests = demand.hard.iter().enumerate();
+        above.holds(1)
+            && !spots.iter().any(is_shut)
+            && demand.unknown.is_empty()
+            && requests.all(|(index, request)| match headroom.serves(self, spots, request, above.defines(index)) {
+                Some(serves) => serves,
+                None => self.serves_at(spots, index, request, above),
+            })
+    }
+
+    /// What is left of an attribute at these levels.
+    fn numbers(&self, spots: [&Spot<'_, '_>; 2], attribute: &Attribute) -> Option<[Option<Number>; MOST_OFFERS]> {
+        let is_adjusted = self.config.scheduler.job_load_adjustments.value(&attribute.name).is_some();
+        if attribute.is_exclusive() || is_adjusted {
+            return None;
+        }
+        let offers = |spot| self.offers(spot, attribute).map(move |offer| (spot, offer));
+        let mut numbers = [None; MOST_OFFERS];
+        for (number, (spot, offer)) in numbers.iter_mut().zip(spots.into_iter().flat_map(offers)) {
+            *number = Some(self.number(spot, attribute, &offer)?);
+        }
+        Some(numbers)
+    }
+
+    fn number(&self, spot: &Spot<'_, '_>, attribute: &Attribute, offer: &Offer) -> Option<Number> {
+        let Some(Value::Amount(left)) = offer.value else { return None };
+        let is_subtracted =
+            || matches!(attribute.relop, Relop::Less | Relop::LessEqual) && !is_static_load(attribute.name.as_str());
+        let shrinks = match offer.source {
+            Source::Consumable => Shrinks::ByCharge,
+            Source::Load | Source::CorrectedLoad if is_subtracted() => Shrinks::ByRequest,
+            Source::Load | Source::CorrectedLoad | Source::Fixed => Shrinks::Never,
+        };
+        // The value may be newer than the pass: then what that plans counts as older.
+        let is_newer = shrinks == Shrinks::ByRequest && !self.counts_since(spot, &attribute.name);
+        let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
+        (!is_newer).then_some(Number { left, shrinks, is_set })
+    }
+}
+
+impl Headroom {
+    /// Nothing is known any more.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// One slot was planned for a task that is charged this.
+    pub fn take(&mut self, charges: &Charges) {
+        self.0.retain_mut(|row| row.take(charges));
+    }
+
+    /// Whether enough is left for a request; none if numbers do not tell. `is_defined` if a level above defines its attribute.
+    fn serves(
+        &mut self,
+        cluster: &Cluster<'_>,
+        spots: [&Spot<'_, '_>; 2],
+        request: &Request,
+        is_defined: bool,
+    ) -> Option<bool> {
+        let Wanted::Amount(wanted) = request.wanted else { return None };
+        let Attribute { name, relop, .. } = &request.attribute;
+        let at = self.0.iter().position(|row| row.attribute == *name).unwrap_or_else(|| {
+            let numbers = cluster.numbers(spots, &request.attribute);
+            self.0.push(Row { attribute: name.clone(), numbers });
+            self.0.len() - 1
+        });
+        let numbers = self.0[at].numbers.as_ref()?.iter().flatten();
+        let mut counted = numbers.filter(|number| number.is_set || !request.implied).peekable();
+        let is_defined = is_defined || request.implied || counted.peek().is_some();
+        Some(is_defined && counted.all(|number| relop.holds(wanted, number.left)))
+    }
+}
+
+impl Row {
+    /// Subtracts what a task takes with one slot; false if what is left then is to be read anew.
+    fn take(&mut self, charges: &Charges) -> bool {
+        let (charged, asked) = charges.of_one_slot(&self.attribute);
+        self.numbers.iter_mut().flatten().flatten().all(|number| {
+            let taken = match number.shrinks {
+                Shrinks::Never => Amount::ZERO,
+                Shrinks::ByCharge => charged,
+                Shrinks::ByRequest => asked,
+            };
+            // Below zero a sum may have become INFINITY.
+            let left = number.left.checked_sub(taken).filter(|left| !left.is_negative());
+            number.left = left.unwrap_or_default();
+            left.is_some()
+        })
+    }
+}
