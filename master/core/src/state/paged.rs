@@ -116,7 +116,9 @@ impl<K: Ord + Copy, V> Paged<K, V> {
     /// Puts a value in, and returns the one that was there.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (until, page) = self.page_mut(&key);
-        let at = match find(page, &key) {
+        // Keys rise as a rule.
+        let is_last = page.last().is_some_and(|(last, _)| *last < key);
+        let at = match if is_last { Err(page.len()) } else { find(page, &key) } {
             Ok(at) => return Some(std::mem::replace(&mut page[at].1, value)),
             Err(at) => at,
         };
