@@ -228,6 +228,14 @@ impl Booking {
         &self.granted
     }
 
+    /// The queue instance of a task of one slot that is in no parallel environment.
+    pub fn only_slot(&self) -> Option<&QueueInstanceName> {
+        match self.granted.as_slice() {
+            [Granted { instance, slots: 1 }] if self.pe.is_none() => Some(instance),
+            _ => None,
+        }
+    }
+
     /// Its parallel environment, if any.
     pub fn pe(&self) -> Option<&PeName> {
         self.pe.as_ref().map(|pe| &pe.name)

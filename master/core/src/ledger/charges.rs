@@ -67,13 +67,18 @@ impl Charges {
         self.requested.iter().find(|(name, _)| name == attribute).map(|(_, amount)| *amount)
     }
 
-    /// What a task takes of an attribute with one slot, and what it asks for, which is no less.
-    pub fn of_one_slot(&self, attribute: &AttributeName) -> (Amount, Amount) {
+    /// What a task takes of an attribute with one slot, at each level.
+    pub fn of_one_slot(&self, attribute: &AttributeName) -> Amount {
         let one_slot = Use { at: At::Global, slots: 1, master: true, hosts: 1 };
         let taken = self.taken.iter().find(|taken| taken.attribute == *attribute);
-        match taken.map_or(Amount::ZERO, |taken| taken.at(&one_slot)) {
-            Amount::ZERO => (Amount::ZERO, self.requested(attribute).unwrap_or(Amount::ZERO)),
-            amount => (amount, amount),
+        taken.map_or(Amount::ZERO, |taken| taken.at(&one_slot))
+    }
+
+    /// What a task asks for of an attribute with one slot, as [`Booking::asked`](super::Booking::asked) has it.
+    pub fn asked_for_one_slot(&self, attribute: &AttributeName) -> Amount {
+        match self.of_one_slot(attribute) {
+            Amount::ZERO => self.requested(attribute).unwrap_or(Amount::ZERO),
+            amount => amount,
         }
     }
 

@@ -2,16 +2,12 @@
 
 use super::demand::{Demand, Request, Value, Wanted};
 use super::fit::Fit;
-use super::load::is_static_load;
 use super::offer::{Offer, Source};
 use super::{Cluster, Site, Spot};
 use crate::ledger::Charges;
 use proto::amount::Amount;
-use proto::complex::{Attribute, Relop};
+use proto::complex::Attribute;
 use proto::id::AttributeName;
-
-/// The offers of a host and of a queue instance there are never more than two each.
-const MOST_OFFERS: usize = 4;
 
 /// What a queue instance and its host have left of the attributes that were asked for there.
 ///
@@ -24,7 +20,7 @@ pub struct Headroom(Vec<Row>);
 struct Row {
     attribute: AttributeName,
     /// One for each offer; none if an offer is no number, or more than what tasks take changes it.
-    numbers: Option<[Option<Number>; MOST_OFFERS]>,
+    numbers: Option<Vec<Number>>,
 }
 
 /// What is left of one offer.
@@ -65,32 +61,28 @@ impl Cluster<'_> {
     }
 
     /// What is left of an attribute at these levels.
-    fn numbers(&self, spots: [&Spot<'_, '_>; 2], attribute: &Attribute) -> Option<[Option<Number>; MOST_OFFERS]> {
-        let is_adjusted = self.config.scheduler.job_load_adjustments.value(&attribute.name).is_some();
-        if attribute.is_exclusive() || is_adjusted {
+    fn numbers(&self, spots: [&Spot<'_, '_>; 2], attribute: &Attribute) -> Option<Vec<Number>> {
+        if attribute.is_exclusive() || self.is_adjusted(attribute) {
             return None;
         }
-        let offers = |spot| self.offers(spot, attribute).map(move |offer| (spot, offer));
-        let mut numbers = [None; MOST_OFFERS];
-        for (number, (spot, offer)) in numbers.iter_mut().zip(spots.into_iter().flat_map(offers)) {
-            *number = Some(self.number(spot, attribute, &offer)?);
+        let mut numbers = Vec::new();
+        for spot in spots {
+            for offer in self.offers(spot, attribute) {
+                numbers.push(self.number(spot, attribute, &offer)?);
+            }
         }
         Some(numbers)
     }
 
     fn number(&self, spot: &Spot<'_, '_>, attribute: &Attribute, offer: &Offer) -> Option<Number> {
         let Some(Value::Amount(left)) = offer.value else { return None };
-        let is_subtracted =
-            || matches!(attribute.relop, Relop::Less | Relop::LessEqual) && !is_static_load(attribute.name.as_str());
         let shrinks = match offer.source {
             Source::Consumable => Shrinks::ByCharge,
-            Source::Load | Source::CorrectedLoad if is_subtracted() => Shrinks::ByRequest,
+            Source::Load | Source::CorrectedLoad if self.is_subtracted_now(spot, attribute) => Shrinks::ByRequest,
             Source::Load | Source::CorrectedLoad | Source::Fixed => Shrinks::Never,
         };
-        // The value may be newer than the pass: then what that plans counts as older.
-        let is_newer = shrinks == Shrinks::ByRequest && !self.counts_since(spot, &attribute.name);
         let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
-        (!is_newer).then_some(Number { left, shrinks, is_set })
+        Some(Number { left, shrinks, is_set })
     }
 }
 
@@ -120,7 +112,7 @@ impl Headroom {
             self.0.push(Row { attribute: name.clone(), numbers });
             self.0.len() - 1
         });
-        let numbers = self.0[at].numbers.as_ref()?.iter().flatten();
+        let numbers = self.0[at].numbers.as_ref()?.iter();
         let mut counted = numbers.filter(|number| number.is_set || !request.implied).peekable();
         let is_defined = is_defined || request.implied || counted.peek().is_some();
         Some(is_defined && counted.all(|number| relop.holds(wanted, number.left)))
@@ -130,12 +122,11 @@ impl Headroom {
 impl Row {
     /// Subtracts what a task takes with one slot; false if what is left then is to be read anew.
     fn take(&mut self, charges: &Charges) -> bool {
-        let (charged, asked) = charges.of_one_slot(&self.attribute);
-        self.numbers.iter_mut().flatten().flatten().all(|number| {
+        self.numbers.iter_mut().flatten().all(|number| {
             let taken = match number.shrinks {
-                Shrinks::Never => Amount::ZERO,
-                Shrinks::ByCharge => charged,
-                Shrinks::ByRequest => asked,
+                Shrinks::Never => return true,
+                Shrinks::ByCharge => charges.of_one_slot(&self.attribute),
+                Shrinks::ByRequest => charges.asked_for_one_slot(&self.attribute),
             };
             // Below zero a sum may have become INFINITY.
             let left = number.left.checked_sub(taken).filter(|left| !left.is_negative());

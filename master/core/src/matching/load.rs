@@ -91,11 +91,23 @@ impl Cluster<'_> {
 
     /// The value without what was booked since it was sampled.
     fn less_booked(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
-        let name = &attribute.name;
-        match attribute.relop {
-            Relop::Less | Relop::LessEqual => less(amount, self.requested_since(spot, name, entry)),
-            Relop::Greater | Relop::GreaterEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => amount,
+        match is_subtracted(attribute) {
+            true => less(amount, self.requested_since(spot, &attribute.name, entry)),
+            false => amount,
         }
+    }
+
+    /// Whether what a level offers of an attribute may follow from what is booked there.
+    pub fn follows_bookings(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
+        let is_reported = || spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some());
+        attribute.consumable.is_consumable()
+            || attribute.is_exclusive()
+            || (is_subtracted(attribute) || self.is_adjusted(attribute)) && is_reported()
+    }
+
+    /// Whether jobs that have just started are taken to change the load value of an attribute.
+    pub(super) fn is_adjusted(&self, attribute: &Attribute) -> bool {
+        self.config.scheduler.job_load_adjustments.value(&attribute.name).is_some()
     }
 
     fn scaled(&self, spot: &Spot<'_, '_>, name: &str, amount: Amount) -> Amount {
@@ -112,10 +124,10 @@ impl Cluster<'_> {
         sum(spot.books.iter().flatten().map(|book| book.requested_since(spot.level, name, settled)))
     }
 
-    /// Whether what is booked now is subtracted from the value that is reported of an attribute.
-    pub(super) fn counts_since(&self, spot: &Spot<'_, '_>, name: &AttributeName) -> bool {
-        let entry = spot.loads.and_then(|loads| loads.get(name));
-        entry.is_some_and(|entry| self.settled(name, entry) <= self.now)
+    /// Whether what is booked now is subtracted from the load value of an attribute: the value may be newer than the pass that books.
+    pub(super) fn is_subtracted_now(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
+        let entry = spot.loads.and_then(|loads| loads.get(&attribute.name));
+        is_subtracted(attribute) && entry.is_some_and(|entry| self.settled(&attribute.name, entry) <= self.now)
     }
 
     /// From when on what was booked is not in a value.
@@ -161,6 +173,14 @@ impl Cluster<'_> {
             weighted += weight * u128::from(decay_ms.saturating_sub(self.now.since_ms(at)));
         }
         u64::try_from(weighted * u128::from(HUNDREDTHS) / u128::from(decay_ms)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Whether what is booked is subtracted from the load value of an attribute until that shows it.
+fn is_subtracted(attribute: &Attribute) -> bool {
+    match attribute.relop {
+        Relop::Less | Relop::LessEqual => !is_static_load(attribute.name.as_str()),
+        Relop::Greater | Relop::GreaterEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => false,
     }
 }
 

@@ -1,12 +1,13 @@
 //! The worked numbers of SEMANTICS sections 3 and 4, and what 8.1.9 showed (reference/09sched).
 
 use super::*;
-use crate::ledger::Level;
+use crate::ledger::{Booking, Grant, Level};
 use crate::sched::order::Order;
 use crate::sched::tests::lab::{Lab, spec};
-use proto::id::{HostName, SubmitSeq, TaskId};
+use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
 use proto::wire::view::{ResourceValue, ResourceView};
+use std::sync::Arc;
 
 fn lab(script: &str) -> Lab {
     let mut lab = Lab::new();
@@ -208,6 +209,50 @@ fn a_consumable_with_load_offers_the_lesser_of_both() {
              load a mem={load}"
         ));
         assert_eq!(of_host(&lab, "a", "mem"), left);
+    }
+}
+
+#[test]
+fn what_is_left_after_each_task_is_what_is_offered_then() {
+    let lab = lab("complex mem mem MEMORY <= YES YES 1M 0
+         complex io io DOUBLE <= YES NO 0 0
+         host a mem=1024M | mem=900M io=10 np_load_avg=0.5
+         queue all.q a slots=9 complex_values=mem=2G
+         wait 10");
+    let instance = QueueInstanceName { queue: "all.q".into(), host: "a".into() };
+    // A value is sampled before the pass begins, or while it is under way: then what it plans is not subtracted.
+    for (now, request, tasks) in [
+        (lab.now.tick, "io=3", 3),
+        (lab.now.tick, "mem=400M", 2),
+        (lab.now.tick, "mem=100M,io=1,np_load_avg=1", 5),
+        (lab.now.tick, "io=11", 0),
+        (Tick(0), "io=3", 9),
+        (Tick(0), "mem=400M", 2),
+    ] {
+        let config = &lab.state().config;
+        let demand = Demand::new(config, &spec(&["-l", request], &mut Vec::new()));
+        let (mut planned, mut headroom, mut count) = (Ledger::default(), Headroom::default(), 0);
+        loop {
+            let cluster = Cluster { planned: Some(&planned), now, ..self::now(&lab).untold() };
+            let site = cluster.site(&instance);
+            let on_host = cluster.fit_level(Fit::anywhere(), &site.host.spot, &demand, 1, Role::Master);
+            let fits = cluster.fit_instance(on_host, &site, &demand, 1, Role::Master).holds(1);
+            assert_eq!(
+                cluster.fits_in(&mut headroom, &Fit::anywhere(), &site, &demand),
+                fits,
+                "{request} after {count}"
+            );
+            if !fits {
+                break;
+            }
+            let granted = [Granted { instance: instance.clone(), slots: 1 }];
+            let booking = Booking::new(config, demand.charges.clone(), Grant::of_slots(&granted, None), now);
+            headroom.take(booking.charges());
+            let key = TaskKey { cell: CellId(0), seq: SubmitSeq(count), task: TaskId(1), pe_task: 0, attempt: 0 };
+            planned.book(config, key, Arc::new(booking));
+            count += 1;
+        }
+        assert_eq!(count, tasks, "{request} from {now:?} on");
     }
 }
 

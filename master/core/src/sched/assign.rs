@@ -34,7 +34,7 @@ pub struct Assignment {
 /// What a whole job finds at the level of the cluster, for the least number of slots that it accepts.
 pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
     let slots = demand.least();
-    if demand.pe.is_none() {
+    if demand.pe.is_none() && cluster.config.enabled_quotas().next().is_some() {
         // Of a parallel job the environment counts too, which is not chosen yet.
         let mut purse = Purse::new(cluster, demand, None);
         if purse.most_anywhere(1) < 1 {
@@ -61,10 +61,10 @@ pub fn assign_serial(
     if fit.holds(1) { Ok(one_slot(site)) } else { Err(fit.reasons) }
 }
 
-/// The same in a queue instance that is being filled, for somebody who does not ask what its levels are short of.
+/// The same in a queue instance that is being filled, of which it is known what is left.
 ///
 /// # Errors
-/// With what keeps the job away, if it's not that.
+/// With what keeps the job away; what its levels are short of is not told.
 pub fn assign_filling(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -83,8 +83,10 @@ fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &Site<'_, '_>) -> Result<
     if let Some(what) = cluster.unsuitable(site, demand, None).or_else(|| cluster.out_of_service(site)) {
         return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
     }
-    let purse = Purse::new(cluster, demand, None);
-    if purse.is_boundless() { Ok(()) } else { purse.take_all(&one_slot(site).granted, 0) }
+    match cluster.config.enabled_quotas().next() {
+        Some(_) => Purse::new(cluster, demand, None).take_all(&one_slot(site).granted, 0),
+        None => Ok(()),
+    }
 }
 
 fn fit_serial(cluster: &Cluster<'_>, demand: &Demand, globally: &Fit, site: &Site<'_, '_>) -> Fit {

@@ -41,6 +41,11 @@ impl Columns {
         self.0.len() > before
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Notes what is left in the queue instances of a host.
     pub fn note(&mut self, cluster: &Cluster<'_>, sites: &[Site<'_, '_>], places: &[Place]) {
         for Column { attribute, left } in &mut self.0 {
@@ -55,9 +60,9 @@ impl Columns {
 
     /// What a demand needs of the columns that there are.
     pub fn sieve(&self, demand: &Demand) -> Sieve<'_> {
-        let needs = limited(demand).filter_map(|(attribute, wanted)| {
-            let column = self.0.iter().find(|column| column.attribute.name == attribute.name)?;
-            Some((column.left.as_slice(), attribute.relop, wanted))
+        let needs = self.0.iter().flat_map(|Column { attribute, left }| {
+            let wanted = limited(demand).filter(|(asked, _)| asked.name == attribute.name);
+            wanted.map(|(asked, wanted)| (left.as_slice(), asked.relop, wanted))
         });
         Sieve(needs.collect())
     }

@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use super::numbers::{Of, numbers};
-use super::order_phase::{Bucket, Rests};
+use super::order_phase::{Bucket, BucketId, Rests};
 use super::rank::free_slots;
 use super::urgency::{Range, Urgency};
 use crate::matching::{Cluster, Mode};
@@ -10,8 +10,9 @@ use crate::policy::class::Tasks;
 use crate::policy::targets::{Among, Targets, Usage};
 use crate::policy::tree::Tree;
 use crate::policy::{Aims, Class, Classes};
+use crate::state::job::Job;
 use proto::id::SubmitSeq;
-use proto::time::Now;
+use proto::time::{Now, Wall};
 use proto::wire::view::PriorityNumbers;
 use std::collections::BTreeMap;
 
@@ -109,8 +110,14 @@ impl Model {
         if let Some(bucket) = self.queue.bucket(seq) {
             self.queue.file(seq, bucket, Rests::Apart, Tasks::default());
         }
-        let start = self.state.jobs.get(&seq).and_then(|job| job.spec.start_after);
-        self.waiting.extend(start.filter(|at| *at > now.wall).map(|at| (at, seq)));
+        let job = self.state.jobs.get(&seq);
+        self.waiting.extend(job.and_then(|job| self.comes_later(job, now)));
+    }
+
+    /// A job with its start time, if that lies ahead.
+    pub(super) fn comes_later(&self, job: &Job, now: Now) -> Option<(Wall, SubmitSeq)> {
+        let start = job.spec.start_after.filter(|at| *at > now.wall)?;
+        Some((start, job.seq))
     }
 
     /// Brings tickets and the order of the pending jobs to what they are now.
@@ -131,10 +138,7 @@ impl Model {
     /// Files a job where it belongs now. What it asks for is looked up once, until [`Model::forget`].
     pub(super) fn refile(&mut self, seq: SubmitSeq) {
         let Some(job) = self.state.jobs.get(&seq) else { return self.forget(seq) };
-        let now = self.time;
-        if let Some(at) = job.spec.start_after.filter(|at| *at > now.wall) {
-            self.waiting.insert((at, seq));
-        }
+        self.waiting.extend(self.comes_later(job, self.time));
         let id = self.queue.bucket(seq).unwrap_or_else(|| {
             let (category, resources) = self.categories.enter(&self.state, job);
             let urgency = Urgency { resources, deadline: job.spec.deadline };
@@ -143,10 +147,16 @@ impl Model {
             let class = self.queue.classes.enter(Class::of(&self.state.config, &self.rules, job));
             self.queue.number(Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate })
         });
+        let (rests, tasks) = self.counts(job, id);
+        self.queue.file(seq, id, rests, tasks);
+    }
+
+    /// How a job of a bucket counts now.
+    pub(super) fn counts(&self, job: &Job, id: BucketId) -> (Rests, Tasks) {
         let class = self.queue.at(id).class;
         let most = if class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
-        let waiting = u32::try_from(self.count_startable(job, now, most)).unwrap_or(u32::MAX);
-        let on_host = job.active.saturating_add(self.plans_of(seq));
+        let waiting = u32::try_from(self.count_startable(job, self.time, most)).unwrap_or(u32::MAX);
+        let on_host = job.active.saturating_add(self.plans_of(job.seq));
         let rests = if waiting > 0 {
             Rests::Pending
         } else if on_host > 0 {
@@ -154,9 +164,9 @@ impl Model {
         } else {
             Rests::Apart
         };
-        let running = on_host.saturating_sub(self.state.index.suspended_of(seq));
+        let running = on_host.saturating_sub(self.state.index.suspended_of(job.seq));
         let slots = job.spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least());
-        self.queue.file(seq, id, rests, Tasks { waiting, running, slots });
+        (rests, Tasks { waiting, running, slots })
     }
 
     /// Forgets what a job asks for, and the job if it is gone.

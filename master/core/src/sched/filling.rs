@@ -3,7 +3,6 @@
 use crate::ledger::Booking;
 use crate::matching::Headroom;
 use proto::id::QueueInstanceName;
-use proto::job::Granted;
 
 /// So many are remembered: each is looked at with every task that is planned.
 const MOST_FILLING: usize = 4;
@@ -46,17 +45,14 @@ impl Filling {
 
     /// A task was planned that takes this.
     pub fn planned(&mut self, booking: &Booking) {
-        let of_one_slot = match booking.granted() {
-            [Granted { instance, slots: 1 }] if booking.pe().is_none() => Some(instance),
-            _ => None,
-        };
+        let only_slot = booking.only_slot();
         self.0.retain_mut(|filled| {
-            if of_one_slot == Some(&filled.instance) {
-                filled.has_tasks = true;
-                filled.headroom.take(booking.charges());
+            if booking.granted().iter().all(|granted| granted.instance.host != filled.instance.host) {
                 return true;
             }
-            booking.granted().iter().all(|granted| granted.instance.host != filled.instance.host)
+            filled.has_tasks = true;
+            filled.headroom.take(booking.charges());
+            only_slot == Some(&filled.instance)
         });
     }
 

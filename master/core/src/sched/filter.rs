@@ -256,7 +256,7 @@ impl Category {
         let site = cluster.site(instance);
         let tried = match cluster.window {
             Some(window) if !window.is_now_on(instance) => assign_serial(cluster, &self.demand, globally, &site),
-            _ => assign_filling(cluster, &self.demand, globally, &site, filling.headroom(instance)),
+            Some(_) | None => assign_filling(cluster, &self.demand, globally, &site, filling.headroom(instance)),
         };
         match tried {
             Err(reasons) => {

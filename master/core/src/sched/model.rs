@@ -1,6 +1,8 @@
 //! The scheduler's model of the cell: a state folded from the events, the observations, what is planned, and ways to find what
 //! a pass needs without walking over jobs or hosts.
 
+mod planning;
+
 use super::Reserving;
 use super::ahead::{Ahead, Reservation, Reservations};
 use super::categories::{Categories, CategoryId, Listed};
@@ -17,7 +19,7 @@ use super::reserve::Search;
 use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
 use crate::event::{Event, Record, StoredObject};
-use crate::ledger::{Booking, Grant, Ledger, Level};
+use crate::ledger::{Booking, Ledger, Level};
 use crate::matching::{Cluster, Mode};
 use crate::observe::{Loads, Observation, Observations};
 use crate::policy::Rules;
@@ -34,7 +36,6 @@ use proto::object::ObjectKind;
 use proto::time::{Now, Tick, Wall, Zone};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The least time between two looks at hosts whose load is adjusted for jobs that have just started.
 const COOLING_LOOK_MS: u64 = 5_000;
@@ -129,7 +130,7 @@ impl Model {
 
     /// Folds a record in.
     pub fn apply(&mut self, record: &Record) {
-        self.filling.clear();
+        self.disturbed();
         let ended = self.granted_of(&record.event);
         let gives_back_shared = self.gives_back_shared(&record.event);
         // A job that is finished no longer knows who waited for it.
@@ -148,7 +149,8 @@ impl Model {
             Event::TaskPlaced { key, granted, .. } => {
                 self.unplan(key.seq, key.task);
                 self.ahead.runs(&self.state, *key, &self.state.ledger, record.now);
-                self.filled(granted, record.now.tick);
+                granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
+                self.cools(granted, record.now.tick);
             }
             Event::TaskEnded { key, .. } => self.ahead.over(*key),
             Event::InstanceChanged { instance, .. } => {
@@ -207,7 +209,7 @@ impl Model {
 
     /// Folds an observation in.
     pub fn observe(&mut self, observation: &Observation) {
-        self.filling.clear();
+        self.disturbed();
         let settled = self.settled_by(observation);
         self.observations.apply(observation);
         match observation {
@@ -244,7 +246,7 @@ impl Model {
     /// What time has changed by itself: start times that have come, load adjustments that have decayed.
     pub(super) fn pass_time(&mut self, now: Now, reserving: Reserving) {
         self.time = now;
-        self.filling.clear();
+        self.disturbed();
         self.draw_ahead();
         match reserving {
             Reserving::Anew => self.ahead.pass_time(&self.state.config, now),
@@ -288,12 +290,12 @@ impl Model {
             now: now.tick,
             ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
         };
-        if let Some(demand) = self.categories.get(category).filter(|category| category.demand.reservation.is_some()) {
-            let planned = demand.demand.reservation.and_then(|id| self.planned_within.get(&id));
-            return assign_within(&cluster.of_demand(&self.state, &demand.demand), planned, &demand.demand);
+        let category = self.categories.get_mut(category)?;
+        if let Some(id) = category.demand.reservation {
+            let planned = self.planned_within.get(&id);
+            return assign_within(&cluster.of_demand(&self.state, &category.demand), planned, &category.demand);
         }
         self.standings.refresh(&cluster, &self.places);
-        let category = self.categories.get_mut(category)?;
         let closing = self.ahead.closing(now, category.length_ms);
         let window = self.ahead.window(now, category.length_ms, &closing);
         category.assign(&Cluster { window, ..cluster }, &mut self.standings, &self.changes, &mut self.filling)
@@ -393,53 +395,6 @@ impl Model {
     /// Whether the jobs of a category start at once or never.
     pub(super) fn is_immediate(&self, category: CategoryId) -> bool {
         self.categories.get(category).is_some_and(|category| category.demand.immediate)
-    }
-
-    /// Counts a task as placed until the core has judged its order.
-    pub(super) fn plan(&mut self, seq: SubmitSeq, task: TaskId, assignment: &Assignment, now: Now) {
-        let Some(job) = self.state.jobs.get(&seq) else { return };
-        let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
-        let key = plan_key(seq, task);
-        let grant = Grant::of_slots(granted, pe);
-        // The jobs of a category take the same.
-        let Some(bucket) = self.queue.bucket(seq) else { return };
-        let category = self.categories.get(self.queue.at(bucket).category);
-        let Some(charges) = category.map(|category| category.demand.charges.clone()) else { return };
-        let booking =
-            Booking::new(&self.state.config, charges, grant, now.tick).of(self.state.index.commons.who(&job.spec));
-        let booking = Arc::new(booking);
-        match job.spec.reservation {
-            Some(id) => self.planned_within.entry(id).or_default().hold(key, booking),
-            None => {
-                self.filling.planned(&booking);
-                self.planned.book(&self.state.config, key, booking);
-            }
-        }
-        self.ahead.runs(&self.state, key, &self.planned, now);
-        self.plans.insert(seq, task, &job.spec.owner.user);
-        self.filled(granted, now.tick);
-        self.queue.planned(bucket, seq);
-        self.refile(seq);
-    }
-
-    /// Counts a task as placed, and makes the order for it.
-    pub(super) fn plan_start(&mut self, seq: SubmitSeq, task: TaskId, assignment: Assignment, now: Now) -> Order {
-        self.plan(seq, task, &assignment, now);
-        Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe }
-    }
-
-    /// Takes the plan of a start back.
-    pub(super) fn take_back(&mut self, order: &Order) {
-        let Order::Start { seq, task, granted, .. } = order else { return };
-        let is_shared = self.planned(*seq, *task).is_some_and(|booking| self.is_shared(booking));
-        self.unplan(*seq, *task);
-        self.filling.clear();
-        self.ahead.search_anew();
-        for granted in granted {
-            self.host_changed(&granted.instance.host);
-        }
-        self.gave_back(is_shared);
-        self.refile(*seq);
     }
 
     /// Whether a job is immediate and nothing of it has started: where the core has refused a part, the rest waits as others do.
@@ -550,15 +505,6 @@ impl Model {
         self.plans.of_job(seq)
     }
 
-    fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {
-        let key = plan_key(seq, task);
-        if !self.planned.release(key) {
-            self.planned_within.values_mut().any(|planned| planned.release(key));
-        }
-        self.ahead.renamed(key);
-        self.plans.remove(seq, task);
-    }
-
     /// The slots that an event frees, or may.
     fn granted_of(&self, event: &Event) -> Vec<Granted> {
         match (event, advance_of(event)) {
@@ -605,20 +551,6 @@ impl Model {
     pub(super) fn everything_changed(&mut self) {
         self.standings.everything();
         self.changes.everything();
-    }
-
-    /// Tasks took slots: on their hosts nothing has become possible, but less.
-    fn filled(&mut self, granted: &[Granted], now: Tick) {
-        granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
-        let conf = &self.state.config.scheduler;
-        if conf.job_load_adjustments.is_empty() {
-            return;
-        }
-        let decay_s = conf.load_adjustment_decay_time.seconds().unwrap_or(0);
-        let until = now.plus_ms(decay_s.saturating_mul(1000));
-        for granted in granted {
-            *self.cooling.or_default(&granted.instance.host) = until;
-        }
     }
 
     /// Follows changed objects. What every job's demand, category or limit rests on makes everything anew.

@@ -55,6 +55,13 @@ impl Places {
         self.sites.get(host)
     }
 
+    /// The number of a queue instance, if it is there.
+    pub fn place(&self, instance: &QueueInstanceName) -> Option<Place> {
+        let Site { instances, places } = self.site(&instance.host)?;
+        let at = instances.iter().position(|known| known == instance)?;
+        places.get(at).copied()
+    }
+
     /// All hosts that have queue instances, in the order of their names.
     pub fn sites(&self) -> impl Iterator<Item = (&HostName, &Site)> {
         self.sites.iter()

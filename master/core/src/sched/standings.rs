@@ -1,9 +1,10 @@
 //! Which queue instances take jobs now, best first, whoever asks: one order for all categories.
 
 use super::columns::{Columns, Sieve};
-use super::places::{Place, Places, Site};
-use super::rank::{Rank, host_value, rank};
-use crate::matching::{Cluster, Demand};
+use super::places::{self, Place, Places};
+use super::rank::{Rank, follows_bookings, free_slots, host_value, rank};
+use crate::ledger::Booking;
+use crate::matching::{Cluster, Demand, Ground, Site};
 use proto::id::{HostName, QueueInstanceName};
 use std::collections::BTreeSet;
 
@@ -17,6 +18,16 @@ pub struct Standing {
     pub place: Place,
 }
 
+/// What is known of a queue instance that takes jobs.
+#[derive(Clone, Debug)]
+struct Known {
+    standing: Standing,
+    /// How many slots are free, where a task that is placed on the host changes nothing else.
+    free_slots: Option<u32>,
+    /// When it was looked at, in stretches.
+    stretch: u64,
+}
+
 /// The queue instances that take jobs, best first.
 ///
 /// Invariant: `sorted` holds exactly what is in `known`, which is right for every host that is not stale.
@@ -24,7 +35,9 @@ pub struct Standing {
 pub struct Standings {
     sorted: BTreeSet<Standing>,
     /// By place.
-    known: Vec<Option<Standing>>,
+    known: Vec<Option<Known>>,
+    /// How often something happened other than that a task was planned.
+    stretch: u64,
     /// Right likewise, also for those that take no jobs.
     columns: Columns,
     stale: BTreeSet<HostName>,
@@ -37,6 +50,7 @@ impl Standings {
         Standings {
             sorted: BTreeSet::new(),
             known: Vec::new(),
+            stretch: 0,
             columns: Columns::default(),
             stale: BTreeSet::new(),
             all_stale: true,
@@ -48,6 +62,28 @@ impl Standings {
         if !self.all_stale && !self.stale.contains(host) {
             self.stale.insert(host.clone());
         }
+    }
+
+    /// Something happened, wherever, other than that a task was planned.
+    pub fn disturbed(&mut self) {
+        self.stretch += 1;
+    }
+
+    /// A task is planned that takes this. Where nothing follows from that but how many slots are free, nobody need look again.
+    pub fn planned(&mut self, places: &Places, booking: &Booking) {
+        let place = booking.only_slot().and_then(|instance| places.place(instance));
+        match place.and_then(|place| Some((place, self.free_slots(place)?))) {
+            Some((_, free)) if *free > 1 => *free -= 1,
+            Some((place, _)) => self.close(place),
+            None => booking.granted().iter().for_each(|granted| self.host(&granted.instance.host)),
+        }
+    }
+
+    /// How many slots are free, where that is known and tasks change nothing else.
+    fn free_slots(&mut self, place: Place) -> Option<&mut u32> {
+        let known = self.known.get_mut(place.index())?.as_mut()?;
+        let is_current = known.stretch == self.stretch && self.columns.is_empty();
+        known.free_slots.as_mut().filter(|_| is_current)
     }
 
     /// Everything changed.
@@ -94,7 +130,7 @@ impl Standings {
 
     /// A queue instance, if it takes jobs.
     pub fn of(&self, place: Place) -> Option<&Standing> {
-        self.known.get(place.index())?.as_ref()
+        self.known.get(place.index())?.as_ref().map(|known| &known.standing)
     }
 
     /// Those that take jobs, best first.
@@ -102,31 +138,61 @@ impl Standings {
         self.sorted.iter()
     }
 
-    fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, all: &Site) {
-        let host = cluster.ground(host);
-        let sites: Vec<_> = all.instances.iter().map(|instance| cluster.site_on(host, instance)).collect();
+    fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, all: &places::Site) {
+        let (host, sites) = sites(cluster, host, all);
         let value = host_value(cluster, &host, &sites);
+        let is_steady = !follows_bookings(cluster, &host, &sites);
         for (site, place) in sites.iter().zip(&all.places) {
-            let takes = cluster.out_of_service(site).is_none() && !cluster.is_in_alarm(site);
-            let (rank, instance) = (rank(cluster, site, value), site.instance);
-            let standing = takes.then(|| Standing { rank, instance: instance.clone(), place: *place });
-            self.put(*place, standing);
+            let known = standing(cluster, site, *place, value).map(|standing| Known {
+                standing,
+                free_slots: free_slots(cluster, site).filter(|_| is_steady).and_then(|free| u32::try_from(free).ok()),
+                stretch: self.stretch,
+            });
+            self.put(*place, known);
         }
         self.columns.note(cluster, &sites, &all.places);
     }
 
-    fn put(&mut self, place: Place, standing: Option<Standing>) {
+    /// Whether what is known of a host is right or about to be looked at again.
+    pub fn is_right(&self, cluster: &Cluster<'_>, places: &Places, host: &HostName) -> bool {
+        let Some(all) = places.site(host).filter(|_| !self.all_stale && !self.stale.contains(host)) else {
+            return true;
+        };
+        let (host, sites) = sites(cluster, host, all);
+        let value = host_value(cluster, &host, &sites);
+        let mut known = sites.iter().zip(&all.places);
+        known.all(|(site, place)| self.of(*place) == standing(cluster, site, *place, value).as_ref())
+    }
+
+    fn put(&mut self, place: Place, new: Option<Known>) {
         if place.index() >= self.known.len() {
             self.known.resize(place.index() + 1, None);
         }
         let known = &mut self.known[place.index()];
-        if *known == standing {
+        let old = std::mem::replace(known, new).map(|known| known.standing);
+        let new = known.as_ref().map(|known| &known.standing);
+        if old.as_ref() == new {
             return;
         }
-        if let Some(old) = known.take() {
+        if let Some(old) = old {
             self.sorted.remove(&old);
         }
-        self.sorted.extend(standing.clone());
-        *known = standing;
+        self.sorted.extend(new.cloned());
     }
+}
+
+/// A host with its queue instances.
+fn sites<'a, 'l>(
+    cluster: &Cluster<'a>,
+    host: &'l HostName,
+    all: &'l places::Site,
+) -> (Ground<'a, 'l>, Vec<Site<'a, 'l>>) {
+    let host = cluster.ground(host);
+    (host, all.instances.iter().map(|instance| cluster.site_on(host, instance)).collect())
+}
+
+/// Where a queue instance of a host with a value stands, if it takes jobs.
+fn standing(cluster: &Cluster<'_>, site: &Site<'_, '_>, place: Place, value: i64) -> Option<Standing> {
+    let takes = cluster.out_of_service(site).is_none() && !cluster.is_in_alarm(site);
+    takes.then(|| Standing { rank: rank(cluster, site, value), instance: site.instance.clone(), place })
 }

@@ -222,3 +222,23 @@ fn what_was_kept_for_a_job_leaves_nothing_behind_beside_an_advance_reservation()
         = 3 all.q@a:2 all.q@b:2",
     );
 }
+
+#[test]
+fn a_job_within_a_reservation_takes_no_slot_that_is_free_for_others() {
+    check(
+        "host a
+        queue all.q a slots=3
+        pe mpi 100 $fill_up
+        conf job_load_adjustments NONE
+        reserve 1 0 100 -pe mpi 2
+        ! 1 all.q@a:2
+        begin 1
+        job 1 -ar 1
+        job 2 -ar 1
+        job 3
+        pass
+        = 1 all.q@a
+        = 2 all.q@a
+        = 3 all.q@a",
+    );
+}
