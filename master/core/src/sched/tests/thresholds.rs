@@ -164,24 +164,3 @@ fn an_instance_that_is_suspended_anyway_is_left_alone_and_takes_no_jobs() {
         lab.line("= 4 all.q@a");
     }
 }
-
-#[test]
-fn an_alarm_for_what_the_whole_cluster_shares_is_over_everywhere_once_it_is_given_back() {
-    check(
-        "complex lic lic INT <= YES YES 0 0
-        conf job_load_adjustments NONE
-        global lic=3
-        host a
-        host b
-        queue all.q a,b slots=1 load_thresholds=lic=1
-        job 1 -l lic=2
-        pass
-        = 1 all.q@a
-        job 2 -q all.q@b
-        pass
-        = nothing
-        end 1
-        pass
-        = 2 all.q@b",
-    );
-}
