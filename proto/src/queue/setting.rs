@@ -39,6 +39,11 @@ impl<T> Setting<T> {
         Self { default, overrides: Vec::new() }
     }
 
+    /// The value for all hosts, and then the others in their order.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.default).chain(self.overrides.iter().map(|(_, value)| value))
+    }
+
     /// Reads `default,[@group=value],[host=value]`. Blanks may stand beside the commas.
     ///
     /// # Errors

@@ -49,10 +49,8 @@ fn names(config: &Configuration) -> impl Iterator<Item = &AttributeName> {
 /// Whether which queue instances take jobs, and in which order, follows from how much is left of an attribute.
 fn moves_standings(config: &Configuration, name: &AttributeName) -> bool {
     let is_it = |used: &str| config.complex.lookup(used).is_some_and(|attribute| attribute.name == *name);
-    let is_in = |list: &Setting<Assignments>| {
-        let all = std::iter::once(&list.default).chain(list.overrides.iter().map(|(_, list)| list));
-        all.flat_map(|list| list.iter()).any(|(used, _)| is_it(used.as_str()))
-    };
+    let is_in =
+        |list: &Setting<Assignments>| list.values().flat_map(|list| list.iter()).any(|(used, _)| is_it(used.as_str()));
     config.queues.values().any(|queue| is_in(&queue.load_thresholds) || is_in(&queue.suspend_thresholds))
         || config.scheduler.load_formula.attributes().any(|used| is_it(used.as_str()))
 }

@@ -3,7 +3,7 @@
 
 use super::change::Refusals;
 use super::draft::Draft;
-use super::references::{each, still};
+use super::references::still;
 use super::sharetree;
 use crate::state::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
@@ -39,7 +39,7 @@ fn unknown_projects(config: &Configuration, key: &str, names: &[String], what: i
 }
 
 fn of_setting(setting: &Setting<NameList<String>>, check: impl Fn(&[String]) -> Refusals) -> Refusals {
-    each(setting).flat_map(|list| check(list)).collect()
+    setting.values().flat_map(|list| check(list)).collect()
 }
 
 /// Access lists, projects and checkpointing environments that a queue names and that do not exist.
@@ -163,7 +163,8 @@ fn places(config: &Configuration, lists: &[(&str, &str)], name: &str) -> Vec<Str
             look(said, !said.contains("projects") && is_in(&project.write(), key), "project", &project.name);
         }
         for queue in config.queues.values() {
-            let has = list_of(queue, key).is_some_and(|list| each(list).any(|list| list.iter().any(|one| one == name)));
+            let has =
+                list_of(queue, key).is_some_and(|list| list.values().any(|list| list.iter().any(|one| one == name)));
             look(said, has, "queue", &queue.name);
         }
         for host in config.exec_hosts.values() {
@@ -229,7 +230,7 @@ pub(super) fn to_user(config: &Configuration, name: &str) -> Result<(), Refusals
 /// If a queue lists a checkpointing environment.
 pub(super) fn to_checkpoint(config: &Configuration, name: &str) -> Result<(), Refusals> {
     let lists = |queue: &&std::sync::Arc<ClusterQueue>| {
-        each(&queue.ckpt_list).any(|list| list.iter().any(|listed| listed == name))
+        queue.ckpt_list.values().any(|list| list.iter().any(|listed| listed == name))
     };
     let users: Vec<String> =
         config.queues.values().filter(lists).map(|queue| format!("queue \"{}\"", queue.name)).collect();

@@ -15,7 +15,7 @@ use proto::id::{CalendarName, HostGroupName, HostName, PeName, QueueName};
 use proto::object::suggest::nearest;
 use proto::object::value::Assignments;
 use proto::policy::SchedulerConf;
-use proto::queue::{ClusterQueue, Setting};
+use proto::queue::ClusterQueue;
 use proto::rsmap::IdMap;
 
 /// What a host names and does not exist or fit.
@@ -39,12 +39,12 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
             refusals.extend(unknown_group(config, group).map(|refusal| refusal.at(attribute)));
         }
     }
-    for pe in each(&queue.pe_list).flat_map(|list| list.iter()) {
+    for pe in queue.pe_list.values().flat_map(|list| list.iter()) {
         if !config.pes.contains_key(pe) {
             refusals.push(unknown_pe(config, pe));
         }
     }
-    refusals.extend(each(&queue.calendar).filter_map(|name| unknown_calendar(config, name.value()?.as_str())));
+    refusals.extend(queue.calendar.values().filter_map(|name| unknown_calendar(config, name.value()?.as_str())));
     refusals.extend(subordinates::of_queue(config, queue));
     refusals.extend(values_of_queue(config, queue));
     refusals.extend(access::of_queue(config, queue));
@@ -57,10 +57,12 @@ fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
         values_or(complex, list, &format!("{key} of queue {}", queue.name), no_attribute, bad_value)
     };
     let place = format!("complex_values of queue {}", queue.name);
-    let capacities =
-        each(&queue.complex_values).flat_map(|list| values_or(complex, list, &place, no_attribute, bad_queue_capacity));
-    let thresholds = each(&queue.load_thresholds).flat_map(|list| check(list, "load_thresholds"));
-    let suspend = each(&queue.suspend_thresholds).flat_map(|list| check(list, "suspend_thresholds"));
+    let capacities = queue
+        .complex_values
+        .values()
+        .flat_map(|list| values_or(complex, list, &place, no_attribute, bad_queue_capacity));
+    let thresholds = queue.load_thresholds.values().flat_map(|list| check(list, "load_thresholds"));
+    let suspend = queue.suspend_thresholds.values().flat_map(|list| check(list, "suspend_thresholds"));
     capacities.chain(thresholds).chain(suspend).collect()
 }
 
@@ -143,7 +145,7 @@ pub(super) fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(
 /// # Errors
 /// If queues name a parallel environment.
 pub(super) fn to_pe(config: &Configuration, name: &PeName) -> Result<(), Refusals> {
-    let uses = |queue: &&std::sync::Arc<ClusterQueue>| each(&queue.pe_list).any(|list| list.contains(name));
+    let uses = |queue: &&std::sync::Arc<ClusterQueue>| queue.pe_list.values().any(|list| list.contains(name));
     let users: Vec<String> =
         config.queues.values().filter(uses).map(|queue| format!("queue \"{}\"", queue.name)).collect();
     still(&users, |first| format!("denied: Parallel environment \"{name}\" is still referenced in {first}."))
@@ -161,8 +163,8 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
         }
     }
     for queue in config.queues.values() {
-        let thresholds = each(&queue.load_thresholds).chain(each(&queue.suspend_thresholds));
-        if each(&queue.complex_values).chain(thresholds).any(is_in) {
+        let thresholds = queue.load_thresholds.values().chain(queue.suspend_thresholds.values());
+        if queue.complex_values.values().chain(thresholds).any(is_in) {
             users.push(format!("queue \"{}\"", queue.name));
         }
     }
@@ -180,7 +182,7 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
 /// If queues use a calendar.
 pub(super) fn to_calendar(config: &Configuration, name: &CalendarName) -> Result<(), Refusals> {
     let uses = config.queues.values().filter(|queue| {
-        each(&queue.calendar).any(|used| used.value().is_some_and(|used| used.as_str() == name.as_str()))
+        queue.calendar.values().any(|used| used.value().is_some_and(|used| used.as_str() == name.as_str()))
     });
     let users: Vec<String> = uses.map(|queue| format!("queue \"{}\"", queue.name)).collect();
     still(&users, |first| format!("denied: Calendar \"{name}\" is still referenced in {first}"))
@@ -324,9 +326,4 @@ fn bad_value(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
             Some(Diagnostic { why: format!("{}: {}", refusal.place, refusal.why), ..refusal })
         }
     }
-}
-
-/// The value for all hosts and the others.
-pub(super) fn each<T>(setting: &Setting<T>) -> impl Iterator<Item = &T> {
-    std::iter::once(&setting.default).chain(setting.overrides.iter().map(|(_, value)| value))
 }

@@ -5,7 +5,6 @@
 
 use super::Configuration;
 use proto::job::Owner;
-use proto::queue::Setting;
 use proto::userset::{DEFAULT_DEPARTMENT, UserSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,12 +88,9 @@ impl Access {
 
 /// The access lists that queues, hosts and parallel environments name.
 fn lists_in_use(config: &Configuration) -> BTreeSet<String> {
-    fn each<T>(setting: &Setting<T>) -> impl Iterator<Item = &T> {
-        std::iter::once(&setting.default).chain(setting.overrides.iter().map(|(_, value)| value))
-    }
     let hosts = config.exec_hosts.values().flat_map(|host| [&host.user_lists, &host.xuser_lists]);
     let pes = config.pes.values().flat_map(|pe| [&pe.user_lists, &pe.xuser_lists]);
-    let queues = config.queues.values().flat_map(|queue| each(&queue.user_lists).chain(each(&queue.xuser_lists)));
+    let queues = config.queues.values().flat_map(|queue| queue.user_lists.values().chain(queue.xuser_lists.values()));
     hosts.chain(pes).chain(queues).flat_map(|list| list.iter()).cloned().collect()
 }
 

@@ -1,7 +1,7 @@
 //! The queues whose instances are suspended or closed by something else than people, so that no others are looked at.
 
 use proto::id::{CalendarName, HostName, QueueInstanceName, QueueName};
-use proto::queue::{ClusterQueue, QueueInstanceSettings, Setting};
+use proto::queue::{ClusterQueue, QueueInstanceSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ impl Causes {
             false => self.calendars.insert(name.clone(), calendars),
         };
         let any = |is_used: fn(&ClusterQueue) -> bool| queue.is_some_and(is_used);
-        mark(&mut self.superordinates, name, any(|queue| values(&queue.subordinate_list).any(|list| list.0.is_some())));
-        mark(&mut self.thresholds, name, any(|queue| values(&queue.suspend_thresholds).any(|list| !list.is_empty())));
+        mark(&mut self.superordinates, name, any(|queue| queue.subordinate_list.values().any(|list| list.0.is_some())));
+        mark(&mut self.thresholds, name, any(|queue| queue.suspend_thresholds.values().any(|list| !list.is_empty())));
     }
 }
 
@@ -42,7 +42,7 @@ impl super::Configuration {
 }
 
 fn calendars(queue: &ClusterQueue) -> BTreeSet<CalendarName> {
-    values(&queue.calendar).filter_map(|name| Some(CalendarName::from(name.value()?.as_str()))).collect()
+    queue.calendar.values().filter_map(|name| Some(CalendarName::from(name.value()?.as_str()))).collect()
 }
 
 fn mark(set: &mut BTreeSet<QueueName>, name: &QueueName, is_in: bool) {
@@ -51,8 +51,4 @@ fn mark(set: &mut BTreeSet<QueueName>, name: &QueueName, is_in: bool) {
     } else {
         set.remove(name)
     };
-}
-
-fn values<T>(setting: &Setting<T>) -> impl Iterator<Item = &T> {
-    std::iter::once(&setting.default).chain(setting.overrides.iter().map(|(_, value)| value))
 }

@@ -1,6 +1,5 @@
 //! `subordinate_list`: the queues that it names exist, and none is above itself (SUB-03).
 
-use super::each;
 use crate::decide::objects::change::Refusals;
 use crate::state::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
@@ -30,7 +29,7 @@ pub(super) fn above(config: &Configuration, name: &QueueName) -> Vec<QueueName> 
 
 /// The queues that a queue has below it, on any of its hosts.
 fn names(queue: &ClusterQueue) -> BTreeSet<QueueName> {
-    let lists = each(&queue.subordinate_list).filter_map(|list| list.value());
+    let lists = queue.subordinate_list.values().filter_map(|list| list.value());
     lists.flat_map(Subordinates::names).cloned().collect()
 }
 
