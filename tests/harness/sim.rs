@@ -1,4 +1,4 @@
-//! A whole cluster on one seed, one thread and virtual time: the master's core and scheduler, many agent cores, and pretended
+//! A whole cluster on one seed and virtual time: the master's core and scheduler, many agent cores, and pretended
 //! launchers, shepherds, hosts, networks and users around them (DESIGN section 1).
 //!
 //! The shells around the cores keep the contract of the daemons exactly: nothing leaves the master before the events behind it are
@@ -13,9 +13,11 @@ mod administrator;
 mod advance;
 mod agenda;
 mod agent;
+mod apart;
 mod books;
 mod checks;
 mod faults;
+mod kept;
 mod launcher;
 mod link;
 mod master;

@@ -93,7 +93,7 @@ impl World {
     fn draw_membership(&mut self, host: &HostName) -> Vec<ObjectChange> {
         let name = host.as_str();
         let of_group = |group: &str, edit| attribute(ObjectKind::HostGroup, group, edit, "hostlist", name);
-        let is_there = self.disk.state.config.exec_hosts.contains_key(host);
+        let is_there = self.state().config.exec_hosts.contains_key(host);
         match self.random.below(6) {
             _ if !is_there => {
                 let fields = setting::exec_host(host, "h_vmem=4G");
@@ -212,7 +212,7 @@ impl World {
         let goes: Vec<usize> = goes.filter_map(|one| self.setting.iter().position(|other| one == other)).collect();
         let at = self.random.pick(&goes).expect("the cell has such objects");
         let object = &self.setting[at];
-        match self.disk.state.config.object_fields(object.kind, &object.name) {
+        match self.state().config.object_fields(object.kind, &object.name) {
             Some(_) => change(object.kind, &object.name, ObjectAction::Delete),
             None => change(object.kind, &object.name, ObjectAction::Add(object.fields.clone().unwrap_or_default())),
         }
@@ -261,7 +261,7 @@ impl World {
 
     /// An operator clears the errors of queues.
     pub(super) fn clear_queue_errors(&mut self) {
-        if self.disk.state.instances.values().any(|state| !state.errors.is_empty()) {
+        if self.state().instances.values().any(|state| !state.errors.is_empty()) {
             let action = ModifyAction::ClearQueueError;
             self.command("op", Command::Modify { action, targets: vec!["*".to_owned()], force: false });
         }
@@ -269,7 +269,7 @@ impl World {
 
     /// Sets everything as it was in the beginning, as often as it takes.
     pub(super) fn tidy_cell(&mut self) {
-        let config = &self.disk.state.config;
+        let config = &self.state().config;
         let mut changes = Vec::new();
         for object in &self.setting {
             let fields = object.fields.as_ref().expect("the objects of the beginning have fields");
@@ -283,7 +283,7 @@ impl World {
         if !changes.is_empty() {
             self.command("boss", Command::Objects(changes));
         }
-        if self.disk.state.instances.is_empty() {
+        if self.state().instances.is_empty() {
             return;
         }
         for action in [ModifyAction::ClearQueueError, ModifyAction::EnableQueue, ModifyAction::UnsuspendQueue] {

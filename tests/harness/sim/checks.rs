@@ -3,19 +3,18 @@
 //! After every durable event [`Rules`](super::rules::Rules) and [`Witness`](super::witness::Witness) judge it and compare what it
 //! changed. Walks over the whole state are made after some inputs only, because what they would find was changed by an event.
 
+use super::kept::Snap;
 use super::world::World;
 use master_core::core::Core;
 use proto::id::TaskKey;
+use std::panic::resume_unwind;
 
 impl World {
     /// After each input of the core.
     pub(super) fn check_core(&mut self, core: &Core) {
         self.inputs += 1;
         if self.inputs.is_multiple_of(self.plan.checks.every_inputs) {
-            core.state().check();
-            let usage = &core.observations().usage;
-            let is_placed = |key: &TaskKey| core.state().host_of(*key).is_some();
-            assert!(usage.keys().all(is_placed), "the use of tasks that have ended is kept");
+            check_live(core);
         }
     }
 
@@ -25,24 +24,39 @@ impl World {
         if !self.syncs.is_multiple_of(self.plan.checks.every_syncs) {
             return;
         }
-        if let Some(master) = &mut self.master {
-            assert!(*master.core.state() == self.disk.state, "the live state is not the fold of the log");
-            assert!(*master.planner.state() == self.disk.state, "the scheduler's state is not the fold of the log");
+        // What a state says of itself takes as long to walk over as three comparisons.
+        let is_third = (self.syncs / self.plan.checks.every_syncs).is_multiple_of(3);
+        let kept = self.kept.home();
+        match &mut self.master {
+            Some(master) => {
+                let (core, planned) = (&master.core, master.planner.state());
+                let compare = || {
+                    assert!(*planned == kept.state, "the scheduler's state is not the fold of the log");
+                    kept.compare_all();
+                };
+                let check = || {
+                    assert!(*core.state() == kept.state, "the live state is not the fold of the log");
+                    if is_third {
+                        check_live(core);
+                    }
+                };
+                at_once(self.plan.is_apart, compare, check);
+            }
+            None => kept.compare_all(),
         }
         self.check_present();
-        self.rules.compare_all(&self.disk.state);
         if self.random.chance(250) {
-            let snapshot = rmp_serde::to_vec_named(&self.disk.state).expect("a snapshot encodes");
-            self.disk.older_snapshot = std::mem::replace(&mut self.disk.snapshot, snapshot);
+            self.snapshots.tell(Snap::Write(Box::new(self.state().clone())));
         }
     }
 
     /// No task is lost, and none stays that has left.
     pub(super) fn check_present(&self) {
-        let state = &self.disk.state;
+        let state = self.state();
         let present = self.witness.present();
         assert!(state.jobs.keys().eq(present.keys()), "other jobs are there than were submitted and have not ended");
-        for (seq, tasks) in present {
+        for (seq, present) in present {
+            let tasks = &present.tasks;
             let job = &state.jobs[seq];
             let is_there = tasks.iter().all(|task| job.has_task(*task));
             let count = job.untouched.len() as usize + job.tasks.len();
@@ -52,22 +66,44 @@ impl World {
 
     /// At the end of a run.
     pub(super) fn check_end(&mut self) {
-        self.disk.state.check();
+        self.kept.home();
         self.check_present();
         self.witness.assert_all_over();
-        assert!(self.disk.state.ledger.keys().next().is_none(), "something is booked and nothing runs");
-        let mut replayed = master_core::state::State::new();
-        for record in &self.disk.log {
-            replayed.apply(record);
-        }
-        assert!(replayed == self.disk.state, "replay from the first event differs");
+        assert!(self.state().ledger.keys().next().is_none(), "something is booked and nothing runs");
+        // From the first event, unless snapshots were written.
+        let replay = self.kept.here().replay(false);
+        self.snapshots.home().read(&replay);
         (self.counts.tasks_executed, self.counts.attempts_accounted) = self.witness.attempts();
     }
 
     /// Whether everything has come to its end, on the hosts too.
     pub(super) fn is_over(&self) -> bool {
-        self.disk.state.jobs.is_empty()
-            && self.disk.state.reservations.is_empty()
-            && self.nodes.iter().all(|node| node.directories.is_empty())
+        self.is_over_on_hosts() && self.state().jobs.is_empty() && self.state().reservations.is_empty()
     }
+
+    /// Whether no host has anything left.
+    pub(super) fn is_over_on_hosts(&self) -> bool {
+        self.nodes.iter().all(|node| node.directories.is_empty())
+    }
+}
+
+/// The state of a core, and what it has observed, looked at as a whole.
+fn check_live(core: &Core) {
+    core.state().check();
+    let usage = &core.observations().usage;
+    let is_placed = |key: &TaskKey| core.state().host_of(*key).is_some();
+    assert!(usage.keys().all(is_placed), "the use of tasks that have ended is kept");
+}
+
+/// Does two things, where that pays at the same time.
+fn at_once(is_apart: bool, one: impl FnOnce() + Send, other: impl FnOnce()) {
+    if !is_apart {
+        one();
+        return other();
+    }
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        other();
+        one.join().unwrap_or_else(|panic| resume_unwind(panic));
+    });
 }

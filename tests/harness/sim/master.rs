@@ -2,14 +2,14 @@
 //! together, and only then do they go to the scheduler and the effects leave. It may die anywhere in between.
 
 use super::agenda::{Happening, LinkId, Side};
+use super::kept::Snap;
 use super::link::{Down, Up};
-use super::planner::Planner;
+use super::planner::{News, Planner};
 use super::rival::RIVAL;
 use super::world::World;
 use master_core::core::{Core, Step};
 use master_core::effect::{ConnectionId, Effect, Input};
 use master_core::event::{Event, Record};
-use master_core::state::State;
 use proto::id::HostName;
 use proto::time::{Now, Tick, Wall};
 use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
@@ -45,43 +45,6 @@ pub(super) struct Master {
     admitted: BTreeMap<ConnectionId, HostName>,
 }
 
-/// What survives the master.
-#[derive(Debug)]
-pub(super) struct Disk {
-    pub(super) log: Vec<Record>,
-    /// The fold of the log, as the query thread has it.
-    pub(super) state: State,
-    /// A snapshot of the state, as bytes.
-    pub(super) snapshot: Vec<u8>,
-    /// The one before it, for a newest one that does not read.
-    pub(super) older_snapshot: Vec<u8>,
-}
-
-impl Disk {
-    pub(super) fn append(&mut self, record: &Record) {
-        let stored = rmp_serde::to_vec_named(record).expect("a record encodes");
-        let stored: Record = rmp_serde::from_slice(&stored).expect("a record decodes");
-        assert_eq!(stored, *record, "a record is read as it was written");
-        assert_eq!(stored.seq.0, self.log.len() as u64 + 1, "the log has no gaps");
-        self.state.apply(&stored);
-        self.log.push(stored);
-    }
-
-    /// The state as a starting master finds it: from the snapshot and what was logged after it.
-    pub(super) fn replay(&self, newest: bool) -> State {
-        let snapshot = if newest { &self.snapshot } else { &self.older_snapshot };
-        let mut state = if snapshot.is_empty() {
-            State::new()
-        } else {
-            rmp_serde::from_slice::<State>(snapshot).expect("a snapshot reads").restored()
-        };
-        for record in self.log.iter().skip(state.last.0 as usize) {
-            state.apply(record);
-        }
-        state
-    }
-}
-
 impl World {
     pub(super) fn wall(&self) -> Wall {
         Wall(FIRST_WALL + self.time as i64 + self.wall_offset)
@@ -95,17 +58,14 @@ impl World {
     pub(super) fn create_cell(&mut self, objects: Vec<master_core::event::StoredObject>) {
         let now = Now { tick: Tick(1), wall: self.wall() };
         let (_, step) = Core::create(proto::id::CellId(7), objects, now);
-        self.keep(&step.events);
+        self.keep(step.events);
         self.master_starts();
     }
 
-    fn keep(&mut self, records: &[Record]) {
-        for record in records {
+    fn keep(&mut self, records: Vec<Record>) {
+        for record in &records {
             self.trace(|| format!("durable {}: {:?}", record.seq.0, record.event));
-            self.rules.judge(record, &self.disk.state);
-            self.disk.append(record);
             self.witness.read(record);
-            self.rules.read(record, &self.disk.state);
         }
         let is_charge = |record: &&Record| matches!(record.event, Event::UsageCharged { .. });
         self.counts.charges += records.iter().filter(is_charge).count() as u64;
@@ -114,6 +74,9 @@ impl World {
         let is_slave = |record: &&Record| matches!(record.event, Event::SlavePlaced { .. });
         self.counts.slaves_placed += records.iter().filter(is_slave).count() as u64;
         self.counts.events += records.len() as u64;
+        if !records.is_empty() {
+            self.kept.tell(records);
+        }
     }
 
     pub(super) fn master_starts(&mut self) {
@@ -121,16 +84,20 @@ impl World {
             return;
         }
         self.master_life += 1;
-        let logged = self.disk.log.len();
-        self.trace(|| format!("master starts after event {logged}"));
         let newest = self.random.chance(700);
-        let state = self.disk.replay(newest);
-        assert!(state == self.disk.state, "replay differs from the state of the readers");
-        state.check();
+        let (is_apart, kept) = (self.plan.is_apart, self.kept.home());
+        let logged = kept.log.len();
+        let replay = kept.replay(newest);
+        // A large log takes long to read, and what is read is the same.
+        let state = if is_apart { kept.state.clone() } else { self.snapshots.home().read(&replay) };
+        if is_apart {
+            self.snapshots.tell(Snap::Read(replay));
+        }
+        self.trace(|| format!("master starts after event {logged}"));
         let last = state.now;
         let pause = u64::try_from(self.wall().0 - last.wall.0).unwrap_or(0);
         let mut master = Master {
-            planner: Planner::new(state.clone()),
+            planner: Planner::new(state.clone(), is_apart),
             core: Core::new(state),
             started: self.time,
             first: last.tick.plus_ms(pause),
@@ -144,8 +111,8 @@ impl World {
         if self.random.chance(150) {
             self.counts.epochs_raised += 1;
             let step = master.core.raise_epoch(self.master_now(&master));
-            self.keep(&step.events);
-            step.events.iter().for_each(|record| master.planner.take_record(record));
+            step.events.iter().for_each(|record| master.planner.tell(News::Record(Box::new(record.clone()))));
+            self.keep(step.events);
         }
         self.master = Some(master);
         self.plan_pass(10);
@@ -240,13 +207,13 @@ impl World {
             // Before the sync: the turn never happened.
             return self.master_dies();
         }
-        self.keep(&records);
         let left = if dies { self.random.below(out.len() as u64 + 1) as usize } else { out.len() };
         if !records.is_empty() {
             let planner = &mut self.master.as_mut().expect("it runs").planner;
-            records.iter().for_each(|record| planner.take_record(record));
+            records.iter().for_each(|record| planner.tell(News::Record(Box::new(record.clone()))));
             self.plan_pass(2);
         }
+        self.keep(records);
         for out in out.into_iter().take(left) {
             match out {
                 Out::Effect(effect) => self.perform(effect),
@@ -294,7 +261,7 @@ impl World {
             }
             Effect::Observed(observation) => {
                 if let Some(master) = &mut self.master {
-                    master.planner.take_observation(observation);
+                    master.planner.tell(News::Observation(observation));
                     self.plan_pass(2);
                 }
             }
@@ -306,7 +273,7 @@ impl World {
                 self.counts.orders_refused += 1;
                 self.trace(|| format!("refused: {why}"));
                 if let Some(master) = &mut self.master {
-                    master.planner.take_refusal(*order);
+                    master.planner.tell(News::Refusal(order));
                     self.plan_pass(2);
                 }
             }

@@ -2,6 +2,7 @@
 //! the core's queue behind what came meanwhile.
 
 use super::agenda::Happening;
+use super::apart::{Apart, Obeys};
 use super::promises::Promises;
 use super::world::World;
 use master_core::effect::Input;
@@ -11,33 +12,24 @@ use master_core::sched::order::Order;
 use master_core::sched::{Reserving, Scheduler, Slice};
 use master_core::state::State;
 use proto::time::{Now, Zone};
-use std::collections::VecDeque;
 
 /// The longest time between two passes.
 const INTERVAL_MS: u64 = 15_000;
 
-/// What waits for the scheduler.
+/// What the scheduler is told.
 #[derive(Debug)]
-enum News {
+pub(super) enum News {
     Record(Box<Record>),
     Observation(Observation),
     Refusal(Box<Order>),
 }
 
-/// The scheduler and its inbox.
+/// The scheduler, which keeps up with the news.
 #[derive(Debug)]
-pub(super) struct Planner {
+pub(super) struct Mind {
     scheduler: Scheduler,
-    inbox: VecDeque<News>,
     is_wanted: bool,
     is_planning: bool,
-    planned: u64,
-    next: Option<u64>,
-    tickets_after: u64,
-    /// When the next pass may begin.
-    not_before: u64,
-    /// Before that passes keep the reservations that there are.
-    reserve_after: u64,
     /// Whether the pass that is under way makes reservations anew.
     is_anew: bool,
     /// Whether news came between its slices.
@@ -45,62 +37,75 @@ pub(super) struct Planner {
     promises: Promises,
 }
 
+/// When the scheduler acts.
+#[derive(Debug)]
+pub(super) struct Planner {
+    mind: Apart<Mind>,
+    planned: u64,
+    next: Option<u64>,
+    tickets_after: u64,
+    /// When the next pass may begin.
+    not_before: u64,
+    /// Before that passes keep the reservations that there are.
+    reserve_after: u64,
+}
+
 impl Planner {
-    pub(super) fn new(state: State) -> Self {
-        let scheduler = Scheduler::new(state, Zone::utc());
-        let inbox = VecDeque::new();
-        let (is_wanted, is_planning, planned, next) = (true, false, 0, None);
-        Self {
-            scheduler,
-            inbox,
-            is_wanted,
-            is_planning,
-            planned,
-            next,
-            tickets_after: 0,
-            not_before: 0,
-            reserve_after: 0,
+    pub(super) fn new(state: State, is_apart: bool) -> Self {
+        let mind = Mind {
+            scheduler: Scheduler::new(state, Zone::utc()),
+            is_wanted: true,
+            is_planning: false,
             is_anew: true,
             had_news: false,
             promises: Promises::default(),
-        }
+        };
+        let mind = Apart::new(mind, is_apart);
+        Self { mind, planned: 0, next: None, tickets_after: 0, not_before: 0, reserve_after: 0 }
     }
 
-    pub(super) fn take_record(&mut self, record: &Record) {
-        self.inbox.push_back(News::Record(Box::new(record.clone())));
+    /// Hears everything at once from now on.
+    pub(super) fn stay_home(&mut self) {
+        self.mind.stay_home();
     }
 
-    pub(super) fn take_observation(&mut self, observation: Observation) {
-        self.inbox.push_back(News::Observation(observation));
+    pub(super) fn tell(&mut self, news: News) {
+        self.mind.tell(news);
     }
 
-    pub(super) fn take_refusal(&mut self, order: Order) {
-        self.inbox.push_back(News::Refusal(Box::new(order)));
+    /// The scheduler's own idea of what is true, once it has heard everything.
+    pub(super) fn state(&mut self) -> &State {
+        self.mind.home().scheduler.model().state()
     }
+}
 
-    fn read_inbox(&mut self) {
-        while let Some(news) = self.inbox.pop_front() {
-            match news {
-                News::Record(record) => {
-                    self.is_wanted |= is_trigger(&record.event);
-                    self.scheduler.apply(&record);
-                }
-                News::Observation(observation) => {
-                    self.is_wanted |= !matches!(observation, Observation::Usage(_) | Observation::Sensors { .. });
-                    self.scheduler.observe(&observation);
-                }
-                News::Refusal(order) => {
-                    self.is_wanted = true;
-                    self.scheduler.refused(&order);
-                }
+impl Obeys for Mind {
+    type Word = News;
+
+    const BUNDLE: usize = 64;
+
+    fn obey(&mut self, news: News) {
+        self.had_news |= self.is_planning;
+        match news {
+            News::Record(record) => {
+                self.is_wanted |= is_trigger(&record.event);
+                self.scheduler.apply(&record);
+            }
+            News::Observation(observation) => {
+                self.is_wanted |= !matches!(observation, Observation::Usage(_) | Observation::Sensors { .. });
+                self.scheduler.observe(&observation);
+            }
+            News::Refusal(order) => {
+                self.is_wanted = true;
+                self.scheduler.refused(&order);
             }
         }
     }
+}
 
+impl Mind {
     /// A slice of a pass, if one is under way or wanted.
     fn step(&mut self, now: Now, budget: usize, reserving: Reserving) -> Option<Slice> {
-        self.had_news |= self.is_planning && !self.inbox.is_empty();
-        self.read_inbox();
         if !self.is_planning && !std::mem::take(&mut self.is_wanted) {
             return None;
         }
@@ -111,12 +116,6 @@ impl Planner {
         let slice = self.scheduler.next(budget);
         self.is_planning = !slice.finished;
         Some(slice)
-    }
-
-    /// The scheduler's own idea of what is true, once it has read everything.
-    pub(super) fn state(&mut self) -> &State {
-        self.read_inbox();
-        self.scheduler.model().state()
     }
 }
 
@@ -162,16 +161,16 @@ impl World {
             return;
         }
         master.planner.next = None;
-        let planner = &mut master.planner;
-        let reserving = if self.time < planner.reserve_after { Reserving::Keep } else { Reserving::Anew };
-        match planner.step(now, budget, reserving) {
+        let reserving = if self.time < master.planner.reserve_after { Reserving::Keep } else { Reserving::Anew };
+        let mind = master.planner.mind.home();
+        match mind.step(now, budget, reserving) {
             Some(slice) => {
-                if slice.finished && master.planner.is_anew {
-                    master.planner.reserve_after = self.time + self.plan.pace.reserve_ms;
-                    if self.plan.calm && !master.planner.had_news {
-                        master.planner.promises.read(master.planner.scheduler.model(), now);
-                        self.counts.promises = master.planner.promises.judged();
+                if slice.finished && mind.is_anew {
+                    if self.plan.calm && !mind.had_news {
+                        mind.promises.read(mind.scheduler.model(), now);
+                        self.counts.promises = mind.promises.judged();
                     }
+                    master.planner.reserve_after = self.time + self.plan.pace.reserve_ms;
                 }
                 if slice.finished {
                     master.planner.not_before = self.time + self.plan.pace.pass_ms;
@@ -187,15 +186,14 @@ impl World {
             }
             None => {
                 let at = self.time + INTERVAL_MS;
-                let master = self.master.as_mut().expect("it runs");
-                master.planner.is_wanted = true;
+                mind.is_wanted = true;
                 master.planner.next = Some(at);
                 master.planner.planned += 1;
                 let planned = master.planner.planned;
                 self.agenda.plan(at, Happening::SchedulerSteps { life, planned });
                 if self.time >= master.planner.tickets_after {
                     master.planner.tickets_after = self.time + self.plan.pace.tickets_ms;
-                    let tickets = master.planner.scheduler.model().running_tickets();
+                    let tickets = master.planner.mind.home().scheduler.model().running_tickets();
                     self.input(Input::Tickets(tickets));
                 }
             }

@@ -77,17 +77,17 @@ impl World {
 
     /// A task of a job that is there, whether it may start or not.
     fn draw_task(&mut self) -> Option<(SubmitSeq, TaskId)> {
-        let jobs: Vec<SubmitSeq> = self.disk.state.jobs.keys().copied().collect();
+        let jobs: Vec<SubmitSeq> = self.state().jobs.keys().copied().collect();
         let seq = self.random.pick(&jobs)?;
-        let tasks: Vec<TaskId> = self.disk.state.jobs[&seq].present().iter().collect();
+        let tasks: Vec<TaskId> = self.state().jobs[&seq].present().iter().collect();
         Some((seq, self.random.pick(&tasks)?))
     }
 
     /// As the job asks for it, on any queue instance at all.
     fn draw_start_of(&mut self, seq: SubmitSeq, task: TaskId) -> Option<Start> {
-        let instances: Vec<QueueInstanceName> = self.disk.state.config.resolved.keys().cloned().collect();
+        let instances: Vec<QueueInstanceName> = self.state().config.resolved.keys().cloned().collect();
         let instance = self.random.pick(&instances)?;
-        let pe = self.disk.state.jobs[&seq].spec.requests.pe.clone();
+        let pe = self.state().jobs[&seq].spec.requests.pe.clone();
         let slots = pe.as_ref().map_or(1, |_| 2);
         Some(Start { seq, task, granted: vec![Granted { instance, slots }], pe: pe.map(|pe| pe.name.as_str().into()) })
     }
@@ -116,13 +116,13 @@ impl World {
 
     /// A slot of each queue instance.
     fn everywhere(&self) -> Vec<Granted> {
-        let resolved = self.disk.state.config.resolved.keys();
+        let resolved = self.state().config.resolved.keys();
         resolved.map(|instance| Granted { instance: instance.clone(), slots: 1 }).collect()
     }
 
     /// Everything that waits, at one place at once.
     fn flood(&self, granted: &[Granted]) -> Vec<Order> {
-        let jobs = self.disk.state.jobs.values();
+        let jobs = self.state().jobs.values();
         let tasks = jobs.flat_map(|job| job.present().iter().map(|task| (job, task)).collect::<Vec<_>>());
         tasks
             .map(|(job, task)| {
@@ -136,10 +136,10 @@ impl World {
 
     /// A threshold that concerns an attempt which is over, or has not begun.
     fn draw_suspension(&mut self, start: &Start) -> Order {
-        let state = &self.disk.state;
+        let state = &self.state();
         let attempts = state.jobs[&start.seq].tasks.get(&start.task).map_or(0, |task| task.attempts);
         let attempt = if self.random.chance(500) { attempts + 7 } else { attempts.saturating_sub(1) };
-        let key = TaskKey { cell: self.disk.state.cell, seq: start.seq, task: start.task, pe_task: 0, attempt };
+        let key = TaskKey { cell: self.state().cell, seq: start.seq, task: start.task, pe_task: 0, attempt };
         Order::SuspendByThreshold { key, suspended: true }
     }
 }

@@ -60,7 +60,7 @@ fn has_ended(world: &World) -> bool {
 }
 
 fn is_placed(world: &World) -> bool {
-    world.disk.state.ledger.keys().next().is_some()
+    world.state().ledger.keys().next().is_some()
 }
 
 /// Lets everything end; the one task was executed and accounted so often.
@@ -106,13 +106,13 @@ fn news_that_a_task_runs_after_it_has_ended_revive_nothing() {
     until(&mut world, is_running);
     let (key, _) = directory(&world).expect("it runs");
     ends(&mut world, 1, 1);
-    let logged = world.disk.log.len();
+    let logged = world.kept.here().log.len();
     let link = world.nodes[HOST].agent.as_ref().and_then(|agent| agent.link).expect("the host is connected");
     let late = AgentMessage::Task(TaskReport { key, state: TaskReportState::Running { for_ms: 5 } });
     world.send_up(link, Up::Message(Box::new(late)));
     let later = world.time + 60_000;
     until(&mut world, |world| world.time > later);
-    assert_eq!(world.disk.log.len(), logged, "nothing became true by it");
+    assert_eq!(world.kept.here().log.len(), logged, "nothing became true by it");
     ends(&mut world, 1, 1);
 }
 
@@ -145,7 +145,7 @@ fn a_job_that_is_deleted_while_the_launcher_is_away_ends_once_it_is_back() {
     let mut world = cluster();
     submit(&mut world, "forever");
     until(&mut world, |world| {
-        world.disk.state.jobs.values().any(|job| job.placements().any(|(_, at)| at.started.is_some()))
+        world.state().jobs.values().any(|job| job.placements().any(|(_, at)| at.started.is_some()))
     });
     assert!(world.launcher_gone(HOST));
     delete(&mut world);

@@ -89,8 +89,7 @@ impl Slaves {
 impl World {
     /// A parallel job that has just started is going to start slave tasks.
     pub(super) fn plan_slaves(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
-        let placed = self.disk.state.placed(key);
-        let is_parallel = placed.is_some_and(|(_, _, placement)| placement.pe.is_some());
+        let is_parallel = self.witness.placed(key).is_some_and(|placed| placed.is_parallel);
         if key.pe_task == 0 && is_parallel {
             let wait = self.random.around(self.plan.pace.run_ms / 8);
             self.soon(wait, Happening::SlaveWanted { host, key, boot });
@@ -102,16 +101,15 @@ impl World {
         if self.healed || !self.is_running(host, key, boot) {
             return;
         }
-        let state = &self.disk.state;
-        let granted = state.placed(key).into_iter().flat_map(|(_, _, placement)| &placement.granted);
+        let granted = self.witness.placed(key).into_iter().flat_map(|placed| &placed.granted);
         let granted: Vec<HostName> = granted.map(|part| part.instance.host.clone()).collect();
         let is_foreign = self.random.chance(100);
         let to = if is_foreign { Some(self.draw_host()) } else { self.random.pick(&granted) };
         let Some(to) = to else { return };
         let is_other = self.random.chance(30);
         let from = if is_foreign && is_other { self.draw_host() } else { self.nodes[host].name.clone() };
-        let Some(job) = self.disk.state.jobs.get(&key.seq) else { return };
-        let user = if is_other { "boss".into() } else { job.spec.owner.user.clone() };
+        let Some(job) = self.witness.present().get(&key.seq) else { return };
+        let user = if is_other { "boss".into() } else { job.owner.clone() };
         let spec = Arc::new(SlaveSpec { command: vec!["work".to_owned()], ..SlaveSpec::default() });
         let request = SlaveRequest { task: key, host: to.to_string(), spec };
         self.counts.slaves_wanted += 1;

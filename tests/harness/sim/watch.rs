@@ -51,7 +51,7 @@ impl World {
         let wall = self.wall().0;
         let is_seen: Vec<Command> = {
             let random = &mut self.random;
-            let all = self.disk.state.jobs.values();
+            let all = self.kept.here().state.jobs.values();
             all.filter_map(|job| remedy(job, wall, watch)).filter(|_| random.chance(SEEN)).collect()
         };
         for command in is_seen {
@@ -64,7 +64,7 @@ impl World {
 
     /// Notes how full the cell is, and how much waits.
     fn take_sample(&mut self) {
-        let state = &self.disk.state;
+        let state = &self.kept.here().state;
         self.users.waiting = state.jobs.values().filter(|job| waits_for_place(job)).count() as u64;
         let taken = state.jobs.values().flat_map(Job::placements).flat_map(|(_, placement)| &placement.granted);
         let taken: u64 = taken.map(|part| u64::from(part.slots)).sum();

@@ -2,10 +2,26 @@
 
 use super::agenda::HostIndex;
 use master_core::event::{Actor, Event, Record, Then};
-use proto::id::{HostName, RequestId, SubmitSeq, TaskId, TaskKey};
+use proto::id::{HostName, JobNumber, RequestId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::job::Granted;
 use proto::wire::client::Reply;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A job of which not all has left.
+#[derive(Debug)]
+pub(super) struct Present {
+    pub(super) number: JobNumber,
+    pub(super) owner: UserName,
+    /// Its tasks that have not left.
+    pub(super) tasks: BTreeSet<TaskId>,
+}
+
+/// What the log says was given to an attempt.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) granted: Vec<Granted>,
+    pub(super) is_parallel: bool,
+}
 
 /// The facts against which the cluster is judged.
 #[derive(Debug, Default)]
@@ -17,15 +33,15 @@ pub(super) struct Witness {
     /// Slots on each host that processes occupy now.
     occupied: BTreeMap<HostName, u32>,
     /// What the log says was given to each attempt.
-    placed: BTreeMap<TaskKey, Vec<Granted>>,
+    placed: BTreeMap<TaskKey, Placed>,
     /// Attempts that ended with an accounting record.
     accounted: BTreeSet<TaskKey>,
     /// Attempts that were taken back before they reached a host.
     withdrawn: BTreeSet<TaskKey>,
     /// Attempts that ended without the word of their host: by force, or because it was away for too long. They may still run.
     forced: BTreeSet<TaskKey>,
-    /// Tasks that have not left, as the events add them up.
-    present: BTreeMap<SubmitSeq, BTreeSet<TaskId>>,
+    /// Jobs that have not left, as the events add them up.
+    present: BTreeMap<SubmitSeq, Present>,
     /// The durable answers, and what submitted a job.
     answers: BTreeMap<RequestId, Reply>,
     submitted: BTreeSet<RequestId>,
@@ -41,7 +57,7 @@ impl Witness {
     /// Notes a durable event.
     pub(super) fn read(&mut self, record: &Record) {
         match &record.event {
-            Event::JobSubmitted { seq, spec, .. } => {
+            Event::JobSubmitted { seq, number, spec, .. } => {
                 if let Some(id) = record.request {
                     assert!(self.submitted.insert(id), "request {id:?} submitted two jobs");
                 }
@@ -49,19 +65,20 @@ impl Witness {
                     Some(range) => range.iter().collect(),
                     None => BTreeSet::from([TaskId(1)]),
                 };
-                assert!(self.present.insert(*seq, tasks).is_none(), "{seq:?} was submitted twice");
+                let present = Present { number: *number, owner: spec.owner.user.clone(), tasks };
+                assert!(self.present.insert(*seq, present).is_none(), "{seq:?} was submitted twice");
             }
-            Event::TaskPlaced { key, granted, .. } => self.place(*key, granted),
+            Event::TaskPlaced { key, granted, pe, .. } => self.place(*key, granted, pe.is_some()),
             // Its slots are those of its job.
             Event::SlavePlaced { key, instance, .. } => {
-                self.place(*key, &[Granted { instance: instance.clone(), slots: 0 }]);
+                self.place(*key, &[Granted { instance: instance.clone(), slots: 0 }], false);
             }
             Event::SlaveEnded { key, record: kept, .. } => self.end_slave(*key, kept.is_some(), &record.actor),
             Event::TaskEnded { key, record: kept, then, .. } => {
                 self.end(*key, kept.is_some(), then, matches!(record.actor, Actor::Agent(_)));
             }
             Event::TasksDeleted { seq, tasks } => {
-                let present = self.present.get_mut(seq).expect("a deleted job was submitted");
+                let present = &mut self.present.get_mut(seq).expect("a deleted job was submitted").tasks;
                 for range in tasks {
                     for task in range.iter() {
                         assert!(present.remove(&task), "{seq:?}.{task} was deleted without being there");
@@ -69,7 +86,7 @@ impl Witness {
                 }
             }
             Event::JobFinished { seq } => {
-                let left = self.present.remove(seq).expect("a job finishes once");
+                let left = self.present.remove(seq).expect("a job finishes once").tasks;
                 assert!(left.is_empty(), "{seq:?} finished with tasks left: {left:?}");
             }
             Event::RequestAnswered { id, reply } => {
@@ -106,12 +123,18 @@ impl Witness {
         }
     }
 
-    fn place(&mut self, key: TaskKey, granted: &[Granted]) {
-        assert!(self.placed.insert(key, granted.to_vec()).is_none(), "{key} was placed twice");
+    fn place(&mut self, key: TaskKey, granted: &[Granted], is_parallel: bool) {
+        let placed = Placed { granted: granted.to_vec(), is_parallel };
+        assert!(self.placed.insert(key, placed).is_none(), "{key} was placed twice");
+    }
+
+    /// What an attempt was given that has not ended.
+    pub(super) fn placed(&self, key: TaskKey) -> Option<&Placed> {
+        self.placed.get(&key).filter(|_| !self.is_over(key))
     }
 
     fn end_slave(&mut self, key: TaskKey, has_record: bool, actor: &Actor) {
-        let host = &self.placed.get(&key).expect("what ends was placed")[0].instance.host;
+        let host = &self.placed.get(&key).expect("what ends was placed").granted[0].instance.host;
         let by_host = matches!(actor, Actor::Agent(by) if by == host);
         self.end(key, has_record || self.is_summed_up, &Then::Requeued, by_host);
     }
@@ -136,13 +159,14 @@ impl Witness {
         }
         if *then == Then::Done {
             let present = self.present.get_mut(&key.seq).expect("the job of a task is there");
-            assert!(present.remove(&key.task), "{key} left twice");
+            assert!(present.tasks.remove(&key.task), "{key} left twice");
         }
     }
 
     /// A shepherd calls execve.
     pub(super) fn execute(&mut self, key: TaskKey, host: HostIndex, host_name: &HostName) {
-        let granted = self.placed.get(&key).unwrap_or_else(|| panic!("{key} runs and its placement is not durable"));
+        let placed = self.placed.get(&key).unwrap_or_else(|| panic!("{key} runs and its placement is not durable"));
+        let granted = &placed.granted;
         assert_eq!(granted[0].instance.host, *host_name, "{key} runs on another host than it was given to");
         assert!(!self.withdrawn.contains(&key), "{key} runs although it was taken back");
         assert!(
@@ -167,7 +191,7 @@ impl Witness {
     /// The last process of a task is gone.
     pub(super) fn exit(&mut self, key: TaskKey) {
         if self.running.remove(&key) {
-            for granted in &self.placed[&key] {
+            for granted in &self.placed[&key].granted {
                 *self.occupied.get_mut(&granted.instance.host).expect("it was counted") -= granted.slots;
             }
         }
@@ -184,8 +208,8 @@ impl Witness {
         self.occupied.get(host).copied().unwrap_or(0)
     }
 
-    /// The tasks that have not left.
-    pub(super) fn present(&self) -> &BTreeMap<SubmitSeq, BTreeSet<TaskId>> {
+    /// The jobs that have not left.
+    pub(super) fn present(&self) -> &BTreeMap<SubmitSeq, Present> {
         &self.present
     }
 

@@ -129,10 +129,10 @@ impl World {
     /// A job that is there, or one of which somebody knows and which may be gone.
     fn draw_number(&mut self) -> Option<JobNumber> {
         if self.random.chance(700) {
-            let there = &self.disk.state.jobs;
-            let (first, last) = (there.first()?.0.0, there.last()?.0.0);
-            let before = SubmitSeq(self.random.between(first, last).saturating_sub(1));
-            return there.after(&before).map(|(_, job)| job.number);
+            let there = self.witness.present();
+            let (first, last) = (there.first_key_value()?.0.0, there.last_key_value()?.0.0);
+            let from = SubmitSeq(self.random.between(first, last));
+            return there.range(from..).next().map(|(_, job)| job.number);
         }
         self.random.pick(&self.users.jobs)
     }
@@ -239,7 +239,8 @@ impl World {
             0 => spec.holds = USER_HOLD,
             1 | 2 => spec.predecessors.extend(self.random.pick(&known).map(|number| number.to_string())),
             3 => {
-                let arrays = known.iter().filter_map(|number| self.disk.state.job(*number));
+                let state = &self.kept.home().state;
+                let arrays = known.iter().filter_map(|number| state.job(*number));
                 let arrays: Vec<(JobNumber, TaskRange)> =
                     arrays.filter_map(|job| job.spec.array.map(|range| (job.number, range))).collect();
                 if let Some((number, range)) = self.random.pick(&arrays) {
@@ -312,7 +313,8 @@ impl World {
             }
             _ => {
                 // A parallel job that asks for two licences a slot would wait for ever.
-                let is_parallel = self.disk.state.job(number).is_some_and(|job| job.spec.requests.pe.is_some());
+                let state = &self.kept.home().state;
+                let is_parallel = state.job(number).is_some_and(|job| job.spec.requests.pe.is_some());
                 let resources = self.random.pick(&["gpu=1", "h_vmem=2G", if is_parallel { "lic=1" } else { "lic=2" }]);
                 let resources = resources.unwrap_or("gpu=1");
                 alter(jobs(number), JobChanges { hard: Some(self.draw_resources(resources)), ..JobChanges::default() })
@@ -326,9 +328,9 @@ impl World {
         // What runs for hours is not waited for.
         let is_cut = is_late && self.plan.watch.is_some();
         let mut commands = Vec::new();
-        let reservations: Vec<_> = self.disk.state.reservations.keys().copied().collect();
+        let reservations: Vec<_> = self.state().reservations.keys().copied().collect();
         reservations.into_iter().for_each(|id| self.give_up(id, false));
-        for job in self.disk.state.jobs.values() {
+        for job in self.state().jobs.values() {
             let number = job.number;
             let act = |action| Command::Modify { action, targets: vec![number.to_string()], force: false };
             if is_cut || job.spec.name == "forever" {

@@ -2,9 +2,11 @@
 
 use super::agenda::{Agenda, Happening, HostIndex, LinkId};
 use super::agent::Node;
+use super::apart::Apart;
 use super::faults::{Counts, Faults};
+use super::kept::{Kept, Snapshots};
 use super::link::Link;
-use super::master::{Disk, Master};
+use super::master::Master;
 use super::random::Random;
 use super::rival::Rival;
 use super::rules::Rules;
@@ -14,7 +16,6 @@ use super::trace::Trace;
 use super::users::Users;
 use super::witness::Witness;
 use master_core::event::StoredObject;
-use master_core::state::State;
 use proto::id::HostName;
 use std::collections::BTreeMap;
 
@@ -49,6 +50,9 @@ pub struct Plan {
     pub calm: bool,
     /// Who keeps the cell in balance, as on a real one; none lets everything that is stuck lie until the end.
     pub watch: Option<Watch>,
+    /// Whether the log and the scheduler's model are kept by threads of their own. What happens is the same, and a broken rule is found a few
+    /// steps later.
+    pub is_apart: bool,
 }
 
 /// How those act who watch over a cell that runs for long.
@@ -133,6 +137,7 @@ impl Plan {
             meddle_ms: 0,
             calm: false,
             watch: None,
+            is_apart: false,
         }
     }
 
@@ -166,10 +171,12 @@ impl Plan {
             length_ms: minutes * 60_000,
             user_ms: 3_600,
             faults: Faults::SOME,
-            checks: Checks { every_inputs: 50_000, every_syncs: 20_000, every_events: 50_000 },
+            // After an input nothing else goes on, after a sync two walks at once.
+            checks: Checks { every_inputs: u64::MAX, every_syncs: 20_000, every_events: 50_000 },
             pace: Pace::REAL,
             meddle_ms: 240_000,
             watch: Some(Watch { every_ms: 180_000, most_waiting: 250, patience_ms: 4 * 3_600_000 }),
+            is_apart: true,
             ..Plan::quiet(seed)
         }
     }
@@ -185,14 +192,14 @@ pub struct World {
     pub(super) trace: Trace,
     pub(super) counts: Counts,
     pub(super) witness: Witness,
-    pub(super) rules: Rules,
     pub(super) rival: Rival,
     /// What administrators change, as it was in the beginning.
     pub(super) setting: Vec<StoredObject>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) link_count: LinkId,
-    pub(super) disk: Disk,
+    pub(super) kept: Apart<Kept>,
+    pub(super) snapshots: Apart<Snapshots>,
     pub(super) master: Option<Master>,
     pub(super) master_life: u64,
     pub(super) wall_offset: i64,
@@ -215,13 +222,13 @@ impl World {
             trace: Trace::default(),
             counts: Counts::default(),
             witness: Witness::new(slaves::is_summed_up(plan.seed)),
-            rules: Rules::new(plan.checks.every_events),
             rival: Rival::default(),
             setting: setting::changeable(&names, plan.seed, plan.calm),
             nodes: names.iter().cloned().map(Node::new).collect(),
             links: BTreeMap::new(),
             link_count: 0,
-            disk: Disk { log: Vec::new(), state: State::new(), snapshot: Vec::new(), older_snapshot: Vec::new() },
+            kept: Apart::new(Kept::new(Rules::new(plan.checks.every_events)), plan.is_apart),
+            snapshots: Apart::new(Snapshots::default(), plan.is_apart),
             master: None,
             master_life: 0,
             wall_offset: 0,
@@ -246,8 +253,12 @@ impl World {
         world
     }
 
-    /// Wants the last things that happened to be kept as text, or printed at once.
+    /// Wants the last things that happened to be kept as text, or printed at once. Then everything is judged in the step in which it happens.
     pub fn keep_trace(&mut self, aloud: bool) {
+        self.plan.is_apart = false;
+        self.kept.stay_home();
+        self.snapshots.stay_home();
+        self.master.iter_mut().for_each(|master| master.planner.stay_home());
         (self.trace.wanted, self.trace.aloud) = (true, aloud);
     }
 
@@ -266,9 +277,18 @@ impl World {
     /// # Panics
     /// If an invariant does not hold, or something never ends.
     pub fn run(&mut self) {
-        while !(self.healed && self.is_over()) {
+        loop {
+            if self.healed && self.is_over_on_hosts() {
+                self.kept.home();
+                if self.is_over() {
+                    break;
+                }
+            }
             self.step();
-            assert!(self.time < self.plan.length_ms + PATIENCE_MS, "not everything ends: {}", self.left());
+            if self.time >= self.plan.length_ms + PATIENCE_MS {
+                self.kept.home();
+                panic!("not everything ends: {}", self.left());
+            }
         }
         self.check_end();
     }
@@ -283,7 +303,7 @@ impl World {
 
     /// What has not ended.
     fn left(&self) -> String {
-        let jobs = self.disk.state.jobs.values();
+        let jobs = self.state().jobs.values();
         let job = |job: &master_core::state::job::Job| {
             format!(
                 "job {} ({}) waits for {:?}, untouched {:?}, {:?}",
@@ -294,7 +314,7 @@ impl World {
         let directories = self.nodes.iter().map(|node| format!("{}: {:?}", node.name, node.directories));
         jobs.into_iter()
             .chain(directories)
-            .chain([format!("{:?}", self.disk.state.instances)])
+            .chain([format!("{:?}", self.state().instances)])
             .collect::<Vec<_>>()
             .join("\n")
     }
@@ -309,6 +329,9 @@ impl World {
     }
 
     fn happen(&mut self, happening: Happening) {
+        if looks(&happening) {
+            self.kept.home();
+        }
         match happening {
             Happening::MasterStarts => self.master_starts(),
             Happening::MasterTurns { life } => self.master_turns(life),
@@ -373,4 +396,9 @@ impl World {
         }
         self.soon(TIDY_MS, Happening::Tidies);
     }
+}
+
+/// Whether somebody looks at what is durable when this happens. Who looks now and then only calls it home himself.
+fn looks(happening: &Happening) -> bool {
+    matches!(happening, Happening::AdministratorActs | Happening::RivalOrders | Happening::Tidies | Happening::Watches)
 }

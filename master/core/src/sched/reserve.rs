@@ -10,7 +10,6 @@ use super::assign::{
 };
 use super::rank::{host_value, rank};
 use super::timeline::{NEVER, Span, Window};
-use crate::ledger::Booking;
 use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
 use crate::quota::{Purse, Scope};
 use proto::id::{HostName, QueueInstanceName};
@@ -112,14 +111,8 @@ impl Search<'_> {
             let first = [releases.peek().map(|(at, _)| *at), openings.peek().map(|(at, _)| *at)];
             let at = first.into_iter().flatten().min()?;
             let mut hosts = BTreeSet::new();
-            while let Some((_, key)) = releases.next_if(|(next, _)| *next == at) {
-                let ledgers = [Some(self.cluster.ledger), self.cluster.planned].into_iter().flatten();
-                let booking = self
-                    .ahead
-                    .line()
-                    .booking(key)
-                    .or_else(|| ledgers.filter_map(|ledger| ledger.booking(key)).map(AsRef::as_ref).next());
-                hosts.extend(booking.into_iter().flat_map(Booking::granted).map(|part| part.instance.host.clone()));
+            while let Some((_, released)) = releases.next_if(|(next, _)| *next == at) {
+                hosts.extend(released.iter().cloned());
             }
             while let Some((_, calendar)) = openings.next_if(|(next, _)| *next == at) {
                 let resolved = self.cluster.config.resolved.iter();
@@ -200,38 +193,36 @@ impl Search<'_> {
         };
         let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
         for Moment { at, hosts } in again.into_iter().chain(self.moments(from)) {
-            for host in &hosts {
-                self.instances(host).iter().for_each(|instance| rooms.know(self, pe, instance));
-            }
+            hosts.iter().for_each(|host| rooms.know_host(self, pe, host));
             changed.extend(hosts);
-            changed.extend(rooms.outdated(at));
-            let changed = std::mem::take(&mut changed);
-            if let Some(granted) = self.parallel_at(pe, &mut rooms, changed, at, &self.closing(at)) {
+            if let Some(granted) = self.parallel_at(pe, &mut rooms, &mut changed, at, &self.closing(at)) {
                 return Some((at, Assignment { granted, pe: Some(pe.name.clone()) }, rooms));
             }
         }
         None
     }
 
-    /// Slots in a parallel environment from one time on, after something has changed on some hosts.
+    /// Slots in a parallel environment from one time on, after something has changed on some hosts. They are looked at once the cluster as a
+    /// whole has room: as long as it has none, they stay among the changed ones.
     fn parallel_at(
         &self,
         pe: &ParallelEnvironment,
         rooms: &mut Rooms,
-        changed: impl IntoIterator<Item = HostName>,
+        changed: &mut BTreeSet<HostName>,
         at: Tick,
         closing: &BTreeSet<String>,
     ) -> Option<Vec<Granted>> {
         let least = self.demand.least();
         let cluster = self.later(at, closing);
         let globally = fit_globally(&cluster, self.demand);
-        for host in changed {
+        let limits = Limits::new(&cluster, self.demand, &globally, pe).ok()?;
+        changed.extend(rooms.outdated(at));
+        for host in std::mem::take(changed) {
             rooms.look(self, pe, (&cluster, &globally), &host, at);
         }
-        if !globally.holds(least) || !rooms.may_hold(least) {
+        if !rooms.may_hold(least) {
             return None;
         }
-        let limits = Limits::new(&cluster, self.demand, &globally, pe).ok()?;
         if !rooms.may_hold_within(&mut Purse::new(&cluster, self.demand, Some(&pe.name)), self.demand, pe) {
             return None;
         }
@@ -247,8 +238,8 @@ impl Search<'_> {
         let mut rooms = Rooms::default();
         let all = self.cluster.config.resolved.keys();
         all.clone().for_each(|instance| rooms.know(self, pe, instance));
-        let hosts: BTreeSet<HostName> = all.map(|instance| instance.host.clone()).collect();
-        self.parallel_at(pe, &mut rooms, hosts, LAST, &BTreeSet::new()).is_some()
+        let mut hosts: BTreeSet<HostName> = all.map(|instance| instance.host.clone()).collect();
+        self.parallel_at(pe, &mut rooms, &mut hosts, LAST, &BTreeSet::new()).is_some()
     }
 }
 
@@ -269,6 +260,8 @@ struct Rooms {
 #[derive(Clone, Debug, Default)]
 struct HostOverTime {
     instances: Vec<QueueInstanceName>,
+    /// Whether these are all that the job may have.
+    is_known: bool,
     room: Option<HostRoom>,
     usable: u64,
     /// For each queue instance with room the most slots that are not the master's within the quotas of this host alone, and which of the shared
@@ -278,6 +271,17 @@ struct HostOverTime {
 }
 
 impl Rooms {
+    /// Takes in the queue instances of a host that the job may have.
+    fn know_host(&mut self, search: &Search<'_>, pe: &ParallelEnvironment, host: &HostName) {
+        if self.at.get(host).is_some_and(|index| self.hosts[*index].is_known) {
+            return;
+        }
+        search.instances(host).iter().for_each(|instance| self.know(search, pe, instance));
+        if let Some(index) = self.at.get(host) {
+            self.hosts[*index].is_known = true;
+        }
+    }
+
     /// Takes in a queue instance that the job may have.
     fn know(&mut self, search: &Search<'_>, pe: &ParallelEnvironment, instance: &QueueInstanceName) {
         let index = self.at.get(&instance.host).copied().unwrap_or(self.hosts.len());

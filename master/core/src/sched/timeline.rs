@@ -62,6 +62,12 @@ type Shares = Vec<(Shared, Total)>;
 struct Running {
     end: Tick,
     shares: Shares,
+}
+
+/// Something that is kept.
+#[derive(Clone, Debug)]
+struct Kept {
+    span: Span,
     hosts: Vec<HostName>,
 }
 
@@ -108,7 +114,7 @@ struct Ending {
 
 /// What runs until when, and what is kept for later.
 ///
-/// Invariants: `ends` and `ending` follow from `running`; `kept_shares` and what `ledger` books follow from `kept`; `hosts` holds what
+/// Invariants: `ends`, which has the hosts of each task, and `ending` follow from `running`; `kept_shares` and what `ledger` books follow from `kept`; `hosts` holds what
 /// both have on each host. All is empty while nobody plans ahead.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLine {
@@ -117,10 +123,10 @@ pub struct TimeLine {
     /// How long a task that should have ended is expected to go on (RES-05).
     grace_ms: u64,
     running: BTreeMap<TaskKey, Running>,
-    ends: BTreeSet<(Tick, TaskKey)>,
+    ends: BTreeMap<(Tick, TaskKey), Vec<HostName>>,
     ending: BTreeMap<Shared, Ending>,
     hosts: ByHost<Vec<Tenant>>,
-    kept: BTreeMap<TaskKey, Span>,
+    kept: BTreeMap<TaskKey, Kept>,
     kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, Total>>,
     ledger: Ledger,
     generation: u64,
@@ -159,9 +165,9 @@ impl TimeLine {
             ending.all.add_all(*amount);
             ending.at.entry(end).or_default().add_all(*amount);
         }
-        self.ends.insert((end, key));
         let hosts = self.enter_hosts(key, Span { from: Tick(0), until: end }, booking, false);
-        self.running.insert(key, Running { end, shares, hosts });
+        self.ends.insert((end, key), hosts);
+        self.running.insert(key, Running { end, shares });
     }
 
     /// Notes what a booking takes on each of its hosts.
@@ -199,8 +205,8 @@ impl TimeLine {
 
     /// A task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
-        let Some(Running { end, shares, hosts }) = self.running.remove(&key) else { return };
-        self.ends.remove(&(end, key));
+        let Some(Running { end, shares }) = self.running.remove(&key) else { return };
+        let hosts = self.ends.remove(&(end, key)).expect("what runs has an end");
         hosts.iter().for_each(|host| self.leave_host(key, host, false));
         for (shared, amount) in shares {
             let ending = self.ending.get_mut(&shared).expect("what a task has is counted");
@@ -223,8 +229,8 @@ impl TimeLine {
         for (shared, amount) in shares(key, &booking, &self.ledger) {
             self.kept_shares.entry(shared).or_default().insert(key, amount);
         }
-        self.enter_hosts(key, span, &booking, true);
-        self.kept.insert(key, span);
+        let hosts = self.enter_hosts(key, span, &booking, true);
+        self.kept.insert(key, Kept { span, hosts });
     }
 
     /// Gives up all that was kept, but for advance reservations.
@@ -235,9 +241,8 @@ impl TimeLine {
 
     /// Gives up what was kept under one key.
     pub fn give_up_one(&mut self, key: TaskKey) {
-        let Some(booking) = self.ledger.booking(key).cloned().filter(|_| self.kept.remove(&key).is_some()) else {
-            return;
-        };
+        let Some(Kept { hosts, .. }) = self.kept.remove(&key) else { return };
+        let booking = self.ledger.booking(key).cloned().expect("what is kept is booked");
         self.generation += 1;
         for (shared, _) in shares(key, &booking, &self.ledger) {
             let kept = self.kept_shares.get_mut(&shared).expect("what is kept is noted");
@@ -246,14 +251,13 @@ impl TimeLine {
                 self.kept_shares.remove(&shared);
             }
         }
-        let hosts: BTreeSet<&HostName> = booking.granted().iter().map(|part| &part.instance.host).collect();
-        hosts.into_iter().for_each(|host| self.leave_host(key, host, true));
+        hosts.iter().for_each(|host| self.leave_host(key, host, true));
         self.ledger.release(key);
     }
 
     /// Whether something is kept without end.
     pub fn keeps_for_ever(&self) -> bool {
-        self.kept.values().any(|span| span.until == NEVER)
+        self.kept.values().any(|kept| kept.span.until == NEVER)
     }
 
     /// Whether something is kept on a host.
@@ -261,21 +265,23 @@ impl TimeLine {
         !self.kept.is_empty() && self.hosts.get(host).is_some_and(|tasks| tasks.iter().any(|task| task.is_kept))
     }
 
-    /// When something is given back after a time that is not before now, in order, with what gives it back: tasks that end, and what
-    /// is no longer kept.
-    pub fn releases(&self, after: Tick) -> Releases<'_> {
-        let overdue = self.ends.range(..(Tick(self.now.0.saturating_add(1)), Ledger::FIRST_KEY));
-        let overdue = overdue.map(|(_, key)| (self.now.plus_ms(self.grace_ms), *key));
-        let kept = self.kept.iter().map(|(key, span)| (span.until, *key));
-        let mut others: Vec<(Tick, TaskKey)> =
-            overdue.chain(kept).filter(|(at, _)| *at > after && *at < NEVER).collect();
-        others.sort_unstable_by(|one, other| other.cmp(one));
-        Releases { line: self, last: (after, None), others }
-    }
-
-    /// What is booked under the key of something that is kept.
-    pub fn booking(&self, key: TaskKey) -> Option<&Booking> {
-        self.ledger.booking(key).map(AsRef::as_ref)
+    /// When something is given back after a time that is not before now, in order, with the hosts where that is: by tasks that end, and by what is
+    /// no longer kept.
+    pub fn releases(&self, after: Tick) -> impl Iterator<Item = (Tick, &[HostName])> {
+        let first_after = |at: Tick| (Tick(at.0.saturating_add(1)), Ledger::FIRST_KEY);
+        let overdue = self.ends.range(..first_after(self.now));
+        let overdue = overdue.map(|(_, hosts)| (self.now.plus_ms(self.grace_ms), hosts.as_slice()));
+        let kept = self.kept.values().map(|kept| (kept.span.until, kept.hosts.as_slice()));
+        let mut others: Vec<(Tick, &[HostName])> = overdue.chain(kept).filter(|(at, _)| *at > after).collect();
+        others.sort_by_key(|(at, _)| *at);
+        let ends = self.ends.range(first_after(after)..).map(|((at, _), hosts)| (*at, hosts.as_slice()));
+        let (mut ends, mut others) = (ends.peekable(), others.into_iter().peekable());
+        let merged = std::iter::from_fn(move || match (ends.peek(), others.peek()) {
+            (Some((end, _)), Some((other, _))) if other < end => others.next(),
+            (Some(_), _) => ends.next(),
+            (None, _) => others.next(),
+        });
+        merged.take_while(|(at, _)| *at < NEVER)
     }
 
     /// The first moment at or after `from` at which something begins that is kept on a host.
@@ -341,7 +347,7 @@ impl TimeLine {
         }
         let name = name();
         let kept = self.kept_shares.get(&name).into_iter().flatten();
-        let kept = kept.map(|(key, amount)| (self.kept[key], *amount));
+        let kept = kept.map(|(key, amount)| (self.kept[key].span, *amount));
         let kept: Vec<(Span, Total)> = kept.filter(|(kept, _)| kept.overlaps(&span)).collect();
         if span.from <= self.now && kept.is_empty() {
             return now();
@@ -367,35 +373,6 @@ impl TimeLine {
     fn still_runs(&self, task: &Tenant, at: Tick) -> bool {
         let end = task.span.until;
         if end <= self.now { self.now.plus_ms(self.grace_ms) > at } else { end > at }
-    }
-}
-
-/// Moments at which something is given back; each key once.
-pub struct Releases<'a> {
-    line: &'a TimeLine,
-    /// The last of the tasks that was told.
-    last: (Tick, Option<TaskKey>),
-    /// What else there is, the latest first.
-    others: Vec<(Tick, TaskKey)>,
-}
-
-impl Iterator for Releases<'_> {
-    type Item = (Tick, TaskKey);
-
-    fn next(&mut self) -> Option<(Tick, TaskKey)> {
-        let from = match self.last {
-            (at, Some(key)) => std::ops::Bound::Excluded((at, key)),
-            (at, None) => std::ops::Bound::Included((Tick(at.0.saturating_add(1)), Ledger::FIRST_KEY)),
-        };
-        let task = self.line.ends.range((from, std::ops::Bound::Unbounded)).next().filter(|(at, _)| *at < NEVER);
-        match (task, self.others.last()) {
-            (Some(task), other) if other.is_none_or(|other| task.0 <= other.0) => {
-                self.last = (task.0, Some(task.1));
-                Some(*task)
-            }
-            (_, Some(_)) => self.others.pop(),
-            (_, None) => None,
-        }
     }
 }
 

@@ -1,0 +1,133 @@
+//! A value that has a thread of its own, in a run where that pays.
+//!
+//! It is told things in order, and obeys some time later. Whoever looks at it waits until it has obeyed everything, so that a seed leads to the
+//! same run with such threads and without.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+/// The most such bundles that wait.
+const MOST_WAITING: usize = 64;
+
+/// Something that can be told what to do.
+pub(super) trait Obeys: Send + 'static {
+    /// What it is told.
+    type Word: Send;
+
+    /// So many words go to its thread at once: to wake that for each costs more than to obey a short one.
+    const BUNDLE: usize;
+
+    /// Does it.
+    fn obey(&mut self, word: Self::Word);
+}
+
+/// A value, at home or with its thread.
+#[derive(Debug)]
+pub(super) struct Apart<T: Obeys> {
+    /// None while the thread has it.
+    home: Option<Box<T>>,
+    /// What it was told and has not heard.
+    words: Vec<T::Word>,
+    /// None if there is no thread, and everything is obeyed at once.
+    thread: Option<Thread<T>>,
+}
+
+#[derive(Debug)]
+struct Thread<T: Obeys> {
+    to: SyncSender<Message<T>>,
+    back: Receiver<Box<T>>,
+    handle: JoinHandle<()>,
+}
+
+enum Message<T: Obeys> {
+    /// The value is handed over.
+    Take(Box<T>),
+    Obey(Vec<T::Word>),
+    /// The value is handed back.
+    GiveBack,
+}
+
+impl<T: Obeys> Apart<T> {
+    /// A value that obeys on a thread of its own, or at once.
+    pub(super) fn new(value: T, is_apart: bool) -> Apart<T> {
+        Apart { home: Some(Box::new(value)), words: Vec::new(), thread: is_apart.then(Thread::new) }
+    }
+
+    /// Says what is to be done, after all that was said before.
+    pub(super) fn tell(&mut self, word: T::Word) {
+        if self.thread.is_none() {
+            return self.home.as_mut().expect("it is nowhere else").obey(word);
+        }
+        self.words.push(word);
+        if self.words.len() == T::BUNDLE {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        let thread = self.thread.as_ref().expect("there is one to send to");
+        let taken = self.home.take().map(Message::Take);
+        let said = (!self.words.is_empty()).then(|| Message::Obey(std::mem::take(&mut self.words)));
+        if taken.into_iter().chain(said).any(|message| thread.to.send(message).is_err()) {
+            self.fail();
+        }
+    }
+
+    /// The value, once everything has been done.
+    pub(super) fn home(&mut self) -> &mut T {
+        if self.home.is_some() {
+            let value = self.home.as_mut().expect("it is here");
+            std::mem::take(&mut self.words).into_iter().for_each(|word| value.obey(word));
+        } else {
+            self.send();
+            let thread = self.thread.as_ref().expect("it is with its thread");
+            let back = thread.to.send(Message::GiveBack).ok().and_then(|()| thread.back.recv().ok());
+            self.home = back.or_else(|| self.fail());
+        }
+        self.home.as_mut().expect("it came home")
+    }
+
+    /// Without a thread from now on.
+    pub(super) fn stay_home(&mut self) {
+        self.home();
+        self.thread = None;
+    }
+
+    /// The value of which is known that it is at home.
+    ///
+    /// # Panics
+    /// If nobody has called it home.
+    pub(super) fn here(&self) -> &T {
+        assert!(self.words.is_empty(), "whoever looks calls it home");
+        self.home.as_ref().expect("whoever looks calls it home")
+    }
+
+    /// Something went wrong on the thread: it is as if it had gone wrong here.
+    fn fail(&mut self) -> ! {
+        let handle = self.thread.take().expect("what failed was a thread").handle;
+        resume_unwind(handle.join().expect_err("a thread ends once nobody speaks to it any more"))
+    }
+}
+
+impl<T: Obeys> Thread<T> {
+    fn new() -> Thread<T> {
+        let (to, messages) = sync_channel(MOST_WAITING);
+        let (give_back, back) = channel();
+        let handle = std::thread::spawn(move || {
+            let mut here: Option<Box<T>> = None;
+            for message in messages {
+                match message {
+                    Message::Take(value) => here = Some(value),
+                    Message::Obey(words) => {
+                        let value = here.as_mut().expect("it was handed over");
+                        words.into_iter().for_each(|word| value.obey(word));
+                    }
+                    // Nobody takes it any more if the run has ended elsewhere.
+                    Message::GiveBack => drop(give_back.send(here.take().expect("it was handed over"))),
+                }
+            }
+        });
+        Thread { to, back, handle }
+    }
+}
