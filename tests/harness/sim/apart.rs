@@ -76,16 +76,15 @@ impl<T: Obeys> Apart<T> {
 
     /// The value, once everything has been done.
     pub(super) fn home(&mut self) -> &mut T {
-        if self.home.is_some() {
-            let value = self.home.as_mut().expect("it is here");
-            std::mem::take(&mut self.words).into_iter().for_each(|word| value.obey(word));
-        } else {
+        if self.home.is_none() {
             self.send();
             let thread = self.thread.as_ref().expect("it is with its thread");
             let back = thread.to.send(Message::GiveBack).ok().and_then(|()| thread.back.recv().ok());
             self.home = back.or_else(|| self.fail());
         }
-        self.home.as_mut().expect("it came home")
+        let value = self.home.as_mut().expect("it came home");
+        std::mem::take(&mut self.words).into_iter().for_each(|word| value.obey(word));
+        value
     }
 
     /// Without a thread from now on.

@@ -1,8 +1,8 @@
 //! What one level offers of one attribute (SEMANTICS section 3.1).
 
-use super::demand::Value;
+use super::demand::{Demand, Value};
 use super::load::Load;
-use super::{Cluster, Mode, Spot};
+use super::{Cluster, Mode, Site, Spot};
 use crate::ledger::{At, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
@@ -94,6 +94,22 @@ impl<'a> Cluster<'a> {
             At::Global | At::Host(_) => self.host_offers(spot, attribute),
             At::Instance(instance) => self.instance_offers(spot, instance, attribute),
         }
+    }
+
+    /// Whether everything that a job asks for is defined at a queue instance or above it, or may be at another time because some host reports it.
+    pub fn may_define(&self, site: &Site<'_, '_>, demand: &Demand) -> bool {
+        demand.hard.iter().filter(|request| !request.implied).all(|request| {
+            let attribute = &request.attribute;
+            let is_set = |spot: &Spot<'_, '_>| spot.value(&attribute.name).is_some();
+            let is_setting = |settings| queue_value(site.instance, settings, attribute).is_some();
+            let above = [site.host.spot, self.global()];
+            is_set(&site.spot)
+                || above.iter().any(is_set)
+                || self.observations.is_reported(&attribute.name)
+                || attribute.name.as_str() == SLOTS
+                || site.spot.settings.is_some_and(is_setting)
+                || above.iter().any(|spot| self.load(spot, attribute).is_some())
+        })
     }
 
     /// The settings of a queue instance; none if there is no such instance.

@@ -21,24 +21,30 @@ impl Cluster<'_> {
         if self.mode == Mode::EmptyCluster {
             return None;
         }
+        if let Some(what) = self.shut(site) {
+            return Some(what);
+        }
+        if self.is_closing(settings) {
+            return Some(What::ClosedByCalendar);
+        }
+        let slots = self.within().map_or(settings.slots, |reservation| reservation.block.slots_at(site.spot.level));
+        (self.slots_taken(&site.spot) >= slots).then_some(What::Full { slots })
+    }
+
+    /// Why a queue instance takes no job whatever runs there and whatever the time, if so: its state, its host's contact. For a later time the state that a
+    /// calendar has set does not count.
+    pub fn shut(&self, site: &Site<'_, '_>) -> Option<What> {
         if let Some(state) = self.instances.get(site.instance) {
             let what = out_of_service(state).filter(|what| self.mode != Mode::Later || !is_by_calendar(what));
             if what.is_some() {
                 return what;
             }
         }
-        if self.is_closing(settings) {
-            return Some(What::ClosedByCalendar);
-        }
         if self.config.ambiguous.contains_key(site.instance) {
             return Some(What::Ambiguous);
         }
         let is_heard = || site.host.spot.contact.is_some_and(|host| host.connected && !host.unheard);
-        if matches!(self.mode, Mode::Now | Mode::Later) && !is_heard() {
-            return Some(What::NoContact);
-        }
-        let slots = self.within().map_or(settings.slots, |reservation| reservation.block.slots_at(site.spot.level));
-        (self.slots_taken(&site.spot) >= slots).then_some(What::Full { slots })
+        (matches!(self.mode, Mode::Now | Mode::Later) && !is_heard()).then_some(What::NoContact)
     }
 
     /// Whether the calendar of a queue instance closes it before a job would end (RES-10).

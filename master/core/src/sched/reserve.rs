@@ -282,7 +282,7 @@ impl Rooms {
         }
     }
 
-    /// Takes in a queue instance that the job may have.
+    /// Takes in a queue instance that the job may have at some time.
     fn know(&mut self, search: &Search<'_>, pe: &ParallelEnvironment, instance: &QueueInstanceName) {
         let index = self.at.get(&instance.host).copied().unwrap_or(self.hosts.len());
         if index == self.hosts.len() {
@@ -291,8 +291,11 @@ impl Rooms {
         }
         let known = &mut self.hosts[index].instances;
         let is_suitable = || {
-            let site = search.cluster.site(instance);
-            search.cluster.unsuitable(&site, search.demand, Some(&pe.name)).is_none()
+            let cluster = Cluster { mode: Mode::Later, ..search.cluster };
+            let site = cluster.site(instance);
+            cluster.unsuitable(&site, search.demand, Some(&pe.name)).is_none()
+                && cluster.shut(&site).is_none()
+                && cluster.may_define(&site, search.demand)
         };
         if !known.contains(instance) && is_suitable() {
             known.push(instance.clone());
@@ -315,6 +318,9 @@ impl Rooms {
     ) {
         let Some(index) = self.at.get(host).copied() else { return };
         let known = &mut self.hosts[index];
+        if known.instances.is_empty() {
+            return;
+        }
         if let Some(until) = known.holds_until.take() {
             self.holds_until.remove(&(until, host.clone()));
         }
