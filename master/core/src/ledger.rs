@@ -186,6 +186,11 @@ impl Ledger {
         self.tasks.keys().copied()
     }
 
+    /// What is booked for each task, in the order of their keys.
+    pub fn bookings(&self) -> impl Iterator<Item = (TaskKey, &Arc<Booking>)> {
+        self.tasks.iter().map(|(key, booking)| (*key, booking))
+    }
+
     /// What is booked for a task.
     pub fn booking(&self, key: TaskKey) -> Option<&Arc<Booking>> {
         self.tasks.get(&key)

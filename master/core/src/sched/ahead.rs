@@ -6,7 +6,7 @@ use super::closings::Closings;
 use super::duration;
 use super::reserve::Found;
 use super::timeline::{Span, TimeLine, Window};
-use crate::ledger::{Grant, Ledger};
+use crate::ledger::{Booking, Grant, Ledger};
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::reservation::{AdvanceReservation, block_key, block_of};
@@ -36,8 +36,8 @@ pub type Reservations = BTreeMap<(SubmitSeq, TaskId), Reservation>;
 #[derive(Clone, Debug)]
 pub struct Ahead {
     line: TimeLine,
-    /// Whether the line is to be drawn anew before anybody looks at it; till then it is empty.
-    is_outdated: bool,
+    /// What is to be made anew before anybody looks at it.
+    outdated: Option<Outdated>,
     closings: Closings,
     reservations: Reservations,
     /// Where the search for each category ended, in this pass.
@@ -46,6 +46,15 @@ pub struct Ahead {
     doubtful: BTreeSet<CategoryId>,
     /// The hosts where something was taken in this pass, in that order.
     taken: Vec<HostName>,
+}
+
+/// How much of what is known may not be so any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outdated {
+    /// Until when tasks run, which advance reservations there are, and when calendars close.
+    Ends,
+    /// Also what is counted. Until it is drawn anew the line is empty.
+    All,
 }
 
 /// Searches that are kept; with more they begin anew.
@@ -59,7 +68,7 @@ impl Ahead {
     pub fn new(zone: Zone) -> Ahead {
         Ahead {
             line: TimeLine::default(),
-            is_outdated: false,
+            outdated: None,
             closings: Closings::new(zone),
             reservations: BTreeMap::new(),
             searches: BTreeMap::new(),
@@ -109,27 +118,42 @@ impl Ahead {
         ahead
     }
 
-    /// Who plans ahead, how long tasks run, or what is counted may have changed: all that is known is to be made anew before it is
-    /// looked at, see [`Ahead::draw`]. Nothing is kept any more but advance reservations.
+    /// Who plans ahead, or what is counted, may have changed: all that is known is to be made anew before it is looked at, see
+    /// [`Ahead::draw`]. Nothing is kept any more but advance reservations.
     pub fn outdate(&mut self, state: &State) {
         self.clear(plans_ahead(state));
-        self.is_outdated = true;
+        self.outdated = Some(Outdated::All);
     }
 
-    /// Whether everything is to be made anew.
+    /// How long tasks run, which advance reservations there are, or when calendars close may have changed, and nothing else.
+    pub fn outdate_ends(&mut self, state: &State) {
+        if plans_ahead(state) != self.is_on() {
+            return self.outdate(state);
+        }
+        self.outdated = self.outdated.max(Some(Outdated::Ends));
+    }
+
+    /// Whether something is to be made anew.
     pub fn is_outdated(&self) -> bool {
-        self.is_outdated
+        self.outdated.is_some()
     }
 
-    /// Makes everything anew if that is due. Changes come together, and there are many tasks.
+    /// Makes anew what has to be. Changes come together, and there are many tasks.
     pub fn draw(&mut self, state: &State, planned: &Ledger) {
-        if self.is_outdated {
-            self.draw_line(state, Some(planned), plans_ahead(state), state.now);
+        match self.outdated {
+            Some(Outdated::All) => self.draw_line(state, Some(planned), plans_ahead(state), state.now),
+            Some(Outdated::Ends) => self.draw_ends(state, planned),
+            None => {}
         }
     }
 
     fn clear(&mut self, is_on: bool) {
-        self.line = TimeLine::new(is_on, self.line.generation() + 1);
+        self.line = self.line.emptied(is_on);
+        self.forget_found();
+    }
+
+    /// Forgets what was found for jobs, and when calendars close.
+    fn forget_found(&mut self) {
         self.closings.forget();
         self.reservations.clear();
         self.doubtful.clear();
@@ -138,11 +162,32 @@ impl Ahead {
 
     fn draw_line(&mut self, state: &State, planned: Option<&Ledger>, is_on: bool, now: Now) {
         self.clear(is_on);
-        self.is_outdated = false;
+        self.outdated = None;
         for ledger in [Some(&state.ledger), planned].into_iter().flatten() {
             ledger.keys().for_each(|key| self.runs(state, key, ledger, now));
         }
-        // Those whose time is now are booked like tasks.
+        self.keep_advance(state, now);
+    }
+
+    /// The same where most tasks run as long as they did.
+    fn draw_ends(&mut self, state: &State, planned: &Ledger) {
+        self.outdated = None;
+        self.forget_found();
+        self.line.give_up_all();
+        let ledgers = [&state.ledger, planned];
+        self.line.retain(|key| ledgers.iter().any(|ledger| ledger.booking(key).is_some()));
+        for ledger in ledgers {
+            for (key, booking) in ledger.bookings() {
+                if !self.line.is_running(key, end(state, key, booking, state.now), booking) {
+                    self.runs(state, key, ledger, state.now);
+                }
+            }
+        }
+        self.keep_advance(state, state.now);
+    }
+
+    /// Keeps what advance reservations have whose time is to come. Those whose time is now are booked like tasks.
+    fn keep_advance(&mut self, state: &State, now: Now) {
         let is_waiting = |advance: &&AdvanceReservation| advance.state == ReservationState::Waiting;
         for advance in state.reservations.values().filter(is_waiting) {
             let (from, until) = advance.span(now);
@@ -153,13 +198,11 @@ impl Ahead {
 
     /// A task that is booked runs from now on, or is about to.
     pub fn runs(&mut self, state: &State, key: TaskKey, ledger: &Ledger, now: Now) {
-        if !self.line.is_on() || self.is_outdated {
+        if !self.line.is_on() || self.outdated == Some(Outdated::All) {
             return;
         }
         if let Some(booking) = ledger.booking(key) {
-            let advance = block_of(key).and_then(|id| state.reservations.get(&id));
-            let end = advance.map_or_else(|| duration::end(&state.config, booking), |advance| advance.span(now).1);
-            self.line.run(key, end, booking, ledger);
+            self.line.run(key, end(state, key, booking, now), booking, ledger);
             self.taken.extend(booking.granted().iter().map(|part| part.instance.host.clone()));
         }
     }
@@ -265,6 +308,12 @@ impl Ahead {
         let span = Span::new(now.tick, length_ms);
         self.is_on().then_some(Window { line: &self.line, span, closing })
     }
+}
+
+/// When what is booked under a key will have ended.
+fn end(state: &State, key: TaskKey, booking: &Booking, now: Now) -> Tick {
+    let advance = block_of(key).and_then(|id| state.reservations.get(&id));
+    advance.map_or_else(|| duration::end(&state.config, booking), |advance| advance.span(now).1)
 }
 
 /// Whether there is anything to plan ahead for: reservations may be made, or there is an advance reservation.

@@ -162,11 +162,11 @@ impl Model {
                 self.given_up.remove(seq);
             }
             Event::ReservationGranted { .. } | Event::ReservationChanged { .. } | Event::WallJumped { .. } => {
-                self.ahead.outdate(&self.state);
+                self.ahead.outdate_ends(&self.state);
             }
             Event::ReservationEnded { id } => {
                 self.planned_within.remove(id);
-                self.ahead.outdate(&self.state);
+                self.ahead.outdate_ends(&self.state);
             }
             // What it asks for, or which hosts it avoids, is another.
             Event::JobAltered { seq, .. } => self.forget(*seq),
@@ -571,12 +571,10 @@ impl Model {
         if objects.iter().any(|object| object.kind == ObjectKind::HostGroup) {
             self.planned.recount(&self.state.config);
             self.gave_back(false);
-        }
-        if objects
-            .iter()
-            .any(|object| matches!(object.kind, ObjectKind::HostGroup | ObjectKind::Calendar | ObjectKind::Queue))
-        {
             self.ahead.outdate(&self.state);
+        }
+        if objects.iter().any(|object| matches!(object.kind, ObjectKind::Calendar | ObjectKind::Queue)) {
+            self.ahead.outdate_ends(&self.state);
         }
         for host in &touched.hosts {
             let resolved = &self.state.config.resolved;

@@ -61,6 +61,7 @@ type Shares = Vec<(Shared, Total)>;
 #[derive(Clone, Debug)]
 struct Running {
     end: Tick,
+    booking: Arc<Booking>,
     shares: Shares,
 }
 
@@ -133,9 +134,10 @@ pub struct TimeLine {
 }
 
 impl TimeLine {
-    /// A line that is followed, or not, from now on. Nothing is known yet.
-    pub fn new(is_on: bool, generation: u64) -> TimeLine {
-        TimeLine { is_on, generation, ..TimeLine::default() }
+    /// The line with nothing known, followed from now on or not. What was kept is given up.
+    pub fn emptied(&self, is_on: bool) -> TimeLine {
+        let (now, grace_ms, generation) = (self.now, self.grace_ms, self.generation + 1);
+        TimeLine { is_on, now, grace_ms, generation, ..TimeLine::default() }
     }
 
     /// Whether anybody plans ahead.
@@ -161,13 +163,28 @@ impl TimeLine {
         self.over(key);
         let shares = shares(key, booking, ledger);
         for (shared, amount) in &shares {
-            let ending = self.ending.entry(shared.clone()).or_default();
+            let ending = match self.ending.get_mut(shared) {
+                Some(ending) => ending,
+                None => self.ending.entry(shared.clone()).or_default(),
+            };
             ending.all.add_all(*amount);
             ending.at.entry(end).or_default().add_all(*amount);
         }
         let hosts = self.enter_hosts(key, Span { from: Tick(0), until: end }, booking, false);
         self.ends.insert((end, key), hosts);
-        self.running.insert(key, Running { end, shares });
+        self.running.insert(key, Running { end, booking: booking.clone(), shares });
+    }
+
+    /// Whether a task is known to run until `end` with what is booked for it.
+    pub fn is_running(&self, key: TaskKey, end: Tick, booking: &Arc<Booking>) -> bool {
+        let known = self.running.get(&key);
+        known.is_some_and(|known| known.end == end && Arc::ptr_eq(&known.booking, booking))
+    }
+
+    /// Forgets the tasks that do not run any more.
+    pub fn retain(&mut self, runs: impl Fn(TaskKey) -> bool) {
+        let over: Vec<TaskKey> = self.running.keys().copied().filter(|key| !runs(*key)).collect();
+        over.into_iter().for_each(|key| self.over(key));
     }
 
     /// Notes what a booking takes on each of its hosts.
@@ -205,7 +222,7 @@ impl TimeLine {
 
     /// A task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
-        let Some(Running { end, shares }) = self.running.remove(&key) else { return };
+        let Some(Running { end, shares, .. }) = self.running.remove(&key) else { return };
         let hosts = self.ends.remove(&(end, key)).expect("what runs has an end");
         hosts.iter().for_each(|host| self.leave_host(key, host, false));
         for (shared, amount) in shares {
@@ -237,6 +254,13 @@ impl TimeLine {
     pub fn give_up(&mut self) {
         let given_up: Vec<TaskKey> = self.kept.keys().copied().filter(|key| block_of(*key).is_none()).collect();
         given_up.into_iter().for_each(|key| self.give_up_one(key));
+    }
+
+    /// Gives up all that was kept, advance reservations too.
+    pub fn give_up_all(&mut self) {
+        let given_up: Vec<TaskKey> = self.kept.keys().copied().collect();
+        given_up.into_iter().for_each(|key| self.give_up_one(key));
+        self.generation += 1;
     }
 
     /// Gives up what was kept under one key.
