@@ -1,6 +1,7 @@
 //! What the daemons of a cell use: CPU from the scheduler's own account, memory from the kernel's.
 
 use gridwright_tests::cell::Cell;
+use nix::time::ClockId;
 use std::fs;
 
 /// The daemons.
@@ -12,6 +13,12 @@ pub fn cpu_ms(pid: i32) -> f64 {
     let text = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("schedstat")).ok();
     let ns = threads.flatten().filter_map(text).filter_map(|text| text.split(' ').next()?.parse::<f64>().ok());
     ns.sum::<f64>() / 1e6
+}
+
+/// Milliseconds of CPU that this process has used, with its threads that have ended.
+pub fn own_cpu_ms() -> f64 {
+    let used = ClockId::CLOCK_PROCESS_CPUTIME_ID.now().expect("every process has that clock");
+    used.tv_sec() as f64 * 1000.0 + used.tv_nsec() as f64 / 1e6
 }
 
 /// CPU of each daemon, in the order of [`DAEMONS`].

@@ -184,6 +184,13 @@ impl Ahead {
             }
         }
         self.keep_advance(state, state.now);
+        debug_assert!(self.line.is_like(&self.line_of(state, planned)), "what was not drawn anew is as it would be");
+    }
+
+    fn line_of(&self, state: &State, planned: &Ledger) -> TimeLine {
+        let mut anew = self.clone();
+        anew.draw_line(state, Some(planned), self.is_on(), state.now);
+        anew.line
     }
 
     /// Keeps what advance reservations have whose time is to come. Those whose time is now are booked like tasks.

@@ -66,7 +66,7 @@ struct Running {
 }
 
 /// Something that is kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Kept {
     span: Span,
     hosts: Vec<HostName>,
@@ -107,7 +107,7 @@ impl Takes {
 }
 
 /// What tasks have of one thing, and when it ends.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Ending {
     all: Total,
     at: BTreeMap<Tick, Total>,
@@ -185,6 +185,22 @@ impl TimeLine {
     pub fn retain(&mut self, runs: impl Fn(TaskKey) -> bool) {
         let over: Vec<TaskKey> = self.running.keys().copied().filter(|key| !runs(*key)).collect();
         over.into_iter().for_each(|key| self.over(key));
+    }
+
+    /// Whether two lines say the same, however they came to it.
+    pub fn is_like(&self, other: &TimeLine) -> bool {
+        let tenants = |line: &TimeLine| {
+            let of_host = line.hosts.iter().map(|(host, tenants)| {
+                let keys: BTreeSet<(TaskKey, bool)> = tenants.iter().map(|one| (one.key, one.is_kept)).collect();
+                (host.clone(), keys)
+            });
+            of_host.collect::<BTreeMap<_, _>>()
+        };
+        self.ends == other.ends
+            && self.ending == other.ending
+            && self.kept == other.kept
+            && self.kept_shares == other.kept_shares
+            && tenants(self) == tenants(other)
     }
 
     /// Notes what a booking takes on each of its hosts.

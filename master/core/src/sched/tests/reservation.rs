@@ -1,6 +1,8 @@
 //! Reservation and backfill (SEMANTICS section 5, CATALOGUE RES).
 
-use super::lab::check;
+use super::lab::{Lab, check};
+use crate::sched::Reserving;
+use crate::sched::ahead::grace_ms;
 
 /// Five licences, and room for everybody.
 const LICENCES: &str = "complex lic lic INT <= YES YES 0 0
@@ -362,4 +364,28 @@ fn a_job_for_which_there_was_no_time_may_find_one_before_something_that_is_kept_
         @ 3 +360 all.q@a:2
         @ 4 +160 all.q@a",
     );
+}
+
+/// A change between two slices of a pass, while a task is overdue: it is expected to end soon, and not to have ended in the past.
+#[test]
+fn what_changes_in_the_middle_of_a_pass_does_not_change_the_time() {
+    for change in ["queue b.q a slots=0", "group @g a"] {
+        let mut lab = Lab::new();
+        let lines = "conf max_reservation 9
+            host a
+            queue all.q a slots=1
+            job 1 -l h_rt=60
+            pass
+            = 1 all.q@a
+            wait 120
+            job 2
+            job 3 -l h_rt=60 -R";
+        lines.lines().for_each(|line| lab.line(line.trim()));
+        lab.scheduler.begin(lab.now, Reserving::Anew);
+        assert!(!lab.scheduler.next(1).finished, "there is another job");
+        lab.line(change);
+        while !lab.scheduler.next(1).finished {}
+        let grace_s = grace_ms(&lab.state().config) / 1000;
+        lab.line(&format!("@ 3 +{grace_s} all.q@a"));
+    }
 }
