@@ -130,3 +130,48 @@ impl<T: Obeys> Thread<T> {
         Thread { to, back, handle }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Keeps what it is told, and cannot bear thirteen.
+    #[derive(Debug, Default)]
+    struct Told(Vec<u32>);
+
+    impl Obeys for Told {
+        type Word = u32;
+
+        const BUNDLE: usize = 4;
+
+        fn obey(&mut self, word: u32) {
+            assert_ne!(word, 13, "thirteen");
+            self.0.push(word);
+        }
+    }
+
+    #[test]
+    fn whoever_looks_sees_all_that_was_told_in_its_order() {
+        for is_apart in [false, true] {
+            let mut told = Apart::new(Told::default(), is_apart);
+            for end in [0, 1, 3, 4, 5, 9] {
+                let first = u32::try_from(told.home().0.len()).unwrap();
+                (first..first + end).for_each(|word| told.tell(word + 100));
+                assert!(told.home().0.iter().copied().eq((0..first + end).map(|word| word + 100)), "{is_apart}");
+            }
+            told.tell(1);
+            told.stay_home();
+            told.tell(2);
+            assert!(told.here().0.ends_with(&[1, 2]));
+        }
+    }
+
+    #[test]
+    fn what_goes_wrong_on_the_thread_goes_wrong_for_whoever_speaks_to_it() {
+        let mut told = Apart::new(Told::default(), true);
+        (10..14).for_each(|word| told.tell(word));
+        let panic = catch_unwind(AssertUnwindSafe(|| told.home().0.len())).unwrap_err();
+        assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains("thirteen")));
+    }
+}
