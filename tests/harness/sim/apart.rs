@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// The most such bundles that wait.
+/// The most bundles of words that wait for a thread.
 const MOST_WAITING: usize = 64;
 
 /// Something that can be told what to do.

@@ -70,6 +70,9 @@ impl World {
         self.check_present();
         self.witness.assert_all_over();
         assert!(self.state().ledger.keys().next().is_none(), "something is booked and nothing runs");
+        if let Some(master) = &mut self.master {
+            assert!(*master.planner.state() == self.kept.here().state, "in the end the scheduler knows another state");
+        }
         // From the first event, unless snapshots were written.
         let replay = self.kept.here().replay(false);
         self.snapshots.home().read(&replay);
