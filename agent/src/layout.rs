@@ -1,11 +1,19 @@
 //! The agent's part of the state directory (DESIGN section 9): paths, sockets below long paths, and the lock by which a daemon
 //! is known to be alive.
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a lock is tried until it is taken to be held for long.
+const TRIES: u32 = 20;
+
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The name of the one cell below a state directory, as `SGE_CELL` has it.
 pub const CELL_NAME: &str = "default";
@@ -123,13 +131,26 @@ impl DaemonLock {
         };
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unwritable(&path))?;
-        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-            nix::errno::Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), who: holder(&pid_file) },
+        let lock = alone(file).map_err(|errno| match errno {
+            Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), who: holder(&pid_file) },
             errno => LockError::Unwritable { path: path.clone(), source: errno.into() },
         })?;
         std::fs::write(&pid_file, format!("{}\n", std::process::id())).map_err(unwritable(&pid_file))?;
         Ok(Self(lock))
     }
+}
+
+/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
+/// another daemon's.
+fn alone(mut file: File) -> Result<Flock<File>, Errno> {
+    for _ in 0..TRIES {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Err((back, Errno::EWOULDBLOCK)) => file = back,
+            taken => return taken.map_err(|(_, errno)| errno),
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(Errno::EWOULDBLOCK)
 }
 
 fn holder(pid_file: &Path) -> String {

@@ -1,10 +1,18 @@
 //! The lock by which a daemon is known to be alive (DESIGN section 9). A pid file is for people only.
 
 use crate::layout::Layout;
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often the lock is tried until it is taken to be held for long.
+const TRIES: u32 = 20;
+
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The master cannot be alone in its directory.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +40,19 @@ fn who(pid: &str) -> String {
     if pid.is_empty() { String::new() } else { format!(" by process {pid}") }
 }
 
+/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
+/// another daemon's.
+fn alone(mut file: File) -> Result<Flock<File>, Errno> {
+    for _ in 0..TRIES {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Err((back, Errno::EWOULDBLOCK)) => file = back,
+            taken => return taken.map_err(|(_, errno)| errno),
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(Errno::EWOULDBLOCK)
+}
+
 /// The held lock. Dropped, or with the process, it is free.
 #[derive(Debug)]
 pub struct MasterLock(#[allow(dead_code, reason = "held, never read")] Flock<File>);
@@ -50,8 +71,8 @@ impl MasterLock {
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unwritable(&path))?;
         let pid_file = layout.run("master.pid");
-        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-            nix::errno::Errno::EWOULDBLOCK => {
+        let lock = alone(file).map_err(|errno| match errno {
+            Errno::EWOULDBLOCK => {
                 let pid = std::fs::read_to_string(&pid_file).unwrap_or_default().trim().to_owned();
                 LockError::Held { path: path.clone(), pid }
             }
@@ -59,5 +80,34 @@ impl MasterLock {
         })?;
         std::fs::write(&pid_file, format!("{}\n", std::process::id())).map_err(unwritable(&pid_file))?;
         Ok(Self(lock))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn who_only_looks_whether_a_master_is_alive_keeps_none_from_starting() {
+        let dir = crate::testing::TempDir::new("lock");
+        let layout = Layout::new(dir.path());
+        std::fs::create_dir_all(layout.run("")).unwrap();
+        let path = layout.run("master.lock");
+        drop(MasterLock::take(&layout).unwrap());
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let look = || {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(Flock::lock(File::open(&path).unwrap(), FlockArg::LockExclusiveNonblock));
+                }
+            };
+            scope.spawn(look);
+            let taken = (0..100).filter(|_| MasterLock::take(&layout).is_ok()).count();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(taken, 100);
+        });
+        let _held = MasterLock::take(&layout).unwrap();
+        assert!(matches!(MasterLock::take(&layout), Err(LockError::Held { pid, .. }) if !pid.is_empty()));
     }
 }

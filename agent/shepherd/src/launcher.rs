@@ -18,6 +18,7 @@ use crate::proc;
 use crate::shepherd::{Host, LoginLimit};
 use crate::sys;
 use crate::task_dir::TASKS;
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::{Mode, umask};
@@ -28,6 +29,13 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often the lock is tried until it is taken to be held for long.
+const LOCK_TRIES: u32 = 20;
+
+/// Between two tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// How a launcher is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,10 +123,23 @@ fn hold_lock() -> io::Result<Flock<File>> {
             .custom_flags(libc::O_NOFOLLOW)
             .open(name)
     };
-    let lock = Flock::lock(open("run/launcher.lock")?, FlockArg::LockExclusiveNonblock)
-        .map_err(|(_, errno)| io::Error::other(format!("run/launcher.lock: a launcher runs already ({errno})")))?;
+    let lock = alone(open("run/launcher.lock")?)
+        .map_err(|errno| io::Error::other(format!("run/launcher.lock: a launcher runs already ({errno})")))?;
     fs::write("run/launcher.pid", format!("{}\n", std::process::id()))?;
     Ok(lock)
+}
+
+/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
+/// another daemon's.
+fn alone(mut file: File) -> Result<Flock<File>, Errno> {
+    for _ in 0..LOCK_TRIES {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Err((back, Errno::EWOULDBLOCK)) => file = back,
+            taken => return taken.map_err(|(_, errno)| errno),
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    Err(Errno::EWOULDBLOCK)
 }
 
 fn listen() -> io::Result<UnixListener> {
