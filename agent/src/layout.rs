@@ -157,3 +157,35 @@ fn holder(pid_file: &Path) -> String {
     let pid = std::fs::read_to_string(pid_file).unwrap_or_default();
     if pid.trim().is_empty() { String::new() } else { format!(" as process {}", pid.trim()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn who_only_looks_whether_an_agent_is_alive_keeps_none_from_starting() {
+        let dir = std::env::temp_dir().join(format!("gridwright-agent-lock-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("run")).unwrap();
+        let layout = Layout::new(&dir).unwrap();
+        let path = layout.run("agent.lock");
+        drop(DaemonLock::take(&layout, "agent").unwrap());
+        let is_over = AtomicBool::new(false);
+        let taken = std::thread::scope(|scope| {
+            let look = || {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(Flock::lock(File::open(&path).unwrap(), FlockArg::LockExclusiveNonblock));
+                }
+            };
+            scope.spawn(look);
+            let taken = (0..100).filter(|_| DaemonLock::take(&layout, "agent").is_ok()).count();
+            is_over.store(true, Ordering::Relaxed);
+            taken
+        });
+        assert_eq!(taken, 100);
+        let held = DaemonLock::take(&layout, "agent").unwrap();
+        assert!(matches!(DaemonLock::take(&layout, "agent"), Err(LockError::Held { who, .. }) if !who.is_empty()));
+        drop(held);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

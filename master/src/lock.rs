@@ -96,7 +96,7 @@ mod tests {
         let path = layout.run("master.lock");
         drop(MasterLock::take(&layout).unwrap());
         let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
+        let taken = std::thread::scope(|scope| {
             let look = || {
                 while !is_over.load(Ordering::Relaxed) {
                     drop(Flock::lock(File::open(&path).unwrap(), FlockArg::LockExclusiveNonblock));
@@ -105,8 +105,9 @@ mod tests {
             scope.spawn(look);
             let taken = (0..100).filter(|_| MasterLock::take(&layout).is_ok()).count();
             is_over.store(true, Ordering::Relaxed);
-            assert_eq!(taken, 100);
+            taken
         });
+        assert_eq!(taken, 100);
         let _held = MasterLock::take(&layout).unwrap();
         assert!(matches!(MasterLock::take(&layout), Err(LockError::Held { pid, .. }) if !pid.is_empty()));
     }
