@@ -201,27 +201,18 @@ fn oom_score_is_adjusted() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
     fn who_only_looks_whether_a_launcher_is_alive_keeps_none_from_starting() {
         let path = std::env::temp_dir().join(format!("gridwright-launcher-{}.lock", std::process::id()));
         let open = || File::create(&path).unwrap();
-        drop(open());
-        let is_over = AtomicBool::new(false);
-        let taken = std::thread::scope(|scope| {
-            let look = || {
-                while !is_over.load(Ordering::Relaxed) {
-                    drop(Flock::lock(open(), FlockArg::LockExclusiveNonblock));
-                }
-            };
-            scope.spawn(look);
-            let taken = (0..100).filter(|_| alone(open()).is_ok()).count();
-            is_over.store(true, Ordering::Relaxed);
-            taken
+        let looking = Flock::lock(open(), FlockArg::LockExclusiveNonblock).unwrap();
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(3 * LOCK_PAUSE);
+            drop(looking);
         });
-        assert_eq!(taken, 100);
         let held = alone(open()).unwrap();
+        ends.join().unwrap();
         assert!(matches!(alone(open()), Err(Errno::EWOULDBLOCK)));
         drop(held);
         fs::remove_file(&path).unwrap();
