@@ -6,6 +6,7 @@
 use super::kept::Snap;
 use super::world::World;
 use master_core::core::Core;
+use master_core::state::State;
 use proto::id::TaskKey;
 use std::panic::resume_unwind;
 
@@ -25,7 +26,7 @@ impl World {
             return;
         }
         // What a state says of itself takes as long to walk over as three comparisons.
-        let is_third = (self.syncs / self.plan.checks.every_syncs).is_multiple_of(3);
+        let is_second = (self.syncs / self.plan.checks.every_syncs).is_multiple_of(2);
         let kept = self.kept.home();
         match &mut self.master {
             Some(master) => {
@@ -36,7 +37,7 @@ impl World {
                 };
                 let check = || {
                     assert!(*core.state() == kept.state, "the live state is not the fold of the log");
-                    if is_third {
+                    if is_second {
                         check_live(core);
                     }
                 };
@@ -73,9 +74,13 @@ impl World {
         if let Some(master) = &mut self.master {
             assert!(*master.planner.state() == self.kept.here().state, "in the end the scheduler knows another state");
         }
-        // From the first event, unless snapshots were written.
-        let replay = self.kept.here().replay(false);
-        self.snapshots.home().read(&replay);
+        let (kept, snapshots) = (self.kept.here(), self.snapshots.home());
+        let from_first = || {
+            let mut replayed = State::new();
+            kept.log.iter().for_each(|record| drop(replayed.apply(record)));
+            assert!(replayed == kept.state, "replay from the first event differs");
+        };
+        at_once(self.plan.is_apart, from_first, || drop(snapshots.read(&kept.replay(false))));
         (self.counts.tasks_executed, self.counts.attempts_accounted) = self.witness.attempts();
     }
 
