@@ -171,6 +171,7 @@ impl Driver {
             tasks: self.core.reports(&now),
             wall_ms: clock::wall().0,
             takes_tickets: self.core.takes_tickets(),
+            boot_ms: now.boot_ms,
         };
         Opening { hello, outbox }
     }

@@ -223,6 +223,7 @@ impl Agent {
             tasks: Vec::new(),
             wall_ms: 0,
             takes_tickets: true,
+            boot_ms: 0,
         };
         sender.send(Kind::Hello, 0, &hello).await.unwrap();
         let frame = next(&mut receiver).await;

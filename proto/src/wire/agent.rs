@@ -42,6 +42,10 @@ pub struct AgentHello {
     /// Whether it takes [`MasterMessage::Tickets`].
     #[serde(default)]
     pub takes_tickets: bool,
+    /// When it wrote this, in milliseconds since the boot of its machine, so that one which comes late does not count after a later one of the same
+    /// instance; 0 of an agent that does not say.
+    #[serde(default)]
+    pub boot_ms: u64,
 }
 
 /// First from the master.

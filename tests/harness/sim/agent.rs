@@ -148,6 +148,7 @@ impl World {
             tasks: agent.core.reports(&Now { boot_ms, boot_id: &boot_id }),
             wall_ms,
             takes_tickets: agent.core.takes_tickets(),
+            boot_ms,
         };
         self.trace(|| format!("host {host} dials, link {link}: {:?}", hello.tasks));
         self.send_up(link, Up::Hello(Box::new(hello)));

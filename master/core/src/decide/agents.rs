@@ -72,6 +72,11 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     if let Err(why) = admit(turn, &host, &hello) {
         return turn.effect(Effect::Disconnect { connection, why });
     }
+    // What it says of its tasks was true before it connected again: one that has started since would be taken to have ended.
+    if turn.agents().is_outdated(&host, &hello) {
+        let why = Diagnostic::new(Code::WrongState, format!("the agent of {host} has connected again since"));
+        return turn.effect(Effect::Disconnect { connection, why });
+    }
     if is_held(turn, &host, hello.instance) {
         let what = format!("an agent of host {host} is connected already");
         let why =

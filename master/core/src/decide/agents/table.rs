@@ -34,6 +34,8 @@ pub struct Agents {
     describers: BTreeMap<SubmitSeq, BTreeSet<HostName>>,
     orders: BTreeSet<(Tick, TaskKey)>,
     heard: BTreeMap<HostName, Tick>,
+    /// Which instance said hello last on each host, and when by the clock of its boot.
+    greeted: BTreeMap<HostName, (u128, u64)>,
     /// The one deadline of each host after which it is asked whether it was heard.
     silence: BTreeMap<HostName, Tick>,
     deadlines: BTreeSet<(Tick, HostName, Deadline)>,
@@ -85,6 +87,12 @@ impl Agents {
         self.agents.get(host).map(|agent| agent.instance)
     }
 
+    /// Whether an agent of the same instance has said hello later than this.
+    pub(super) fn is_outdated(&self, host: &HostName, hello: &AgentHello) -> bool {
+        let known = self.greeted.get(host).filter(|(instance, _)| *instance == hello.instance);
+        hello.boot_ms > 0 && known.is_some_and(|(_, boot_ms)| *boot_ms > hello.boot_ms)
+    }
+
     /// When a host's agent was asked last to show that it lives.
     pub(super) fn asked(&self, host: &HostName) -> Option<Tick> {
         self.agents.get(host).and_then(|agent| agent.asked)
@@ -99,6 +107,7 @@ impl Agents {
 
     pub(super) fn add(&mut self, connection: ConnectionId, host: HostName, hello: &AgentHello, config: AgentConfig) {
         self.connections.insert(connection, host.clone());
+        self.greeted.insert(host.clone(), (hello.instance, hello.boot_ms));
         let (described, waiting) = (BTreeMap::new(), BTreeMap::new());
         let (instance, tickets) = (hello.instance, hello.takes_tickets.then(Vec::new));
         let agent = Agent { connection, instance, config, asked: None, tickets, described, waiting };
@@ -215,6 +224,7 @@ impl Agents {
     /// Forgets when a host was heard.
     pub(super) fn give_up(&mut self, host: &HostName) {
         self.heard.remove(host);
+        self.greeted.remove(host);
     }
 
     /// Every host that was heard and not given up, with when.

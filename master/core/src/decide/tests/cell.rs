@@ -264,6 +264,7 @@ impl Cell {
             tasks,
             wall_ms: self.now.wall.0,
             takes_tickets: true,
+            boot_ms: self.now.tick.0,
         };
         self.input(Input::AgentConnected { connection, host: host.into(), hello: Box::new(hello) });
         connection

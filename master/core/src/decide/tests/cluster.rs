@@ -227,6 +227,7 @@ impl Cluster {
             tasks,
             wall_ms: 0,
             takes_tickets: true,
+            boot_ms: 0,
         };
         self.input(Input::AgentConnected { connection, host: name.clone(), hello: Box::new(hello) });
         let values = [(name.clone(), [("np_load_avg".into(), "0.1".to_owned())].into())].into();
@@ -353,6 +354,7 @@ fn a_contact_is_observed_only_after_the_tasks_are_agreed_on() {
         tasks: Vec::new(),
         wall_ms: 0,
         takes_tickets: true,
+        boot_ms: 0,
     };
     let step = cluster
         .core

@@ -100,11 +100,46 @@ fn an_agent_that_has_obeyed_a_newer_master_is_turned_away() {
         tasks: Vec::new(),
         wall_ms: cell.now.wall.0,
         takes_tickets: true,
+        boot_ms: 0,
     };
     let connection = ConnectionId(900);
     cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello) });
     assert!(refused(&cell).is_some_and(|why| why.contains("epoch 2")), "{:?}", cell.effects);
     assert!(cell.task(number, 1).place.placement().is_some(), "what it does not know is not lost");
+}
+
+#[test]
+fn what_an_agent_said_before_it_connected_again_does_not_count() {
+    let mut cell = Cell::ready();
+    cell.pass(10_000);
+    cell.connect("h1");
+    let number = cell.submit(job());
+    cell.run(number, 1, "h1");
+    cell.disconnect("h1");
+    let hello = |boot_ms: u64, instance: u128| AgentHello {
+        version: PROTOCOL_VERSION,
+        software: "test".to_owned(),
+        host: "h1".into(),
+        instance,
+        epoch: Epoch(1),
+        tasks: Vec::new(),
+        wall_ms: 0,
+        takes_tickets: true,
+        boot_ms,
+    };
+    let late = hello(cell.now.tick.0 - 5_000, 1);
+    let connection = ConnectionId(900);
+    cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(late) });
+    assert_eq!(refused(&cell), Some("the agent of h1 has connected again since".to_owned()));
+    assert!(cell.task(number, 1).place.placement().is_some(), "it did not know yet of what runs now");
+    // Another boot has another clock, and an older agent tells no time: what they say is new.
+    for (number, boot_ms) in [(901, 5), (902, 0)] {
+        let connection = ConnectionId(number);
+        cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello(boot_ms, 2)) });
+        assert_eq!(cell.connection("h1"), connection, "{boot_ms}");
+    }
+    assert!(!cell.exists(number));
+    cell.assert_replay_is_live();
 }
 
 #[test]
