@@ -149,7 +149,8 @@ impl Core {
             if turn.has_changed_conf() {
                 decide::agents::reconfigure(turn);
             }
-            decide::timers(turn);
+            // What time brings is nobody's doing, whoever's input came first.
+            turn.as_master(decide::timers);
             decide::causes::follow(turn);
         });
         self.has_begun = true;

@@ -101,6 +101,13 @@ impl<'a> Turn<'a> {
         touched
     }
 
+    /// Decides something that is on record as done by the master itself.
+    pub fn as_master(&mut self, decide: impl FnOnce(&mut Self)) {
+        let (actor, request) = (std::mem::replace(&mut self.actor, Actor::Master), self.request.take());
+        decide(self);
+        (self.actor, self.request) = (actor, request);
+    }
+
     /// Makes room for so many events and effects: growing again and again costs more than one that comes by thousands.
     pub fn expect(&mut self, events: usize, effects: usize) {
         self.step.events.reserve(events);

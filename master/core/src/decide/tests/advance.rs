@@ -1,12 +1,12 @@
 //! Advance reservations: granted at once or refused, begun and ended by the clock, deleted with their jobs (CATALOGUE AR).
 
 use super::cell::{Cell, job, owner, resources, texts};
+use crate::event::{Actor, Event};
 use proto::id::ReservationId;
-
 use proto::job::{JobChanges, JobSpec};
 use proto::object::ObjectKind;
 use proto::reservation::{ReservationSpec, ReservationState};
-use proto::time::Wall;
+use proto::time::{Now, Wall};
 use proto::wire::client::{Command, ModifyAction, ObjectAction, ObjectChange, Reply};
 
 fn asked() -> ReservationSpec {
@@ -131,6 +131,23 @@ fn the_clock_begins_and_ends_a_reservation_and_its_jobs_go_with_it() {
     cell.exit(key, "h1", 0);
     assert_eq!((cell.exists(placed), state(&cell, 1)), (false, None));
     cell.assert_replay_is_live();
+}
+
+#[test]
+fn what_time_brings_is_on_record_as_done_by_nobody_else() {
+    let mut cell = cell();
+    reserve(&mut cell, "u1", asked());
+    cell.submit(within(1));
+    let before = cell.log.len();
+    // The time is over when somebody says something, and no timer was there before.
+    cell.now = Now { tick: cell.now.tick.plus_ms(200_000), wall: Wall(cell.now.wall.0 + 200_000) };
+    cell.submit(job());
+    let by = |event: fn(&Event) -> bool| {
+        let record = cell.log[before..].iter().find(|record| event(&record.event)).unwrap();
+        (record.actor.clone(), record.request.is_some())
+    };
+    assert_eq!(by(|event| matches!(event, Event::TasksDeleted { .. })), (Actor::Master, false));
+    assert!(matches!(by(|event| matches!(event, Event::JobSubmitted { .. })), (Actor::User { .. }, true)));
 }
 
 #[test]
