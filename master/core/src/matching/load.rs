@@ -3,7 +3,7 @@
 
 use super::demand::Value;
 use super::{Cluster, Spot, sum};
-use crate::ledger::At;
+use crate::ledger::{At, AtLevel};
 use crate::observe::LoadEntry;
 use proto::amount::{Amount, Millionths};
 use proto::complex::{Attribute, Relop};
@@ -115,19 +115,22 @@ impl Cluster<'_> {
         if factor == Millionths::ONE { amount } else { amount.scaled(factor) }
     }
 
-    /// What was booked since the value was sampled, or so shortly before that the jobs had not taken their share, and so is not in it.
+    /// What was booked since the value was sampled, or so shortly before that the jobs had not taken their share, and so is not in it; and all
+    /// that is planned, since nothing of that has started.
     fn requested_since(&self, spot: &Spot<'_, '_>, name: &AttributeName, entry: &LoadEntry) -> Amount {
         if spot.books.iter().all(Option::is_none) {
             return Amount::ZERO;
         }
-        let settled = self.settled(name, entry);
-        sum(spot.books.iter().flatten().map(|book| book.requested_since(spot.level, name, settled)))
+        let [placed, planned] = spot.books;
+        let since = |book: Option<&AtLevel>, since| {
+            book.map_or(Amount::ZERO, |book| book.requested_since(spot.level, name, since))
+        };
+        sum([since(placed, self.settled(name, entry)), since(planned, Tick(0))].into_iter())
     }
 
-    /// Whether what is booked now is subtracted from the load value of an attribute: the value may be newer than the pass that books.
+    /// Whether what is planned now is subtracted from the load value of an attribute.
     pub(super) fn is_subtracted_now(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
-        let entry = spot.loads.and_then(|loads| loads.get(&attribute.name));
-        is_subtracted(attribute) && entry.is_some_and(|entry| self.settled(&attribute.name, entry) <= self.now)
+        is_subtracted(attribute) && spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some())
     }
 
     /// From when on what was booked is not in a value.

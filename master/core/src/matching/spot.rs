@@ -27,7 +27,7 @@ pub struct Spot<'a, 'l> {
     pub loads: Option<&'a Loads>,
     /// Contact with the host; none of a queue instance and of the cluster.
     pub contact: Option<&'a HostObservation>,
-    /// What is booked in each ledger that counts.
+    /// What is booked in each ledger that counts: by tasks that are placed, and by those that are planned.
     pub books: [Option<&'a AtLevel>; 2],
     /// What there is on the host over time, where somebody plans ahead.
     pub tenants: &'a [Tenant],

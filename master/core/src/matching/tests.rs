@@ -220,13 +220,13 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
          queue all.q a slots=9 complex_values=mem=2G
          wait 10");
     let instance = QueueInstanceName { queue: "all.q".into(), host: "a".into() };
-    // A value is sampled before the pass begins, or while it is under way: then what it plans is not subtracted.
+    // A value is sampled before the pass begins, or while it is under way: what it plans is in neither.
     for (now, request, tasks) in [
         (lab.now.tick, "io=3", 3),
         (lab.now.tick, "mem=400M", 2),
         (lab.now.tick, "mem=100M,io=1,np_load_avg=1", 5),
         (lab.now.tick, "io=11", 0),
-        (Tick(0), "io=3", 9),
+        (Tick(0), "io=3", 3),
         (Tick(0), "mem=400M", 2),
     ] {
         let config = &lab.state().config;

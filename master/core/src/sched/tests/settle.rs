@@ -2,6 +2,7 @@
 
 use super::lab::{Lab, check};
 use crate::observe::Observation;
+use crate::sched::order::Order;
 use proto::load::LoadReport;
 use std::collections::BTreeMap;
 
@@ -153,4 +154,37 @@ fn a_sample_of_the_cluster_opens_what_its_bookings_closed() {
     report(&mut lab, 3, None);
     lab.pass();
     assert_eq!(lab.placed, ["1 all.q@a", "2 all.q@a"]);
+}
+
+#[test]
+fn what_a_pass_has_planned_is_not_in_a_value_that_is_sampled_meanwhile() {
+    let mut lab = Lab::new();
+    for line in [
+        "complex lic lic INT <= YES NO 0 0",
+        "host a",
+        "load global lic=3",
+        "queue all.q a slots=9",
+        "job 1 -l lic=2",
+        "job 2 -l lic=2",
+        "job 3 -l lic=1",
+    ] {
+        lab.line(line);
+    }
+    lab.scheduler.begin(lab.now, lab.reserving);
+    let mut orders = lab.scheduler.next(1).orders;
+    assert_eq!(orders.len(), 1, "job 1 is planned, and no host has heard of it");
+    lab.wait(1);
+    lab.line("load global lic=3");
+    loop {
+        let slice = lab.scheduler.next(1);
+        orders.extend(slice.orders);
+        if slice.finished {
+            break;
+        }
+    }
+    let planned = |order: &Order| match order {
+        Order::Start { seq, .. } => seq.0,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(orders.iter().map(planned).collect::<Vec<_>>(), [1, 3]);
 }
