@@ -93,8 +93,17 @@ pub struct Requests {
     pub hard_queues: Vec<String>,
     /// Soft `-q` list.
     pub soft_queues: Vec<String>,
-    /// `-masterq` list.
+    /// `-masterq` list, also `-scope master -q`.
     pub master_queues: Vec<String>,
+    /// Hard requests of the master's slot alone, `-scope master -l`; a name is in no other list but that of the slaves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub master: Vec<ResourceRequest>,
+    /// Hard requests of each slot that is not the master's, `-scope slave -l`; likewise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slaves: Vec<ResourceRequest>,
+    /// Hard `-q` list of the slots that are not the master's, `-scope slave -q`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slave_queues: Vec<String>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
     /// `-par`, in place of the rule of the environment.
@@ -293,8 +302,14 @@ pub struct JobChanges {
     pub hard_queues: Option<Vec<String>>,
     /// `-soft -q`.
     pub soft_queues: Option<Vec<String>>,
-    /// `-masterq`.
+    /// `-masterq`, `-scope master -q`.
     pub master_queues: Option<Vec<String>>,
+    /// `-scope master -l`.
+    pub master: Option<Vec<ResourceRequest>>,
+    /// `-scope slave -l`.
+    pub slaves: Option<Vec<ResourceRequest>>,
+    /// `-scope slave -q`.
+    pub slave_queues: Option<Vec<String>>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
     /// `-par`.

@@ -7,7 +7,7 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use effective::{Grant, effective};
+pub use effective::{Grant, effective, together};
 
 use crate::amount::{Amount, Type};
 use serde::{Deserialize, Serialize};

@@ -30,6 +30,9 @@ pub const KEYS: &[&str] = &[
     "qsort_args",
 ];
 
+/// Attributes of Open Cluster Scheduler that 8.1.9 does not have: read, and shown by `qconf -sp` only where they are TRUE.
+pub const LATER_KEYS: &[&str] = &["ign_sreq_on_mhost", "master_forks_slaves", "daemon_forks_slaves"];
+
 /// The attributes that older versions do not have, so that their files are read too.
 const OPTIONAL: &[&str] = &["urgency_slots", "accounting_summary", "qsort_args"];
 
@@ -149,6 +152,15 @@ pub struct ParallelEnvironment {
     pub accounting_summary: Flag,
     /// A library that sorts queues; shown and not used.
     pub qsort_args: Optional<Uninterpreted>,
+    /// Whether slots on the host of the master need nothing that only slaves ask for, and take nothing of it.
+    #[serde(default)]
+    pub ign_sreq_on_mhost: Flag,
+    /// Whether the job starts its tasks on the host of the master by itself; TRUE is not supported.
+    #[serde(default)]
+    pub master_forks_slaves: Flag,
+    /// Whether the first task on a host starts the others there; TRUE is not supported.
+    #[serde(default)]
+    pub daemon_forks_slaves: Flag,
 }
 
 impl ParallelEnvironment {
@@ -167,6 +179,9 @@ impl ParallelEnvironment {
             urgency_slots: UrgencySlots::Min,
             accounting_summary: Flag(false),
             qsort_args: Optional::NONE,
+            ign_sreq_on_mhost: Flag(false),
+            master_forks_slaves: Flag(false),
+            daemon_forks_slaves: Flag(false),
         }
     }
 
@@ -178,7 +193,8 @@ impl ParallelEnvironment {
     pub fn from_fields(fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
         let required: Vec<&str> = KEYS.iter().copied().filter(|key| !OPTIONAL.contains(key)).collect();
         let mut pe = Self::template(PeName::from("template"));
-        let mut reader = Reader::new(ObjectKind::Pe, fields, KEYS, &required);
+        let known = [KEYS, LATER_KEYS].concat();
+        let mut reader = Reader::new(ObjectKind::Pe, fields, &known, &required);
         reader.read("pe_name", &mut pe.name, value::name);
         reader.read("slots", &mut pe.slots, slots);
         reader.read("user_lists", &mut pe.user_lists, str::parse);
@@ -191,6 +207,9 @@ impl ParallelEnvironment {
         reader.read("urgency_slots", &mut pe.urgency_slots, str::parse);
         reader.read("accounting_summary", &mut pe.accounting_summary, str::parse);
         reader.read("qsort_args", &mut pe.qsort_args, str::parse);
+        reader.read("ign_sreq_on_mhost", &mut pe.ign_sreq_on_mhost, str::parse);
+        reader.read("master_forks_slaves", &mut pe.master_forks_slaves, str::parse);
+        reader.read("daemon_forks_slaves", &mut pe.daemon_forks_slaves, str::parse);
         reader.finish(pe)
     }
 
@@ -209,6 +228,9 @@ impl ParallelEnvironment {
             urgency_slots,
             accounting_summary,
             qsort_args,
+            ign_sreq_on_mhost,
+            master_forks_slaves,
+            daemon_forks_slaves,
         } = self;
         let values = [
             name.to_string(),
@@ -224,7 +246,9 @@ impl ParallelEnvironment {
             accounting_summary.to_string(),
             qsort_args.to_string(),
         ];
-        KEYS.iter().copied().zip(values).collect()
+        let later = LATER_KEYS.iter().copied().zip([ign_sreq_on_mhost, master_forks_slaves, daemon_forks_slaves]);
+        let later = later.filter(|(_, flag)| flag.0).map(|(key, flag)| (key, flag.to_string()));
+        KEYS.iter().copied().zip(values).chain(later).collect()
     }
 }
 

@@ -161,13 +161,13 @@ fn host_file(site: &Site, order: &StartOrder) -> String {
     order.pe.as_ref().map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key))).unwrap_or_default()
 }
 
-/// `PE_HOSTFILE` (sge_pe(5)): each granted queue instance with its slots. No processors are bound.
+/// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots. No processors are bound.
 fn host_lines(order: &StartOrder) -> String {
     let line = |granted: &Granted| {
         let Granted { instance, slots } = granted;
         format!("{} {slots} {instance} UNDEFINED\n", instance.host)
     };
-    order.granted.iter().map(line).collect()
+    order.granted.iter().filter(|granted| granted.slots > 0).map(line).collect()
 }
 
 fn account(spec: &JobSpec) -> Account {

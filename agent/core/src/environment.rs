@@ -102,8 +102,10 @@ fn resource_maps<'a>(site: &'a Site, order: &'a StartOrder) -> impl Iterator<Ite
 
 fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spec: &'a JobSpec, paths: Paths<'a>) {
     let task = |value: Option<u32>| value.map_or(Cow::from("undefined"), |value| value.to_string().into());
-    let slots: u32 = order.granted.iter().map(|granted| granted.slots).sum();
-    let mut hosts: Vec<_> = order.granted.iter().map(|granted| &granted.instance.host).collect();
+    // A master that is no task may be where none is: that is no place for tasks.
+    let granted = || order.granted.iter().filter(|granted| granted.slots > 0);
+    let slots: u32 = granted().map(|granted| granted.slots).sum();
+    let mut hosts: Vec<_> = granted().map(|granted| &granted.instance.host).collect();
     hosts.sort();
     hosts.dedup();
     let directory = site.task_directory(&order.key);
@@ -120,7 +122,7 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
         ("JOB_NAME", spec.name.as_str().into()),
         ("JOB_SCRIPT", script),
         ("NHOSTS", hosts.len().to_string().into()),
-        ("NQUEUES", order.granted.len().to_string().into()),
+        ("NQUEUES", granted().count().to_string().into()),
         ("NSLOTS", slots.to_string().into()),
         ("QUEUE", queue(order).into()),
         ("REQNAME", spec.name.as_str().into()),

@@ -4,6 +4,7 @@
 //! `qstat -F` show. They differ only in the [`Mode`]. Which of several suitable instances is best is not decided here.
 
 mod access;
+mod apart;
 mod demand;
 mod exclusive;
 mod fit;
@@ -22,6 +23,8 @@ mod verify;
 mod view;
 
 pub use access::may_use_pe;
+pub use apart::Apart;
+pub(crate) use demand::resolved;
 pub use demand::{Demand, Request, Value, Wanted};
 pub use fit::{Fit, Role};
 pub use headroom::Headroom;

@@ -89,15 +89,19 @@ impl Rewriter<'_> {
     }
 
     fn asked(&self, requests: &mut Requests) {
-        let Requests { hard, soft, hard_queues, soft_queues, master_queues, pe: _, allocation_rule: _ } = requests;
-        [hard, soft].into_iter().for_each(|requests| self.requests(requests));
-        [hard_queues, soft_queues, master_queues].into_iter().for_each(|queues| self.queues(queues));
+        let Requests { hard, soft, master, slaves, .. } = requests;
+        [hard, soft, master, slaves].into_iter().for_each(|requests| self.requests(requests));
+        let Requests { hard_queues, soft_queues, master_queues, slave_queues, .. } = requests;
+        let lists = [hard_queues, soft_queues, master_queues, slave_queues];
+        lists.into_iter().for_each(|queues| self.queues(queues));
     }
 
     fn changes(&self, changes: &mut JobChanges) {
-        let JobChanges { hard, soft, hard_queues, soft_queues, master_queues, .. } = changes;
-        [hard, soft].into_iter().flatten().for_each(|requests| self.requests(requests));
-        [hard_queues, soft_queues, master_queues].into_iter().flatten().for_each(|queues| self.queues(queues));
+        let JobChanges { hard, soft, master, slaves, .. } = changes;
+        [hard, soft, master, slaves].into_iter().flatten().for_each(|requests| self.requests(requests));
+        let JobChanges { hard_queues, soft_queues, master_queues, slave_queues, .. } = changes;
+        let lists = [hard_queues, soft_queues, master_queues, slave_queues];
+        lists.into_iter().flatten().for_each(|queues| self.queues(queues));
         let paths = [&mut changes.stdout, &mut changes.stderr, &mut changes.stdin, &mut changes.shell];
         paths.into_iter().flatten().for_each(|paths| self.paths(paths));
     }

@@ -41,6 +41,27 @@ pub fn effective(complex: &Complex, requests: &[Resolved], grants: &[Grant<'_>],
     limits
 }
 
+/// The limits of a task that has slots of two kinds on one host, each kind with limits of its own: what holds for a slot adds up, but for the
+/// attributes that are `alone`; of these and of the rest those of `own` are in force.
+pub fn together(complex: &Complex, own: &LimitSet, others: &LimitSet, alone: &[Resolved]) -> LimitSet {
+    let mut limits = own.clone();
+    let of_slots = |kind: LimitKind, bound| {
+        let name = LimitKind::ATTRIBUTES.contains(&kind).then(|| kind.name(bound));
+        let attribute = name.and_then(|name| complex.lookup(name));
+        let is_alone = alone.iter().any(|request| name == Some(request.attribute.as_str()));
+        kind.is_per_slot() && !is_alone && !attribute.is_some_and(is_booked_once)
+    };
+    for kind in LimitKind::ATTRIBUTES.into_iter().chain(LimitKind::PARAMS) {
+        let sum = |bound| match (own.get(kind).get(bound), others.get(kind).get(bound)) {
+            (own, _) if !of_slots(kind, bound) => own,
+            (Some(own), Some(others)) => Some(added(own, others).min(kind.ceiling())),
+            (None, _) | (_, None) => None,
+        };
+        limits.set(kind, ordered(sum(Bound::Soft), sum(Bound::Hard)));
+    }
+    limits
+}
+
 /// The two limits with the soft one at most the hard one.
 fn ordered(soft: Option<Amount>, hard: Option<Amount>) -> Bounds {
     let soft = match (soft, hard) {

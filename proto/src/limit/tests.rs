@@ -178,6 +178,27 @@ fn execd_params_set_the_limits_of_processes() {
 }
 
 #[test]
+fn slots_of_two_kinds_add_up_what_holds_for_a_slot() {
+    let complex = Complex::built_in();
+    let own = limits(&complex, "h_vmem=1G,h_rt=60,s_cpu=5,h_cpu=9", "h_stack=1M,h_core=1M", &[], 1);
+    let others = limits(&complex, "h_vmem=2G,h_rt=30", "h_stack=2M", &[], 3);
+    let all = together(&complex, &own, &others, &[]);
+    assert_eq!(pair(&all, LimitKind::Vmem), (7 * GIB, 7 * GIB));
+    // The time of the task itself counts, and processor time that the others may use without limit is unlimited.
+    assert_eq!(pair(&all, LimitKind::Rt), (60, 60));
+    assert_eq!(pair(&all, LimitKind::Cpu), (NONE, NONE));
+    assert_eq!(pair(&all, LimitKind::Stack), (7 * MIB, 7 * MIB));
+    assert_eq!(pair(&all, LimitKind::Core), (MIB, MIB));
+    let alone = ResourceList::parse("h_vmem=1G").unwrap().resolve(&complex).unwrap();
+    let all = together(&complex, &own, &others, &alone);
+    assert_eq!(pair(&all, LimitKind::Vmem), (GIB, GIB));
+    assert_eq!(pair(&all, LimitKind::Stack), (7 * MIB, 7 * MIB));
+    // What is booked once for a job is its own.
+    let complex = complex_with("h_vmem", "h_vmem h_vmem MEMORY <= YES JOB 0 0");
+    assert_eq!(pair(&together(&complex, &own, &others, &[]), LimitKind::Vmem), (GIB, GIB));
+}
+
+#[test]
 fn every_kind_has_names_a_type_and_a_resource() {
     for kind in LimitKind::ATTRIBUTES {
         for bound in Bound::ALL {

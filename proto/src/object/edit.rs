@@ -48,7 +48,7 @@ pub struct Edited {
 
 /// What the value of an attribute is made of; `None` if objects of this kind do not have it.
 pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
-    if !kind.keys().contains(&key) {
+    if !kind.keys().contains(&key) && !kind.later_keys().contains(&key) {
         return None;
     }
     Some(match key {
@@ -143,7 +143,8 @@ pub fn not_found(key: &str, domain: &HostOrGroup) -> String {
 pub fn check_attribute(kind: ObjectKind, key: &str, value: &str) -> Result<Shape, Diagnostic> {
     shape_of(kind, key).ok_or_else(|| {
         let what = format!("The attribute name (\"{key}\") and/or value (\"{value}\") is invalid");
-        Diagnostic { what, ..unknown_attribute(kind, key, kind.keys()) }.at(key)
+        let known = [kind.keys(), kind.later_keys()].concat();
+        Diagnostic { what, ..unknown_attribute(kind, key, &known) }.at(key)
     })
 }
 
@@ -251,7 +252,7 @@ fn split(shape: Shape, text: &str) -> Vec<&str> {
     if is_none(text) {
         return Vec::new();
     }
-    if text.contains('(') {
+    if shape == Shape::Names && text.contains('(') {
         // The tree of slot-wise subordination (SEMANTICS section 16) has commas inside and is one element.
         return vec![text];
     }

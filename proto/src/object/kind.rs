@@ -98,6 +98,7 @@ struct Row {
     attr_name: Option<&'static str>,
     form: Form,
     keys: &'static [&'static str],
+    later_keys: &'static [&'static str],
     value_column: Option<usize>,
     template: Option<fn(&str) -> Fields>,
     check: fn(&str, &Fields) -> Result<Fields, Vec<Diagnostic>>,
@@ -107,18 +108,24 @@ impl Row {
     /// A kind with a typed object.
     const fn of<T: Object>(words: &'static str, listed_by: &'static str, form: Form) -> Row {
         let template = Some(template::<T> as fn(&str) -> Fields);
-        Row { words, listed_by, attr_name: None, form, keys: &[], value_column: None, template, check: settled::<T> }
+        Row { template, check: settled::<T>, ..Row::bare(words, listed_by, form) }
     }
 
     /// A list of names.
     const fn names(words: &'static str, listed_by: &'static str) -> Row {
+        Row::bare(words, listed_by, Form::Bare)
+    }
+
+    /// A kind of which nothing else is known.
+    const fn bare(words: &'static str, listed_by: &'static str, form: Form) -> Row {
         let check = |_: &str, _: &Fields| Ok(Fields::new());
         Row {
             words,
             listed_by,
             attr_name: None,
-            form: Form::Bare,
+            form,
             keys: &[],
+            later_keys: &[],
             value_column: None,
             template: None,
             check,
@@ -133,6 +140,11 @@ impl Row {
     /// The attributes in the order in which they are shown.
     const fn keys(self, keys: &'static [&'static str]) -> Row {
         Row { keys, ..self }
+    }
+
+    /// Attributes that 8.1.9 does not have, which are shown only where they are not at their default.
+    const fn later_keys(self, later_keys: &'static [&'static str]) -> Row {
+        Row { later_keys, ..self }
     }
 
     /// The column at which values start, counted from 0 (measured on 8.1.9).
@@ -160,6 +172,7 @@ const HOST_GROUP: Row =
 const PE: Row = Row::of::<ParallelEnvironment>("parallel environment", "-spl", Form::Named)
     .attr("pe")
     .keys(crate::pe::KEYS)
+    .later_keys(crate::pe::LATER_KEYS)
     .column(19);
 const CLUSTER_CONF: Row =
     Row::of::<ClusterConf>("cluster configuration", "-sconfl", Form::OfHost).keys(crate::conf::KEYS).column(29);
@@ -261,6 +274,11 @@ impl ObjectKind {
     /// attribute is a field.
     pub fn keys(self) -> &'static [&'static str] {
         self.row().keys
+    }
+
+    /// Attributes that objects of this kind may have although 8.1.9 does not know them; shown only where they are not at their default.
+    pub fn later_keys(self) -> &'static [&'static str] {
+        self.row().later_keys
     }
 
     /// The name that the attributes of an object give it; none for kinds whose attributes do not hold it.

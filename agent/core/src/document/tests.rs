@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::{key, order, site, spec};
 use proto::amount::Amount;
+use proto::id::QueueInstanceName;
 use proto::limit::Bounds;
 use proto::request::TaskRange;
 use proto::rsmap::GrantedIds;
@@ -174,6 +175,19 @@ fn a_parallel_job_gets_its_host_file_and_a_serial_one_none() {
     order.granted[0].slots = 2;
     let document = launch_document(&site(), &AgentConfig::default(), &order, &spec());
     assert_eq!(document.host_file.as_deref(), Some("node1 2 all.q@node1 UNDEFINED\n"));
+}
+
+#[test]
+fn where_only_a_master_is_that_is_no_task_no_task_is_started() {
+    let mut order = order(key(1, 1));
+    order.pe = Some("mpi".into());
+    let elsewhere = QueueInstanceName { queue: "compute.q".into(), host: "node2".into() };
+    order.granted = vec![Granted { slots: 0, ..order.granted[0].clone() }, Granted { instance: elsewhere, slots: 3 }];
+    let document = document(&order, &spec());
+    assert_eq!(document.host_file.as_deref(), Some("node2 3 compute.q@node2 UNDEFINED\n"));
+    for (name, value) in [("NHOSTS", "1"), ("NQUEUES", "1"), ("NSLOTS", "3"), ("QUEUE", "all.q")] {
+        assert_eq!(variable(&document, name), Some(value), "{name}");
+    }
 }
 
 #[test]

@@ -70,6 +70,12 @@ const QALTER_OPTIONS: &[OptionDef] = &[
     with("-R", Values::One, "y[es]|n[o]", "reservation desired"),
     with("-r", Values::One, "y[es]|n[o]", "define job as (not) restartable"),
     with("-sc", Values::One, "context_list", "set job context (replaces old context)"),
+    with(
+        "-scope",
+        Values::One,
+        "global|master|slave",
+        "following -l and -q are for the job, its master task, its slave tasks",
+    ),
     flag("-soft", "consider following requests as soft"),
     with("-S", Values::One, "path_list", "command interpreter to be used"),
     with("-t", Values::One, "task_id_range", "only these tasks of the job in front of it"),
@@ -112,8 +118,8 @@ pub fn alter(words: Vec<String>) -> Outcome {
         if given.name == "-hold_jid" && given.values.iter().all(String::is_empty) {
             return Err(Fail::bad_value("qalter: Wrong jid_hold list format \"\" specified to -hold_jid option"));
         }
-        request.apply(given)?;
     }
+    request.apply_source(&parsed.given)?;
     let site = Site::from_environment();
     request.map_directory(&site)?;
     let users = if parsed.has("-uall") { Some("*") } else { parsed.value("-u") };

@@ -115,6 +115,9 @@ fn assemble(
             hard: changes.hard.unwrap_or_default(),
             hard_queues: changes.hard_queues.unwrap_or_default(),
             master_queues: changes.master_queues.unwrap_or_default(),
+            master: changes.master.unwrap_or_default(),
+            slaves: changes.slaves.unwrap_or_default(),
+            slave_queues: changes.slave_queues.unwrap_or_default(),
             pe: changes.pe,
             allocation_rule: changes.allocation_rule,
             ..Requests::default()
@@ -156,5 +159,19 @@ fn known(users: Vec<String>) -> Result<Vec<String>, Fail> {
             Err(Fail::from(Diagnostic::new(Code::UnknownUser, what).fix("check the name: getent passwd")))
         }
         None => Ok(users),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_and_soft_requests_are_for_jobs() {
+        for option in ["-scope", "-soft"] {
+            let fail = QRSUB.parse(vec![option.to_owned(), "master".to_owned()]).unwrap_err();
+            let what = format!("qrsub: invalid option argument \"{option}\"");
+            assert_eq!((fail.exit, fail.diagnostic.what, fail.diagnostic.fix.is_empty()), (exit::FAILED, what, false));
+        }
     }
 }

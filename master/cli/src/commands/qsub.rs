@@ -32,9 +32,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let program = program(&command_line, command_line_binary)?;
     let options = all_options(&site, &command_line, &program)?;
     let mut request = JobRequest::new("qsub");
-    for given in &options {
-        request.apply(given)?;
-    }
+    options.iter().try_for_each(|source| request.apply_source(source))?;
     request.map_directory(&site)?;
     let args = command_line.operands.get(1..).unwrap_or_default().to_vec();
     let spec = build::specification(&request, program, args);
@@ -59,8 +57,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 
 /// Refuses what the command line gets wrong before a script is looked for, which a missing argument may have swallowed.
 fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
-    let mut request = JobRequest::new("qsub");
-    command_line.given.iter().try_for_each(|given| request.apply(given))
+    JobRequest::new("qsub").apply_source(&command_line.given)
 }
 
 /// What is to run: the file or command named first, or standard input.
@@ -79,15 +76,17 @@ fn program(command_line: &Parsed, binary: bool) -> Result<Program, Fail> {
     }
 }
 
-/// The options of all sources, weakest first, behind the last `-clear`.
-fn all_options(site: &Site, command_line: &Parsed, program: &Program) -> Result<Vec<Given>, Fail> {
+/// The options of each source, weakest first, behind the last `-clear`. Each line of a file and of the script is one, as in 8.1.9: what `-soft`
+/// and `-scope` say ends with it.
+fn all_options(site: &Site, command_line: &Parsed, program: &Program) -> Result<Vec<Vec<Given>>, Fail> {
     let mut options = sources::request_files(&site.dir().join("default/common"))?;
     if let Program::Script { content, .. } = program {
         let prefix = command_line.value("-C").unwrap_or(script::DIRECTIVE_PREFIX);
-        let inner = Parsed { given: script::directives(content, prefix)?, operands: Vec::new() };
-        options.extend(sources::expand_files(inner)?.given);
+        for given in script::directives(content, prefix)? {
+            options.push(sources::expand_files(Parsed { given, operands: Vec::new() })?.given);
+        }
     }
-    options.extend(command_line.given.iter().cloned());
+    options.push(command_line.given.clone());
     Ok(sources::after_clear(options))
 }
 

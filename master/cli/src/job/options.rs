@@ -51,6 +51,12 @@ pub const JOB_OPTIONS: &[OptionDef] = &[
     with("-R", Values::One, "y[es]|n[o]", "reservation desired"),
     with("-r", Values::One, "y[es]|n[o]", "define job as (not) restartable"),
     with("-sc", Values::One, "context_list", "set job context (replaces old context)"),
+    with(
+        "-scope",
+        Values::One,
+        "global|master|slave",
+        "following -l and -q are for the job, its master task, its slave tasks",
+    ),
     with("-shell", Values::One, "y[es]|n[o]", "start command with or without wrapping <loginshell> -c"),
     flag("-soft", "consider following requests as soft"),
     with("-sync", Values::One, "y[es]|n[o]", "wait for job to end and return exit code"),

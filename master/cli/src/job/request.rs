@@ -13,6 +13,31 @@ use proto::pe::AllocationRule;
 use proto::request::{RangeError, ResourceList, ResourceRequest, SlotRange, TaskRange};
 use proto::time::Wall;
 
+/// Which slots of a job a `-l` or `-q` is about (`-scope`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Scope {
+    /// All of them.
+    #[default]
+    Global,
+    /// The one of the master task of a parallel job.
+    Master,
+    /// The others of a parallel job.
+    Slave,
+}
+
+impl Scope {
+    const ALL: [Scope; 3] = [Scope::Global, Scope::Master, Scope::Slave];
+
+    /// As `-scope` takes it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Scope::Global => "global",
+            Scope::Master => "master",
+            Scope::Slave => "slave",
+        }
+    }
+}
+
 /// Everything that the options of `qsub`, `qalter` and `qresub` said.
 #[derive(Clone, Debug, Default)]
 pub struct JobRequest {
@@ -36,6 +61,8 @@ pub struct JobRequest {
     pub variables: Vec<(String, Option<String>)>,
     /// Whether a following `-l` or `-q` is soft.
     soft: bool,
+    /// Which slots a following `-l` or `-q` is about.
+    scope: Scope,
     command: &'static str,
 }
 
@@ -57,6 +84,36 @@ impl JobRequest {
         Ok(())
     }
 
+    /// Takes in the options of one source: the command line, a line of a script or of a request file. What `-soft` and `-scope` say ends
+    /// with it.
+    ///
+    /// # Errors
+    /// As [`JobRequest::apply`]; a `-scope` that is about nothing.
+    pub fn apply_source(&mut self, given: &[Given]) -> Result<(), Fail> {
+        self.start_anew();
+        given.iter().try_for_each(|given| self.apply(given))?;
+        let mut last = given.iter().rev().take_while(|given| !matches!(given.name, "-l" | "-q"));
+        match last.find(|given| given.name == "-scope") {
+            Some(_) if self.scope != Scope::Global => Err(self.scope_of_nothing()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn scope_of_nothing(&self) -> Fail {
+        let scope = self.scope.as_str();
+        let what = format!("{}: \"-scope {scope}\" is followed by no -l and no -q", self.command);
+        let refusal = Diagnostic::new(Code::BadValue, what)
+            .at(format!("-scope {scope}"))
+            .why("it is about those behind it on the same command line, line of a script or line of a request file")
+            .fix("write them behind it on one line");
+        Fail::new(exit::BAD_VALUE, refusal)
+    }
+
+    /// As nothing had been said of `-soft` and `-scope`.
+    fn start_anew(&mut self) {
+        (self.soft, self.scope) = (false, Scope::Global);
+    }
+
     /// Takes one option in. Later ones win, lists of `-l`, `-q` and `-v` grow.
     ///
     /// # Errors
@@ -76,13 +133,14 @@ impl JobRequest {
         match name {
             "-hard" => self.soft = false,
             "-soft" => self.soft = true,
+            "-clear" => self.start_anew(),
             "-cwd" => self.changes.directory = std::env::current_dir().ok().map(|dir| logical_directory(&dir)),
             "-h" => self.changes.holds.get_or_insert_default().set.user = true,
             "-notify" => self.changes.notify = Some(true),
             "-terse" => self.terse = true,
             "-verify" => self.verify = true,
             "-V" => self.export_all = true,
-            // -clear, -help and the like were handled where the options came from.
+            // -help and the like were handled where the options came from.
             _ => {}
         }
     }
@@ -91,7 +149,8 @@ impl JobRequest {
         match name {
             "-m" => self.changes.mail = Some(self.mail_events(value)?),
             "-l" => self.apply_resources(value)?,
-            "-q" => self.apply_queues(value),
+            "-q" => self.apply_queues(value)?,
+            "-scope" => self.scope = self.parse_scope(value)?,
             _ => return self.apply_text(name, value),
         }
         Ok(())
@@ -163,17 +222,51 @@ impl JobRequest {
     }
 
     fn apply_resources(&mut self, value: &str) -> Result<(), Fail> {
+        self.check_scope_of_soft("-l", value)?;
         let more = ResourceList::parse(value)?;
-        let side = if self.soft { &mut self.changes.soft } else { &mut self.changes.hard };
+        let changes = &mut self.changes;
+        let side = match self.scope {
+            Scope::Global if self.soft => &mut changes.soft,
+            Scope::Global => &mut changes.hard,
+            Scope::Master => &mut changes.master,
+            Scope::Slave => &mut changes.slaves,
+        };
         let mut merged = ResourceList::from(side.take().unwrap_or_default());
         merged.merge(more);
         *side = Some(Vec::<ResourceRequest>::from(merged));
         Ok(())
     }
 
-    fn apply_queues(&mut self, value: &str) {
-        let side = if self.soft { &mut self.changes.soft_queues } else { &mut self.changes.hard_queues };
+    fn apply_queues(&mut self, value: &str) -> Result<(), Fail> {
+        self.check_scope_of_soft("-q", value)?;
+        let changes = &mut self.changes;
+        let side = match self.scope {
+            Scope::Global if self.soft => &mut changes.soft_queues,
+            Scope::Global => &mut changes.hard_queues,
+            Scope::Master => &mut changes.master_queues,
+            Scope::Slave => &mut changes.slave_queues,
+        };
         side.get_or_insert_default().extend(list(value));
+        Ok(())
+    }
+
+    fn parse_scope(&self, value: &str) -> Result<Scope, Fail> {
+        let known = Scope::ALL.into_iter().find(|scope| scope.as_str() == value);
+        known.ok_or_else(|| self.invalid("-scope", value).fix("write global, master or slave"))
+    }
+
+    /// Soft requests are made for the whole job alone (OCS-04).
+    fn check_scope_of_soft(&self, name: &str, value: &str) -> Result<(), Fail> {
+        if !self.soft || self.scope == Scope::Global {
+            return Ok(());
+        }
+        let (command, scope) = (self.command, self.scope.as_str());
+        let what = format!("{command}: \"{name} {value}\" is given with both -soft and -scope {scope}");
+        let refusal = Diagnostic::new(Code::BadValue, what)
+            .at(format!("{name} {value}"))
+            .why("soft requests are possible for the whole job only, not for its master or its slaves alone")
+            .fix("put -hard in front of it, or -scope global");
+        Err(Fail::new(exit::BAD_VALUE, refusal))
     }
 
     fn invalid(&self, name: &str, value: &str) -> Fail {
@@ -409,13 +502,126 @@ mod tests {
             ("-v", &["A=1,B,C=x y"]),
         ])
         .unwrap();
-        let show =
-            |list: &Option<Vec<ResourceRequest>>| list.iter().flatten().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(show(&built.changes.hard), ["h_vmem=2G", "h_rt=5"]);
         assert_eq!(show(&built.changes.soft), ["lic=1"]);
         assert_eq!(built.changes.name.as_deref(), Some("b"));
         let expected = [("A", Some("1")), ("B", None), ("C", Some("x y"))];
         assert_eq!(built.variables, expected.map(|(n, v)| (n.to_owned(), v.map(str::to_owned))));
+    }
+
+    fn show(list: &Option<Vec<ResourceRequest>>) -> Vec<String> {
+        list.iter().flatten().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn requests_go_to_the_scope_that_is_in_force() {
+        let built = request(&[
+            ("-l", &["h_rt=3600"]),
+            ("-q", &["all.q"]),
+            ("-soft", &[]),
+            ("-l", &["arch=lx*"]),
+            ("-scope", &["master"]),
+            ("-hard", &[]),
+            ("-masterq", &["log.q"]),
+            ("-q", &["io.q"]),
+            ("-l", &["memory=1G,disk=2G"]),
+            ("-scope", &["slave"]),
+            ("-q", &["compute.q"]),
+            ("-l", &["memory=4G"]),
+            ("-q", &["big.q"]),
+            ("-l", &["gpu=1,memory=8G"]),
+            ("-scope", &["global"]),
+            ("-l", &["lic=1"]),
+            ("-scope", &["master"]),
+            ("-l", &["memory=2G"]),
+        ])
+        .unwrap();
+        let changes = &built.changes;
+        assert_eq!(show(&changes.hard), ["h_rt=3600", "lic=1"]);
+        assert_eq!(show(&changes.soft), ["arch=lx*"]);
+        assert_eq!(show(&changes.master), ["memory=2G", "disk=2G"]);
+        assert_eq!(show(&changes.slaves), ["memory=8G", "gpu=1"]);
+        let queues = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(changes.hard_queues, queues(&["all.q"]));
+        assert_eq!(changes.soft_queues, None);
+        assert_eq!(changes.master_queues, queues(&["log.q", "io.q"]));
+        assert_eq!(changes.slave_queues, queues(&["compute.q", "big.q"]));
+    }
+
+    #[test]
+    fn soft_and_scope_end_with_their_source() {
+        let given = |name, value: &[&str]| Given { name, values: value.iter().map(|v| (*v).to_owned()).collect() };
+        let mut request = JobRequest::new("qsub");
+        let file = [given("-scope", &["slave"]), given("-l", &["a=1"])];
+        let script = [given("-l", &["b=1"]), given("-soft", &[]), given("-l", &["c=1"])];
+        let line = [given("-scope", &["master"]), given("-l", &["d=1"]), given("-q", &["io.q"])];
+        for source in [&file[..], &script, &line] {
+            request.apply_source(source).unwrap();
+        }
+        let changes = &request.changes;
+        assert_eq!((show(&changes.slaves), show(&changes.hard)), (vec!["a=1".to_owned()], vec!["b=1".to_owned()]));
+        assert_eq!((show(&changes.soft), show(&changes.master)), (vec!["c=1".to_owned()], vec!["d=1".to_owned()]));
+        assert_eq!(changes.master_queues, Some(vec!["io.q".to_owned()]));
+    }
+
+    #[test]
+    fn lines_of_a_script_have_scopes() {
+        let script = b"#!/bin/sh\n#$ -pe mpi 16 -l h_rt=3600\n#$ -scope master -q io.q -l memory=1G\n\
+            #$ -scope slave -q compute.q -l memory=4G,gpu=1\nmpirun x\n";
+        let mut request = JobRequest::new("qsub");
+        let lines = crate::job::script::directives(script, "#$").unwrap();
+        lines.iter().for_each(|line| request.apply_source(line).unwrap());
+        let changes = &request.changes;
+        assert_eq!(show(&changes.hard), ["h_rt=3600"]);
+        assert_eq!(show(&changes.master), ["memory=1G"]);
+        assert_eq!(show(&changes.slaves), ["memory=4G", "gpu=1"]);
+        assert_eq!(changes.hard_queues, None);
+        assert_eq!(changes.master_queues, Some(vec!["io.q".to_owned()]));
+        assert_eq!(changes.slave_queues, Some(vec!["compute.q".to_owned()]));
+    }
+
+    #[test]
+    fn soft_ends_with_its_line_as_in_8_1_9() {
+        let script = b"#$ -soft\n#$ -l arch=nosuch\n#$ -soft -l mem_free=1G\n#$ -l h_rt=77\n";
+        let mut request = JobRequest::new("qsub");
+        let lines = crate::job::script::directives(script, "#$").unwrap();
+        lines.iter().for_each(|line| request.apply_source(line).unwrap());
+        assert_eq!(show(&request.changes.hard), ["arch=nosuch", "h_rt=77"]);
+        assert_eq!(show(&request.changes.soft), ["mem_free=1G"]);
+    }
+
+    #[test]
+    fn a_scope_of_nothing_is_refused() {
+        let source = |words: &[(&'static str, &[&str])]| -> Vec<Given> {
+            let given = |(name, values): &(&'static str, &[&str])| Given {
+                name,
+                values: values.iter().map(|value| (*value).to_owned()).collect(),
+            };
+            words.iter().map(given).collect()
+        };
+        let refused = |words: &[(&'static str, &[&str])]| JobRequest::new("qsub").apply_source(&source(words)).err();
+        let fail = refused(&[("-scope", &["master"])]).unwrap();
+        let what = "qsub: \"-scope master\" is followed by no -l and no -q";
+        assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (7, what));
+        assert!(refused(&[("-l", &["a=1"]), ("-scope", &["slave"]), ("-N", &["x"])]).is_some());
+        assert!(refused(&[("-scope", &["slave"]), ("-l", &["a=1"]), ("-N", &["x"])]).is_none());
+        assert!(refused(&[("-scope", &["slave"]), ("-q", &["a.q"]), ("-scope", &["global"])]).is_none());
+    }
+
+    #[test]
+    fn soft_requests_have_the_global_scope_alone() {
+        for (scope, name, value) in [("master", "-l", "a=1"), ("slave", "-l", "a=1"), ("slave", "-q", "all.q")] {
+            let fail = request(&[("-soft", &[]), ("-scope", &[scope]), (name, &[value])]).unwrap_err();
+            let what = format!("qsub: \"{name} {value}\" is given with both -soft and -scope {scope}");
+            assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (7, what.as_str()));
+            assert!(!fail.diagnostic.why.is_empty() && !fail.diagnostic.fix.is_empty());
+        }
+        assert!(request(&[("-scope", &["master"]), ("-soft", &[]), ("-l", &["a=1"])]).is_err());
+        assert!(request(&[("-soft", &[]), ("-scope", &["master"]), ("-hard", &[]), ("-l", &["a=1"])]).is_ok());
+        let back = request(&[("-soft", &[]), ("-scope", &["slave"]), ("-scope", &["global"]), ("-q", &["all.q"])]);
+        assert_eq!(back.unwrap().changes.soft_queues, Some(vec!["all.q".to_owned()]));
+        let cleared = request(&[("-soft", &[]), ("-scope", &["slave"]), ("-clear", &[]), ("-l", &["a=1"])]);
+        assert_eq!(show(&cleared.unwrap().changes.hard), ["a=1"]);
     }
 
     #[test]
@@ -424,6 +630,8 @@ mod tests {
             ("-p", &["2000"][..], 7, "qsub: invalid priority \"2000\".  Must be an integer from -1023 to 1024"),
             ("-par", &["$all"], 7, "qsub: invalid option argument \"-par $all\""),
             ("-R", &["x"], 7, "qsub: invalid option argument \"-R x\""),
+            ("-scope", &["slaves"], 7, "qsub: invalid option argument \"-scope slaves\""),
+            ("-scope", &["Master"], 7, "qsub: invalid option argument \"-scope Master\""),
             ("-w", &["x"], 7, "qsub: invalid option argument \"-w x\""),
             ("-m", &["x"], 7, "qsub: Wrong mail options list format \"x\" specified to -m option"),
             (

@@ -60,22 +60,22 @@ pub fn os_words(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// The options in the directive lines of a script; an empty prefix means that there are none.
+/// The options in the directive lines of a script, each line a source of its own; an empty prefix means that there are none.
 ///
 /// # Errors
 /// A line with an option that `qsub` does not have, with its number.
-pub fn directives(content: &[u8], prefix: &str) -> Result<Vec<Given>, Fail> {
-    let mut options = Vec::new();
+pub fn directives(content: &[u8], prefix: &str) -> Result<Vec<Vec<Given>>, Fail> {
+    let mut sources = Vec::new();
     if prefix.is_empty() {
-        return Ok(options);
+        return Ok(sources);
     }
     for (index, line) in content.split(|byte| *byte == b'\n').enumerate() {
         let Some(rest) = line.strip_prefix(prefix.as_bytes()) else { continue };
         let words = line_words(&String::from_utf8_lossy(rest));
         let parsed = QSUB.read(words).map_err(|refusal| bad_directive(refusal, index + 1))?;
-        options.extend(parsed.given);
+        sources.push(parsed.given);
     }
-    Ok(options)
+    Ok(sources)
 }
 
 fn bad_directive(refusal: Diagnostic, line: usize) -> Fail {
@@ -92,9 +92,10 @@ mod tests {
     #[test]
     fn directives_are_options_with_a_place() {
         let script = b"#!/bin/sh\n#$ -N dir -j y\n#$-l h_rt=5\necho\n#% -N no\n";
-        let names: Vec<_> = directives(script, "#$").unwrap().into_iter().map(|given| given.name).collect();
-        assert_eq!(names, ["-N", "-j", "-l"]);
-        assert_eq!(directives(script, "").unwrap(), []);
+        let lines = directives(script, "#$").unwrap();
+        let names = |line: &Vec<Given>| line.iter().map(|given| given.name).collect::<Vec<_>>();
+        assert_eq!(lines.iter().map(names).collect::<Vec<_>>(), [vec!["-N", "-j"], vec!["-l"]]);
+        assert!(directives(script, "").unwrap().is_empty());
         let fail = directives(b"#!/bin/sh\n#$ -nosuchopt\n", "#$").unwrap_err();
         assert_eq!(fail.exit, 2);
         assert_eq!(

@@ -82,31 +82,37 @@ fn unreadable(file: &str, error: &std::io::Error) -> Fail {
     Fail::new(exit::SCRIPT_UNREADABLE, refusal.why(error.to_string()).fix("name a readable file after -@"))
 }
 
-/// Options of the request files, weakest first: of the cell, of the user's home, of the working directory.
+/// Options of the request files, each line a source of its own, weakest first: of the cell, of the user's home, of the working directory.
 ///
 /// # Errors
 /// A file with an option that `qsub` does not have, or that does not parse.
-pub fn request_files(cell_common: &Path) -> Result<Vec<Given>, Fail> {
+pub fn request_files(cell_common: &Path) -> Result<Vec<Vec<Given>>, Fail> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let here = std::env::current_dir().ok();
     let mut files = vec![cell_common.join("sge_request")];
     files.extend([home, here].into_iter().flatten().map(|dir| dir.join(".sge_request")));
     files.dedup();
-    let mut options = Vec::new();
+    let mut sources = Vec::new();
     for file in files {
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
-        let parsed = QSUB.read(words(&text)).map_err(|refusal| refusal.at(file.display().to_string()))?;
-        options.extend(expand_files(parsed)?.given);
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#')) {
+            let place = || format!("{} line {}", file.display(), index + 1);
+            let parsed = QSUB.read(line_words(line)).map_err(|refusal| refusal.at(place()))?;
+            sources.push(expand_files(parsed)?.given);
+        }
     }
-    Ok(options)
+    Ok(sources)
 }
 
-/// Everything behind the last `-clear`.
-pub fn after_clear(options: Vec<Given>) -> Vec<Given> {
-    match options.iter().rposition(|given| given.name == "-clear") {
-        Some(last) => options.into_iter().skip(last + 1).collect(),
-        None => options,
+/// Everything behind the last `-clear`: of its source what follows it, and the sources after that.
+pub fn after_clear(mut sources: Vec<Vec<Given>>) -> Vec<Vec<Given>> {
+    let clear = |source: &Vec<Given>| source.iter().rposition(|given| given.name == "-clear");
+    let last = sources.iter().enumerate().rev().find_map(|(index, source)| Some((index, clear(source)?)));
+    if let Some((source, option)) = last {
+        sources.drain(..source);
+        sources[0].drain(..=option);
     }
+    sources
 }
 
 #[cfg(test)]
@@ -121,7 +127,12 @@ mod tests {
 
     #[test]
     fn clear_drops_what_came_before() {
-        let given = |name| Given { name, values: vec![] };
-        assert_eq!(after_clear(vec![given("-h"), given("-clear"), given("-V")]), [given("-V")]);
+        let given = |names: &[&'static str]| -> Vec<Given> {
+            names.iter().map(|name| Given { name, values: vec![] }).collect()
+        };
+        let cleared = |sources: &[&[&'static str]]| after_clear(sources.iter().map(|source| given(source)).collect());
+        assert_eq!(cleared(&[&["-h", "-clear", "-V"]]), [given(&["-V"])]);
+        assert_eq!(cleared(&[&["-clear"], &["-h", "-clear"], &["-V"]]), [given(&[]), given(&["-V"])]);
+        assert_eq!(cleared(&[&["-h"], &["-V"]]), [given(&["-h"]), given(&["-V"])]);
     }
 }

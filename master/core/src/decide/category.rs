@@ -3,7 +3,7 @@
 use proto::job::JobSpec;
 use proto::request::ResourceRequest;
 
-/// The category of a job: hard and soft requests, environment and its rule, queues, project; empty if it asks for nothing.
+/// The category of a job: hard and soft requests, those of master and slaves, environment and its rule, queues, project; empty if it asks for nothing.
 pub(super) fn text(spec: &JobSpec) -> String {
     let requests = &spec.requests;
     let mut parts = Vec::new();
@@ -24,6 +24,14 @@ pub(super) fn text(spec: &JobSpec) -> String {
     push_queues(&mut parts, "-q", &requests.hard_queues);
     push_queues(&mut parts, "-soft -q", &requests.soft_queues);
     push_queues(&mut parts, "-masterq", &requests.master_queues);
+    // What stands behind -soft or -scope goes by it.
+    let (before, is_soft) = (parts.len(), !requests.soft.is_empty() || !requests.soft_queues.is_empty());
+    push(&mut parts, "-scope master -l", &requests.master);
+    push(&mut parts, "-scope slave -l", &requests.slaves);
+    push_queues(&mut parts, "-scope slave -q", &requests.slave_queues);
+    if is_soft && parts.len() > before {
+        parts.insert(before, "-hard".to_owned());
+    }
     parts.join(" ")
 }
 

@@ -8,8 +8,8 @@ use proto::amount::Amount;
 use proto::checkpoint::{CkptCommand, Occasion};
 use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, QueueInstanceName, TaskKey};
-use proto::job::JobSpec;
-use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective};
+use proto::job::{Granted, JobSpec, Requests};
+use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective, together};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
 use proto::request::{Resolved, ResourceList, ResourceRequest};
@@ -28,7 +28,7 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
         pe: placement.pe.clone(),
         pe_start: pe.and_then(|pe| pe.start_proc_args.value()).map(ToString::to_string),
         pe_stop: pe.and_then(|pe| pe.stop_proc_args.value()).map(ToString::to_string),
-        limits: limits(&state.config, &job.spec.requests.hard, placement, placement.host()),
+        limits: limits(&state.config, job, placement, placement.host(), true),
         queue: queue_execution(&state.config, placement.master()),
         restarted: if task.saved_pid.is_some() { 2 } else { u8::from(task.restarted) },
         maps: placement.maps.clone(),
@@ -47,7 +47,7 @@ pub(super) fn slave_order(state: &State, job: &Job, placement: &Placement, key: 
         pe: placement.pe.clone(),
         pe_start: None,
         pe_stop: None,
-        limits: limits(&state.config, &job.spec.requests.hard, placement, &slave.instance.host),
+        limits: limits(&state.config, job, placement, &slave.instance.host, false),
         queue: queue_execution(&state.config, &slave.instance),
         restarted: 0,
         maps: placement.maps.clone(),
@@ -84,19 +84,52 @@ fn checkpoint_order(
 
 /// The first limit of a task's time, with its name, in seconds; none of a task that may run for ever.
 pub(super) fn time_limit(state: &State, job: &Job, placement: &Placement) -> Option<(&'static str, u64)> {
-    let bounds = limits(&state.config, &job.spec.requests.hard, placement, placement.host()).get(LimitKind::Rt);
+    let bounds = limits(&state.config, job, placement, placement.host(), true).get(LimitKind::Rt);
     let seconds = |amount: Option<Amount>| amount?.finite().and_then(|base| u64::try_from(base).ok());
     let (soft, hard) = (seconds(bounds.soft).map(|s| ("s_rt", s)), seconds(bounds.hard).map(|s| ("h_rt", s)));
     hard.into_iter().chain(soft).min_by_key(|(_, seconds)| *seconds)
 }
 
-/// The limits of a task on one of its hosts, for the slots that it has there.
-fn limits(config: &Configuration, hard: &[ResourceRequest], placement: &Placement, host: &HostName) -> LimitSet {
+/// The limits of a task on one of its hosts, for the slots that it has there. Where the master asks for something else than the other slots, the job
+/// itself, `is_master`, has those of all slots there, and a slave task those of the slots that are not the master's.
+fn limits(config: &Configuration, job: &Job, placement: &Placement, host: &HostName, is_master: bool) -> LimitSet {
+    let Requests { hard, master, slaves, .. } = &*job.spec.requests;
+    let mut here: Vec<Granted> = placement.granted.clone();
+    if master.is_empty() && slaves.is_empty() {
+        // A master beside which no task runs has one slot all the same.
+        here.iter_mut().take(1).for_each(|first| first.slots = first.slots.max(1));
+        here.retain(|granted| granted.instance.host == *host);
+        return of_slots(config, hard, &here, host);
+    }
+    let pe = placement.pe.as_ref().and_then(|pe| config.pes.get(pe));
+    // A master that is no task of its environment has one slot more than it was granted.
+    if pe.is_none_or(|pe| pe.job_is_first_task.0)
+        && let Some(first) = here.first_mut()
+    {
+        first.slots = first.slots.saturating_sub(1);
+    }
+    here.retain(|granted| granted.instance.host == *host && granted.slots > 0);
+    let is_spared = pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) && placement.host() == host;
+    let of_others = if is_spared { hard.clone() } else { [hard.as_slice(), slaves].concat() };
+    let others = of_slots(config, &of_others, &here, host);
+    if !is_master {
+        return others;
+    }
+    let seat = [Granted { instance: placement.master().clone(), slots: 1 }];
+    let own = of_slots(config, &[hard.as_slice(), master].concat(), &seat, host);
+    if here.is_empty() {
+        return own;
+    }
+    // Who counts on nothing being asked of the slots beside it has what it asks for itself.
+    let alone = if is_spared { resolved(config, master) } else { Vec::new() };
+    together(&config.complex, &own, &others, &alone)
+}
+
+/// The limits of slots on a host that ask for the same.
+fn of_slots(config: &Configuration, hard: &[ResourceRequest], granted: &[Granted], host: &HostName) -> LimitSet {
     let requests = resolved(config, hard);
-    let here: Vec<(LimitSet, BTreeSet<AttributeName>, u32)> = placement
-        .granted
+    let here: Vec<(LimitSet, BTreeSet<AttributeName>, u32)> = granted
         .iter()
-        .filter(|granted| granted.instance.host == *host)
         .map(|granted| (queue_limits(config, &granted.instance), managed(config, &granted.instance), granted.slots))
         .collect();
     let grants: Vec<Grant<'_>> =

@@ -69,7 +69,7 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
     let state = turn.state();
     let job = state.jobs.get(&seq).ok_or_else(|| stale("the job is gone"))?;
     eligible(state, job, task, turn.now.wall).map_err(|why| stale(&why.text(state)))?;
-    if granted.is_empty() || granted.iter().any(|granted| granted.slots == 0) {
+    if granted.is_empty() || granted.iter().skip(1).any(|granted| granted.slots == 0) {
         return Err(stale("it grants no slots"));
     }
     if let Some(away) = granted.iter().find(|granted| !turn.observations().is_ready(&granted.instance.host)) {

@@ -6,7 +6,8 @@ use crate::state::job::{Job, Placement};
 use crate::state::slaves::Slave;
 use proto::conf::ExecdParams;
 use proto::id::HostName;
-use proto::request::ResourceList;
+use proto::job::{Granted, Requests};
+use proto::request::{ResourceList, ResourceRequest};
 use proto::usage::{Consumed, TaskResult, Usage};
 
 /// The use that accounting tells of an attempt.
@@ -37,9 +38,8 @@ pub(super) fn is_charged_as_reserved(state: &State, host: &HostName) -> bool {
 fn reserved(state: &State, job: &Job, placement: &Placement, wallclock_ms: u64, used: Usage) -> Usage {
     let slots = u64::from(placement.slots());
     let charged = Usage { cpu_ms: wallclock_ms.saturating_mul(slots), ..used };
-    match requested_bytes(state, job) {
+    match requested_bytes(state, job, placement) {
         Some(bytes) => {
-            let bytes = bytes.saturating_mul(slots);
             let mem_kib_ms = (bytes / 1024).saturating_mul(wallclock_ms);
             Usage { mem_kib_ms, maxvmem_bytes: bytes, ..charged }
         }
@@ -62,15 +62,28 @@ fn params(state: &State, host: &HostName) -> ExecdParams {
     state.config.settings_of(host).execd()
 }
 
-/// The memory that the job asked for in each slot.
-fn requested_bytes(state: &State, job: &Job) -> Option<u64> {
-    let of = |name: &str| {
-        let requests = job.spec.requests.hard.iter().rev();
-        let resolve = |request: &proto::request::ResourceRequest| {
-            ResourceList::from(vec![request.clone()]).resolve(&state.config.complex).ok()
-        };
+/// The memory that the job asked for in all its slots; in those for which it asks for none, where others have a request of their own, nothing.
+fn requested_bytes(state: &State, job: &Job, placement: &Placement) -> Option<u64> {
+    let of = |list: &[ResourceRequest], name: &str| {
+        let requests = list.iter().rev();
+        let resolve =
+            |request: &ResourceRequest| ResourceList::from(vec![request.clone()]).resolve(&state.config.complex).ok();
         let mut asked = requests.filter_map(resolve).flatten().filter(|resolved| resolved.attribute.as_str() == name);
         asked.find_map(|resolved| u64::try_from(resolved.value.amount()?.finite()?).ok())
     };
-    of("h_vmem").or_else(|| of("s_vmem"))
+    let Requests { hard, master, slaves, .. } = &*job.spec.requests;
+    let pe = placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe));
+    let is_spared =
+        |granted: &&Granted| pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) && granted.instance.host == *placement.host();
+    let spared: u32 = placement.granted.iter().filter(is_spared).map(|granted| granted.slots).sum();
+    // The slot of a master that is no task was not granted.
+    let of_master = u32::from(spared == 0 && pe.is_none_or(|pe| pe.job_is_first_task.0));
+    let others = u64::from(placement.slots() - spared - of_master);
+    let asked = |name: &str| {
+        let each = of(hard, name).map(|bytes| bytes.saturating_mul(u64::from(placement.slots())));
+        let of_others = of(slaves, name).map(|bytes| bytes.saturating_mul(others));
+        let parts = [each, of(master, name), of_others];
+        parts.into_iter().flatten().reduce(u64::saturating_add)
+    };
+    asked("h_vmem").or_else(|| asked("s_vmem"))
 }

@@ -3,6 +3,7 @@
 pub(super) mod access;
 pub(super) mod checks;
 mod names;
+mod scopes;
 
 use super::{Caller, Turn, dependency, verify};
 use crate::event::Event;

@@ -17,6 +17,7 @@ mod names;
 mod objects;
 mod replay;
 mod rights;
+mod scopes;
 mod slaves;
 mod stream;
 mod submission;

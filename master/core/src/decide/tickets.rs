@@ -47,10 +47,11 @@ fn by_host(state: &State, tickets: &[(TaskKey, i64)]) -> BTreeMap<HostName, Vec<
     for (key, tickets) in tickets {
         let Some((_, _, placement)) = state.placed(*key) else { continue };
         let mut slots: BTreeMap<&HostName, u32> = BTreeMap::new();
-        for granted in &placement.granted {
-            *slots.entry(&granted.instance.host).or_default() += granted.slots;
+        for (index, granted) in placement.granted.iter().enumerate() {
+            // A master that is no task has one slot even where no task is.
+            *slots.entry(&granted.instance.host).or_default() += granted.slots.max(u32::from(index == 0));
         }
-        let all = i128::from(placement.slots().max(1));
+        let all = i128::from(slots.values().sum::<u32>().max(1));
         for (host, slots) in slots {
             let part = i128::from(*tickets) * i128::from(slots) / all;
             by_host.entry(host.clone()).or_default().push((*key, i64::try_from(part).unwrap_or(i64::MAX)));

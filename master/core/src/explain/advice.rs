@@ -206,6 +206,7 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         | What::NotInQueueList
         | What::NotReserved { .. }
         | What::NotInMasterQueues
+        | What::NotInSlaveQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::NotInCkptList { .. }
@@ -278,6 +279,7 @@ fn hint(reason: &Reason) -> Option<String> {
         | What::NotInQueueList
         | What::NotReserved { .. }
         | What::NotInMasterQueues
+        | What::NotInSlaveQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::NotInCkptList { .. }

@@ -101,6 +101,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         What::NotInQueueList
         | What::NotReserved { .. }
         | What::NotInMasterQueues
+        | What::NotInSlaveQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::NotInCkptList { .. }

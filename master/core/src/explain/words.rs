@@ -26,6 +26,7 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::NotInQueueList
         | What::NotReserved { .. }
         | What::NotInMasterQueues
+        | What::NotInSlaveQueues
         | What::WrongType { .. }
         | What::NotInPe { .. }
         | What::NotInCkptList { .. }
@@ -71,6 +72,7 @@ impl fmt::Display for Reason {
             }
             What::NotInQueueList => f.write_str(&not_in_list(level, "its hard queue list (-q)")),
             What::NotInMasterQueues => f.write_str(&not_in_list(level, "its master queue list (-masterq)")),
+            What::NotInSlaveQueues => f.write_str(&not_in_list(level, "its slave queue list (-scope slave -q)")),
             What::NotReserved { reservation } => {
                 let why = format!("it was not reserved by advance reservation {reservation}");
                 write!(f, "cannot run at queue instance \"{level}\" because {why}")

@@ -1,6 +1,6 @@
 //! What one placed task takes at each level.
 
-use super::charges::{Charges, Taken};
+use super::charges::{Asked, Charges, Taken, Whose};
 use super::{At, Level};
 use crate::quota::Who;
 use crate::state::config::Configuration;
@@ -47,12 +47,15 @@ struct Stored {
     held: Vec<Entry>,
     #[serde(default)]
     who: Option<Arc<Who>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    requested_apart: Vec<Asked>,
 }
 
 impl From<Stored> for Booking {
     fn from(stored: Stored) -> Booking {
-        let Stored { at, requested, taken, granted, pe, maps, held, who } = stored;
-        Booking { at, charges: Arc::new(Charges::stored(requested, taken)), granted, pe, maps, held, who }
+        let Stored { at, requested, taken, granted, pe, maps, held, who, requested_apart } = stored;
+        let charges = Arc::new(Charges::stored(requested, requested_apart, taken));
+        Booking { at, charges, granted, pe, maps, held, who }
     }
 }
 
@@ -60,7 +63,8 @@ impl From<Booking> for Stored {
     fn from(booking: Booking) -> Stored {
         let Booking { at, charges, granted, pe, maps, held, who } = booking;
         let (requested, taken) = (charges.requests().to_vec(), charges.taken().to_vec());
-        Stored { at, requested, taken, granted, pe, maps, held, who }
+        let requested_apart = charges.requests_apart().to_vec();
+        Stored { at, requested, taken, granted, pe, maps, held, who, requested_apart }
     }
 }
 
@@ -71,6 +75,13 @@ pub struct PeUse {
     pub name: PeName,
     /// Whether the master is no task of it and takes one more slot where it runs (CONS-18).
     pub extra_master_slot: bool,
+    /// Whether slots on the host of the master take nothing of what only slaves ask for (`ign_sreq_on_mhost`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub spares_companions: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// An amount that is taken at one level.
@@ -92,6 +103,10 @@ pub(super) struct Use<'a> {
     pub(super) master: bool,
     /// How often a consumable of kind HOST is charged here.
     pub(super) hosts: u32,
+    /// The slots here to which requests of the slaves apply. Not counted, as `slave_hosts`, where the job makes none.
+    pub(super) slaves: u32,
+    /// How often a consumable of kind HOST is charged here for which slaves ask.
+    pub(super) slave_hosts: u32,
 }
 
 /// What was given to a task.
@@ -115,9 +130,13 @@ impl<'a> Grant<'a> {
 impl Booking {
     /// What a task with such hard requests takes of what it was given at `at`.
     pub fn new(config: &Configuration, charges: Arc<Charges>, grant: Grant<'_>, at: Tick) -> Booking {
-        let pe = grant.pe.map(|name| PeUse {
-            name: name.clone(),
-            extra_master_slot: config.pes.get(name).is_some_and(|pe| !pe.job_is_first_task.0),
+        let pe = grant.pe.map(|name| {
+            let pe = config.pes.get(name);
+            PeUse {
+                name: name.clone(),
+                extra_master_slot: pe.is_some_and(|pe| !pe.job_is_first_task.0),
+                spares_companions: pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0),
+            }
         });
         let mut granted = merged(grant.slots);
         if pe.as_ref().is_some_and(|pe| pe.extra_master_slot)
@@ -132,7 +151,8 @@ impl Booking {
 
     /// The same task under another complex.
     pub fn rebooked(self, complex: &Complex) -> Booking {
-        let charges = Charges::of(complex, self.charges.requests().to_vec());
+        let charges = &self.charges;
+        let charges = Charges::of(complex, charges.requests().to_vec(), charges.requests_apart().to_vec());
         let held = held(complex, &self.maps);
         Booking { charges: Arc::new(charges), held, ..self }
     }
@@ -191,8 +211,13 @@ impl Booking {
     /// Tells what the task takes at a level, each attribute once.
     pub(super) fn each_at(&self, place: &Use<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
         let held = || self.held.iter().filter(|entry| At::from(&entry.level) == place.at);
-        for taken in self.charges.taken() {
-            let amount = taken.at(place);
+        let mut all = self.charges.taken().iter().peekable();
+        while let Some(taken) = all.next() {
+            let mut amount = taken.at(place);
+            // What the others take of it stands behind what the master takes.
+            if let Some(more) = all.next_if(|next| next.whose == Whose::Slaves && next.attribute == taken.attribute) {
+                amount = sum([amount, more.at(place)]);
+            }
             if amount > Amount::ZERO && !held().any(|entry| entry.attribute == taken.attribute) {
                 tell(&taken.attribute, amount);
             }
@@ -210,9 +235,12 @@ impl Booking {
         if let Some(entry) = self.held.iter().find(of_ids) {
             return entry.amount;
         }
-        let taken = self.charges.taken().iter().find(|taken| taken.attribute == *attribute);
-        let place = || self.use_at(level);
-        taken.and_then(|taken| Some(taken.at(&place()?))).unwrap_or(Amount::ZERO)
+        let all = self.charges.taken();
+        let Some(first) = all.iter().position(|taken| taken.attribute == *attribute) else { return Amount::ZERO };
+        let Some(place) = self.use_at(level) else { return Amount::ZERO };
+        let more = all.get(first + 1).filter(|next| next.whose == Whose::Slaves && next.attribute == *attribute);
+        let amount = all[first].at(&place);
+        more.map_or(amount, |more| sum([amount, more.at(&place)]))
     }
 
     /// What the task asked for of a numeric attribute, for each slot.
@@ -262,7 +290,7 @@ impl Booking {
     {
         let level = level.into();
         match self.amount(level, attribute) {
-            Amount::ZERO => self.requested(attribute).map_or(Amount::ZERO, |amount| amount.times(self.slots_at(level))),
+            Amount::ZERO => self.use_at(level).map_or(Amount::ZERO, |place| self.charges.asked_at(&place, attribute)),
             amount => amount,
         }
     }
@@ -272,7 +300,10 @@ impl Booking {
         let (single, several) = match self.granted.as_slice() {
             [Granted { instance, slots }] => {
                 let levels = [At::Global, At::Host(&instance.host), At::Instance(instance)];
-                (Some(levels.map(|at| Use { at, slots: *slots, master: true, hosts: 1 })), Vec::new())
+                let slaves = self.slaves_among(0, *slots);
+                let slave_hosts = u32::from(slaves > 0);
+                let whole = levels.map(|at| Use { at, slots: *slots, master: true, hosts: 1, slaves, slave_hosts });
+                (Some(whole), Vec::new())
             }
             _ => (None, self.uses_of_several()),
         };
@@ -283,11 +314,16 @@ impl Booking {
         let mut hosts: BTreeMap<&HostName, Use<'_>> = BTreeMap::new();
         let mut instances = Vec::with_capacity(self.granted.len());
         for (index, Granted { instance, slots }) in self.granted.iter().enumerate() {
-            let at = At::Host(&instance.host);
-            let host = hosts.entry(&instance.host).or_insert(Use { at, slots: 0, master: index == 0, hosts: 1 });
+            let (master, slaves) = (index == 0, self.slaves_among(index, *slots));
+            let none = Use { at: At::Host(&instance.host), slots: 0, master, hosts: 1, slaves: 0, slave_hosts: 0 };
+            let host = hosts.entry(&instance.host).or_insert(none);
             let is_first = u32::from(host.slots == 0);
+            let slave_hosts = u32::from(host.slaves == 0 && slaves > 0);
             host.slots += slots;
-            instances.push(Use { at: At::Instance(instance), slots: *slots, master: index == 0, hosts: is_first });
+            host.slaves += slaves;
+            host.slave_hosts = u32::from(host.slaves > 0);
+            let at = At::Instance(instance);
+            instances.push(Use { at, slots: *slots, master, hosts: is_first, slaves, slave_hosts });
         }
         let global = self.use_at(At::Global);
         global.into_iter().chain(hosts.into_values()).chain(instances).collect()
@@ -304,7 +340,41 @@ impl Booking {
                 (self.slots(|known| known == instance), first.instance == *instance, is_first)
             }
         };
-        (slots > 0).then_some(Use { at, slots, master, hosts })
+        let (slaves, slave_hosts) = if self.charges.is_apart() { self.slaves_at(at) } else { (0, 0) };
+        (slots > 0).then_some(Use { at, slots, master, hosts, slaves, slave_hosts })
+    }
+
+    /// How many of so many slots in one of its queue instances requests of the slaves apply to.
+    fn slaves_among(&self, index: usize, slots: u32) -> u32 {
+        let is_spared = || {
+            let of_master = self.granted.first().map(|master| &master.instance.host);
+            self.pe.as_ref().is_some_and(|pe| pe.spares_companions)
+                && of_master == self.granted.get(index).map(|granted| &granted.instance.host)
+        };
+        match (self.charges.is_apart(), index) {
+            (false, _) => 0,
+            (true, _) if is_spared() => 0,
+            (true, 0) => slots.saturating_sub(1),
+            (true, _) => slots,
+        }
+    }
+
+    /// The slots at a level to which requests of the slaves apply, and for how many hosts they count there.
+    fn slaves_at(&self, at: At<'_>) -> (u32, u32) {
+        let (mut slots, mut hosts) = (0, BTreeSet::new());
+        for (index, granted) in self.granted.iter().enumerate() {
+            let slaves = self.slaves_among(index, granted.slots);
+            let is_first = slaves > 0 && hosts.insert(&granted.instance.host);
+            match at {
+                At::Global => slots += slaves,
+                At::Host(host) if granted.instance.host == *host => slots += slaves,
+                At::Instance(instance) if granted.instance == *instance => return (slaves, u32::from(is_first)),
+                At::Host(_) | At::Instance(_) => {}
+            }
+        }
+        let hosts =
+            u32::try_from(hosts.len()).expect("a task has fewer hosts than slots, which are counted in 32 bits");
+        (slots, if at == At::Global { hosts } else { u32::from(slots > 0) })
     }
 
     fn slots(&self, counts: impl Fn(&QueueInstanceName) -> bool) -> u32 {
@@ -324,6 +394,11 @@ impl Booking {
         let first = self.granted.iter().find(|granted| granted.instance.host == instance.host);
         first.is_some_and(|granted| granted.instance == *instance)
     }
+}
+
+/// The sum; INFINITY if it is too large for a number.
+fn sum(amounts: [Amount; 2]) -> Amount {
+    amounts[0].checked_add(amounts[1]).unwrap_or(Amount::INFINITY)
 }
 
 /// What a task has of resource maps is as much as it has ids, however the map is charged now: an id is never free while a task

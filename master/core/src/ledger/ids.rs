@@ -50,7 +50,7 @@ pub fn choose_ids<'l>(
     if !config.complex.iter().any(is_map) {
         return Some(Vec::new());
     }
-    let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
+    let charges = Arc::new(Charges::new(&config.complex, &spec.requests));
     let booking = Booking::new(config, charges, grant, Tick(0));
     let mut chosen = Vec::new();
     for entry in booking.entries() {

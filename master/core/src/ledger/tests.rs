@@ -35,7 +35,7 @@ fn instance(name: &str) -> Level {
 }
 
 fn book(ledger: &mut Ledger, config: &Configuration, spec: &JobSpec, key: TaskKey, grant: Grant<'_>, at: Tick) {
-    let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
+    let charges = Arc::new(Charges::new(&config.complex, &spec.requests));
     ledger.book(config, key, Arc::new(Booking::new(config, charges, grant, at).of(Arc::new(Who::of(spec)))));
 }
 

@@ -1,5 +1,7 @@
 //! What a job asks for, with names resolved, values read, and defaults added.
 
+use super::apart::Apart;
+use super::fit::Role;
 use super::pattern::QueuePattern;
 use crate::ledger::Charges;
 use crate::quota::Who;
@@ -83,6 +85,8 @@ pub struct Request {
 pub struct Demand {
     /// Hard requests in the order given, then what is implied.
     pub hard: Vec<Request>,
+    /// What the master asks for and the other slots do not, or otherwise; no attribute of it is among `hard`.
+    pub apart: Vec<Apart>,
     /// Soft requests.
     pub soft: Vec<Request>,
     /// Hard requests that the complex does not know, or whose value is no value of their type.
@@ -95,6 +99,8 @@ pub struct Demand {
     pub soft_queues: Vec<QueuePattern>,
     /// `-masterq`; empty is every queue.
     pub master_queues: Vec<QueuePattern>,
+    /// `-scope slave -q`; empty is every queue.
+    pub slave_queues: Vec<QueuePattern>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
     /// `-par`.
@@ -162,20 +168,26 @@ impl Demand {
     /// What somebody asks for who is nothing but its owner.
     fn of(config: &Configuration, requests: &Requests, owner: &Owner, who: Who) -> Demand {
         let complex = &config.complex;
-        let (mut hard, unknown) = resolved(complex, &requests.hard);
-        let is_asked = |name: &AttributeName| hard.iter().any(|request| request.attribute.name == *name);
+        let (mut hard, mut unknown) = resolved(complex, &requests.hard);
+        let apart = Apart::all(complex, requests, &mut unknown);
+        let is_asked = |name: &AttributeName| {
+            hard.iter().any(|request| request.attribute.name == *name)
+                || apart.iter().any(|apart| apart.attribute.name == *name)
+        };
         let not_asked = complex.forced().filter(|name| !is_asked(name)).cloned().collect();
         let implied: Vec<Request> = complex.consumables().filter_map(implied).collect();
         let implied = implied.into_iter().filter(|request| !is_asked(&request.attribute.name)).collect::<Vec<_>>();
         hard.extend(implied);
         Demand {
             hard,
+            apart,
             soft: resolved(complex, &requests.soft).0,
             unknown,
             not_asked,
             hard_queues: patterns(&requests.hard_queues),
             soft_queues: patterns(&requests.soft_queues),
             master_queues: patterns(&requests.master_queues),
+            slave_queues: patterns(&requests.slave_queues),
             pe: requests.pe.clone(),
             allocation_rule: requests.allocation_rule,
             checkpoint: None,
@@ -183,12 +195,12 @@ impl Demand {
             user: owner.user.clone(),
             project: who.project.clone(),
             who,
-            charges: Arc::new(Charges::new(complex, &requests.hard)),
+            charges: Arc::new(Charges::new(complex, requests)),
             avoided_hosts: BTreeSet::new(),
             lists: config.access.lists_of(owner),
             reservation: None,
             is_exempt: false,
-            text: text(complex, &requests.hard),
+            text: text(complex, requests),
         }
     }
 }
@@ -204,9 +216,28 @@ impl Demand {
         self.allocation_rule.unwrap_or(pe.allocation_rule)
     }
 
-    /// Whether something is charged for the master of a parallel job and not for its other slots.
+    /// Whether the master of a parallel job needs something else than its other slots do.
+    pub fn is_apart(&self) -> bool {
+        !self.apart.is_empty() || !self.slave_queues.is_empty()
+    }
+
+    /// Whether something is charged for the master of a parallel job and not for its other slots, or otherwise.
     pub fn charges_master(&self) -> bool {
-        self.hard.iter().any(|request| request.attribute.consumable == Consumable::Job)
+        self.is_apart() || self.hard.iter().any(|request| request.attribute.consumable == Consumable::Job)
+    }
+
+    /// How many of the slots that it is granted the master needs itself: none if it is no task of its environment and asks for something else
+    /// than the tasks do, so that it need not be where they are.
+    pub fn own_slots(&self, pe: &ParallelEnvironment) -> u32 {
+        u32::from(pe.job_is_first_task.0 || !self.is_apart())
+    }
+
+    /// As what slots on the host of the master count in an environment, and those beside the master's.
+    pub fn roles(&self, pe: Option<&ParallelEnvironment>) -> (Role, Role) {
+        match pe {
+            Some(pe) if pe.ign_sreq_on_mhost.0 && self.is_apart() => (Role::MasterWithCompanions, Role::Companion),
+            Some(_) | None => (Role::Master, Role::Slave),
+        }
     }
 }
 
@@ -225,7 +256,7 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
 }
 
 /// What a job takes of an attribute for which it does not ask: the default of a consumable, one slot, or not to be alone.
-fn implied((attribute, default): (&Attribute, Amount)) -> Option<Request> {
+pub(super) fn implied((attribute, default): (&Attribute, Amount)) -> Option<Request> {
     let counts = default > Amount::ZERO || attribute.is_exclusive();
     counts.then(|| Request { attribute: attribute.clone(), wanted: Wanted::Amount(default), implied: true })
 }
@@ -234,15 +265,17 @@ fn patterns(texts: &[String]) -> Vec<QueuePattern> {
     texts.iter().map(|text| QueuePattern::new(text)).collect()
 }
 
-/// Requests by the names of their attributes, whatever they were called by.
-fn text(complex: &Complex, requests: &[ResourceRequest]) -> String {
-    if requests.is_empty() {
-        return "-l NONE".to_owned();
-    }
+/// Hard requests by the names of their attributes, whatever they were called by.
+fn text(complex: &Complex, requests: &Requests) -> String {
     let named = |request: &ResourceRequest| {
         let name = complex.lookup(&request.name).map_or(request.name.clone(), |attribute| attribute.name.to_string());
         ResourceRequest { name, value: request.value.clone() }.to_string()
     };
-    let texts: Vec<String> = requests.iter().map(named).collect();
-    format!("-l {}", texts.join(","))
+    let Requests { hard, master, slaves, .. } = requests;
+    let lists = [("-l", hard), ("-scope master -l", master), ("-scope slave -l", slaves)];
+    let asked = lists.into_iter().filter(|(_, list)| !list.is_empty());
+    let texts: Vec<String> = asked
+        .map(|(option, list)| format!("{option} {}", list.iter().map(named).collect::<Vec<_>>().join(",")))
+        .collect();
+    if texts.is_empty() { "-l NONE".to_owned() } else { texts.join(" ") }
 }

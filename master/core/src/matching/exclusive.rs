@@ -21,7 +21,7 @@ impl Cluster<'_> {
     pub fn excluded(&self, spot: &Spot<'_, '_>, request: &Request, role: Role) -> Option<What> {
         let attribute = &request.attribute;
         let wanted = request.wanted == Wanted::Amount(Amount::TRUE) && !request.implied;
-        let alone = wanted && (attribute.consumable != Consumable::Job || role == Role::Master);
+        let alone = wanted && (attribute.consumable != Consumable::Job || role.has_master());
         // Who has a part of an object by a reservation has it alone only where the reservation has.
         let name = attribute.name.as_str();
         let shared = self.within().is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);

@@ -10,13 +10,29 @@ use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable, Relop};
 use proto::id::AttributeName;
 
-/// Whether the slots of a job at a level hold its master, where JOB consumables are charged.
+/// Whether the slots of a job at a level hold its master, where JOB consumables are charged, and what the others count as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The master is there, and perhaps others.
     Master,
     /// Only others are there.
     Slave,
+    /// The master is there, and perhaps others of which nothing is asked that only slaves are asked for (`ign_sreq_on_mhost`).
+    MasterWithCompanions,
+    /// Only such others are there.
+    Companion,
+}
+
+impl Role {
+    /// Whether the master is there.
+    pub fn has_master(self) -> bool {
+        matches!(self, Role::Master | Role::MasterWithCompanions)
+    }
+
+    /// Whether requests of slaves apply to those who are not the master.
+    pub fn has_slaves(self) -> bool {
+        matches!(self, Role::Master | Role::Slave)
+    }
 }
 
 /// What of a job fits at a level and those above it.
@@ -74,6 +90,26 @@ impl Fit {
         self.defined.contains(index)
     }
 
+    /// Notes that a level defines the attribute of a hard request, by its number.
+    pub(super) fn define(&mut self, index: usize) {
+        self.defined.set(index);
+    }
+
+    /// At most so many slots fit at a level, and why if these are too few.
+    pub(super) fn limit(
+        &mut self,
+        cluster: &Cluster<'_>,
+        level: At<'_>,
+        most: u32,
+        slots: u32,
+        why: impl FnOnce() -> Option<What>,
+    ) {
+        self.slots = self.slots.min(most);
+        if most < slots && cluster.explains {
+            self.reasons.extend(why().map(|what| Reason::new(level.to_level(), what)));
+        }
+    }
+
     fn deny(&mut self, cluster: &Cluster<'_>, level: At<'_>, what: impl FnOnce() -> What) {
         self.slots = 0;
         if cluster.explains {
@@ -107,6 +143,9 @@ impl Cluster<'_> {
             }
             self.fit_request(&mut fit, index, spot, request, slots, role);
         }
+        for (index, apart) in demand.apart.iter().enumerate() {
+            self.fit_apart(&mut fit, demand.hard.len() + index, spot, apart, slots, role);
+        }
         fit
     }
 
@@ -126,6 +165,10 @@ impl Cluster<'_> {
         });
         if let Some(attribute) = undefined.map(|(_, request)| request.attribute.name.to_string()) {
             fit.deny(self, site.spot.level, || What::UnknownResource { attribute });
+        }
+        if !demand.apart.is_empty() {
+            let (most, what) = self.most_defined(&fit, demand, role);
+            fit.limit(self, site.spot.level, most, slots, || what);
         }
         fit
     }
@@ -167,12 +210,13 @@ impl Cluster<'_> {
         let requests = demand.hard.iter().filter(move |request| is_meant(&request.attribute));
         let offers =
             requests.flat_map(move |request| self.offers(&spot, &request.attribute).map(move |offer| (request, offer)));
+        let offers = offers.chain(self.charged_each_slave_host(&demand.apart));
         offers.filter(|(_, offer)| offer.capacity.is_some())
     }
 
     /// Whether an attribute that is not defined may be one that is reported: load values come and go, and an order does not
     /// fail because a host did not report one at the moment.
-    fn may_be_load(&self, attribute: &AttributeName) -> bool {
+    pub(super) fn may_be_load(&self, attribute: &AttributeName) -> bool {
         matches!(self.mode, Mode::Order | Mode::Later) && self.observations.is_reported(attribute)
     }
 
@@ -206,7 +250,7 @@ impl Cluster<'_> {
 }
 
 /// How many slots an offer serves.
-fn room(request: &Request, offer: &Offer, role: Role) -> u32 {
+pub(super) fn room(request: &Request, offer: &Offer, role: Role) -> u32 {
     let attribute = &request.attribute;
     let (wanted, offered) = match (&request.wanted, &offer.value) {
         (_, None) => return u32::MAX,
@@ -230,15 +274,19 @@ fn room(request: &Request, offer: &Offer, role: Role) -> u32 {
 
 /// How a request counts against an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Charge {
+pub(super) enum Charge {
+    /// It does not count.
     Nothing,
+    /// Once for all slots.
     Once,
+    /// Once for each slot.
     EachSlot,
 }
 
-fn charge(request: &Request, offer: &Offer, role: Role) -> Charge {
+/// How a request counts.
+pub(super) fn charge(request: &Request, offer: &Offer, role: Role) -> Charge {
     match (request.attribute.consumable, offer.capacity.is_some()) {
-        (Consumable::Job, true) if role == Role::Slave => Charge::Nothing,
+        (Consumable::Job, true) if !role.has_master() => Charge::Nothing,
         (Consumable::Job | Consumable::Host, true) => Charge::Once,
         (Consumable::Yes | Consumable::No, true) => Charge::EachSlot,
         (_, false) if offer.shared => Charge::EachSlot,
@@ -278,7 +326,7 @@ fn all_or_none(fits: bool) -> u32 {
 }
 
 /// What is missing, with the numbers; none if the offer is not known.
-fn shortage(level: At<'_>, request: &Request, offer: &Offer, slots: u32, role: Role) -> Option<What> {
+pub(super) fn shortage(level: At<'_>, request: &Request, offer: &Offer, slots: u32, role: Role) -> Option<What> {
     let needed = match (&request.wanted, charge(request, offer, role)) {
         (Wanted::Amount(amount), Charge::EachSlot) => Value::Amount(amount.times(slots)),
         (wanted, _) => wanted.value(),

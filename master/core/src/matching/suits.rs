@@ -27,6 +27,9 @@ impl Cluster<'_> {
             let name = Some(checkpoint.clone()).filter(|_| !settings.ckpt_list.is_empty());
             return Some(name.map_or(What::WrongType { kind: "checkpointing" }, |name| What::NotInCkptList { name }));
         }
+        if pe.is_some_and(|pe| !demand.slave_queues.is_empty() && self.takes_none(instance, demand, pe)) {
+            return Some(What::NotInSlaveQueues);
+        }
         match (pe, demand.immediate) {
             (Some(pe), _) if settings.pe_list.contains(pe) => None,
             (Some(pe), _) => Some(What::NotInPe { pe: pe.to_string() }),
@@ -39,5 +42,17 @@ impl Cluster<'_> {
     /// Whether the master of a job may be in a queue instance (`-masterq`).
     pub fn takes_master(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
         is_in_queue_list(self.config, &demand.master_queues, instance)
+    }
+
+    /// Whether slots of a job that are not the master's may be in a queue instance (`-scope slave -q`).
+    pub fn takes_slaves(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
+        is_in_queue_list(self.config, &demand.slave_queues, instance)
+    }
+
+    /// Whether no slot of a job of an environment may be in a queue instance: not the master, and not the others.
+    fn takes_none(&self, instance: &QueueInstanceName, demand: &Demand, pe: &PeName) -> bool {
+        !self.takes_slaves(instance, demand)
+            && !self.takes_master(instance, demand)
+            && !self.config.pes.get(pe).is_some_and(|pe| pe.ign_sreq_on_mhost.0)
     }
 }

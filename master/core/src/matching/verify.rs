@@ -98,7 +98,9 @@ fn check_shape(
 ) {
     let slots = granted.iter().map(|granted| granted.slots).fold(0, u32::saturating_add);
     let once: BTreeMap<_, _> = granted.iter().map(|granted| (&granted.instance, ())).collect();
-    let sound = once.len() == granted.len() && granted.iter().all(|granted| granted.slots > 0);
+    let own = pe.and_then(|pe| cluster.config.pes.get(pe)).map_or(1, |pe| demand.own_slots(pe));
+    let is_used = |(index, granted): (usize, &Granted)| granted.slots > 0 || index == 0 && own == 0;
+    let sound = once.len() == granted.len() && !granted.is_empty() && granted.iter().enumerate().all(is_used);
     let fits = sound
         && match (&demand.pe, pe) {
             (None, None) => slots == 1,
@@ -116,10 +118,11 @@ fn keeps_pe_rules(cluster: &Cluster<'_>, demand: &Demand, wanted: &str, name: &P
     let Some(pe) = cluster.config.pes.get(name) else { return false };
     let meant = Expression::parse(wanted).is_ok_and(|pattern| pattern.matches(name.as_str(), Type::String));
     let slots: u32 = granted.iter().map(|granted| granted.slots).sum();
-    let by_host = slots_by_host(granted, 0);
+    let by_host = slots_by_host(granted, 0, Role::Master);
     let placed = match demand.allocation_rule(pe) {
         AllocationRule::PeSlots => by_host.len() == 1,
-        AllocationRule::Fixed(each) => by_host.values().all(|(slots, _)| *slots == each),
+        // A master without a slot of its own may be where no task is.
+        AllocationRule::Fixed(each) => by_host.values().all(|(slots, _)| *slots == each || *slots == 0),
         AllocationRule::FillUp | AllocationRule::RoundRobin => true,
     };
     meant && may_use_pe(pe, demand) && placed && cluster.pe_slots_taken(name).saturating_add(slots) <= pe.slots
@@ -133,7 +136,10 @@ fn check_instances(
     pe: Option<&PeName>,
     reasons: &mut Vec<Reason>,
 ) {
-    for (index, Granted { instance, .. }) in granted.iter().enumerate() {
+    let environment = pe.and_then(|pe| cluster.config.pes.get(pe)).map(AsRef::as_ref);
+    let (_, beside_master) = demand.roles(environment);
+    let extra = u32::from(environment.is_some_and(|pe| !pe.job_is_first_task.0));
+    for (index, Granted { instance, slots }) in granted.iter().enumerate() {
         let level = Level::Instance(instance.clone());
         let site = cluster.site(instance);
         if site.spot.settings.is_none() {
@@ -143,7 +149,13 @@ fn check_instances(
         let what = cluster.unsuitable(&site, demand, pe).or_else(|| cluster.out_of_service(&site));
         reasons.extend(what.map(|what| Reason::new(level.clone(), what)));
         if index == 0 && pe.is_some() && !is_in_queue_list(cluster.config, &demand.master_queues, instance) {
-            reasons.push(Reason::new(level, What::NotInMasterQueues));
+            reasons.push(Reason::new(level.clone(), What::NotInMasterQueues));
+        }
+        let is_beside_master = granted.first().is_some_and(|master| master.instance.host == instance.host);
+        let holds_others = index > 0 || slots + extra > 1;
+        let is_spared = is_beside_master && beside_master == Role::Companion;
+        if holds_others && !is_spared && !cluster.takes_slaves(instance, demand) {
+            reasons.push(Reason::new(level, What::NotInSlaveQueues));
         }
     }
 }
@@ -158,15 +170,22 @@ fn check_amounts(
 ) {
     let pe = pe.and_then(|pe| cluster.config.pes.get(pe));
     let extra = u32::from(pe.is_some_and(|pe| !pe.job_is_first_task.0));
-    let all = granted.iter().map(|granted| granted.slots).sum::<u32>() + extra;
+    let (as_master, beside_master) = demand.roles(pe.map(AsRef::as_ref));
+    let by_host = slots_by_host(granted, extra, as_master);
+    let all = by_host.values().map(|(slots, _)| *slots).sum::<u32>();
     let denials = Purse::new(cluster, demand, pe.map(|pe| &pe.name)).take_all(granted, extra);
     reasons.extend(denials.err().into_iter().flatten());
-    let globally = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, all, Role::Master);
+    let globally = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, all, as_master);
     reasons.extend(globally.reasons.iter().cloned());
     if !globally.holds(all) {
         return;
     }
-    let by_host = slots_by_host(granted, extra);
+    if beside_master == Role::Companion {
+        // The companions take nothing that only slaves ask for: the master and the slaves, without them.
+        let slaves = by_host.values().filter(|(_, role)| *role == Role::Slave).map(|(slots, _)| *slots).sum::<u32>();
+        let fit = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, 1 + slaves, Role::Master);
+        reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1 + slaves)).cloned());
+    }
     reasons.extend(cluster.missing_for_hosts(demand, u32::try_from(by_host.len()).unwrap_or(u32::MAX)));
     for (host, (slots, role)) in by_host {
         let ground = cluster.ground(host);
@@ -176,7 +195,11 @@ fn check_amounts(
             continue;
         }
         for (index, part) in granted.iter().enumerate().filter(|(_, part)| part.instance.host == *host) {
-            let (slots, role) = if index == 0 { (part.slots + extra, Role::Master) } else { (part.slots, Role::Slave) };
+            let (slots, role) = match index {
+                0 => (part.slots + extra, as_master),
+                _ if role == as_master => (part.slots, beside_master),
+                _ => (part.slots, Role::Slave),
+            };
             let fit =
                 cluster.fit_instance(on_host.clone(), &cluster.site_on(ground, &part.instance), demand, slots, role);
             reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(slots)).cloned());
@@ -184,15 +207,15 @@ fn check_amounts(
     }
 }
 
-/// The slots on each host, `extra` more where the master is, and whether it is there.
-fn slots_by_host(granted: &[Granted], extra: u32) -> BTreeMap<&HostName, (u32, Role)> {
+/// The slots on each host, `extra` more where the master is, and what they are: `as_master` there.
+fn slots_by_host(granted: &[Granted], extra: u32, as_master: Role) -> BTreeMap<&HostName, (u32, Role)> {
     let mut hosts: BTreeMap<&HostName, (u32, Role)> = BTreeMap::new();
     for (index, part) in granted.iter().enumerate() {
         let (slots, role) = hosts.entry(&part.instance.host).or_insert((0, Role::Slave));
         *slots += part.slots;
         if index == 0 {
             *slots += extra;
-            *role = Role::Master;
+            *role = as_master;
         }
     }
     hosts

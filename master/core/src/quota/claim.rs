@@ -1,7 +1,7 @@
 //! What a job asks of one limit of a rule.
 
 use super::Scope;
-use crate::ledger::SLOTS;
+use crate::ledger::{SLOTS, Whose};
 use crate::matching::{Cluster, Demand, Mode, Request, Value, Wanted};
 use crate::sched::rank::formula_value;
 use crate::sched::reason::QuotaDenial;
@@ -15,71 +15,115 @@ use proto::quota::{Limit, LimitValue, QuotaSet};
 pub(super) enum Claim {
     /// So much is taken of what is left.
     Takes(Takes),
-    /// The limit has no room for the job at all.
-    Denied(Box<QuotaDenial>),
+    /// The limit has no room at all for some slots of the job.
+    Denied(Whose, Box<QuotaDenial>),
 }
 
 /// What is taken of a limit, and what is left of it.
 #[derive(Clone, Debug)]
 pub(super) struct Takes {
     attribute: Attribute,
-    /// Above zero.
-    amount: Amount,
+    /// What the master takes, for its slot or once. Of this and the next one is above zero.
+    master: Amount,
+    /// What each other slot takes, or all of them once on each host. What is charged once for the job is charged for the master.
+    other: Amount,
+    /// Whether the two are asked for apart.
+    is_apart: bool,
+    /// Whether slots beside the master, on its host, take nothing.
+    spares_companions: bool,
     limit: Amount,
     left: Amount,
 }
 
+/// Slots for which there is to be room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// How many.
+    pub(super) slots: u32,
+    /// Which of them may be the master's.
+    pub(super) side: Side,
+    /// Whether the job had nothing on their host yet.
+    pub(super) is_new_host: bool,
+    /// Whether the job had nothing but its master there.
+    pub(super) is_first_other: bool,
+    /// Whether they are on the host of the master.
+    pub(super) is_beside: bool,
+}
+
+/// Whose slots are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The master's is among them.
+    Master,
+    /// It is not.
+    Others,
+    /// It may be: as many slots are meant as there can be room for at all.
+    Any,
+}
+
 impl Takes {
-    /// How often the amount is charged for slots in an instance.
-    fn times(&self, slots: u32, is_master: bool, is_new_host: bool) -> u32 {
-        match self.attribute.consumable {
-            Consumable::Job => u32::from(is_master),
-            Consumable::Host => u32::from(is_new_host),
-            Consumable::Yes | Consumable::No => slots,
+    /// What is taken once, for the master's slot or for the host, and what for each other slot, if there are others.
+    fn prices(&self, part: Part, has_others: bool) -> (Amount, Amount) {
+        let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
+        let other = if is_spared { Amount::ZERO } else { self.other };
+        let master = if part.side == Side::Master { self.master } else { Amount::ZERO };
+        match (self.attribute.consumable, self.is_apart) {
+            (Consumable::Yes | Consumable::No, _) => (master, other),
+            (Consumable::Job, _) => (master, Amount::ZERO),
+            (Consumable::Host, false) if part.is_new_host => (self.other, Amount::ZERO),
+            (Consumable::Host, false) => (Amount::ZERO, Amount::ZERO),
+            (Consumable::Host, true) if part.is_first_other && has_others => (sum(master, other), Amount::ZERO),
+            (Consumable::Host, true) => (master, Amount::ZERO),
         }
     }
 
-    /// How many slots there is room for, of so many at most.
-    pub(super) fn most(&self, slots: u32, is_master: bool, is_new_host: bool) -> u32 {
-        let fits = |slots: u32| self.amount.times(self.times(slots, is_master, is_new_host)) <= self.left;
-        if fits(slots) {
-            return slots;
+    /// What slots take.
+    fn amount(&self, part: Part) -> Amount {
+        let others = part.slots.saturating_sub(u32::from(part.side == Side::Master));
+        let (once, each) = self.prices(part, others > 0);
+        sum(once, each.times(others))
+    }
+
+    /// How many slots there is room for, of those of a part at most.
+    pub(super) fn most(&self, part: Part) -> u32 {
+        let fits = |slots: u32| self.amount(Part { slots, ..part }) <= self.left;
+        if fits(part.slots) {
+            return part.slots;
         }
-        let Some((left, amount)) = self.left.finite().zip(self.amount.finite()).filter(|(_, amount)| *amount > 0)
-        else {
-            return 0;
-        };
-        let slots = u32::try_from(left.max(0) / amount).unwrap_or(u32::MAX).min(slots);
-        if fits(slots) { slots } else { 0 }
+        let (once, each) = self.prices(part, true);
+        let is_master = u32::from(part.side == Side::Master);
+        let numbers = || Some((self.left.checked_sub(once)?.finite()?, each.finite().filter(|each| *each > 0)?));
+        let others = numbers().map_or(0, |(left, each)| u32::try_from(left.max(0) / each).unwrap_or(u32::MAX));
+        // One may be the master's, which may take less than the others do.
+        let spare = u32::from(part.side == Side::Any && self.master < self.other);
+        let slots = others.saturating_add(is_master).saturating_add(spare).min(part.slots);
+        if part.side == Side::Any || fits(slots) { slots } else { 0 }
     }
 
-    /// Takes what so many slots take; there is room for it.
-    pub(super) fn take(&mut self, slots: u32, is_master: bool, is_new_host: bool) {
-        let taken = self.amount.times(self.times(slots, is_master, is_new_host));
-        self.left = self.left.checked_sub(taken).unwrap_or(self.left);
+    /// Takes what slots take; there is room for it.
+    pub(super) fn take(&mut self, part: Part) {
+        self.left = self.left.checked_sub(self.amount(part)).unwrap_or(self.left);
     }
 
-    /// Gives back what so many slots took that were not the master's. What is charged once on a host stays taken.
-    pub(super) fn give_back(&mut self, slots: u32) {
-        let given = self.amount.times(self.times(slots, false, false));
-        self.left = self.left.checked_add(given).unwrap_or(self.left);
+    /// Gives back what slots took that were not the master's. What is charged once on a host stays taken.
+    pub(super) fn give_back(&mut self, part: Part) {
+        let (_, each) = self.prices(part, true);
+        self.left = self.left.checked_add(each.times(part.slots)).unwrap_or(self.left);
     }
 
     /// That there is no room for so many slots.
     pub(super) fn denial(&self, set: &QuotaSet, scope: &Scope, slots: u32) -> QuotaDenial {
-        let times = self.times(slots, true, true);
+        let side = Side::Master;
+        let needed = self.amount(Part { slots, side, is_new_host: true, is_first_other: true, is_beside: false });
         let used = self.limit.checked_sub(self.left).unwrap_or(Amount::INFINITY);
-        QuotaDenial {
-            used: Some(used),
-            ..denial(
-                set,
-                scope,
-                &self.attribute,
-                Some(Value::Amount(self.amount.times(times))),
-                Value::Amount(self.limit),
-            )
-        }
+        let (needed, limit) = (Some(Value::Amount(needed)), Value::Amount(self.limit));
+        QuotaDenial { used: Some(used), ..denial(set, scope, &self.attribute, needed, limit) }
     }
+}
+
+/// The sum; INFINITY if it is too large for a number.
+fn sum(one: Amount, other: Amount) -> Amount {
+    one.checked_add(other).unwrap_or(Amount::INFINITY)
 }
 
 fn denial(set: &QuotaSet, scope: &Scope, attribute: &Attribute, needed: Option<Value>, limit: Value) -> QuotaDenial {
@@ -94,39 +138,49 @@ fn denial(set: &QuotaSet, scope: &Scope, attribute: &Attribute, needed: Option<V
     }
 }
 
-/// The claim of a job on a limit; none if the limit is not about it.
-pub(super) fn claim(
+/// The claims of a job on a limit; none if the limit is not about it. `spares_companions` if slots beside the master take nothing of what
+/// is asked for apart.
+pub(super) fn claims(
     cluster: &Cluster<'_>,
     demand: &Demand,
-    set: &QuotaSet,
-    scope: &Scope,
+    spares_companions: bool,
+    (set, scope): (&QuotaSet, &Scope),
     limit: &Limit,
     host: Option<&HostName>,
-) -> Option<Claim> {
-    let attribute = cluster.config.complex.lookup(limit.attribute.as_str())?;
-    let request = demand.hard.iter().find(|request| request.attribute.name == attribute.name);
-    let denied = |needed, limit| Some(Claim::Denied(Box::new(denial(set, scope, attribute, needed, limit))));
-    let asked = request.filter(|request| !request.implied);
-    if asked.is_none() && attribute.requestable == Requestable::Forced {
-        return denied(None, value(cluster, limit, attribute, host)?);
-    }
-    if attribute.is_exclusive() {
-        return exclusive(cluster, asked, scope, attribute)
-            .and_then(|limit| denied(Some(Value::Amount(Amount::TRUE)), limit));
-    }
-    let allowed = value(cluster, limit, attribute, host)?;
-    if !attribute.consumable.is_consumable() {
-        let request = asked?;
-        return match is_allowed(request, &allowed) {
-            true => None,
-            false => denied(Some(request.wanted.value()), allowed),
+) -> Vec<Claim> {
+    let Some(attribute) = cluster.config.complex.lookup(limit.attribute.as_str()) else { return Vec::new() };
+    let denied = |whose, needed, limit| Claim::Denied(whose, Box::new(denial(set, scope, attribute, needed, limit)));
+    let apart = demand.apart.iter().find(|apart| apart.attribute.name == attribute.name);
+    let each = || demand.hard.iter().find(|request| request.attribute.name == attribute.name);
+    let [master, other] = apart.map_or_else(|| [each(); 2], |apart| [apart.master.as_ref(), apart.slaves.as_ref()]);
+    let sides = [(Whose::Master, master), (Whose::Slaves, other)];
+    let sides = if apart.is_some() { &sides[..] } else { &[(Whose::All, master)] };
+    let allowed = value(cluster, limit, attribute, host);
+    let mut claims = Vec::new();
+    for (whose, request) in sides {
+        let asked = request.filter(|request| !request.implied);
+        let beyond = if asked.is_none() && attribute.requestable == Requestable::Forced {
+            allowed.clone().map(|allowed| (None, allowed))
+        } else if attribute.is_exclusive() {
+            exclusive(cluster, asked, scope, attribute).map(|limit| (Some(Value::Amount(Amount::TRUE)), limit))
+        } else if attribute.consumable.is_consumable() {
+            None
+        } else {
+            let limited = asked.zip(allowed.clone()).filter(|(request, allowed)| !is_allowed(request, allowed));
+            limited.map(|(request, allowed)| (Some(request.wanted.value()), allowed))
         };
+        claims.extend(beyond.map(|(needed, limit)| denied(*whose, needed, limit)));
     }
-    let amount = amount(attribute, request)?;
-    let Value::Amount(limit) = allowed else { return None };
-    let used = cluster.quota_used(scope, attribute.name.as_str());
-    let left = limit.checked_sub(used).unwrap_or(Amount::from_base(i64::MIN));
-    Some(Claim::Takes(Takes { attribute: attribute.clone(), amount, limit, left }))
+    let is_counted = attribute.consumable.is_consumable() && !attribute.is_exclusive();
+    let [master, other] = [master, other].map(|request| amount(attribute, request).unwrap_or_default());
+    if let Some(Value::Amount(limit)) = allowed.filter(|_| is_counted && master.max(other) > Amount::ZERO) {
+        let used = cluster.quota_used(scope, attribute.name.as_str());
+        let left = limit.checked_sub(used).unwrap_or(Amount::from_base(i64::MIN));
+        let (attribute, is_apart) = (attribute.clone(), apart.is_some());
+        let spares_companions = spares_companions && is_apart;
+        claims.push(Claim::Takes(Takes { attribute, master, other, is_apart, spares_companions, limit, left }));
+    }
+    claims
 }
 
 /// What a job takes of a consumable for each slot, host or in all; none if nothing.

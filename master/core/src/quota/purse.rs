@@ -1,9 +1,9 @@
 //! What is left of the quotas for one job while its slots are laid out.
 
 use super::Scope;
-use super::claim::{Claim, claim};
-use crate::ledger::Level;
-use crate::matching::{Cluster, Demand};
+use super::claim::{Claim, Part, Side, claims};
+use crate::ledger::{Level, Whose};
+use crate::matching::{Cluster, Demand, Role};
 use crate::sched::reason::{Reason, What};
 use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
@@ -23,6 +23,11 @@ pub struct Purse<'a> {
     claims: BTreeMap<Scope, Vec<Claim>>,
     scopes: BTreeMap<QueueInstanceName, Scopes<'a>>,
     hosts: BTreeSet<HostName>,
+    /// Those where the job has slots that are not the master's.
+    other_hosts: BTreeSet<HostName>,
+    master_host: Option<HostName>,
+    /// Whether slots beside the master are asked nothing that only slaves are asked for.
+    spares_companions: bool,
     denials: BTreeMap<Scope, Reason>,
 }
 
@@ -36,6 +41,12 @@ impl<'a> Purse<'a> {
             claims: BTreeMap::new(),
             scopes: BTreeMap::new(),
             hosts: BTreeSet::new(),
+            other_hosts: BTreeSet::new(),
+            master_host: None,
+            spares_companions: demand.is_apart() && {
+                let pe = pe.and_then(|pe| cluster.config.pes.get(pe));
+                demand.roles(pe.map(AsRef::as_ref)).1 == Role::Companion
+            },
             denials: BTreeMap::new(),
         }
     }
@@ -66,30 +77,30 @@ impl<'a> Purse<'a> {
         let scopes =
             self.sets().filter_map(|set| Some((set, Scope::anywhere(cluster.config, set, &self.demand.who, self.pe)?)));
         let scopes: Vec<_> = scopes.collect();
-        self.most_of(&scopes, None, slots, true)
+        self.most_of(&scopes, None, slots, Side::Master)
     }
 
     /// How many slots there is room for in an instance, of so many at most. `is_master` if the master is among them.
     pub fn most(&mut self, instance: &QueueInstanceName, slots: u32, is_master: bool) -> u32 {
         let scopes = self.scopes_of(instance);
-        self.most_of(&scopes, Some(&instance.host), slots, is_master)
+        self.most_of(&scopes, Some(&instance.host), slots, side(is_master))
     }
 
-    /// How many slots that are not the master's there is room for in an instance, of so many at most, by the limits of its host alone; and the
+    /// How many slots there is room for at best in an instance, of so many at most, by the limits of its host alone; and the
     /// other limits that it is under. Both are the same at all times but for what is in use there.
     pub fn most_on_host(&mut self, instance: &QueueInstanceName, slots: u32) -> (u32, Vec<Scope>) {
         let scopes = self.scopes_of(instance);
         let (own, shared): (Vec<_>, Vec<_>) = scopes.iter().cloned().partition(|(_, scope)| scope.host.is_some());
-        let most = self.most_of(&own, Some(&instance.host), slots, false);
+        let most = self.most_of(&own, Some(&instance.host), slots, Side::Any);
         (most, shared.into_iter().map(|(_, scope)| scope).collect())
     }
 
-    /// How many slots that are not the master's there is room for, of so many at most, by limits that hosts share. Those that have another
+    /// How many slots there is room for at best, of so many at most, by limits that hosts share. Those that have another
     /// value on each host do not count.
     pub fn most_shared(&mut self, scopes: &[Scope], slots: u32) -> u32 {
         let set = |scope: &Scope| self.sets().find(|set| set.name == scope.set);
         let scopes: Vec<_> = scopes.iter().filter_map(|scope| Some((set(scope)?, scope.clone()))).collect();
-        self.most_of(&scopes, None, slots, false)
+        self.most_of(&scopes, None, slots, Side::Any)
     }
 
     /// Takes slots in an instance; false and nothing taken if there is no room for all of them.
@@ -97,11 +108,18 @@ impl<'a> Purse<'a> {
         if self.most(instance, slots, is_master) < slots {
             return false;
         }
-        let is_new_host = self.hosts.insert(instance.host.clone());
+        if is_master {
+            self.master_host = Some(instance.host.clone());
+        }
+        let part = self.part(Some(&instance.host), slots, side(is_master));
+        self.hosts.insert(instance.host.clone());
+        if slots > u32::from(is_master) {
+            self.other_hosts.insert(instance.host.clone());
+        }
         for (_, scope) in self.scopes_of(instance).iter() {
             for claim in self.claims.get_mut(scope).into_iter().flatten() {
                 if let Claim::Takes(takes) = claim {
-                    takes.take(slots, is_master, is_new_host);
+                    takes.take(part);
                 }
             }
         }
@@ -110,10 +128,11 @@ impl<'a> Purse<'a> {
 
     /// Gives back slots that were taken in an instance and are not the master's.
     pub fn give_back(&mut self, instance: &QueueInstanceName, slots: u32) {
+        let part = self.part(Some(&instance.host), slots, Side::Others);
         for (_, scope) in self.scopes_of(instance).iter() {
             for claim in self.claims.get_mut(scope).into_iter().flatten() {
                 if let Claim::Takes(takes) = claim {
-                    takes.give_back(slots);
+                    takes.give_back(part);
                 }
             }
         }
@@ -166,26 +185,25 @@ impl<'a> Purse<'a> {
         scopes
     }
 
-    fn most_of(
-        &mut self,
-        scopes: &[(&'a QuotaSet, Scope)],
-        host: Option<&HostName>,
-        slots: u32,
-        is_master: bool,
-    ) -> u32 {
-        let is_new_host = host.is_none_or(|host| !self.hosts.contains(host));
+    fn most_of(&mut self, scopes: &[(&'a QuotaSet, Scope)], host: Option<&HostName>, slots: u32, side: Side) -> u32 {
+        let part = self.part(host, slots, side);
         let mut most = slots;
         for (set, scope) in scopes {
             if !self.claims.contains_key(scope) {
                 let limits = set.rules[scope.rule].limits.iter();
-                let claims = limits.filter_map(|limit| claim(self.cluster, self.demand, set, scope, limit, host));
+                let spares = self.spares_companions;
+                let claims =
+                    limits.flat_map(|limit| claims(self.cluster, self.demand, spares, (*set, scope), limit, host));
                 self.claims.insert(scope.clone(), claims.collect());
             }
             let claims = &self.claims[scope];
             for claim in claims {
                 let room = match claim {
-                    Claim::Denied(_) => 0,
-                    Claim::Takes(takes) => match takes.most(slots, is_master, is_new_host) {
+                    Claim::Denied(whose, _) => match self.most_without(*whose, part) {
+                        room if room == slots => continue,
+                        room => room,
+                    },
+                    Claim::Takes(takes) => match takes.most(part) {
                         room if room == slots => continue,
                         room => room,
                     },
@@ -195,7 +213,7 @@ impl<'a> Purse<'a> {
                     continue;
                 }
                 let denial = match claim {
-                    Claim::Denied(denial) => (**denial).clone(),
+                    Claim::Denied(_, denial) => (**denial).clone(),
                     Claim::Takes(takes) => takes.denial(set, scope, slots),
                 };
                 let level = scope.host.clone().map_or(Level::Global, Level::Host);
@@ -205,4 +223,33 @@ impl<'a> Purse<'a> {
         }
         most
     }
+
+    /// Slots as limits see them.
+    fn part(&self, host: Option<&HostName>, slots: u32, side: Side) -> Part {
+        let is_new = |known: &BTreeSet<HostName>| host.is_none_or(|host| !known.contains(host));
+        Part {
+            slots,
+            side,
+            is_new_host: is_new(&self.hosts),
+            is_first_other: is_new(&self.other_hosts),
+            is_beside: host.is_some() && self.master_host.as_ref() == host,
+        }
+    }
+
+    /// How many of the slots of a part do without those for whom there is no room.
+    fn most_without(&self, whose: Whose, part: Part) -> u32 {
+        let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
+        match (whose, part.side) {
+            (Whose::All, _) | (Whose::Master, Side::Master) => 0,
+            (Whose::Master, Side::Others | Side::Any) => part.slots,
+            (Whose::Slaves, _) if is_spared => part.slots,
+            (Whose::Slaves, Side::Others) => 0,
+            (Whose::Slaves, Side::Master | Side::Any) => part.slots.min(1),
+        }
+    }
+}
+
+/// Whose slots in an instance are.
+fn side(is_master: bool) -> Side {
+    if is_master { Side::Master } else { Side::Others }
 }

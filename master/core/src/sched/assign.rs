@@ -18,7 +18,7 @@ use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
 use proto::pe::ParallelEnvironment;
 use proto::restring::Expression;
-use spread::spread;
+use spread::{Most, spread};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -43,7 +43,9 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
             return fit;
         }
     }
-    cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, slots, Role::Master)
+    // In some environments nothing is asked of slots beside the master that only slaves are asked for; which it is, is not known yet.
+    let role = if demand.is_apart() { Role::MasterWithCompanions } else { Role::Master };
+    cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, slots, role)
 }
 
 /// One slot in a queue instance for a job without a parallel environment.
@@ -203,6 +205,8 @@ pub struct Limits<'a> {
     most: u32,
     /// The slot of a master that is no task of the environment.
     extra: u32,
+    /// The most slots on other hosts than the master's.
+    most_elsewhere: u32,
 }
 
 impl<'a> Limits<'a> {
@@ -217,6 +221,14 @@ impl<'a> Limits<'a> {
         pe: &'a ParallelEnvironment,
     ) -> Result<Limits<'a>, Vec<Reason>> {
         let least = demand.least();
+        let spot = cluster.global();
+        let as_role = |role| cluster.fit_level(Fit::anywhere(), &spot, demand, least, role);
+        let (of_pe, most_elsewhere) = match demand.roles(Some(pe)) {
+            (Role::Master, _) if demand.is_apart() => (Some(as_role(Role::Master)), u32::MAX),
+            (Role::MasterWithCompanions, _) => (None, as_role(Role::Master).slots.saturating_sub(1)),
+            (Role::Master | Role::Slave | Role::Companion, _) => (None, u32::MAX),
+        };
+        let globally = of_pe.as_ref().unwrap_or(globally);
         if !globally.holds(least) {
             return Err(globally.reasons.clone());
         }
@@ -230,7 +242,7 @@ impl<'a> Limits<'a> {
             let offers = Reason::new(Level::Global, what);
             return Err(purse.into_denials().into_iter().chain([offers]).collect());
         }
-        Ok(Limits { purse, most, extra })
+        Ok(Limits { purse, most, extra, most_elsewhere })
     }
 }
 
@@ -246,11 +258,12 @@ pub fn lay_out(
     hosts: Vec<HostRoom>,
 ) -> Result<Vec<Granted>, Vec<Reason>> {
     let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
-    let Limits { mut purse, most, extra } = limits;
+    let Limits { mut purse, most, extra, most_elsewhere } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
     let rule = demand.allocation_rule(pe);
     let few = roomiest(hosts, rule, most_hosts);
-    let few = quotas::within(&mut purse, rule, &wanted.slots, most, extra, few);
+    let most = Most { in_all: most, elsewhere: most_elsewhere };
+    let few = quotas::within(&mut purse, rule, &wanted.slots, most, (extra, demand.is_apart()), few);
     spread(rule, &wanted.slots, most, &few).map_err(|slots| {
         let mut reasons = purse.into_denials();
         reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));

@@ -1,6 +1,6 @@
 //! Categories: jobs that ask for the same share one answer (CATALOGUE CAT).
 
-use crate::matching::{Demand, Request, Value};
+use crate::matching::{Demand, Request, Value, resolved};
 use crate::state::State;
 use crate::state::job::Job;
 use proto::amount::Type;
@@ -8,6 +8,7 @@ use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, ReservationId, UserName};
 use proto::pe::AllocationRule;
 use proto::quota::QuotaSet;
+use proto::request::ResourceRequest;
 use std::collections::BTreeSet;
 
 /// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count (CAT-02).
@@ -23,6 +24,9 @@ pub struct CategoryKey {
     hard_queues: BTreeSet<String>,
     soft_queues: BTreeSet<String>,
     master_queues: BTreeSet<String>,
+    master: Apart,
+    slaves: Apart,
+    slave_queues: BTreeSet<String>,
     pe: Option<(String, String)>,
     allocation_rule: Option<AllocationRule>,
     checkpoint: Option<String>,
@@ -34,18 +38,39 @@ pub struct CategoryKey {
     lists: BTreeSet<String>,
 }
 
+/// What is asked of the slot of the master, or of those of the slaves, apart from what the whole job asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Apart {
+    /// As `hard` of the category.
+    known: Vec<(AttributeName, Value)>,
+    unknown: BTreeSet<String>,
+}
+
+impl Apart {
+    fn new(complex: &Complex, requests: &[ResourceRequest]) -> Apart {
+        let (known, unknown) = resolved(complex, requests);
+        Apart { known: values(&known), unknown: unknown.into_iter().collect() }
+    }
+}
+
 impl CategoryKey {
     /// The category of a job of which the demand is known.
     pub fn new(state: &State, job: &Job, demand: &Demand) -> CategoryKey {
         let spec = &job.spec;
         let requests = &spec.requests;
+        let [master, slaves] =
+            [&requests.master, &requests.slaves].map(|requests| Apart::new(&state.config.complex, requests));
+        let is_apart = |name: &&String| [&master, &slaves].iter().any(|apart| apart.unknown.contains(*name));
         CategoryKey {
             hard: values(&demand.hard),
-            unknown: demand.unknown.iter().cloned().collect(),
+            unknown: demand.unknown.iter().filter(|name| !is_apart(name)).cloned().collect(),
             soft: values(&demand.soft),
             hard_queues: requests.hard_queues.iter().cloned().collect(),
             soft_queues: requests.soft_queues.iter().cloned().collect(),
             master_queues: requests.master_queues.iter().cloned().collect(),
+            master,
+            slaves,
+            slave_queues: requests.slave_queues.iter().cloned().collect(),
             pe: requests.pe.as_ref().map(|pe| (pe.name.clone(), pe.slots.to_string())),
             allocation_rule: requests.allocation_rule,
             checkpoint: spec.checkpoint.clone(),
@@ -88,6 +113,13 @@ impl CategoryKey {
         option("-masterq", &mut self.master_queues.iter().cloned());
         option("-soft -l", &mut requests(&self.soft).into_iter());
         option("-soft -q", &mut self.soft_queues.iter().cloned());
+        // What stands behind -soft or -scope goes by it.
+        let hard = if self.soft.is_empty() && self.soft_queues.is_empty() { "" } else { "-hard " };
+        for (scope, Apart { known, unknown }) in [("master", &self.master), ("slave", &self.slaves)] {
+            let mut asked = requests(known).into_iter().chain(unknown.iter().cloned());
+            option(&format!("{hard}-scope {scope} -l"), &mut asked);
+        }
+        option(&format!("{hard}-scope slave -q"), &mut self.slave_queues.iter().cloned());
         option("-pe", &mut self.pe.iter().map(|(name, slots)| format!("{name} {slots}")));
         option("-par", &mut self.allocation_rule.iter().map(ToString::to_string));
         option("-ckpt", &mut self.checkpoint.iter().cloned());

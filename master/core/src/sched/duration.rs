@@ -12,7 +12,10 @@ const LIMITS: [&str; 2] = ["h_rt", "s_rt"];
 /// The milliseconds for which a job that waits needs its slots: what it asks for, else `default_duration`, and `DURATION_OFFSET`.
 /// None is for ever. What queues allow does not count before the start.
 pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
-    let asked = demand.hard.iter().filter(|request| LIMITS.contains(&request.attribute.name.as_str()));
+    // A job is over when its master is.
+    let of_master = demand.apart.iter().filter_map(|apart| apart.master.as_ref());
+    let asked = demand.hard.iter().chain(of_master);
+    let asked = asked.filter(|request| LIMITS.contains(&request.attribute.name.as_str()));
     let asked = asked.filter(|request| !request.implied).filter_map(|request| match request.wanted {
         Wanted::Amount(amount) => Some(amount),
         Wanted::Text(_) => None,

@@ -24,6 +24,7 @@ pub fn nearness(reason: &Reason) -> (u32, u64) {
         What::NotInPe { .. }
         | What::NotInCkptList { .. }
         | What::NotInMasterQueues
+        | What::NotInSlaveQueues
         | What::NoAccess { .. }
         | What::NoProject { .. }
         | What::NoPeAccess { .. } => (4, 0),

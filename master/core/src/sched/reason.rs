@@ -55,6 +55,8 @@ pub enum What {
     },
     /// The queue instance is in the job's hard queue list, but not in its list for the master.
     NotInMasterQueues,
+    /// The queue instance is not in the job's list for slots that are not the master's.
+    NotInSlaveQueues,
     /// The queue instance takes no jobs of this kind.
     WrongType {
         /// Which kind: `batch` or `interactive`.

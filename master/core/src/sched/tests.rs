@@ -2,6 +2,7 @@
 
 mod advance;
 mod backfill;
+mod categories;
 mod configuration;
 mod fcfs;
 pub mod lab;
@@ -15,6 +16,7 @@ mod recorded;
 mod reference;
 mod reservation;
 mod schedule;
+mod scopes;
 mod settle;
 mod shared;
 mod thresholds;

@@ -88,7 +88,13 @@ pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
         .hard
         .iter()
         .filter(|request| !request.implied || request.attribute.name.as_str() == crate::ledger::SLOTS);
-    asked.map(|request| contribution(request, slots)).sum()
+    let of_all: i128 = asked.map(|request| contribution(request, slots)).sum();
+    let side = |request: &Option<Request>, slots: u32| {
+        let asked = request.as_ref().filter(|request| !request.implied && slots > 0);
+        asked.map_or(0, |request| contribution(request, slots))
+    };
+    let apart = demand.apart.iter();
+    of_all + apart.map(|apart| side(&apart.master, 1) + side(&apart.slaves, slots.saturating_sub(1))).sum::<i128>()
 }
 
 /// What one request contributes to the urgency of a job that counts with so many slots, in millionths.

@@ -41,7 +41,7 @@ impl Commons {
     /// A job has this description.
     pub fn enter(&mut self, complex: &Complex, spec: &JobSpec) {
         enter(&mut self.owners, &spec.owner, || Arc::new(Who::of_owner(&spec.owner, None)));
-        enter(&mut self.requests, &spec.requests, || Arc::new(Charges::new(complex, &spec.requests.hard)));
+        enter(&mut self.requests, &spec.requests, || Arc::new(Charges::new(complex, &spec.requests)));
         enter(&mut self.environments, &spec.environment, || ());
     }
 
@@ -65,7 +65,7 @@ impl Commons {
     /// The complex has changed.
     pub fn recharge(&mut self, complex: &Complex) {
         for (requests, (_, charges)) in &mut self.requests {
-            *charges = Arc::new(Charges::new(complex, &requests.hard));
+            *charges = Arc::new(Charges::new(complex, requests));
         }
     }
 

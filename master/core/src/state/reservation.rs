@@ -55,7 +55,7 @@ pub fn block_of(key: TaskKey) -> Option<ReservationId> {
 
 /// What a reservation takes of what it was granted. No quota counts it, and it adds nothing to what jobs are expected to add to the load.
 fn block(config: &Configuration, spec: &ReservationSpec, granted: &[Granted], pe: Option<&PeName>) -> Arc<Booking> {
-    let charges = Arc::new(Charges::new(&config.complex, &spec.requests.hard));
+    let charges = Arc::new(Charges::new(&config.complex, &spec.requests));
     Arc::new(Booking::new(config, charges, Grant::of_slots(granted, pe), Tick(0)))
 }
 

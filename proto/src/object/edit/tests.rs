@@ -47,6 +47,21 @@ fn lists_are_edited_by_the_keys_of_their_elements() {
 }
 
 #[test]
+fn a_resource_map_is_one_element_among_others() {
+    let fields = queue(&[("complex_values", "mem=4,gpu=2(a b),lic=1")]);
+    for (operation, value, expected) in [
+        (Operation::Delete, "mem", "gpu=2(a b),lic=1"),
+        (Operation::Delete, "gpu,lic", "mem=4"),
+        (Operation::Modify, "mem=8", "gpu=2(a b),lic=1,mem=8"),
+        (Operation::Modify, "gpu=3(a b c),mem=8", "lic=1,gpu=3(a b c),mem=8"),
+        (Operation::Add, "gpu=1(z),disk=5", "mem=4,gpu=2(a b),lic=1,disk=5"),
+    ] {
+        let result = edited(&fields, operation, "complex_values", value, None);
+        assert_eq!(result.as_deref(), Ok(expected), "{operation:?} {value}");
+    }
+}
+
+#[test]
 fn a_domain_has_its_own_value() {
     let fields = queue(&[("slots", "1,[@big=8]"), ("complex_values", "a=1,[n1=a=2]")]);
     for (operation, key, value, domain, expected) in [
@@ -144,6 +159,25 @@ fn what_cannot_be_edited_is_refused() {
     let host = crate::host::ExecHost::template("n1".into()).to_fields();
     let refusal = edit(ObjectKind::ExecHost, &host, Operation::Replace, "load_values", "a=1", None).unwrap_err();
     assert_eq!(refusal.code, Code::Immutable);
+}
+
+#[test]
+fn attributes_that_are_not_shown_by_default_are_edited_too() {
+    let plain = crate::pe::ParallelEnvironment::template("mpi".into()).to_fields();
+    let change = |fields: &Fields, operation, key: &str, value| {
+        let edited = edit(ObjectKind::Pe, fields, operation, key, value, None).map_err(|refusal| refusal.what)?;
+        Ok::<_, String>(ObjectKind::Pe.settle("mpi", &edited.fields).expect("the edited environment is one"))
+    };
+    for operation in [Operation::Add, Operation::Modify, Operation::Replace] {
+        let on = change(&plain, operation, "ign_sreq_on_mhost", "TRUE").unwrap();
+        assert_eq!(on.value("ign_sreq_on_mhost"), Some("TRUE"), "{operation:?}");
+        assert_eq!(change(&on, operation, "ign_sreq_on_mhost", "FALSE").as_ref(), Ok(&plain), "{operation:?}");
+    }
+    let unlisted = change(&plain, Operation::Delete, "ign_sreq_on_mhost", "TRUE").unwrap_err();
+    assert_eq!(unlisted, "attribute \"ign_sreq_on_mhost\" of a parallel environment is not a list");
+    let misspelt = edit(ObjectKind::Pe, &plain, Operation::Replace, "ign_sreq_on_host", "TRUE", None).unwrap_err();
+    assert_eq!(misspelt.fix, "did you mean \"ign_sreq_on_mhost\"?");
+    assert_eq!(shape_of(ObjectKind::Queue, "ign_sreq_on_mhost"), None);
 }
 
 #[test]

@@ -118,6 +118,8 @@ fn requests(block: &mut Block, detail: &JobDetail) {
     let texts = |list: &[ResourceRequest]| list.iter().map(resource).collect::<Vec<_>>();
     block.put_list("hard resource_list", texts(&spec.requests.hard));
     block.put_list("soft resource_list", texts(&spec.requests.soft));
+    block.put_list("master_hard_resource_list", texts(&spec.requests.master));
+    block.put_list("slave_hard_resource_list", texts(&spec.requests.slaves));
     block.put_some("mail_options", mail_letters(spec.mail));
     block.put_list("mail_list", mail_list(spec));
     block.put("notify", if spec.notify { "TRUE" } else { "FALSE" });
@@ -131,6 +133,7 @@ fn requests(block: &mut Block, detail: &JobDetail) {
     block.put_list("hard_queue_list", spec.requests.hard_queues.clone());
     block.put_list("soft_queue_list", spec.requests.soft_queues.clone());
     block.put_list("master_queue_list", spec.requests.master_queues.clone());
+    block.put_list("slave_hard_queue_list", spec.requests.slave_queues.clone());
     block.put_list("shell_list", spec.shell.iter().map(shell).collect());
     block.put_some("ar_id", spec.reservation);
 }

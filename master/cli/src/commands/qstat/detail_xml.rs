@@ -6,7 +6,7 @@ use crate::output::value::{fraction, millionths};
 use crate::output::xml::{Document, escape};
 use proto::checkpoint::When;
 use proto::id::TaskId;
-use proto::job::{HostPath, JobSpec, Phase, Program};
+use proto::job::{HostPath, JobSpec, Phase, Program, Requests};
 use proto::request::ResourceRequest;
 use proto::rsmap::GrantedIds;
 use proto::usage::Usage;
@@ -89,7 +89,31 @@ fn requests(document: &mut Document, spec: &JobSpec) {
     queues(document, "JB_hard_queue_list", &spec.requests.hard_queues);
     queues(document, "JB_soft_queue_list", &spec.requests.soft_queues);
     queues(document, "JB_master_hard_queue_list", &spec.requests.master_queues);
+    scopes(document, &spec.requests);
     paths(document, "JB_shell_list", &spec.shell);
+}
+
+/// The numbers of Open Cluster Scheduler for the scopes of the master and of the slaves.
+const SCOPES: [u32; 2] = [1, 2];
+
+/// What `-scope` asks for apart, in the elements of Open Cluster Scheduler; left out where there is none. The queues of the master are
+/// where 8.1.9 has them.
+fn scopes(document: &mut Document, requests: &Requests) {
+    let lists = [(&requests.master, &[][..]), (&requests.slaves, &requests.slave_queues[..])];
+    let scopes = SCOPES.into_iter().zip(lists).filter(|(_, (list, queues))| !list.is_empty() || !queues.is_empty());
+    let scopes: Vec<_> = scopes.collect();
+    if scopes.is_empty() {
+        return;
+    }
+    document.open("JB_request_set_list");
+    for (scope, (list, asked_queues)) in scopes {
+        document.open("ulong_sublist");
+        document.leaf("JRS_scope", scope);
+        resources(document, "JRS_hard_resource_list", list);
+        queues(document, "JRS_hard_queue_list", asked_queues);
+        document.close();
+    }
+    document.close();
 }
 
 fn program(document: &mut Document, spec: &JobSpec) {

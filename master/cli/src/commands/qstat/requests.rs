@@ -26,10 +26,18 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
     let hard = contributions(job).map(|(request, contribution)| format!("{request} ({contribution})"));
     resources(&mut text, "Hard Resources:", hard);
     resources(&mut text, "Soft Resources:", job.requests.soft.iter().map(ResourceRequest::to_string));
+    for (label, list) in
+        [("Master Hard Resources:", &job.requests.master), ("Slave Hard Resources:", &job.requests.slaves)]
+    {
+        if !list.is_empty() {
+            resources(&mut text, label, list.iter().map(ResourceRequest::to_string));
+        }
+    }
     for (label, list) in [
         ("Hard requested queues:", job.requests.hard_queues.join(", ")),
         ("Soft requested queues:", job.requests.soft_queues.join(", ")),
         ("Master task hard requested queues:", job.requests.master_queues.join(", ")),
+        ("Slave task hard requested queues:", job.requests.slave_queues.join(", ")),
         ("Predecessor Jobs (request):", job.predecessors.join(", ")),
         ("Predecessor Jobs:", numbers(&job.waits_for)),
         ("Predecessor Array Jobs (request):", job.array_predecessors.join(", ")),
@@ -64,7 +72,8 @@ fn put(text: &mut String, label: &str, value: &str) {
 /// The first on the line of the label, the others below it; the line is there even for none.
 fn resources(text: &mut String, label: &str, mut requests: impl Iterator<Item = String>) {
     put(text, label, &requests.next().unwrap_or_default());
+    let below = " ".repeat(label.len());
     for request in requests {
-        put(text, "", &request);
+        put(text, &below, &request);
     }
 }

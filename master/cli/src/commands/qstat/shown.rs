@@ -102,7 +102,9 @@ pub fn by_instance(rows: &[JobRow], per_slot: bool) -> BTreeMap<&QueueInstanceNa
     let mut lines: BTreeMap<&QueueInstanceName, Vec<Shown<'_>>> = BTreeMap::new();
     for (job, task) in on_hosts(rows) {
         for (at, granted) in task.granted.iter().enumerate() {
-            let here = Shown { slots: granted.slots, instance: Some(&granted.instance), ..on_host(job, task) };
+            // A master that is no task takes a slot where no task is.
+            let slots_here = granted.slots.max(u32::from(at == 0));
+            let here = Shown { slots: slots_here, instance: Some(&granted.instance), ..on_host(job, task) };
             let there = lines.entry(&granted.instance).or_default();
             if per_slot {
                 there.extend(slots(&here, granted, at == 0));
@@ -230,7 +232,7 @@ fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
 fn slots<'a>(whole: &Shown<'a>, granted: &'a Granted, is_first: bool) -> Vec<Shown<'a>> {
     let role = |at: u32| if is_first && at == 0 { Role::Master } else { Role::Slave };
     let one = |at| Shown { role: role(at), slots: 1, instance: Some(&granted.instance), ..whole.clone() };
-    (0..granted.slots).map(one).collect()
+    (0..granted.slots.max(u32::from(is_first))).map(one).collect()
 }
 
 fn mark_repeats(lines: &mut [Shown<'_>]) {

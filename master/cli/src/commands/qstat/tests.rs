@@ -2,6 +2,7 @@
 
 mod details;
 mod documents;
+mod scopes;
 
 use super::columns::Columns;
 use super::options::Options;

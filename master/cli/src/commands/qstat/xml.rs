@@ -169,14 +169,20 @@ fn requests(document: &mut Document, line: &Shown<'_>, binding: bool) {
         let attributes = [("name", request.name.as_str()), ("resource_contribution", contribution.as_str())];
         document.leaf_with("hard_request", &attributes, request.value.as_deref().unwrap_or("TRUE"));
     }
-    for request in &row.requests.soft {
+    let others = [
+        ("soft_request", &row.requests.soft),
+        ("master_hard_request", &row.requests.master),
+        ("slave_hard_request", &row.requests.slaves),
+    ];
+    for (name, request) in others.into_iter().flat_map(|(name, list)| list.iter().map(move |entry| (name, entry))) {
         let value = request.value.as_deref().unwrap_or("TRUE");
-        document.leaf_with("soft_request", &[("name", &request.name)], value);
+        document.leaf_with(name, &[("name", &request.name)], value);
     }
     let lists = [
         ("hard_req_queue", &row.requests.hard_queues),
         ("soft_req_queue", &row.requests.soft_queues),
         ("master_hard_req_queue", &row.requests.master_queues),
+        ("slave_hard_req_queue", &row.requests.slave_queues),
         ("predecessor_jobs_req", &row.predecessors),
     ];
     for (name, entry) in lists.into_iter().flat_map(|(name, list)| list.iter().map(move |entry| (name, entry))) {

@@ -39,6 +39,9 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
             hard_queues: changes.hard_queues.unwrap_or_default(),
             soft_queues: changes.soft_queues.unwrap_or_default(),
             master_queues: changes.master_queues.unwrap_or_default(),
+            master: changes.master.unwrap_or_default(),
+            slaves: changes.slaves.unwrap_or_default(),
+            slave_queues: changes.slave_queues.unwrap_or_default(),
             pe: changes.pe,
             allocation_rule: changes.allocation_rule,
         }
@@ -153,11 +156,16 @@ pub fn verification(spec: &JobSpec) -> String {
     }
     let joined =
         |list: &[proto::request::ResourceRequest]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    if !spec.requests.hard.is_empty() {
-        line("hard resource_list", &joined(&spec.requests.hard));
-    }
-    if !spec.requests.soft.is_empty() {
-        line("soft resource_list", &joined(&spec.requests.soft));
+    for (key, list) in [
+        ("hard resource_list", joined(&spec.requests.hard)),
+        ("soft resource_list", joined(&spec.requests.soft)),
+        ("master_hard_resource_list", joined(&spec.requests.master)),
+        ("slave_hard_resource_list", joined(&spec.requests.slaves)),
+        ("slave_hard_queue_list", spec.requests.slave_queues.join(",")),
+    ] {
+        if !list.is_empty() {
+            line(key, &list);
+        }
     }
     line("mail_list", &format!("{}@{}", spec.owner.user, spec.submit_host));
     line("notify", if spec.notify { "TRUE" } else { "FALSE" });
@@ -188,5 +196,31 @@ mod tests {
         assert_eq!(command("/bin/sh"), "sh");
         assert_eq!(command("echo /home/u1"), "u1", "one word of the shell is one path");
         assert_eq!(default_name(&Program::Script { path: "/x/plain.sh".to_owned(), content: [].into() }), "plain.sh");
+    }
+
+    #[test]
+    fn verification_shows_what_is_asked_in_each_scope() {
+        let given = |name, values: &[&str]| crate::args::Given {
+            name,
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let shown = |options: &[crate::args::Given]| {
+            let mut request = JobRequest::new("qsub");
+            request.apply_source(options).unwrap();
+            verification(&specification(&request, Program::Command { command: "sleep".to_owned() }, Vec::new()))
+        };
+        let global = given("-l", &["h_rt=60"]);
+        assert!(shown(std::slice::from_ref(&global)).contains("\nhard resource_list:         h_rt=60\nmail_list:"));
+        let text = shown(&[
+            global,
+            given("-scope", &["master"]),
+            given("-l", &["memory=1G"]),
+            given("-scope", &["slave"]),
+            given("-l", &["memory=4G,gpu=1"]),
+            given("-q", &["a.q,b.q"]),
+        ]);
+        let expected = "\nhard resource_list:         h_rt=60\nmaster_hard_resource_list:  memory=1G\n\
+            slave_hard_resource_list:   memory=4G,gpu=1\nslave_hard_queue_list:      a.q,b.q\nmail_list:";
+        assert!(text.contains(expected), "{expected}in\n{text}");
     }
 }

@@ -108,6 +108,9 @@ impl Alteration {
         self.set(number, "hard queue list", &changes.hard_queues, |spec| &mut of(spec).hard_queues);
         self.set(number, "soft queue list", &changes.soft_queues, |spec| &mut of(spec).soft_queues);
         self.set(number, "master hard queue list", &changes.master_queues, |spec| &mut of(spec).master_queues);
+        self.set(number, "master hard resource list", &changes.master, |spec| &mut of(spec).master);
+        self.set(number, "slave hard resource list", &changes.slaves, |spec| &mut of(spec).slaves);
+        self.set(number, "slave hard queue list", &changes.slave_queues, |spec| &mut of(spec).slave_queues);
         self.set_some(number, "parallel environment", &changes.pe, |spec| &mut of(spec).pe);
         self.set_some(number, "allocation rule", &changes.allocation_rule, |spec| &mut of(spec).allocation_rule);
         if changes.pe.is_some() {

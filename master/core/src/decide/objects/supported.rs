@@ -108,6 +108,12 @@ const TABLE: &[Row] = &[
         Allowed::None,
         "queue instances are ordered by queue_sort_method and seq_no; no library of the site is asked",
     ),
+    row(
+        ObjectKind::Pe,
+        &["master_forks_slaves", "daemon_forks_slaves"],
+        FALSE,
+        "leave it FALSE: the limits of each task are those of the slots of its job on the host, whoever starts the tasks",
+    ),
     kept(
         ObjectKind::ClusterConf,
         &["loglevel"],

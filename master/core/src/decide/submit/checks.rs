@@ -1,7 +1,7 @@
 //! What a specification must keep, at its submission and after every alteration.
 
-use super::access;
 use super::names::{check_account, check_job_name};
+use super::{access, scopes};
 use crate::decide::Caller;
 use crate::matching::{Demand, QueuePattern};
 use crate::sched::expected_ms;
@@ -55,6 +55,7 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
     check_checkpoint(&state.config, spec).map_err(one)?;
     check_queues(&state.config, &spec.requests).map_err(one)?;
     check_resources(&state.config, &spec.requests)?;
+    scopes::check(&state.config.complex, &spec.requests).map_err(one)?;
     check_own_reservation(state, spec).map_err(one)
 }
 
@@ -90,7 +91,8 @@ fn check_own_reservation(state: &State, spec: &JobSpec) -> Result<(), Diagnostic
 
 /// Whether a job says how long it runs at most.
 fn asks_for_time(spec: &JobSpec) -> bool {
-    spec.requests.hard.iter().any(|request| matches!(request.name.as_str(), "h_rt" | "s_rt"))
+    let Requests { hard, master, .. } = &*spec.requests;
+    hard.iter().chain(master).any(|request| matches!(request.name.as_str(), "h_rt" | "s_rt"))
 }
 
 /// What holds for an advance reservation.
@@ -109,6 +111,7 @@ pub(in crate::decide) fn check_reservation(state: &State, spec: &ReservationSpec
         let what = format!("Userset \"{list}\" does not exist");
         return Err(one(Diagnostic::new(Code::UnknownObject, what).at("-u").fix("qconf -sul lists them")));
     }
+    scopes::check_none(requests).map_err(one)?;
     check_parallel(config, requests).map_err(one)?;
     check_checkpoint_name(config, spec.checkpoint.as_deref()).map_err(one)?;
     check_queues(config, requests).map_err(one)?;
@@ -188,8 +191,14 @@ fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Dia
                 rejected("specification of an allocation rule is not allowed for non-parallel jobs").at("-par");
             Err(refusal.fix("name a parallel environment with -pe"))
         }
-        None if requests.master_queues.is_empty() => Ok(()),
-        None => Err(rejected("specification of master queue is not allowed for non-parallel jobs").at("-masterq")),
+        None if !requests.master_queues.is_empty() => {
+            Err(rejected("specification of master queue is not allowed for non-parallel jobs").at("-masterq"))
+        }
+        None if scopes::is_used(requests) => {
+            let refusal = rejected("specification of master or slave scope is not allowed for non-parallel jobs");
+            Err(refusal.at("-scope").fix("name a parallel environment with -pe, or leave -scope out"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -217,8 +226,8 @@ fn check_checkpoint_name(config: &Configuration, name: Option<&str>) -> Result<(
 
 /// Each pattern, soft ones too, must name a queue instance (as in 8.1.9, whatever `-w` says).
 fn check_queues(config: &Configuration, requests: &Requests) -> Result<(), Diagnostic> {
-    let Requests { hard_queues, soft_queues, master_queues, .. } = requests;
-    for name in hard_queues.iter().chain(soft_queues).chain(master_queues) {
+    let Requests { hard_queues, soft_queues, master_queues, slave_queues, .. } = requests;
+    for name in hard_queues.iter().chain(soft_queues).chain(master_queues).chain(slave_queues) {
         let pattern = QueuePattern::new(name);
         if !config.resolved.keys().any(|instance| pattern.matches(config, instance)) {
             let what = format!("Job was rejected because job requests unknown queue \"{name}\"");
@@ -233,7 +242,10 @@ fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Ve
         |list: &[ResourceRequest], purpose| ResourceList::from(list.to_vec()).resolve_for(&config.complex, purpose);
     let hard = resolve(&requests.hard, Purpose::Hard)?;
     let soft = resolve(&requests.soft, Purpose::Soft)?;
-    hard.iter().chain(&soft).try_for_each(|request| check_host(config, request)).map_err(|refusal| vec![refusal])
+    let scoped = |list, scope| resolve(list, Purpose::Hard).map_err(|refusals| scopes::named(refusals, scope));
+    let (master, slaves) = (scoped(&requests.master, "master")?, scoped(&requests.slaves, "slave")?);
+    let all = hard.iter().chain(&soft).chain(&master).chain(&slaves);
+    all.into_iter().try_for_each(|request| check_host(config, request)).map_err(|refusal| vec![refusal])
 }
 
 /// A host that is named without a pattern must exist.

@@ -1,7 +1,7 @@
 //! Slave tasks of parallel jobs: who may start how many where, what ends them, and what is accounted.
 
 use super::cell::{Cell, job, resources, result, texts};
-use crate::effect::Input;
+use crate::effect::{Effect, Input};
 use crate::event::Event;
 use crate::sched::order::Order;
 use crate::state::usage::Account;
@@ -13,7 +13,7 @@ use proto::object::ObjectKind;
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
 use proto::usage::{Exit, Failed, TaskResult, Usage};
-use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
+use proto::wire::agent::{MasterMessage, StartOrder, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::{Command, Reply, SlaveRequest};
 use proto::wire::slave::SlaveSpec;
 use proto::wire::view::Data;
@@ -21,6 +21,12 @@ use std::sync::Arc;
 
 /// A cell in which job 1 of `u1` runs with two slots on each of `h1`, where its master is, and `h2`.
 fn cell(settings: &[(&str, &str)]) -> (Cell, TaskKey) {
+    let (cell, key, _) = cell_asking(settings, Requests { hard: resources("h_vmem=1G"), ..Requests::default() });
+    (cell, key)
+}
+
+/// The same for a job that asks for something else beside its slots; with the order that started it.
+fn cell_asking(settings: &[(&str, &str)], requests: Requests) -> (Cell, TaskKey, StartOrder) {
     let mut cell = Cell::ready();
     let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
     for (key, value) in [("slots", "10"), ("allocation_rule", "2"), ("control_slaves", "TRUE")].iter().chain(settings) {
@@ -30,15 +36,28 @@ fn cell(settings: &[(&str, &str)]) -> (Cell, TaskKey) {
     cell.store(vec![stored]);
     cell.set_queue(&[("pe_list", "mpi")]);
     let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
-    let hard = resources("h_vmem=1G");
-    cell.submit(JobSpec { requests: Requests { hard, pe: Some(pe), ..Requests::default() }.into(), ..job() });
+    cell.submit(JobSpec { requests: Requests { pe: Some(pe), ..requests }.into(), ..job() });
     let part = |host: &str| Granted { instance: instance(host), slots: 2 };
     let (seq, granted) = (cell.job(1).seq, vec![part("h1"), part("h2")]);
     let order = Order::Start { seq, task: TaskId(1), granted, pe: Some(PeName::from("mpi")) };
     cell.input(Input::Orders { scheduler: "any".to_owned(), orders: vec![order] });
     let key = cell.placement(1, 1).key;
+    let start = started(&cell, "h1");
     cell.report(key, "h1", TaskReportState::Running { for_ms: 0 });
-    (cell, key)
+    (cell, key, start)
+}
+
+/// The order to start a task that the last input sent to a host.
+fn started(cell: &Cell, host: &str) -> StartOrder {
+    let connection = cell.connection(host);
+    let order = cell.effects.iter().find_map(|effect| match effect {
+        Effect::Send { connection: to, message } if *to == connection => match &**message {
+            MasterMessage::Start(order) => Some(StartOrder::clone(order)),
+            _ => None,
+        },
+        _ => None,
+    });
+    order.unwrap_or_else(|| panic!("{host} is told to start something"))
 }
 
 fn instance(host: &str) -> QueueInstanceName {
@@ -90,20 +109,35 @@ fn a_slave_task_is_on_record_when_its_host_hears_of_it() {
     assert_eq!(key, TaskKey { pe_task: 1, ..task });
     let is_placed = |event: &Event| matches!(event, Event::SlavePlaced { key: placed, .. } if *placed == key);
     assert!(cell.log.iter().any(|record| is_placed(&record.event)));
-    let connection = cell.connection("h2");
-    let start = cell.effects.iter().find_map(|effect| match effect {
-        crate::effect::Effect::Send { connection: to, message } if *to == connection => match &**message {
-            MasterMessage::Start(order) => Some(order.clone()),
-            _ => None,
-        },
-        _ => None,
-    });
-    let order = start.expect("h2 is told to start it");
+    let order = started(&cell, "h2");
     assert_eq!((order.key, order.granted.len(), order.pe_start), (key, 2, None));
     assert_eq!(order.slave.unwrap().instance, instance("h2"));
     // It has the limits of both slots there.
     assert_eq!(order.limits.get(LimitKind::Vmem).hard, Some(Amount::from_base(2 << 30)));
     cell.assert_replay_is_live();
+}
+
+#[test]
+fn the_job_has_the_limits_of_its_slots_and_a_slave_task_those_of_slaves() {
+    let gib = |amount: i64| Some(Amount::from_base(amount << 30));
+    let vmem = |order: &StartOrder| order.limits.get(LimitKind::Vmem).hard;
+    for (settings, on_master, beside) in [
+        (&[][..], gib(3), gib(2)),
+        (&[("job_is_first_task", "FALSE")], gib(5), gib(4)),
+        (&[("ign_sreq_on_mhost", "TRUE")], gib(1), None),
+    ] {
+        let (master, slaves) = (resources("h_vmem=1G,h_rt=60"), resources("h_vmem=2G"));
+        let requests = Requests { master, slaves, ..Requests::default() };
+        let (mut cell, task, order) = cell_asking(settings, requests);
+        assert_eq!(vmem(&order), on_master, "{settings:?}");
+        assert_eq!(order.limits.get(LimitKind::Rt).hard, Some(Amount::from_base(60)), "the time is the master's");
+        inherit(&mut cell, task, "h1").unwrap();
+        let order = started(&cell, "h1");
+        assert_eq!((vmem(&order), order.limits.get(LimitKind::Rt).hard), (beside, None), "{settings:?}");
+        inherit(&mut cell, task, "h2").unwrap();
+        assert_eq!(vmem(&started(&cell, "h2")), gib(4), "{settings:?}");
+        cell.assert_replay_is_live();
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! How many slots of a parallel job each host has room for.
 
 use crate::matching::{Cluster, Demand, Fit, Ground, Role, Site};
-use crate::sched::reason::Reason;
+use crate::sched::reason::{Reason, What};
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,16 +15,32 @@ pub struct HostRoom {
     pub slots: u32,
     /// How it would take the master; none if the master cannot be here.
     pub master: Option<MasterRoom>,
-    /// How others of its instances would take the master. Looked for only where a quota may close the first one.
+    /// How others of its instances would take the master. Looked for only where the first one may not be the best: a quota may close it, or
+    /// the master asks for something else than the other slots.
     pub others: Vec<MasterRoom>,
+    /// The slots that each instance could give beside the master on this host, where these are others than elsewhere.
+    pub companions: Option<Vec<u32>>,
 }
 
 impl HostRoom {
+    /// The ways in which it could take the master, best first.
+    pub fn masters(&self) -> impl Iterator<Item = MasterRoom> {
+        self.master.into_iter().chain(self.others.iter().copied())
+    }
+
+    /// The most slots that one of its instances could give where the master is on the host: it may be there itself.
+    pub fn beside(&self, master: MasterRoom, at: usize) -> u32 {
+        match &self.companions {
+            _ if master.at == at => master.in_instance,
+            Some(companions) => companions[at],
+            None => self.instances[at].1,
+        }
+    }
+
     /// Its queue instances, each with the most slots that it could give, whether the master is there or not.
     pub fn at_best(&self) -> impl Iterator<Item = (&QueueInstanceName, u32)> {
         self.instances.iter().enumerate().map(|(index, (instance, slots))| {
-            let masters = self.master.iter().chain(&self.others).filter(|master| master.at == index);
-            (instance, masters.map(|master| master.in_instance).fold(*slots, u32::max))
+            (instance, self.masters().map(|master| self.beside(master, index)).fold(*slots, u32::max))
         })
     }
 }
@@ -34,9 +50,11 @@ impl HostRoom {
 pub struct MasterRoom {
     /// Which of the host's instances takes it.
     pub at: usize,
-    /// The most slots in that instance, at least one.
+    /// How many of the slots in that instance are its own at least: one, or none.
+    pub own: u32,
+    /// The most slots in that instance, at least its own.
     pub in_instance: u32,
-    /// The most slots on the host, at least one.
+    /// The most slots on the host, at least its own.
     pub slots: u32,
 }
 
@@ -66,10 +84,9 @@ pub fn rooms(
         }
         hosts[place].1.push(*site);
     }
-    let extra = u32::from(!pe.job_is_first_task.0);
     let rooms = hosts.iter().filter_map(|(host, sites)| {
         let ground = sites.first()?.host;
-        let room = room(cluster, demand, globally, &ground, sites, extra, &mut reasons);
+        let room = room(cluster, demand, globally, &ground, sites, pe, &mut reasons);
         let has_room = room.slots > 0 || room.master.is_some();
         if !has_room {
             roomless.insert((*host).clone());
@@ -88,12 +105,12 @@ pub fn room_on(
     sites: &[Site<'_, '_>],
     pe: &ParallelEnvironment,
 ) -> HostRoom {
-    room(cluster, demand, globally, host, sites, u32::from(!pe.job_is_first_task.0), &mut Vec::new())
+    room(cluster, demand, globally, host, sites, pe, &mut Vec::new())
 }
 
 /// The slots on a host that the rule of an environment could use, at most.
 pub fn usable(room: &HostRoom, demand: &Demand, pe: &ParallelEnvironment) -> u32 {
-    let slots = room.slots.max(room.master.map_or(0, |master| master.slots));
+    let slots = room.masters().map(|master| master.slots).fold(room.slots, u32::max);
     match demand.allocation_rule(pe) {
         _ if slots < portion(demand, pe) => 0,
         AllocationRule::Fixed(each) => each,
@@ -119,7 +136,7 @@ pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Ve
         AllocationRule::Fixed(each) => each,
         AllocationRule::FillUp | AllocationRule::RoundRobin => 1,
     };
-    let takes_master = |host: &HostRoom| host.master.is_some_and(|master| master.slots >= least);
+    let takes_master = |host: &HostRoom| host.masters().any(|master| master.slots >= least || master.own == 0);
     let Some(master) = hosts.iter().position(takes_master).filter(|_| hosts.len() > most && most > 0) else {
         return hosts;
     };
@@ -134,52 +151,68 @@ pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Ve
     hosts
 }
 
-/// The room on one host. `extra` is the slot of a master that is no task of the environment.
+/// The room on one host.
 fn room(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
     host: &Ground<'_, '_>,
     sites: &[Site<'_, '_>],
-    extra: u32,
+    pe: &ParallelEnvironment,
     reasons: &mut Vec<Reason>,
 ) -> HostRoom {
+    // The slot of a master that is no task of the environment.
+    let (extra, own) = (u32::from(!pe.job_is_first_task.0), demand.own_slots(pe));
+    let (as_master, as_other) = demand.roles(Some(pe));
     let on_host = |slots, role| cluster.fit_level(globally.clone(), &host.spot, demand, slots, role);
     let slaves = on_host(1, Role::Slave);
     // Where nothing is charged for the master alone, it fits where others do.
     let is_alike = extra == 0 && !demand.charges_master();
-    let with_master = if is_alike { slaves.clone() } else { on_host(1 + extra, Role::Master) };
+    let with_master = if is_alike { slaves.clone() } else { on_host(own + extra, as_master) };
     let fits = sites.iter().map(|site| {
         let fit = cluster.fit_instance(slaves.clone(), site, demand, 1, Role::Slave);
-        reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
-        (site.instance.clone(), fit.slots)
+        if cluster.takes_slaves(site.instance, demand) {
+            reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
+            return (site.instance.clone(), fit.slots);
+        }
+        let level = site.spot.level.to_level();
+        reasons.extend(cluster.explains.then(|| Reason::new(level, What::NotInSlaveQueues)));
+        (site.instance.clone(), 0)
     });
     let fits: Vec<(QueueInstanceName, u32)> = fits.collect();
-    let sum = |master: Option<(usize, u32)>| {
-        let slots = fits.iter().enumerate().map(|(index, (_, slots))| match master {
-            Some((at, most)) if at == index => *slots.min(&most),
-            Some(_) | None => *slots,
-        });
-        slots.fold(0, u32::saturating_add)
-    };
     let cap = sites.iter().map(|site| cluster.threshold_cap(site)).max().unwrap_or(0);
-    let masters = sites.iter().enumerate().filter_map(|(index, site)| {
-        let slots = if is_alike {
-            fits[index].1
-        } else {
-            let fit = cluster.fit_instance(with_master.clone(), site, demand, 1 + extra, Role::Master);
-            if fit.holds(1 + extra) { fit.slots } else { 0 }
-        };
-        (slots > 0 && cluster.takes_master(site.instance, demand)).then_some((index, slots))
+    let companions = (as_other == Role::Companion).then(|| {
+        let on_host = on_host(1, Role::Companion);
+        let fit = |site| cluster.fit_instance(on_host.clone(), site, demand, 1, Role::Companion).slots;
+        sites.iter().map(fit).collect()
     });
-    let mut masters = masters
-        .map(|(at, most)| {
-            let slots = sum(Some((at, most))).min(with_master.slots).min(cap).saturating_sub(extra);
-            MasterRoom { at, in_instance: most.saturating_sub(extra), slots }
-        })
-        .filter(|master| master.slots > 0);
-    let master = masters.next();
-    let may_be_closed = !demand.is_exempt && cluster.config.enabled_quotas().next().is_some();
-    let others = if may_be_closed { masters.collect() } else { Vec::new() };
-    HostRoom { slots: sum(None).min(slaves.slots).min(cap), instances: fits, master, others }
+    let sum = fits.iter().map(|(_, slots)| *slots).fold(0, u32::saturating_add);
+    let slots = sum.min(slaves.slots).min(cap);
+    let room = HostRoom { slots, instances: fits, master: None, others: Vec::new(), companions };
+    let (master, others) = {
+        let mut masters = sites.iter().enumerate().filter_map(|(at, site)| {
+            let most = if is_alike {
+                room.instances[at].1
+            } else {
+                let mut fit = cluster.fit_instance(with_master.clone(), site, demand, own + extra, as_master);
+                // Who asks for nothing apart is told of slots alone, as by 8.1.9.
+                if demand.is_apart() && !fit.holds(own + extra) && cluster.takes_master(site.instance, demand) {
+                    reasons.append(&mut fit.reasons);
+                }
+                let is_alone = as_other == Role::Slave && !cluster.takes_slaves(site.instance, demand);
+                if is_alone { fit.slots.min(1) } else { fit.slots }
+            };
+            if most < own + extra || !cluster.takes_master(site.instance, demand) {
+                return None;
+            }
+            let whole = MasterRoom { at, own, in_instance: most, slots: 0 };
+            let sum = (0..sites.len()).map(|index| room.beside(whole, index)).fold(0, u32::saturating_add);
+            let slots = sum.min(with_master.slots).min(cap).saturating_sub(extra);
+            Some(MasterRoom { slots, in_instance: most - extra, ..whole }).filter(|master| master.slots >= own)
+        });
+        let may_be_closed = !demand.is_exempt && cluster.config.enabled_quotas().next().is_some();
+        let is_first_best = !may_be_closed && !demand.is_apart();
+        (masters.next(), if is_first_best { Vec::new() } else { masters.collect() })
+    };
+    HostRoom { master, others, ..room }
 }

@@ -5,6 +5,7 @@
 //! were no quotas.
 
 use super::hosts::{HostRoom, MasterRoom};
+use super::spread::Most;
 use crate::quota::Purse;
 use proto::id::QueueInstanceName;
 use proto::pe::AllocationRule;
@@ -17,17 +18,19 @@ const MASTERS_MAX: usize = 8;
 /// could move, for each place of the master: on large cells there may be millions of pairs.
 const LOOKS_MAX: usize = 10_000;
 
-/// The hosts with the room that the quotas leave for at most `most` slots of those that a job accepts. `extra` is the slot of a master that
-/// is no task.
+/// The hosts with the room that the quotas leave for at most so many slots of those that a job accepts. `extra` is the slot of a master that
+/// is no task. Where `masters_differ`, other places for the master are tried as long as there are fewer slots than that; else the first that leaves
+/// enough is taken, as all leave much the same.
 pub fn within(
     purse: &mut Purse<'_>,
     rule: AllocationRule,
     wanted: &SlotRange,
-    most: u32,
-    extra: u32,
+    most: Most,
+    (extra, masters_differ): (u32, bool),
     hosts: Vec<HostRoom>,
 ) -> Vec<HostRoom> {
-    let most = wanted.largest().min(most);
+    let (most, elsewhere) = (wanted.largest().min(most.in_all), most.elsewhere);
+    let enough = if masters_differ { most } else { wanted.least() };
     if purse.is_boundless() {
         return hosts;
     }
@@ -37,14 +40,15 @@ pub fn within(
     let least = if let AllocationRule::Fixed(each) = rule { each } else { 1 };
     let (mut best, mut tried) = (None, 0);
     let all = hosts.iter().enumerate();
-    let all = all.flat_map(|(at, host)| masters(host).map(move |master| (at, master)));
-    for (at, master) in all.filter(|(_, master)| master.slots >= least) {
+    let all = all.flat_map(|(at, host)| host.masters().map(move |master| (at, master)));
+    for (at, master) in all.filter(|(_, master)| master.slots >= least || master.own == 0) {
+        let needed = master.own + extra;
         // Where the quotas are used up this is so for every place: a trial for each would cost the square of the hosts.
-        if purse.most(&hosts[at].instances[master.at].0, 1 + extra, true) < 1 + extra {
+        if purse.most(&hosts[at].instances[master.at].0, needed, true) < needed {
             continue;
         }
         let mut trial = purse.clone();
-        let mut plan = Plan::new(&hosts);
+        let mut plan = Plan::new(&hosts, elsewhere);
         if !plan.master(&mut trial, at, master, extra) {
             purse.note(trial);
             continue;
@@ -64,16 +68,11 @@ pub fn within(
             best = Some((slots, plan.rooms()));
         }
         // Each try looks at all hosts.
-        if slots >= wanted.least() || tried == MASTERS_MAX || tried * hosts.len() >= LOOKS_MAX {
+        if slots >= enough || tried == MASTERS_MAX || tried * hosts.len() >= LOOKS_MAX {
             break;
         }
     }
     best.map_or_else(Vec::new, |(_, rooms)| rooms)
-}
-
-/// The ways in which a host could take the master, best first.
-fn masters(host: &HostRoom) -> impl Iterator<Item = MasterRoom> {
-    host.master.into_iter().chain(host.others.iter().copied())
 }
 
 /// Each host as if the whole job were there. Where nobody wants to know what stands against it, hosts that have no more room than one
@@ -82,14 +81,14 @@ fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) 
     let mut rooms: Vec<HostRoom> = Vec::new();
     let mut found = 0;
     for host in hosts {
-        let Some(at_best) = masters(host).map(|master| master.slots.min(most)).max() else { continue };
+        let Some(at_best) = host.masters().map(|master| master.slots.min(most)).max() else { continue };
         if at_best <= found && !purse.explains() {
             continue;
         }
         let mut best: Option<HostRoom> = None;
-        for master in masters(host) {
+        for master in host.masters() {
             let mut trial = purse.clone();
-            let mut plan = Plan::new(std::slice::from_ref(host));
+            let mut plan = Plan::new(std::slice::from_ref(host), 0);
             if plan.master(&mut trial, 0, master, extra) {
                 plan.fill_up(&mut trial, most);
                 let more = |room: &HostRoom| best.as_ref().is_none_or(|best| room.slots > best.slots);
@@ -108,25 +107,28 @@ struct Plan<'a> {
     hosts: &'a [HostRoom],
     taken: Vec<Vec<u32>>,
     master: Option<(usize, MasterRoom)>,
+    /// The most slots on other hosts than the master's.
+    elsewhere: u32,
     /// What is left of [`LOOKS_MAX`].
     looks: usize,
 }
 
 impl<'a> Plan<'a> {
-    fn new(hosts: &'a [HostRoom]) -> Plan<'a> {
+    fn new(hosts: &'a [HostRoom], elsewhere: u32) -> Plan<'a> {
         Plan {
             hosts,
             taken: hosts.iter().map(|host| vec![0; host.instances.len()]).collect(),
             master: None,
+            elsewhere,
             looks: LOOKS_MAX,
         }
     }
 
-    /// The master's slot.
+    /// The slots of the master itself.
     fn master(&mut self, purse: &mut Purse<'_>, host: usize, room: MasterRoom, extra: u32) -> bool {
-        let is_taken = purse.take(&self.hosts[host].instances[room.at].0, 1 + extra, true);
+        let is_taken = purse.take(&self.hosts[host].instances[room.at].0, room.own + extra, true);
         if is_taken {
-            self.taken[host][room.at] = 1;
+            self.taken[host][room.at] = room.own;
             self.master = Some((host, room));
         }
         is_taken
@@ -146,13 +148,23 @@ impl<'a> Plan<'a> {
         (master.map_or(self.hosts[host].slots, |master| master.slots), master)
     }
 
+    /// How many slots more a host may have, for all that others have where the master is not.
+    fn spare(&self, host: usize) -> u32 {
+        match self.master {
+            Some((of_master, _)) if of_master != host && self.elsewhere < u32::MAX => {
+                self.elsewhere.saturating_sub(self.in_all() - self.on_host(of_master))
+            }
+            Some(_) | None => u32::MAX,
+        }
+    }
+
     /// At most so many slots more on a host; how many there were.
     fn add(&mut self, purse: &mut Purse<'_>, host: usize, most: u32) -> u32 {
         let (room, master) = self.room(host);
-        let mut left = most.min(room.saturating_sub(self.on_host(host)));
+        let mut left = most.min(room.saturating_sub(self.on_host(host))).min(self.spare(host));
         let wanted = left;
         for (at, (instance, slots)) in self.hosts[host].instances.iter().enumerate() {
-            let slots = master.filter(|master| master.at == at).map_or(*slots, |master| master.in_instance.min(*slots));
+            let slots = master.map_or(*slots, |master| self.hosts[host].beside(master, at));
             let free = slots.saturating_sub(self.taken[host][at]).min(left);
             if free == 0 {
                 continue;
@@ -172,9 +184,9 @@ impl<'a> Plan<'a> {
 
     /// Whether an instance has as many slots as it could.
     fn is_full(&self, (host, at): (usize, usize)) -> bool {
-        let (room, master) = (self.hosts[host].instances[at].1, self.room(host).1);
-        self.taken[host][at]
-            >= master.filter(|master| master.at == at).map_or(room, |master| master.in_instance.min(room))
+        let of_host = &self.hosts[host];
+        let room = self.room(host).1.map_or(of_host.instances[at].1, |master| of_host.beside(master, at));
+        self.taken[host][at] >= room
     }
 
     /// Moves a slot to another instance of its host, where that makes room in the quotas for a slot on a host that has room otherwise.
@@ -194,7 +206,8 @@ impl<'a> Plan<'a> {
             if self.has_looked_enough(1 + wanting.len()) {
                 break;
             }
-            let has_room = !self.is_full(place) && self.on_host(place.0) < self.room(place.0).0;
+            let has_room =
+                !self.is_full(place) && self.on_host(place.0) < self.room(place.0).0 && self.spare(place.0) > 0;
             let is_kept_out = has_room && purse.most(self.name(place), 1, false) == 0;
             if is_kept_out && !wanting.iter().any(|other| purse.are_alike(self.name(*other), self.name(place))) {
                 wanting.push(place);
@@ -206,7 +219,8 @@ impl<'a> Plan<'a> {
                 return false;
             }
             let of_master = self.master.is_some_and(|(host, master)| (host, master.at) == from);
-            let is_spare = self.taken[from.0][from.1] > u32::from(of_master);
+            let own = self.master.filter(|_| of_master).map_or(0, |(_, master)| master.own);
+            let is_spare = self.taken[from.0][from.1] > own;
             if is_spare && purse.are_alike(self.name(from), self.name(to)) && self.move_one(purse, from, to) {
                 return true;
             }
@@ -257,7 +271,7 @@ impl<'a> Plan<'a> {
         while left > 0 && !open.is_empty() {
             open.retain(|host| {
                 // In the first round the master has its slot already.
-                let is_served = is_first_round && self.master.is_some_and(|(at, _)| at == *host);
+                let is_served = is_first_round && self.master.is_some_and(|(at, master)| at == *host && master.own > 0);
                 if left == 0 || is_served {
                     return true;
                 }
@@ -273,8 +287,14 @@ impl<'a> Plan<'a> {
 
     /// Exactly `each` slots on a host or none; false if those of the master have no room.
     fn portions(&mut self, purse: &mut Purse<'_>, each: u32, most: u32, master: usize) -> bool {
-        if self.add(purse, master, each - 1) < each - 1 {
+        let own = self.on_host(master);
+        let mut trial = purse.clone();
+        if self.add(&mut trial, master, each - own) == each - own {
+            *purse = trial;
+        } else if own > 0 {
             return false;
+        } else {
+            self.taken[master].fill(0);
         }
         for host in (0..self.hosts.len()).filter(|host| *host != master) {
             if self.in_all().saturating_add(each) > most {
@@ -299,10 +319,11 @@ impl<'a> Plan<'a> {
             HostRoom {
                 instances: host.instances.iter().zip(taken).map(|((name, _), slots)| (name.clone(), *slots)).collect(),
                 slots,
-                master: room.map(|room| MasterRoom { at: room.at, in_instance: taken[room.at], slots }),
+                master: room.map(|room| MasterRoom { in_instance: taken[room.at], slots, ..room }),
                 others: Vec::new(),
+                companions: None,
             }
         });
-        rooms.filter(|host| host.slots > 0).collect()
+        rooms.filter(|host| host.slots > 0 || host.master.is_some()).collect()
     }
 }

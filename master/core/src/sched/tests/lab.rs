@@ -543,12 +543,17 @@ pub fn plain_spec() -> JobSpec {
 /// The specification that options of `qsub` make.
 pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
     let mut spec = plain_spec();
-    let (mut words, mut soft) = (words.iter(), false);
+    let (mut words, mut soft, mut scope) = (words.iter(), false, "global");
     while let Some(option) = words.next() {
         let mut value = || *words.next().unwrap();
         let requests = &mut spec.requests;
         match *option {
             "-soft" => soft = true,
+            "-scope" => scope = value(),
+            "-l" if scope == "master" => requests.master.extend(Vec::from(ResourceList::parse(value()).unwrap())),
+            "-l" if scope == "slave" => requests.slaves.extend(Vec::from(ResourceList::parse(value()).unwrap())),
+            "-q" if scope == "master" => requests.master_queues.extend(value().split(',').map(str::to_owned)),
+            "-q" if scope == "slave" => requests.slave_queues.extend(value().split(',').map(str::to_owned)),
             "-l" if soft => requests.soft.extend(Vec::from(ResourceList::parse(value()).unwrap())),
             "-l" => requests.hard.extend(Vec::from(ResourceList::parse(value()).unwrap())),
             "-q" if soft => requests.soft_queues.extend(value().split(',').map(str::to_owned)),

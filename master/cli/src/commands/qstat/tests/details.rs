@@ -66,7 +66,7 @@ fn spec(name: &str) -> JobSpec {
 }
 
 /// A job of the captures with its specification and the lines that all of them share.
-fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDetail {
+pub(super) fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDetail {
     let row = captured::jobs().into_iter().find(|row| row.number == JobNumber(number)).unwrap();
     let mut spec = JobSpec { requests: row.requests.clone().into(), array: row.array, ..spec(&row.name) };
     change(&mut spec);

@@ -1,0 +1,184 @@
+//! What the master of a parallel job and its other slots ask for apart (`-scope`, CATALOGUE OCS-04).
+
+use super::demand::{Request, Value, Wanted, implied, resolved};
+use super::fit::{Charge, Fit, Role, charge, room, shortage};
+use super::offer::Offer;
+use super::{Cluster, Spot};
+use crate::ledger::default_apart;
+use crate::sched::reason::What;
+use proto::amount::Amount;
+use proto::complex::{Attribute, Complex, Consumable, Relop, Requestable};
+use proto::job::Requests;
+
+/// An attribute of which the master asks for something else than the other slots do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// What the master's slot asks for; none if nothing.
+    pub master: Option<Request>,
+    /// What each other slot asks for; none if nothing.
+    pub slaves: Option<Request>,
+}
+
+impl Apart {
+    /// What the requests of a job ask for apart, in the order given. What cannot be read is named in `unknown`.
+    pub(super) fn all(complex: &Complex, requests: &Requests, unknown: &mut Vec<String>) -> Vec<Apart> {
+        let mut all: Vec<Apart> = Vec::new();
+        for (list, is_master) in [(&requests.master, true), (&requests.slaves, false)] {
+            let (known, not_known) = resolved(complex, list);
+            unknown.extend(not_known);
+            for request in known {
+                let at = all.iter().position(|apart| apart.attribute.name == request.attribute.name);
+                let at = at.unwrap_or_else(|| {
+                    all.push(Apart { attribute: request.attribute.clone(), master: None, slaves: None });
+                    all.len() - 1
+                });
+                let side = if is_master { &mut all[at].master } else { &mut all[at].slaves };
+                side.get_or_insert(request);
+            }
+        }
+        for apart in &mut all {
+            let default = Some(&apart.attribute).filter(|attribute| attribute.consumable.is_consumable());
+            let default = default.and_then(|attribute| {
+                let amount = attribute.default_amount();
+                // Who does not ask to be alone is not where somebody is alone.
+                let counts = attribute.is_exclusive() || default_apart(attribute, amount).is_some();
+                implied((attribute, amount)).filter(|_| counts)
+            });
+            apart.master = apart.master.take().or_else(|| default.clone());
+            apart.slaves = apart.slaves.take().or(default);
+        }
+        all
+    }
+
+    /// What the job itself asks for, of the master and of the others.
+    fn asked(&self) -> [Option<&Request>; 2] {
+        [&self.master, &self.slaves].map(|side| side.as_ref().filter(|request| !request.implied))
+    }
+}
+
+impl Cluster<'_> {
+    /// What a level offers for what is asked for apart, as [`Cluster::fit_level`] has it; `index` is its number among all requests.
+    pub(super) fn fit_apart(
+        &self,
+        fit: &mut Fit,
+        index: usize,
+        spot: &Spot<'_, '_>,
+        apart: &Apart,
+        slots: u32,
+        role: Role,
+    ) {
+        let attribute = &apart.attribute;
+        let [of_master, of_slaves] = apart.asked();
+        if attribute.requestable == Requestable::Forced && spot.value(&attribute.name).is_some() {
+            let is_short = [of_master.is_none(), of_slaves.is_none()];
+            let what = || What::Forced { attribute: attribute.name.clone() };
+            fit.limit(self, spot.level, role.most_without(is_short), slots, || Some(what()));
+        }
+        if attribute.is_exclusive() {
+            if self.has_exclusive(spot, attribute) {
+                fit.define(index);
+                let mut why = [&apart.master, &apart.slaves]
+                    .map(|side| side.as_ref().and_then(|request| self.excluded(spot, request, Role::Master)));
+                let most = match role {
+                    // A companion does not ask to be alone, and is not where somebody is.
+                    Role::Companion => {
+                        let (attribute, wanted) = (attribute.clone(), Wanted::Amount(Amount::ZERO));
+                        let nothing = Request { attribute, wanted, implied: true };
+                        why = [None, self.excluded(spot, &nothing, Role::Slave)];
+                        if why[1].is_some() { 0 } else { u32::MAX }
+                    }
+                    Role::Master | Role::MasterWithCompanions | Role::Slave => {
+                        role.most_without([why[0].is_some(), why[1].is_some()])
+                    }
+                };
+                let [master, slaves] = why;
+                fit.limit(self, spot.level, most, slots, || master.filter(|_| role.has_master()).or(slaves));
+            }
+            return;
+        }
+        for offer in self.offers(spot, attribute) {
+            // What no level offers without load is left to the load: an implied request asks only where a capacity is set.
+            let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
+            fit.define(index);
+            let master = apart.master.as_ref().filter(|request| role.has_master() && (is_set || !request.implied));
+            let slaves = apart.slaves.as_ref().filter(|request| role.has_slaves() && (is_set || !request.implied));
+            let left = master.and_then(|master| beside(master, &offer));
+            let left = left.as_ref().unwrap_or(&offer);
+            let most = if master.is_some_and(|master| room(master, &offer, role) == 0) {
+                0
+            } else {
+                let others = slaves.map_or(u32::MAX, |slaves| room(slaves, left, Role::Slave));
+                others.saturating_add(u32::from(role.has_master()))
+            };
+            fit.limit(self, spot.level, most, slots, || match (master, slaves) {
+                (Some(master), _) if most == 0 => shortage(spot.level, master, &offer, 1, role),
+                (_, Some(slaves)) => {
+                    let others = slots - u32::from(role.has_master());
+                    shortage(spot.level, slaves, left, others, Role::Slave)
+                }
+                (_, None) => None,
+            });
+        }
+    }
+
+    /// How many slots fit as far as what is asked for apart is defined anywhere above a queue instance, and what is not.
+    pub(super) fn most_defined(&self, fit: &Fit, demand: &super::Demand, role: Role) -> (u32, Option<What>) {
+        let first = demand.hard.len();
+        let is_missing = |index: &usize, side: Option<&Request>| {
+            side.is_some_and(|request| !fit.defines(first + index) && !self.may_be_load(&request.attribute.name))
+        };
+        let (mut most, mut what) = (u32::MAX, None);
+        for (index, apart) in demand.apart.iter().enumerate() {
+            let [master, slaves] = apart.asked().map(|side| is_missing(&index, side));
+            let here = role.most_without([master, slaves]);
+            if here < most {
+                let attribute = apart.attribute.name.to_string();
+                (most, what) = (here, Some(What::UnknownResource { attribute }));
+            }
+        }
+        (most, what)
+    }
+
+    /// The requests of kind HOST that slaves make apart and that a capacity of the cluster limits, each with what the cluster offers.
+    pub(super) fn charged_each_slave_host<'a>(
+        &'a self,
+        apart: &'a [Apart],
+    ) -> impl Iterator<Item = (&'a Request, Offer)> {
+        let spot = self.global();
+        let requests = apart.iter().filter(|apart| apart.attribute.consumable == Consumable::Host);
+        let requests =
+            requests.filter(|apart| !apart.attribute.is_exclusive()).filter_map(|apart| apart.slaves.as_ref());
+        requests.flat_map(move |request| self.offers(&spot, &request.attribute).map(move |offer| (request, offer)))
+    }
+}
+
+impl Role {
+    /// The most slots of which the master, or each that counts as a slave, cannot be served: these two flags.
+    fn most_without(self, [master, slaves]: [bool; 2]) -> u32 {
+        match self {
+            Role::Master | Role::MasterWithCompanions if master => 0,
+            Role::Master if slaves => 1,
+            Role::Slave if slaves => 0,
+            Role::Master | Role::MasterWithCompanions | Role::Slave | Role::Companion => u32::MAX,
+        }
+    }
+}
+
+/// What an offer of a number leaves to others than the master; none if it leaves all of it.
+fn beside(master: &Request, offer: &Offer) -> Option<Offer> {
+    let Request { attribute, wanted: Wanted::Amount(wanted), .. } = master else { return None };
+    let Some(Value::Amount(offered)) = offer.value else { return None };
+    let is_taken = match charge(master, offer, Role::Master) {
+        Charge::EachSlot => true,
+        Charge::Once => offer.capacity.is_some(),
+        Charge::Nothing => false,
+    };
+    // More slots ask for more of what these compare, as always: nothing adds up.
+    if !is_taken || !matches!(attribute.relop, Relop::Less | Relop::LessEqual) {
+        return None;
+    }
+    let left = offered.checked_sub(*wanted).unwrap_or(Amount::from_base(i64::MIN));
+    Some(Offer { value: Some(Value::Amount(left)), ..*offer })
+}
