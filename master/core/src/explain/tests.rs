@@ -32,6 +32,24 @@ fn scheduling_info_is_shown_for_the_jobs_that_the_configuration_names() {
 }
 
 #[test]
+fn a_host_with_several_queues_is_counted_once() {
+    let explanation = explained(
+        "complex mem mem INT <= YES YES 0 0
+         host a mem=4
+         host b mem=2
+         pe mpi 9 $fill_up
+         queue all.q a,b slots=4
+         queue io.q a,b slots=4
+         job 1 -pe mpi 2 -scope master -l mem=9 -scope slave -l mem=7
+         pass",
+        1,
+    );
+    let reason = explanation.reasons.iter().find(|reason| reason.level == "host").unwrap();
+    assert_eq!((reason.count, reason.examples.as_slice()), (2, &["a".to_owned(), "b".to_owned()][..]));
+    assert_eq!(reason.needed.as_deref(), Some("7"), "the slaves are nearer to it than the master");
+}
+
+#[test]
 fn the_nearest_miss_comes_first_with_its_numbers() {
     let explanation = explained(
         "complex mem mem MEMORY <= YES YES 0 0

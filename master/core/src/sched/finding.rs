@@ -36,18 +36,23 @@ pub struct Group {
     pub nearest: Reason,
     /// The largest capacity among all objects of the group, where each has one.
     pub most: Option<Amount>,
+    /// The object that was counted last: what keeps several queues of a host out, or master and slaves, is told of it once for each.
+    last: Level,
 }
 
 impl Group {
     fn new(reason: &Reason) -> Group {
         let (examples, nearest) = (vec![reason.clone()], reason.clone());
-        Group { count: 1, examples, nearest, most: capacity(reason) }
+        Group { count: 1, examples, nearest, most: capacity(reason), last: reason.level.clone() }
     }
 
     fn add(&mut self, reason: &Reason) {
-        self.count = self.count.saturating_add(1);
-        if self.examples.len() < EXAMPLES_KEPT {
-            self.examples.push(reason.clone());
+        if self.last != reason.level {
+            self.last.clone_from(&reason.level);
+            self.count = self.count.saturating_add(1);
+            if self.examples.len() < EXAMPLES_KEPT {
+                self.examples.push(reason.clone());
+            }
         }
         if nearness(reason) < nearness(&self.nearest) {
             self.nearest = reason.clone();
