@@ -161,6 +161,11 @@ impl World {
 
     /// What parallel environments allow, to jobs that run too.
     fn draw_environment(&mut self) -> ObjectChange {
+        if self.has_scopes() && self.random.chance(300) {
+            let name = self.random.pick(&["smp", "mpi", "mpi"]).unwrap_or("mpi");
+            let value = if self.random.chance(500) { "TRUE" } else { "FALSE" };
+            return attribute(ObjectKind::Pe, name, AttributeEdit::Replace, "ign_sreq_on_mhost", value);
+        }
         let settings = [
             ("slots", "~3"),
             ("slots", "~50"),

@@ -73,6 +73,19 @@ impl World {
         if self.random.chance(150) {
             let known = self.known_reservations();
             spec.reservation = self.random.pick(&known);
+            self.suit_environment(spec);
         }
+    }
+
+    /// What goes to a reservation of a parallel environment is mostly a job of that.
+    fn suit_environment(&mut self, spec: &mut JobSpec) {
+        if !self.has_scopes() {
+            return;
+        }
+        let reserved = spec.reservation.and_then(|id| self.state().reservations.get(&id));
+        let pe = reserved.and_then(|reserved| reserved.spec.requests.pe.as_ref()).map(|pe| pe.name.clone());
+        let Some(pe) = pe.filter(|_| self.random.chance(700)) else { return };
+        spec.requests = Requests { pe: self.draw_pe(&pe), ..Requests::default() }.into();
+        self.draw_scopes(spec);
     }
 }

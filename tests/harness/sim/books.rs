@@ -7,9 +7,10 @@ use master_core::ledger::{Ledger, Level};
 use master_core::state::State;
 use master_core::state::config::Configuration;
 use proto::amount::Amount;
-use proto::complex::Consumable;
-use proto::id::{AttributeName, HostName, PeName, ReservationId, SubmitSeq, TaskKey, UserName};
+use proto::complex::{Attribute, Consumable};
+use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskKey, UserName};
 use proto::job::{Granted, JobSpec, Requests};
+use proto::request::ResourceRequest;
 use proto::time::Wall;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,17 +26,39 @@ pub(super) struct Task {
     slots: u32,
     /// That of which it has its slots.
     reservation: Option<ReservationId>,
-    /// For each slot or in all, by full name, in base units.
-    asked: BTreeMap<AttributeName, i64>,
-    granted: Vec<Granted>,
-    pub(super) takes: BTreeMap<Place, i64>,
+    asked: Asked,
+    given: Given,
+    pub(super) takes: Sums,
+}
+
+/// The numbers that a job asks for of what the complex knows, by full name, in base units: for each slot or in all.
+#[derive(Clone, Debug)]
+struct Asked {
+    all: BTreeMap<AttributeName, i64>,
+    /// For the master's slot alone.
+    master: BTreeMap<AttributeName, i64>,
+    /// For the other slots.
+    slaves: BTreeMap<AttributeName, i64>,
+}
+
+/// The slots of a task as its parallel environment made them when it was placed.
+#[derive(Clone, Debug)]
+pub(super) struct Given(Vec<(Who, QueueInstanceName)>);
+
+/// What a slot is to its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Who {
+    Master,
+    Slave,
+    /// A slot on the host of the master of whom nothing of what slaves ask is wanted (`ign_sreq_on_mhost`).
+    Companion,
 }
 
 /// What an advance reservation keeps.
 #[derive(Clone, Debug)]
 struct Block {
-    asked: BTreeMap<AttributeName, i64>,
-    granted: Vec<Granted>,
+    asked: Asked,
+    given: Given,
     takes: Sums,
     pe: Option<PeName>,
     from: Wall,
@@ -84,7 +107,7 @@ impl Books {
         granted: &[Granted],
         pe: Option<&PeName>,
     ) -> Sums {
-        takes(config, &asked(config, requests), &with_extra(config, granted, pe))
+        takes(config, &Asked::read(config, requests), &Given::new(config, granted, pe))
     }
 
     /// How much is taken by tasks and reservations.
@@ -162,20 +185,20 @@ impl Books {
         after: &State,
         spec: &JobSpec,
         key: TaskKey,
-        given: &[Granted],
+        granted: &[Granted],
         pe: Option<&PeName>,
     ) {
         let config = &after.config;
-        let (asked, granted) = (asked(config, &spec.requests), with_extra(config, given, pe));
-        let takes = takes(config, &asked, &granted);
+        let (asked, given) = (Asked::read(config, &spec.requests), Given::new(config, granted, pe));
+        let takes = takes(config, &asked, &given);
         let reservation = self.reservation_of(spec);
         let task = Task {
             user: spec.owner.user.clone(),
             pe: pe.cloned(),
-            slots: slots(given),
+            slots: slots(granted),
             reservation,
             asked,
-            granted,
+            given,
             takes,
         };
         self.count(reservation, pe, task.slots, &task.takes, 1);
@@ -196,11 +219,11 @@ impl Books {
     /// A reservation was granted.
     pub(super) fn grant(&mut self, id: ReservationId, after: &State) {
         let (config, granted) = (&after.config, &after.reservations[&id]);
-        let asked = asked(config, &granted.spec.requests);
+        let asked = Asked::read(config, &granted.spec.requests);
         let (from, until, pe) = (granted.start, granted.end, granted.pe.clone());
-        let granted = with_extra(config, &granted.granted, pe.as_ref());
-        let takes = takes(config, &asked, &granted);
-        let block = Block { asked, granted, takes, pe, from, until, is_running: false };
+        let given = Given::new(config, &granted.granted, pe.as_ref());
+        let takes = takes(config, &asked, &given);
+        let block = Block { asked, given, takes, pe, from, until, is_running: false };
         assert!(self.blocks.insert(id, block).is_none(), "{id} was granted twice");
     }
 
@@ -232,10 +255,10 @@ impl Books {
     pub(super) fn rebook(&mut self, after: &State) {
         let config = &after.config;
         for task in self.tasks.values_mut() {
-            task.takes = takes(config, &task.asked, &task.granted);
+            task.takes = takes(config, &task.asked, &task.given);
         }
         for block in self.blocks.values_mut() {
-            block.takes = takes(config, &block.asked, &block.granted);
+            block.takes = takes(config, &block.asked, &block.given);
         }
         (self.sums, self.within) = self.added_up();
         self.compare_all(after);
@@ -258,7 +281,7 @@ impl Books {
     /// What was added up from event to event is what the placed tasks take in all.
     pub(super) fn audit(&self, config: &Configuration) {
         for (key, task) in &self.tasks {
-            assert_eq!(task.takes, takes(config, &task.asked, &task.granted), "what {key} takes");
+            assert_eq!(task.takes, takes(config, &task.asked, &task.given), "what {key} takes");
         }
         let (sums, within) = self.added_up();
         assert_eq!(self.sums, sums, "the sums of this simulator itself");
@@ -303,46 +326,80 @@ fn ledger(after: &State, of: Option<ReservationId>) -> &Ledger {
     of.map_or(&after.ledger, |id| &after.reservations[&id].ledger)
 }
 
-/// The numbers a job asks for of what the complex knows.
-fn asked(config: &Configuration, requests: &Requests) -> BTreeMap<AttributeName, i64> {
-    let read = |request: &proto::request::ResourceRequest| {
-        let attribute = config.complex.lookup(&request.name)?;
-        let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;
-        Some((attribute.name.clone(), amount.finite()?))
-    };
-    requests.hard.iter().filter_map(read).collect()
-}
-
-/// The slots, with one more for a master that is no task of its parallel job.
-fn with_extra(config: &Configuration, granted: &[Granted], pe: Option<&PeName>) -> Vec<Granted> {
-    let mut granted = granted.to_vec();
-    let is_extra = pe.and_then(|pe| config.pes.get(pe)).is_some_and(|pe| !pe.job_is_first_task.0);
-    if let Some(master) = granted.first_mut().filter(|_| is_extra) {
-        master.slots += 1;
-    }
-    granted
-}
-
-fn takes(config: &Configuration, asked: &BTreeMap<AttributeName, i64>, granted: &[Granted]) -> BTreeMap<Place, i64> {
-    let mut takes = BTreeMap::new();
-    for attribute in config.complex.iter().filter(|attribute| attribute.consumable.is_consumable()) {
-        let default = || attribute.default_amount().finite().unwrap_or(0);
-        let amount = if attribute.name.as_str() == "slots" {
-            1
-        } else {
-            asked.get(&attribute.name).copied().unwrap_or_else(default)
+impl Asked {
+    fn read(config: &Configuration, requests: &Requests) -> Asked {
+        let read = |request: &ResourceRequest| {
+            let attribute = config.complex.lookup(&request.name)?;
+            let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;
+            Some((attribute.name.clone(), amount.finite()?))
         };
-        let mut hosts: BTreeSet<&HostName> = BTreeSet::new();
-        for (index, part) in granted.iter().enumerate() {
-            let instance = &part.instance;
-            let times = match attribute.consumable {
-                Consumable::No => 0,
-                Consumable::Yes => i64::from(part.slots),
-                Consumable::Job => i64::from(index == 0),
-                Consumable::Host => i64::from(hosts.insert(&instance.host)),
+        let [all, master, slaves] = [&requests.hard, &requests.master, &requests.slaves]
+            .map(|list| list.iter().filter_map(read).collect::<BTreeMap<_, _>>());
+        Asked { all, master, slaves }
+    }
+
+    /// Whether master and slaves ask for an attribute apart.
+    fn is_apart(&self, name: &AttributeName) -> bool {
+        self.master.contains_key(name) || self.slaves.contains_key(name)
+    }
+
+    /// What a slot asks for of a consumable, or takes by default; the kind says how often that counts.
+    fn of_slot(&self, attribute: &Attribute, who: Who) -> i64 {
+        let default = attribute.default_amount().finite().unwrap_or(0);
+        let name = &attribute.name;
+        if name.as_str() == "slots" {
+            return 1;
+        }
+        if !self.is_apart(name) {
+            return self.all.get(name).copied().unwrap_or(default);
+        }
+        let own = match who {
+            Who::Master => self.master.get(name),
+            Who::Slave => self.slaves.get(name),
+            Who::Companion => return 0,
+        };
+        let is_for_each = attribute.consumable == Consumable::Yes;
+        own.copied().unwrap_or(if is_for_each { default } else { 0 })
+    }
+}
+
+impl Given {
+    /// The slots one by one, the master's first, with one more for a master that is no task of its parallel job.
+    pub(super) fn new(config: &Configuration, granted: &[Granted], pe: Option<&PeName>) -> Given {
+        let pe = pe.and_then(|pe| config.pes.get(pe));
+        let is_extra = pe.is_some_and(|pe| !pe.job_is_first_task.0);
+        let beside = if pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) { Who::Companion } else { Who::Slave };
+        let master = granted.first().map(|part| &part.instance);
+        let each = granted.iter().flat_map(|part| (0..part.slots).map(|_| &part.instance));
+        let others = each.skip(usize::from(!is_extra)).map(|instance| {
+            let is_beside = master.is_some_and(|master| master.host == instance.host);
+            (if is_beside { beside } else { Who::Slave }, instance.clone())
+        });
+        Given(master.map(|master| (Who::Master, master.clone())).into_iter().chain(others).collect())
+    }
+
+    /// What its slots in a queue instance are.
+    pub(super) fn whose(&self, instance: &QueueInstanceName) -> BTreeSet<Who> {
+        self.0.iter().filter(|(_, known)| known == instance).map(|(who, _)| *who).collect()
+    }
+}
+
+fn takes(config: &Configuration, asked: &Asked, given: &Given) -> Sums {
+    let mut takes = Sums::new();
+    for attribute in config.complex.iter().filter(|attribute| attribute.consumable.is_consumable()) {
+        let is_apart = asked.is_apart(&attribute.name);
+        // On a host somebody pays for all, or the master for itself and a slave for the slaves.
+        let mut paid: BTreeSet<(&HostName, Option<Who>)> = BTreeSet::new();
+        for (who, instance) in &given.0 {
+            let counts = match attribute.consumable {
+                Consumable::No => false,
+                Consumable::Yes => true,
+                Consumable::Job => *who == Who::Master,
+                Consumable::Host => paid.insert((&instance.host, is_apart.then_some(*who))),
             };
+            let amount = if counts { asked.of_slot(attribute, *who) } else { 0 };
             for level in [Level::Global, Level::Host(instance.host.clone()), Level::Instance(instance.clone())] {
-                *takes.entry((level, attribute.name.clone())).or_insert(0) += amount * times;
+                *takes.entry((level, attribute.name.clone())).or_insert(0) += amount;
             }
         }
     }

@@ -2,7 +2,7 @@
 //! ordered it. They cover what the workload asks for, and nothing else.
 
 use super::accounts::Accounts;
-use super::books::{Books, Place};
+use super::books::{Books, Given, Place, Who};
 use super::quotas::Quotas;
 use super::slaves::Slaves;
 use master_core::event::{Actor, Event, Record, Then};
@@ -13,7 +13,7 @@ use master_core::state::job;
 use proto::amount::Amount;
 use proto::calendar::CalendarState;
 use proto::id::{PeName, ReservationId, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, HoldChange, Holds, JobSpec};
+use proto::job::{Granted, HoldChange, Holds, JobSpec, Requests};
 use proto::object::ObjectKind;
 use proto::pe::AllocationRule;
 use proto::request::TaskRange;
@@ -243,8 +243,10 @@ impl Rules {
         let job = self.jobs.get(&key.seq).unwrap_or_else(|| panic!("{key} was placed, and its job is not there"));
         self.may_start(key, job, before, now);
         has_right_shape(key, &job.spec, granted, pe, &before.config);
+        let given = Given::new(&before.config, granted, pe);
         for part in granted {
-            may_use(key, &job.spec, part, pe, before);
+            may_use(key, part, pe, before);
+            suits_slots(key, &job.spec, part, &given.whose(&part.instance), &before.config);
         }
         let within = self.books.reservation_of(&job.spec);
         let takes = Books::would_take(&before.config, &job.spec.requests, granted, pe);
@@ -328,7 +330,13 @@ impl Rules {
 fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option<&PeName>, config: &Configuration) {
     let slots: u32 = granted.iter().map(|part| part.slots).sum();
     let instances: BTreeSet<_> = granted.iter().map(|part| &part.instance).collect();
-    assert!(!granted.is_empty() && granted.iter().all(|part| part.slots > 0), "{key} was placed on no slots");
+    // A master that is no task, and asks for something else than the tasks do, may be where none is.
+    let Requests { master, slaves, slave_queues, .. } = &*spec.requests;
+    let is_apart = !master.is_empty() || !slaves.is_empty() || !slave_queues.is_empty();
+    let is_task = pe.and_then(|pe| config.pes.get(pe)).is_none_or(|pe| pe.job_is_first_task.0);
+    let may_be_empty = |index: usize| index == 0 && is_apart && !is_task;
+    let has_slots = |(index, part): (usize, &Granted)| part.slots > 0 || may_be_empty(index);
+    assert!(!granted.is_empty() && granted.iter().enumerate().all(has_slots), "{key} was placed on no slots");
     assert_eq!(instances.len(), granted.len(), "{key} names an instance twice");
     match (&spec.requests.pe, pe) {
         (None, None) => assert_eq!(slots, 1, "{key} has one slot"),
@@ -345,7 +353,7 @@ fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option
 }
 
 /// What a queue instance says.
-fn may_use(key: TaskKey, spec: &JobSpec, part: &Granted, pe: Option<&PeName>, before: &State) {
+fn may_use(key: TaskKey, part: &Granted, pe: Option<&PeName>, before: &State) {
     let (instance, config) = (&part.instance, &before.config);
     let settings =
         config.resolved.get(instance).unwrap_or_else(|| panic!("{key} runs in {instance}, which is not there"));
@@ -358,13 +366,26 @@ fn may_use(key: TaskKey, spec: &JobSpec, part: &Granted, pe: Option<&PeName>, be
     assert!(!config.ambiguous.contains_key(instance), "{key} runs in {instance}, whose configuration is ambiguous");
     let in_list = |pe: &PeName| settings.pe_list.to_string().split(' ').any(|name| name == pe.as_str());
     assert!(pe.is_none_or(in_list), "{key} runs in {instance}, which does not offer {pe:?}");
-    let queues = &spec.requests.hard_queues;
+}
+
+/// What the job asks for of a queue instance: for all its slots, for the master's and for those of its slaves.
+fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Who>, config: &Configuration) {
+    let (instance, asked) = (&part.instance, &spec.requests);
     let meant = |wanted: &String| *wanted == instance.queue.as_str() || *wanted == instance.to_string();
-    assert!(queues.is_empty() || queues.iter().any(meant), "{key} runs in {instance} and asked for {queues:?}");
-    for request in spec.requests.hard.iter().filter(|request| request.name == "gpu") {
-        let levels = levels(instance);
-        let is_there = levels.iter().any(|level| value(config, level, &request.name).is_some());
-        assert!(is_there, "{key} asked for {request} and runs in {instance}, which has none");
+    let has = |attribute: &str| levels(instance).iter().any(|level| value(config, level, attribute).is_some());
+    for (whose, is_here, queues, resources) in [
+        ("its slots", true, &asked.hard_queues, &asked.hard),
+        ("its master", slots.contains(&Who::Master), &asked.master_queues, &asked.master),
+        ("its slaves", slots.contains(&Who::Slave), &asked.slave_queues, &asked.slaves),
+    ] {
+        if !is_here {
+            continue;
+        }
+        let is_meant = queues.is_empty() || queues.iter().any(meant);
+        assert!(is_meant, "{key} runs in {instance} and asked for {queues:?} for {whose}");
+        for request in resources.iter().filter(|request| request.name == "gpu") {
+            assert!(has("gpu"), "{key} asked for {request} for {whose} and runs in {instance}, which has none");
+        }
     }
 }
 

@@ -20,6 +20,28 @@ const RESERVATIONS_OF_A_DAY: u64 = 6;
 /// So many kinds of jobs are usual then.
 const USUAL: usize = 40;
 
+/// What parallel jobs ask for: for all slots, for the master's and for the others. The most of each that a master and two slaves, one of
+/// them beside it, may ask for together is there, and stays so if a part of it is altered.
+const SCOPES: [(&str, &str, &str); 12] = [
+    ("", "lic=1", ""),
+    ("", "", "lic=1"),
+    ("", "lic=1", "lic=1"),
+    ("", "gpu=1", "gpu=1"),
+    ("", "gpu=1", "h_vmem=3G"),
+    ("h_vmem=1G", "gpu=1", ""),
+    ("lic=1", "", "gpu=1"),
+    ("lic=1", "h_vmem=5G", "h_vmem=3G"),
+    ("gpu=1", "h_vmem=4G", "h_vmem=1G,lic=1"),
+    ("", "h_vmem=2G,lic=1", "gpu=1"),
+    ("", "gpu=1,lic=1", "h_vmem=2G,lic=1"),
+    ("", "", ""),
+];
+/// Queues of the master and of the slaves, in which all slots are on one host, ...
+const QUEUES_OF_A_HOST: [(&str, &str); 6] =
+    [("", ""), ("", ""), ("", "b.q"), ("b.q", ""), ("b.q", "all.q"), ("all.q", "b.q")];
+/// ... and where a slave shares the queue instance of a master that has a slot more.
+const QUEUES_OF_SEVERAL: [(&str, &str); 5] = [("", ""), ("", ""), ("", "all.q"), ("b.q", ""), ("all.q", "all.q")];
+
 /// The name of a job that ends within so many seconds.
 const WITHIN: &str = "within";
 
@@ -150,13 +172,16 @@ impl World {
         let licences = if shape < 3 { "lic=1," } else { "lic=2," };
         let asked = ["", "", "lic=1,", licences, "h_vmem=3G,", "gpu=1,", "gpu=1,h_vmem=1G,"];
         let asked = self.random.pick(&asked).unwrap_or_default();
-        spec.requests.hard = self.draw_resources(&format!("{asked}h_rt={seconds}"));
+        spec.requests.hard = self.draw_resources(asked);
         match shape {
             0 => spec.requests.pe = self.draw_pe("smp"),
             1 | 2 => spec.requests.pe = self.draw_pe("mpi"),
             3 => spec.array = TaskRange::new(1, 3, 1).ok(),
             _ => {}
         }
+        self.draw_scopes(&mut spec);
+        let length = self.draw_resources(&format!("h_rt={seconds}"));
+        spec.requests.hard.extend(length);
         spec.reserve = self.random.chance(600);
         spec.priority = -100 * self.random.below(4) as i32;
         self.command(user, Command::Submit(Box::new(spec)));
@@ -204,6 +229,7 @@ impl World {
             }
             _ => {}
         }
+        self.draw_scopes(&mut spec);
         self.draw_order(&mut spec);
         self.send_to_reservation(&mut spec);
         self.draw_length(&mut spec);
@@ -213,6 +239,36 @@ impl World {
         spec.immediate = self.random.chance(40);
         spec.rerunnable = self.random.pick(&[None, Some(true), Some(false)]).flatten();
         spec
+    }
+
+    /// Whether anybody asks for something else for masters than for slaves. On a day of a large cell nobody does: it is measured.
+    pub(super) fn has_scopes(&self) -> bool {
+        self.plan.watch.is_none()
+    }
+
+    /// Some parallel jobs ask for something else for the master than for the slaves.
+    pub(super) fn draw_scopes(&mut self, spec: &mut JobSpec) {
+        let Some(pe) = spec.requests.pe.clone().filter(|_| self.has_scopes() && self.random.chance(500)) else {
+            return;
+        };
+        let (hard, master, slaves) = self.random.pick(&SCOPES).unwrap_or_default();
+        let (master_queue, slave_queue) =
+            self.random.pick(if pe.name == "smp" { &QUEUES_OF_A_HOST } else { &QUEUES_OF_SEVERAL }).unwrap_or_default();
+        let list = |queue: &str| if queue.is_empty() { Vec::new() } else { vec![queue.to_owned()] };
+        spec.requests.hard = self.draw_resources(hard);
+        spec.requests.master = self.draw_resources(master);
+        spec.requests.slaves = self.draw_resources(slaves);
+        (spec.requests.master_queues, spec.requests.slave_queues) = (list(master_queue), list(slave_queue));
+    }
+
+    /// The master, or the slaves, of a job are to have something else.
+    fn draw_scope(&mut self) -> JobChanges {
+        let resources = self.random.pick(&["", "lic=1", "gpu=1", "h_vmem=1G"]).unwrap_or_default();
+        let resources = Some(self.draw_resources(resources));
+        if self.random.chance(500) {
+            return JobChanges { master: resources, ..JobChanges::default() };
+        }
+        JobChanges { slaves: resources, ..JobChanges::default() }
     }
 
     fn draw_start(&mut self) -> Wall {
@@ -315,6 +371,9 @@ impl World {
                 // A parallel job that asks for two licences a slot would wait for ever.
                 let state = &self.kept.home().state;
                 let is_parallel = state.job(number).is_some_and(|job| job.spec.requests.pe.is_some());
+                if is_parallel && self.has_scopes() && self.random.chance(400) {
+                    return alter(jobs(number), self.draw_scope());
+                }
                 let resources = self.random.pick(&["gpu=1", "h_vmem=2G", if is_parallel { "lic=1" } else { "lic=2" }]);
                 let resources = resources.unwrap_or("gpu=1");
                 alter(jobs(number), JobChanges { hard: Some(self.draw_resources(resources)), ..JobChanges::default() })
