@@ -38,6 +38,8 @@ mod priorities;
 mod quotas;
 #[path = "e2e/reservations.rs"]
 mod reservations;
+#[path = "e2e/scopes.rs"]
+mod scopes;
 #[path = "e2e/sensors.rs"]
 mod sensors;
 #[path = "e2e/shares.rs"]
