@@ -39,8 +39,9 @@ const SCOPES: [(&str, &str, &str); 12] = [
 /// Queues of the master and of the slaves, in which all slots are on one host, ...
 const QUEUES_OF_A_HOST: [(&str, &str); 6] =
     [("", ""), ("", ""), ("", "b.q"), ("b.q", ""), ("b.q", "all.q"), ("all.q", "b.q")];
-/// ... and where a slave shares the queue instance of a master that has a slot more.
-const QUEUES_OF_SEVERAL: [(&str, &str); 5] = [("", ""), ("", ""), ("", "all.q"), ("b.q", ""), ("all.q", "all.q")];
+/// ... and where a master has a slot more: in the queue instance of a slave, or in one of its own.
+const QUEUES_OF_SEVERAL: [(&str, &str); 6] =
+    [("", ""), ("", ""), ("", "all.q"), ("b.q", ""), ("all.q", "all.q"), ("b.q", "all.q")];
 
 /// The name of a job that ends within so many seconds.
 const WITHIN: &str = "within";

@@ -141,16 +141,21 @@ impl Cluster<'_> {
         (most, what)
     }
 
-    /// The requests of kind HOST that slaves make apart and that a capacity of the cluster limits, each with what the cluster offers.
+    /// The requests of kind HOST that slaves make apart and that a capacity of the cluster limits, each with what the cluster offers and the
+    /// master leaves.
     pub(super) fn charged_each_slave_host<'a>(
         &'a self,
         apart: &'a [Apart],
     ) -> impl Iterator<Item = (&'a Request, Offer)> {
         let spot = self.global();
         let requests = apart.iter().filter(|apart| apart.attribute.consumable == Consumable::Host);
-        let requests =
-            requests.filter(|apart| !apart.attribute.is_exclusive()).filter_map(|apart| apart.slaves.as_ref());
-        requests.flat_map(move |request| self.offers(&spot, &request.attribute).map(move |offer| (request, offer)))
+        let requests = requests.filter(|apart| !apart.attribute.is_exclusive());
+        requests.filter_map(|apart| Some((apart.slaves.as_ref()?, apart.master.as_ref()))).flat_map(
+            move |(request, master)| {
+                let left = move |offer| master.and_then(|master| beside(master, &offer)).unwrap_or(offer);
+                self.offers(&spot, &request.attribute).map(move |offer| (request, left(offer)))
+            },
+        )
     }
 }
 

@@ -241,6 +241,33 @@ fn attributes_of_every_kind_count_for_those_who_ask() {
 }
 
 #[test]
+fn what_the_whole_cluster_has_for_hosts_goes_to_the_master_and_to_the_hosts_of_slaves() {
+    // Both sides may ask for an attribute of kind HOST where the complex has changed since.
+    check(
+        "complex lic lic INT <= YES YES 0 0
+         conf job_load_adjustments NONE
+         global lic=3
+         host a | np_load_avg=0.1
+         host b | np_load_avg=0.2
+         host c | np_load_avg=0.3
+         pe mpi 100 $round_robin job_is_first_task=FALSE
+         queue all.q a,b,c slots=2
+         job 1 -pe mpi 2- -scope master -l lic=1 -scope slave -l lic=1
+         complex lic lic INT <= YES HOST 0 0
+         pass
+         = 1 all.q@a all.q@b:2
+         end 1
+         global lic=2
+         job 2 -pe mpi 3 -scope master -l lic=1 -scope slave -l lic=1
+         pass
+         = nothing
+         job 3 -pe mpi 1 -scope master -l lic=1 -scope slave -l lic=1
+         pass
+         = 3 all.q@a",
+    );
+}
+
+#[test]
 fn defaults_are_taken_by_those_who_do_not_ask() {
     check(
         "complex mem mem INT <= YES YES 2 0
