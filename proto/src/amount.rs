@@ -182,6 +182,11 @@ impl Amount {
         }
     }
 
+    /// The sum; INFINITY if it is too large for a number, for those to whom too much is as good as without bound.
+    pub fn saturating_add(self, other: Amount) -> Amount {
+        self.checked_add(other).unwrap_or(Amount::INFINITY)
+    }
+
     /// The difference; INFINITY less anything stays INFINITY.
     ///
     /// None on overflow and for a number less INFINITY.

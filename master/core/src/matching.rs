@@ -227,7 +227,7 @@ impl<'a> Cluster<'a> {
 
 /// The sum of amounts; INFINITY if it is too large for a number.
 pub(crate) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
-    amounts.fold(Amount::ZERO, |sum, amount| sum.checked_add(amount).unwrap_or(Amount::INFINITY))
+    amounts.fold(Amount::ZERO, Amount::saturating_add)
 }
 
 /// An amount of slots as a number; as many as there can be if that is not known.

@@ -54,7 +54,7 @@ pub fn together(complex: &Complex, own: &LimitSet, others: &LimitSet, alone: &[R
     for kind in LimitKind::ATTRIBUTES.into_iter().chain(LimitKind::PARAMS) {
         let sum = |bound| match (own.get(kind).get(bound), others.get(kind).get(bound)) {
             (own, _) if !of_slots(kind, bound) => own,
-            (Some(own), Some(others)) => Some(added(own, others).min(kind.ceiling())),
+            (Some(own), Some(others)) => Some(own.saturating_add(others).min(kind.ceiling())),
             (None, _) | (_, None) => None,
         };
         limits.set(kind, ordered(sum(Bound::Soft), sum(Bound::Hard)));
@@ -95,16 +95,11 @@ fn on_host(
     };
     let mut amounts = grants.iter().map(of_grant);
     if is_scaled {
-        let total = amounts.try_fold(Amount::ZERO, |sum, amount| Some(added(sum, amount?)))?;
+        let total = amounts.try_fold(Amount::ZERO, |sum, amount| Some(sum.saturating_add(amount?)))?;
         // Without a grant there is no slot and so no limit.
         return (!grants.is_empty()).then_some(total);
     }
     amounts.flatten().min()
-}
-
-/// The sum, INFINITY on overflow.
-fn added(sum: Amount, amount: Amount) -> Amount {
-    sum.checked_add(amount).unwrap_or(Amount::INFINITY)
 }
 
 /// Whether the attribute is a consumable that a task takes once, however many slots it has (LIM-04).

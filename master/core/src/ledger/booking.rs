@@ -216,7 +216,7 @@ impl Booking {
             let mut amount = taken.at(place);
             // What the others take of it stands behind what the master takes.
             if let Some(more) = all.next_if(|next| next.whose == Whose::Slaves && next.attribute == taken.attribute) {
-                amount = sum([amount, more.at(place)]);
+                amount = amount.saturating_add(more.at(place));
             }
             if amount > Amount::ZERO && !held().any(|entry| entry.attribute == taken.attribute) {
                 tell(&taken.attribute, amount);
@@ -240,7 +240,7 @@ impl Booking {
         let Some(place) = self.use_at(level) else { return Amount::ZERO };
         let more = all.get(first + 1).filter(|next| next.whose == Whose::Slaves && next.attribute == *attribute);
         let amount = all[first].at(&place);
-        more.map_or(amount, |more| sum([amount, more.at(&place)]))
+        more.map_or(amount, |more| amount.saturating_add(more.at(&place)))
     }
 
     /// What the task asked for of a numeric attribute, for each slot.
@@ -394,11 +394,6 @@ impl Booking {
         let first = self.granted.iter().find(|granted| granted.instance.host == instance.host);
         first.is_some_and(|granted| granted.instance == *instance)
     }
-}
-
-/// The sum; INFINITY if it is too large for a number.
-fn sum(amounts: [Amount; 2]) -> Amount {
-    amounts[0].checked_add(amounts[1]).unwrap_or(Amount::INFINITY)
 }
 
 /// What a task has of resource maps is as much as it has ids, however the map is charged now: an id is never free while a task

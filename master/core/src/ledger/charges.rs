@@ -123,7 +123,7 @@ impl Charges {
         let apart = self.apart.iter().filter(|asked| asked.attribute == *attribute);
         apart.fold(all, |sum, asked| {
             let slots = if asked.whose == Whose::Master { u32::from(place.master) } else { place.slaves };
-            sum.checked_add(asked.amount.times(slots)).unwrap_or(Amount::INFINITY)
+            sum.saturating_add(asked.amount.times(slots))
         })
     }
 

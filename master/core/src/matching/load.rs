@@ -82,7 +82,7 @@ impl Cluster<'_> {
     fn expected(&self, spot: &Spot<'_, '_>, attribute: &Attribute, scaled: Amount) -> Amount {
         let adjustment = self.adjustment(spot, attribute);
         match attribute.relop {
-            Relop::Greater | Relop::GreaterEqual => scaled.checked_add(adjustment).unwrap_or(Amount::INFINITY),
+            Relop::Greater | Relop::GreaterEqual => scaled.saturating_add(adjustment),
             Relop::Less | Relop::LessEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => {
                 less(scaled, adjustment)
             }

@@ -72,7 +72,9 @@ impl Takes {
             (Consumable::Job, _) => (master, Amount::ZERO),
             (Consumable::Host, false) if part.is_new_host => (self.other, Amount::ZERO),
             (Consumable::Host, false) => (Amount::ZERO, Amount::ZERO),
-            (Consumable::Host, true) if part.is_first_other && has_others => (sum(master, other), Amount::ZERO),
+            (Consumable::Host, true) if part.is_first_other && has_others => {
+                (master.saturating_add(other), Amount::ZERO)
+            }
             (Consumable::Host, true) => (master, Amount::ZERO),
         }
     }
@@ -81,7 +83,7 @@ impl Takes {
     fn amount(&self, part: Part) -> Amount {
         let others = part.slots.saturating_sub(u32::from(part.side == Side::Master));
         let (once, each) = self.prices(part, others > 0);
-        sum(once, each.times(others))
+        once.saturating_add(each.times(others))
     }
 
     /// How many slots there is room for, of those of a part at most.
@@ -119,11 +121,6 @@ impl Takes {
         let (needed, limit) = (Some(Value::Amount(needed)), Value::Amount(self.limit));
         QuotaDenial { used: Some(used), ..denial(set, scope, &self.attribute, needed, limit) }
     }
-}
-
-/// The sum; INFINITY if it is too large for a number.
-fn sum(one: Amount, other: Amount) -> Amount {
-    one.checked_add(other).unwrap_or(Amount::INFINITY)
 }
 
 fn denial(set: &QuotaSet, scope: &Scope, attribute: &Attribute, needed: Option<Value>, limit: Value) -> QuotaDenial {

@@ -104,7 +104,7 @@ impl State {
             let kept = reservation.block.amount(level, attribute);
             amount = amount.checked_sub(kept).unwrap_or(Amount::ZERO);
             let used = reservation.ledger.booked(level, attribute);
-            amount = amount.checked_add(used).unwrap_or(Amount::INFINITY);
+            amount = amount.saturating_add(used);
         }
         amount
     }
