@@ -115,8 +115,8 @@ fn master_and_slaves_have_what_each_asked_for_and_it_outlives_the_daemon() {
         "hard resource_list: h_rt=600",
         "master_hard_resource_list: mem=1G,h_vmem=1G",
         "slave_hard_resource_list: mem=2G,h_vmem=2G,gpu=1",
-        "master_queue_list: io.q",
         "slave_hard_queue_list: compute.q",
+        "master hard queue_list: io.q",
     ];
     assert_eq!(lists(master, &job), asked);
     let taken = ["gpu=1.000000 mem=1.000G", "gpu=2.000000 mem=4.000G"];
@@ -165,7 +165,7 @@ fn lines_of_a_script_ask_in_scopes_and_qalter_changes_and_forgets_them() {
     let job = cell.submit(&["-l", "lic=1", "lines.sh"]);
     let others = |slaves: &[&'static str]| {
         let first = ["hard resource_list: h_rt=600,lic=1", "master_hard_resource_list: mem=1G"];
-        [&first, slaves, &["master_queue_list: all.q"]].concat()
+        [&first, slaves, &["master hard queue_list: all.q"]].concat()
     };
     assert_eq!(lists(&cell, &job), others(&["slave_hard_resource_list: mem=9G,dev=1"]));
     let explained = || cell.user(&["explain", &job]).out;

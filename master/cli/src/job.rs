@@ -2,6 +2,7 @@
 
 pub mod aliases;
 pub mod date;
+pub mod description;
 pub mod environment;
 pub mod options;
 pub mod paths;

@@ -11,6 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::job::options::QSUB;
 use crate::job::request::{JobRequest, rejected};
 use crate::job::{script, sources};
+use crate::output::time::Clock;
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
@@ -37,7 +38,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let args = command_line.operands.get(1..).unwrap_or_default().to_vec();
     let spec = build::specification(&request, program, args);
     if request.verify {
-        output::data(&build::verification(&spec));
+        output::data(&build::verification(&spec, &Clock::local()));
         return Ok(exit::OK);
     }
     let mut client = Client::connect(&site, "qsub")?;

@@ -1,7 +1,7 @@
 //! `qstat -j LIST -xml`: the elements of 8.1.9 in its order, which is that of its lists in memory.
 
-use super::detail::{self, interval_s};
 use super::reasons::Reasons;
+use crate::job::description::{self, interval_s};
 use crate::output::value::{fraction, millionths};
 use crate::output::xml::{Document, escape};
 use proto::checkpoint::When;
@@ -73,7 +73,7 @@ fn requests(document: &mut Document, spec: &JobSpec) {
     resources(document, "JB_hard_resource_list", &spec.requests.hard);
     resources(document, "JB_soft_resource_list", &spec.requests.soft);
     document.open("JB_mail_list");
-    for address in detail::mail_list(spec) {
+    for address in description::mail_list(spec) {
         let (user, host) = address.split_once('@').unwrap_or((&address, ""));
         document.open("element");
         document.leaf("MR_user", user);
@@ -137,7 +137,7 @@ fn program(document: &mut Document, spec: &JobSpec) {
         }
         document.close();
     }
-    document.leaf("JB_script_file", detail::script_file(spec));
+    document.leaf("JB_script_file", description::script_file(spec));
     if let Some(project) = &spec.project {
         document.leaf("JB_project", project);
     }

@@ -1,9 +1,11 @@
 //! From options to a job specification, with what the submitting shell adds.
 
+use crate::job::description::{Block, Description};
 use crate::job::request::{JobRequest, logical_directory};
+use crate::output::time::Clock;
+use proto::checkpoint::Occasion;
 use proto::id::{HostName, UserName};
 use proto::job::{JobSpec, Owner, Program, Requests, Validation};
-use std::fmt::Write as _;
 
 /// Names of the submitting environment that travel as `SGE_O_NAME` (ENV-02).
 const CARRIED: [&str; 8] = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "LANG"];
@@ -127,63 +129,27 @@ fn put(environment: &mut Vec<(String, String)>, name: String, value: String) {
     }
 }
 
-/// What `-verify` shows of the submitting environment, in its order.
-const SHOWN: [(&str, &str); 7] = [
-    ("SGE_O_HOME", "sge_o_home"),
-    ("SGE_O_LOGNAME", "sge_o_log_name"),
-    ("SGE_O_PATH", "sge_o_path"),
-    ("SGE_O_SHELL", "sge_o_shell"),
-    ("SGE_O_TZ", "sge_o_tz"),
-    ("SGE_O_WORKDIR", "sge_o_workdir"),
-    ("SGE_O_HOST", "sge_o_host"),
-];
-
 /// The text of `-verify`.
-pub fn verification(spec: &JobSpec) -> String {
-    let mut text = String::new();
-    let mut line = |key: &str, value: &str| {
-        let _ = writeln!(text, "{:<28}{value}", format!("{key}:"));
-    };
-    line("job_number", "unassigned");
-    line("owner", "");
-    line("uid", "0");
-    line("group", "");
-    line("gid", "0");
-    for (name, key) in SHOWN {
-        if let Some((_, value)) = spec.environment.iter().find(|(known, _)| known == name) {
-            line(key, value);
-        }
+pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
+    let checkpoint_when = spec.occasion.and_then(|occasion| match occasion {
+        Occasion::When(when) => Some(when),
+        Occasion::Never | Occasion::EverySeconds(_) => None,
+    });
+    let description = Description { spec, account: spec.account.as_deref(), checkpoint_when, verifies: true };
+    let mut block = Block::default();
+    block.put("job_number", "unassigned");
+    block.put_some("deadline", spec.deadline.map(|deadline| clock.asctime(deadline)));
+    // Nobody has said yet whose it will be.
+    for (key, nobody) in [("owner", ""), ("uid", "0"), ("group", ""), ("gid", "0")] {
+        block.put(key, nobody);
     }
-    let joined =
-        |list: &[proto::request::ResourceRequest]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    for (key, list) in [
-        ("hard resource_list", joined(&spec.requests.hard)),
-        ("soft resource_list", joined(&spec.requests.soft)),
-        ("master_hard_resource_list", joined(&spec.requests.master)),
-        ("slave_hard_resource_list", joined(&spec.requests.slaves)),
-        ("slave_hard_queue_list", spec.requests.slave_queues.join(",")),
-    ] {
-        if !list.is_empty() {
-            line(key, &list);
-        }
-    }
-    line("mail_list", &format!("{}@{}", spec.owner.user, spec.submit_host));
-    line("notify", if spec.notify { "TRUE" } else { "FALSE" });
-    line("job_name", &spec.name);
-    line("jobshare", &spec.job_share.to_string());
-    line("verify", "-verify");
-    let exported = spec.environment.iter().filter(|(name, _)| !name.starts_with("SGE_O_"));
-    line("env_list", &exported.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","));
-    if let Program::Script { path, content } = &spec.program {
-        line("script_size", &content.len().to_string());
-        line("script_file", path);
-        // Narrower than the rest, as in 8.1.9.
-        let _ = writeln!(text, "{:<23}", "script_ptr:");
-        text.push_str(&String::from_utf8_lossy(content));
-        text.push('\n');
-        let _ = writeln!(text, "{:<28}NONE", "job_type:");
-    }
-    text
+    description.origin(&mut block, clock);
+    description.requests(&mut block);
+    description.program(&mut block);
+    description.predecessors(&mut block);
+    description.tasks(&mut block);
+    description.kind(&mut block);
+    block.text
 }
 
 #[cfg(test)]
@@ -207,7 +173,9 @@ mod tests {
         let shown = |options: &[crate::args::Given]| {
             let mut request = JobRequest::new("qsub");
             request.apply_source(options).unwrap();
-            verification(&specification(&request, Program::Command { command: "sleep".to_owned() }, Vec::new()))
+            let program = Program::Command { command: "sleep".to_owned() };
+            let args = vec!["a".to_owned(), "b".to_owned()];
+            verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC))
         };
         let global = given("-l", &["h_rt=60"]);
         assert!(shown(std::slice::from_ref(&global)).contains("\nhard resource_list:         h_rt=60\nmail_list:"));
@@ -220,7 +188,72 @@ mod tests {
             given("-q", &["a.q,b.q"]),
         ]);
         let expected = "\nhard resource_list:         h_rt=60\nmaster_hard_resource_list:  memory=1G\n\
-            slave_hard_resource_list:   memory=4G,gpu=1\nslave_hard_queue_list:      a.q,b.q\nmail_list:";
+            slave_hard_resource_list:   memory=4G,gpu=1\nmail_list:";
         assert!(text.contains(expected), "{expected}in\n{text}");
+        assert!(
+            text.contains("\njobshare:                   0\nslave_hard_queue_list:      a.q,b.q\nverify: "),
+            "{text}"
+        );
+    }
+    /// From the job's name on as 8.1.9 answered: it shows what `qstat -j` would, and the script.
+    #[test]
+    fn verification_shows_what_8_1_9_shows() {
+        let given = |name, values: &[&str]| crate::args::Given {
+            name,
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let shown = |options: &[crate::args::Given], program: Program, args: &[&str]| {
+            let mut request = JobRequest::new("qsub");
+            request.apply_source(options).unwrap();
+            let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let text = verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC));
+            text.split_once("\njob_name:").map(|(_, shown)| format!("job_name:{shown}")).expect("a name")
+        };
+        let script =
+            || Program::Script { path: "plain.sh".to_owned(), content: b"#!/bin/sh\necho hi\n".as_slice().into() };
+        let parallel = [
+            given("-v", &["X=1,Y"]),
+            given("-pe", &["mpi", "2-4"]),
+            given("-masterq", &["all.q"]),
+            given("-q", &["all.q,b.q"]),
+            given("-soft", &[]),
+            given("-q", &["c.q"]),
+        ];
+        let expected = "job_name:                   plain.sh\njobshare:                   0\n\
+            hard_queue_list:            all.q,b.q\nsoft_queue_list:            c.q\n\
+            verify:                     -verify\nenv_list:                   X=1,Y=NONE\n\
+            job_args:                   a,b\nmaster hard queue_list:     all.q\n\
+            script_size:                18\nscript_file:                plain.sh\n\
+            script_ptr:            \n#!/bin/sh\necho hi\n\n\
+            parallel environment:  mpi range: 2-4\njob_type:                   NONE\n";
+        assert_eq!(shown(&parallel, script(), &["a", "b"]), expected);
+        let array = [
+            given("-t", &["1-9:2"]),
+            given("-tc", &["2"]),
+            given("-hold_jid", &["x,3"]),
+            given("-o", &["out"]),
+            given("-i", &["in"]),
+            given("-p", &["-5"]),
+            given("-r", &["y"]),
+            given("-S", &["/bin/sh"]),
+        ];
+        let expected = "job_name:                   plain.sh\nstdout_path_list:           NONE:NONE:out\n\
+            stdin_path_list:            NONE:NONE:in\npriority:                   -5\n\
+            jobshare:                   0\nrestart:                    y\n\
+            shell_list:                 NONE:/bin/sh\nverify:                     -verify\n\
+            script_size:                18\nscript_file:                plain.sh\n\
+            script_ptr:            \n#!/bin/sh\necho hi\n\njid_predecessor_list (req): x,3\n\
+            job-array tasks:            1-9:2\nmaximum concurrency:        2\n\
+            job_type:                   NONE\n";
+        assert_eq!(shown(&array, script(), &[]), expected);
+        let binary = [given("-b", &["y"]), given("-P", &["p"]), given("-ac", &["a=b"]), given("-now", &["y"])];
+        let expected = "job_name:                   sleep\njobshare:                   0\n\
+            verify:                     -verify\njob_args:                   5\n\
+            script_file:                sleep\nproject:                    p\n\
+            context:                    a=b\njob_type:                   binary,immediate\n";
+        assert_eq!(shown(&binary, Program::Command { command: "sleep".to_owned() }, &["5"]), expected);
+        let direct = [given("-shell", &["n"])];
+        let text = shown(&direct, Program::Command { command: "sleep".to_owned() }, &["5"]);
+        assert!(text.ends_with("job_type:                   binary,noshell\n"), "{text}");
     }
 }
