@@ -21,6 +21,7 @@ use crate::quota::{Scope, Usage, Who};
 use crate::state::by_host::ByHost;
 use crate::state::config::Configuration;
 use crate::state::paged::Paged;
+use booking::Use;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
@@ -88,11 +89,10 @@ impl Ledger {
 
     /// Takes back what was added for a task.
     fn subtract(&mut self, key: TaskKey, booking: &Booking) {
-        for place in booking.uses() {
-            let there = self.at_mut(place.at);
-            booking.each_at(&place, |attribute, amount| there.subtract(attribute, amount));
+        self.each_level(booking, |there, place| {
+            booking.each_at(place, |attribute, amount| there.subtract(attribute, amount));
             there.leave(place.at, key, booking);
-        }
+        });
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
         if let Some(pe) = booking.pe() {
             let slots = self.pe_slots.get_mut(pe).expect("every booked parallel task is counted");
@@ -163,11 +163,11 @@ impl Ledger {
 
     /// What is booked on a host and its queue instances, if tasks use it.
     pub fn on_host(&self, host: &HostName) -> Option<&OnHost> {
-        self.hosts.get(host).filter(|there| !there.host.is_empty())
+        self.hosts.get(host).filter(|there| !there.host().is_empty())
     }
 
     fn used_hosts(&self) -> impl Iterator<Item = (&HostName, &OnHost)> {
-        self.hosts.iter().filter(|(_, there)| !there.host.is_empty())
+        self.hosts.iter().filter(|(_, there)| !there.host().is_empty())
     }
 
     /// Slots that are taken at a level.
@@ -217,28 +217,30 @@ impl Ledger {
         if let Some(old) = self.tasks.insert(key, booking.clone()) {
             self.subtract(key, &old);
         }
-        for place in booking.uses() {
-            let there = self.at_mut(place.at);
-            booking.each_at(&place, |attribute, amount| there.add(attribute, amount));
+        self.each_level(&booking, |there, place| {
+            booking.each_at(place, |attribute, amount| there.add(attribute, amount));
             there.enter(place.at, key, &booking);
-        }
+        });
         booking.maps().iter().for_each(|map| self.ids.give(map));
         if let Some(pe) = booking.pe() {
             *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);
         }
     }
 
-    /// What is booked at a level, to be changed.
-    fn at_mut(&mut self, at: At<'_>) -> &mut AtLevel {
-        let host = match at {
-            At::Global => return &mut self.global,
-            At::Host(host) => host,
-            At::Instance(instance) => &instance.host,
-        };
-        let there = self.hosts.or_default(host);
-        match at {
-            At::Instance(instance) => there.instance_mut(&instance.queue),
-            At::Host(_) | At::Global => &mut there.host,
+    /// Changes what is booked at each level that a task uses.
+    fn each_level(&mut self, booking: &Booking, mut change: impl FnMut(&mut AtLevel, &Use<'_>)) {
+        let Ledger { global, hosts, .. } = self;
+        if let [only] = booking.granted() {
+            // Most tasks are on one host, which is looked up once.
+            let there = hosts.or_default(&only.instance.host);
+            booking.uses().for_each(|place| change(there.at_mut(global, place.at), &place));
+        } else {
+            for place in booking.uses() {
+                match place.at.host() {
+                    Some(host) => change(hosts.or_default(host).at_mut(global, place.at), &place),
+                    None => change(global, &place),
+                }
+            }
         }
     }
 }

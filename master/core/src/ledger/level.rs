@@ -105,7 +105,7 @@ pub struct AtLevel {
 #[derive(Clone, Debug, Default)]
 pub struct OnHost {
     /// Of the host.
-    pub(super) host: AtLevel,
+    host: AtLevel,
     /// Of those of its queue instances that tasks have used, by name.
     instances: Vec<(QueueName, AtLevel)>,
 }
@@ -125,8 +125,16 @@ impl OnHost {
         self.instances.iter().filter(|(_, there)| !there.is_empty())
     }
 
-    /// The same, to be changed.
-    pub(super) fn instance_mut(&mut self, queue: &QueueName) -> &mut AtLevel {
+    /// What is booked at one of the levels of a task there, to be changed.
+    pub(super) fn at_mut<'l>(&'l mut self, global: &'l mut AtLevel, at: At<'_>) -> &'l mut AtLevel {
+        match at {
+            At::Global => global,
+            At::Host(_) => &mut self.host,
+            At::Instance(instance) => self.instance_mut(&instance.queue),
+        }
+    }
+
+    fn instance_mut(&mut self, queue: &QueueName) -> &mut AtLevel {
         let at = self.instances.partition_point(|(known, _)| known < queue);
         if self.instances.get(at).is_none_or(|(known, _)| known != queue) {
             self.instances.insert(at, (queue.clone(), AtLevel::default()));
