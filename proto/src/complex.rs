@@ -15,6 +15,7 @@ use crate::id::AttributeName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// How a request is compared with what is offered: `request RELOP offer` (SEMANTICS section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -193,10 +194,10 @@ impl fmt::Display for Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Attribute>", into = "Vec<Attribute>")]
 pub struct Complex {
-    attributes: BTreeMap<AttributeName, Attribute>,
+    attributes: BTreeMap<AttributeName, Arc<Attribute>>,
     names_by_shortcut: BTreeMap<String, AttributeName>,
-    /// Copies of those that count for jobs that do not ask, so that nobody looks through all for them.
-    consumables: Vec<(Attribute, Amount)>,
+    /// Those that count for jobs that do not ask, so that nobody looks through all for them.
+    consumables: Vec<(Arc<Attribute>, Amount)>,
     forced: Vec<AttributeName>,
 }
 
@@ -217,7 +218,7 @@ impl Complex {
             rules::check(&attribute, &mut refusals);
             complex.insert(attribute, &mut refusals);
         }
-        let booked = complex.iter().filter(|attribute| attribute.consumable.is_consumable());
+        let booked = complex.attributes.values().filter(|attribute| attribute.consumable.is_consumable());
         complex.consumables = booked.map(|attribute| (attribute.clone(), attribute.default_amount())).collect();
         let forced = complex.iter().filter(|attribute| attribute.requestable == Requestable::Forced);
         complex.forced = forced.map(|attribute| attribute.name.clone()).collect();
@@ -231,21 +232,26 @@ impl Complex {
 
     /// The attribute of that name or, failing that, shortcut.
     pub fn lookup(&self, name: &str) -> Option<&Attribute> {
+        self.shared(name).map(AsRef::as_ref)
+    }
+
+    /// The same for those who keep it: all share one.
+    pub fn shared(&self, name: &str) -> Option<&Arc<Attribute>> {
         self.attributes.get(name).or_else(|| self.attributes.get(self.names_by_shortcut.get(name)?))
     }
 
     /// The attribute of that name, or shortcut, as [`Complex::lookup`] finds it; sooner where the name is the full one.
     pub fn get(&self, name: &AttributeName) -> Option<&Attribute> {
-        self.attributes.get(name).or_else(|| self.lookup(name.as_str()))
+        self.attributes.get(name).map(AsRef::as_ref).or_else(|| self.lookup(name.as_str()))
     }
 
     /// Every attribute in the order of the names, as `qconf -sc` prints them.
     pub fn iter(&self) -> impl Iterator<Item = &Attribute> {
-        self.attributes.values()
+        self.attributes.values().map(AsRef::as_ref)
     }
 
     /// The consumables in the order of the names, each with what a job takes that does not ask for it, in base units.
-    pub fn consumables(&self) -> impl Iterator<Item = (&Attribute, Amount)> {
+    pub fn consumables(&self) -> impl Iterator<Item = (&Arc<Attribute>, Amount)> {
         self.consumables.iter().map(|(attribute, default)| (attribute, *default))
     }
 
@@ -278,7 +284,7 @@ impl Complex {
         let mut changes: Vec<Change> = removed.map(|old| Change::Removed(old.name.clone())).collect();
         changes.extend(new.iter().filter_map(|attribute| match self.attributes.get(&attribute.name) {
             None => Some(Change::Added(attribute.name.clone())),
-            Some(old) => (old != attribute).then(|| Change::Modified(attribute.name.clone())),
+            Some(old) => (old.as_ref() != attribute).then(|| Change::Modified(attribute.name.clone())),
         }));
         Ok(changes)
     }
@@ -293,7 +299,7 @@ impl Complex {
             return;
         }
         self.names_by_shortcut.insert(shortcut.clone(), name.clone());
-        self.attributes.insert(name.clone(), attribute);
+        self.attributes.insert(name.clone(), Arc::new(attribute));
     }
 }
 
@@ -312,6 +318,6 @@ impl TryFrom<Vec<Attribute>> for Complex {
 
 impl From<Complex> for Vec<Attribute> {
     fn from(complex: Complex) -> Vec<Attribute> {
-        complex.attributes.into_values().collect()
+        complex.attributes.into_values().map(Arc::unwrap_or_clone).collect()
     }
 }

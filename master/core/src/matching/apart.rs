@@ -9,12 +9,13 @@ use crate::sched::reason::What;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Complex, Consumable, Relop, Requestable};
 use proto::job::Requests;
+use std::sync::Arc;
 
 /// An attribute of which the master asks for something else than the other slots do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Apart {
     /// The attribute.
-    pub attribute: Attribute,
+    pub attribute: Arc<Attribute>,
     /// What the master's slot asks for; none if nothing.
     pub master: Option<Request>,
     /// What each other slot asks for; none if nothing.

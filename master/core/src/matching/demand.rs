@@ -48,14 +48,14 @@ impl Value {
 pub enum Wanted {
     /// A number, for each slot or in all, as the attribute is charged.
     Amount(Amount),
-    /// A text that matches.
-    Text(Expression),
+    /// A text that matches; beside it, for most ask for numbers.
+    Text(Box<Expression>),
 }
 
 impl Wanted {
     fn read(attribute: &Attribute, text: &str) -> Option<Wanted> {
         if !attribute.r#type.is_numeric() {
-            return Expression::parse(text).ok().map(Wanted::Text);
+            return Expression::parse(text).ok().map(Box::new).map(Wanted::Text);
         }
         Amount::parse(text, attribute.r#type).ok().map(Wanted::Amount)
     }
@@ -72,8 +72,8 @@ impl Wanted {
 /// One thing that a job asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The attribute.
-    pub attribute: Attribute,
+    /// The attribute, which all requests of it share.
+    pub attribute: Arc<Attribute>,
     /// What is asked for.
     pub wanted: Wanted,
     /// Whether the job does not say so itself: a default, or the slot that each task takes.
@@ -245,7 +245,7 @@ impl Demand {
 pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request>, Vec<String>) {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for request in requests {
-        let attribute = complex.lookup(&request.name);
+        let attribute = complex.shared(&request.name);
         let text = request.value.as_deref().unwrap_or("TRUE");
         match attribute.and_then(|attribute| Some((attribute.clone(), Wanted::read(attribute, text)?))) {
             Some((attribute, wanted)) => known.push(Request { attribute, wanted, implied: false }),
@@ -256,7 +256,7 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
 }
 
 /// What a job takes of an attribute for which it does not ask: the default of a consumable, one slot, or not to be alone.
-pub(super) fn implied((attribute, default): (&Attribute, Amount)) -> Option<Request> {
+pub(super) fn implied((attribute, default): (&Arc<Attribute>, Amount)) -> Option<Request> {
     let counts = default > Amount::ZERO || attribute.is_exclusive();
     counts.then(|| Request { attribute: attribute.clone(), wanted: Wanted::Amount(default), implied: true })
 }

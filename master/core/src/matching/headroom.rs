@@ -54,9 +54,11 @@ impl Cluster<'_> {
         above.holds(1)
             && !spots.iter().any(is_shut)
             && demand.unknown.is_empty()
-            && requests.all(|(index, request)| match headroom.serves(self, spots, request, above.defines(index)) {
-                Some(serves) => serves,
-                None => self.serves_at(spots, index, request, above),
+            && requests.all(|(index, request)| {
+                match headroom.serves(self, spots, (index, request), above.defines(index)) {
+                    Some(serves) => serves,
+                    None => self.serves_at(spots, index, request, above),
+                }
             })
     }
 
@@ -97,25 +99,34 @@ impl Headroom {
         self.0.retain_mut(|row| row.take(charges));
     }
 
-    /// Whether enough is left for a request; none if numbers do not tell. `is_defined` if a level above defines its attribute.
+    /// Whether enough is left for a request, which has a number among all of its job; none if numbers do not tell. `is_defined` if a
+    /// level above defines its attribute.
     fn serves(
         &mut self,
         cluster: &Cluster<'_>,
         spots: [&Spot<'_, '_>; 2],
-        request: &Request,
+        (index, request): (usize, &Request),
         is_defined: bool,
     ) -> Option<bool> {
         let Wanted::Amount(wanted) = request.wanted else { return None };
-        let Attribute { name, relop, .. } = &request.attribute;
-        let at = self.0.iter().position(|row| row.attribute == *name).unwrap_or_else(|| {
-            let numbers = cluster.numbers(spots, &request.attribute);
-            self.0.push(Row { attribute: name.clone(), numbers });
-            self.0.len() - 1
-        });
+        let Attribute { name, relop, .. } = request.attribute.as_ref();
+        // Many jobs ask for the same, in the same order.
+        let is_there = self.0.get(index).is_some_and(|row| row.attribute == *name);
+        let at = if is_there { index } else { self.find(cluster, spots, &request.attribute) };
         let numbers = self.0[at].numbers.as_ref()?.iter();
         let mut counted = numbers.filter(|number| number.is_set || !request.implied).peekable();
         let is_defined = is_defined || request.implied || counted.peek().is_some();
         Some(is_defined && counted.all(|number| relop.holds(wanted, number.left)))
+    }
+
+    /// The row of an attribute.
+    fn find(&mut self, cluster: &Cluster<'_>, spots: [&Spot<'_, '_>; 2], attribute: &Attribute) -> usize {
+        let known = self.0.iter().position(|row| row.attribute == attribute.name);
+        known.unwrap_or_else(|| {
+            let numbers = cluster.numbers(spots, attribute);
+            self.0.push(Row { attribute: attribute.name.clone(), numbers });
+            self.0.len() - 1
+        })
     }
 }
 

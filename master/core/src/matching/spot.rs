@@ -10,9 +10,10 @@ use proto::host::ExecHost;
 use proto::id::{AttributeName, HostName, QueueInstanceName};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
+use std::sync::LazyLock;
 
 /// The name under which hosts report what belongs to the whole cluster.
-const GLOBAL: &str = "global";
+static GLOBAL: LazyLock<HostName> = LazyLock::new(HostName::global);
 
 /// A level of a cluster.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +57,8 @@ pub struct Site<'a, 'l> {
 impl<'a> Cluster<'a> {
     /// The level of the cluster.
     pub fn global(&self) -> Spot<'a, 'static> {
-        let host = self.config.sites.get(GLOBAL).and_then(|site| site.host.as_deref());
-        let loads = self.observations.load.get(GLOBAL);
+        let host = self.config.sites.get(&*GLOBAL).and_then(|site| site.host.as_deref());
+        let loads = self.observations.load.get(&*GLOBAL);
         let books = self.books(|ledger| ledger.level(At::Global));
         Spot { level: At::Global, host, settings: None, loads, contact: None, books, tenants: &[] }
     }

@@ -48,7 +48,8 @@ pub struct Listed {
 /// Invariant: `by_key` and `by_asked` lead to exactly what is in `by_id`, and each has at least one job.
 #[derive(Clone, Debug, Default)]
 pub struct Categories {
-    by_id: BTreeMap<CategoryId, Known>,
+    /// Each beside the tree, in which one is looked for with every order.
+    by_id: BTreeMap<CategoryId, Box<Known>>,
     by_key: BTreeMap<Arc<CategoryKey>, CategoryId>,
     by_asked: BTreeMap<Asked, CategoryId>,
     last: u64,
@@ -79,7 +80,7 @@ impl Categories {
         let known = self.by_id.get_mut(&id).expect("a job leaves the category that it entered");
         known.jobs -= 1;
         if known.jobs == 0 {
-            let Known { key, asked, .. } = self.by_id.remove(&id).expect("it was there");
+            let Known { key, asked, .. } = *self.by_id.remove(&id).expect("it was there");
             self.by_key.remove(&key);
             for asked in asked {
                 self.by_asked.remove(&asked);
@@ -94,8 +95,8 @@ impl Categories {
 
     /// All of them, by number.
     pub fn listed(&self) -> Vec<Listed> {
-        let of = |(id, known): (&CategoryId, &Known)| Listed { id: id.0, key: known.key.clone(), jobs: known.jobs };
-        self.by_id.iter().map(of).collect()
+        let listed = self.by_id.iter();
+        listed.map(|(id, known)| Listed { id: id.0, key: known.key.clone(), jobs: known.jobs }).collect()
     }
 
     /// A category, if it is still there.
@@ -132,7 +133,7 @@ impl Categories {
         let category = Category::new(Arc::new(demand), length_ms);
         let key = Arc::new(key);
         self.by_key.insert(key.clone(), id);
-        self.by_id.insert(id, Known { category, key, asked: Vec::new(), jobs: 0, resources });
+        self.by_id.insert(id, Box::new(Known { category, key, asked: Vec::new(), jobs: 0, resources }));
         id
     }
 }

@@ -82,11 +82,11 @@ impl Sieve<'_> {
 /// for.
 fn limited(demand: &Demand) -> impl Iterator<Item = (&Attribute, Amount)> {
     let requests = demand.hard.iter().filter(|request| {
-        let Attribute { consumable, relop, .. } = &request.attribute;
+        let Attribute { consumable, relop, .. } = request.attribute.as_ref();
         matches!(consumable, Consumable::Yes | Consumable::Host) && matches!(relop, Relop::Less | Relop::LessEqual)
     });
     requests.filter_map(|request| match request.wanted {
-        Wanted::Amount(wanted) => Some((&request.attribute, wanted)),
+        Wanted::Amount(wanted) => Some((request.attribute.as_ref(), wanted)),
         Wanted::Text(_) => None,
     })
 }

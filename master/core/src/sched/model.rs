@@ -420,13 +420,24 @@ impl Model {
 
     /// The first task of a job that may be started now and is not planned.
     pub(super) fn first_startable(&self, job: &Job, now: Now) -> Option<TaskId> {
+        // Most tasks are the only one of their job and were never started.
+        if job.spec.array.is_none() && least_eligible(job) > 0 {
+            let is_free = || self.plans_of(job.seq) == 0 && self.may_start(job, now);
+            let only = job.untouched.first().filter(|_| is_free());
+            debug_assert_eq!(only, self.all_startable(job, now).next());
+            return only;
+        }
         self.all_startable(job, now).next()
     }
 
+    /// Whether nothing that all tasks of a job share keeps them from being started now.
+    fn may_start(&self, job: &Job, now: Now) -> bool {
+        let is_apart = self.given_up.contains(&job.seq) || self.paused.contains_key(&job.seq);
+        !is_apart && self.job_eligible(job, now).is_ok()
+    }
+
     fn all_startable<'a>(&'a self, job: &'a Job, now: Now) -> impl Iterator<Item = TaskId> + 'a {
-        let apart = self.given_up.contains(&job.seq) || self.paused.contains_key(&job.seq);
-        let counts = !apart && self.job_eligible(job, now).is_ok();
-        let tasks = counts.then(|| eligible_tasks(&self.state, job)).into_iter().flatten();
+        let tasks = self.may_start(job, now).then(|| eligible_tasks(&self.state, job)).into_iter().flatten();
         tasks.filter(|task| !self.plans.contains(job.seq, *task))
     }
 
@@ -436,9 +447,8 @@ impl Model {
         if job.spec.array.is_none() && self.plans_of(job.seq) > 0 {
             return 0;
         }
-        let apart = self.given_up.contains(&job.seq) || self.paused.contains_key(&job.seq);
         let least = least_eligible(job).saturating_sub(self.plans_of(job.seq)) as usize;
-        if least >= most && !apart && self.job_eligible(job, now).is_ok() {
+        if least >= most && self.may_start(job, now) {
             return most;
         }
         self.startable(job, now, most).len()

@@ -79,17 +79,22 @@ impl<K: Ord + Copy, V> Paged<K, V> {
         self.len == 0
     }
 
+    /// How many pages of `rest` begin at a key or before it. Where the key is among the first, they are not looked at.
+    fn until(&self, key: &K) -> usize {
+        let is_later = |(last, _): &(K, V)| last < key;
+        let rest = self.rest.as_ref().filter(|_| self.first.last().is_some_and(is_later));
+        rest.map_or(0, |rest| rest.until(key))
+    }
+
     /// The page where a key is or would be.
     fn page(&self, key: &K) -> &Vec<(K, V)> {
-        match &self.rest {
-            Some(rest) => rest.until(key).checked_sub(1).map_or(&self.first, |at| &rest.pages[at]),
-            None => &self.first,
-        }
+        let at = self.until(key).checked_sub(1);
+        at.and_then(|at| self.rest.as_ref()?.pages.get(at)).unwrap_or(&self.first)
     }
 
     /// The same to be changed, with how many pages there are before the next.
     fn page_mut(&mut self, key: &K) -> (usize, &mut Vec<(K, V)>) {
-        let until = self.rest.as_ref().map_or(0, |rest| rest.until(key));
+        let until = self.until(key);
         let later = until.checked_sub(1).and_then(|at| self.rest.as_mut()?.pages.get_mut(at));
         (until, later.unwrap_or(&mut self.first))
     }
