@@ -177,9 +177,7 @@ fn lines_of_a_script_ask_in_scopes_and_qalter_changes_and_forgets_them() {
     for list in ["slave hard resource list", "slave hard queue list"] {
         assert!(said.out.contains(&format!("modified {list} of job {job}")), "{said}");
     }
-    let mut expected = others(&[]);
-    expected.push("slave_hard_queue_list: all.q");
-    assert_eq!(lists(&cell, &job), expected);
+    assert_eq!(lists(&cell, &job), others(&["slave_hard_queue_list: all.q"]));
     cell.user(&["qalter", "-scope", "slave", "-l", "mem=9G", "-q", "", &job]).ok();
     assert_eq!(lists(&cell, &job), others(&["slave_hard_resource_list: mem=9G"]));
     cell.user(&["qrls", &job]).ok();
