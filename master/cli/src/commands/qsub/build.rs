@@ -155,6 +155,18 @@ pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Given;
+
+    fn given(name: &'static str, values: &[&str]) -> Given {
+        Given { name, values: values.iter().map(|value| (*value).to_owned()).collect() }
+    }
+
+    fn verified(options: &[Given], program: Program, args: &[&str]) -> String {
+        let mut request = JobRequest::new("qsub");
+        request.apply_source(options).unwrap();
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC))
+    }
 
     #[test]
     fn a_job_is_named_after_what_it_runs() {
@@ -166,17 +178,8 @@ mod tests {
 
     #[test]
     fn verification_shows_what_is_asked_in_each_scope() {
-        let given = |name, values: &[&str]| crate::args::Given {
-            name,
-            values: values.iter().map(|value| (*value).to_owned()).collect(),
-        };
-        let shown = |options: &[crate::args::Given]| {
-            let mut request = JobRequest::new("qsub");
-            request.apply_source(options).unwrap();
-            let program = Program::Command { command: "sleep".to_owned() };
-            let args = vec!["a".to_owned(), "b".to_owned()];
-            verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC))
-        };
+        let sleep = || Program::Command { command: "sleep".to_owned() };
+        let shown = |options: &[Given]| verified(options, sleep(), &["a", "b"]);
         let global = given("-l", &["h_rt=60"]);
         assert!(shown(std::slice::from_ref(&global)).contains("\nhard resource_list:         h_rt=60\nmail_list:"));
         let text = shown(&[
@@ -195,18 +198,12 @@ mod tests {
             "{text}"
         );
     }
+
     /// From the job's name on as 8.1.9 answered: it shows what `qstat -j` would, and the script.
     #[test]
     fn verification_shows_what_8_1_9_shows() {
-        let given = |name, values: &[&str]| crate::args::Given {
-            name,
-            values: values.iter().map(|value| (*value).to_owned()).collect(),
-        };
-        let shown = |options: &[crate::args::Given], program: Program, args: &[&str]| {
-            let mut request = JobRequest::new("qsub");
-            request.apply_source(options).unwrap();
-            let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-            let text = verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC));
+        let shown = |options: &[Given], program: Program, args: &[&str]| {
+            let text = verified(options, program, args);
             text.split_once("\njob_name:").map(|(_, shown)| format!("job_name:{shown}")).expect("a name")
         };
         let script =
