@@ -1,9 +1,12 @@
 //! An ordered map for keys that rise as a rule, as the numbers of jobs do: it has no more room than it needs, where the leaves of a
 //! B-tree that only grows at its end stay half empty.
 
+use proto::id::{JobNumber, SubmitSeq, TaskId, TaskKey};
+use proto::time::Tick;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,6 +14,42 @@ use std::ops::{Bound, Index, RangeBounds};
 
 /// The most entries of a page.
 const PAGE: usize = 64;
+
+/// A key of which it can be told about where it is among others.
+pub trait Rising: Ord + Copy {
+    /// A number that rises with the key as a rule: it says only where the search begins. Where it rises evenly, that is where the key is.
+    fn number(&self) -> u64;
+}
+
+impl Rising for SubmitSeq {
+    fn number(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Rising for JobNumber {
+    fn number(&self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+impl Rising for TaskId {
+    fn number(&self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+impl Rising for TaskKey {
+    fn number(&self) -> u64 {
+        self.seq.0
+    }
+}
+
+impl Rising for (Tick, TaskKey) {
+    fn number(&self) -> u64 {
+        self.0.0
+    }
+}
 
 /// An ordered map in pages.
 ///
@@ -38,13 +77,16 @@ impl<K, V> Pages<K, V> {
     }
 }
 
-impl<K: Ord + Copy, V> Pages<K, V> {
+impl<K: Rising, V> Pages<K, V> {
     /// How many pages begin at a key or before it.
     #[inline]
     fn until(&self, key: &K) -> usize {
         match self.starts.back() {
             // Keys rise as a rule.
-            Some(last) if last > key => self.starts.partition_point(|start| start <= key),
+            Some(last) if last > key => match search(self.starts.len(), |at| &self.starts[at], key) {
+                Ok(at) => at + 1,
+                Err(at) => at,
+            },
             Some(_) => self.starts.len(),
             None => 0,
         }
@@ -68,7 +110,7 @@ impl<K, V> Paged<K, V> {
     }
 }
 
-impl<K: Ord + Copy, V> Paged<K, V> {
+impl<K: Rising, V> Paged<K, V> {
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
@@ -182,7 +224,11 @@ impl<K: Ord + Copy, V> Paged<K, V> {
 
     /// The first entry after a key, which need not be there.
     pub fn after(&self, key: &K) -> Option<(&K, &V)> {
-        self.range((Bound::Excluded(*key), Bound::Unbounded)).next()
+        let until = self.until(key);
+        let page = self.page(key);
+        let at = find(page, key).map_or_else(|at| at, |at| at + 1);
+        let next = page.get(at).or_else(|| self.rest.as_ref()?.pages.get(until)?.first());
+        next.map(|(key, value)| (key, value))
     }
 
     /// Entries of a range, rising.
@@ -237,8 +283,42 @@ impl<K: Ord + Copy, V> Paged<K, V> {
     }
 }
 
-fn find<K: Ord, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
-    page.binary_search_by(|(known, _)| known.cmp(key))
+fn find<K: Rising, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
+    search(page.len(), |at| &page[at].0, key)
+}
+
+/// Where a key is among so many that rise, or would be. It is looked for from where it ought to be if they rise evenly, farther each time.
+#[inline]
+fn search<'k, K: Rising + 'k>(len: usize, at: impl Fn(usize) -> &'k K, key: &K) -> Result<usize, usize> {
+    let (mut from, mut to, mut stride) = (0, len, 1);
+    let mut next = if len < 2 { 0 } else { likely(len, at(0).number(), at(len - 1).number(), key.number()) };
+    while from < to {
+        match at(next).cmp(key) {
+            Ordering::Equal => return Ok(next),
+            Ordering::Less => {
+                from = next + 1;
+                next = from.midpoint(to).min(next + stride);
+            }
+            Ordering::Greater => {
+                to = next;
+                next = from.midpoint(to).max(next.saturating_sub(stride));
+            }
+        }
+        stride *= 2;
+    }
+    Err(from)
+}
+
+/// Where a number is among so many that rise evenly.
+#[inline]
+fn likely(len: usize, first: u64, last: u64, number: u64) -> usize {
+    let (span, before) = (last.saturating_sub(first), number.saturating_sub(first));
+    if before >= span {
+        return if number < last { 0 } else { len - 1 };
+    }
+    // Too large a product is a bad guess, and no more than that.
+    let likely = before.saturating_mul(len as u64 - 1) / span;
+    usize::try_from(likely).map_or(len - 1, |likely| likely.min(len - 1))
 }
 
 impl<K, V> Default for Paged<K, V> {
@@ -247,7 +327,7 @@ impl<K, V> Default for Paged<K, V> {
     }
 }
 
-impl<K: Ord + Copy, V> Index<&K> for Paged<K, V> {
+impl<K: Rising, V> Index<&K> for Paged<K, V> {
     type Output = V;
 
     fn index(&self, key: &K) -> &V {
@@ -255,7 +335,7 @@ impl<K: Ord + Copy, V> Index<&K> for Paged<K, V> {
     }
 }
 
-impl<K: Ord + Copy, V> FromIterator<(K, V)> for Paged<K, V> {
+impl<K: Rising, V> FromIterator<(K, V)> for Paged<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut paged = Self::new();
         paged.extend(entries);
@@ -263,26 +343,26 @@ impl<K: Ord + Copy, V> FromIterator<(K, V)> for Paged<K, V> {
     }
 }
 
-impl<K: Ord + Copy, V> Extend<(K, V)> for Paged<K, V> {
+impl<K: Rising, V> Extend<(K, V)> for Paged<K, V> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
 
 /// Equal entries are enough, wherever pages begin.
-impl<K: Ord + Copy, V: PartialEq> PartialEq for Paged<K, V> {
+impl<K: Rising, V: PartialEq> PartialEq for Paged<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
     }
 }
 
-impl<K: Ord + Copy + fmt::Debug, V: fmt::Debug> fmt::Debug for Paged<K, V> {
+impl<K: Rising + fmt::Debug, V: fmt::Debug> fmt::Debug for Paged<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<K: Ord + Copy + Serialize, V: Serialize> Serialize for Paged<K, V> {
+impl<K: Rising + Serialize, V: Serialize> Serialize for Paged<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.len))?;
         self.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
@@ -290,11 +370,11 @@ impl<K: Ord + Copy + Serialize, V: Serialize> Serialize for Paged<K, V> {
     }
 }
 
-impl<'de, K: Ord + Copy + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for Paged<K, V> {
+impl<'de, K: Rising + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for Paged<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entries<K, V>(PhantomData<(K, V)>);
 
-        impl<'de, K: Ord + Copy + Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for Entries<K, V> {
+        impl<'de, K: Rising + Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for Entries<K, V> {
             type Value = Paged<K, V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,6 +399,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    impl Rising for u32 {
+        fn number(&self) -> u64 {
+            u64::from(*self)
+        }
+    }
+
+    impl Rising for (u64, u64) {
+        fn number(&self) -> u64 {
+            self.1
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_is_found_wherever_its_number_says_that_it_is(mut keys in prop::collection::vec((0u64..50, any::<u64>()), 0..90)) {
+            keys.sort_unstable();
+            keys.dedup();
+            let page: Vec<((u64, u64), ())> = keys.iter().map(|key| (*key, ())).collect();
+            for key in keys.iter().flat_map(|(one, other)| [(*one, *other), (*one, other / 2), (one + 1, *other)]) {
+                prop_assert_eq!(find(&page, &key), keys.binary_search(&key));
+            }
+        }
+    }
 
     fn check(paged: &Paged<u32, u32>, known: &BTreeMap<u32, u32>) {
         assert_eq!(paged.iter().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
