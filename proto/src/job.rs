@@ -143,8 +143,46 @@ pub struct MailEvents {
 }
 
 /// A submission: everything `qsub` said. `qalter` makes a new version; nothing else changes it.
+///
+/// It is laid out as written: what a scheduler asks of every job comes first, in few lines of memory, of which a million jobs have many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(C)]
 pub struct JobSpec {
+    /// Who submitted it. Overwritten by the daemon that accepted the command: a client cannot choose.
+    pub owner: Common<Owner>,
+    /// `-l`, `-q`, `-masterq`, `-pe`.
+    #[serde(default)]
+    pub requests: Common<Requests>,
+    /// `-P`.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// `-a`.
+    #[serde(default)]
+    pub start_after: Option<Wall>,
+    /// `-t`; none for a job that is no array.
+    #[serde(default)]
+    pub array: Option<TaskRange>,
+    /// `-tc`; none is no limit of its own.
+    #[serde(default)]
+    pub task_concurrency: Option<u32>,
+    /// `-ar`: the advance reservation whose slots it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationId>,
+    /// `-p`, from -1023 to 1024.
+    #[serde(default)]
+    pub priority: i32,
+    /// `-R y`.
+    #[serde(default)]
+    pub reserve: bool,
+    /// `-now y`.
+    #[serde(default)]
+    pub immediate: bool,
+    /// `-r`; none leaves it to the queue.
+    #[serde(default)]
+    pub rerunnable: Option<bool>,
+    /// `-shell y|n` of a `-b y` job; none is yes.
+    #[serde(default)]
+    pub use_shell: Option<bool>,
     /// `-N`, or the script's name.
     pub name: String,
     /// What to run.
@@ -152,8 +190,6 @@ pub struct JobSpec {
     /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Who submitted it. Overwritten by the daemon that accepted the command: a client cannot choose.
-    pub owner: Common<Owner>,
     /// Where it was submitted. Overwritten in the same way.
     pub submit_host: HostName,
     /// The submitting directory (`SGE_O_WORKDIR`).
@@ -174,90 +210,57 @@ pub struct JobSpec {
     /// `-i`.
     #[serde(default)]
     pub stdin: Vec<HostPath>,
-    /// `-j y`.
-    #[serde(default)]
-    pub merge_stderr: bool,
     /// `-S`.
     #[serde(default)]
     pub shell: Vec<HostPath>,
-    /// `-shell y|n` of a `-b y` job; none is yes.
-    #[serde(default)]
-    pub use_shell: Option<bool>,
     /// `-v` and `-V`, and the `SGE_O_*` values of the submitting environment, in order.
     #[serde(default)]
     pub environment: Common<Vec<(String, String)>>,
     /// `-A`.
     #[serde(default)]
     pub account: Option<String>,
-    /// `-P`.
-    #[serde(default)]
-    pub project: Option<String>,
-    /// `-p`, from -1023 to 1024.
-    #[serde(default)]
-    pub priority: i32,
-    /// `-js`.
-    #[serde(default)]
-    pub job_share: u32,
-    /// `-ot`, set by `qalter`.
-    #[serde(default)]
-    pub override_tickets: u32,
-    /// `-l`, `-q`, `-masterq`, `-pe`.
-    #[serde(default)]
-    pub requests: Common<Requests>,
-    /// `-t`; none for a job that is no array.
-    #[serde(default)]
-    pub array: Option<TaskRange>,
-    /// `-tc`; none is no limit of its own.
-    #[serde(default)]
-    pub task_concurrency: Option<u32>,
-    /// `-h`.
-    #[serde(default)]
-    pub holds: Holds,
     /// `-hold_jid`, as given: numbers, names, patterns.
     #[serde(default)]
     pub predecessors: Vec<String>,
     /// `-hold_jid_ad`, as given.
     #[serde(default)]
     pub array_predecessors: Vec<String>,
-    /// `-a`.
-    #[serde(default)]
-    pub start_after: Option<Wall>,
     /// `-dl`.
     #[serde(default)]
     pub deadline: Option<Wall>,
-    /// `-r`; none leaves it to the queue.
-    #[serde(default)]
-    pub rerunnable: Option<bool>,
-    /// `-R y`.
-    #[serde(default)]
-    pub reserve: bool,
-    /// `-now y`.
-    #[serde(default)]
-    pub immediate: bool,
-    /// `-notify`.
-    #[serde(default)]
-    pub notify: bool,
-    /// `-m`.
-    #[serde(default)]
-    pub mail: MailEvents,
     /// `-M`.
     #[serde(default)]
     pub mail_to: Vec<String>,
     /// `-ac`, `-dc`, `-sc`: the context as it stands.
     #[serde(default)]
     pub context: Vec<(String, String)>,
-    /// `-w`.
-    #[serde(default)]
-    pub validation: Validation,
     /// `-ckpt`: the checkpointing environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// `-c`; none leaves it to the checkpointing environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occasion: Option<Occasion>,
-    /// `-ar`: the advance reservation whose slots it uses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reservation: Option<ReservationId>,
+    /// `-js`.
+    #[serde(default)]
+    pub job_share: u32,
+    /// `-ot`, set by `qalter`.
+    #[serde(default)]
+    pub override_tickets: u32,
+    /// `-h`.
+    #[serde(default)]
+    pub holds: Holds,
+    /// `-m`.
+    #[serde(default)]
+    pub mail: MailEvents,
+    /// `-w`.
+    #[serde(default)]
+    pub validation: Validation,
+    /// `-j y`.
+    #[serde(default)]
+    pub merge_stderr: bool,
+    /// `-notify`.
+    #[serde(default)]
+    pub notify: bool,
 }
 
 /// What `qalter` changes: every field that is present replaces the one of the specification.
