@@ -89,10 +89,7 @@ impl Ledger {
 
     /// Takes back what was added for a task.
     fn subtract(&mut self, key: TaskKey, booking: &Booking) {
-        self.each_level(booking, |there, place| {
-            booking.each_at(place, |attribute, amount| there.subtract(attribute, amount));
-            there.leave(place.at, key, booking);
-        });
+        self.each_level(booking, |there, place| there.leave(place, key, booking));
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
         if let Some(pe) = booking.pe() {
             let slots = self.pe_slots.get_mut(pe).expect("every booked parallel task is counted");
@@ -217,10 +214,7 @@ impl Ledger {
         if let Some(old) = self.tasks.insert(key, booking.clone()) {
             self.subtract(key, &old);
         }
-        self.each_level(&booking, |there, place| {
-            booking.each_at(place, |attribute, amount| there.add(attribute, amount));
-            there.enter(place.at, key, &booking);
-        });
+        self.each_level(&booking, |there, place| there.enter(place, key, &booking));
         booking.maps().iter().for_each(|map| self.ids.give(map));
         if let Some(pe) = booking.pe() {
             *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);

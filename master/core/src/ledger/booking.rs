@@ -21,14 +21,26 @@ pub struct Booking {
     at: Tick,
     charges: Arc<Charges>,
     /// Its slots, the master first, each instance once.
-    granted: Vec<Granted>,
-    pe: Option<PeUse>,
-    /// The ids that it has of resource maps.
+    granted: Box<[Granted]>,
+    // Most tasks have no more than the above, and there are many.
+    pe: Option<Box<PeUse>>,
+    ids: Option<Box<Ids>>,
+    /// Whose it is; none of a task from before that was kept.
+    who: Option<Arc<Who>>,
+}
+
+/// What a task has of resource maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ids {
     maps: Vec<GrantedIds>,
     /// What it has of attributes of which it has ids: these count, whatever is charged.
     held: Vec<Entry>,
-    /// Whose it is; none of a task from before that was kept.
-    who: Option<Arc<Who>>,
+}
+
+impl Ids {
+    fn new(maps: Vec<GrantedIds>, held: Vec<Entry>) -> Option<Box<Ids>> {
+        (!maps.is_empty()).then(|| Box::new(Ids { maps, held }))
+    }
 }
 
 /// A booking as it is stored.
@@ -55,13 +67,15 @@ impl From<Stored> for Booking {
     fn from(stored: Stored) -> Booking {
         let Stored { at, requested, taken, granted, pe, maps, held, who, requested_apart } = stored;
         let charges = Arc::new(Charges::stored(requested, requested_apart, taken));
-        Booking { at, charges, granted, pe, maps, held, who }
+        Booking { at, charges, granted: granted.into(), pe: pe.map(Box::new), ids: Ids::new(maps, held), who }
     }
 }
 
 impl From<Booking> for Stored {
     fn from(booking: Booking) -> Stored {
-        let Booking { at, charges, granted, pe, maps, held, who } = booking;
+        let Booking { at, charges, granted, pe, ids, who } = booking;
+        let (maps, held) = ids.map_or_else(Default::default, |ids| (ids.maps, ids.held));
+        let (granted, pe) = (granted.into(), pe.map(|pe| *pe));
         let (requested, taken) = (charges.requests().to_vec(), charges.taken().to_vec());
         let requested_apart = charges.requests_apart().to_vec();
         Stored { at, requested, taken, granted, pe, maps, held, who, requested_apart }
@@ -132,11 +146,11 @@ impl Booking {
     pub fn new(config: &Configuration, charges: Arc<Charges>, grant: Grant<'_>, at: Tick) -> Booking {
         let pe = grant.pe.map(|name| {
             let pe = config.pes.get(name);
-            PeUse {
+            Box::new(PeUse {
                 name: name.clone(),
                 extra_master_slot: pe.is_some_and(|pe| !pe.job_is_first_task.0),
                 spares_companions: pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0),
-            }
+            })
         });
         let mut granted = merged(grant.slots);
         if pe.as_ref().is_some_and(|pe| pe.extra_master_slot)
@@ -144,17 +158,17 @@ impl Booking {
         {
             master.slots += 1;
         }
-        let maps = grant.maps.to_vec();
-        let held = held(&config.complex, &maps);
-        Booking { at, charges, granted, pe, maps, held, who: None }
+        let ids = Ids::new(grant.maps.to_vec(), held(&config.complex, grant.maps));
+        Booking { at, charges, granted: granted.into(), pe, ids, who: None }
     }
 
     /// The same task under another complex.
     pub fn rebooked(self, complex: &Complex) -> Booking {
         let charges = &self.charges;
         let charges = Charges::of(complex, charges.requests().to_vec(), charges.requests_apart().to_vec());
-        let held = held(complex, &self.maps);
-        Booking { charges: Arc::new(charges), held, ..self }
+        let held = held(complex, self.maps());
+        let ids = self.ids.and_then(|ids| Ids::new(ids.maps, held));
+        Booking { charges: Arc::new(charges), ids, ..self }
     }
 
     /// The same task with its owner.
@@ -208,9 +222,15 @@ impl Booking {
         instances
     }
 
+    /// What the task takes at each of its levels, by name, where that is the same at all: it has one slot, and no ids.
+    pub(super) fn alike(&self) -> Option<&[(AttributeName, Amount)]> {
+        let is_one = matches!(*self.granted, [Granted { slots: 1, .. }]) && self.held().is_empty();
+        is_one.then(|| self.charges.all_of_one_slot())
+    }
+
     /// Tells what the task takes at a level, each attribute once.
     pub(super) fn each_at(&self, place: &Use<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
-        let held = || self.held.iter().filter(|entry| At::from(&entry.level) == place.at);
+        let held = || self.held().iter().filter(|entry| At::from(&entry.level) == place.at);
         let mut all = self.charges.taken().iter().peekable();
         while let Some(taken) = all.next() {
             let mut amount = taken.at(place);
@@ -232,7 +252,7 @@ impl Booking {
     {
         let level = level.into();
         let of_ids = |entry: &&Entry| entry.attribute == *attribute && At::from(&entry.level) == level;
-        if let Some(entry) = self.held.iter().find(of_ids) {
+        if let Some(entry) = self.held().iter().find(of_ids) {
             return entry.amount;
         }
         let all = self.charges.taken();
@@ -256,14 +276,6 @@ impl Booking {
         &self.granted
     }
 
-    /// The queue instance of a task of one slot that is in no parallel environment.
-    pub fn only_slot(&self) -> Option<&QueueInstanceName> {
-        match self.granted.as_slice() {
-            [Granted { instance, slots: 1 }] if self.pe.is_none() => Some(instance),
-            _ => None,
-        }
-    }
-
     /// Its parallel environment, if any.
     pub fn pe(&self) -> Option<&PeName> {
         self.pe.as_ref().map(|pe| &pe.name)
@@ -271,7 +283,11 @@ impl Booking {
 
     /// The ids that it has of resource maps.
     pub fn maps(&self) -> &[GrantedIds] {
-        &self.maps
+        self.ids.as_ref().map_or(&[], |ids| &ids.maps)
+    }
+
+    fn held(&self) -> &[Entry] {
+        self.ids.as_ref().map_or(&[], |ids| &ids.held)
     }
 
     /// The task's slots at a level.
@@ -297,7 +313,7 @@ impl Booking {
 
     /// The levels with what the task has there: global, each host, each instance.
     pub(super) fn uses(&self) -> impl Iterator<Item = Use<'_>> {
-        let (single, several) = match self.granted.as_slice() {
+        let (single, several) = match &*self.granted {
             [Granted { instance, slots }] => {
                 let levels = [At::Global, At::Host(&instance.host), At::Instance(instance)];
                 let slaves = self.slaves_among(0, *slots);
@@ -383,7 +399,7 @@ impl Booking {
 
     /// How many hosts it has.
     fn hosts(&self) -> u32 {
-        let count = match self.granted.as_slice() {
+        let count = match &*self.granted {
             [_] => 1,
             several => several.iter().map(|granted| &granted.instance.host).collect::<BTreeSet<_>>().len(),
         };

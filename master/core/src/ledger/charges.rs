@@ -37,6 +37,8 @@ pub struct Charges {
     apart: Vec<Asked>,
     /// What is taken of each consumable, `slots` first; none is zero. What the master takes of one stands before what the others take.
     taken: Vec<Taken>,
+    /// What a task of one slot takes at each level, by name: it follows from `taken`.
+    one_slot: Vec<(AttributeName, Amount)>,
 }
 
 /// A numeric hard request of the master, or of each other slot.
@@ -95,12 +97,16 @@ impl Charges {
                 take(whose, asked.or(default_apart(attribute, default)).unwrap_or_default());
             }
         }
-        Charges { requested, apart, taken }
+        Charges::stored(requested, apart, taken)
     }
 
     /// What was stored.
     pub(super) fn stored(requested: Vec<(AttributeName, Amount)>, apart: Vec<Asked>, taken: Vec<Taken>) -> Charges {
-        Charges { requested, apart, taken }
+        let place = Use { at: At::Global, slots: 1, master: true, hosts: 1, slaves: 0, slave_hosts: 0 };
+        let amounts = taken.iter().map(|taken| (taken.attribute.clone(), taken.at(&place)));
+        let mut one_slot: Vec<_> = amounts.filter(|(_, amount)| *amount > Amount::ZERO).collect();
+        one_slot.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Charges { requested, apart, taken, one_slot }
     }
 
     /// The numeric requests of the master and of the other slots apart.
@@ -144,9 +150,19 @@ impl Charges {
 
     /// What a task takes of an attribute with one slot, at each level.
     pub fn of_one_slot(&self, attribute: &AttributeName) -> Amount {
-        let one_slot = Use { at: At::Global, slots: 1, master: true, hosts: 1, slaves: 0, slave_hosts: 0 };
-        let taken = self.taken.iter().find(|taken| taken.attribute == *attribute);
-        taken.map_or(Amount::ZERO, |taken| taken.at(&one_slot))
+        let taken = self.one_slot.iter().find(|(name, _)| name == attribute);
+        taken.map_or(Amount::ZERO, |(_, amount)| *amount)
+    }
+
+    /// The attributes of which something is asked for in numbers, or taken; some more than once.
+    pub fn attributes(&self) -> impl Iterator<Item = &AttributeName> {
+        let asked = self.requested.iter().map(|(name, _)| name).chain(self.apart.iter().map(|asked| &asked.attribute));
+        asked.chain(self.taken.iter().map(|taken| &taken.attribute))
+    }
+
+    /// What a task takes with one slot, at each level, by name.
+    pub(super) fn all_of_one_slot(&self) -> &[(AttributeName, Amount)] {
+        &self.one_slot
     }
 
     /// What a task asks for of an attribute with one slot, as [`Booking::asked`](super::Booking::asked) has it.

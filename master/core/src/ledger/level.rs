@@ -1,6 +1,7 @@
 //! What is booked at one level.
 
 use super::Booking;
+use super::booking::Use;
 use crate::state::paged::Paged;
 use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, QueueInstanceName, QueueName, TaskKey};
@@ -93,7 +94,7 @@ impl fmt::Display for Level {
 /// What is booked at one level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AtLevel {
-    /// By name; few, so they are looked through.
+    /// In the order of the names; few, so they are looked through.
     totals: Vec<(AttributeName, Total)>,
     /// How many tasks use it.
     users: usize,
@@ -179,21 +180,59 @@ impl AtLevel {
         self.users == 0
     }
 
-    pub(super) fn enter(&mut self, at: At<'_>, key: TaskKey, booking: &Arc<Booking>) {
+    /// A task uses the level so.
+    pub(super) fn enter(&mut self, place: &Use<'_>, key: TaskKey, booking: &Arc<Booking>) {
+        match booking.alike() {
+            Some(taken) => self.add_all(taken),
+            None => booking.each_at(place, |attribute, amount| self.add(attribute, amount)),
+        }
         self.users += 1;
-        if !matches!(at, At::Instance(_)) {
+        if !matches!(place.at, At::Instance(_)) {
             self.recent.insert((booking.at(), key), booking.clone());
         }
     }
 
-    pub(super) fn leave(&mut self, at: At<'_>, key: TaskKey, booking: &Booking) {
+    /// A task that used the level so does no longer.
+    pub(super) fn leave(&mut self, place: &Use<'_>, key: TaskKey, booking: &Booking) {
+        match booking.alike() {
+            Some(taken) => self.subtract_all(taken),
+            None => booking.each_at(place, |attribute, amount| self.subtract(attribute, amount)),
+        }
         self.users -= 1;
-        if !matches!(at, At::Instance(_)) {
+        if !matches!(place.at, At::Instance(_)) {
             self.recent.remove(&(booking.at(), key));
         }
     }
 
-    pub(super) fn add(&mut self, attribute: &AttributeName, amount: Amount) {
+    /// Adds amounts that are in the order of the names.
+    fn add_all(&mut self, taken: &[(AttributeName, Amount)]) {
+        if self.totals.is_empty() {
+            self.totals.reserve(taken.len());
+        }
+        let mut at = 0;
+        for (attribute, amount) in taken {
+            at += self.totals[at..].iter().take_while(|(name, _)| name < attribute).count();
+            match self.totals.get_mut(at).filter(|(name, _)| name == attribute) {
+                Some((_, total)) => total.add(*amount),
+                None => self.totals.insert(at, (attribute.clone(), Total::of(*amount))),
+            }
+            at += 1;
+        }
+    }
+
+    /// Takes such amounts back.
+    fn subtract_all(&mut self, taken: &[(AttributeName, Amount)]) {
+        let mut taken = taken.iter().peekable();
+        self.totals.retain_mut(|(name, total)| {
+            if let Some((_, amount)) = taken.next_if(|(attribute, _)| attribute == name) {
+                total.subtract(*amount);
+            }
+            !total.is_zero()
+        });
+        assert!(taken.next().is_none(), "what was booked is in the totals");
+    }
+
+    fn add(&mut self, attribute: &AttributeName, amount: Amount) {
         match self.totals.iter_mut().find(|(name, _)| name == attribute) {
             Some((_, total)) => total.add(amount),
             None => {
@@ -203,7 +242,7 @@ impl AtLevel {
         }
     }
 
-    pub(super) fn subtract(&mut self, attribute: &AttributeName, amount: Amount) {
+    fn subtract(&mut self, attribute: &AttributeName, amount: Amount) {
         let at = self.totals.iter().position(|(name, _)| name == attribute);
         let at = at.expect("what was booked is in the totals");
         self.totals[at].1.subtract(amount);
