@@ -17,6 +17,7 @@ mod service;
 mod soft;
 mod spot;
 mod suits;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -34,6 +35,7 @@ pub(crate) use pattern::is_host;
 pub use pattern::{QueuePattern, is_in_queue_list};
 pub use select::requests;
 pub use spot::{Ground, Site, Spot};
+pub use tally::Tally;
 pub use verify::{check_grant, check_start, verify};
 pub use view::message_text;
 

@@ -39,6 +39,13 @@ impl Cluster<'_> {
         })
     }
 
+    /// Whether an object lets everybody in.
+    pub fn is_open_to_all(&self, spot: &Spot<'_, '_>) -> bool {
+        guard(spot).is_none_or(|Guard { users, xusers, projects, xprojects }| {
+            users.is_empty() && xusers.is_empty() && projects.is_empty() && xprojects.is_empty()
+        })
+    }
+
     /// Whether the guards of a queue instance are those of its whole cluster queue.
     fn is_same_everywhere(&self, level: At<'_>) -> bool {
         let At::Instance(instance) = level else { return false };

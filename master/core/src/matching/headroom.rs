@@ -3,22 +3,27 @@
 use super::demand::{Demand, Request, Value, Wanted};
 use super::fit::Fit;
 use super::offer::{Offer, Source};
+use super::tally::{Item, Tally};
 use super::{Cluster, Site, Spot};
-use crate::ledger::Charges;
 use proto::amount::Amount;
 use proto::complex::Attribute;
-use proto::id::AttributeName;
+use proto::queue::QueueInstanceSettings;
+use std::sync::Arc;
 
 /// What a queue instance and its host have left of the attributes that were asked for there.
 ///
 /// Invariant: what is kept is what they offer, if nothing happened there but that tasks were planned of which [`Headroom::take`] was told.
 #[derive(Clone, Debug, Default)]
-pub struct Headroom(Vec<Row>);
+pub struct Headroom {
+    rows: Vec<Row>,
+    /// Whether whoever asks for one slot is let in, if that was looked up.
+    admits_all: Option<bool>,
+}
 
 /// What is left of one attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
-    attribute: AttributeName,
+    attribute: Arc<Attribute>,
     /// One for each offer; none if an offer is no number, or more than what tasks take changes it.
     numbers: Option<Vec<Number>>,
 }
@@ -50,6 +55,7 @@ impl Cluster<'_> {
         let spots = [&site.host.spot, &site.spot];
         let is_forced = |spot: &Spot<'_, '_>| demand.not_asked.iter().any(|attribute| spot.value(attribute).is_some());
         let is_shut = |spot: &&Spot<'_, '_>| self.denied(spot, demand).is_some() || is_forced(spot);
+        headroom.admits_all.get_or_insert_with(|| self.admits_all(site));
         let mut requests = demand.hard.iter().enumerate();
         above.holds(1)
             && !spots.iter().any(is_shut)
@@ -60,6 +66,12 @@ impl Cluster<'_> {
                     None => self.serves_at(spots, index, request, above),
                 }
             })
+    }
+
+    /// Whether a queue instance and its host let in whoever asks for one slot.
+    fn admits_all(&self, site: &Site<'_, '_>) -> bool {
+        let takes_batch = site.spot.settings.is_some_and(QueueInstanceSettings::is_batch);
+        takes_batch && self.is_open_to_all(&site.host.spot) && self.is_open_to_all(&site.spot)
     }
 
     /// What is left of an attribute at these levels.
@@ -91,12 +103,25 @@ impl Cluster<'_> {
 impl Headroom {
     /// Nothing is known any more.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.admits_all = None;
+        self.rows.clear();
     }
 
-    /// One slot was planned for a task that is charged this.
-    pub fn take(&mut self, charges: &Charges) {
-        self.0.retain_mut(|row| row.take(charges));
+    /// One slot was planned for a task with these numbers.
+    pub fn take(&mut self, tally: &Tally) {
+        let mut index = 0..;
+        let mut of = |row: &Row| index.next().and_then(|index| tally.of(index, &row.attribute));
+        self.rows.retain_mut(|row| of(row).is_none_or(|item| row.take(item)));
+    }
+
+    /// Whether one slot of a job with these numbers is known to fit, where nothing is offered globally.
+    pub fn holds(&self, tally: &Tally) -> bool {
+        let has = |(index, item): (usize, &Item)| {
+            let row = self.row(index, &item.attribute);
+            row.is_some_and(|row| row.serves(item.wanted, item.implied, false) == Some(true))
+        };
+        let is_open = self.admits_all == Some(true);
+        is_open && tally.requests().is_some_and(|requests| requests.iter().enumerate().all(has))
     }
 
     /// Whether enough is left for a request, which has a number among all of its job; none if numbers do not tell. `is_defined` if a
@@ -109,38 +134,40 @@ impl Headroom {
         is_defined: bool,
     ) -> Option<bool> {
         let Wanted::Amount(wanted) = request.wanted else { return None };
-        let Attribute { name, relop, .. } = request.attribute.as_ref();
-        // Many jobs ask for the same, in the same order.
-        let is_there = self.0.get(index).is_some_and(|row| row.attribute == *name);
-        let at = if is_there { index } else { self.find(cluster, spots, &request.attribute) };
-        let numbers = self.0[at].numbers.as_ref()?.iter();
-        let mut counted = numbers.filter(|number| number.is_set || !request.implied).peekable();
-        let is_defined = is_defined || request.implied || counted.peek().is_some();
-        Some(is_defined && counted.all(|number| relop.holds(wanted, number.left)))
+        if self.row(index, &request.attribute).is_none() {
+            let numbers = cluster.numbers(spots, &request.attribute);
+            self.rows.push(Row { attribute: request.attribute.clone(), numbers });
+        }
+        self.row(index, &request.attribute)?.serves(wanted, request.implied, is_defined)
     }
 
-    /// The row of an attribute.
-    fn find(&mut self, cluster: &Cluster<'_>, spots: [&Spot<'_, '_>; 2], attribute: &Attribute) -> usize {
-        let known = self.0.iter().position(|row| row.attribute == attribute.name);
-        known.unwrap_or_else(|| {
-            let numbers = cluster.numbers(spots, attribute);
-            self.0.push(Row { attribute: attribute.name.clone(), numbers });
-            self.0.len() - 1
-        })
+    /// The row of an attribute, which has most likely this number.
+    fn row(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Row> {
+        let is_meant = |row: &&Row| Arc::ptr_eq(&row.attribute, attribute);
+        // Many jobs ask for the same, in the same order.
+        self.rows.get(index).filter(is_meant).or_else(|| self.rows.iter().find(is_meant))
     }
 }
 
 impl Row {
+    /// Whether enough is left for somebody who wants so much, or is taken to; none if numbers do not tell.
+    fn serves(&self, wanted: Amount, implied: bool, is_defined: bool) -> Option<bool> {
+        let mut counted = self.numbers.as_ref()?.iter().filter(|number| number.is_set || !implied).peekable();
+        let is_defined = is_defined || implied || counted.peek().is_some();
+        Some(is_defined && counted.all(|number| self.attribute.relop.holds(wanted, number.left)))
+    }
+
     /// Subtracts what a task takes with one slot; false if what is left then is to be read anew.
-    fn take(&mut self, charges: &Charges) -> bool {
+    fn take(&mut self, item: &Item) -> bool {
         self.numbers.iter_mut().flatten().all(|number| {
-            let taken = match number.shrinks {
-                Shrinks::Never => return true,
-                Shrinks::ByCharge => charges.of_one_slot(&self.attribute),
-                Shrinks::ByRequest => charges.asked_for_one_slot(&self.attribute),
+            let takes = match number.shrinks {
+                Shrinks::Never => false,
+                Shrinks::ByCharge => item.is_charged,
+                Shrinks::ByRequest => true,
             };
             // Below zero a sum may have become INFINITY.
-            let left = number.left.checked_sub(taken).filter(|left| !left.is_negative());
+            let taken = if takes { item.taken } else { Amount::ZERO };
+            let left = number.left.checked_sub(taken).filter(|left| !takes || !left.is_negative());
             number.left = left.unwrap_or_default();
             left.is_some()
         })

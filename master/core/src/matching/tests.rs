@@ -231,6 +231,7 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
     ] {
         let config = &lab.state().config;
         let demand = Demand::new(config, &spec(&["-l", request], &mut Vec::new()));
+        let tally = Tally::new(&config.complex, &demand);
         let (mut planned, mut headroom, mut count) = (Ledger::default(), Headroom::default(), 0);
         loop {
             let cluster = Cluster { planned: Some(&planned), now, ..self::now(&lab).untold() };
@@ -247,7 +248,7 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
             }
             let granted = [Granted { instance: instance.clone(), slots: 1 }];
             let booking = Booking::new(config, demand.charges.clone(), Grant::of_slots(&granted, None), now);
-            headroom.take(booking.charges());
+            headroom.take(&tally);
             let key = TaskKey { cell: CellId(0), seq: SubmitSeq(count), task: TaskId(1), pe_task: 0, attempt: 0 };
             planned.book(config, key, Arc::new(booking));
             count += 1;

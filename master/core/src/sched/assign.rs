@@ -60,7 +60,7 @@ pub fn assign_serial(
 ) -> Result<Assignment, Vec<Reason>> {
     admit(cluster, demand, site)?;
     let fit = fit_serial(cluster, demand, globally, site);
-    if fit.holds(1) { Ok(one_slot(site)) } else { Err(fit.reasons) }
+    if fit.holds(1) { Ok(one_slot(site.instance)) } else { Err(fit.reasons) }
 }
 
 /// The same in a queue instance that is being filled, of which it is known what is left.
@@ -77,7 +77,7 @@ pub fn assign_filling(
     admit(cluster, demand, site)?;
     let fits = cluster.fits_in(headroom, globally, site, demand);
     debug_assert_eq!(fits, fit_serial(cluster, demand, globally, site).holds(1), "{headroom:?}");
-    if fits { Ok(one_slot(site)) } else { Err(Vec::new()) }
+    if fits { Ok(one_slot(site.instance)) } else { Err(Vec::new()) }
 }
 
 /// Whether a queue instance takes jobs of a kind, and quotas leave a slot there.
@@ -86,7 +86,7 @@ fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &Site<'_, '_>) -> Result<
         return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
     }
     match cluster.config.enabled_quotas().next() {
-        Some(_) => Purse::new(cluster, demand, None).take_all(&one_slot(site).granted, 0),
+        Some(_) => Purse::new(cluster, demand, None).take_all(&one_slot(site.instance).granted, 0),
         None => Ok(()),
     }
 }
@@ -96,8 +96,9 @@ fn fit_serial(cluster: &Cluster<'_>, demand: &Demand, globally: &Fit, site: &Sit
     cluster.fit_instance(on_host, site, demand, 1, Role::Master)
 }
 
-fn one_slot(site: &Site<'_, '_>) -> Assignment {
-    Assignment { granted: vec![Granted { instance: site.instance.clone(), slots: 1 }], pe: None }
+/// One slot in a queue instance.
+pub fn one_slot(instance: &QueueInstanceName) -> Assignment {
+    Assignment { granted: vec![Granted { instance: instance.clone(), slots: 1 }], pe: None }
 }
 
 /// Slots for a parallel job in the environment that gives it most; among equals in the one that leaves fewest of its wishes

@@ -130,7 +130,7 @@ impl Categories {
         let id = CategoryId(self.last);
         let resources = resource_urgency(&state.config, &demand);
         let length_ms = expected_ms(&state.config, &demand);
-        let category = Category::new(Arc::new(demand), length_ms);
+        let category = Category::new(&state.config.complex, Arc::new(demand), length_ms);
         let key = Arc::new(key);
         self.by_key.insert(key.clone(), id);
         self.by_id.insert(id, Box::new(Known { category, key, asked: Vec::new(), jobs: 0, resources }));

@@ -155,8 +155,9 @@ impl Model {
     pub(super) fn counts(&self, job: &Job, id: BucketId) -> (Rests, Tasks) {
         let class = self.queue.at(id).class;
         let most = if class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
-        let waiting = u32::try_from(self.count_startable(job, self.time, most)).unwrap_or(u32::MAX);
-        let on_host = job.active.saturating_add(self.plans_of(job.seq));
+        let planned = self.plans_of(job.seq);
+        let waiting = u32::try_from(self.count_startable(job, planned, self.time, most)).unwrap_or(u32::MAX);
+        let on_host = job.active.saturating_add(planned);
         let rests = if waiting > 0 {
             Rests::Pending
         } else if on_host > 0 {
@@ -165,7 +166,10 @@ impl Model {
             Rests::Apart
         };
         let running = on_host.saturating_sub(self.state.index.suspended_of(job.seq));
-        let slots = job.spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least());
+        // What it asks for is not looked at where nobody asks.
+        let has_tickets = class != Classes::WITHOUT;
+        let pe = if has_tickets { job.spec.requests.pe.as_ref() } else { None };
+        let slots = pe.map_or(1, |pe| pe.slots.least());
         (rests, Tasks { waiting, running, slots })
     }
 

@@ -1,8 +1,8 @@
 //! The queue instances that are being filled, with what they have left: the best one gets task after task until it is full.
 
-use crate::ledger::Booking;
-use crate::matching::Headroom;
+use crate::matching::{Headroom, Tally};
 use proto::id::QueueInstanceName;
+use proto::job::Granted;
 
 /// So many are remembered: each is looked at with every task that is planned.
 const MOST_FILLING: usize = 4;
@@ -30,6 +30,11 @@ impl Filling {
         &mut self.0[at].headroom
     }
 
+    /// What a queue instance is known to have left.
+    pub fn known(&self, instance: &QueueInstanceName) -> Option<&Headroom> {
+        self.0.iter().rfind(|filled| filled.instance == *instance).map(|filled| &filled.headroom)
+    }
+
     /// Makes room for another queue instance, and says where.
     fn begin(&mut self, instance: &QueueInstanceName) -> usize {
         let mut headroom = Headroom::default();
@@ -43,16 +48,18 @@ impl Filling {
         self.0.len() - 1
     }
 
-    /// A task was planned that takes this.
-    pub fn planned(&mut self, booking: &Booking) {
-        let only_slot = booking.only_slot();
+    /// A task was planned that has these slots, perhaps but one, and these numbers.
+    pub fn planned(&mut self, granted: &[Granted], only_slot: Option<&QueueInstanceName>, tally: &Tally) {
         self.0.retain_mut(|filled| {
-            if booking.granted().iter().all(|granted| granted.instance.host != filled.instance.host) {
+            if granted.iter().all(|granted| granted.instance.host != filled.instance.host) {
                 return true;
             }
-            filled.has_tasks = true;
-            filled.headroom.take(booking.charges());
-            only_slot == Some(&filled.instance)
+            let stays = only_slot == Some(&filled.instance);
+            if stays {
+                filled.has_tasks = true;
+                filled.headroom.take(tally);
+            }
+            stays
         });
     }
 

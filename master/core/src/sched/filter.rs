@@ -8,7 +8,8 @@ use super::places::{Place, PlaceSet};
 use super::reason::{Reason, What};
 use super::standings::{Standing, Standings};
 use super::suitability::Suitability;
-use crate::matching::{Cluster, Demand, Fit, Site};
+use crate::matching::{Cluster, Demand, Fit, Site, Tally};
+use proto::complex::Complex;
 use proto::id::{HostName, QueueInstanceName};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -25,6 +26,8 @@ const MANY_IN_VAIN: usize = 3;
 pub struct Category {
     /// What each of its jobs asks for.
     pub demand: Arc<Demand>,
+    /// The numbers in it.
+    pub tally: Tally,
     seen: Option<Mark>,
     closed: PlaceSet,
     /// Those among `closed` that a quota keeps closed, wherever it is given back.
@@ -57,8 +60,9 @@ struct Attempt<'a> {
 
 impl Category {
     /// A category of which nothing is known yet.
-    pub fn new(demand: Arc<Demand>, length_ms: Option<u64>) -> Category {
+    pub fn new(complex: &Complex, demand: Arc<Demand>, length_ms: Option<u64>) -> Category {
         Category {
+            tally: Tally::new(complex, &demand),
             demand,
             seen: None,
             closed: PlaceSet::default(),
@@ -112,6 +116,15 @@ impl Category {
         }
         self.failed = found.is_none();
         found
+    }
+
+    /// The queue instance that is tried next for a job without wishes, if it is known without looking: nothing changed since one was found for such
+    /// a job.
+    pub fn first_open<'l>(&self, standings: &'l Standings, changes: &Changes) -> Option<&'l Standing> {
+        let is_current = self.seen == Some(changes.mark()) && self.quotas_seen == changes.quotas();
+        let is_as_before = is_current && self.generation_seen == 0 && !self.failed && !self.exhausted;
+        let first = || standings.iter().find(|standing| !self.closed.contains(standing.place));
+        if is_as_before { first() } else { None }
     }
 
     /// Opens again what changed since the last try, and says what that is; none if it may be everything.

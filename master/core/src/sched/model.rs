@@ -60,6 +60,8 @@ pub struct Model {
     pub(super) categories: Categories,
     pub(super) standings: Standings,
     filling: Filling,
+    /// Whether queue instances and their hosts alone decide who starts, where that was looked up since something happened.
+    is_local: Option<bool>,
     pub(super) changes: Changes,
     pub(super) planned: Ledger,
     /// The same of tasks of advance reservations, beside each other.
@@ -97,6 +99,7 @@ impl Model {
             categories: Categories::default(),
             standings: Standings::new(),
             filling: Filling::default(),
+            is_local: None,
             changes: Changes::default(),
             planned: Ledger::default(),
             planned_within: BTreeMap::new(),
@@ -370,6 +373,12 @@ impl Model {
         self.ahead.is_on()
     }
 
+    /// What a pass looks at, with what is planned.
+    fn cluster(&self, now: Now) -> Cluster<'_> {
+        let cluster = Cluster::of(&self.state, &self.observations, Mode::Now).untold();
+        Cluster { planned: Some(&self.planned), now: now.tick, ..cluster }
+    }
+
     /// What is booked for a task that is planned and not judged by the core yet.
     pub fn planned(&self, seq: SubmitSeq, task: TaskId) -> Option<&Booking> {
         let mut ledgers = std::iter::once(&self.planned).chain(self.planned_within.values());
@@ -441,13 +450,13 @@ impl Model {
         tasks.filter(|task| !self.plans.contains(job.seq, *task))
     }
 
-    /// How many tasks of a job may be started now and are not planned, `most` if there are more. The tasks themselves are looked at
-    /// only where counts do not tell.
-    pub(super) fn count_startable(&self, job: &Job, now: Now, most: usize) -> usize {
-        if job.spec.array.is_none() && self.plans_of(job.seq) > 0 {
+    /// How many tasks of a job of which so many are planned may be started now beside them, `most` if there are more. The tasks themselves are
+    /// looked at only where counts do not tell.
+    pub(super) fn count_startable(&self, job: &Job, planned: u32, now: Now, most: usize) -> usize {
+        if job.spec.array.is_none() && planned > 0 {
             return 0;
         }
-        let least = least_eligible(job).saturating_sub(self.plans_of(job.seq)) as usize;
+        let least = least_eligible(job).saturating_sub(planned) as usize;
         if least >= most && self.may_start(job, now) {
             return most;
         }

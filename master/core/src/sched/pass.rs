@@ -17,6 +17,9 @@ use std::collections::{BTreeSet, BinaryHeap};
 /// How many steps a reservation counts for: the search for it takes about so much longer than a try.
 const STEPS_TO_RESERVE: usize = 100;
 
+/// So many starts at most are filed together.
+const FILED_TOGETHER: usize = 64;
+
 /// A pass under way. It holds no part of the model, which goes on with the stream between slices.
 #[derive(Clone, Debug)]
 pub struct Pass {
@@ -37,6 +40,8 @@ pub struct Pass {
     hopeless: BTreeSet<CategoryId>,
     /// How many tasks of the job whose turn it is have a reservation.
     reserved: (SubmitSeq, usize),
+    /// The jobs of the last orders of the slice, whose starts the model is still to be asked to file. None between slices.
+    unfiled: Vec<(BucketId, SubmitSeq)>,
 }
 
 impl Pass {
@@ -47,8 +52,9 @@ impl Pass {
         let suspensions = model.threshold_orders(now);
         model.refresh_queue(range, now);
         let (failed, hopeless, reserved) = (BTreeSet::new(), BTreeSet::new(), (SubmitSeq(0), 0));
-        let (last, again, ready) = (None, BinaryHeap::new(), Ready::default());
-        Pass { now, rebuilds: model.rebuilds, range, last, again, ready, suspensions, failed, hopeless, reserved }
+        let (last, again, ready, unfiled) = (None, BinaryHeap::new(), Ready::default(), Vec::new());
+        let rebuilds = model.rebuilds;
+        Pass { now, rebuilds, range, last, again, ready, suspensions, failed, hopeless, reserved, unfiled }
     }
 
     /// Tries about `budget` tasks.
@@ -64,6 +70,7 @@ impl Pass {
         while left > 0 {
             left -= 1;
             if model.owes_pricing() {
+                self.file(model, &slice);
                 model.refresh_queue(self.range, self.now);
                 self.last = None;
                 self.again.clear();
@@ -80,13 +87,53 @@ impl Pass {
             if is_full && !(may_reserve && bucket.reserve || bucket.immediate) {
                 continue;
             }
+            if self.start_known(model, head, &mut slice) {
+                continue;
+            }
+            self.file(model, &slice);
             let reserved = model.reservations().len();
             self.step(model, head, &mut slice);
             if model.reservations().len() > reserved {
                 left = left.saturating_sub(STEPS_TO_RESERVE);
             }
         }
+        self.file(model, &slice);
         slice
+    }
+
+    /// Starts the job at the head of a bucket if it is known without looking where; false if that is not so.
+    ///
+    /// What only later decisions ask for is done for several starts together: a processor's cache holds the code of either part, and not of both.
+    fn start_known(&mut self, model: &mut Model, head: Head, slice: &mut Slice) -> bool {
+        let Head { seq: Reverse(seq), bucket, .. } = head;
+        let is_to_be_tried = !self.failed.contains(&model.queue.at(bucket).category);
+        if !is_to_be_tried || self.first(model, bucket) != Some(seq) {
+            return false;
+        }
+        if self.unfiled.len() == FILED_TOGETHER {
+            self.file(model, slice);
+        }
+        let unfiled = &slice.orders[slice.orders.len() - self.unfiled.len()..];
+        let Some(order) = model.start_known(seq, bucket, unfiled, self.now) else { return false };
+        slice.orders.push(order);
+        self.unfiled.push((bucket, seq));
+        self.push(model, bucket);
+        true
+    }
+
+    /// Has the model file what it was not yet asked to.
+    fn file(&mut self, model: &mut Model, slice: &Slice) {
+        let orders = &slice.orders[slice.orders.len() - self.unfiled.len()..];
+        model.file(self.unfiled.iter().map(|(bucket, _)| *bucket).zip(orders), self.now);
+        self.unfiled.clear();
+    }
+
+    /// The first job of a bucket that is not started.
+    fn first(&self, model: &Model, bucket: BucketId) -> Option<SubmitSeq> {
+        match self.unfiled.iter().rfind(|(of, _)| *of == bucket) {
+            Some((_, last)) => model.queue.after(bucket, *last),
+            None => model.queue.first(bucket),
+        }
     }
 
     /// The best of the heads that wait for a turn.
@@ -197,7 +244,7 @@ impl Pass {
 
     /// Puts the first job of a bucket among the heads.
     fn push(&mut self, model: &Model, bucket: BucketId) {
-        let first = model.queue.first(bucket);
+        let first = self.first(model, bucket);
         self.again.extend(first.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 }

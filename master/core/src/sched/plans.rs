@@ -56,12 +56,13 @@ impl Tasks {
 impl Plans {
     /// A task of a user's job is planned.
     pub fn insert(&mut self, seq: SubmitSeq, task: TaskId, owner: &UserName) {
-        let is_new = match self.jobs.get_mut(&seq) {
-            Some(of_job) => of_job.tasks.insert(task),
-            None => self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks: Tasks::One(task) }).is_none(),
-        };
-        if !is_new {
-            return;
+        // Most jobs have no other task.
+        if let Some(before) = self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks: Tasks::One(task) }) {
+            let of_job = self.jobs.get_mut(&seq).expect("it was put there");
+            *of_job = before;
+            if !of_job.tasks.insert(task) {
+                return;
+            }
         }
         match self.by_owner.get_mut(owner) {
             Some(count) => *count += 1,

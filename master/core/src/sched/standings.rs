@@ -3,9 +3,9 @@
 use super::columns::{Columns, Sieve};
 use super::places::{self, Place, Places};
 use super::rank::{Rank, follows_bookings, free_slots, host_value, rank};
-use crate::ledger::Booking;
 use crate::matching::{Cluster, Demand, Ground, Site};
 use proto::id::{HostName, QueueInstanceName};
+use proto::job::Granted;
 use std::collections::BTreeSet;
 
 /// A queue instance that takes jobs. The least is best; among equals the first by name.
@@ -19,13 +19,11 @@ pub struct Standing {
 }
 
 /// What is known of a queue instance that takes jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
     standing: Standing,
     /// How many slots are free, where a task that is placed on the host changes nothing else.
     free_slots: Option<u32>,
-    /// When it was looked at, in stretches.
-    stretch: u64,
 }
 
 /// The queue instances that take jobs, best first.
@@ -36,8 +34,6 @@ pub struct Standings {
     sorted: BTreeSet<Standing>,
     /// By place.
     known: Vec<Option<Known>>,
-    /// How often something happened other than that a task was planned.
-    stretch: u64,
     /// Right likewise, also for those that take no jobs.
     columns: Columns,
     stale: BTreeSet<HostName>,
@@ -50,7 +46,6 @@ impl Standings {
         Standings {
             sorted: BTreeSet::new(),
             known: Vec::new(),
-            stretch: 0,
             columns: Columns::default(),
             stale: BTreeSet::new(),
             all_stale: true,
@@ -64,26 +59,22 @@ impl Standings {
         }
     }
 
-    /// Something happened, wherever, other than that a task was planned.
-    pub fn disturbed(&mut self) {
-        self.stretch += 1;
-    }
-
-    /// A task is planned that takes this. Where nothing follows from that but how many slots are free, nobody need look again.
-    pub fn planned(&mut self, places: &Places, booking: &Booking) {
-        let place = booking.only_slot().and_then(|instance| places.place(instance));
-        match place.and_then(|place| Some((place, self.free_slots(place)?))) {
+    /// A task is planned that has these slots, or only one in a place. Where nothing follows from that but how many slots are free, nobody need
+    /// look again.
+    pub fn planned(&mut self, granted: &[Granted], only_slot: Option<Place>) {
+        let place = only_slot.filter(|place| self.only_fills(*place));
+        let known = place.and_then(|place| Some((place, self.known[place.index()].as_mut()?.free_slots.as_mut()?)));
+        match known {
             Some((_, free)) if *free > 1 => *free -= 1,
             Some((place, _)) => self.close(place),
-            None => booking.granted().iter().for_each(|granted| self.host(&granted.instance.host)),
+            None => granted.iter().for_each(|granted| self.host(&granted.instance.host)),
         }
     }
 
-    /// How many slots are free, where that is known and tasks change nothing else.
-    fn free_slots(&mut self, place: Place) -> Option<&mut u32> {
-        let known = self.known.get_mut(place.index())?.as_mut()?;
-        let is_current = known.stretch == self.stretch && self.columns.is_empty();
-        known.free_slots.as_mut().filter(|_| is_current)
+    /// Whether it is known how many slots are free, and tasks change nothing else there.
+    pub fn only_fills(&self, place: Place) -> bool {
+        let known = self.known.get(place.index()).and_then(Option::as_ref);
+        known.is_some_and(|known| known.free_slots.is_some()) && self.columns.is_empty()
     }
 
     /// Everything changed.
@@ -140,14 +131,7 @@ impl Standings {
 
     fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, all: &places::Site) {
         let (host, sites) = sites(cluster, host, all);
-        let value = host_value(cluster, &host, &sites);
-        let is_steady = !follows_bookings(cluster, &host, &sites);
-        for (site, place) in sites.iter().zip(&all.places) {
-            let known = standing(cluster, site, *place, value).map(|standing| Known {
-                standing,
-                free_slots: free_slots(cluster, site).filter(|_| is_steady).and_then(|free| u32::try_from(free).ok()),
-                stretch: self.stretch,
-            });
+        for (known, place) in known(cluster, &host, &sites, &all.places).zip(&all.places) {
             self.put(*place, known);
         }
         self.columns.note(cluster, &sites, &all.places);
@@ -159,9 +143,8 @@ impl Standings {
             return true;
         };
         let (host, sites) = sites(cluster, host, all);
-        let value = host_value(cluster, &host, &sites);
-        let mut known = sites.iter().zip(&all.places);
-        known.all(|(site, place)| self.of(*place) == standing(cluster, site, *place, value).as_ref())
+        let mut known = known(cluster, &host, &sites, &all.places).zip(&all.places);
+        known.all(|(known, place)| self.known.get(place.index()).cloned().flatten() == known)
     }
 
     fn put(&mut self, place: Place, new: Option<Known>) {
@@ -189,6 +172,22 @@ fn sites<'a, 'l>(
 ) -> (Ground<'a, 'l>, Vec<Site<'a, 'l>>) {
     let host = cluster.ground(host);
     (host, all.instances.iter().map(|instance| cluster.site_on(host, instance)).collect())
+}
+
+/// What is to be known of the queue instances of a host.
+fn known<'l>(
+    cluster: &'l Cluster<'_>,
+    host: &'l Ground<'_, '_>,
+    sites: &'l [Site<'_, '_>],
+    places: &'l [Place],
+) -> impl Iterator<Item = Option<Known>> + 'l {
+    let value = host_value(cluster, host, sites);
+    let is_steady = !follows_bookings(cluster, host, sites);
+    let free = move |site| free_slots(cluster, site).filter(|_| is_steady).and_then(|free| u32::try_from(free).ok());
+    sites.iter().zip(places).map(move |(site, place)| {
+        let standing = standing(cluster, site, *place, value)?;
+        Some(Known { standing, free_slots: free(site) })
+    })
 }
 
 /// Where a queue instance of a host with a value stands, if it takes jobs.

@@ -1,11 +1,14 @@
 //! What becomes of the model when a task is planned, and when that is taken back.
 
 use super::{Model, plan_key};
-use crate::ledger::{Booking, Grant};
-use crate::matching::{Cluster, Mode};
-use crate::sched::assign::Assignment;
+use crate::ledger::{At, Booking, Grant, Ledger};
+use crate::matching::{Cluster, Demand};
+use crate::policy::Classes;
+use crate::sched::assign::{Assignment, assign_serial, fit_globally, one_slot};
 use crate::sched::order::Order;
-use proto::id::{HostName, SubmitSeq, TaskId};
+use crate::sched::order_phase::{Bucket, BucketId};
+use crate::sched::standings::Standing;
+use proto::id::{QueueInstanceName, SubmitSeq, TaskId};
 use proto::job::Granted;
 use proto::time::{Now, Tick};
 use std::sync::Arc;
@@ -13,42 +16,130 @@ use std::sync::Arc;
 impl Model {
     /// Counts a task as placed until the core has judged its order.
     pub(in crate::sched) fn plan(&mut self, seq: SubmitSeq, task: TaskId, assignment: &Assignment, now: Now) {
-        let Some(job) = self.state.jobs.get(&seq) else { return };
-        let (granted, pe) = (&assignment.granted, assignment.pe.as_ref());
-        let key = plan_key(seq, task);
-        let grant = Grant::of_slots(granted, pe);
-        // The jobs of a category take the same.
+        let Assignment { granted, pe } = assignment;
         let Some(bucket) = self.queue.bucket(seq) else { return };
+        let Some(category) = self.categories.get(self.queue.at(bucket).category) else { return };
+        let only_slot = match granted.as_slice() {
+            [Granted { instance, slots: 1 }] if pe.is_none() => Some(instance),
+            _ => None,
+        };
+        if category.demand.reservation.is_some() {
+            granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
+        } else {
+            let place = only_slot.and_then(|instance| self.places.place(instance));
+            self.standings.planned(granted, place);
+            self.filling.planned(granted, only_slot, &category.tally);
+        }
+        self.file_plan((seq, bucket), task, Grant::of_slots(granted, pe.as_ref()), now);
+        self.cools(granted, now.tick);
+        debug_assert!(self.is_right(granted, now), "{granted:?}");
+    }
+
+    /// Books a task that is planned, and files its job where it belongs now.
+    fn file_plan(&mut self, (seq, bucket): (SubmitSeq, BucketId), task: TaskId, grant: Grant<'_>, now: Now) {
+        let Some(job) = self.state.jobs.get(&seq) else { return };
+        let key = plan_key(seq, task);
+        // The jobs of a category take the same.
         let category = self.categories.get(self.queue.at(bucket).category);
-        let Some(charges) = category.map(|category| category.demand.charges.clone()) else { return };
+        let Some(charges) = category.map(|category| category.tally.charges.clone()) else { return };
         let booking =
             Booking::new(&self.state.config, charges, grant, now.tick).of(self.state.index.commons.who(&job.spec));
         match job.spec.reservation {
-            Some(id) => {
-                granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
-                self.planned_within.entry(id).or_default().hold(key, Arc::new(booking));
-            }
-            None => {
-                self.standings.planned(&self.places, &booking);
-                self.filling.planned(&booking);
-                self.planned.book(&self.state.config, key, Arc::new(booking));
-            }
+            Some(id) => self.planned_within.entry(id).or_default().hold(key, Arc::new(booking)),
+            None => self.planned.book(&self.state.config, key, Arc::new(booking)),
         }
-        debug_assert!(granted.iter().all(|granted| self.is_known(&granted.instance.host, now)), "{granted:?}");
         self.ahead.runs(&self.state, key, &self.planned, now);
         self.plans.insert(seq, task, &job.spec.owner.user);
         self.waiting.extend(self.comes_later(job, self.time));
         self.queue.planned(bucket, seq);
         let (rests, tasks) = self.counts(job, bucket);
         self.queue.file(seq, bucket, rests, tasks);
-        self.cools(granted, now.tick);
     }
 
-    /// Whether the standings of a host are right, or about to be looked at again.
-    fn is_known(&self, host: &HostName, now: Now) -> bool {
-        let planned = Some(&self.planned);
-        let cluster = Cluster::of(&self.state, &self.observations, Mode::Now).untold();
-        self.standings.is_right(&Cluster { planned, now: now.tick, ..cluster }, &self.places, host)
+    /// Starts the only task of a job if it is known without looking where: in the queue instance that is being filled. The order is to be filed with
+    /// [`Model::file`] before anything but this is asked of the model.
+    ///
+    /// `unfiled` are the orders made so since.
+    pub(in crate::sched) fn start_known(
+        &mut self,
+        seq: SubmitSeq,
+        id: BucketId,
+        unfiled: &[Order],
+        now: Now,
+    ) -> Option<Order> {
+        let Bucket { category, class, immediate, reserve, .. } = *self.queue.at(id);
+        if immediate || reserve || class != Classes::WITHOUT || !self.is_local(now) {
+            return None;
+        }
+        let job = self.state.jobs.get(&seq).filter(|job| job.spec.array.is_none())?;
+        let task = self.first_startable(job, now)?;
+        let category = self.categories.get(category)?;
+        let Standing { instance, place, .. } = category.first_open(&self.standings, &self.changes)?;
+        let headroom = self.filling.known(instance).filter(|_| self.standings.only_fills(*place))?;
+        if !headroom.holds(&category.tally) {
+            return None;
+        }
+        debug_assert!(self.would_take(instance, &category.demand, unfiled, now), "{instance}");
+        let (place, Assignment { granted, pe }) = (*place, one_slot(instance));
+        self.standings.planned(&granted, Some(place));
+        self.filling.planned(&granted, granted.first().map(|granted| &granted.instance), &category.tally);
+        Some(Order::Start { seq, task, granted, pe })
+    }
+
+    /// Files orders of [`Model::start_known`], each with the bucket of its job.
+    pub(in crate::sched) fn file<'o>(&mut self, orders: impl Iterator<Item = (BucketId, &'o Order)> + Clone, now: Now) {
+        let starts = orders.filter_map(|(bucket, order)| match order {
+            Order::Start { seq, task, granted, .. } => Some(((*seq, bucket), *task, granted)),
+            Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => None,
+        });
+        let mut last = None;
+        for (job, task, granted) in starts.clone() {
+            self.file_plan(job, task, Grant::of_slots(granted, None), now);
+            // Most are on the host of the one before.
+            if last.replace(granted).is_none_or(|last| last != granted) {
+                self.cools(granted, now.tick);
+            }
+        }
+        debug_assert!(starts.clone().all(|(_, _, granted)| self.is_right(granted, now)));
+    }
+
+    /// Whether queue instances and their hosts alone decide who starts: nothing is offered or limited for the whole cluster, and nobody plans ahead.
+    fn is_local(&mut self, now: Now) -> bool {
+        if let Some(is_local) = self.is_local {
+            return is_local;
+        }
+        let cluster = self.cluster(now);
+        let (global, config) = (cluster.global(), cluster.config);
+        let is_limited = config.enabled_quotas().next().is_some() || config.scheduler.maxujobs > 0;
+        let is_local = !is_limited && !self.ahead.is_on() && global.is_bare() && cluster.is_open_to_all(&global);
+        self.is_local = Some(is_local);
+        is_local
+    }
+
+    /// Whether a queue instance has room for a job of one slot, with these orders booked: the long way.
+    fn would_take(&self, instance: &QueueInstanceName, demand: &Demand, unfiled: &[Order], now: Now) -> bool {
+        let mut planned = Ledger::default();
+        let there = self.planned.level(At::Host(&instance.host)).into_iter().flat_map(|there| there.since(Tick(0)));
+        let unfiled = unfiled.iter().filter_map(|order| match order {
+            Order::Start { seq, granted, .. } if granted[0].instance.host == instance.host => {
+                let job = self.state.jobs.get(seq)?;
+                Some(self.state.booking(&job.spec, Grant::of_slots(granted, None), now.tick))
+            }
+            _ => None,
+        });
+        let bookings = there.map(|(_, booking)| Arc::new(booking.clone())).chain(unfiled);
+        for (booking, n) in bookings.zip(0..) {
+            planned.hold(plan_key(SubmitSeq(n), TaskId(1)), booking);
+        }
+        let cluster = Cluster { planned: Some(&planned), ..self.cluster(now) };
+        let site = cluster.site(instance);
+        assign_serial(&cluster, demand, &fit_globally(&cluster, demand), &site).is_ok() && !cluster.is_in_alarm(&site)
+    }
+
+    /// Whether the standings of hosts are right, or about to be looked at again.
+    fn is_right(&self, granted: &[Granted], now: Now) -> bool {
+        let mut hosts = granted.iter().map(|granted| &granted.instance.host);
+        hosts.all(|host| self.standings.is_right(&self.cluster(now), &self.places, host))
     }
 
     /// Counts a task as placed, and makes the order for it.
@@ -102,6 +193,6 @@ impl Model {
     /// Something happened other than that a task was planned.
     pub(super) fn disturbed(&mut self) {
         self.filling.clear();
-        self.standings.disturbed();
+        self.is_local = None;
     }
 }

@@ -425,7 +425,12 @@ impl Lab {
         for job in model.state().jobs.values() {
             for most in [1, 3, 1_000] {
                 let named = model.startable(job, self.now, most).len();
-                assert_eq!(model.count_startable(job, self.now, most), named, "job {}", job.number);
+                assert_eq!(
+                    model.count_startable(job, model.plans_of(job.seq), self.now, most),
+                    named,
+                    "job {}",
+                    job.number
+                );
             }
         }
     }

@@ -37,6 +37,30 @@ const JOBS: [&str; 28] = [
     "-t 1-3:1 -tc 2 -soft -q short.q -u u2",
 ];
 
+/// Jobs of which many are alike, so that one after the other starts where the one before did.
+const JOBS_ALIKE: [&str; 14] = [
+    "",
+    "",
+    "",
+    "-l mem=1G",
+    "-l mem=1G",
+    "-l mem=2G -p 5",
+    "-l mem_free=1G",
+    "-l mem=1G,mem_free=2G -u u2",
+    "-t 1-3:1",
+    "-q all.q",
+    "-soft -q short.q",
+    "-pe smp 2",
+    "-now",
+    "-l lic=1",
+];
+
+/// Nothing is offered for the whole cluster, and no load is adjusted.
+const LOCAL: &str = "complex excl excl BOOL == YES NO 0 0
+global
+conf job_load_adjustments NONE
+queue all.q a,b,c slots=7,[b=2] pe_list=smp";
+
 const CHANGES: [&str; 20] = [
     "load a mem_free=1G np_load_avg=1.9",
     "load a mem_free=6G np_load_avg=0.2",
@@ -183,8 +207,9 @@ fn pass(lab: &mut Lab, asked: Asked) {
 }
 
 /// Lets everything happen, with a pass at the end.
-fn happen(setting: &str, steps: Vec<Step>, asked: Asked) {
+fn happen(setting: &str, budget: usize, steps: Vec<Step>, asked: Asked) {
     let mut lab = cluster(setting);
+    lab.budget = budget;
     let mut number = 0;
     for step in steps {
         match step {
@@ -209,7 +234,15 @@ proptest! {
         setting in prop::sample::select(&SETTINGS[..]),
         steps in proptest::collection::vec(step(&JOBS, &CHANGES), 1..60),
     ) {
-        happen(setting, steps, Asked::Place);
+        happen(setting, 3, steps, Asked::Place);
+    }
+
+    #[test]
+    fn starts_that_are_filed_together_are_those_that_are_made_one_by_one(
+        budget in prop::sample::select(vec![4usize, 1_000]),
+        steps in proptest::collection::vec(step(&JOBS_ALIKE, &CHANGES), 1..90),
+    ) {
+        happen(LOCAL, budget, steps, Asked::Place);
     }
 
     #[test]
@@ -217,6 +250,6 @@ proptest! {
         setting in prop::sample::select(&SETTINGS_AHEAD[..]),
         steps in proptest::collection::vec(step(&JOBS_AHEAD, &CHANGES_AHEAD), 1..60),
     ) {
-        happen(setting, steps, Asked::PlaceAndTime);
+        happen(setting, 3, steps, Asked::PlaceAndTime);
     }
 }

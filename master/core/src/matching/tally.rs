@@ -1,0 +1,79 @@
+//! What a job asks for and takes with one slot, in numbers that lie close together: they are read with every task that is placed.
+
+use super::demand::{Demand, Wanted};
+use crate::ledger::Charges;
+use proto::amount::Amount;
+use proto::complex::{Attribute, Complex};
+use std::sync::Arc;
+
+/// The numbers of a job.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Those of its hard requests in their order, then what it takes without asking.
+    items: Box<[Item]>,
+    /// How many are hard requests.
+    asked: usize,
+    /// Whether nothing else decides where the job may run, but who is let in.
+    is_all: bool,
+    /// What it is charged at all, with any number of slots.
+    pub charges: Arc<Charges>,
+}
+
+/// What a job asks for and takes of one attribute.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub attribute: Arc<Attribute>,
+    pub wanted: Amount,
+    /// Whether the job does not say so itself.
+    pub implied: bool,
+    /// What it is charged, or if that is nothing, what it asks for.
+    pub taken: Amount,
+    pub is_charged: bool,
+}
+
+impl Tally {
+    /// The numbers of a demand.
+    pub fn new(complex: &Complex, demand: &Demand) -> Tally {
+        let item = |attribute: &Arc<Attribute>, wanted, implied| Item {
+            attribute: attribute.clone(),
+            wanted,
+            implied,
+            taken: demand.charges.asked_for_one_slot(&attribute.name),
+            is_charged: demand.charges.of_one_slot(&attribute.name) > Amount::ZERO,
+        };
+        let asked = demand.hard.iter().filter_map(|request| match request.wanted {
+            Wanted::Amount(wanted) => Some(item(&request.attribute, wanted, request.implied)),
+            Wanted::Text(_) => None,
+        });
+        let mut items: Vec<Item> = asked.collect();
+        let asked = items.len();
+        for attribute in demand.charges.attributes().filter_map(|name| complex.shared(name.as_str())) {
+            if !items.iter().any(|item| Arc::ptr_eq(&item.attribute, attribute)) {
+                items.push(item(attribute, Amount::ZERO, true));
+            }
+        }
+        let is_all = asked == demand.hard.len() && has_only_numbers(demand);
+        Tally { items: items.into(), asked, is_all, charges: demand.charges.clone() }
+    }
+
+    /// The hard requests, where nothing else decides where the job may run but who is let in.
+    pub(super) fn requests(&self) -> Option<&[Item]> {
+        self.is_all.then(|| &self.items[..self.asked])
+    }
+
+    /// What is asked for and taken of an attribute, which has most likely this number.
+    pub(super) fn of(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Item> {
+        let is_meant = |item: &&Item| Arc::ptr_eq(&item.attribute, attribute);
+        self.items.get(index).filter(is_meant).or_else(|| self.items.iter().find(is_meant))
+    }
+}
+
+/// Whether a demand is for one slot and says nothing else than how much of what.
+fn has_only_numbers(demand: &Demand) -> bool {
+    let Demand { apart, soft, unknown, not_asked, hard_queues, soft_queues, pe, .. } = demand;
+    let Demand { checkpoint, immediate, avoided_hosts, reservation, .. } = demand;
+    let has_queues = !hard_queues.is_empty() || !soft_queues.is_empty();
+    let is_special = *immediate || pe.is_some() || checkpoint.is_some() || reservation.is_some();
+    let has_more = !apart.is_empty() || !soft.is_empty() || !unknown.is_empty() || !not_asked.is_empty();
+    !has_queues && !is_special && !has_more && avoided_hosts.is_empty()
+}
