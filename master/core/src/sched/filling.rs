@@ -48,7 +48,7 @@ impl Filling {
         self.0.len() - 1
     }
 
-    /// A task was planned that has these slots, perhaps but one, and these numbers.
+    /// A task with these numbers was planned on these slots; `only_slot` if that is one, without a parallel environment.
     pub fn planned(&mut self, granted: &[Granted], only_slot: Option<&QueueInstanceName>, tally: &Tally) {
         self.0.retain_mut(|filled| {
             if granted.iter().all(|granted| granted.instance.host != filled.instance.host) {

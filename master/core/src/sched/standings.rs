@@ -59,8 +59,8 @@ impl Standings {
         }
     }
 
-    /// A task is planned that has these slots, or only one in a place. Where nothing follows from that but how many slots are free, nobody need
-    /// look again.
+    /// A task is planned on these slots; `only_slot` if that is one, without a parallel environment. Where nothing follows from that but how many
+    /// slots are free, nobody need look again.
     pub fn planned(&mut self, granted: &[Granted], only_slot: Option<Place>) {
         let place = only_slot.filter(|place| self.only_fills(*place));
         let known = place.and_then(|place| Some((place, self.known[place.index()].as_mut()?.free_slots.as_mut()?)));
