@@ -6,7 +6,7 @@ use master_core::sched::order::Order;
 use master_core::sched::{Reserving, Scheduler};
 use proto::complex::Complex;
 use proto::host::ExecHost;
-use proto::id::{CellId, Epoch, HostName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{AttributeName, CellId, Epoch, HostName, SubmitSeq, TaskId, TaskKey};
 use proto::load::LoadReport;
 use proto::object::{Fields, Object, ObjectKind};
 use proto::queue::ClusterQueue;
@@ -107,7 +107,16 @@ pub fn hello(n: u32) -> Input {
 /// The last `changed` of `values` load values of a host; the first report is full.
 pub fn report(n: u32, sequence: u64, (changed, values): (u32, u32), value: u32) -> Input {
     let values = (values - changed..values).map(|n| (format!("load{n}").as_str().into(), format!("{value}.{n:06}")));
-    let values = BTreeMap::from([(name(n), values.collect())]);
+    reported(n, sequence, values.collect())
+}
+
+/// The load average of a host, which starts there are taken to raise, as the scheduler is configured at first.
+pub fn load_average(n: u32, sequence: u64) -> Input {
+    reported(n, sequence, BTreeMap::from([("np_load_avg".into(), "0.1".to_owned())]))
+}
+
+fn reported(n: u32, sequence: u64, values: BTreeMap<AttributeName, String>) -> Input {
+    let values = BTreeMap::from([(name(n), values)]);
     let report = LoadReport { sequence, full: sequence == 1, values, up_ms: 1, ..LoadReport::default() };
     Input::LoadReport { connection: ConnectionId(u64::from(n)), report: Box::new(report) }
 }

@@ -2,8 +2,9 @@
 //! that of a loop over all hosts, taken in the same run.
 
 use crate::clock::{median, tell};
-use crate::cluster::{Shape, hello, now, pass, place, report, take};
+use crate::cluster::{Shape, hello, load_average, now, pass, place, report, take};
 use master_core::core::Core;
+use master_core::effect::Input;
 use master_core::event::{Actor, Event, Record, Then};
 use master_core::sched::Scheduler;
 use master_core::sched::order::Order;
@@ -52,23 +53,38 @@ pub fn measure(size: Size) {
     tell("scheduling: a job filed", filing.as_secs_f64() * 1e6 / f64::from(jobs), "us", &about);
     let each = resident_bytes().saturating_sub(before) as f64 / f64::from(jobs);
     tell("scheduling: a pending job kept, all three", each, "bytes", &about);
-    let begin = Instant::now();
-    let orders = pass(&mut scheduler);
-    let spent_us = begin.elapsed().as_secs_f64() * 1e6;
-    assert_eq!(orders.len(), jobs.min(hosts * 8) as usize, "every slot is given away");
-    let each_us = spent_us / orders.len() as f64;
-    let more = format!(
-        "{about}: {} orders in {:.2} s, {:.2} of a loop each",
-        orders.len(),
-        spent_us / 1e6,
-        each_us / floor_us
-    );
-    tell("scheduling: a full pass, an order", each_us, "us", &more);
+    let orders = full_pass("an order", &mut scheduler, size, floor_us);
     let begin = Instant::now();
     let placed: Vec<TaskKey> = orders.into_iter().map(|order| accept(&mut scheduler, order)).collect();
     tell("scheduling: an order accepted", begin.elapsed().as_secs_f64() * 1e6 / placed.len() as f64, "us", &about);
     assert!(pass(&mut scheduler).is_empty(), "nothing is free");
     steady(&mut scheduler, &placed, floor_us, &about);
+    drop((scheduler, others));
+    let mut scheduler = cell_with(Shape { hosts, attributes: 20, slots: 8 }, |n| Some(load_average(n, 2)));
+    for number in 1..=jobs.min(hosts * 8) {
+        let record = submission(&scheduler, u64::from(number), number % categories);
+        scheduler.apply(&record);
+    }
+    full_pass("an order, with adjusted load", &mut scheduler, size, floor_us);
+}
+
+/// A pass over free hosts.
+fn full_pass(
+    what: &str,
+    scheduler: &mut Scheduler,
+    Size { hosts, jobs, categories }: Size,
+    floor_us: f64,
+) -> Vec<Order> {
+    let begin = Instant::now();
+    let orders = pass(scheduler);
+    let spent_us = begin.elapsed().as_secs_f64() * 1e6;
+    assert_eq!(orders.len(), jobs.min(hosts * 8) as usize, "every slot is given away");
+    let (count, each_us) = (orders.len(), spent_us / orders.len() as f64);
+    let (spent_s, loops) = (spent_us / 1e6, each_us / floor_us);
+    let about = format!("{hosts} hosts, {jobs} jobs, {categories} categories");
+    let more = format!("{about}: {count} orders in {spent_s:.3} s, {loops:.3} of a loop each");
+    tell(&format!("scheduling: a full pass, {what}"), each_us, "us", &more);
+    orders
 }
 
 /// One job ends, one starts.
@@ -110,6 +126,11 @@ fn floor(hosts: u32) -> f64 {
 
 /// A cell of which every host has reported.
 pub fn cell(shape: Shape) -> Scheduler {
+    cell_with(shape, |_| None)
+}
+
+/// The same where hosts report something more.
+fn cell_with(shape: Shape, more: impl Fn(u32) -> Option<Input>) -> Scheduler {
     let hosts = shape.hosts;
     let (mut core, _) = Core::create(CellId(1), shape.objects(), now(1));
     assert_eq!(core.state().config.resolved.len(), hosts as usize, "one queue on every host");
@@ -117,6 +138,9 @@ pub fn cell(shape: Shape) -> Scheduler {
     for n in 1..=hosts {
         take(&mut scheduler, core.handle(hello(n), now(1)).effects);
         take(&mut scheduler, core.handle(report(n, 1, (20, 20), 50), now(1)).effects);
+        if let Some(more) = more(n) {
+            take(&mut scheduler, core.handle(more, now(1)).effects);
+        }
     }
     scheduler
 }
