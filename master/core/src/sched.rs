@@ -3,7 +3,8 @@
 //! A pass goes through its phases for one job after the other: [`order`](order_phase) says which job is next, [`filter`] which
 //! queue instances suit it, [`rank`] which of them is best, [`assign`] how many slots it gets where, and [`reserve`] from when
 //! on slots are kept for a job that asks for that and cannot start. What is planned counts as taken in the model until the core's
-//! verdict: its event, or its refusal.
+//! verdict: its event, or its refusal. A job that goes where the one before it went, because the best queue instance still has room and
+//! nothing else decides, starts without the phases (`Model::start_known`), to the same effect.
 
 pub mod advance;
 mod ahead;

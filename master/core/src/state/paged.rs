@@ -39,15 +39,18 @@ impl Rising for TaskId {
     }
 }
 
+/// Rises for jobs of one task, and for the tasks of one job.
 impl Rising for TaskKey {
     fn number(&self) -> u64 {
-        self.seq.0
+        self.seq.0 << 32 | u64::from(self.task.0)
     }
 }
 
+/// Rises also for what begins at one time.
 impl Rising for (Tick, TaskKey) {
     fn number(&self) -> u64 {
-        self.0.0
+        let (Tick(at), TaskKey { seq, task, .. }) = self;
+        at << 20 | seq.0.wrapping_add(u64::from(task.0)) & 0xF_FFFF
     }
 }
 
@@ -316,8 +319,9 @@ fn likely(len: usize, first: u64, last: u64, number: u64) -> usize {
     if before >= span {
         return if number < last { 0 } else { len - 1 };
     }
-    // Too large a product is a bad guess, and no more than that.
-    let likely = before.saturating_mul(len as u64 - 1) / span;
+    // Of a large span the last bits do not matter, and the product would be too large.
+    let excess = (u64::BITS - span.leading_zeros()).saturating_sub(40);
+    let likely = (before >> excess).saturating_mul(len as u64 - 1) / (span >> excess);
     usize::try_from(likely).map_or(len - 1, |likely| likely.min(len - 1))
 }
 
@@ -420,6 +424,28 @@ mod tests {
             let page: Vec<((u64, u64), ())> = keys.iter().map(|key| (*key, ())).collect();
             for key in keys.iter().flat_map(|(one, other)| [(*one, *other), (*one, other / 2), (one + 1, *other)]) {
                 prop_assert_eq!(find(&page, &key), keys.binary_search(&key));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_rise_evenly_are_where_they_ought_to_be() {
+        use proto::id::CellId;
+        let key = |seq: u64, task: u64| {
+            let task = TaskId(u32::try_from(task).unwrap());
+            TaskKey { cell: CellId(1), seq: SubmitSeq(seq), task, pe_task: 0, attempt: 1 }
+        };
+        let numbers: [(&str, &dyn Fn(u64) -> u64); 5] = [
+            ("jobs", &|n| SubmitSeq(7 + n).number()),
+            ("every thousandth job", &|n| SubmitSeq(1_000 * n).number()),
+            ("tasks of jobs of one", &|n| key(5_000_000 + n, 1).number()),
+            ("tasks of one job", &|n| key(9, 1 + n).number()),
+            ("tasks that begin at one time", &|n| (Tick(1_000_000_000), key(77 + n, 1)).number()),
+        ];
+        for (what, number) in numbers {
+            for len in [2, 64, 16_000] {
+                let found = (0..len as u64).map(|n| likely(len, number(0), number(len as u64 - 1), number(n)));
+                assert!(found.eq(0..len), "{what}, {len} of them");
             }
         }
     }
