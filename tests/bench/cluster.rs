@@ -110,7 +110,7 @@ pub fn report(n: u32, sequence: u64, (changed, values): (u32, u32), value: u32) 
     reported(n, sequence, values.collect())
 }
 
-/// The load average of a host, which starts there are taken to raise, as the scheduler is configured at first.
+/// The load average of a host, which starts there are taken to raise, as 8.1.9 is configured at first.
 pub fn load_average(n: u32, sequence: u64) -> Input {
     reported(n, sequence, BTreeMap::from([("np_load_avg".into(), "0.1".to_owned())]))
 }
