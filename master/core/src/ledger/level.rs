@@ -288,6 +288,12 @@ impl Total {
         self.infinite += other.infinite;
     }
 
+    /// Both together.
+    pub(crate) fn and(mut self, other: Total) -> Total {
+        self.add_all(other);
+        self
+    }
+
     pub(crate) fn subtract_all(&mut self, other: Total) {
         self.finite -= other.finite;
         self.infinite = self.infinite.checked_sub(other.infinite).expect("what is released was booked");

@@ -46,6 +46,7 @@ pub struct Ahead {
     doubtful: BTreeSet<CategoryId>,
     /// The hosts where something was taken in this pass, in that order.
     taken: Vec<HostName>,
+    disturbances: u64,
 }
 
 /// How much of what is known may not be so any more.
@@ -74,6 +75,7 @@ impl Ahead {
             searches: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             taken: Vec::new(),
+            disturbances: 0,
         }
     }
 
@@ -93,6 +95,11 @@ impl Ahead {
     /// Whether anybody plans ahead.
     pub fn is_on(&self) -> bool {
         self.line.is_on()
+    }
+
+    /// How often what was kept was given up; 0 while nobody plans ahead.
+    pub fn generation(&self) -> u64 {
+        if self.is_on() { self.line.generation() } else { 0 }
     }
 
     /// The time line.
@@ -243,6 +250,16 @@ impl Ahead {
             self.search_anew();
         }
         self.searches.insert(category, (found, self.taken.len()));
+    }
+
+    /// Something happened other than that a task was planned or slots were kept.
+    pub fn disturbed(&mut self) {
+        self.disturbances += 1;
+    }
+
+    /// How often that was.
+    pub fn disturbances(&self) -> u64 {
+        self.disturbances
     }
 
     /// Whether the last search for a category has found no time at all.

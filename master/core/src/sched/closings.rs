@@ -44,6 +44,11 @@ impl Closings {
         self.since = Some(now);
     }
 
+    /// Whether no calendar is in use.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
     /// The calendars that close their queue instances within a stretch of time.
     pub fn within(&self, now: Now, span: Span) -> BTreeSet<String> {
         let closes = |closings: &[(Wall, Option<Wall>)]| {

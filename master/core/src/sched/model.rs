@@ -343,11 +343,11 @@ impl Model {
             ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
         };
         self.standings.refresh(&cluster, &self.places);
-        let open = category.not_closed(&self.standings);
+        let open = || category.not_closed(&self.standings);
         let (demand, length_ms, before) = (category.demand.as_ref(), category.length_ms, self.ahead.last_search(id));
         let is_doubtful = self.ahead.is_doubtful(id);
         let earliest =
-            Search { cluster, ahead: &self.ahead, demand, length_ms, now, is_doubtful }.earliest(&open, before);
+            Search { cluster, ahead: &self.ahead, demand, length_ms, now, is_doubtful }.earliest(open, before);
         self.ahead.searched(id, earliest.is_some());
         let Some((at, assignment, found)) = earliest else { return false };
         let reservation = Reservation::new(at, length_ms, assignment);

@@ -4,14 +4,19 @@
 //! hosts that are concerned and at no others. It takes the first gap that is long enough. Load values of later are not known: only
 //! slots and consumables count, and what never changes.
 
+mod fits;
+
 use super::ahead::Ahead;
 use super::assign::{
-    Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, portion, room_on, usable,
+    Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, one_slot, portion, room_on,
+    usable,
 };
 use super::rank::{host_value, rank};
+use super::shared::{moves_standings, offers_anything};
 use super::timeline::{NEVER, Span, Window};
 use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
 use crate::quota::{Purse, Scope};
+use fits::{Fits, Worth};
 use proto::id::{HostName, QueueInstanceName};
 use proto::job::Granted;
 use proto::pe::ParallelEnvironment;
@@ -48,40 +53,39 @@ struct Moment {
 pub struct Found {
     at: Tick,
     left: Left,
+    /// What had happened until then ([`Ahead::disturbances`]).
+    disturbances: u64,
 }
 
 /// What is still to be looked at.
 #[derive(Clone, Debug)]
 enum Left {
-    /// Queue instances that took a job without a parallel environment then, or were not tried.
-    Serial(BTreeSet<QueueInstanceName>),
+    /// Queue instances that took a job without a parallel environment then.
+    Serial(Fits),
     /// The room on each host then.
     Parallel(Rooms),
 }
 
 impl Search<'_> {
-    /// The earliest time at which the task could start, with what, and where the search ended. `open` are queue instances that have
+    /// The earliest time at which the task could start, with what, and where the search ended. `open` tells the queue instances that have
     /// room now, best first; `before` is where the last search for the same demand ended, and the hosts where something was taken
     /// since.
     pub fn earliest(
         &self,
-        open: &[QueueInstanceName],
+        open: impl Fn() -> Vec<QueueInstanceName>,
         before: Option<(Found, Vec<HostName>)>,
     ) -> Option<(Tick, Assignment, Option<Found>)> {
+        let disturbances = self.ahead.disturbances();
         let Some(wanted) = &self.demand.pe else {
-            let (at, open) = match before {
-                Some((Found { at, left: Left::Serial(open) }, _)) => (at, open),
-                Some(_) | None => (self.now.tick, open.iter().cloned().collect()),
-            };
-            let (at, assignment, left) = self.serial(at, open)?;
-            return Some((at, assignment, Some(Found { at, left: Left::Serial(left) })));
+            let (at, assignment, fits) = self.serial(open, before)?;
+            return Some((at, assignment, Some(Found { at, left: Left::Serial(fits), disturbances })));
         };
         let pes: Vec<_> = environments(&self.cluster, &wanted.name).filter(|pe| may_use_pe(pe, self.demand)).collect();
         if let [pe] = pes.as_slice() {
             let (at, assignment, rooms) = self.parallel(pe, open, before)?;
-            return Some((at, assignment, Some(Found { at, left: Left::Parallel(rooms) })));
+            return Some((at, assignment, Some(Found { at, left: Left::Parallel(rooms), disturbances })));
         }
-        let found = pes.into_iter().filter_map(|pe| self.parallel(pe, open, None));
+        let found = pes.into_iter().filter_map(|pe| self.parallel(pe, &open, None));
         // The first of equals: the one with most slots, then by name.
         let slots = |assignment: &Assignment| assignment.granted.iter().map(|granted| granted.slots).sum::<u32>();
         let best = found.min_by_key(|(at, assignment, _)| (*at, std::cmp::Reverse(slots(assignment))));
@@ -100,6 +104,13 @@ impl Search<'_> {
 
     fn closing(&self, at: Tick) -> BTreeSet<String> {
         self.ahead.closings().within(self.now, self.span(at))
+    }
+
+    /// A time, if it is later than now, and those after it at which something is given back.
+    fn moments_from(&self, from: Tick) -> impl Iterator<Item = Moment> {
+        let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
+        let later = std::iter::once_with(move || self.moments(from)).flatten();
+        again.into_iter().chain(later)
     }
 
     /// The times after another at which something is given back, in order, each once.
@@ -134,16 +145,29 @@ impl Search<'_> {
         all
     }
 
-    /// The first time after one, or at it if that is later than now, at which a queue instance takes the task. `open` are those that
-    /// may have room from the start.
+    /// The first time after now at which a queue instance takes the task, and all that take it then.
     fn serial(
         &self,
-        from: Tick,
-        mut open: BTreeSet<QueueInstanceName>,
-    ) -> Option<(Tick, Assignment, BTreeSet<QueueInstanceName>)> {
-        let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
-        for Moment { at, hosts } in again.into_iter().chain(self.moments(from)) {
-            open.extend(hosts.iter().flat_map(|host| self.instances(host)));
+        open: impl Fn() -> Vec<QueueInstanceName>,
+        before: Option<(Found, Vec<HostName>)>,
+    ) -> Option<(Tick, Assignment, Fits)> {
+        let (mut known_at, mut fits, mut unsure) = match before {
+            Some((Found { at, left: Left::Serial(mut fits), disturbances }, taken)) => {
+                let unsure: BTreeSet<QueueInstanceName> = if self.is_as_at(disturbances) {
+                    taken.iter().flat_map(|host| fits.take(host).collect::<Vec<_>>()).collect()
+                } else {
+                    fits.take_all().collect()
+                };
+                (at, fits, unsure)
+            }
+            Some(_) | None => (self.now.tick, Fits::default(), open().into_iter().collect()),
+        };
+        for Moment { at, hosts } in self.moments_from(known_at) {
+            if at > known_at {
+                unsure.extend(fits.take_all());
+                known_at = at;
+            }
+            unsure.extend(hosts.iter().flat_map(|host| self.instances(host)));
             let closing = self.closing(at);
             let cluster = self.later(at, &closing);
             let globally = fit_globally(&cluster, self.demand);
@@ -151,48 +175,57 @@ impl Search<'_> {
                 // Whatever has room on its host keeps it until then.
                 continue;
             }
-            let fits = std::mem::take(&mut open).into_iter();
-            let fits = fits.filter_map(|instance| {
-                let assignment = assign_serial(&cluster, self.demand, &globally, &cluster.site(&instance)).ok()?;
-                Some((instance, assignment))
-            });
-            let fits: BTreeMap<QueueInstanceName, Assignment> = fits.collect();
-            if let Some((_, assignment)) = fits.iter().min_by_key(|(instance, _)| self.worth(instance)) {
-                let assignment = assignment.clone();
-                return Some((at, assignment, fits.into_keys().collect()));
+            let takes = |instance: &QueueInstanceName| {
+                assign_serial(&cluster, self.demand, &globally, &cluster.site(instance)).is_ok()
+            };
+            for instance in std::mem::take(&mut unsure).into_iter().filter(takes) {
+                fits.insert(self.worth(&instance), instance);
+            }
+            let is_right = |(worth, instance): &(Worth, _)| takes(instance) && *worth == self.worth(instance);
+            debug_assert!(fits.iter().all(is_right), "what is not unsure is as it was: {fits:?}");
+            if let Some(best) = fits.best() {
+                return Some((at, one_slot(best), fits));
             }
         }
         None
     }
 
-    /// How good a queue instance is for the job; less is better.
-    fn worth(&self, instance: &QueueInstanceName) -> impl Ord + use<> {
+    /// Whether all is as it was after so many disturbances but where something was taken since: no limit, no rank and no wish follows from what is taken
+    /// elsewhere.
+    fn is_as_at(&self, disturbances: u64) -> bool {
+        let config = self.cluster.config;
+        disturbances == self.ahead.disturbances()
+            && config.enabled_quotas().next().is_none()
+            && !moves_standings(config)
+            && (self.demand.soft.is_empty() || !offers_anything(config))
+    }
+
+    /// How good a queue instance is for the job.
+    fn worth(&self, instance: &QueueInstanceName) -> Worth {
         let site = self.cluster.site(instance);
         let value = host_value(&self.cluster, &site.host, &[site]);
-        let violations = self.cluster.violations(instance, self.demand);
-        (violations, rank(&self.cluster, &site, value), instance.clone())
+        (self.cluster.violations(instance, self.demand), rank(&self.cluster, &site, value))
     }
 
     /// The same in a parallel environment.
     fn parallel(
         &self,
         pe: &ParallelEnvironment,
-        open: &[QueueInstanceName],
+        open: impl Fn() -> Vec<QueueInstanceName>,
         before: Option<(Found, Vec<HostName>)>,
     ) -> Option<(Tick, Assignment, Rooms)> {
         if self.is_doubtful && !self.is_ever_possible(pe) {
             return None;
         }
         let (from, mut rooms, mut changed) = match before {
-            Some((Found { at, left: Left::Parallel(rooms) }, taken)) => (at, rooms, taken.into_iter().collect()),
+            Some((Found { at, left: Left::Parallel(rooms), .. }, taken)) => (at, rooms, taken.into_iter().collect()),
             Some(_) | None => {
-                let mut rooms = Rooms::default();
+                let (mut rooms, open) = (Rooms::default(), open());
                 open.iter().for_each(|instance| rooms.know(self, pe, instance));
                 (self.now.tick, rooms, open.iter().map(|instance| instance.host.clone()).collect::<BTreeSet<_>>())
             }
         };
-        let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
-        for Moment { at, hosts } in again.into_iter().chain(self.moments(from)) {
+        for Moment { at, hosts } in self.moments_from(from) {
             hosts.iter().for_each(|host| rooms.know_host(self, pe, host));
             changed.extend(hosts);
             if let Some(granted) = self.parallel_at(pe, &mut rooms, &mut changed, at, &self.closing(at)) {

@@ -33,10 +33,20 @@ impl Model {
     pub(super) fn gave_back_shared(&mut self) {
         self.changes.shared();
         let config = &self.state.config;
-        if names(config).any(|name| moves_standings(config, name)) {
+        if moves_standings(config) {
             self.everything_changed();
         }
     }
+}
+
+/// Whether which queue instances take jobs, and in which order, follows from how much the whole cluster has left of something.
+pub(super) fn moves_standings(config: &Configuration) -> bool {
+    names(config).any(|name| is_weighed(config, name))
+}
+
+/// Whether the whole cluster has a value of anything.
+pub(super) fn offers_anything(config: &Configuration) -> bool {
+    names(config).next().is_some()
 }
 
 /// The attributes of which the whole cluster has a value, by their full names.
@@ -47,7 +57,7 @@ fn names(config: &Configuration) -> impl Iterator<Item = &AttributeName> {
 }
 
 /// Whether which queue instances take jobs, and in which order, follows from how much is left of an attribute.
-fn moves_standings(config: &Configuration, name: &AttributeName) -> bool {
+fn is_weighed(config: &Configuration, name: &AttributeName) -> bool {
     let is_it = |used: &str| config.complex.lookup(used).is_some_and(|attribute| attribute.name == *name);
     let is_in =
         |list: &Setting<Assignments>| list.values().flat_map(|list| list.iter()).any(|(used, _)| is_it(used.as_str()));

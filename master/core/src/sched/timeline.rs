@@ -4,7 +4,7 @@
 //! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
 //! are there; of what the whole cluster shares it is kept by the time at which it ends.
 
-use crate::ledger::{At, Booking, Entry, Ledger, Level, Total};
+use crate::ledger::{At, Booking, Entry, Ledger, Level, SLOTS, Total};
 use crate::matching::sum;
 use crate::quota::Scope;
 use crate::state::by_host::ByHost;
@@ -13,6 +13,7 @@ use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, TaskKey};
 use proto::time::Tick;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// The end of what has no end.
@@ -36,10 +37,6 @@ impl Span {
     /// Whether both have a moment in common.
     pub fn overlaps(&self, other: &Span) -> bool {
         self.from < other.until && other.from < self.until
-    }
-
-    fn covers(&self, at: Tick) -> bool {
-        self.from <= at && at < self.until
     }
 }
 
@@ -79,7 +76,16 @@ pub struct Tenant {
     /// Of a task that runs only the end counts.
     span: Span,
     is_kept: bool,
+    /// Its slots, which are asked for most, where all of those on the host are in one queue instance.
+    slots: Option<(QueueInstanceName, Amount)>,
     takes: Takes,
+}
+
+impl Tenant {
+    fn new(key: TaskKey, span: Span, is_kept: bool, takes: Takes) -> Tenant {
+        let slots = takes.slots();
+        Tenant { key, span, is_kept, slots, takes }
+    }
 }
 
 /// What a task takes of one host and of the queue instances there.
@@ -92,6 +98,24 @@ enum Takes {
 }
 
 impl Takes {
+    /// The slots of who has one queue instance, and that.
+    fn slots(&self) -> Option<(QueueInstanceName, Amount)> {
+        match self {
+            Takes::All(booking) => match booking.granted() {
+                [only] => Some((only.instance.clone(), booking.amount(At::Instance(&only.instance), SLOTS))),
+                _ => None,
+            },
+            Takes::Part(entries) => {
+                let of_slots = entries.iter().filter(|entry| entry.attribute == *SLOTS);
+                let mut of_slots = of_slots.filter_map(|entry| match &entry.level {
+                    Level::Instance(instance) => Some((instance.clone(), entry.amount)),
+                    Level::Global | Level::Host(_) => None,
+                });
+                of_slots.next().filter(|_| of_slots.next().is_none())
+            }
+        }
+    }
+
     fn amount<N: ?Sized>(&self, level: At<'_>, attribute: &N) -> Amount
     where
         AttributeName: PartialEq<N>,
@@ -128,7 +152,7 @@ pub struct TimeLine {
     ending: BTreeMap<Shared, Ending>,
     hosts: ByHost<Vec<Tenant>>,
     kept: BTreeMap<TaskKey, Kept>,
-    kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, Total>>,
+    kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, (Span, Total)>>,
     ledger: Ledger,
     generation: u64,
 }
@@ -205,7 +229,7 @@ impl TimeLine {
 
     /// Notes what a booking takes on each of its hosts.
     fn enter_hosts(&mut self, key: TaskKey, span: Span, booking: &Arc<Booking>, is_kept: bool) -> Vec<HostName> {
-        let tenant = |takes| Tenant { key, span, is_kept, takes };
+        let tenant = |takes| Tenant::new(key, span, is_kept, takes);
         if let [part] = booking.granted() {
             let host = &part.instance.host;
             self.hosts.or_default(host).push(tenant(Takes::All(booking.clone())));
@@ -260,7 +284,7 @@ impl TimeLine {
         book(&mut self.ledger);
         let Some(booking) = self.ledger.booking(key).cloned() else { return };
         for (shared, amount) in shares(key, &booking, &self.ledger) {
-            self.kept_shares.entry(shared).or_default().insert(key, amount);
+            self.kept_shares.entry(shared).or_default().insert(key, (span, amount));
         }
         let hosts = self.enter_hosts(key, span, &booking, true);
         self.kept.insert(key, Kept { span, hosts });
@@ -355,7 +379,7 @@ impl TimeLine {
     }
 
     /// As [`TimeLine::booked`] of a host or queue instance whose tenants were looked up. `now` tells what is in use now.
-    pub fn booked_by<N: ?Sized>(
+    pub fn booked_by<N: AsRef<str> + ?Sized>(
         &self,
         tenants: &[Tenant],
         now: impl FnOnce() -> Amount,
@@ -366,17 +390,25 @@ impl TimeLine {
     where
         AttributeName: PartialEq<N>,
     {
-        let amount = |task: &Tenant| task.takes.amount(level, attribute);
+        let of_slots = if let At::Instance(instance) = level { Some(instance) } else { None };
+        let of_slots = of_slots.filter(|_| attribute.as_ref() == SLOTS);
+        let amount = |task: &Tenant| {
+            Total::of(match (of_slots, &task.slots) {
+                (Some(instance), Some((only, slots))) if only == instance => *slots,
+                (Some(_), Some(_)) => Amount::ZERO,
+                _ => task.takes.amount(level, attribute),
+            })
+        };
         let kept = tenants.iter().filter(|task| task.is_kept && task.span.overlaps(&span));
-        let kept: Vec<(Span, Total)> = kept.map(|task| (task.span, Total::of(amount(task)))).collect();
+        let kept: Vec<(Span, Total)> = kept.map(|task| (task.span, amount(task))).collect();
         if kept.is_empty() && span.from <= self.now {
             return now();
         }
-        most(&kept, span, |at| {
-            let mut total = Total::default();
-            let running = tenants.iter().filter(|task| !task.is_kept && self.still_runs(task, at));
-            running.for_each(|task| total.add(amount(task)));
-            total
+        let running = tenants.iter().filter(|task| !task.is_kept && self.still_runs(task, span.from));
+        let mut running: Vec<(&Tenant, Total)> = running.map(|task| (task, amount(task))).collect();
+        most(kept, span, |at| {
+            running.retain(|(task, _)| self.still_runs(task, at));
+            running.iter().fold(Total::default(), |sum, (_, amount)| sum.and(*amount))
         })
     }
 
@@ -386,27 +418,29 @@ impl TimeLine {
             return now();
         }
         let name = name();
-        let kept = self.kept_shares.get(&name).into_iter().flatten();
-        let kept = kept.map(|(key, amount)| (self.kept[key].span, *amount));
-        let kept: Vec<(Span, Total)> = kept.filter(|(kept, _)| kept.overlaps(&span)).collect();
+        let kept = self.kept_shares.get(&name).into_iter().flat_map(BTreeMap::values);
+        let kept: Vec<(Span, Total)> = kept.filter(|(kept, _)| kept.overlaps(&span)).copied().collect();
         if span.from <= self.now && kept.is_empty() {
             return now();
         }
-        let ending = self.ending.get(&name);
-        most(&kept, span, |at| ending.map_or(Total::default(), |ending| self.still(ending, at)))
+        let Some(ending) = self.ending.get(&name) else { return most(kept, span, |_| Total::default()) };
+        let (mut total, mut known) = (ending.all, self.now);
+        most(kept, span, |at| {
+            if at > known {
+                self.ended(ending, known, at).for_each(|ended| total.subtract_all(*ended));
+                known = at;
+            }
+            total
+        })
     }
 
-    /// What tasks still have of something at a time.
-    fn still(&self, ending: &Ending, at: Tick) -> Total {
-        let mut total = ending.all;
-        if at >= self.now.plus_ms(self.grace_ms) {
-            ending.at.range(..=at).for_each(|(_, ended)| total.subtract_all(*ended));
-        } else if at > self.now {
-            // Those that should have ended before go on beyond this time.
-            let from = Tick(self.now.0 + 1);
-            ending.at.range(from..=at).for_each(|(_, ended)| total.subtract_all(*ended));
-        }
-        total
+    /// What is given back of something after a time that is not before now, until another and with it, by tasks that end. Those that should have ended go
+    /// on for a while.
+    fn ended<'e>(&self, ending: &'e Ending, after: Tick, until: Tick) -> impl Iterator<Item = &'e Total> + use<'e> {
+        let overdue_end = self.now.plus_ms(self.grace_ms);
+        let overdue = (after < overdue_end && overdue_end <= until).then(|| ending.at.range(..=self.now));
+        let others = ending.at.range((Bound::Excluded(after), Bound::Included(until)));
+        overdue.into_iter().flatten().chain(others).map(|(_, ended)| ended)
     }
 
     /// Whether a task is expected to run at a time as it looks now.
@@ -431,15 +465,26 @@ fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: At<'_>, attr
     sum(ledgers.map(|ledger| ledger.booked(level, attribute)))
 }
 
-/// The most within a stretch of time: of what runs, which only gets less, and what is kept.
-fn most(kept: &[(Span, Total)], span: Span, running: impl Fn(Tick) -> Total) -> Amount {
-    let begins = kept.iter().map(|(kept, _)| kept.from).filter(|at| span.covers(*at));
-    let at = |at: Tick| {
-        let mut total = running(at);
-        kept.iter().filter(|(kept, _)| kept.covers(at)).for_each(|(_, amount)| total.add_all(*amount));
-        total.amount()
-    };
-    begins.map(at).fold(at(span.from), Amount::max)
+/// The most within a stretch of time: of what runs, which only gets less, and what is kept, all of which has a moment in it. `running` is asked for
+/// rising times.
+fn most(mut kept: Vec<(Span, Total)>, span: Span, mut running: impl FnMut(Tick) -> Total) -> Amount {
+    let mut ends = kept.clone();
+    kept.sort_unstable_by_key(|(kept, _)| kept.from);
+    ends.sort_unstable_by_key(|(kept, _)| kept.until);
+    let (mut begins, mut ends) = (kept.into_iter().peekable(), ends.into_iter().peekable());
+    let (mut total, mut at) = (Total::default(), span.from);
+    let mut most = Amount::ZERO;
+    loop {
+        while let Some((_, amount)) = begins.next_if(|(kept, _)| kept.from <= at) {
+            total.add_all(amount);
+        }
+        while let Some((_, amount)) = ends.next_if(|(kept, _)| kept.until <= at) {
+            total.subtract_all(amount);
+        }
+        most = most.max(running(at).and(total).amount());
+        let Some((next, _)) = begins.peek() else { return most };
+        at = next.from;
+    }
 }
 
 /// A stretch of time for which something is looked for.

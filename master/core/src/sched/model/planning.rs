@@ -74,7 +74,10 @@ impl Model {
         let job = self.state.jobs.get(&seq).filter(|job| job.spec.array.is_none())?;
         let task = self.first_startable(job, now)?;
         let category = self.categories.get(category)?;
-        let Standing { instance, place, .. } = category.first_open(&self.standings, &self.changes)?;
+        let Standing { instance, place, .. } = category.first_open(&self.standings, &self.changes, self.ahead.generation())?;
+        if self.ahead.line().keeps_on(&instance.host) {
+            return None;
+        }
         let headroom = self.filling.known(instance).filter(|_| self.standings.only_fills(*place))?;
         if !headroom.holds(&category.tally) {
             return None;
@@ -103,7 +106,8 @@ impl Model {
         debug_assert!(starts.clone().all(|(_, _, granted)| self.is_right(granted, now)));
     }
 
-    /// Whether queue instances and their hosts alone decide who starts: nothing is offered or limited for the whole cluster, and nobody plans ahead.
+    /// Whether queue instances and their hosts alone decide who starts, with what is kept there: nothing is offered or limited for the whole cluster, and
+    /// no calendar is looked ahead at.
     fn is_local(&mut self, now: Now) -> bool {
         if let Some(is_local) = self.is_local {
             return is_local;
@@ -111,7 +115,8 @@ impl Model {
         let cluster = self.cluster(now);
         let (global, config) = (cluster.global(), cluster.config);
         let is_limited = config.enabled_quotas().next().is_some() || config.scheduler.maxujobs > 0;
-        let is_local = !is_limited && !self.ahead.is_on() && global.is_bare() && cluster.is_open_to_all(&global);
+        let is_timeless = !self.ahead.is_on() || self.ahead.closings().is_empty();
+        let is_local = !is_limited && is_timeless && global.is_bare() && cluster.is_open_to_all(&global);
         self.is_local = Some(is_local);
         is_local
     }
@@ -193,6 +198,7 @@ impl Model {
     /// Something happened other than that a task was planned.
     pub(super) fn disturbed(&mut self) {
         self.filling.clear();
+        self.ahead.disturbed();
         self.is_local = None;
     }
 }
