@@ -120,12 +120,7 @@ impl Category {
 
     /// The queue instance that is tried next for a job without wishes, if it is known without looking: nothing changed since one was found for such
     /// a job. `generation` is that of what is kept ([`Ahead::generation`](super::ahead::Ahead::generation)).
-    pub fn first_open<'l>(
-        &self,
-        standings: &'l Standings,
-        changes: &Changes,
-        generation: u64,
-    ) -> Option<&'l Standing> {
+    pub fn first_open<'l>(&self, standings: &'l Standings, changes: &Changes, generation: u64) -> Option<&'l Standing> {
         let is_current = self.seen == Some(changes.mark()) && self.quotas_seen == changes.quotas();
         let is_as_before = is_current && self.generation_seen == generation && !self.failed && !self.exhausted;
         let first = || standings.iter().find(|standing| !self.closed.contains(standing.place));

@@ -71,7 +71,11 @@ use std::sync::Arc;
 
 /// Runs a script and compares what it expects.
 pub fn check(script: &str) {
-    let mut lab = Lab::new();
+    check_in(Lab::new(), script);
+}
+
+/// The same in a cell that is there.
+pub fn check_in(mut lab: Lab, script: &str) {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         lab.line(line);
         lab.state().check();

@@ -130,6 +130,46 @@ const CHANGES_AHEAD: [&str; 12] = [
     "quota r",
 ];
 
+/// The same of jobs that are much alike: they start without a look where nothing is kept, and what is kept for one is found beside that of the one
+/// before.
+const JOBS_ALIKE_AHEAD: [&str; 14] = [
+    "-l h_rt=10",
+    "-l h_rt=10",
+    "-l h_rt=10",
+    "-l h_rt=25,mem=1G",
+    "-l h_rt=25,mem=1G",
+    "-l h_rt=60",
+    "-l h_rt=40 -u u2 -p 2",
+    "-R -l h_rt=30",
+    "-R -l h_rt=30",
+    "-R -l h_rt=20,mem=2G -p 3",
+    "-R -l h_rt=20,mem=2G",
+    "-R -l h_rt=30 -soft -q short.q",
+    "-R -pe smp 5 -l h_rt=50",
+    "-R -pe smp 5 -l h_rt=50 -p 1",
+];
+
+/// As [`LOCAL`], where reservations are made.
+const LOCAL_AHEAD: &str = "complex excl excl BOOL == YES NO 0 0
+global
+conf job_load_adjustments NONE
+conf max_reservation 20
+conf params DURATION_OFFSET=0
+queue all.q a,b,c slots=7,[b=2] pe_list=smp";
+
+/// Changes that leave it so.
+const CHANGES_LOCAL_AHEAD: [&str; 9] = [
+    "wait 3",
+    "wait 8",
+    "wait 8",
+    "wait 20",
+    "disable all.q@a",
+    "enable all.q@a",
+    "lose c",
+    "find c",
+    "conf max_reservation 5",
+];
+
 const SETTINGS_AHEAD: [&str; 3] = [
     "conf max_reservation 20\nconf params DURATION_OFFSET=0",
     "conf max_reservation 2\nconf params DURATION_OFFSET=0\nconf maxujobs 4",
@@ -243,6 +283,14 @@ proptest! {
         steps in proptest::collection::vec(step(&JOBS_ALIKE, &CHANGES), 1..90),
     ) {
         happen(LOCAL, budget, steps, Asked::Place);
+    }
+
+    #[test]
+    fn starts_that_need_no_look_and_searches_that_go_on_heed_what_is_kept(
+        budget in prop::sample::select(vec![4usize, 1_000]),
+        steps in proptest::collection::vec(step(&JOBS_ALIKE_AHEAD, &CHANGES_LOCAL_AHEAD), 1..80),
+    ) {
+        happen(LOCAL_AHEAD, budget, steps, Asked::PlaceAndTime);
     }
 
     #[test]

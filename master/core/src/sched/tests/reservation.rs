@@ -1,6 +1,6 @@
 //! Reservation and backfill (SEMANTICS section 5, CATALOGUE RES).
 
-use super::lab::{Lab, check};
+use super::lab::{Lab, check, check_in};
 use crate::sched::Reserving;
 use crate::sched::ahead::grace_ms;
 
@@ -158,6 +158,41 @@ fn a_parallel_job_is_kept_slots_where_they_come_free_first_as_many_as_there_are_
         pass
         = 3 all.q@d
         @ 2 +121 all.q@d:4 all.q@a:4 all.q@b:4 all.q@c:4",
+    );
+}
+
+#[test]
+fn jobs_like_one_that_started_before_slots_were_kept_heed_them() {
+    // Whether the next of them starts there was known without a look until then.
+    let mut lab = Lab::new();
+    // So that all of it is one slice.
+    lab.budget = 1_000;
+    check_in(
+        lab,
+        "host a
+        pe smp 9 $pe_slots
+        queue all.q a slots=7 pe_list=smp
+        conf max_reservation 10
+        conf params DURATION_OFFSET=0:0:0
+        conf weight_urgency 0
+        conf job_load_adjustments NONE
+        job 1 -l h_rt=30
+        job 2 -l h_rt=30
+        job 3 -l h_rt=30
+        pass
+        = 1 all.q@a
+        = 2 all.q@a
+        = 3 all.q@a
+        job 4 -p 0 -l h_rt=60
+        job 5 -R -p -1 -pe smp 5 -l h_rt=50
+        job 6 -p -2 -l h_rt=60
+        job 7 -p -3 -l h_rt=60
+        job 8 -p -4 -l h_rt=30
+        pass
+        = 4 all.q@a
+        = 6 all.q@a
+        = 8 all.q@a
+        @ 5 +30 all.q@a:5",
     );
 }
 
