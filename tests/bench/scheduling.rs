@@ -36,8 +36,6 @@ pub struct Size {
 pub fn measure(size: Size) {
     let Size { hosts, jobs, categories } = size;
     let about = format!("{hosts} hosts, {jobs} jobs, {categories} categories");
-    let floor_us = floor(hosts);
-    tell("scheduling: 16 columns of all hosts read once", floor_us, "us", &about);
     let mut scheduler = cell(Shape { hosts, attributes: 20, slots: 8 });
     let mut others = [scheduler.model().state().clone(), scheduler.model().state().clone()];
     let before = resident_bytes();
@@ -53,31 +51,39 @@ pub fn measure(size: Size) {
     tell("scheduling: a job filed", filing.as_secs_f64() * 1e6 / f64::from(jobs), "us", &about);
     let each = resident_bytes().saturating_sub(before) as f64 / f64::from(jobs);
     tell("scheduling: a pending job kept, all three", each, "bytes", &about);
-    let orders = full_pass("an order", &mut scheduler, size, floor_us);
+    let orders = full_pass("an order", &mut scheduler, size);
     let begin = Instant::now();
     let placed: Vec<TaskKey> = orders.into_iter().map(|order| accept(&mut scheduler, order)).collect();
     tell("scheduling: an order accepted", begin.elapsed().as_secs_f64() * 1e6 / placed.len() as f64, "us", &about);
     assert!(pass(&mut scheduler).is_empty(), "nothing is free");
-    steady(&mut scheduler, &placed, floor_us, &about);
+    steady(&mut scheduler, &placed, hosts, &about);
     drop((scheduler, others));
     let mut scheduler = cell_with(Shape { hosts, attributes: 20, slots: 8 }, |n| Some(load_average(n, 2)));
     for number in 1..=jobs.min(hosts * 8) {
         let record = submission(&scheduler, u64::from(number), number % categories);
         scheduler.apply(&record);
     }
-    full_pass("an order, with adjusted load", &mut scheduler, size, floor_us);
+    full_pass("an order, with adjusted load", &mut scheduler, size);
+}
+
+/// What some work comes to, and the microseconds of the loop right before and right after it, for machines change their pace from one second to the next.
+fn beside<T>(hosts: u32, work: impl FnOnce() -> T) -> (T, f64) {
+    let before_us = floor(hosts);
+    let done = work();
+    let after_us = floor(hosts);
+    let about = format!("{hosts} hosts; before {before_us:.1}, after {after_us:.1}");
+    let mean_us = (before_us + after_us) / 2.0;
+    tell("scheduling: 16 columns of all hosts read once", mean_us, "us", &about);
+    (done, mean_us)
 }
 
 /// A pass over free hosts.
-fn full_pass(
-    what: &str,
-    scheduler: &mut Scheduler,
-    Size { hosts, jobs, categories }: Size,
-    floor_us: f64,
-) -> Vec<Order> {
-    let begin = Instant::now();
-    let orders = pass(scheduler);
-    let spent_us = begin.elapsed().as_secs_f64() * 1e6;
+fn full_pass(what: &str, scheduler: &mut Scheduler, Size { hosts, jobs, categories }: Size) -> Vec<Order> {
+    let ((orders, spent_us), floor_us) = beside(hosts, || {
+        let begin = Instant::now();
+        let orders = pass(scheduler);
+        (orders, begin.elapsed().as_secs_f64() * 1e6)
+    });
     assert_eq!(orders.len(), jobs.min(hosts * 8) as usize, "every slot is given away");
     let (count, each_us) = (orders.len(), spent_us / orders.len() as f64);
     let (spent_s, loops) = (spent_us / 1e6, each_us / floor_us);
@@ -88,20 +94,22 @@ fn full_pass(
 }
 
 /// One job ends, one starts.
-fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], floor_us: f64, about: &str) {
+fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], hosts: u32, about: &str) {
     let (mut ending, mut passing) = (Vec::new(), Vec::new());
-    for key in placed.iter().step_by((placed.len() / ROUNDS).max(1)) {
-        let begin = Instant::now();
-        let ended = Event::TaskEnded { key: *key, record: None, then: Then::Done, saved_pid: None, charged: None };
-        scheduler.apply(&record(scheduler, ended));
-        scheduler.apply(&record(scheduler, Event::JobFinished { seq: key.seq }));
-        ending.push(begin.elapsed().as_secs_f64() * 1e6);
-        let begin = Instant::now();
-        let mut orders = pass(scheduler);
-        passing.push(begin.elapsed().as_secs_f64() * 1e6);
-        assert_eq!(orders.len(), 1, "the free slot is given away");
-        accept(scheduler, orders.remove(0));
-    }
+    let ((), floor_us) = beside(hosts, || {
+        for key in placed.iter().step_by((placed.len() / ROUNDS).max(1)) {
+            let begin = Instant::now();
+            let ended = Event::TaskEnded { key: *key, record: None, then: Then::Done, saved_pid: None, charged: None };
+            scheduler.apply(&record(scheduler, ended));
+            scheduler.apply(&record(scheduler, Event::JobFinished { seq: key.seq }));
+            ending.push(begin.elapsed().as_secs_f64() * 1e6);
+            let begin = Instant::now();
+            let mut orders = pass(scheduler);
+            passing.push(begin.elapsed().as_secs_f64() * 1e6);
+            assert_eq!(orders.len(), 1, "the free slot is given away");
+            accept(scheduler, orders.remove(0));
+        }
+    });
     let (ended, passed) = (median(ending), median(passing));
     let more = format!("{about}: end {ended:.1}, pass {passed:.1}; {:.2} of a loop", (ended + passed) / floor_us);
     tell("scheduling: one ends, one starts", ended + passed, "us", &more);

@@ -74,7 +74,8 @@ impl Model {
         let job = self.state.jobs.get(&seq).filter(|job| job.spec.array.is_none())?;
         let task = self.first_startable(job, now)?;
         let category = self.categories.get(category)?;
-        let Standing { instance, place, .. } = category.first_open(&self.standings, &self.changes, self.ahead.generation())?;
+        let Standing { instance, place, .. } =
+            category.first_open(&self.standings, &self.changes, self.ahead.generation())?;
         if self.ahead.line().keeps_on(&instance.host) {
             return None;
         }
