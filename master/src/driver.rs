@@ -33,7 +33,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 /// The most inputs of one turn: enough to share a sync, few enough that a reply does not wait long.
-pub const BATCH: usize = 1024;
+pub const BATCH: usize = 1_024;
 
 /// How long a turn waits for the scheduler to plan on its events: an order that comes in time needs no sync of its own.
 const PLANNING: Duration = Duration::from_millis(1);
