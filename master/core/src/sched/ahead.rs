@@ -252,7 +252,7 @@ impl Ahead {
         self.searches.insert(category, (found, self.taken.len()));
     }
 
-    /// Something happened other than that a task was planned or slots were kept.
+    /// Something happened other than that slots were kept, or that a task was planned that is in the time line.
     pub fn disturbed(&mut self) {
         self.disturbances += 1;
     }

@@ -25,6 +25,8 @@ impl Model {
         };
         if category.demand.reservation.is_some() {
             granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
+            // The time line has the advance reservation there, and not the task; its host may be ranked anew.
+            self.ahead.disturbed();
         } else {
             let place = only_slot.and_then(|instance| self.places.place(instance));
             self.standings.planned(granted, place);
