@@ -149,13 +149,8 @@ const JOBS_ALIKE_AHEAD: [&str; 14] = [
     "-R -pe smp 5 -l h_rt=50 -p 1",
 ];
 
-/// As [`LOCAL`], where reservations are made.
-const LOCAL_AHEAD: &str = "complex excl excl BOOL == YES NO 0 0
-global
-conf job_load_adjustments NONE
-conf max_reservation 20
-conf params DURATION_OFFSET=0
-queue all.q a,b,c slots=7,[b=2] pe_list=smp";
+/// What makes of [`LOCAL`] a cluster where reservations are made.
+const AHEAD: &str = "conf max_reservation 20\nconf params DURATION_OFFSET=0";
 
 /// Changes that leave it so.
 const CHANGES_LOCAL_AHEAD: [&str; 9] = [
@@ -290,7 +285,7 @@ proptest! {
         budget in prop::sample::select(vec![4usize, 1_000]),
         steps in proptest::collection::vec(step(&JOBS_ALIKE_AHEAD, &CHANGES_LOCAL_AHEAD), 1..80),
     ) {
-        happen(LOCAL_AHEAD, budget, steps, Asked::PlaceAndTime);
+        happen(&format!("{LOCAL}\n{AHEAD}"), budget, steps, Asked::PlaceAndTime);
     }
 
     #[test]
