@@ -41,6 +41,9 @@ impl Usage {
     /// Counts a task; what was counted for it is replaced.
     pub(crate) fn count(&mut self, config: &Configuration, key: TaskKey, booking: &Booking) {
         self.forget(key);
+        if config.enabled_quotas().next().is_none() {
+            return;
+        }
         let amounts = amounts(config, booking);
         for ((scope, attribute), amount) in &amounts {
             let attributes = self.used.entry(scope.clone()).or_default();
@@ -53,7 +56,8 @@ impl Usage {
 
     /// Stops counting a task.
     pub(crate) fn forget(&mut self, key: TaskKey) {
-        for ((scope, attribute), amount) in self.tasks.remove(&key).unwrap_or_default() {
+        let Some(amounts) = self.tasks.remove(&key) else { return };
+        for ((scope, attribute), amount) in amounts {
             let attributes = self.used.get_mut(&scope).expect("what is counted has a counter");
             let total = attributes.get_mut(&attribute).expect("what is counted has a counter");
             total.subtract_all(amount);
@@ -70,10 +74,9 @@ impl Usage {
 /// What a task takes of each quota.
 fn amounts(config: &Configuration, booking: &Booking) -> Amounts {
     let mut amounts = Amounts::new();
-    let mut sets = config.enabled_quotas().peekable();
-    let (Some(who), Some(_)) = (booking.who(), sets.peek()) else { return amounts };
+    let Some(who) = booking.who() else { return amounts };
     let instances = booking.in_instances();
-    for set in sets {
+    for set in config.enabled_quotas() {
         for (instance, taken) in &instances {
             let Some(scope) = Scope::of(config, set, who, booking.pe(), instance) else { continue };
             for attribute in counted(config, &set.rules[scope.rule].limits) {

@@ -147,15 +147,14 @@ impl Model {
             let class = self.queue.classes.enter(Class::of(&self.state.config, &self.rules, job));
             self.queue.number(Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate })
         });
-        let (rests, tasks) = self.counts(job, id);
+        let (rests, tasks) = self.counts(job, id, self.plans_of(seq));
         self.queue.file(seq, id, rests, tasks);
     }
 
-    /// How a job of a bucket counts now.
-    pub(super) fn counts(&self, job: &Job, id: BucketId) -> (Rests, Tasks) {
+    /// How a job of a bucket counts now, of which so many tasks are planned.
+    pub(super) fn counts(&self, job: &Job, id: BucketId, planned: u32) -> (Rests, Tasks) {
         let class = self.queue.at(id).class;
         let most = if class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
-        let planned = self.plans_of(job.seq);
         let waiting = u32::try_from(self.count_startable(job, planned, self.time, most)).unwrap_or(u32::MAX);
         let on_host = job.active.saturating_add(planned);
         let rests = if waiting > 0 {

@@ -22,21 +22,32 @@ pub struct Head {
 
 /// The heads, in order.
 ///
-/// Invariant: `sorted` holds exactly what is in `known`, which is right for every bucket that is not stale while `range` holds.
+/// Invariants: `sorted` holds exactly the heads in `known`, which are right for every bucket that is not stale while `range` holds; `stale` are
+/// those that are marked in `known`.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     sorted: BTreeSet<Head>,
     /// By bucket.
-    known: Vec<Option<Head>>,
-    stale: BTreeSet<BucketId>,
+    known: Vec<Known>,
+    stale: Vec<BucketId>,
     all_stale: bool,
     range: Option<Range>,
+}
+
+/// What is known of a bucket.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    head: Option<Head>,
+    is_stale: bool,
 }
 
 impl Heads {
     /// A bucket may have another first job.
     pub fn changed(&mut self, bucket: BucketId) {
-        self.stale.insert(bucket);
+        let known = self.known(bucket);
+        if !std::mem::replace(&mut known.is_stale, true) {
+            self.stale.push(bucket);
+        }
     }
 
     /// All buckets may have other priorities.
@@ -57,11 +68,11 @@ impl Heads {
             for head in buckets.filter_map(&head) {
                 self.put(head.bucket, Some(head));
             }
-            self.sorted = self.known.iter().flatten().copied().collect();
+            self.sorted = self.known.iter().filter_map(|known| known.head).collect();
             self.range = range;
             self.stale.clear();
         }
-        while let Some(bucket) = self.stale.pop_first() {
+        while let Some(bucket) = self.stale.pop() {
             let new = head(bucket);
             let old = self.put(bucket, new);
             if new == old {
@@ -74,11 +85,17 @@ impl Heads {
         }
     }
 
+    /// The head of a bucket is this. Returns the one before.
     fn put(&mut self, bucket: BucketId, head: Option<Head>) -> Option<Head> {
+        let before = std::mem::replace(self.known(bucket), Known { head, is_stale: false });
+        before.head
+    }
+
+    fn known(&mut self, bucket: BucketId) -> &mut Known {
         if bucket.index() >= self.known.len() {
-            self.known.resize(bucket.index() + 1, None);
+            self.known.resize(bucket.index() + 1, Known::default());
         }
-        std::mem::replace(&mut self.known[bucket.index()], head)
+        &mut self.known[bucket.index()]
     }
 
     /// The first, or the next after one that need not be there any more.

@@ -27,8 +27,8 @@ pub struct Pass {
     /// That of the model when the pass began.
     rebuilds: u64,
     range: Option<Range>,
-    /// The last of the heads of the queue that had its turn. An entry there may be stale: it is checked when its turn comes.
-    last: Option<Head>,
+    /// The best of the heads of the queue that had no turn yet. It may be stale: that is checked when its turn comes.
+    next: Option<Head>,
     /// The next jobs of buckets that have had a turn.
     again: BinaryHeap<Head>,
     ready: Ready,
@@ -52,9 +52,10 @@ impl Pass {
         let suspensions = model.threshold_orders(now);
         model.refresh_queue(range, now);
         let (failed, hopeless, reserved) = (BTreeSet::new(), BTreeSet::new(), (SubmitSeq(0), 0));
-        let (last, again, ready, unfiled) = (None, BinaryHeap::new(), Ready::default(), Vec::new());
+        let next = model.queue.head_after(None);
+        let (again, ready, unfiled) = (BinaryHeap::new(), Ready::default(), Vec::new());
         let rebuilds = model.rebuilds;
-        Pass { now, rebuilds, range, last, again, ready, suspensions, failed, hopeless, reserved, unfiled }
+        Pass { now, rebuilds, range, next, again, ready, suspensions, failed, hopeless, reserved, unfiled }
     }
 
     /// Tries about `budget` tasks.
@@ -72,7 +73,7 @@ impl Pass {
             if model.owes_pricing() {
                 self.file(model, &slice);
                 model.refresh_queue(self.range, self.now);
-                self.last = None;
+                self.next = model.queue.head_after(None);
                 self.again.clear();
             }
             // Nothing more starts: only jobs that start at once or never are still to be told so, and some get a reservation.
@@ -138,12 +139,12 @@ impl Pass {
 
     /// The best of the heads that wait for a turn.
     fn next_head(&mut self, model: &Model) -> Option<Head> {
-        let next = model.queue.head_after(self.last.as_ref());
-        if self.again.peek().is_some_and(|again| next.is_none_or(|next| next < *again)) {
+        if self.again.peek().is_some_and(|again| self.next.is_none_or(|next| next < *again)) {
             return self.again.pop();
         }
-        self.last = next.or(self.last);
-        next
+        let next = self.next?;
+        self.next = model.queue.head_after(Some(&next));
+        Some(next)
     }
 
     /// Tries the next task of the job at the head of a bucket.

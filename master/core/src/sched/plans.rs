@@ -45,29 +45,33 @@ impl Tasks {
         }
     }
 
-    fn len(&self) -> usize {
+    fn count(&self) -> u32 {
         match self {
             Tasks::One(_) => 1,
-            Tasks::Several(tasks) => tasks.len(),
+            Tasks::Several(tasks) => u32::try_from(tasks.len()).unwrap_or(u32::MAX),
         }
     }
 }
 
 impl Plans {
-    /// A task of a user's job is planned.
-    pub fn insert(&mut self, seq: SubmitSeq, task: TaskId, owner: &UserName) {
+    /// A task of a user's job is planned. Returns how many of the job are.
+    pub fn insert(&mut self, seq: SubmitSeq, task: TaskId, owner: &UserName) -> u32 {
+        let mut of_the_job = 1;
         // Most jobs have no other task.
         if let Some(before) = self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks: Tasks::One(task) }) {
             let of_job = self.jobs.get_mut(&seq).expect("it was put there");
             *of_job = before;
-            if !of_job.tasks.insert(task) {
-                return;
+            let is_new = of_job.tasks.insert(task);
+            of_the_job = of_job.tasks.count();
+            if !is_new {
+                return of_the_job;
             }
         }
         match self.by_owner.get_mut(owner) {
             Some(count) => *count += 1,
             None => drop(self.by_owner.insert(owner.clone(), 1)),
         }
+        of_the_job
     }
 
     /// A task is planned no longer; false if it was not.
@@ -95,7 +99,7 @@ impl Plans {
 
     /// How many tasks of a job are planned.
     pub fn of_job(&self, seq: SubmitSeq) -> u32 {
-        self.jobs.get(&seq).map_or(0, |of_job| u32::try_from(of_job.tasks.len()).unwrap_or(u32::MAX))
+        self.jobs.get(&seq).map_or(0, |of_job| of_job.tasks.count())
     }
 
     /// How many tasks of a user are planned.

@@ -51,10 +51,10 @@ impl Model {
             None => self.planned.book(&self.state.config, key, Arc::new(booking)),
         }
         self.ahead.runs(&self.state, key, &self.planned, now);
-        self.plans.insert(seq, task, &job.spec.owner.user);
+        let planned = self.plans.insert(seq, task, &job.spec.owner.user);
         self.waiting.extend(self.comes_later(job, self.time));
         self.queue.planned(bucket, seq);
-        let (rests, tasks) = self.counts(job, bucket);
+        let (rests, tasks) = self.counts(job, bucket, planned);
         self.queue.file(seq, bucket, rests, tasks);
     }
 
