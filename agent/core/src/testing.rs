@@ -83,7 +83,8 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
             shell_start_mode: "unix_behavior".to_owned(),
             notify_s: 60,
             ..QueueExecution::default()
-        },
+        }
+        .into(),
         restarted: 0,
         maps: Vec::new(),
         checkpoint: None,

@@ -228,7 +228,7 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         pe_start: None,
         pe_stop: None,
         limits: Default::default(),
-        queue: QueueExecution { tmpdir: "/tmp".to_owned(), shell: "/bin/sh".to_owned(), ..Default::default() },
+        queue: QueueExecution { tmpdir: "/tmp".to_owned(), shell: "/bin/sh".to_owned(), ..Default::default() }.into(),
         restarted: 0,
         maps: Vec::new(),
         checkpoint: None,

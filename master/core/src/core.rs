@@ -2,6 +2,7 @@
 
 use crate::decide::agents::Agents;
 use crate::decide::external::External;
+use crate::decide::limits::Told;
 use crate::decide::usage::Checkpoints;
 use crate::decide::{self, Turn};
 use crate::effect::{ConnectionId, Effect, Input};
@@ -69,6 +70,8 @@ pub struct Core {
     pub(crate) next_calendar: Option<Wall>,
     /// Running tasks that are to be charged for what they have used.
     pub(crate) checkpoints: Checkpoints,
+    /// What was told of the last start.
+    pub(crate) told: Told,
     /// Whether an input was handled.
     pub(crate) has_begun: bool,
     last: Option<Now>,
@@ -85,6 +88,7 @@ impl Core {
             external: External::default(),
             next_calendar: None,
             checkpoints: Checkpoints::default(),
+            told: Told::default(),
             has_begun: false,
             last: None,
         }

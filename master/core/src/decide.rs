@@ -10,7 +10,7 @@ mod delete;
 mod dependency;
 mod end;
 pub(crate) mod external;
-mod limits;
+pub(crate) mod limits;
 mod load;
 mod modify_jobs;
 pub mod objects;

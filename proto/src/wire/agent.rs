@@ -5,6 +5,7 @@
 //! in [`Kind::Load`](super::frame::Kind::Load) frames on a unidirectional stream each. Commands of users on the agent's host
 //! travel on bidirectional streams of their own, opened by the agent with a [`Vouch`].
 
+use crate::common::Common;
 use crate::diagnostic::Diagnostic;
 use crate::id::{CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
 use crate::job::{Granted, JobSpec, Owner};
@@ -235,7 +236,7 @@ pub struct StartOrder {
     /// The effective limits of the task on this host, scaled by its slots here.
     pub limits: LimitSet,
     /// What the granted queue says about running jobs.
-    pub queue: QueueExecution,
+    pub queue: Common<QueueExecution>,
     /// `RESTARTED`: 0 first run, 1 rescheduled, 2 restarted from a checkpoint.
     pub restarted: u8,
     /// The ids that the task has of resource maps, on all of its hosts and of the cluster (`SGE_HGR_name`).

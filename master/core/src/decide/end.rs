@@ -116,7 +116,7 @@ pub(super) fn is_rerunnable(state: &State, job: &Job, placement: &Placement) -> 
     if job.spec.checkpoint.is_some() {
         return state.config.checkpoint_when(&job.spec).unknown;
     }
-    let queue = || state.config.resolved.get(placement.master()).is_some_and(|settings| settings.rerun.0);
+    let queue = || state.config.settings_in(placement.master()).is_some_and(|settings| settings.rerun.0);
     job.spec.rerunnable.unwrap_or_else(queue)
 }
 
@@ -140,7 +140,7 @@ pub(super) fn record(
         job_name: spec.name.clone(),
         job_number: job.number,
         account: spec.account.clone().unwrap_or_else(|| "sge".to_owned()),
-        priority: state.config.resolved.get(placement.master()).map_or(0, |settings| settings.priority),
+        priority: state.config.settings_in(placement.master()).map_or(0, |settings| settings.priority),
         submitted: job.submitted,
         started,
         ended,
@@ -187,7 +187,7 @@ pub(super) fn slave_record(
         key,
         queue: slave.instance.queue.clone(),
         host: slave.instance.host.clone(),
-        priority: state.config.resolved.get(&slave.instance).map_or(0, |settings| settings.priority),
+        priority: state.config.settings_in(&slave.instance).map_or(0, |settings| settings.priority),
         started,
         ended,
         rusage: result.rusage,

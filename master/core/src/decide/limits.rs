@@ -6,7 +6,9 @@ use crate::state::job::{Job, Placement, Task};
 use crate::state::slaves::Slave;
 use proto::amount::Amount;
 use proto::checkpoint::{CkptCommand, Occasion};
+use proto::common::Common;
 use proto::complex::Complex;
+use proto::conf::Settings;
 use proto::id::{AttributeName, HostName, QueueInstanceName, TaskKey};
 use proto::job::{Granted, JobSpec, Requests};
 use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective, together};
@@ -17,9 +19,67 @@ use proto::wire::agent::{CheckpointOrder, QueueExecution, SlaveOrder, StartOrder
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// What the host of the last start was told of limits and its queue instance. Most are told the same: they are of jobs that ask for the same, in
+/// instances of one queue.
+///
+/// Invariant: no object has changed since.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told(Option<LastStart>);
+
+/// What a start was told, and all that this follows from but objects.
+#[derive(Clone, Debug)]
+struct LastStart {
+    instance: Arc<QueueInstanceSettings>,
+    host: Arc<Settings>,
+    requests: Common<Requests>,
+    slots: u32,
+    limits: LimitSet,
+    queue: Common<QueueExecution>,
+}
+
+impl Told {
+    /// What the host of a task is told.
+    fn of(&mut self, config: &Configuration, job: &Job, placement: &Placement) -> (LimitSet, Common<QueueExecution>) {
+        let requests = &job.spec.requests;
+        let is_plain = requests.master.is_empty() && requests.slaves.is_empty() && !has_default_limits(&config.complex);
+        let basis = match placement.granted.as_slice() {
+            [Granted { instance, slots }] if is_plain => {
+                config.settings_in(instance).map(|settings| (settings, *slots))
+            }
+            _ => None,
+        };
+        let host = config.settings_of(placement.host());
+        let is_like = |last: &&LastStart| {
+            basis.is_some_and(|(instance, slots)| Arc::ptr_eq(&last.instance, instance) && last.slots == slots)
+                && Arc::ptr_eq(&last.host, host)
+                && last.requests.is_shared_with(requests)
+        };
+        let anew = || {
+            let limits = limits(config, job, placement, placement.host(), true);
+            (limits, queue_execution(config, placement.master()).into())
+        };
+        if let Some(last) = self.0.as_ref().filter(is_like) {
+            let told = (last.limits.clone(), last.queue.clone());
+            debug_assert_eq!(told, anew(), "what was told last is told again");
+            return told;
+        }
+        let (limits, queue) = anew();
+        self.0 = basis.map(|(instance, slots)| LastStart {
+            instance: instance.clone(),
+            host: host.clone(),
+            requests: requests.clone(),
+            slots,
+            limits: limits.clone(),
+            queue: queue.clone(),
+        });
+        (limits, queue)
+    }
+}
+
 /// The order that starts a task on the host of its master slot.
-pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Placement) -> StartOrder {
+pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Placement, told: &mut Told) -> StartOrder {
     let pe = placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe));
+    let (limits, queue) = told.of(&state.config, job, placement);
     StartOrder {
         key: placement.key,
         number: job.number,
@@ -28,8 +88,8 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
         pe: placement.pe.clone(),
         pe_start: pe.and_then(|pe| pe.start_proc_args.value()).map(ToString::to_string),
         pe_stop: pe.and_then(|pe| pe.stop_proc_args.value()).map(ToString::to_string),
-        limits: limits(&state.config, job, placement, placement.host(), true),
-        queue: queue_execution(&state.config, placement.master()),
+        limits,
+        queue,
         restarted: if task.saved_pid.is_some() { 2 } else { u8::from(task.restarted) },
         maps: placement.maps.clone(),
         checkpoint: checkpoint_order(&state.config, &job.spec, task, placement),
@@ -48,7 +108,7 @@ pub(super) fn slave_order(state: &State, job: &Job, placement: &Placement, key: 
         pe_start: None,
         pe_stop: None,
         limits: limits(&state.config, job, placement, &slave.instance.host, false),
-        queue: queue_execution(&state.config, &slave.instance),
+        queue: queue_execution(&state.config, &slave.instance).into(),
         restarted: 0,
         maps: placement.maps.clone(),
         checkpoint: None,
@@ -66,7 +126,7 @@ fn checkpoint_order(
     let ckpt = config.checkpoint_of(spec)?;
     let by_command = ckpt.interface.saves_by_command();
     let command = |command: &CkptCommand| command.value().filter(|_| by_command).map(str::to_owned);
-    let min_s = config.resolved.get(placement.master()).and_then(|queue| queue.min_cpu_interval.seconds()).unwrap_or(0);
+    let min_s = config.settings_in(placement.master()).and_then(|queue| queue.min_cpu_interval.seconds()).unwrap_or(0);
     let goes_on = task.saved_pid.is_some() && ckpt.interface.restarts_by_command();
     Some(CheckpointOrder {
         name: ckpt.name.clone(),
@@ -148,7 +208,7 @@ fn resolved(config: &Configuration, hard: &[ResourceRequest]) -> Vec<Resolved> {
 /// The limits that the settings of an instance name; INFINITY is left to [`effective`].
 fn queue_limits(config: &Configuration, instance: &QueueInstanceName) -> LimitSet {
     let mut limits = LimitSet::default();
-    let Some(settings) = config.resolved.get(instance) else { return limits };
+    let Some(settings) = config.settings_in(instance) else { return limits };
     let QueueInstanceSettings { s_rt, h_rt, s_cpu, h_cpu, s_fsize, h_fsize, s_data, h_data, .. } = &**settings;
     let QueueInstanceSettings { s_stack, h_stack, s_core, h_core, s_rss, h_rss, s_vmem, h_vmem, .. } = &**settings;
     for (kind, soft, hard) in [
@@ -180,7 +240,7 @@ fn managed(config: &Configuration, instance: &QueueInstanceName) -> BTreeSet<Att
     let hosts = [&instance.host, &global].map(|host| config.exec_hosts.get(host));
     let mut managed: BTreeSet<AttributeName> =
         hosts.iter().flatten().flat_map(|host| names(&host.complex_values)).collect();
-    managed.extend(config.resolved.get(instance).into_iter().flat_map(|settings| names(&settings.complex_values)));
+    managed.extend(config.settings_in(instance).into_iter().flat_map(|settings| names(&settings.complex_values)));
     managed
 }
 
@@ -194,7 +254,7 @@ fn has_default_limits(complex: &Complex) -> bool {
 /// What a queue instance says about running jobs, with what the cluster adds.
 fn queue_execution(config: &Configuration, instance: &QueueInstanceName) -> QueueExecution {
     let settings = config.settings_of(&instance.host);
-    let Some(queue) = config.resolved.get(instance).map(Arc::as_ref) else {
+    let Some(queue) = config.settings_in(instance).map(Arc::as_ref) else {
         return QueueExecution { min_uid: settings.min_uid, min_gid: settings.min_gid, ..QueueExecution::default() };
     };
     QueueExecution {

@@ -125,7 +125,7 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     let due = reserved::charged(state, job, placement, result.wallclock_ms, result.usage.into());
     let charged = (due != own).then_some(due);
     let mut instance_state = state.instances.get(&instance).cloned().unwrap_or_default();
-    let is_configured = state.config.resolved.contains_key(&instance);
+    let is_configured = state.config.settings_in(&instance).is_some();
     let then = task_end.then.unwrap_or(outcome.then);
     turn.agents_mut().answered(&host, key);
     let saved_pid = task_end.result.saved_pid;
@@ -162,6 +162,7 @@ pub(super) fn finish_if_empty(turn: &mut Turn<'_>, seq: SubmitSeq) {
 ///
 /// Does nothing while the host is away: after its connect it is asked what it knows.
 pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
+    let mut told = turn.take_told();
     let state = turn.state();
     let Some(host) = state.host_of(key).cloned() else { return };
     let Some((job, task, placement)) = state.placed(task_of(key)) else { return };
@@ -169,9 +170,10 @@ pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
     let (spec, version) = (job.spec.clone(), job.version);
     let order = match placement.slaves().live.get(&key.pe_task) {
         Some(slave) => limits::slave_order(state, job, placement, key, slave),
-        None => limits::start_order(state, job, task, placement),
+        None => limits::start_order(state, job, task, placement, &mut told),
     };
     let order = Box::new(order);
+    turn.keep_told(told);
     if turn.agents_mut().describe(&host, key.seq, version) {
         turn.send(connection, MasterMessage::Describe { job: key.seq, spec });
     }

@@ -4,6 +4,7 @@ use crate::core::{Core, Site, Step, wall_jump};
 use crate::decide::agents::Agents;
 use crate::decide::causes::Touch;
 use crate::decide::external::External;
+use crate::decide::limits::Told;
 use crate::decide::usage::Checkpoints;
 use crate::effect::{ConnectionId, Effect};
 use crate::event::{Actor, Event, Record, StoredObject};
@@ -96,6 +97,9 @@ impl<'a> Turn<'a> {
         };
         let touched = self.core.state.apply(&record);
         self.core.observations.follow(&record);
+        if let Event::ObjectsChanged(_) = &record.event {
+            self.core.told = Told::default();
+        }
         self.step.events.push(record);
         self.touch.hosts.extend(touched.hosts.iter().cloned());
         touched
@@ -128,6 +132,16 @@ impl<'a> Turn<'a> {
     /// Wants a message sent to an agent.
     pub fn send(&mut self, connection: ConnectionId, message: MasterMessage) {
         self.effect(Effect::Send { connection, message: Box::new(message) });
+    }
+
+    /// What was told of the last start, to be changed and given back.
+    pub fn take_told(&mut self) -> Told {
+        std::mem::take(&mut self.core.told)
+    }
+
+    /// Keeps what was told of the last start. It is forgotten when an object changes.
+    pub fn keep_told(&mut self, told: Told) {
+        self.core.told = told;
     }
 
     /// Whether anything became true in this turn.

@@ -9,6 +9,7 @@ use proto::complex::{Attribute, Relop};
 use proto::id::QueueInstanceName;
 use proto::queue::QueueInstanceSettings;
 use proto::wire::view::Dominance;
+use std::sync::Arc;
 
 /// Where an offer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +115,7 @@ impl<'a> Cluster<'a> {
 
     /// The settings of a queue instance; none if there is no such instance.
     pub fn settings(&self, instance: &QueueInstanceName) -> Option<&'a QueueInstanceSettings> {
-        self.config.sites.get(&instance.host)?.settings(&instance.queue)
+        self.config.settings_in(instance).map(Arc::as_ref)
     }
 
     fn host_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {

@@ -10,6 +10,7 @@ use proto::host::ExecHost;
 use proto::id::{AttributeName, HostName, QueueInstanceName};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
+use std::sync::Arc;
 use std::sync::LazyLock;
 
 /// The name under which hosts report what belongs to the whole cluster.
@@ -84,7 +85,7 @@ impl<'a> Cluster<'a> {
         let spot = Spot {
             level: At::Instance(instance),
             host: None,
-            settings: host.home.and_then(|site| site.settings(&instance.queue)),
+            settings: host.home.and_then(|site| site.settings(&instance.queue)).map(Arc::as_ref),
             loads: None,
             contact: None,
             books: host.books.map(|book| book?.instance(&instance.queue)),

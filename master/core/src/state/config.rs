@@ -237,6 +237,11 @@ impl Configuration {
         self.quotas.values().map(AsRef::as_ref).filter(|set| set.enabled.0)
     }
 
+    /// The settings of a queue instance.
+    pub fn settings_in(&self, instance: &QueueInstanceName) -> Option<&Arc<QueueInstanceSettings>> {
+        self.sites.get(&instance.host)?.settings(&instance.queue)
+    }
+
     /// The cluster configuration that holds on a host.
     pub fn settings_of(&self, host: &HostName) -> &Arc<Settings> {
         self.host_settings.get(host).unwrap_or(&self.settings)

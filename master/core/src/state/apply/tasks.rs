@@ -21,6 +21,15 @@ impl State {
         placement
     }
 
+    /// The same, of which the task leaves its job.
+    fn take_placement(&mut self, key: TaskKey) -> Placement {
+        let task = self.job_mut(key.seq).tasks.remove(&key.task).expect("an event names a task that is on a host");
+        match task.place {
+            Place::OnHost(placement) if placement.key == key => placement,
+            place => panic!("an event names the present attempt, and not {place:?}"),
+        }
+    }
+
     pub(super) fn place_task(&mut self, key: TaskKey, grant: Grant<'_>) {
         assert!(key.cell == self.cell && !grant.slots.is_empty(), "a task is placed in its cell on at least one slot");
         let now = self.now;
@@ -104,7 +113,8 @@ impl State {
         then: &Then,
         saved_pid: Option<i32>,
     ) {
-        let placement = self.placement_mut(key).clone();
+        let is_over = *then == Then::Done;
+        let placement = if is_over { self.take_placement(key) } else { self.placement_mut(key).clone() };
         assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
         assert!(placement.slaves().live.is_empty(), "slave tasks end before the task that they belong to");
         let owner = self.jobs[&key.seq].spec.owner.user.clone();
@@ -117,8 +127,7 @@ impl State {
         let job = self.job_mut(key.seq);
         job.active -= 1;
         job.failed |= record.is_some_and(|record| record.exit_status == APPLICATION_ERROR);
-        if *then == Then::Done {
-            job.tasks.remove(&key.task);
+        if is_over {
             job.remember(finished(placement, record));
         } else {
             job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);

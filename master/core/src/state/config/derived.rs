@@ -200,9 +200,15 @@ impl Configuration {
             true => self.ambiguous.remove(&instance),
             false => self.ambiguous.insert(instance.clone(), ambiguities),
         };
-        let settings = Arc::new(settings);
+        let settings = self.shared(&instance, settings);
         self.note_instance(&instance, Some(settings.clone()));
         self.resolved.insert(instance, settings);
+    }
+
+    /// The settings of a queue instance: those of the instance before it where they are equal, for most of a queue are, and there may be ten thousand.
+    fn shared(&self, instance: &QueueInstanceName, settings: QueueInstanceSettings) -> Arc<QueueInstanceSettings> {
+        let before = self.resolved.range(..instance).next_back().map(|(_, known)| known);
+        before.filter(|known| ***known == settings).cloned().unwrap_or_else(|| Arc::new(settings))
     }
 
     /// An execution host object has been set or removed.
@@ -239,7 +245,7 @@ pub struct HostSite {
 
 impl HostSite {
     /// The settings of the instance of a queue there.
-    pub fn settings(&self, queue: &QueueName) -> Option<&QueueInstanceSettings> {
-        self.instances.iter().find(|(known, _)| known == queue).map(|(_, settings)| settings.as_ref())
+    pub fn settings(&self, queue: &QueueName) -> Option<&Arc<QueueInstanceSettings>> {
+        self.instances.iter().find(|(known, _)| known == queue).map(|(_, settings)| settings)
     }
 }
