@@ -8,6 +8,7 @@ use proto::time::Wall;
 use proto::usage::{Exit, Failed};
 use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
 use proto::wire::client::{Command, ModifyAction};
+use std::sync::Arc;
 
 #[test]
 fn a_job_runs_ends_and_is_accounted_before_it_is_forgotten() {
@@ -43,6 +44,43 @@ fn a_start_carries_limits_and_the_queue() {
     let limits: Vec<String> = start.limits.iter().map(|(kind, bounds)| format!("{kind:?} {:?}", bounds.hard)).collect();
     assert_eq!(limits, ["Rt Some(3600)", "Vmem Some(1073741824)"]);
     assert_eq!((start.queue.notify_s, start.queue.shell.as_str(), start.queue.min_uid), (9, "/bin/sh", 1000));
+}
+
+#[test]
+fn equal_starts_share_what_they_are_told_until_an_object_changes() {
+    let mut cell = Cell::ready();
+    let asks = |text| Requests { hard: resources(text), ..Requests::default() };
+    let many = cell.submit(JobSpec { requests: asks("h_vmem=1G").into(), ..array("1-3") });
+    let other = cell.submit(JobSpec { requests: asks("h_vmem=2G").into(), ..job() });
+    let told = |cell: &mut Cell, number, task, host| {
+        cell.order(number, task, host).unwrap();
+        let start = |message: &&MasterMessage| matches!(message, MasterMessage::Start(_));
+        let MasterMessage::Start(start) = cell.sent().into_iter().find(start).unwrap() else { panic!("a start") };
+        let hard = start.limits.iter().map(|(kind, bounds)| format!("{kind:?} {:?}", bounds.hard)).collect::<Vec<_>>();
+        (start.queue.clone(), hard.join(", "))
+    };
+    let (first, limits) = told(&mut cell, many, 1, "h1");
+    assert_eq!(limits, "Vmem Some(1073741824)");
+    let (second, same) = told(&mut cell, many, 2, "h2");
+    assert!(second.is_shared_with(&first) && same == limits, "the queue is the same on both hosts");
+    assert_eq!(told(&mut cell, other, 1, "h1").1, "Vmem Some(2147483648)");
+    cell.set_queue(&[("h_rt", "1:0:0,[h1=2:0:0]"), ("notify", "0:0:9")]);
+    let (third, limits) = told(&mut cell, many, 3, "h2");
+    assert_eq!((third.notify_s, limits.as_str()), (9, "Rt Some(3600), Vmem Some(1073741824)"));
+}
+
+#[test]
+fn equal_settings_of_queue_instances_are_kept_once() {
+    let mut cell = Cell::ready();
+    let is_kept_once = |cell: &Cell| {
+        let mut settings = cell.core.state().config.resolved.values();
+        settings.next().zip(settings.next()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+    };
+    assert!(is_kept_once(&cell));
+    for (slots, once) in [("7,[h1=2]", false), ("7", true), ("7,[h2=2]", false), ("7", true)] {
+        cell.set_queue(&[("slots", slots)]);
+        assert_eq!(is_kept_once(&cell), once, "slots {slots}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use proto::id::{HostGroupName, HostName, QueueInstanceName, QueueName};
 use proto::object::ObjectKind;
 use proto::queue::QueueInstanceSettings;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// From how many hosts on one walk over all groups is cheaper than a search for each of them.
@@ -205,10 +206,12 @@ impl Configuration {
         self.resolved.insert(instance, settings);
     }
 
-    /// The settings of a queue instance: those of the instance before it where they are equal, for most of a queue are, and there may be ten thousand.
+    /// The settings of a queue instance: those of a neighbour where they are equal, for most of a queue are, and there may be ten thousand.
     fn shared(&self, instance: &QueueInstanceName, settings: QueueInstanceSettings) -> Arc<QueueInstanceSettings> {
-        let before = self.resolved.range(..instance).next_back().map(|(_, known)| known);
-        before.filter(|known| ***known == settings).cloned().unwrap_or_else(|| Arc::new(settings))
+        let before = self.resolved.range(..instance).next_back();
+        let after = self.resolved.range((Bound::Excluded(instance), Bound::Unbounded)).next();
+        let equal = before.into_iter().chain(after).find(|(_, known)| ***known == settings);
+        equal.map_or_else(|| Arc::new(settings), |(_, known)| known.clone())
     }
 
     /// An execution host object has been set or removed.
