@@ -10,6 +10,11 @@ pub fn can_have_hosts() -> bool {
     available("root and iproute2", is_root() && Path::new("/usr/sbin/ip").exists())
 }
 
+/// Hosts, and a firewall on one of them.
+pub fn can_have_firewalls() -> bool {
+    can_have_hosts() && available("nft", Path::new("/usr/sbin/nft").exists())
+}
+
 /// A master on `h1`, up and on the port of a new cell.
 pub fn master(network: &Arc<Network>) -> Cell {
     let cell = Cell::on(network, "h1");
@@ -167,7 +172,7 @@ fn a_host_whose_clock_is_years_off_cannot_join_and_is_told_both_times() {
 
 #[test]
 fn a_firewall_between_a_host_and_the_master_is_named_with_its_port() {
-    if !can_have_hosts() || !available("nft", Path::new("/usr/sbin/nft").exists()) {
+    if !can_have_firewalls() {
         return;
     }
     let network = Arc::new(Network::of(&["h1", "h2"]));

@@ -352,7 +352,7 @@ impl FromIterator<TaskId> for TaskSet {
 }
 
 impl fmt::Display for TaskSet {
-    /// As `qstat` lists the pending tasks of an array: `5-10:1`, `1-9:2`, `3,5`.
+    /// As `qstat` lists the pending tasks of an array: `5-10:1`, `1-9:2`, and two alone as `3,5` and `3,4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut texts = Vec::new();
         let mut rest = &self.0[..];
@@ -360,6 +360,7 @@ impl fmt::Display for TaskSet {
             let run = if first == last { evenly_spaced(rest) } else { 1 };
             texts.push(match run {
                 1 if first == last => first.to_string(),
+                1 if first + 1 == *last => format!("{first},{last}"),
                 1 => format!("{first}-{last}:1"),
                 run => format!("{first}-{}:{}", rest[run - 1].0, rest[1].0 - first),
             });

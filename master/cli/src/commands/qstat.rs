@@ -90,14 +90,14 @@ pub fn run(words: Vec<String>) -> Outcome {
 /// Jobs alone. Where queues are selected, tasks elsewhere are left out.
 fn jobs(client: &mut Client, options: &Options) -> Outcome {
     let mut rows = job_rows(client, options)?;
+    let order = if options.by_queue { selected_queues(client, options)? } else { Vec::new() };
     if options.selects_queues() {
-        let queues = selected_queues(client, options)?;
-        shown::keep_tasks_in(&mut rows, &queues);
+        shown::keep_tasks_in(&mut rows, &order);
     }
     let clock = Clock::local();
     output::data(&match options.format {
-        Format::Text => list::render(&rows, options, &clock),
-        Format::Xml => xml::list(&rows, options, &clock),
+        Format::Text => list::render(&rows, &order, options, &clock),
+        Format::Xml => xml::list(&rows, &order, options, &clock),
         Format::Json => json::Document::new().with("jobs", &shown::with_letters(&rows)).finish(),
     });
     Ok(exit::OK)

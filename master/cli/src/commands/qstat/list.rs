@@ -3,12 +3,12 @@
 use super::options::Options;
 use super::{requests, shown};
 use crate::output::time::Clock;
-use proto::wire::view::JobRow;
+use proto::wire::view::{JobRow, QueueView};
 
-/// The whole text; empty if there is nothing to show.
-pub fn render(rows: &[JobRow], options: &Options, clock: &Clock) -> String {
+/// The whole text, running tasks in the `order` of these queue instances; empty if there is nothing to show.
+pub fn render(rows: &[JobRow], order: &[QueueView], options: &Options, clock: &Clock) -> String {
     let columns = options.columns;
-    let mut lines = shown::listed(rows, columns.per_slot, options.by_queue);
+    let mut lines = shown::listed(rows, columns.per_slot, order);
     lines.extend(shown::pending(rows, options.per_task));
     lines.extend(shown::finished(rows));
     if lines.is_empty() {

@@ -43,7 +43,8 @@ pub struct Options {
     pub columns: Columns,
     /// `-g d`: every array task has a line.
     pub per_task: bool,
-    /// `-g d` or `-g t`: running tasks are in the order of their queue instances.
+    /// Whether running tasks are in the order of their queue instances, as 8.1.9 lists them once it has read those: with `-g d`, `-g t`,
+    /// `-urg`, and where queue instances are selected.
     pub by_queue: bool,
     /// `-ne`.
     pub hide_empty: bool,
@@ -72,12 +73,12 @@ impl Options {
             None if parsed.has("-f") || parsed.has("-F") || !queues.explain.is_empty() => View::Full,
             None => View::List,
         };
-        Ok(Self {
+        let mut options = Self {
             view,
             format: Format::of(parsed)?,
             columns: columns(parsed, &group),
             per_task: group.contains('d'),
-            by_queue: group.contains(['d', 't']),
+            by_queue: group.contains(['d', 't']) || parsed.has("-urg"),
             hide_empty: parsed.has("-ne"),
             jobs: JobFilter {
                 users: users(parsed, caller),
@@ -89,7 +90,9 @@ impl Options {
             },
             queues,
             waits,
-        })
+        };
+        options.by_queue |= options.selects_queues();
+        Ok(options)
     }
 
     /// Whether queue instances are selected, so that tasks elsewhere are left out.

@@ -87,11 +87,13 @@ pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<Shown<'_>> {
     lines
 }
 
-/// The same, in the order of their queue instances where that is asked for.
-pub fn listed(rows: &[JobRow], per_slot: bool, by_queue: bool) -> Vec<Shown<'_>> {
+/// The same, in the `order` of these queue instances; what is in none of them comes behind.
+pub fn listed<'a>(rows: &'a [JobRow], per_slot: bool, order: &[QueueView]) -> Vec<Shown<'a>> {
     let mut lines = running(rows, per_slot);
-    if by_queue {
-        lines.sort_by_key(|line| line.instance);
+    if !order.is_empty() {
+        let places: BTreeMap<_, _> = order.iter().map(instance_of).zip(0..).collect();
+        let place = |line: &Shown<'_>| line.instance.and_then(|instance| places.get(instance).copied());
+        lines.sort_by_key(|line| place(line).unwrap_or(usize::MAX));
         mark_repeats(&mut lines);
     }
     lines

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proto::amount::Type;
 use proto::diagnostic::Code;
 use proto::job::{Condition, Phase};
-use proto::wire::view::{JobRow, PriorityNumbers};
+use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
 /// The options of a command line, asked by `root`.
 fn options(line: &str) -> Options {
@@ -29,7 +29,7 @@ fn utc() -> Clock {
 }
 
 fn plain(line: &str) -> String {
-    list::render(&captured::jobs(), &options(line), &utc())
+    list::render(&captured::jobs(), &[], &options(line), &utc())
 }
 
 fn by_queue(line: &str) -> String {
@@ -63,7 +63,7 @@ fn plain_listing_has_the_columns_and_the_order_of_8_1_9() {
       8 0.00000 later      u2           qw    11/21/2026 01:09:24                                    1        
 "##;
     assert_eq!(plain(""), expected);
-    assert_eq!(list::render(&[], &options(""), &utc()), "");
+    assert_eq!(list::render(&[], &[], &options(""), &utc()), "");
 }
 
 #[test]
@@ -77,6 +77,23 @@ fn the_load_column_is_named_after_the_value_that_the_environment_asks_for() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "queuename                      qtype resv/used/tot. mem_free arch          states");
     assert_eq!(lines[2], "all.q@vm                       BIP   0/8/8          22.142G  lx-amd64      ");
+}
+
+#[test]
+fn running_tasks_follow_the_order_of_the_queues_that_were_read() {
+    let options = options("-urg");
+    assert!(options.by_queue && self::options("-q all.q").by_queue && !self::options("-ext").by_queue);
+    let queues = |order: &[QueueView]| {
+        let text = list::render(&captured::jobs(), order, &options, &utc());
+        let mut names: Vec<_> =
+            text.split_whitespace().filter(|word| word.contains(".q@")).map(str::to_owned).collect();
+        names.dedup();
+        names
+    };
+    let mut order = captured::queues();
+    order.sort_by_key(|queue| queue.queue.as_str() == "all.q");
+    assert_eq!(queues(&order), ["sus.q@vm", "all.q@vm"]);
+    assert_eq!(queues(&[]), ["all.q@vm", "sus.q@vm"]);
 }
 
 #[test]
@@ -438,7 +455,7 @@ fn finished_tasks_come_last() {
     left.tasks = vec![captured::task(&left, 1, "all.q", 1, proto::time::Wall(0))];
     left.tasks[0].granted.clear();
     left.tasks[0].condition = Condition { phase: Phase::Finished, ..Condition::default() };
-    let text = list::render(&[left], &options("-s z"), &utc());
+    let text = list::render(&[left], &[], &options("-s z"), &utc());
     let expected = r##"     11 0.25000 wcq        u2           z     11/21/2026 01:09:24                                    1        "##;
     assert_eq!(text.lines().nth(2), Some(expected));
 }
@@ -470,9 +487,9 @@ proptest! {
         };
         let mut options = options("");
         options.columns = columns;
-        let _ = list::render(&rows, &options, &utc());
+        let _ = list::render(&rows, &[], &options, &utc());
         let _ = full::render(&captured::queues(), &rows, &options, &utc());
-        assert_well_formed(&xml::list(&rows, &options, &utc()));
+        assert_well_formed(&xml::list(&rows, &[], &options, &utc()));
         assert_well_formed(&xml::full(&captured::queues(), &rows, &options, &utc()));
     }
 }

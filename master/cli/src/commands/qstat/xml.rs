@@ -9,11 +9,11 @@ use crate::output::value::{self, Form, fraction, memory_seconds, millionths, tra
 use crate::output::xml::Document;
 use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
-/// Plain listing: tasks on hosts in `queue_info`, the others in `job_info`; both are always there.
-pub fn list(rows: &[JobRow], options: &Options, clock: &Clock) -> String {
+/// Plain listing: tasks on hosts in `queue_info`, in the `order` of these queue instances, the others in `job_info`; both are always there.
+pub fn list(rows: &[JobRow], order: &[QueueView], options: &Options, clock: &Clock) -> String {
     let mut document = Document::new("job_info", "qstat");
     document.open("queue_info");
-    for line in shown::listed(rows, options.columns.per_slot, options.by_queue) {
+    for line in shown::listed(rows, options.columns.per_slot, order) {
         job(&mut document, &line, "running", options.columns, clock);
     }
     document.close();

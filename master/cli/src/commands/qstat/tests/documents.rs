@@ -7,7 +7,7 @@ use crate::output::xml::tests::assert_well_formed;
 
 #[test]
 fn documents_have_the_elements_that_programs_parse() {
-    let document = xml::list(&captured::jobs(), &options("-xml"), &utc());
+    let document = xml::list(&captured::jobs(), &[], &options("-xml"), &utc());
     assert_well_formed(&document);
     let jobs: Vec<&str> = document.lines().filter(|line| line.contains("<JB_job_number>")).collect();
     assert_eq!(jobs.len(), 16);
@@ -62,7 +62,7 @@ fn a_document_without_jobs_has_both_lists() {
   </job_info>
 </job_info>
 "##;
-    assert_eq!(xml::list(&[], &options("-xml"), &utc()), expected);
+    assert_eq!(xml::list(&[], &[], &options("-xml"), &utc()), expected);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn queues_hold_their_jobs_in_documents() {
 
 #[test]
 fn a_document_with_everything_keeps_the_order_of_elements() {
-    let document = xml::list(&captured::jobs(), &options("-ext -urg -pri -r -t -xml"), &utc());
+    let document = xml::list(&captured::jobs(), &[], &options("-ext -urg -pri -r -t -xml"), &utc());
     assert_well_formed(&document);
     let names = |text: &str| -> Vec<String> {
         let inner = text.lines().filter_map(|line| line.trim().strip_prefix('<')?.split(['>', ' ']).next());

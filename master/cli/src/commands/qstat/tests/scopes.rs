@@ -86,7 +86,7 @@ fn listings_show_requests_of_each_scope() {
     let mut rows = captured::jobs();
     rows.retain(|row| row.name == "par");
     scoped(&mut rows[0].requests);
-    let text = list::render(&rows, &options("-r"), &utc());
+    let text = list::render(&rows, &[], &options("-r"), &utc());
     let expected = r##"       Hard Resources:   
        Soft Resources:   
        Master Hard Resources: memory=1G
@@ -97,7 +97,7 @@ fn listings_show_requests_of_each_scope() {
        Slave task hard requested queues: compute.q, big.q
 "##;
     assert!(text.contains(expected), "{expected}in\n{text}");
-    let document = xml::list(&rows, &options("-xml -r"), &utc());
+    let document = xml::list(&rows, &[], &options("-xml -r"), &utc());
     assert_well_formed(&document);
     for expected in [
         "<master_hard_request name=\"memory\">1G</master_hard_request>",
