@@ -373,8 +373,11 @@ fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Wh
     let (instance, asked) = (&part.instance, &spec.requests);
     let meant = |wanted: &String| *wanted == instance.queue.as_str() || *wanted == instance.to_string();
     let has = |attribute: &str| levels(instance).iter().any(|level| value(config, level, attribute).is_some());
+    // Beside queues of the master, those of the job are not about it.
+    let is_of_master = !asked.master_queues.is_empty() && !slots.contains(&Who::Slave);
+    let of_all = if is_of_master { &Vec::new() } else { &asked.hard_queues };
     for (whose, is_here, queues, resources) in [
-        ("its slots", true, &asked.hard_queues, &asked.hard),
+        ("its slots", true, of_all, &asked.hard),
         ("its master", slots.contains(&Who::Master), &asked.master_queues, &asked.master),
         ("its slaves", slots.contains(&Who::Slave), &asked.slave_queues, &asked.slaves),
     ] {

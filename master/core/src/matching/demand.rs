@@ -93,7 +93,7 @@ pub struct Demand {
     pub unknown: Vec<String>,
     /// FORCED attributes for which the job does not ask.
     pub not_asked: Vec<AttributeName>,
-    /// `-q`; empty is every queue.
+    /// `-q`; empty is every queue. Beside `-masterq` it is not about the master.
     pub hard_queues: Vec<QueuePattern>,
     /// Soft `-q`.
     pub soft_queues: Vec<QueuePattern>,
@@ -218,7 +218,12 @@ impl Demand {
 
     /// Whether the master of a parallel job needs something else than its other slots do.
     pub fn is_apart(&self) -> bool {
-        !self.apart.is_empty() || !self.slave_queues.is_empty()
+        !self.apart.is_empty() || !self.slave_queues.is_empty() || self.parts_queues()
+    }
+
+    /// Whether the master of a parallel job may be in other queues than its other slots: the job names both (`-q`, `-masterq`).
+    pub fn parts_queues(&self) -> bool {
+        !self.hard_queues.is_empty() && !self.master_queues.is_empty()
     }
 
     /// Whether something is charged for the master of a parallel job and not for its other slots, or otherwise.

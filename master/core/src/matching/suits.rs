@@ -10,7 +10,7 @@ impl Cluster<'_> {
     /// Why a queue instance never takes a job as it is configured, if so: queue list, kind of job, parallel environment.
     pub fn unsuitable(&self, site: &Site<'_, '_>, demand: &Demand, pe: Option<&PeName>) -> Option<What> {
         let (settings, instance) = (site.spot.settings?, site.instance);
-        if !is_in_queue_list(self.config, &demand.hard_queues, instance) {
+        if !self.is_named(instance, demand) {
             return Some(What::NotInQueueList);
         }
         if let Some(reservation) = self.within()
@@ -27,7 +27,7 @@ impl Cluster<'_> {
             let name = Some(checkpoint.clone()).filter(|_| !settings.ckpt_list.is_empty());
             return Some(name.map_or(What::WrongType { kind: "checkpointing" }, |name| What::NotInCkptList { name }));
         }
-        if pe.is_some_and(|pe| !demand.slave_queues.is_empty() && self.takes_none(instance, demand, pe)) {
+        if pe.is_some_and(|pe| demand.is_apart() && self.takes_none(instance, demand, pe)) {
             return Some(What::NotInSlaveQueues);
         }
         match (pe, demand.immediate) {
@@ -39,14 +39,22 @@ impl Cluster<'_> {
         }
     }
 
+    /// Whether any slot of a job may be in a queue instance, as far as the queues go that it names: `-q` says where its slots may be, and
+    /// `-masterq` where its master may be, also outside of `-q`.
+    fn is_named(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
+        is_in_queue_list(self.config, &demand.hard_queues, instance)
+            || demand.parts_queues() && self.takes_master(instance, demand)
+    }
+
     /// Whether the master of a job may be in a queue instance (`-masterq`).
     pub fn takes_master(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
         is_in_queue_list(self.config, &demand.master_queues, instance)
     }
 
-    /// Whether slots of a job that are not the master's may be in a queue instance (`-scope slave -q`).
+    /// Whether slots of a job that are not the master's may be in a queue instance (`-scope slave -q`, and `-q` beside `-masterq`).
     pub fn takes_slaves(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
         is_in_queue_list(self.config, &demand.slave_queues, instance)
+            && (!demand.parts_queues() || is_in_queue_list(self.config, &demand.hard_queues, instance))
     }
 
     /// Whether no slot of a job of an environment may be in a queue instance: not the master, and not the others.

@@ -586,6 +586,32 @@ fn a_master_queue_takes_the_master() {
 }
 
 #[test]
+fn the_master_may_be_outside_of_the_queues_of_the_other_slots() {
+    let cluster = "conf queue_sort_method seqno
+        host a
+        host b
+        pe mpi 100 $fill_up
+        pe smp 100 $pe_slots
+        queue all.q a,b slots=2 seq_no=1,[b=2] pe_list=mpi,smp
+        queue big.q a,b slots=2 seq_no=3,[b=4] pe_list=mpi,smp
+        job 1 -pe ";
+    // As a real 8.1.9 places them.
+    for (asks, placed) in [
+        ("mpi 4 -q all.q -masterq big.q", "big.q@a all.q@a:2 all.q@b"),
+        ("mpi 4 -q all.q -masterq big.q@b", "big.q@b all.q@b all.q@a:2"),
+        ("mpi 3 -q *@b -masterq big.q@a", "big.q@a all.q@b:2"),
+        ("mpi 1 -q all.q -masterq big.q", "big.q@a"),
+        ("smp 2 -q all.q -masterq big.q", "big.q@a all.q@a"),
+    ] {
+        check(&format!("{cluster}{asks}\npass\n= 1 {placed}"));
+    }
+    // There the fourth slave was in `big.q@b`, which is for the master alone.
+    check(&format!(
+        "{cluster}mpi 6 -q all.q -masterq big.q\npass\n? 1 cannot run in PE \"mpi\" because it only offers 5 slots"
+    ));
+}
+
+#[test]
 fn a_refused_order_is_taken_back_and_its_job_left_alone_for_a_moment() {
     let mut lab = Lab::new();
     for line in ["host a", "queue all.q a slots=1", "job 1", "job 2"] {
