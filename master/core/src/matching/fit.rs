@@ -161,7 +161,8 @@ impl Cluster<'_> {
             return fit;
         }
         let undefined = demand.hard.iter().enumerate().find(|(index, request)| {
-            !request.implied && !fit.defines(*index) && !self.may_be_load(&request.attribute.name)
+            let is_of_master = request.attribute.consumable == Consumable::Job && !role.has_master();
+            !request.implied && !is_of_master && !fit.defines(*index) && !self.may_be_load(&request.attribute.name)
         });
         if let Some(attribute) = undefined.map(|(_, request)| request.attribute.name.to_string()) {
             fit.deny(self, site.spot.level, || What::UnknownResource { attribute });

@@ -586,6 +586,36 @@ fn a_master_queue_takes_the_master() {
 }
 
 #[test]
+fn what_is_charged_once_for_a_job_need_not_be_where_its_slaves_are() {
+    let cluster = "conf queue_sort_method seqno
+        complex tk tk INT <= YES JOB 0 0
+        pe mpi 100 $fill_up
+        pe smp 100 $pe_slots
+        pe one 100 1
+        pe two 100 2
+        pe robin 100 $round_robin
+        ";
+    // As a real 8.1.9 places them.
+    for (hosts, asks, placed) in [
+        (["tk=4", "", "tk=1"], "one 3", "all.q@a all.q@b all.q@c"),
+        (["", "tk=4", ""], "one 3", "all.q@b all.q@a all.q@c"),
+        (["", "tk=4", ""], "mpi 3", "all.q@b all.q@a:2"),
+        (["", "tk=4", ""], "two 4", "all.q@b:2 all.q@a:2"),
+        (["", "tk=4", ""], "robin 4", "all.q@b all.q@a:2 all.q@c"),
+        (["", "tk=4", ""], "mpi 6", "all.q@b:2 all.q@a:2 all.q@c:2"),
+        (["", "tk=4", ""], "smp 2", "all.q@b:2"),
+        (["tk=1", "", "tk=2"], "mpi 2-", "all.q@c:2 all.q@a:2 all.q@b:2"),
+    ] {
+        let [a, b, c] = hosts;
+        check(&format!(
+            "{cluster}host a {a}\nhost b {b}\nhost c {c}
+             queue all.q a,b,c slots=2 seq_no=1,[b=2],[c=3] pe_list=mpi,smp,one,two,robin
+             job 1 -l tk=2 -pe {asks}\npass\n= 1 {placed}"
+        ));
+    }
+}
+
+#[test]
 fn the_master_may_be_outside_of_the_queues_of_the_other_slots() {
     let cluster = "conf queue_sort_method seqno
         host a
