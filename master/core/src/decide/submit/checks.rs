@@ -245,7 +245,22 @@ fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Ve
     let scoped = |list, scope| resolve(list, Purpose::Hard).map_err(|refusals| scopes::named(refusals, scope));
     let (master, slaves) = (scoped(&requests.master, "master")?, scoped(&requests.slaves, "slave")?);
     let all = hard.iter().chain(&soft).chain(&master).chain(&slaves);
-    all.into_iter().try_for_each(|request| check_host(config, request)).map_err(|refusal| vec![refusal])
+    let Requests { hard, soft, master, slaves, .. } = requests;
+    let mut texts = hard.iter().chain(soft).chain(master).chain(slaves);
+    let checked = texts.try_for_each(|request| check_queue(config, request));
+    let checked = checked.and_then(|()| all.into_iter().try_for_each(|request| check_host(config, request)));
+    checked.map_err(|refusal| vec![refusal])
+}
+
+/// `qname` is the name of a queue: one on a host would never match.
+fn check_queue(config: &Configuration, request: &ResourceRequest) -> Result<(), Diagnostic> {
+    let is_queue = config.complex.lookup(&request.name).is_some_and(|attribute| attribute.name.as_str() == "qname");
+    if !is_queue || !request.value.as_deref().is_some_and(|value| value.contains('@')) {
+        return Ok(());
+    }
+    let what = "Queue instance names are not allowed in -l resource requests";
+    let fix = "ask for queue instances with -q, as in -q all.q@host";
+    Err(Diagnostic::new(Code::JobRejected, what).at(format!("-l {request}")).fix(fix))
 }
 
 /// A host that is named without a pattern must exist.

@@ -36,6 +36,8 @@ fn refusals_use_the_words_of_8_1_9() {
         (hard("np_load_avg=1"), "resource \"np_load_avg\" configured as non requestable"),
         (hard("slots=2"), "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
         (hard("h=nosuchhost"), "can't resolve hostname \"nosuchhost\""),
+        (hard("q=all.q@h1"), "Queue instance names are not allowed in -l resource requests"),
+        (hard("h_rt=1,qname=*@h*"), "Queue instance names are not allowed in -l resource requests"),
         (
             JobSpec { requests: queue("nosuch.q").into(), ..job() },
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
