@@ -12,6 +12,7 @@ use master_core::state::config::Configuration;
 use master_core::state::job;
 use proto::amount::Amount;
 use proto::calendar::CalendarState;
+use proto::complex::Consumable;
 use proto::id::{PeName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, HoldChange, Holds, JobSpec, Requests};
 use proto::object::ObjectKind;
@@ -373,6 +374,11 @@ fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Wh
     let (instance, asked) = (&part.instance, &spec.requests);
     let meant = |wanted: &String| *wanted == instance.queue.as_str() || *wanted == instance.to_string();
     let has = |attribute: &str| levels(instance).iter().any(|level| value(config, level, attribute).is_some());
+    // What is charged once for a job need not be where its slaves are.
+    let is_needed = |attribute: &str| {
+        let known = config.complex.lookup(attribute);
+        slots.contains(&Who::Master) || known.is_some_and(|known| known.consumable != Consumable::Job)
+    };
     // Beside queues of the master, those of the job are not about it.
     let is_of_master = !asked.master_queues.is_empty() && !slots.contains(&Who::Slave);
     let of_all = if is_of_master { &Vec::new() } else { &asked.hard_queues };
@@ -386,7 +392,7 @@ fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Wh
         }
         let is_meant = queues.is_empty() || queues.iter().any(meant);
         assert!(is_meant, "{key} runs in {instance} and asked for {queues:?} for {whose}");
-        for request in resources.iter().filter(|request| request.name == "gpu") {
+        for request in resources.iter().filter(|request| request.name == "gpu" && is_needed("gpu")) {
             assert!(has("gpu"), "{key} asked for {request} for {whose} and runs in {instance}, which has none");
         }
     }

@@ -8,6 +8,7 @@ mod fcfs;
 pub mod lab;
 mod later;
 mod laws;
+mod masters;
 mod memory;
 mod placement;
 mod priority;

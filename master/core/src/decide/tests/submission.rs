@@ -37,7 +37,6 @@ fn refusals_use_the_words_of_8_1_9() {
         (hard("slots=2"), "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
         (hard("h=nosuchhost"), "can't resolve hostname \"nosuchhost\""),
         (hard("q=all.q@h1"), "Queue instance names are not allowed in -l resource requests"),
-        (hard("h_rt=1,qname=*@h*"), "Queue instance names are not allowed in -l resource requests"),
         (
             JobSpec { requests: queue("nosuch.q").into(), ..job() },
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
