@@ -19,23 +19,36 @@ pub struct Access {
 
 /// Sets by their entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Index(BTreeMap<String, BTreeSet<String>>);
+struct Index {
+    users: Entries,
+    /// Without the `@` that an entry of a group begins with.
+    groups: Entries,
+}
+
+type Entries = BTreeMap<String, BTreeSet<String>>;
 
 impl Index {
     fn of<'a>(sets: impl Iterator<Item = &'a Arc<UserSet>>) -> Index {
-        let mut index: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut index = Index::default();
         for set in sets {
             for entry in set.entries.iter() {
-                index.entry(entry.clone()).or_default().insert(set.name.clone());
+                let (entries, name) = match entry.strip_prefix('@') {
+                    Some(group) => (&mut index.groups, group),
+                    None => (&mut index.users, entry.as_str()),
+                };
+                entries.entry(name.to_owned()).or_default().insert(set.name.clone());
             }
         }
-        Index(index)
+        index
     }
 
     /// The sets with a user, then those with the groups.
-    fn of_user<'a>(&self, user: &str, groups: impl Iterator<Item = &'a str>) -> Vec<&String> {
-        let groups = groups.filter_map(|group| self.0.get(&format!("@{group}")));
-        self.0.get(user).into_iter().chain(groups).flatten().collect()
+    fn of_user<'a, 'o>(
+        &'a self,
+        user: &str,
+        groups: impl Iterator<Item = &'o str>,
+    ) -> impl Iterator<Item = &'a String> {
+        self.users.get(user).into_iter().chain(groups.filter_map(|group| self.groups.get(group))).flatten()
     }
 }
 
@@ -70,19 +83,19 @@ impl Access {
         if self.in_use.is_empty() {
             return BTreeSet::new();
         }
-        self.lists.of_user(owner.user.as_str(), groups(owner)).into_iter().cloned().collect()
+        self.lists.of_user(owner.user.as_str(), groups(owner)).cloned().collect()
     }
 
     /// The access lists in use that a user is in, by name alone.
     pub fn lists_of_user(&self, user: &str) -> BTreeSet<String> {
-        self.lists.of_user(user, std::iter::empty()).into_iter().cloned().collect()
+        self.lists.of_user(user, std::iter::empty()).cloned().collect()
     }
 
     /// The department of the owner of a job: the first by name that has the user, else the first that has one of the groups, else
     /// the default.
     pub fn department_of(&self, owner: &Owner) -> &str {
-        let known = self.departments.of_user(owner.user.as_str(), groups(owner));
-        known.first().map_or(DEFAULT_DEPARTMENT, |name| name.as_str())
+        let mut known = self.departments.of_user(owner.user.as_str(), groups(owner));
+        known.next().map_or(DEFAULT_DEPARTMENT, |name| name.as_str())
     }
 }
 
