@@ -1,8 +1,9 @@
 //! Whether a queue instance takes jobs at all at the moment, whoever asks (QSEL-09, SEMANTICS section 6.3).
 
 use super::demand::Value;
-use super::{Cluster, Mode, Site};
+use super::{Cluster, Mode, Site, count, sum};
 use crate::event::InstanceState;
+use crate::ledger::{At, SLOTS};
 use crate::sched::reason::{Overload, What};
 use proto::calendar::CalendarState;
 use proto::complex::{Attribute, Relop};
@@ -27,6 +28,9 @@ impl Cluster<'_> {
         if self.is_closing(settings) {
             return Some(What::ClosedByCalendar);
         }
+        if self.will_give_way(site.instance) {
+            return Some(What::Subordinate);
+        }
         let slots = self.within().map_or(settings.slots, |reservation| reservation.block.slots_at(site.spot.level));
         (self.slots_taken(&site.spot) >= slots).then_some(What::Full { slots })
     }
@@ -45,6 +49,19 @@ impl Cluster<'_> {
         }
         let is_heard = || site.host.spot.contact.is_some_and(|host| host.connected && !host.unheard);
         (matches!(self.mode, Mode::Now | Mode::Later) && !is_heard()).then_some(What::NoContact)
+    }
+
+    /// Whether tasks that are planned will have a queue instance suspended by another one of its host. For those that run its state tells.
+    fn will_give_way(&self, instance: &QueueInstanceName) -> bool {
+        let Some(planned) = self.planned.filter(|_| self.mode == Mode::Now) else { return false };
+        if self.config.causes.superordinates.is_empty() || planned.level(At::Host(&instance.host)).is_none() {
+            return false;
+        }
+        let used = |above: &QueueInstanceName| match planned.level(At::Instance(above)) {
+            Some(_) => count(sum(self.ledgers().map(|ledger| ledger.booked(At::Instance(above), SLOTS)))),
+            None => 0,
+        };
+        self.config.suspended_on(&instance.host, used).any(|queue| *queue == instance.queue)
     }
 
     /// Whether the calendar of a queue instance closes it before a job would end (RES-10).

@@ -35,11 +35,15 @@ pub fn host_value(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_
     sum.map_or(UNKNOWN, |sum| i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN }))
 }
 
-/// Whether the value of a host, or thresholds of its queue instances, may follow from what is booked there.
+/// Whether the value of a host, thresholds of its queue instances, or which of them are suspended by others, may follow from what is booked
+/// there.
 pub fn follows_bookings(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> bool {
     let spots = [host.spot, cluster.global()];
-    let thresholds = sites.iter().filter_map(|site| site.spot.settings);
-    let thresholds = thresholds.flat_map(|settings| [&settings.load_thresholds, &settings.suspend_thresholds]);
+    let settings = sites.iter().filter_map(|site| site.spot.settings);
+    if settings.clone().any(|settings| settings.subordinate_list.value().is_some()) {
+        return true;
+    }
+    let thresholds = settings.flat_map(|settings| [&settings.load_thresholds, &settings.suspend_thresholds]);
     let thresholds = thresholds.flat_map(|list| list.iter()).map(|(name, _)| name);
     let attributes = cluster.config.scheduler.load_formula.attributes().chain(thresholds);
     let mut attributes = attributes.filter_map(|name| cluster.config.complex.get(name));

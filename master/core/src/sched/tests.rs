@@ -20,6 +20,7 @@ mod schedule;
 mod scopes;
 mod settle;
 mod shared;
+mod subordinates;
 mod thresholds;
 mod ticket_laws;
 mod tickets;

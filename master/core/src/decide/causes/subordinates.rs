@@ -7,7 +7,6 @@ use crate::event::InstanceState;
 use crate::ledger::Level;
 use crate::state::State;
 use proto::id::{HostName, QueueInstanceName, QueueName};
-use proto::queue::Subordinates;
 use std::collections::BTreeSet;
 
 /// The hosts on which anything is subordinate, or was.
@@ -20,7 +19,9 @@ pub(super) fn all_hosts(state: &State) -> BTreeSet<HostName> {
 
 /// Brings the instances of a host to what the superordinate ones say.
 pub(super) fn follow(turn: &mut Turn<'_>, host: &HostName) {
-    let suspended = suspended_on(turn.state(), host);
+    let state = turn.state();
+    let used = |instance: &QueueInstanceName| state.slots_in_use(&Level::Instance(instance.clone()));
+    let suspended: BTreeSet<QueueName> = state.config.suspended_on(host, used).cloned().collect();
     let queues: Vec<QueueName> = turn.state().config.queues.keys().cloned().collect();
     for queue in queues {
         let subordinate = suspended.contains(&queue);
@@ -32,18 +33,4 @@ pub(super) fn follow(turn: &mut Turn<'_>, host: &HostName) {
             set(turn, &instance, InstanceState { subordinate, ..before });
         }
     }
-}
-
-/// The queues whose instances on a host are suspended by another one there.
-fn suspended_on(state: &State, host: &HostName) -> BTreeSet<QueueName> {
-    let mut suspended = BTreeSet::new();
-    for queue in &state.config.causes.superordinates {
-        let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
-        let Some(settings) = state.config.resolved.get(&instance) else { continue };
-        let Some(Subordinates::Queues(list)) = settings.subordinate_list.value() else { continue };
-        let used = state.slots_in_use(&Level::Instance(instance));
-        let reached = list.iter().filter(|entry| used >= entry.threshold.unwrap_or(settings.slots).max(1));
-        suspended.extend(reached.map(|entry| entry.queue.clone()));
-    }
-    suspended
 }

@@ -1,7 +1,7 @@
 //! The queues whose instances are suspended or closed by something else than people, so that no others are looked at.
 
 use proto::id::{CalendarName, HostName, QueueInstanceName, QueueName};
-use proto::queue::{ClusterQueue, QueueInstanceSettings};
+use proto::queue::{ClusterQueue, QueueInstanceSettings, Subordinates};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -31,6 +31,24 @@ impl Causes {
 }
 
 impl super::Configuration {
+    /// The queues whose instances on a host another one there suspends, of which `used` says how many slots are in use (SUB-01).
+    pub fn suspended_on<'a>(
+        &'a self,
+        host: &'a HostName,
+        used: impl Fn(&QueueInstanceName) -> u32 + 'a,
+    ) -> impl Iterator<Item = &'a QueueName> + 'a {
+        let above = self.causes.superordinates.iter().filter_map(move |queue| {
+            let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
+            let settings = self.resolved.get(&instance)?;
+            let Subordinates::Queues(list) = settings.subordinate_list.value()? else { return None };
+            Some((used(&instance), settings.slots, list))
+        });
+        above.flat_map(|(used, slots, list)| {
+            let reached = list.iter().filter(move |entry| used >= entry.threshold.unwrap_or(slots).max(1));
+            reached.map(|entry| &entry.queue)
+        })
+    }
+
     /// The instances of a queue with their settings.
     pub fn instances_of<'a>(
         &'a self,
