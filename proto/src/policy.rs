@@ -27,6 +27,9 @@ const SETTLE_TIME: &str = "SETTLE_TIME";
 /// The parameter that lets `fcfs` serve the user with the fewest running tasks first.
 const USER_SORT: &str = "USER_SORT";
 
+/// The parameter that says whether each slot of a job needs what the job asks of a load value.
+const LOAD_PER_SLOT: &str = "LOAD_PER_SLOT";
+
 /// The parameter that has each pass tell what it cost.
 const PROFILE: &str = "PROFILE";
 
@@ -188,6 +191,13 @@ impl SchedulerConf {
         self.params.flag(USER_SORT, false).unwrap_or(false)
     }
 
+    /// Whether a parallel job needs what it asks of a load value for each slot that it has on the host (SEMANTICS section 3.2), such as 12G of
+    /// `mem_free` for four slots at 3G; else once, however many slots, as 8.1.9 has it: `LOAD_PER_SLOT` of `params`, true unless set.
+    /// Consumables are asked for by the slot either way.
+    pub fn load_per_slot(&self) -> bool {
+        self.params.flag(LOAD_PER_SLOT, true).unwrap_or(true)
+    }
+
     /// How long after a start a job takes its share of an attribute at the latest, in milliseconds: a load value shows the use of
     /// jobs that started so long before it was taken. 0 unless `params` has `SETTLE_TIME=attribute:time`.
     pub fn settle_ms(&self, attribute: &str) -> u64 {
@@ -219,7 +229,7 @@ fn no_time(expected: &str) -> Malformed {
 /// `params` of a scheduler configuration; a settle time is read to see that it is one.
 fn parameters(text: &str) -> Result<Parameters, Malformed> {
     let parameters: Parameters = text.parse()?;
-    for name in [USER_SORT, PROFILE, MONITOR] {
+    for name in [USER_SORT, LOAD_PER_SLOT, PROFILE, MONITOR] {
         parameters.flag(name, false)?;
     }
     parameters.seconds(EXTERNAL_TIMEOUT)?;

@@ -123,6 +123,7 @@ const SCHEDULER: &[(&str, ParameterClass)] = &[
     ("DURATION_OFFSET", Served),
     ("SETTLE_TIME", Served),
     ("USER_SORT", Served),
+    ("LOAD_PER_SLOT", Served),
     ("EXTERNAL_TIMEOUT", Served),
     ("PROFILE", Served),
     ("MONITOR", Served),

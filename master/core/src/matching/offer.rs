@@ -70,13 +70,13 @@ impl Offer {
         Offer { value: Some(value), shared: false, source: Source::Fixed, capacity: None }
     }
 
-    fn load(load: Load, attribute: &Attribute) -> Offer {
+    fn load(load: Load, shared: bool) -> Offer {
         let (value, source) = match load {
             Load::Known { value, corrected: false } => (Some(value), Source::Load),
             Load::Known { value, corrected: true } => (Some(value), Source::CorrectedLoad),
             Load::Presumed => (None, Source::Load),
         };
-        Offer { value, shared: is_ordered(attribute), source, capacity: None }
+        Offer { value, shared, source, capacity: None }
     }
 }
 
@@ -120,14 +120,19 @@ impl<'a> Cluster<'a> {
 
     fn host_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
         let configured = spot.value(&attribute.name).and_then(|text| self.configured(spot, attribute, text));
-        let load = self.load(spot, attribute).map(|load| Offer::load(load, attribute));
+        let load = self.load(spot, attribute).map(|load| Offer::load(load, self.is_shared(attribute)));
         match (configured, load) {
             // A configured value of the same level wins over the load where nothing is more or less restrictive (MATCH-03).
             (Some(configured), Some(_)) if !is_ordered(attribute) => (Some(configured), None),
             // A fixed number that restricts a load value restricts all slots together, as the load does (CPX-16).
-            (Some(configured), load @ Some(_)) => (Some(Offer { shared: true, ..configured }), load),
+            (Some(configured), load @ Some(_)) => (Some(Offer { shared: self.is_shared(attribute), ..configured }), load),
             (configured, load) => (configured, load),
         }
+    }
+
+    /// Whether slots share a load value, so that each needs what the job asks for.
+    fn is_shared(&self, attribute: &Attribute) -> bool {
+        is_ordered(attribute) && (attribute.consumable.is_consumable() || self.config.scheduler.load_per_slot())
     }
 
     fn instance_offers(

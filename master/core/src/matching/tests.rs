@@ -196,6 +196,27 @@ fn numeric_load_is_shared_by_all_slots_and_a_queue_limit_is_not() {
 }
 
 #[test]
+fn load_is_asked_for_once_where_the_configuration_says_so() {
+    // As a real 8.1.9 does: `-l mem_free=3G -pe smp 4` on hosts with 8G. Consumables are asked for by the slot all the same.
+    let lab = lab("complex mem mem MEMORY <= YES YES 0 0
+        conf params LOAD_PER_SLOT=FALSE
+        host a mem=8G virtual_free=7G | mem_free=8G mem=8G virtual_free=8G
+        pe smp 99 $pe_slots
+        queue all.q a slots=9");
+    for request in ["mem_free=3G", "mem_free=8G", "virtual_free=7G", "mem=2G"] {
+        assert_eq!(verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now), Vec::<String>::new(), "{request}");
+    }
+    for (request, said) in [
+        ("mem_free=9G", "cannot run at host \"a\" because it offers only hl:mem_free=8.000G"),
+        ("virtual_free=8G", "cannot run at host \"a\" because it offers only hf:virtual_free=7.000G"),
+        ("mem=3G", "cannot run in PE \"smp\" because it only offers 2 slots"),
+    ] {
+        let refused = verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now).join("; ");
+        assert!(refused.contains(said), "{request}: {refused}");
+    }
+}
+
+#[test]
 fn a_consumable_with_load_offers_the_lesser_of_both() {
     // SEMANTICS section 4.2: capacity 1024M, booked 400M.
     for (load, left) in [("300M", "hl:mem=300.000M"), ("900M", "hc:mem=624.000M")] {
