@@ -125,7 +125,9 @@ impl<'a> Cluster<'a> {
             // A configured value of the same level wins over the load where nothing is more or less restrictive (MATCH-03).
             (Some(configured), Some(_)) if !is_ordered(attribute) => (Some(configured), None),
             // A fixed number that restricts a load value restricts all slots together, as the load does (CPX-16).
-            (Some(configured), load @ Some(_)) => (Some(Offer { shared: self.is_shared(attribute), ..configured }), load),
+            (Some(configured), load @ Some(_)) => {
+                (Some(Offer { shared: self.is_shared(attribute), ..configured }), load)
+            }
             (configured, load) => (configured, load),
         }
     }
