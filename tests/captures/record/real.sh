@@ -15,7 +15,10 @@ mounts() {
   mount -t tmpfs -o size=2G memory "$G/memory" && mkdir -p "$G/memory/upper" "$G/memory/work"
   mount --bind / "$G/lower" && mount -o remount,bind,ro "$G/lower"
   mount -t overlay overlay -o "lowerdir=$G/lower,upperdir=$G/memory/upper,workdir=$G/memory/work" "$R"
-  mount --bind /proc "$R/proc"; mount --bind /dev "$R/dev"; mount -t tmpfs tmp "$R/tmp"; chmod 1777 "$R/tmp"
+  mount -t proc proc "$R/proc"; mount -t tmpfs tmp "$R/tmp"; chmod 1777 "$R/tmp"
+  # Nodes of its own: whoever removes the directory while it is mounted must not empty the machine's /dev.
+  mount -t tmpfs -o mode=755 dev "$R/dev" && cp -a /dev/{null,zero,full,random,urandom,tty} "$R/dev/"
+  ln -s /proc/self/fd "$R/dev/fd"; ln -s fd/0 "$R/dev/stdin"; ln -s fd/1 "$R/dev/stdout"; ln -s fd/2 "$R/dev/stderr"
 }
 
 packages() {
@@ -50,6 +53,6 @@ case ${1:-} in
   up) mounts; packages; holder; inside bash /root/cell.sh fresh ;;
   fresh) cp "$SELF/cell.sh" "$R/root/cell.sh"; inside bash /root/cell.sh "$@" ;;
   run) shift; inside "$@" ;;
-  down) kill -9 "$(cat "$G/pid")"; rm -f "$G/pid"; sleep 0.5; umount "$R/tmp" "$R/dev" "$R/proc" "$R" "$G/lower" "$G/memory" ;;
+  down) kill -9 "$(cat "$G/pid")"; rm -f "$G/pid"; sleep 0.5; umount "$R/tmp" "$R/dev" "$R/proc" "$R" "$G/lower" "$G/memory" && rmdir "$R" "$G/lower" "$G/memory" ;;
   *) sed -n 2,6p "$0"; exit 2 ;;
 esac
