@@ -193,7 +193,7 @@ impl SchedulerConf {
 
     /// Whether a parallel job needs what it asks of a load value for each slot that it has on the host (SEMANTICS section 3.2), such as 12G of
     /// `mem_free` for four slots at 3G; else once, however many slots, as 8.1.9 has it: `LOAD_PER_SLOT` of `params`, true unless set.
-    /// Consumables are asked for by the slot either way.
+    /// A start takes as much of the value until the next sample. Consumables are asked for by the slot either way.
     pub fn load_per_slot(&self) -> bool {
         self.params.flag(LOAD_PER_SLOT, true).unwrap_or(true)
     }

@@ -12,7 +12,7 @@ mod level;
 mod tests;
 
 pub use booking::{Booking, Entry, Grant, PeUse};
-pub use charges::{Charges, Whose, default_apart};
+pub use charges::{Charges, Counted, Whose, default_apart};
 pub use ids::choose_ids;
 pub(crate) use level::Total;
 pub use level::{At, AtLevel, Level, OnHost};

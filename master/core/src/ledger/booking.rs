@@ -1,7 +1,7 @@
 //! What one placed task takes at each level.
 
 use super::charges::{Asked, Charges, Taken, Whose};
-use super::{At, Level};
+use super::{At, Counted, Level};
 use crate::quota::Who;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
@@ -299,14 +299,17 @@ impl Booking {
         }
     }
 
-    /// How much of a numeric attribute the task asked for at a level, for all of its slots there.
-    pub fn asked<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N) -> Amount
+    /// How much of a numeric attribute the task takes at a level, or if it is charged nothing, what it asked for there.
+    pub fn asked<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N, counted: Counted) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
         let level = level.into();
         match self.amount(level, attribute) {
-            Amount::ZERO => self.use_at(level).map_or(Amount::ZERO, |place| self.charges.asked_at(&place, attribute)),
+            Amount::ZERO => {
+                let asked = |place| self.charges.asked_at(&place, attribute, counted);
+                self.use_at(level).map_or(Amount::ZERO, asked)
+            }
             amount => amount,
         }
     }

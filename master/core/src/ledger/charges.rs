@@ -28,6 +28,15 @@ impl Whose {
     }
 }
 
+/// How often what a task asks for counts at a level, of an attribute of which it is charged nothing: a load value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// For each slot.
+    EachSlot,
+    /// Once. Where the master and its slaves ask apart, what the one asks for who asks for more: each is matched against all there is.
+    Once,
+}
+
 /// The numbers in the hard requests of a task, and what it takes of consumables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Charges {
@@ -120,17 +129,23 @@ impl Charges {
     }
 
     /// What is asked for of a numeric attribute by the slots with which a task uses a level.
-    pub(super) fn asked_at<N: ?Sized>(&self, place: &Use<'_>, attribute: &N) -> Amount
+    pub(super) fn asked_at<N: ?Sized>(&self, place: &Use<'_>, attribute: &N, counted: Counted) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
         let each = self.requested.iter().find(|(name, _)| name == attribute);
-        let all = each.map_or(Amount::ZERO, |(_, amount)| amount.times(place.slots));
-        let apart = self.apart.iter().filter(|asked| asked.attribute == *attribute);
-        apart.fold(all, |sum, asked| {
+        let each = each.map(|(_, amount)| (*amount, place.slots));
+        let apart = self.apart.iter().filter(|asked| asked.attribute == *attribute).map(|asked| {
             let slots = if asked.whose == Whose::Master { u32::from(place.master) } else { place.slaves };
-            sum.saturating_add(asked.amount.times(slots))
-        })
+            (asked.amount, slots)
+        });
+        let all = each.into_iter().chain(apart);
+        match counted {
+            Counted::EachSlot => {
+                all.map(|(amount, slots)| amount.times(slots)).fold(Amount::ZERO, Amount::saturating_add)
+            }
+            Counted::Once => all.map(|(amount, slots)| amount.times(slots.min(1))).max().unwrap_or_default(),
+        }
     }
 
     /// The numeric requests for each slot.

@@ -1,7 +1,7 @@
 //! What is booked at one level.
 
-use super::Booking;
 use super::booking::Use;
+use super::{Booking, Counted};
 use crate::state::paged::Paged;
 use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, QueueInstanceName, QueueName, TaskKey};
@@ -170,9 +170,9 @@ impl AtLevel {
     /// How much of a numeric attribute tasks asked for here, at `level`, that were placed at `since` or later, consumable or not.
     ///
     /// A load value that was sampled at `since` does not show their use yet (DESIGN section 5).
-    pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, since: Tick) -> Amount {
+    pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, counted: Counted, since: Tick) -> Amount {
         let mut total = Total::default();
-        self.since(since).for_each(|(_, booking)| total.add(booking.asked(level, attribute)));
+        self.since(since).for_each(|(_, booking)| total.add(booking.asked(level, attribute, counted)));
         total.amount()
     }
 

@@ -40,8 +40,13 @@ fn book(ledger: &mut Ledger, config: &Configuration, spec: &JobSpec, key: TaskKe
 }
 
 fn asked_since(ledger: &Ledger, level: &Level, since: u64) -> Amount {
+    asked(ledger, level, Counted::EachSlot, since)
+}
+
+fn asked(ledger: &Ledger, level: &Level, counted: Counted, since: u64) -> Amount {
     let there = ledger.level(level);
-    there.map_or(Amount::ZERO, |there| there.requested_since(level.into(), &"mem_free".into(), Tick(since)))
+    let asked = |there: &AtLevel| there.requested_since(level.into(), &"mem_free".into(), counted, Tick(since));
+    there.map_or(Amount::ZERO, asked)
 }
 
 fn mebibytes(count: i64) -> Amount {
@@ -98,6 +103,34 @@ fn what_was_asked_since_a_sample_is_told_until_a_later_one() {
         assert_eq!(asked_since(&ledger, &level, since), gibibytes(asked), "{level} since {since}");
     }
     assert_eq!(ledger.booked(&host("a"), "mem_free"), Amount::ZERO, "it is no consumable");
+}
+
+#[test]
+fn what_was_asked_of_a_load_value_counts_once_at_each_level_if_so_wanted() {
+    let requests = |common: &[&str], master: &str, slaves: &str| {
+        let apart = ["-scope", "master", "-l", master, "-scope", "slave", "-l", slaves];
+        spec(&[common, if master.is_empty() { &[] } else { &apart }].concat(), &mut Vec::new())
+    };
+    let two_queues = |host: &str| {
+        let part = |queue: &str, slots| Granted {
+            instance: QueueInstanceName { queue: queue.into(), host: host.into() },
+            slots,
+        };
+        vec![part("all.q", 2), part("io.q", 3)]
+    };
+    for (spec, granted, each_slot, once) in [
+        (requests(&["-l", "mem_free=2G"], "", ""), granted(&[("a", 3)]), 6, 2),
+        (requests(&["-l", "mem_free=2G"], "", ""), two_queues("a"), 10, 2),
+        (requests(&[], "mem_free=5G", "mem_free=2G"), granted(&[("a", 3), ("b", 2)]), 9, 5),
+        (requests(&[], "mem_free=1G", "mem_free=2G"), granted(&[("a", 3), ("b", 2)]), 5, 2),
+        (requests(&[], "mem_free=1G", "mem_free=2G"), granted(&[("a", 1), ("b", 2)]), 1, 1),
+        (requests(&[], "mem_free=5G", "mem_free=2G"), granted(&[("b", 3), ("a", 2)]), 4, 2),
+    ] {
+        let (config, mut ledger) = (config(""), Ledger::default());
+        book(&mut ledger, &config, &spec, key(1), Grant::of_slots(&granted, None), Tick(100));
+        assert_eq!(asked(&ledger, &host("a"), Counted::EachSlot, 0), mebibytes(each_slot << 10), "{granted:?}");
+        assert_eq!(asked(&ledger, &host("a"), Counted::Once, 0), mebibytes(once << 10), "{granted:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::demand::Value;
 use super::{Cluster, Spot, sum};
-use crate::ledger::{At, AtLevel};
+use crate::ledger::{At, AtLevel, Counted};
 use crate::observe::LoadEntry;
 use proto::amount::{Amount, Millionths};
 use proto::complex::{Attribute, Relop};
@@ -92,7 +92,7 @@ impl Cluster<'_> {
     /// The value without what was booked since it was sampled.
     fn less_booked(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
         match is_subtracted(attribute) {
-            true => less(amount, self.requested_since(spot, &attribute.name, entry)),
+            true => less(amount, self.requested_since(spot, attribute, entry)),
             false => amount,
         }
     }
@@ -117,15 +117,24 @@ impl Cluster<'_> {
 
     /// What was booked since the value was sampled, or so shortly before that the jobs had not taken their share, and so is not in it; and all
     /// that is planned, since nothing of that has started.
-    fn requested_since(&self, spot: &Spot<'_, '_>, name: &AttributeName, entry: &LoadEntry) -> Amount {
+    fn requested_since(&self, spot: &Spot<'_, '_>, attribute: &Attribute, entry: &LoadEntry) -> Amount {
         if spot.books.iter().all(Option::is_none) {
             return Amount::ZERO;
         }
+        let (name, counted) = (&attribute.name, self.counted(attribute));
         let [placed, planned] = spot.books;
         let since = |book: Option<&AtLevel>, since| {
-            book.map_or(Amount::ZERO, |book| book.requested_since(spot.level, name, since))
+            book.map_or(Amount::ZERO, |book| book.requested_since(spot.level, name, counted, since))
         };
         sum([since(placed, self.settled(name, entry)), since(planned, Tick(0))].into_iter())
+    }
+
+    /// How often what a job asks of a load value counts at a level. Of a consumable each slot is asked for all the same.
+    pub(super) fn counted(&self, attribute: &Attribute) -> Counted {
+        match attribute.consumable.is_consumable() || self.config.scheduler.load_per_slot() {
+            true => Counted::EachSlot,
+            false => Counted::Once,
+        }
     }
 
     /// Whether what is planned now is subtracted from the load value of an attribute.

@@ -3,7 +3,7 @@
 use super::demand::{Demand, Value};
 use super::load::Load;
 use super::{Cluster, Mode, Site, Spot};
-use crate::ledger::{At, SLOTS};
+use crate::ledger::{At, Counted, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
 use proto::id::QueueInstanceName;
@@ -134,7 +134,7 @@ impl<'a> Cluster<'a> {
 
     /// Whether slots share a load value, so that each needs what the job asks for.
     fn is_shared(&self, attribute: &Attribute) -> bool {
-        is_ordered(attribute) && (attribute.consumable.is_consumable() || self.config.scheduler.load_per_slot())
+        is_ordered(attribute) && self.counted(attribute) == Counted::EachSlot
     }
 
     fn instance_offers(

@@ -3,7 +3,7 @@
 //! That each order passes the core's own check, and that the ledger's sums hold, is asserted by the lab in every test.
 
 use super::lab::Lab;
-use crate::ledger::Level;
+use crate::ledger::{Counted, Level};
 use proptest::prelude::*;
 use proto::amount::Amount;
 use proto::id::SubmitSeq;
@@ -65,12 +65,14 @@ fn assert_not_oversubscribed(lab: &Lab, licences: i64, memory: i64) {
             within(&level, "lic", 1);
         }
     }
+    let is_per_slot = lab.state().config.scheduler.load_per_slot();
+    let counted = if is_per_slot { Counted::EachSlot } else { Counted::Once };
     for (host, free) in [("a", 5i64), ("b", 3), ("c", 9)] {
         let asked = {
             let level = Level::Host(host.into());
             let there = ledger.level(&level);
             there.map_or(Amount::ZERO, |there| {
-                there.requested_since((&level).into(), &"mem_free".into(), proto::time::Tick(0))
+                there.requested_since((&level).into(), &"mem_free".into(), counted, proto::time::Tick(0))
             })
         };
         assert!(asked <= Amount::from_base(free << 30), "mem_free of {host}");
@@ -100,8 +102,10 @@ proptest! {
         ends in proptest::collection::vec(any::<prop::sample::Index>(), 0..10),
         licences in 0i64..6,
         memory in 0i64..8,
+        load_per_slot in any::<bool>(),
     ) {
         let mut lab = cluster(licences, memory);
+        lab.line(&format!("conf params LOAD_PER_SLOT={load_per_slot}"));
         for (number, (request, shape)) in jobs.iter().enumerate() {
             submit(&mut lab, number + 1, *request, *shape);
             if number % 7 == 6 {

@@ -188,3 +188,50 @@ fn what_a_pass_has_planned_is_not_in_a_value_that_is_sampled_meanwhile() {
     };
     assert_eq!(orders.iter().map(planned).collect::<Vec<_>>(), [1, 3]);
 }
+
+#[test]
+fn a_job_takes_of_a_load_value_once_a_host_where_the_configuration_says_so() {
+    check(
+        "conf params LOAD_PER_SLOT=FALSE
+         host a | mem_free=22G
+         host b | mem_free=11G
+         pe smp 99 $pe_slots
+         queue all.q a slots=9
+         job 1 -pe smp 2 -l mem_free=6G
+         job 2 -pe smp 2 -l mem_free=6G
+         job 3 -pe smp 2 -l mem_free=6G
+         job 4 -l mem_free=5G
+         job 5 -l mem_free=4G
+         pass
+         = 1 all.q@a:2
+         = 2 all.q@a:2
+         = 3 all.q@a:2
+         = 5 all.q@a
+         pass
+         = nothing
+         ? 4 (-l mem_free=5G) cannot run at host \"a\" because it offers only hl:mem_free=0.000",
+    );
+}
+
+#[test]
+fn how_often_a_job_takes_of_a_load_value_follows_the_configuration_of_now() {
+    check(
+        "host a | mem_free=22G
+         pe smp 99 $pe_slots
+         queue all.q a slots=9
+         job 1 -pe smp 2 -l mem_free=6G
+         job 2 -pe smp 2 -l mem_free=6G
+         job 3 -pe smp 2 -l mem_free=6G
+         pass
+         = 1 all.q@a:2
+         conf params LOAD_PER_SLOT=FALSE
+         pass
+         = 2 all.q@a:2
+         = 3 all.q@a:2
+         job 4 -l mem_free=1G
+         conf params none
+         pass
+         = nothing
+         ? 4 (-l mem_free=1G) cannot run at host \"a\" because it offers only hl:mem_free=-14.000G",
+    );
+}
