@@ -1,6 +1,6 @@
 //! `gridwright up` and `gridwright down`: what they start, what they leave alone, what they find again.
 
-use gridwright_tests::cell::{As, Cell, PATIENCE, Plan, is_root, wait_for, wait_until};
+use gridwright_tests::cell::{As, Cell, PATIENCE, Plan, is_root, long_or, wait_for, wait_until};
 use std::os::unix::fs::MetadataExt;
 
 /// The daemons of a machine with a master.
@@ -89,6 +89,62 @@ fn a_daemon_that_was_killed_comes_back_with_the_next_up() {
 }
 
 #[test]
+fn an_up_in_the_moment_after_a_kill_is_not_deceived_by_the_lock_of_the_dead() {
+    let words = ["--slots", "4", "--sim-hosts", "20"].map(str::to_owned).into();
+    let cell = Cell::with(Plan { words, ..Plan::default() });
+    for round in 0..long_or(40, 2) {
+        for daemon in ["master", "agent", "launcher", "sim"] {
+            let before = cell.pid(daemon);
+            cell.start_to_kill(daemon);
+            cell.bring_up(&["--sim-hosts", "20"]).ok();
+            assert!(cell.has_come_back(daemon, before), "{daemon}, round {round}");
+        }
+    }
+    for daemon in DAEMONS {
+        cell.start_to_kill(daemon);
+    }
+    cell.start_to_kill("sim");
+    cell.bring_up(&["--sim-hosts", "20"]).ok();
+    let record = cell.run_script("#!/bin/sh\ntrue\n", &[]);
+    assert_eq!(record.value("exit_status"), "0");
+}
+
+#[test]
+fn a_down_in_the_moment_after_a_kill_waits_for_the_end() {
+    let cell = Cell::up();
+    DAEMONS.iter().for_each(|daemon| cell.start_to_kill(daemon));
+    cell.down(&[]).ok();
+    assert!(DAEMONS.iter().all(|daemon| !cell.is_alive(daemon)));
+}
+
+#[test]
+fn two_ups_at_once_bring_one_cell_up() {
+    let cell = Cell::up();
+    cell.down(&[]).ok();
+    std::thread::scope(|scope| {
+        let ups = [0, 1].map(|_| scope.spawn(|| cell.bring_up(&[])));
+        ups.into_iter().for_each(|up| {
+            up.join().unwrap().ok();
+        });
+    });
+    assert!(DAEMONS.iter().all(|daemon| cell.is_alive(daemon)));
+}
+
+#[test]
+fn a_down_that_was_ended_itself_does_not_end_the_next_up_in_the_foreground() {
+    let cell = Cell::up();
+    cell.down(&[]).ok();
+    std::fs::write(std::path::Path::new(&cell.dir_word()).join("run/down"), "").unwrap();
+    let mut up = cell.bring_up_in_the_foreground(&[]);
+    wait_until(|| up.printed(), || up.printed().contains("cell up in"));
+    let before = cell.pid("agent");
+    cell.start_to_kill("agent");
+    wait_until(|| "a new agent".to_owned(), || cell.has_come_back("agent", before));
+    cell.down(&[]).ok();
+    assert!(wait_for(PATIENCE, || up.ended().is_some_and(|status| status.success())), "up ends with its cell");
+}
+
+#[test]
 fn a_daemon_that_was_killed_comes_back_at_once_where_up_is_in_the_foreground() {
     let cell = Cell::prepare(Plan::default());
     let mut up = cell.bring_up_in_the_foreground(&["--port", "0"]);
@@ -96,8 +152,8 @@ fn a_daemon_that_was_killed_comes_back_at_once_where_up_is_in_the_foreground() {
     cell.keep_temporary_directories_apart();
     for daemon in DAEMONS {
         let before = cell.pid(daemon);
-        cell.kill(daemon);
-        wait_until(|| format!("a new {daemon}"), || cell.is_alive(daemon) && cell.pid(daemon) != before);
+        cell.start_to_kill(daemon);
+        wait_until(|| format!("a new {daemon}"), || cell.has_come_back(daemon, before));
     }
     let record = cell.run_script("#!/bin/sh\ntrue\n", &[]);
     assert_eq!(record.value("exit_status"), "0");

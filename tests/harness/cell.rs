@@ -314,15 +314,26 @@ impl Cell {
         text.trim().parse().unwrap_or_else(|_| panic!("{} has no pid: {text:?}", path.display()))
     }
 
+    /// Whether a daemon lives that is another process than `before`. The pid file is written just after the lock is taken.
+    pub fn has_come_back(&self, daemon: &str, before: i32) -> bool {
+        let text = std::fs::read_to_string(self.dir.join("run").join(format!("{daemon}.pid"))).unwrap_or_default();
+        self.is_alive(daemon) && text.trim().parse::<i32>().is_ok_and(|pid| pid != before)
+    }
+
     /// Whether a daemon lives: its lock is held.
     pub fn is_alive(&self, daemon: &str) -> bool {
         let Ok(lock) = std::fs::File::open(self.dir.join("run").join(format!("{daemon}.lock"))) else { return false };
         nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock).is_err()
     }
 
+    /// Kills a daemon with SIGKILL and does not wait for its end: it holds its lock until its memory is freed.
+    pub fn start_to_kill(&self, daemon: &str) {
+        process::kill(self.pid(daemon));
+    }
+
     /// Kills a daemon with SIGKILL and waits until it is gone.
     pub fn kill(&self, daemon: &str) {
-        process::kill(self.pid(daemon));
+        self.start_to_kill(daemon);
         wait_until(|| format!("the end of the {daemon}"), || !self.is_alive(daemon));
     }
 

@@ -1,6 +1,9 @@
 //! The daemons of a cell on this machine: starting them, seeing whether they live, ending them.
 //!
-//! A daemon is alive if the lock in `run/NAME.lock` is held; the pid file is for people (DESIGN section 9).
+//! A daemon is alive if the lock in `run/NAME.lock` is held (DESIGN section 9), and the process in its pid file is not at its end: one that was
+//! killed holds its lock until its memory is freed.
+
+mod ending;
 
 use crate::fail::Fail;
 use nix::fcntl::{Flock, FlockArg};
@@ -27,6 +30,17 @@ pub struct Accounts {
     pub group: u32,
 }
 
+/// What there is of a daemon on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It runs.
+    Alive,
+    /// It was killed or has failed, does nothing any more, and still holds its lock.
+    Ending,
+    /// Another one may be started.
+    Gone,
+}
+
 /// One daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Daemon {
@@ -51,14 +65,37 @@ impl Daemon {
         }
     }
 
+    /// The program that it runs.
+    pub fn program(self) -> &'static str {
+        match self {
+            Daemon::Master => "gridwright-master",
+            Daemon::Launcher => "gridwright-shepherd",
+            Daemon::Agent | Daemon::Simulated => "gridwright-agent",
+        }
+    }
+
+    /// What there is of it.
+    pub fn state(self, dir: &Path) -> State {
+        if !self.holds_lock(dir) {
+            return State::Gone;
+        }
+        let is_ending = self.pid(dir).is_some_and(|pid| ending::is_ending(pid, self.program()));
+        if is_ending { State::Ending } else { State::Alive }
+    }
+
     /// Whether it is alive.
     pub fn is_alive(self, dir: &Path) -> bool {
+        self.state(dir) == State::Alive
+    }
+
+    /// Whether another one could not start beside it.
+    fn holds_lock(self, dir: &Path) -> bool {
         let lock = dir.join("run").join(format!("{}.lock", self.name()));
         let Ok(file) = OpenOptions::new().read(true).open(lock) else { return false };
         Flock::lock(file, FlockArg::LockExclusiveNonblock).is_err()
     }
 
-    /// The pid in its pid file.
+    /// The pid in its pid file, which is also there after it, and for a moment before it that of its predecessor.
     pub fn pid(self, dir: &Path) -> Option<Pid> {
         let text = std::fs::read_to_string(dir.join("run").join(format!("{}.pid", self.name()))).ok()?;
         text.trim().parse().ok().map(Pid::from_raw)
@@ -74,14 +111,14 @@ impl Daemon {
     /// # Errors
     /// If it does not end in time.
     pub fn end(self, dir: &Path, patience: Duration) -> Result<(), Fail> {
-        if !self.is_alive(dir) {
+        if !self.holds_lock(dir) {
             return Ok(());
         }
         if let Some(pid) = self.pid(dir) {
             // It may have ended meanwhile: the lock tells.
             let _ = kill(pid, Signal::SIGTERM);
         }
-        if wait_for(patience, || !self.is_alive(dir)) {
+        if wait_for(patience, || !self.holds_lock(dir)) {
             return Ok(());
         }
         let refusal = Diagnostic::new(Code::SystemRefused, format!("error: the {} does not end", self.name()));
@@ -120,14 +157,8 @@ pub fn program(name: &str) -> Result<PathBuf, Fail> {
 ///
 /// # Errors
 /// If the program, the log or the process cannot be had.
-pub fn spawn(
-    daemon: Daemon,
-    dir: &Path,
-    program_name: &str,
-    args: &[&str],
-    account: Option<(u32, u32)>,
-) -> Result<Child, Fail> {
-    let log_path = daemon.log(dir);
+pub fn spawn(daemon: Daemon, dir: &Path, args: &[&str], account: Option<(u32, u32)>) -> Result<Child, Fail> {
+    let (log_path, program_name) = (daemon.log(dir), daemon.program());
     let refuse = |what: &str, error: &std::io::Error| {
         let refusal = Diagnostic::new(Code::SystemRefused, format!("error: cannot {what}"));
         Fail::from(refusal.at(log_path.display().to_string()).why(error.to_string()))

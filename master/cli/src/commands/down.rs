@@ -47,7 +47,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         kill_jobs(&dir)?;
     }
     // A foreground `up` must not start again what ends now.
-    let stop = dir.join("run/down");
+    let stop = up::stop_mark(&dir);
     let marked = std::fs::write(&stop, "").is_ok();
     for daemon in [Daemon::Simulated, Daemon::Agent, Daemon::Launcher, Daemon::Master] {
         daemon.end(&dir, PATIENCE)?;

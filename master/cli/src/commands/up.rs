@@ -6,7 +6,7 @@ use crate::accounts::Recorded;
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
-use crate::daemons::{self, Daemon, POLL, wait_for};
+use crate::daemons::{self, Daemon, POLL, State};
 use crate::fail::Fail;
 use crate::site::Site;
 use crate::{exit, output};
@@ -69,7 +69,6 @@ pub fn run(words: Vec<String>) -> Outcome {
     go_where_all_reach_us("up", &directory(&parsed)?, words)?;
     let mut cell = Cell::new(&parsed)?;
     cell.create_if_new(&parsed)?;
-    cell.start()?;
     let status = cell.wait_until_reporting()?;
     output::data(&format!(
         "cell up in {}: master {} udp/{}, {} of {} hosts report\nuse it: eval \"$(gridwright env --dir {})\"\n",
@@ -201,25 +200,28 @@ impl Cell {
         Ok(())
     }
 
-    /// Starts what does not live.
+    /// Starts what is gone, and what this command has not started already: a daemon that has just been started has no lock yet.
     fn start(&mut self) -> Result<(), Fail> {
         for daemon in self.daemons() {
-            if !daemon.is_alive(&self.dir) {
+            let is_ours = self.children.iter().any(|(ours, _)| *ours == daemon);
+            // Simulated hosts ask the master for their certificates.
+            let has_master = || Daemon::Master.is_alive(&self.dir) && self.status().is_some();
+            let may_start = || daemon != Daemon::Simulated || has_master();
+            if !is_ours && daemon.state(&self.dir) == State::Gone && may_start() {
                 self.spawn(daemon)?;
             }
-        }
-        if self.simulated > 0 && !Daemon::Simulated.is_alive(&self.dir) {
-            self.wait_for_master()?;
-            self.spawn(Daemon::Simulated)?;
         }
         Ok(())
     }
 
-    /// The daemons of this machine: a host that joined has no master.
+    /// The daemons of this machine, in the order of their start: a host that joined has no master.
     fn daemons(&self) -> Vec<Daemon> {
         let mut daemons = vec![Daemon::Launcher, Daemon::Agent];
         if self.dir.join("etc/master.toml").exists() {
             daemons.insert(0, Daemon::Master);
+        }
+        if self.simulated > 0 {
+            daemons.push(Daemon::Simulated);
         }
         daemons
     }
@@ -229,11 +231,10 @@ impl Cell {
         let accounts = self.accounts.map(Recorded::daemons);
         let agent = accounts.map(|accounts| (accounts.agent.to_string(), accounts.group.to_string()));
         let sensor = self.accounts.map(Recorded::sensor_user);
-        let (program, mut args) = match daemon {
-            Daemon::Master => ("gridwright-master", vec!["run", "--dir", &dir, "--daemon"]),
-            Daemon::Launcher => ("gridwright-shepherd", vec!["launch", "--dir", &dir]),
-            Daemon::Agent => ("gridwright-agent", vec!["run", "--dir", &dir, "--daemon"]),
-            Daemon::Simulated => ("gridwright-agent", vec!["sim", "--dir", &dir, "--daemon", "--count"]),
+        let mut args = match daemon {
+            Daemon::Master | Daemon::Agent => vec!["run", "--dir", &dir, "--daemon"],
+            Daemon::Launcher => vec!["launch", "--dir", &dir],
+            Daemon::Simulated => vec!["sim", "--dir", &dir, "--daemon", "--count"],
         };
         let count = self.simulated.to_string();
         match (daemon, &agent, &sensor) {
@@ -252,7 +253,7 @@ impl Cell {
             // Simulated hosts ask the master for their certificates over its socket, as a manager; the launcher runs jobs.
             Daemon::Launcher | Daemon::Simulated => None,
         });
-        let child = daemons::spawn(daemon, &self.dir, program, &args, account)?;
+        let child = daemons::spawn(daemon, &self.dir, &args, account)?;
         self.children.push((daemon, child));
         if daemon == Daemon::Agent {
             self.agent_started = Some(Instant::now());
@@ -260,22 +261,18 @@ impl Cell {
         Ok(())
     }
 
-    fn wait_for_master(&self) -> Result<(), Fail> {
-        if wait_for(self.patience, || self.status().is_some()) { Ok(()) } else { Err(self.not_up(Daemon::Master)) }
-    }
-
-    /// Waits until this host reports, and the simulated ones.
+    /// Starts what does not live, also what ends meanwhile, and waits until this host reports, and the simulated ones.
     fn wait_until_reporting(&mut self) -> Result<CellStatus, Fail> {
         let wanted = 1 + self.simulated;
         let end = Instant::now() + self.patience;
+        // A `down` that was itself ended may have left it.
+        let _ = std::fs::remove_file(stop_mark(&self.dir));
         loop {
-            // A master that has not yet noticed the end of an agent still counts its host.
-            let is_up = self.daemons().iter().all(|daemon| daemon.is_alive(&self.dir));
-            let own = Reporting::of(&self.dir, self.agent_started);
-            let own = own.map_or(Ok(false), |own| own.is_in());
-            if let Some(status) =
-                self.status().filter(|status| is_up && own == Ok(true) && status.hosts_reporting >= wanted)
-            {
+            if stop_mark(&self.dir).exists() {
+                return Err(self.ended_meanwhile());
+            }
+            self.start()?;
+            if let Some(status) = self.reporting(wanted) {
                 return Ok(status);
             }
             self.report_deaths()?;
@@ -286,14 +283,33 @@ impl Cell {
         }
     }
 
+    /// The state of the cell if all daemons live and all hosts report. Nobody is asked before: where the master is away, an agent keeps
+    /// questions until it knows that.
+    fn reporting(&self, wanted: u32) -> Option<CellStatus> {
+        if !self.daemons().iter().all(|daemon| daemon.is_alive(&self.dir)) {
+            return None;
+        }
+        // A master that has not yet noticed the end of an agent still counts its host.
+        let is_in = Reporting::of(&self.dir, self.agent_started).is_some_and(|own| own.is_in() == Ok(true));
+        self.status().filter(|status| is_in && status.hosts_reporting >= wanted)
+    }
+
+    fn ended_meanwhile(&self) -> Fail {
+        let refusal = Diagnostic::new(Code::WrongState, "error: gridwright down ends the cell that is to come up");
+        refusal.at(self.dir.display().to_string()).fix("repeat one of them, alone").into()
+    }
+
     fn status(&self) -> Option<CellStatus> {
         status_of(&self.dir)
     }
 
-    /// A daemon that ends while the cell comes up is an error; what it said is in its log.
+    /// A daemon that ends while the cell comes up is an error; what it said is in its log. Where another one lives, which somebody else has
+    /// started at the same time, ours was one too many.
     fn report_deaths(&mut self) -> Result<(), Fail> {
         for (daemon, child) in &mut self.children {
-            if let Ok(Some(status)) = child.try_wait() {
+            if let Ok(Some(status)) = child.try_wait()
+                && !daemon.is_alive(&self.dir)
+            {
                 let (name, log) = (daemon.name(), daemon.log(&self.dir));
                 let what = format!("error: the {name} ended while the cell came up ({status})");
                 let fix =
@@ -320,8 +336,12 @@ impl Cell {
 
     /// What keeps this host from reporting: a daemon that does not live, the master's refusal, or the last words in the log.
     fn why_not(&self, daemon: Daemon) -> String {
-        if let Some(dead) = self.daemons().into_iter().find(|daemon| !daemon.is_alive(&self.dir)) {
-            return format!("the {} does not run. {}", dead.name(), tail(&dead.log(&self.dir)));
+        for daemon in self.daemons() {
+            match daemon.state(&self.dir) {
+                State::Alive => {}
+                State::Ending => return format!("the {} was killed and has not ended yet", daemon.name()),
+                State::Gone => return format!("the {} does not run. {}", daemon.name(), tail(&daemon.log(&self.dir))),
+            }
         }
         let refusal = Reporting::of(&self.dir, None).and_then(|own| own.is_in().err());
         let words = tail(&daemon.log(&self.dir));
@@ -334,7 +354,7 @@ impl Cell {
     /// Shows a status line and starts again what dies, until a signal ends this process or `gridwright down` the cell.
     fn watch(&mut self) -> Outcome {
         let terminal = std::io::stdout().is_terminal();
-        let stop = self.dir.join("run/down");
+        let stop = stop_mark(&self.dir);
         let mut next_status = Instant::now();
         loop {
             if stop.exists() {
@@ -354,6 +374,11 @@ impl Cell {
     }
 }
 
+/// Where `gridwright down` says that what ends is not to be started again.
+pub fn stop_mark(dir: &Path) -> PathBuf {
+    dir.join("run/down")
+}
+
 /// Whether a directory holds a cell, or the part of one that a joined host has.
 pub fn is_cell(dir: &Path) -> bool {
     dir.join("etc/cell.toml").exists() || dir.join("etc/agent.toml").exists()
@@ -366,7 +391,6 @@ pub fn is_cell(dir: &Path) -> bool {
 pub fn start_existing(dir: &Path, patience: Duration) -> Result<CellStatus, Fail> {
     let mut cell = Cell::at(dir, patience);
     cell.settle_accounts()?;
-    cell.start()?;
     cell.wait_until_reporting()
 }
 
