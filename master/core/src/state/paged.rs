@@ -12,8 +12,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, Index, RangeBounds};
 
-/// The most entries of a page.
-const PAGE: usize = 64;
+/// The most bytes of a page: what is taken out of its middle has the rest moved, and an array's tasks end at its front.
+const PAGE_BYTES: usize = 4096;
+
+/// The fewest and the most entries of a full page, whatever their size.
+const LEAST: usize = 8;
+const MOST: usize = 64;
 
 /// A key of which it can be told about where it is among others.
 pub trait Rising: Ord + Copy {
@@ -107,6 +111,15 @@ impl<K: Rising, V> Pages<K, V> {
 }
 
 impl<K, V> Paged<K, V> {
+    /// The most entries of a page: a power of two, as many as allocators have rooms for.
+    const PAGE: usize = {
+        let mut entries = MOST;
+        while entries > LEAST && entries * size_of::<(K, V)>() > PAGE_BYTES {
+            entries /= 2;
+        }
+        entries
+    };
+
     /// Nothing yet.
     pub const fn new() -> Paged<K, V> {
         Paged { first: Vec::new(), rest: None, len: 0 }
@@ -173,18 +186,18 @@ impl<K: Rising, V> Paged<K, V> {
             Err(at) => at,
         };
         let mut upper = None;
-        if page.len() < PAGE {
+        if page.len() < Self::PAGE {
             // Many have one entry only.
             page.reserve_exact(usize::from(page.is_empty()));
             page.insert(at, (key, value));
-        } else if at == PAGE {
+        } else if at == Self::PAGE {
             upper = Some(vec![(key, value)]);
         } else {
-            let mut split = page.split_off(PAGE / 2);
-            if at <= PAGE / 2 {
+            let mut split = page.split_off(Self::PAGE / 2);
+            if at <= Self::PAGE / 2 {
                 page.insert(at, (key, value));
             } else {
-                split.insert(at - PAGE / 2, (key, value));
+                split.insert(at - Self::PAGE / 2, (key, value));
             }
             upper = Some(split);
         }
@@ -404,6 +417,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    const PAGE: usize = Paged::<u32, u32>::PAGE;
+
     impl Rising for u32 {
         fn number(&self) -> u64 {
             u64::from(*self)
@@ -448,6 +463,13 @@ mod tests {
                 assert!(found.eq(0..len), "{what}, {len} of them");
             }
         }
+    }
+
+    #[test]
+    fn a_page_has_as_many_entries_as_fit_into_4_kib() {
+        assert_eq!((Paged::<u32, u32>::PAGE, Paged::<u64, [u64; 7]>::PAGE), (64, 64));
+        assert_eq!((Paged::<u64, [u64; 8]>::PAGE, Paged::<u64, [u64; 31]>::PAGE), (32, 16));
+        assert_eq!(Paged::<u64, [u64; 500]>::PAGE, 8, "what is large has some together all the same");
     }
 
     fn check(paged: &Paged<u32, u32>, known: &BTreeMap<u32, u32>) {
