@@ -5,12 +5,29 @@ use proto::id::{SubmitSeq, TaskId};
 use proto::time::Now;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many tasks of an array are looked up at a time.
-const TASKS_AHEAD: usize = 1_000;
+/// How many tasks of an array are looked up at first: in most passes few of them start.
+const FIRST_AHEAD: usize = 16;
+
+/// How many tasks of an array are looked up at a time at most.
+const MOST_AHEAD: usize = 1_000;
 
 /// Tasks of the jobs at work that were found ready.
 #[derive(Clone, Debug, Default)]
-pub struct Ready(BTreeMap<SubmitSeq, VecDeque<TaskId>>);
+pub struct Ready(BTreeMap<SubmitSeq, Ahead>);
+
+/// Tasks of one job.
+#[derive(Clone, Debug)]
+struct Ahead {
+    tasks: VecDeque<TaskId>,
+    /// How many are looked up when these are used up.
+    next: usize,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Ahead { tasks: VecDeque::new(), next: FIRST_AHEAD }
+    }
+}
 
 impl Ready {
     /// The next task of a job that may be started now.
@@ -20,13 +37,14 @@ impl Ready {
             return model.first_startable(job, now);
         }
         let ready = self.0.entry(seq).or_default();
-        while let Some(task) = ready.pop_front() {
+        while let Some(task) = ready.tasks.pop_front() {
             if model.is_startable(job, task, now) {
                 return Some(task);
             }
         }
-        ready.extend(model.startable(job, now, TASKS_AHEAD));
-        let task = ready.pop_front();
+        ready.tasks.extend(model.startable(job, now, ready.next));
+        ready.next = MOST_AHEAD.min(ready.next * 2);
+        let task = ready.tasks.pop_front();
         if task.is_none() {
             self.forget(seq);
         }
