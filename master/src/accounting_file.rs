@@ -125,7 +125,7 @@ fn lines_of<R: Borrow<Record>>(records: &[R]) -> (String, Option<EventSeq>) {
     for record in records {
         let record = record.borrow();
         if let Some(ended) = record.event.accounting() {
-            text.push_str(&ended.to_line());
+            ended.write_line(&mut text);
             text.push('\n');
             last = Some(record.seq);
         }
@@ -136,7 +136,7 @@ fn lines_of<R: Borrow<Record>>(records: &[R]) -> (String, Option<EventSeq>) {
 fn lines_after(store: &Store, after: EventSeq) -> Result<(String, EventSeq), StoreError> {
     let (mut text, mut last) = (String::new(), after);
     store.accounting(after, None, |row| {
-        text.push_str(&row.record.to_line());
+        row.record.write_line(&mut text);
         text.push('\n');
         last = row.seq;
         true

@@ -5,8 +5,6 @@ use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{Failed, LimitHit, Rusage, Usage};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-use std::fmt::{self, Write as _};
 
 /// What is kept for ever about one attempt of one task. `qacct` prints it; the classic file is made from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,61 +74,87 @@ impl AccountingRecord {
     /// The 45 fields of accounting(5), joined by colons, without a newline.
     pub fn to_line(&self) -> String {
         let mut line = String::with_capacity(256);
-        for part in [self.queue.as_str(), self.host.as_str(), &self.group, self.owner.as_str(), &self.job_name] {
-            line.push_str(&text(part));
-            line.push(':');
-        }
-        let _ = write!(line, "{}:{}:{}:", self.job_number, text(&self.account), self.priority);
-        let _ = write!(line, "{}:{}:{}:", self.submitted.seconds(), self.started.seconds(), self.ended.seconds());
-        let _ = write!(line, "{}:{}:{}:", self.failed, self.exit_status, seconds(self.wallclock_ms));
-        let r = &self.rusage;
-        let _ = write!(line, "{}:{}:{}:0:0:0:0:", seconds(r.utime_ms), seconds(r.stime_ms), r.maxrss_kib);
-        let _ = write!(line, "{}:{}:0:{}:{}:0:0:0:{}:{}:", r.minflt, r.majflt, r.inblock, r.oublock, r.nvcsw, r.nivcsw);
-        let _ = write!(line, "{}:{}:{}:", or_none(&self.project), text(&self.department), or_none(&self.granted_pe));
-        let _ = write!(line, "{}:{}:", self.slots, self.task_number);
-        let u = &self.usage;
-        let _ = write!(line, "{}:{}:{}:", seconds(u.cpu_ms), gib_seconds(u.mem_kib_ms), gib(u.io_bytes));
-        let category = if self.category.is_empty() { "NONE".into() } else { text(&self.category) };
-        let (id, granted) = self.reservation.map_or((0, 0), |(id, granted)| (id.0, granted.seconds()));
-        let _ = write!(line, "{}:{}:{}:", category, seconds(u.iow_ms), or_none(&self.pe_task));
-        let _ = write!(line, "{}:{id}:{granted}", u.maxvmem_bytes);
+        self.write_line(&mut line);
         line
+    }
+
+    /// Writes them behind what is there. Each task has such a line: what `fmt` would do for 45 fields is done by hand.
+    pub fn write_line(&self, line: &mut String) {
+        let mut line = Line(line);
+        line.text(self.queue.as_str()).text(self.host.as_str());
+        line.text(&self.group).text(self.owner.as_str()).text(&self.job_name);
+        line.number(self.job_number.0).text(&self.account).number(self.priority);
+        line.number(self.submitted.seconds()).number(self.started.seconds()).number(self.ended.seconds());
+        line.number(self.failed.0).number(self.exit_status).seconds(self.wallclock_ms);
+        let r = &self.rusage;
+        line.seconds(r.utime_ms).seconds(r.stime_ms).number(r.maxrss_kib).plain("0:0:0:0");
+        line.number(r.minflt).number(r.majflt).plain("0").number(r.inblock).number(r.oublock).plain("0:0:0");
+        line.number(r.nvcsw).number(r.nivcsw);
+        line.name(&self.project).text(&self.department).name(&self.granted_pe);
+        line.number(self.slots).number(self.task_number);
+        let u = &self.usage;
+        line.seconds(u.cpu_ms).gib_seconds(u.mem_kib_ms).gib(u.io_bytes);
+        line.text(if self.category.is_empty() { "NONE" } else { &self.category });
+        line.seconds(u.iow_ms).name(&self.pe_task).number(u.maxvmem_bytes);
+        let (id, granted) = self.reservation.map_or((0, 0), |(id, granted)| (id.0, granted.seconds()));
+        line.number(id).number(granted);
+        // The last field has none behind it.
+        line.0.pop();
     }
 }
 
-/// A text without what separates fields and lines.
-fn text(text: &str) -> Cow<'_, str> {
-    if text.contains([':', '\n']) { text.replace([':', '\n'], " ").into() } else { text.into() }
+/// A line that is being written: each field with the colon behind it.
+struct Line<'a>(&'a mut String);
+
+impl Line<'_> {
+    /// What is known to hold nothing that separates fields.
+    fn plain(&mut self, field: &str) -> &mut Self {
+        self.0.push_str(field);
+        self.0.push(':');
+        self
+    }
+
+    /// A text, without what separates fields and lines.
+    fn text(&mut self, text: &str) -> &mut Self {
+        if text.contains([':', '\n']) { self.plain(&text.replace([':', '\n'], " ")) } else { self.plain(text) }
+    }
+
+    fn name(&mut self, name: &Option<String>) -> &mut Self {
+        self.text(name.as_deref().unwrap_or("NONE"))
+    }
+
+    fn number(&mut self, number: impl itoa::Integer) -> &mut Self {
+        self.plain(itoa::Buffer::new().format(number))
+    }
+
+    /// Milliseconds as seconds with three decimals, exactly.
+    fn seconds(&mut self, ms: u64) -> &mut Self {
+        self.decimal(ms, 1_000)
+    }
+
+    /// KiB milliseconds as GB seconds with six decimals, rounded down.
+    fn gib_seconds(&mut self, kib_ms: u64) -> &mut Self {
+        self.decimal(millionths(kib_ms, 1000 << 20), 1_000_000)
+    }
+
+    /// Bytes as GB with six decimals, rounded down.
+    fn gib(&mut self, bytes: u64) -> &mut Self {
+        self.decimal(millionths(bytes, 1 << 30), 1_000_000)
+    }
+
+    /// So many parts, of which `parts`, a power of ten, are one.
+    fn decimal(&mut self, value: u64, parts: u64) -> &mut Self {
+        self.0.push_str(itoa::Buffer::new().format(value / parts));
+        self.0.push('.');
+        // With a one before it the rest has all its digits.
+        self.plain(&itoa::Buffer::new().format(parts + value % parts)[1..])
+    }
 }
 
-fn or_none(name: &Option<String>) -> Cow<'_, str> {
-    name.as_deref().map_or("NONE".into(), text)
-}
-
-/// Milliseconds as seconds with three decimals, exactly.
-fn seconds(ms: u64) -> impl fmt::Display {
-    fmt::from_fn(move |f| match ms {
-        // What most tasks have in most fields.
-        0 => f.write_str("0.000"),
-        _ => write!(f, "{}.{:03}", ms / 1000, ms % 1000),
-    })
-}
-
-/// KiB milliseconds as GB seconds with six decimals, rounded down.
-fn gib_seconds(kib_ms: u64) -> impl fmt::Display {
-    millionths(u128::from(kib_ms) * 1_000_000 / (1024 * 1024 * 1000))
-}
-
-/// Bytes as GB with six decimals, rounded down.
-fn gib(bytes: u64) -> impl fmt::Display {
-    millionths(u128::from(bytes) * 1_000_000 / (1 << 30))
-}
-
-fn millionths(value: u128) -> impl fmt::Display {
-    fmt::from_fn(move |f| match value {
-        0 => f.write_str("0.000000"),
-        _ => write!(f, "{}.{:06}", value / 1_000_000, value % 1_000_000),
-    })
+/// How many millionths of a unit of more than a million parts so many parts are, rounded down.
+fn millionths(parts: u64, unit: u64) -> u64 {
+    let millionths = u128::from(parts) * 1_000_000 / u128::from(unit);
+    u64::try_from(millionths).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -187,5 +211,24 @@ mod tests {
              defaultdepartment:NONE:1:0:0.036:0.000000:0.000000:-q all.q:0.000:NONE:3526656:0:0"
         );
         assert_eq!(line.split(':').count(), 45);
+        let mut text = "before\n".to_owned();
+        record.write_line(&mut text);
+        assert_eq!(text, format!("before\n{line}"));
+    }
+
+    #[test]
+    fn units_have_all_their_decimals() {
+        let written = |write: &dyn Fn(&mut Line)| {
+            let mut text = String::new();
+            write(&mut Line(&mut text));
+            text
+        };
+        for (ms, seconds) in [(0, "0.000:"), (7, "0.007:"), (1_000, "1.000:"), (61_050, "61.050:")] {
+            assert_eq!(written(&|line| _ = line.seconds(ms)), seconds);
+        }
+        assert_eq!(written(&|line| _ = line.seconds(u64::MAX)), "18446744073709551.615:");
+        assert_eq!(written(&|line| _ = line.gib((1 << 30) + 1_074)), "1.000001:");
+        assert_eq!(written(&|line| _ = line.gib(u64::MAX)), "17179869183.999999:");
+        assert_eq!(written(&|line| _ = line.gib_seconds(1000 << 19)), "0.500000:", "half a GB for a second");
     }
 }
