@@ -214,9 +214,7 @@ impl Driver {
             // First on the stream, before anything that the core has to say to the agent.
             turn.add(Out::Welcome(connection, Box::new(self.welcome(&host))));
         }
-        if !events.is_empty() {
-            turn.records.extend(events.into_iter().map(Arc::new));
-        }
+        turn.records.extend(events);
         effects.into_iter().for_each(|effect| turn.add(Out::Effect(effect)));
     }
 

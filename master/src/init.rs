@@ -22,6 +22,7 @@ use quic::Serial;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tree::Classic;
 
 /// The UDP port of the master unless `SGE_QMASTER_PORT` or `--port` says otherwise.
@@ -167,24 +168,25 @@ fn make_database(layout: &Layout, plan: &Plan, cell: CellId, identity: &Identity
 }
 
 /// What the core says of a new cell, and the certificate of its first host.
-fn first_events(plan: &Plan, cell: CellId, certificate: (Serial, Wall), now: Wall) -> Vec<Record> {
+fn first_events(plan: &Plan, cell: CellId, certificate: (Serial, Wall), now: Wall) -> Vec<Arc<Record>> {
     let now = Now { tick: Tick(0), wall: now };
     let (core, Step { mut events, effects: _ }) = Core::create(cell, objects::first_objects(plan), now);
     let (serial, not_after) = certificate;
-    events.push(Record {
+    events.push(Arc::new(Record {
         seq: EventSeq(core.state().last.0 + 1),
         now,
         actor: Actor::Master,
         request: None,
         event: Event::CertificateIssued { host: plan.host.clone(), serial: serial.to_string(), not_after },
-    });
+    }));
     events
 }
 
 #[cfg(test)]
 pub(crate) fn first_events_of(plan: &Plan, cell: CellId, now: Wall) -> Vec<Record> {
     let serial = "000000000000000000000000000000ab".parse().expect("32 digits are a serial");
-    first_events(plan, cell, (serial, Wall(now.0 + 1)), now)
+    let events = first_events(plan, cell, (serial, Wall(now.0 + 1)), now);
+    events.into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
 fn write_configuration(layout: &Layout, plan: &Plan) -> Result<(), InitError> {

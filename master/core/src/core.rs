@@ -13,6 +13,7 @@ use proto::host::names::Naming;
 use proto::id::{CellId, Epoch, HostName};
 use proto::time::{Now, Tick, Wall, Zone};
 use proto::wire::agent::AgentConfig;
+use std::sync::Arc;
 
 /// A wall clock that is off by more than this from the monotone one has jumped.
 const WALL_JUMP_MS: u64 = 60_000;
@@ -23,8 +24,8 @@ const WALL_JUMP_MS: u64 = 60_000;
 /// those of an input before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// What became true, already applied.
-    pub events: Vec<Record>,
+    /// What became true, already applied. Whoever keeps one or hands it on shares it.
+    pub events: Vec<Arc<Record>>,
     /// What the shell is to do, in order.
     pub effects: Vec<Effect>,
 }

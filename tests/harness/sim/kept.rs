@@ -79,11 +79,11 @@ impl Snapshots {
 }
 
 impl Obeys for Kept {
-    type Word = Vec<Record>;
+    type Word = Vec<Arc<Record>>;
 
     const BUNDLE: usize = 1;
 
-    fn obey(&mut self, records: Vec<Record>) {
+    fn obey(&mut self, records: Vec<Arc<Record>>) {
         records.iter().for_each(|record| self.keep(record));
     }
 }

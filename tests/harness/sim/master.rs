@@ -14,6 +14,7 @@ use proto::id::HostName;
 use proto::time::{Now, Tick, Wall};
 use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// The most inputs of one turn.
 const BATCH: usize = 16;
@@ -37,7 +38,7 @@ pub(super) struct Master {
     first: Tick,
     waiting: VecDeque<Input>,
     /// What a turn led to, while it is being made durable.
-    syncing: Option<(Vec<Record>, Vec<Out>)>,
+    syncing: Option<(Vec<Arc<Record>>, Vec<Out>)>,
     turn_planned: bool,
     timers_armed: u64,
     connections: BTreeSet<LinkId>,
@@ -62,16 +63,16 @@ impl World {
         self.master_starts();
     }
 
-    fn keep(&mut self, records: Vec<Record>) {
+    fn keep(&mut self, records: Vec<Arc<Record>>) {
         for record in &records {
             self.trace(|| format!("durable {}: {:?}", record.seq.0, record.event));
             self.witness.read(record);
         }
-        let is_charge = |record: &&Record| matches!(record.event, Event::UsageCharged { .. });
+        let is_charge = |record: &&Arc<Record>| matches!(record.event, Event::UsageCharged { .. });
         self.counts.charges += records.iter().filter(is_charge).count() as u64;
-        let is_grant = |record: &&Record| matches!(record.event, Event::ReservationGranted { .. });
+        let is_grant = |record: &&Arc<Record>| matches!(record.event, Event::ReservationGranted { .. });
         self.counts.reservations_granted += records.iter().filter(is_grant).count() as u64;
-        let is_slave = |record: &&Record| matches!(record.event, Event::SlavePlaced { .. });
+        let is_slave = |record: &&Arc<Record>| matches!(record.event, Event::SlavePlaced { .. });
         self.counts.slaves_placed += records.iter().filter(is_slave).count() as u64;
         self.counts.events += records.len() as u64;
         if !records.is_empty() {
@@ -111,7 +112,7 @@ impl World {
         if self.random.chance(150) {
             self.counts.epochs_raised += 1;
             let step = master.core.raise_epoch(self.master_now(&master));
-            step.events.iter().for_each(|record| master.planner.tell(News::Record(Box::new(record.clone()))));
+            step.events.iter().for_each(|record| master.planner.tell(News::Record(Arc::clone(record))));
             self.keep(step.events);
         }
         self.master = Some(master);
@@ -174,7 +175,7 @@ impl World {
         self.soon(wait, Happening::MasterSynced { life });
     }
 
-    fn handle(&mut self, master: &mut Master, input: Input, records: &mut Vec<Record>, out: &mut Vec<Out>) {
+    fn handle(&mut self, master: &mut Master, input: Input, records: &mut Vec<Arc<Record>>, out: &mut Vec<Out>) {
         let connected = match &input {
             Input::AgentConnected { connection, host, .. } => Some((*connection, host.clone())),
             _ => None,
@@ -210,7 +211,7 @@ impl World {
         let left = if dies { self.random.below(out.len() as u64 + 1) as usize } else { out.len() };
         if !records.is_empty() {
             let planner = &mut self.master.as_mut().expect("it runs").planner;
-            records.iter().for_each(|record| planner.tell(News::Record(Box::new(record.clone()))));
+            records.iter().for_each(|record| planner.tell(News::Record(Arc::clone(record))));
             self.plan_pass(2);
         }
         self.keep(records);
@@ -329,7 +330,7 @@ impl World {
 /// Tasks are given only to hosts that are connected, and that the core has let in.
 fn check_hosts(
     master: &mut Master,
-    events: &[Record],
+    events: &[Arc<Record>],
     effects: &[Effect],
     connected: Option<(ConnectionId, HostName)>,
     lost: Option<ConnectionId>,

@@ -12,6 +12,7 @@ use master_core::sched::order::Order;
 use master_core::sched::{Reserving, Scheduler, Slice};
 use master_core::state::State;
 use proto::time::{Now, Zone};
+use std::sync::Arc;
 
 /// The longest time between two passes.
 const INTERVAL_MS: u64 = 15_000;
@@ -19,7 +20,7 @@ const INTERVAL_MS: u64 = 15_000;
 /// What the scheduler is told.
 #[derive(Debug)]
 pub(super) enum News {
-    Record(Box<Record>),
+    Record(Arc<Record>),
     Observation(Observation),
     Refusal(Box<Order>),
 }

@@ -15,6 +15,7 @@ use proto::id::{EventSeq, RequestId};
 use proto::object::ObjectKind;
 use proto::time::{Now, Wall};
 use proto::wire::agent::MasterMessage;
+use std::sync::Arc;
 
 /// The path of one input through the core.
 ///
@@ -100,7 +101,7 @@ impl<'a> Turn<'a> {
         if let Event::ObjectsChanged(_) = &record.event {
             self.core.told = Told::default();
         }
-        self.step.events.push(record);
+        self.step.events.push(Arc::new(record));
         self.touch.hosts.extend(touched.hosts.iter().cloned());
         touched
     }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub(super) struct Cell {
     pub core: Core,
     pub now: Now,
-    pub log: Vec<Record>,
+    pub log: Vec<Arc<Record>>,
     pub effects: Vec<Effect>,
     requests: u128,
     connections: u64,
@@ -200,7 +200,7 @@ impl Cell {
             event,
         };
         self.core.state.apply(&record);
-        self.log.push(record);
+        self.log.push(Arc::new(record));
     }
 
     /// A command with a new request id, from the host `sub`.

@@ -114,7 +114,7 @@ struct Cluster {
     core: Core,
     scheduler: Scheduler,
     hosts: BTreeMap<HostName, Host>,
-    log: Vec<Record>,
+    log: Vec<Arc<Record>>,
     now: Now,
     counter: u64,
 }

@@ -10,6 +10,7 @@ use proto::job::{HoldChange, Holds, JobChanges, JobSpec};
 use proto::usage::{Exit, Failed};
 use proto::wire::agent::TaskReportState;
 use proto::wire::client::{Command, ModifyAction};
+use std::sync::Arc;
 
 /// Something that happens; numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -133,11 +134,11 @@ fn connect(cell: &mut Cell, host: &str, keeps: bool) {
 }
 
 /// The fold of the records as they come back from a form of storage.
-fn replayed<E: std::fmt::Debug>(log: &[Record], store: impl Fn(&Record) -> Result<Record, E>) -> State {
+fn replayed<E: std::fmt::Debug>(log: &[Arc<Record>], store: impl Fn(&Record) -> Result<Record, E>) -> State {
     let mut state = State::new();
     for record in log {
         let stored = store(record).expect("records are stored and read");
-        assert_eq!(stored, *record);
+        assert_eq!(stored, **record);
         state.apply(&stored);
     }
     state
