@@ -204,8 +204,9 @@ fn end_task_if_alone(turn: &mut Turn<'_>, key: TaskKey) {
 /// Ends what is left of a task's slave tasks without the word of their hosts, which end them when they hear of it.
 pub(super) fn give_up(turn: &mut Turn<'_>, key: TaskKey) {
     turn.agents_mut().release(key);
-    signal(turn, key, TaskSignal::Terminate);
-    for slave in of(turn, key) {
+    let slaves = of(turn, key);
+    tell(turn, &slaves, TaskSignal::Terminate);
+    for slave in slaves {
         presume_ended(turn, slave, "the job was ended, and its host has not said what became of it");
     }
 }
@@ -260,7 +261,12 @@ fn presume_ended(turn: &mut Turn<'_>, key: TaskKey, reason: &str) {
 
 /// Sends a signal to the slave tasks of a task whose hosts are connected.
 pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
-    for key in of(turn, key) {
+    let slaves = of(turn, key);
+    tell(turn, &slaves, signal);
+}
+
+fn tell(turn: &mut Turn<'_>, slaves: &[TaskKey], signal: TaskSignal) {
+    for &key in slaves {
         let connection = turn.state().host_of(key).and_then(|host| turn.agents().connection(host));
         if let Some(connection) = connection {
             turn.send(connection, MasterMessage::Signal { key, signal });

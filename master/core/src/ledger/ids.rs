@@ -47,7 +47,8 @@ pub fn choose_ids<'l>(
     spec: &JobSpec,
     grant: Grant<'_>,
 ) -> Option<Vec<GrantedIds>> {
-    if !config.complex.iter().any(is_map) {
+    // Only what is booked has ids, and there is little of it.
+    if !config.complex.consumables().any(|(attribute, _)| is_map(attribute)) {
         return Some(Vec::new());
     }
     let charges = Arc::new(Charges::new(&config.complex, &spec.requests));
