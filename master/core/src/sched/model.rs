@@ -28,7 +28,7 @@ use crate::sched::assign::Assignment;
 use crate::state::State;
 use crate::state::by_host::ByHost;
 use crate::state::config::Touched;
-use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible, least_eligible};
+use crate::state::eligible::{Ineligible, eligible, eligible_beside, eligible_tasks, job_eligible, least_eligible};
 use crate::state::job::Job;
 use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
@@ -446,8 +446,10 @@ impl Model {
     }
 
     fn all_startable<'a>(&'a self, job: &'a Job, now: Now) -> impl Iterator<Item = TaskId> + 'a {
-        let tasks = self.may_start(job, now).then(|| eligible_tasks(&self.state, job)).into_iter().flatten();
-        tasks.filter(|task| !self.plans.contains(job.seq, *task))
+        let planned = self.plans.of_array(job.seq);
+        let is_planned = job.spec.array.is_none() && self.plans_of(job.seq) > 0;
+        let may_start = !is_planned && self.may_start(job, now);
+        may_start.then(|| eligible_beside(&self.state, job, planned)).into_iter().flatten()
     }
 
     /// How many tasks of a job of which so many are planned may be started now beside them, `most` if there are more. The tasks themselves are

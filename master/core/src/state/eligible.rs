@@ -5,6 +5,7 @@
 
 use super::State;
 use super::job::{Job, Place};
+use super::ranges::TaskRanges;
 use proto::id::{JobNumber, ReservationId, SubmitSeq, TaskId};
 use proto::request::TaskRange;
 use proto::reservation::ReservationState;
@@ -143,10 +144,20 @@ fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligib
 ///
 /// Lazy: the first tasks of a large array are found without looking at the rest, unless array dependencies hold them.
 pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job) -> impl Iterator<Item = TaskId> + 'a {
-    let fresh = job.untouched.iter().take_while(|_| !job.spec.holds.any());
+    eligible_beside(state, job, None)
+}
+
+/// Those of them that are not among others, such as the ones that are planned, of which there may be thousands.
+pub fn eligible_beside<'a>(
+    state: &'a State,
+    job: &'a Job,
+    others: Option<&'a TaskRanges>,
+) -> impl Iterator<Item = TaskId> + 'a {
+    let fresh = job.untouched.without(others).take_while(|_| !job.spec.holds.any());
     // Most often all that are known are on hosts, and there may be thousands of them.
     let has_pending = job.tasks.len() > job.active as usize;
     let known = job.tasks.keys().take_while(move |_| has_pending).copied();
+    let known = known.filter(move |task| others.is_none_or(|others| !others.contains(*task)));
     let known = known.filter(|task| task_eligible(job, *task).is_ok());
     merged(fresh, known).filter(move |task| array_dependency(state, job, *task).is_ok())
 }

@@ -69,6 +69,22 @@ impl TaskRanges {
         self.runs.iter().flat_map(|(from, to)| from..=to).map(|place| self.task(place))
     }
 
+    /// The tasks in the set that are not in another one of the same job, rising. Whole runs of the other are passed over at once.
+    pub fn without<'a>(&'a self, other: Option<&'a TaskRanges>) -> impl Iterator<Item = TaskId> + 'a {
+        let (mut runs, mut rest) = (self.runs.iter(), None);
+        std::iter::from_fn(move || {
+            loop {
+                let (from, to) = rest.take().or_else(|| runs.next())?;
+                let hole = other.and_then(|other| other.run_of(from));
+                let next = hole.map_or(from, |(_, last)| last) + 1;
+                rest = (next <= to).then_some((next, to));
+                if hole.is_none() {
+                    return Some(self.task(from));
+                }
+            }
+        })
+    }
+
     /// The set as ranges, rising: what events, rows and messages carry. Single tasks at even distances are one range.
     pub fn ranges(&self) -> Vec<TaskRange> {
         let runs: Vec<(u32, u32)> = self.runs.iter().collect();

@@ -51,7 +51,7 @@ impl Model {
             None => self.planned.book(&self.state.config, key, Arc::new(booking)),
         }
         self.ahead.runs(&self.state, key, &self.planned, now);
-        let planned = self.plans.insert(seq, task, &job.spec.owner.user);
+        let planned = self.plans.insert(seq, job.spec.array, task, &job.spec.owner.user);
         self.waiting.extend(self.comes_later(job, self.time));
         self.queue.planned(bucket, seq);
         let (rests, tasks) = self.counts(job, bucket, planned);

@@ -64,6 +64,7 @@ proptest! {
         let lattice = TaskRange::new(first, first + (count - 1) * step, step).unwrap();
         let mut runs = TaskRanges::all(Some(lattice));
         let mut model: BTreeSet<TaskId> = lattice.iter().collect();
+        let whole = runs.clone();
         for (add, place, length, by) in changes {
             let task = TaskId(first + (place % count) * step);
             if add {
@@ -79,6 +80,11 @@ proptest! {
             prop_assert_eq!(runs.len() as usize, model.len());
             let told: Vec<TaskId> = runs.ranges().into_iter().flat_map(TaskRange::iter).collect();
             prop_assert_eq!(told, model.iter().copied().collect::<Vec<_>>());
+            prop_assert!(runs.without(None).eq(model.iter().copied()));
+            prop_assert!(whole.without(Some(&runs)).eq(lattice.iter().filter(|task| !model.contains(task))));
+            let cut = TaskRange::new(task.0, task.0 + length, by).unwrap();
+            let others = whole.intersection(&[cut]);
+            prop_assert!(runs.without(Some(&others)).eq(model.iter().copied().filter(|task| !cut.contains(*task))));
         }
         let text = serde_json::to_string(&runs).unwrap();
         prop_assert_eq!(serde_json::from_str::<TaskRanges>(&text).unwrap(), runs);
