@@ -135,6 +135,7 @@ impl State {
         for job in self.jobs.values_mut() {
             job.spec = commons.shared(&job.spec);
             commons.enter(&self.config.complex, &job.spec);
+            job.ready = job.found_ready();
         }
         self.index = Index::of(&self);
         self

@@ -154,11 +154,8 @@ pub fn eligible_beside<'a>(
     others: Option<&'a TaskRanges>,
 ) -> impl Iterator<Item = TaskId> + 'a {
     let fresh = job.untouched.without(others).take_while(|_| !job.spec.holds.any());
-    // Most often all that are known are on hosts, and there may be thousands of them.
-    let has_pending = job.tasks.len() > job.active as usize;
-    let known = job.tasks.keys().take_while(move |_| has_pending).copied();
+    let known = job.ready.iter().copied();
     let known = known.filter(move |task| others.is_none_or(|others| !others.contains(*task)));
-    let known = known.filter(|task| task_eligible(job, *task).is_ok());
     merged(fresh, known).filter(move |task| array_dependency(state, job, *task).is_ok())
 }
 

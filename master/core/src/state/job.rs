@@ -40,6 +40,9 @@ pub struct Job {
     pub untouched: TaskRanges,
     /// Tasks with a history or a condition of their own.
     pub tasks: Seldom<Paged<TaskId, Task>>,
+    /// Those of `tasks` that wait and say nothing against their start: an array has thousands that run, or are held or in error.
+    #[serde(skip)]
+    pub ready: Seldom<BTreeSet<TaskId>>,
     /// How many of `tasks` are on a host, for `-tc`.
     pub active: u32,
     /// Whether a task of it ended with exit status 100, so that what waits for it stays held (JOB-04).
@@ -197,6 +200,12 @@ impl Job {
         self.tasks.iter().filter_map(|(task, state)| Some((*task, state.place.placement()?)))
     }
 
+    /// Those of `tasks` that are ready, found anew.
+    pub fn found_ready(&self) -> Seldom<BTreeSet<TaskId>> {
+        let ready = self.tasks.iter().filter(|(_, state)| state.is_ready());
+        ready.map(|(task, _)| *task).collect::<BTreeSet<TaskId>>().into()
+    }
+
     /// The task as messages name it: the job alone, or `12.3` for a task of an array.
     pub fn task_name(&self, task: TaskId) -> String {
         match self.spec.array {
@@ -208,6 +217,13 @@ impl Job {
     /// The holds of a task that people set.
     pub fn holds(&self, task: TaskId) -> Holds {
         self.tasks.get(&task).map_or(self.spec.holds, |task| task.holds)
+    }
+}
+
+impl Task {
+    /// Whether it waits, and is neither held nor in error.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.place, Place::Pending { error: None }) && !self.holds.any()
     }
 }
 

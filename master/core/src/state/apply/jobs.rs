@@ -43,6 +43,7 @@ impl State {
             array_waits_for: self.existing(waits.1).into(),
             untouched: TaskRanges::all(spec.array),
             tasks: Seldom::default(),
+            ready: Seldom::default(),
             active: 0,
             failed: false,
             ended: Seldom::default(),
@@ -80,11 +81,12 @@ impl State {
         let holds = changed_holds(job.spec.holds, change);
         if meant.len() == job.untouched.len() {
             Arc::make_mut(&mut job.spec).holds = holds;
-            return;
+        } else {
+            let fresh = Task { holds, ..job.fresh_task() };
+            job.untouched.take_ranges(&meant.ranges());
+            job.tasks.extend(meant.iter().map(|task| (task, fresh.clone())));
         }
-        let fresh = Task { holds, ..job.fresh_task() };
-        job.untouched.take_ranges(&meant.ranges());
-        job.tasks.extend(meant.iter().map(|task| (task, fresh.clone())));
+        job.ready = job.found_ready();
     }
 
     pub(super) fn delete_tasks(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
@@ -97,6 +99,7 @@ impl State {
             let state = job.tasks.remove(task).expect("it was found just now");
             assert!(state.place.placement().is_none(), "only pending tasks are deleted at once");
         }
+        job.ready = job.found_ready();
         let skipped = (untouched.len() as usize).saturating_sub(ENDED_KEPT);
         untouched.iter().skip(skipped).chain(own).for_each(|task| job.remember(deleted(task)));
     }
@@ -110,6 +113,7 @@ impl State {
                 *error = None;
             }
         }
+        job.ready = job.found_ready();
     }
 
     /// Takes a job out, lets go what waited for it unless it failed, and remembers it for a while.

@@ -35,8 +35,12 @@ impl State {
         let now = self.now;
         let job = self.jobs.get_mut(&key.seq).expect("an event names a job that is not finished");
         let fresh = job.untouched.take(key.task);
-        let mut task =
-            if fresh { job.fresh_task() } else { job.tasks.remove(&key.task).expect("a placed task exists") };
+        let mut task = if fresh {
+            job.fresh_task()
+        } else {
+            job.ready.remove(&key.task);
+            job.tasks.remove(&key.task).expect("a placed task exists")
+        };
         assert_eq!(task.place, Place::Pending { error: None }, "only a pending task without error is placed");
         task.attempts += 1;
         assert_eq!(task.attempts, key.attempt, "attempts are counted");
@@ -149,6 +153,9 @@ impl Job {
         task.restarted |= ran && error.is_none();
         task.since = now;
         task.place = Place::Pending { error };
+        if task.is_ready() {
+            self.ready.insert(key.task);
+        }
     }
 }
 
