@@ -139,7 +139,7 @@ fn wait_reason(group: &Group, asked: &str, never: bool) -> WaitReason {
     let reason = &group.nearest;
     let others = group.examples.iter().filter(|other| other.level != reason.level);
     let named = std::iter::once(reason).chain(others).take(EXAMPLES_SHOWN).map(|reason| reason.level.to_string());
-    let (attribute, needed, free, capacity) = numbers(reason);
+    let (attribute, needed, free, capacity) = numbers(&reason.what);
     WaitReason {
         text: sentence(reason, asked),
         attribute,
@@ -174,8 +174,8 @@ fn number(value: &Value, r#type: Type) -> String {
 }
 
 /// The attribute, what is needed, what is free, what there is in all.
-fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
-    match &reason.what {
+fn numbers(what: &What) -> (Option<String>, Option<String>, Option<String>, Option<String>) {
+    match what {
         What::Offers(Shortage { attribute, r#type, needed, free, capacity, .. }) => {
             let capacity = capacity.map(|capacity| number(&Value::Amount(capacity), *r#type));
             let (needed, free) = (number(needed, *r#type), number(free, *r#type));
@@ -188,9 +188,10 @@ fn numbers(reason: &Reason) -> (Option<String>, Option<String>, Option<String>, 
         What::Full { slots } => {
             (Some("slots".to_owned()), Some("1".to_owned()), Some("0".to_owned()), Some(slots.to_string()))
         }
-        What::PeOffers { slots, needed, .. } => {
-            (Some("slots".to_owned()), Some(needed.to_string()), Some(slots.to_string()), None)
+        What::PeOffers { slots, needed, of, .. } => {
+            (Some("slots".to_owned()), Some(needed.to_string()), Some(slots.to_string()), of.map(|of| of.to_string()))
         }
+        What::NoMore(no_more) => numbers(&no_more.why),
         What::Quota(denial) => quota_numbers(denial),
         What::UnknownResource { attribute } => (Some(attribute.clone()), None, None, None),
         What::Forced { attribute } | What::InUse { attribute } => (Some(attribute.to_string()), None, None, None),
@@ -273,6 +274,7 @@ fn hint(reason: &Reason) -> Option<String> {
         What::Quota(denial) => beyond(denial),
         What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
         What::Offers(_)
+        | What::NoMore(_)
         | What::Full { .. }
         | What::Overloaded(_)
         | What::SuspendAlarm(_)

@@ -50,7 +50,8 @@ pub fn job_info(findings: &mut Findings<'_>, job: &Job) -> Vec<String> {
         return lines;
     }
     let demand = Demand::of_job(state, job);
-    for group in findings.of(job, &demand).iter().filter(|group| !is_about_cluster(&group.nearest)) {
+    let is_told = |group: &&Group| !is_about_cluster(&group.nearest) && is_of_8_1_9(&group.nearest);
+    for group in findings.of(job, &demand).iter().filter(is_told) {
         let told = group.examples.iter().filter(|reason| !is_dropped(&cluster, reason));
         lines.extend(told.map(|reason| sentence(reason, &demand.text)));
         lines.extend(summary(group, &demand.text));
@@ -112,6 +113,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::UnknownResource { .. }
         | What::Forced { .. }
         | What::Offers(_)
+        | What::NoMore(_)
         | What::InUse { .. }
         | What::NoSuchPe { .. }
         | What::PeOffers { .. }
@@ -120,6 +122,11 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::NoSuchJob
         | What::WrongSlots { .. } => false,
     }
+}
+
+/// Whether 8.1.9 has a line for it: what reads `qstat -j` knows no others.
+fn is_of_8_1_9(reason: &Reason) -> bool {
+    !matches!(reason.what, What::NoMore(_))
 }
 
 /// The queue instances that take no jobs now.

@@ -280,3 +280,125 @@ fn what_is_kept_for_a_job_does_not_stand_against_it() {
     let texts: Vec<_> = explanation.reasons.iter().map(|reason| reason.text.as_str()).collect();
     assert!(texts.contains(&"cannot run in PE \"mpi\" because it only offers 1 slots"), "{texts:?}");
 }
+
+/// What is said of the slots of a job on the best host: the sentence, then `attribute: needed, free, capacity`.
+fn no_more(script: &str, job: u64) -> Vec<String> {
+    let told = explained(script, job).reasons.into_iter().filter(|reason| reason.text.contains(" would do, because "));
+    let number = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+    let numbers = told.map(|reason| {
+        let (attribute, needed) = (number(reason.attribute), number(reason.needed));
+        format!("{} | {attribute}: {needed}, {}, {}", reason.text, number(reason.free), number(reason.capacity))
+    });
+    numbers.collect()
+}
+
+#[test]
+fn a_parallel_job_is_told_which_request_leaves_no_more_slots_on_the_best_host() {
+    let cell = "complex mem mem MEMORY <= YES YES 0 0
+         complex lic lic INT <= YES JOB 0 0
+         conf job_load_adjustments NONE
+         host a mem=4G,lic=0
+         host b mem=8G,lic=0
+         host c mem=8G,lic=0
+         pe smp 99 $pe_slots
+         pe mpi 99 $fill_up
+         pe two 99 2
+         pe four 99 4
+         pe apart 99 $pe_slots job_is_first_task=FALSE
+         pe small 3 $fill_up
+         queue all.q a,b,c slots=8 pe_list=smp,mpi,two,four,apart,small";
+    for (job, expected) in [
+        ("-pe smp 2 -l mem=4G", &[][..]),
+        (
+            "-pe smp 4 -l mem=3G",
+            &[
+                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"smp\", where 4 would do, because it offers only hc:mem=8.000G \
+               | mem: 12.000G, 8.000G, 8.000G",
+            ],
+        ),
+        (
+            "-pe smp 9-12",
+            &["(-l NONE) finds 8 slots in queue \"all.q@a\" in PE \"smp\", where 9 would do, because it offers only \
+               qc:slots=8.000000 | slots: 9, 8, 8"],
+        ),
+        (
+            "-pe mpi 10 -l mem=3G",
+            &[
+                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"mpi\", where 7 would do, because it offers only hc:mem=8.000G \
+               | mem: 21.000G, 8.000G, 8.000G",
+            ],
+        ),
+        (
+            "-pe two 6 -l mem=3G",
+            &[
+                "(-l mem=3G) finds 1 slots at host \"a\" in PE \"two\", where 2 would do, because it offers only hc:mem=4.000G \
+               | mem: 6.000G, 4.000G, 4.000G",
+            ],
+        ),
+        ("-pe two 8 -l mem=1G", &[]),
+        (
+            "-pe four 4 -l mem=3G",
+            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"four\", where 4 would do, because it offers only \
+               hc:mem=8.000G | mem: 12.000G, 8.000G, 8.000G"],
+        ),
+        (
+            "-pe apart 2 -l mem=3G",
+            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"apart\", where 3 would do, because it offers only \
+               hc:mem=8.000G | mem: 9.000G, 8.000G, 8.000G"],
+        ),
+        (
+            "-pe smp 2 -l lic=1",
+            &["(-l lic=1) finds 0 slots at host \"a\" in PE \"smp\", where 2 would do, because it offers only \
+               hc:lic=0.000000 | lic: 1, 0, 0"],
+        ),
+        ("-pe small 4", &[]),
+    ] {
+        assert_eq!(no_more(&format!("{cell}\njob 1 {job}\npass"), 1), expected, "{job}");
+    }
+}
+
+#[test]
+fn a_threshold_that_leaves_a_parallel_job_no_more_slots_is_told_with_the_load() {
+    let script = "conf job_load_adjustments np_load_avg=0.50
+         host a | num_proc=1 np_load_avg=0.5
+         pe smp 99 $pe_slots
+         queue all.q a slots=8 load_thresholds=np_load_avg=1.75
+         job 1 -pe smp 4
+         pass";
+    assert_eq!(
+        no_more(script, 1),
+        [
+            "(-l NONE) finds 3 slots in queue \"all.q@a\" in PE \"smp\", where 4 would do, because more would bring np_load_avg \
+          from 0.500000 to 1.75 | np_load_avg: 1.75, 0.500000, -"
+        ]
+    );
+}
+
+#[test]
+fn an_environment_with_too_few_slots_left_is_told_with_all_of_them_and_no_host_is() {
+    let script = "conf job_load_adjustments NONE
+         host a
+         pe smp 5 $pe_slots
+         queue all.q a slots=8
+         job 1 -pe smp 3
+         pass
+         job 2 -pe smp 4
+         pass";
+    let reasons = explained(script, 2).reasons;
+    let told = reasons.iter().map(|reason| (reason.text.as_str(), reason.free.as_deref(), reason.capacity.as_deref()));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [("cannot run in PE \"smp\" because it only offers 2 slots", Some("2"), Some("5"))],
+        "5 of 8 slots are free on the host"
+    );
+}
+
+#[test]
+fn what_leaves_no_more_on_a_host_is_no_line_of_scheduling_info() {
+    let mut lab = Lab::new();
+    let script = "complex mem mem MEMORY <= YES YES 0 0\nhost a mem=8G\npe smp 9 $pe_slots\nqueue all.q a slots=8\n\
+                  job 1 -pe smp 4 -l mem=3G\npass";
+    script.lines().for_each(|line| lab.line(line));
+    let lines = scheduling_info(&mut lab.findings(), SubmitSeq(1));
+    assert_eq!(lines, ["cannot run in PE \"smp\" because it only offers 2 slots"], "as by 8.1.9");
+}

@@ -2,15 +2,18 @@
 
 use crate::ledger::Level;
 use crate::matching::message_text;
-use crate::sched::reason::{Overload, QuotaDenial, Reason, Shortage, What};
+use crate::sched::reason::{NoMore, Overload, QuotaDenial, Reason, Shortage, What};
 use proto::complex::Relop;
+use proto::id::AttributeName;
 use std::fmt;
 
 /// A reason as the scheduler's messages have it. `asked` is the job's list of requests, such as `-l lic=3`, or `-l NONE`; it
 /// stands in front where the requests are the cause.
 pub fn sentence(reason: &Reason, asked: &str) -> String {
     match &reason.what {
-        What::Offers(_) | What::InUse { .. } | What::UnknownResource { .. } => format!("({asked}) {reason}"),
+        What::Offers(_) | What::NoMore(_) | What::InUse { .. } | What::UnknownResource { .. } => {
+            format!("({asked}) {reason}")
+        }
         What::Disabled
         | What::Suspended
         | What::ClosedByCalendar
@@ -102,17 +105,12 @@ impl fmt::Display for Reason {
             What::Offers(shortage) => {
                 write!(f, "cannot run {} because it offers only {}", preposition(level), offer(shortage))
             }
-            What::InUse { attribute } => {
-                let place = preposition(level);
-                write!(
-                    f,
-                    "cannot run {place} because for default request exclusive resource ({attribute}) is already in use"
-                )
-            }
+            What::InUse { attribute } => f.write_str(&in_use(level, attribute)),
             What::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
             What::PeOffers { pe, slots, .. } => {
                 write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots")
             }
+            What::NoMore(no_more) => f.write_str(&only_so_many(level, no_more)),
             What::Quota(denial) => f.write_str(&over_quota(denial)),
             What::NoInstances => f.write_str("cannot run because there is no such queue instance"),
             What::NoSuchJob => f.write_str("the job is gone"),
@@ -123,6 +121,24 @@ impl fmt::Display for Reason {
 
 fn not_in_ckpt_list(level: &Level, name: &str) -> String {
     format!("cannot run in queue instance \"{level}\" because ckpt object \"{name}\" is not in ckpt list of queue")
+}
+
+fn in_use(level: &Level, attribute: &AttributeName) -> String {
+    let place = preposition(level);
+    format!("cannot run {place} because for default request exclusive resource ({attribute}) is already in use")
+}
+
+/// `finds 2 slots at host "node1" in PE "smp", where 4 would do, because it offers only hc:mem=8.000G`.
+fn only_so_many(level: &Level, no_more: &NoMore) -> String {
+    let NoMore { pe, slots, wanted, why } = no_more;
+    let because = match why {
+        What::Offers(shortage) => format!("it offers only {}", offer(shortage)),
+        What::Overloaded(Overload { attribute, r#type, value: Some(value), limit, .. }) => {
+            format!("more would bring {attribute} from {} to {limit}", message_text(value, *r#type))
+        }
+        other => Reason::new(level.clone(), other.clone()).to_string(),
+    };
+    format!("finds {slots} slots {} in PE \"{pe}\", where {wanted} would do, because {because}", preposition(level))
 }
 
 fn over_quota(QuotaDenial { rule, scope, attribute, needed, .. }: &QuotaDenial) -> String {

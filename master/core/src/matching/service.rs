@@ -103,6 +103,16 @@ impl Cluster<'_> {
         caps.min().unwrap_or(u32::MAX)
     }
 
+    /// The load threshold that is behind [`Cluster::threshold_cap`], with the value that is not there yet.
+    pub fn nearest_threshold(&self, site: &Site<'_, '_>) -> Option<Overload> {
+        let thresholds = site.spot.settings?.load_thresholds.iter();
+        let capped = thresholds.filter_map(|(name, limit)| Some((self.slots_to(site, name, limit)?, name, limit)));
+        let (_, name, limit) = capped.min_by_key(|(slots, _, _)| *slots)?;
+        let attribute = self.config.complex.get(name)?;
+        let (dominance, value) = self.resolved(&site.above(self), attribute)?;
+        Some(overload_at(attribute, dominance, value, limit))
+    }
+
     /// The slots that reach one threshold; none if slots do not count towards it.
     fn slots_to(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<u32> {
         let attribute = self.config.complex.get(name)?;
@@ -136,14 +146,18 @@ impl Cluster<'_> {
                 ..unknown(&attribute.name, limit)
             });
         };
-        is_reached(attribute, &value, limit).then(|| Overload {
-            attribute: attribute.name.clone(),
-            r#type: attribute.r#type,
-            relop: attribute.relop,
-            value: Some(value),
-            dominance,
-            limit: limit.to_owned(),
-        })
+        is_reached(attribute, &value, limit).then(|| overload_at(attribute, dominance, value, limit))
+    }
+}
+
+fn overload_at(attribute: &Attribute, dominance: Dominance, value: Value, limit: &str) -> Overload {
+    Overload {
+        attribute: attribute.name.clone(),
+        r#type: attribute.r#type,
+        relop: attribute.relop,
+        value: Some(value),
+        dominance,
+        limit: limit.to_owned(),
     }
 }
 

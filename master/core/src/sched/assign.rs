@@ -5,6 +5,7 @@
 
 mod hosts;
 mod quotas;
+mod scarcity;
 mod spread;
 
 use crate::ledger::Level;
@@ -18,6 +19,7 @@ use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
 use proto::pe::ParallelEnvironment;
 use proto::restring::Expression;
+use scarcity::Scarcity;
 use spread::{Most, spread};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -119,11 +121,14 @@ pub fn assign_parallel(
 }
 
 /// Why a parallel job has no slots.
+#[derive(Default)]
 pub struct Failure {
     /// What each environment or instance is short of.
     pub reasons: Vec<Reason>,
     /// Hosts that have not one slot for it in any environment, so that nothing changes before something changes there.
     pub roomless: BTreeSet<HostName>,
+    /// What leaves no more slots on the host that has most, of each environment, for whoever asks why.
+    pub no_more: Vec<Reason>,
 }
 
 /// As [`assign_parallel`].
@@ -136,15 +141,15 @@ pub fn try_parallel(
     globally: &Fit,
     order: &[Site<'_, '_>],
 ) -> Result<Assignment, Failure> {
-    let Some(wanted) = &demand.pe else { return Err(Failure { reasons: Vec::new(), roomless: BTreeSet::new() }) };
+    let Some(wanted) = &demand.pe else { return Err(Failure::default()) };
     let mut roomless: Option<BTreeSet<HostName>> = None;
-    let mut reasons = Vec::new();
+    let (mut reasons, mut no_more) = (Vec::new(), Vec::new());
     let mut best: Option<((u32, Reverse<u64>), Assignment)> = None;
     let mut found = false;
     for pe in environments(cluster, &wanted.name) {
         found = true;
         if !may_use_pe(pe, demand) {
-            let none = What::PeOffers { pe: pe.name.clone(), slots: 0, needed: wanted.slots.least() };
+            let none = What::PeOffers { pe: pe.name.clone(), slots: 0, needed: wanted.slots.least(), of: None };
             let denied = What::NoPeAccess { pe: pe.name.clone() };
             reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
             continue;
@@ -160,13 +165,16 @@ pub fn try_parallel(
                     best = Some((worth, Assignment { granted, pe: Some(pe.name.clone()) }));
                 }
             }
-            Err(why) => reasons.extend(why),
+            Err((why, scarce)) => {
+                reasons.extend(why);
+                no_more.extend(scarce);
+            }
         }
     }
     if !found {
         reasons.push(Reason::new(Level::Global, What::NoSuchPe { pe: wanted.name.clone() }));
     }
-    let failure = || Failure { reasons, roomless: roomless.unwrap_or_default() };
+    let failure = || Failure { reasons, roomless: roomless.unwrap_or_default(), no_more };
     best.map(|(_, assignment)| assignment).ok_or_else(failure)
 }
 
@@ -184,6 +192,7 @@ pub fn environments<'a>(cluster: &Cluster<'a>, name: &str) -> impl Iterator<Item
     })
 }
 
+/// The slots of a job in one environment; else what stands against it, and what leaves no more on the host that has most.
 fn assign_in(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -191,12 +200,13 @@ fn assign_in(
     order: &[Site<'_, '_>],
     pe: &ParallelEnvironment,
     roomless: &mut BTreeSet<HostName>,
-) -> Result<Vec<Granted>, Vec<Reason>> {
-    let limits = Limits::new(cluster, demand, globally, pe)?;
+) -> Result<Vec<Granted>, (Vec<Reason>, Vec<Reason>)> {
+    let limits = Limits::new(cluster, demand, globally, pe).map_err(|why| (why, Vec::new()))?;
     let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe, roomless);
+    let known = if cluster.explains { hosts.clone() } else { Vec::new() };
     lay_out(cluster, demand, pe, limits, hosts).map_err(|why| {
         reasons.extend(why);
-        reasons
+        (reasons, Scarcity { cluster, demand, globally, pe }.no_more(&known))
     })
 }
 
@@ -239,7 +249,7 @@ impl<'a> Limits<'a> {
         let mut purse = Purse::new(cluster, demand, Some(&pe.name));
         let within = purse.most_anywhere(least.saturating_add(extra)).saturating_sub(extra);
         if within < least {
-            let what = What::PeOffers { pe: pe.name.clone(), slots: within.min(most), needed: least };
+            let what = What::PeOffers { pe: pe.name.clone(), slots: within.min(most), needed: least, of: None };
             let offers = Reason::new(Level::Global, what);
             return Err(purse.into_denials().into_iter().chain([offers]).collect());
         }
@@ -268,7 +278,9 @@ pub fn lay_out(
     spread(rule, &wanted.slots, most, &few).map_err(|slots| {
         let mut reasons = purse.into_denials();
         reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
-        let what = What::PeOffers { pe: pe.name.clone(), slots, needed: wanted.slots.least() };
+        let needed = wanted.slots.least();
+        let is_full = cluster.pe_slots_taken(&pe.name).saturating_add(needed).saturating_add(extra) > pe.slots;
+        let what = What::PeOffers { pe: pe.name.clone(), slots, needed, of: is_full.then_some(pe.slots) };
         reasons.push(Reason::new(Level::Global, what));
         reasons
     })

@@ -4,14 +4,14 @@
 //! would ever read. Whoever asks gets what is true at that moment, in the words of the same matcher.
 
 use super::ahead::{Ahead, Reservation};
-use super::assign::{assign_parallel, assign_serial, fit_globally};
+use super::assign::{assign_serial, fit_globally, try_parallel};
 use super::category::CategoryKey;
 use super::duration::expected_ms;
 use super::nearness;
 use super::reason::{Reason, What};
 use super::suitability::Suitability;
 use crate::ledger::{At, Level};
-use crate::matching::{Cluster, Demand, Mode};
+use crate::matching::{Cluster, Demand, Mode, Site};
 use crate::observe::Observations;
 use crate::state::State;
 use crate::state::job::Job;
@@ -81,9 +81,13 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
 
 /// Whether two reasons are of one kind, about one attribute and level.
 pub fn is_alike(one: &Reason, other: &Reason) -> bool {
-    discriminant(&one.what) == discriminant(&other.what)
-        && At::from(&one.level).letter() == At::from(&other.level).letter()
-        && match (&one.what, &other.what) {
+    At::from(&one.level).letter() == At::from(&other.level).letter() && is_alike_at(&one.what, &other.what)
+}
+
+/// The same of what is said of objects of one level.
+fn is_alike_at(one: &What, other: &What) -> bool {
+    discriminant(one) == discriminant(other)
+        && match (one, other) {
             (What::Offers(one), What::Offers(other)) => one.attribute == other.attribute,
             (What::Overloaded(one), What::Overloaded(other)) | (What::SuspendAlarm(one), What::SuspendAlarm(other)) => {
                 one.attribute == other.attribute
@@ -93,6 +97,7 @@ pub fn is_alike(one: &Reason, other: &Reason) -> bool {
             (What::InUse { attribute: one }, What::InUse { attribute: other }) => one == other,
             (What::Quota(one), What::Quota(other)) => one.rule == other.rule && one.attribute == other.attribute,
             (What::PeOffers { pe: one, .. }, What::PeOffers { pe: other, .. }) => one == other,
+            (What::NoMore(one), What::NoMore(other)) => one.pe == other.pe && is_alike_at(&one.why, &other.why),
             (_, _) => true,
         }
 }
@@ -204,13 +209,15 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
     if demand.pe.is_none() || !globally.reasons.is_empty() {
         return reasons;
     }
-    match assign_parallel(cluster, demand, &globally, &open) {
+    let open: Vec<Site<'_, '_>> = open.iter().map(|instance| cluster.site(instance)).collect();
+    match try_parallel(cluster, demand, &globally, &open) {
         Ok(_) => Vec::new(),
-        Err(why) => {
+        Err(failure) => {
             let (of_instances, mut others): (Vec<Reason>, Vec<Reason>) =
-                why.into_iter().partition(|reason| matches!(reason.level, Level::Instance(_)));
+                failure.reasons.into_iter().partition(|reason| matches!(reason.level, Level::Instance(_)));
             others.extend(reasons);
             others.extend(of_instances);
+            others.extend(failure.no_more);
             others
         }
     }

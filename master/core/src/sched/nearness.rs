@@ -7,9 +7,8 @@ use crate::matching::Value;
 pub fn nearness(reason: &Reason) -> (u32, u64) {
     match &reason.what {
         What::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
-        What::PeOffers { slots, needed, .. } => {
-            (0, thousandths(u64::from(needed.saturating_sub(*slots)), u64::from(*needed)))
-        }
+        What::PeOffers { slots, needed, .. } => (0, missing_slots(*slots, *needed)),
+        What::NoMore(no_more) => (0, missing_slots(no_more.slots, no_more.wanted)),
         What::Full { .. } | What::InUse { .. } | What::Quota(_) => (0, 1000),
         What::Overloaded(_) | What::SuspendAlarm(_) | What::Subordinate | What::Preempted => (1, 0),
         What::NoContact
@@ -31,6 +30,10 @@ pub fn nearness(reason: &Reason) -> (u32, u64) {
         What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
         What::NotInQueueList | What::NotReserved { .. } => (5, 0),
     }
+}
+
+fn missing_slots(slots: u32, needed: u32) -> u64 {
+    thousandths(u64::from(needed.saturating_sub(slots)), u64::from(needed))
 }
 
 fn missing(shortage: &Shortage) -> u64 {

@@ -123,7 +123,11 @@ pub enum What {
         slots: u32,
         /// The least number that would do.
         needed: u32,
+        /// The slots of the environment, where it is these that are too few.
+        of: Option<u32>,
     },
+    /// What leaves a parallel job no more slots on the host that has most for it. 8.1.9 knows nothing of the kind.
+    NoMore(Box<NoMore>),
     /// A rule of a resource quota set has no room for it.
     Quota(Box<QuotaDenial>),
     /// There is no queue instance at all, or not the one that is meant.
@@ -169,6 +173,19 @@ pub struct Shortage {
     pub free: Value,
     /// What there is in all, of a consumable.
     pub capacity: Option<Amount>,
+}
+
+/// A place where a parallel job finds some slots and too few, and what leaves no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoMore {
+    /// The environment.
+    pub pe: PeName,
+    /// The slots that it finds there, with that of a master that is no task.
+    pub slots: u32,
+    /// So many there would do, if nothing changes elsewhere.
+    pub wanted: u32,
+    /// What there is too little of for so many.
+    pub why: What,
 }
 
 /// A limit of a resource quota set that is in the way.

@@ -1,0 +1,175 @@
+//! What leaves a parallel job no more slots on the host that has most for it: for whoever asks why it waits.
+//!
+//! One host for each environment is looked at again. Where the hosts have enough for the rule, something else stands against the job,
+//! and nothing is told here.
+
+use super::hosts::{HostRoom, MasterRoom, portion};
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand, Fit, Role, Site};
+use crate::sched::finding::is_alike;
+use crate::sched::reason::{NoMore, Reason, What};
+use proto::id::QueueInstanceName;
+use proto::pe::{AllocationRule, ParallelEnvironment};
+use std::cmp::Reverse;
+
+/// What is looked for, and what fits above all hosts.
+pub struct Scarcity<'a> {
+    pub cluster: &'a Cluster<'a>,
+    pub demand: &'a Demand,
+    pub globally: &'a Fit,
+    pub pe: &'a ParallelEnvironment,
+}
+
+/// Slots on a host, with that of a master that is no task.
+struct Place<'a> {
+    /// What they are.
+    role: Role,
+    /// In each of its queue instances: at most, if there are no others.
+    parts: Vec<Part<'a>>,
+    /// There are so many.
+    slots: u32,
+    /// So many would do.
+    wanted: u32,
+}
+
+/// Slots in a queue instance.
+struct Part<'a> {
+    instance: &'a QueueInstanceName,
+    role: Role,
+    slots: u32,
+}
+
+impl<'a> Scarcity<'a> {
+    /// What leaves no more slots on the best of the hosts with room for the job; nothing if these have enough.
+    pub fn no_more(&self, hosts: &[HostRoom]) -> Vec<Reason> {
+        let place = match hosts.iter().any(|room| room.master.is_some()) {
+            true => self.best(hosts),
+            false => self.without_seat(hosts),
+        };
+        place.filter(|place| place.slots < place.wanted).map_or_else(Vec::new, |place| self.limits(&place))
+    }
+
+    /// The host with most slots among those that have too few for the rule, or all of them together.
+    fn best<'r>(&self, hosts: &'r [HostRoom]) -> Option<Place<'r>> {
+        let least = self.demand.least();
+        let most = |room: &HostRoom| room.masters().map(|seat| seat.slots).fold(room.slots, u32::max);
+        match self.demand.allocation_rule(self.pe) {
+            AllocationRule::PeSlots => {
+                let rooms = hosts.iter().filter_map(|room| Some((room, seat(room)?)));
+                let (room, seat) = rooms.min_by_key(|(_, seat)| Reverse(seat.slots))?;
+                Some(self.with_master(room, seat, least))
+            }
+            AllocationRule::Fixed(each) => {
+                let usable = hosts.iter().filter(|room| most(room) >= each).count();
+                let is_enough = u64::from(each) * usable as u64 >= u64::from(least);
+                let short = hosts.iter().filter(|room| !is_enough && most(room) < each);
+                short.min_by_key(|room| Reverse(most(room))).map(|room| self.at(room, each))
+            }
+            AllocationRule::FillUp | AllocationRule::RoundRobin => {
+                let all = hosts.iter().map(|room| i64::from(room.slots)).sum::<i64>();
+                let seats = hosts.iter().flat_map(|room| room.masters().map(move |seat| (room, seat)));
+                let gain = seats.map(|(room, seat)| i64::from(seat.slots) - i64::from(room.slots)).max();
+                let missing = i64::from(least) - all - gain.unwrap_or(0);
+                let missing = u32::try_from(missing).ok().filter(|missing| *missing > 0)?;
+                let room = hosts.iter().min_by_key(|room| Reverse(most(room)))?;
+                Some(self.at(room, most(room).saturating_add(missing)))
+            }
+        }
+    }
+
+    /// Where no host takes the master: the one with most room for others. Of a job that asks for something apart each host is told of already.
+    fn without_seat<'r>(&self, hosts: &'r [HostRoom]) -> Option<Place<'r>> {
+        let room = hosts.iter().min_by_key(|room| Reverse(room.slots)).filter(|_| !self.demand.is_apart())?;
+        let (role, extra) = (self.demand.roles(Some(self.pe)).0, self.extra());
+        let own = self.demand.own_slots(self.pe);
+        let slots = (own + extra).saturating_sub(1);
+        let part = |(instance, _): &'r (QueueInstanceName, u32)| Part { instance, role, slots };
+        let wanted = portion(self.demand, self.pe).max(own).saturating_add(extra);
+        Some(Place { role, parts: room.instances.iter().map(part).collect(), slots, wanted })
+    }
+
+    /// A host where so many slots of the job would do, with the master if that takes nothing from the others.
+    fn at<'r>(&self, room: &'r HostRoom, wanted: u32) -> Place<'r> {
+        if let Some(seat) = seat(room).filter(|seat| seat.slots >= room.slots) {
+            return self.with_master(room, seat, wanted);
+        }
+        let role = Role::Slave;
+        let part = |(instance, slots): &'r (QueueInstanceName, u32)| Part { instance, role, slots: *slots };
+        Place { role, parts: room.instances.iter().map(part).collect(), slots: room.slots, wanted }
+    }
+
+    fn with_master<'r>(&self, room: &'r HostRoom, seat: MasterRoom, wanted: u32) -> Place<'r> {
+        let (role, beside) = self.demand.roles(Some(self.pe));
+        let extra = self.extra();
+        let parts = room.instances.iter().enumerate().map(|(at, (instance, _))| {
+            let slots = room.beside(seat, at);
+            match at == seat.at {
+                true => Part { instance, role, slots: slots.saturating_add(extra) },
+                false => Part { instance, role: beside, slots },
+            }
+        });
+        let parts = parts.collect();
+        Place { role, parts, slots: seat.slots.saturating_add(extra), wanted: wanted.saturating_add(extra) }
+    }
+
+    /// The slot of a master that is no task of the environment.
+    fn extra(&self) -> u32 {
+        u32::from(!self.pe.job_is_first_task.0)
+    }
+
+    /// What leaves no more there: at the host, and in its queue instances if they have no more together.
+    fn limits(&self, place: &Place<'_>) -> Vec<Reason> {
+        let Place { role, parts, slots, wanted } = place;
+        let Some(first) = parts.first() else { return Vec::new() };
+        let ground = self.cluster.ground(&first.instance.host);
+        let on_host =
+            |slots| self.cluster.fit_level(self.globally.unlimited(), &ground.spot, self.demand, slots, *role);
+        let sites = || parts.iter().map(|part| (part, self.cluster.site_on(ground, part.instance)));
+        let mut limits = self.short(*slots, *wanted, on_host);
+        limits.extend(self.thresholds(sites().map(|(_, site)| site).collect(), (*slots, *wanted)));
+        let in_all = parts.iter().fold(0, |sum: u32, part| sum.saturating_add(part.slots));
+        if !limits.is_empty() && in_all > *slots {
+            return limits;
+        }
+        let above = on_host(1).unlimited();
+        for (part, site) in sites() {
+            let fit = |slots| self.cluster.fit_instance(above.clone(), &site, self.demand, slots, part.role);
+            limits.extend(self.short(part.slots, part.slots.saturating_add(wanted - slots), fit));
+        }
+        limits
+    }
+
+    /// What leaves no more slots than there are, with what so many as would do need.
+    fn short(&self, slots: u32, wanted: u32, fit: impl Fn(u32) -> Fit) -> Vec<Reason> {
+        let decisive = fit(slots.saturating_add(1)).reasons;
+        if decisive.is_empty() {
+            return Vec::new();
+        }
+        let all = fit(wanted).reasons.into_iter();
+        let told = all.filter(|reason| decisive.iter().any(|known| is_alike(known, reason)));
+        told.map(|Reason { level, what }| self.reason(level, (slots, wanted), what)).collect()
+    }
+
+    /// The load thresholds that slots which start would reach, where these leave no more.
+    fn thresholds(&self, sites: Vec<Site<'_, '_>>, (slots, wanted): (u32, u32)) -> Vec<Reason> {
+        let caps: Vec<_> = sites.iter().map(|site| self.cluster.threshold_cap(site)).collect();
+        if caps.iter().max() != Some(&slots) {
+            return Vec::new();
+        }
+        let decisive = sites.iter().zip(&caps).filter(|(_, cap)| **cap == slots);
+        let nearest = decisive.filter_map(|(site, _)| Some((site, self.cluster.nearest_threshold(site)?)));
+        let told = |(site, overload): (&Site<'_, '_>, _)| {
+            self.reason(site.spot.level.to_level(), (slots, wanted), What::Overloaded(overload))
+        };
+        nearest.map(told).collect()
+    }
+
+    fn reason(&self, level: Level, (slots, wanted): (u32, u32), why: What) -> Reason {
+        Reason::new(level, What::NoMore(Box::new(NoMore { pe: self.pe.name.clone(), slots, wanted, why })))
+    }
+}
+
+/// How a host takes the master with most slots.
+fn seat(room: &HostRoom) -> Option<MasterRoom> {
+    room.masters().min_by_key(|seat| Reverse(seat.slots))
+}
