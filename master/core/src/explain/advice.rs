@@ -235,12 +235,13 @@ fn quota_numbers(denial: &QuotaDenial) -> (Option<String>, Option<String>, Optio
     (Some(denial.attribute.to_string()), denial.needed.as_ref().map(text), free, Some(text(&denial.limit)))
 }
 
-/// A limit that the job alone exceeds is never kept.
+/// A limit that the job alone exceeds is never kept, if nothing of it can be elsewhere.
 fn beyond(denial: &QuotaDenial) -> Option<String> {
     let Some(needed) = &denial.needed else { return Some(format!("ask for it with -l {}", denial.attribute)) };
     let (Value::Amount(needed), Value::Amount(limit)) = (needed, &denial.limit) else { return None };
     let set = denial.rule.split('/').next().unwrap_or_default();
-    (needed > limit).then(|| format!("the limit never allows so much: ask for less, or see qconf -srqs {set}"))
+    (denial.is_whole && needed > limit)
+        .then(|| format!("the limit never allows so much: ask for less, or see qconf -srqs {set}"))
 }
 
 /// What would help, where that is sure.

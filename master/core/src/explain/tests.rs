@@ -402,3 +402,47 @@ fn what_leaves_no_more_on_a_host_is_no_line_of_scheduling_info() {
     let lines = scheduling_info(&mut lab.findings(), SubmitSeq(1));
     assert_eq!(lines, ["cannot run in PE \"smp\" because it only offers 2 slots"], "as by 8.1.9");
 }
+
+#[test]
+fn a_quota_in_the_way_of_a_parallel_job_is_told_with_what_the_whole_job_needs() {
+    let never = "the limit never allows so much: ask for less, or see qconf -srqs r";
+    for (quota, job, [needed, free, of], hint) in [
+        ("hosts {*} to slots=2", "-pe smp 4", ["4", "2", "2"], Some(never)),
+        ("hosts {*} to slots=2", "-pe mpi 6", ["6", "2", "2"], None),
+        ("hosts {*} to slots=1", "-pe two 4", ["2", "1", "1"], Some(never)),
+        ("hosts {*} to slots=2", "-pe loose 2", ["3", "2", "2"], Some(never)),
+        ("queues {*} to slots=5", "-pe mpi 8", ["8", "5", "5"], None),
+        ("queues {*} to slots=5", "-pe smp 6-8", ["6", "5", "5"], None),
+        ("queues all.q,io.q to mem=10G", "-pe mpi 4 -l mem=3G", ["12.000G", "7.000G", "10.000G"], None),
+        ("users {*} queues * to mem=10G", "-u u2 -pe mpi 3 -l mem=3G", ["9.000G", "7.000G", "10.000G"], None),
+        ("users u2 to slots=3", "-u u2 -pe mpi 3", ["3", "2", "3"], None),
+        ("users u2 to slots=3", "-u u2 -pe mpi 4", ["4", "2", "3"], Some(never)),
+        ("hosts {*} to mem=3G", "-pe mpi 4 -l mem=2G", ["8.000G", "3.000G", "3.000G"], None),
+        ("queues all.q,io.q to slots=1", "", ["1", "0", "1"], None),
+    ] {
+        let script = format!(
+            "complex mem mem MEMORY <= YES YES 0 0
+             conf job_load_adjustments NONE
+             host a mem=99G
+             host b mem=99G
+             pe smp 99 $pe_slots
+             pe mpi 99 $fill_up
+             pe two 99 2
+             pe loose 99 $pe_slots job_is_first_task=FALSE
+             queue all.q a,b slots=8 pe_list=smp,mpi,two,loose
+             queue io.q b slots=8 pe_list=NONE
+             quota r {quota}
+             job 1 -u u2 -q io.q -l mem=3G
+             pass
+             job 2 {job}
+             pass"
+        );
+        let told = explained(&script, 2).reasons.into_iter().find(|reason| reason.level == "quota").expect(job);
+        let numbers = [told.needed, told.free, told.capacity].map(Option::unwrap);
+        assert_eq!(
+            (numbers.each_ref().map(String::as_str), told.hint.as_deref()),
+            ([needed, free, of], hint),
+            "{quota}: {job}"
+        );
+    }
+}

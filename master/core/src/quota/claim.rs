@@ -32,6 +32,8 @@ pub(super) struct Takes {
     /// Whether slots beside the master, on its host, take nothing.
     spares_companions: bool,
     limit: Amount,
+    /// What others have in use.
+    used: Amount,
     left: Amount,
 }
 
@@ -113,13 +115,12 @@ impl Takes {
         self.left = self.left.checked_add(each.times(part.slots)).unwrap_or(self.left);
     }
 
-    /// That there is no room for so many slots.
+    /// That there is no room for so many slots, whatever of them found room so far.
     pub(super) fn denial(&self, set: &QuotaSet, scope: &Scope, slots: u32) -> QuotaDenial {
         let side = Side::Master;
         let needed = self.amount(Part { slots, side, is_new_host: true, is_first_other: true, is_beside: false });
-        let used = self.limit.checked_sub(self.left).unwrap_or(Amount::INFINITY);
         let (needed, limit) = (Some(Value::Amount(needed)), Value::Amount(self.limit));
-        QuotaDenial { used: Some(used), ..denial(set, scope, &self.attribute, needed, limit) }
+        QuotaDenial { used: Some(self.used), ..denial(set, scope, &self.attribute, needed, limit) }
     }
 }
 
@@ -130,6 +131,7 @@ fn denial(set: &QuotaSet, scope: &Scope, attribute: &Attribute, needed: Option<V
         attribute: attribute.name.clone(),
         r#type: attribute.r#type,
         needed,
+        is_whole: true,
         used: None,
         limit,
     }
@@ -175,7 +177,7 @@ pub(super) fn claims(
         let left = limit.checked_sub(used).unwrap_or(Amount::from_base(i64::MIN));
         let (attribute, is_apart) = (attribute.clone(), apart.is_some());
         let spares_companions = spares_companions && is_apart;
-        claims.push(Claim::Takes(Takes { attribute, master, other, is_apart, spares_companions, limit, left }));
+        claims.push(Claim::Takes(Takes { attribute, master, other, is_apart, spares_companions, limit, used, left }));
     }
     claims
 }

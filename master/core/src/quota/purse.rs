@@ -4,10 +4,11 @@ use super::Scope;
 use super::claim::{Claim, Part, Side, claims};
 use crate::ledger::{Level, Whose};
 use crate::matching::{Cluster, Demand, Role};
-use crate::sched::reason::{Reason, What};
+use crate::sched::reason::{QuotaDenial, Reason, What};
 use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
-use proto::quota::QuotaSet;
+use proto::pe::AllocationRule;
+use proto::quota::{QuotaSet, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -214,7 +215,10 @@ impl<'a> Purse<'a> {
                 }
                 let denial = match claim {
                     Claim::Denied(_, denial) => (**denial).clone(),
-                    Claim::Takes(takes) => takes.denial(set, scope, slots),
+                    Claim::Takes(takes) => {
+                        let (needed, is_whole) = self.needed(set, scope, side);
+                        QuotaDenial { is_whole, ..takes.denial(set, scope, needed) }
+                    }
                 };
                 let level = scope.host.clone().map_or(Level::Global, Level::Host);
                 let reason = Reason::new(level, What::Quota(Box::new(denial)));
@@ -222,6 +226,24 @@ impl<'a> Purse<'a> {
             }
         }
         most
+    }
+
+    /// How many slots of the job a limit would have to have room for, if all were there that can be; and whether they all have to be.
+    fn needed(&self, set: &QuotaSet, scope: &Scope, side: Side) -> (u32, bool) {
+        let Some(pe) = self.pe.and_then(|pe| self.cluster.config.pes.get(pe)) else { return (1, true) };
+        let Rule { queues, hosts, .. } = &set.rules[scope.rule];
+        let (least, extra) = (self.demand.least(), u32::from(!pe.job_is_first_task.0));
+        let whole = least.saturating_add(extra);
+        match self.demand.allocation_rule(pe) {
+            AllocationRule::Fixed(each) if scope.host.is_some() => {
+                let has_master = side == Side::Master || scope.host == self.master_host;
+                (each.saturating_add(if has_master { extra } else { 0 }), queues.is_none())
+            }
+            AllocationRule::PeSlots => (whole, queues.is_none()),
+            AllocationRule::Fixed(_) | AllocationRule::FillUp | AllocationRule::RoundRobin => {
+                (whole, queues.is_none() && hosts.is_none())
+            }
+        }
     }
 
     /// Slots as limits see them.

@@ -199,9 +199,12 @@ pub struct QuotaDenial {
     pub attribute: AttributeName,
     /// Its type, which decides how numbers are printed.
     pub r#type: Type,
-    /// What the job needs; none if it must ask for the attribute (FORCED) and does not.
+    /// What the job needs, with all slots that it must have, or that must be on one host where the limit is that of a host; none if it must ask
+    /// for the attribute (FORCED) and does not.
     pub needed: Option<Value>,
-    /// What is in use, of a consumable.
+    /// Whether the limit has to have room for all of that: no part of it can be where the limit does not count.
+    pub is_whole: bool,
+    /// What others have in use, of a consumable.
     pub used: Option<Amount>,
     /// The limit.
     pub limit: Value,

@@ -291,9 +291,11 @@ impl<'a> Plan<'a> {
         let mut trial = purse.clone();
         if self.add(&mut trial, master, each - own) == each - own {
             *purse = trial;
-        } else if own > 0 {
-            return false;
         } else {
+            purse.note(trial);
+            if own > 0 {
+                return false;
+            }
             self.taken[master].fill(0);
         }
         for host in (0..self.hosts.len()).filter(|host| *host != master) {
