@@ -149,12 +149,7 @@ impl Model {
             self.gave_back(gives_back_shared);
         }
         match &record.event {
-            Event::TaskPlaced { key, granted, .. } => {
-                self.unplan(key.seq, key.task);
-                self.ahead.runs(&self.state, *key, &self.state.ledger, record.now);
-                granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
-                self.cools(granted, record.now.tick);
-            }
+            Event::TaskPlaced { key, granted, .. } => self.placed(*key, granted, record.now),
             Event::TaskEnded { key, .. } => self.ahead.over(*key),
             Event::InstanceChanged { instance, .. } => {
                 self.host_changed(&instance.host);

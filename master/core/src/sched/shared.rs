@@ -1,4 +1,4 @@
-//! Consumables of the whole cluster: what is given back of them on one host may make a difference on every other.
+//! Consumables of the whole cluster: what is taken or given back of them on one host may make a difference on every other.
 
 use super::model::Model;
 use crate::event::Event;
@@ -26,6 +26,12 @@ impl Model {
     /// Whether a booking takes something that the whole cluster shares.
     pub(super) fn is_shared(&self, booking: &Booking) -> bool {
         names(&self.state.config).any(|name| booking.amount(At::Global, name) > Amount::ZERO)
+    }
+
+    /// Whether a booking takes something of the whole cluster from which the order of queue instances follows: each of them then is elsewhere in it, not
+    /// only those of its hosts.
+    pub(super) fn moves_others(&self, booking: &Booking) -> bool {
+        self.is_shared(booking) && moves_standings(&self.state.config)
     }
 
     /// Wishes that were left open, and alarms, may be so no longer, wherever they are. What a queue instance has too little of itself is a

@@ -8,7 +8,7 @@ use crate::sched::assign::{Assignment, assign_serial, fit_globally, one_slot};
 use crate::sched::order::Order;
 use crate::sched::order_phase::{Bucket, BucketId};
 use crate::sched::standings::Standing;
-use proto::id::{QueueInstanceName, SubmitSeq, TaskId};
+use proto::id::{QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
 use proto::time::{Now, Tick};
 use std::sync::Arc;
@@ -46,11 +46,15 @@ impl Model {
         let Some(charges) = category.map(|category| category.tally.charges.clone()) else { return };
         let booking =
             Booking::new(&self.state.config, charges, grant, now.tick).of(self.state.index.commons.who(&job.spec));
+        let moves_others = job.spec.reservation.is_none() && self.moves_others(&booking);
         match job.spec.reservation {
             Some(id) => self.planned_within.entry(id).or_default().hold(key, Arc::new(booking)),
             None => self.planned.book(&self.state.config, key, Arc::new(booking)),
         }
         self.ahead.runs(&self.state, key, &self.planned, now);
+        if moves_others {
+            self.standings.everything();
+        }
         let planned = self.plans.insert(seq, job.spec.array, task, &job.spec.owner.user);
         self.waiting.extend(self.comes_later(job, self.time));
         self.queue.planned(bucket, seq);
@@ -174,6 +178,19 @@ impl Model {
         }
         self.gave_back(is_shared);
         self.refile(*seq);
+    }
+
+    /// A task is placed, whether it was planned or not.
+    pub(super) fn placed(&mut self, key: TaskKey, granted: &[Granted], now: Now) {
+        let was_planned = self.planned(key.seq, key.task).is_some();
+        self.unplan(key.seq, key.task);
+        self.ahead.runs(&self.state, key, &self.state.ledger, now);
+        granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
+        // What was planned is in the order already.
+        if !was_planned && self.state.ledger.booking(key).is_some_and(|booking| self.moves_others(booking)) {
+            self.standings.everything();
+        }
+        self.cools(granted, now.tick);
     }
 
     pub(super) fn unplan(&mut self, seq: SubmitSeq, task: TaskId) {

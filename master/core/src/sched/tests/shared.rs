@@ -46,3 +46,26 @@ fn an_alarm_for_what_all_share_is_over_everywhere_once_that_is_given_back() {
         = 2 all.q@b",
     );
 }
+
+#[test]
+fn what_all_share_and_is_taken_on_one_host_moves_all_others_in_the_order_of_the_load_formula() {
+    for (hosts, second) in
+        [("host a lic=9\nhost b lic=3", "a"), ("host a\nhost b", "a"), ("host a lic=2\nhost b lic=9", "b")]
+    {
+        for apart in ["", "\npass"] {
+            check(&format!(
+                "complex lic lic INT <= YES YES 0 0
+            conf job_load_adjustments NONE
+            conf load_formula -lic
+            global lic=4
+            {hosts}
+            queue all.q a,b slots=9
+            job 1 -l lic=2 -q all.q@a{apart}
+            job 2
+            pass
+            = 1 all.q@a
+            = 2 all.q@{second}"
+            ));
+        }
+    }
+}
