@@ -89,6 +89,20 @@ fn a_daemon_that_was_killed_comes_back_with_the_next_up() {
 }
 
 #[test]
+fn commands_beside_a_dead_master_are_not_kept_by_an_agent_that_takes_it_for_alive() {
+    let cell = Cell::up();
+    cell.kill("master");
+    for words in ["qstat", "qsub -b y true"] {
+        let said = cell.user(&words.split(' ').collect::<Vec<_>>());
+        assert_eq!(said.code, 1, "{said}");
+        said.refused(&["error: unable to send message to qmaster", "run/master.sock", "fix: start it: gridwright up"]);
+    }
+    assert!(cell.is_alive("agent"));
+    cell.bring_up(&[]).ok();
+    assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
+}
+
+#[test]
 fn an_up_in_the_moment_after_a_kill_is_not_deceived_by_the_lock_of_the_dead() {
     let words = ["--slots", "4", "--sim-hosts", "20"].map(str::to_owned).into();
     let cell = Cell::with(Plan { words, ..Plan::default() });

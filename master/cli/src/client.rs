@@ -26,6 +26,9 @@ pub const FRAME_LIMIT: usize = 64 << 20;
 /// How long a change is repeated after its connection broke (DESIGN section 3).
 const REPEAT_FOR: Duration = Duration::from_secs(60);
 
+/// How long a master of this host that is away is waited for before its absence is told: it may just be starting anew.
+const RESTART: Duration = Duration::from_secs(3);
+
 /// How long a command that waits for a job looks for a master that is away; each time anew.
 const LOOK_FOR: Duration = Duration::from_secs(600);
 
@@ -45,6 +48,7 @@ pub struct Client {
     next_id: u64,
     repeat_for: Duration,
     look_for: Duration,
+    restart: Duration,
     /// The task that this process belongs to, where the agent is to vouch for it.
     task: Option<TaskKey>,
 }
@@ -75,6 +79,7 @@ impl Client {
             next_id: 1,
             repeat_for: REPEAT_FOR,
             look_for: LOOK_FOR,
+            restart: RESTART,
             task,
         };
         client.open()?;
@@ -95,6 +100,14 @@ impl Client {
     /// # Errors
     /// `NoMaster` or `Overloaded` as of the last attempt. Other refusals of the master are in the reply.
     pub fn wait(&mut self, query: Query, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
+        // The pauses between attempts end with an interrupt, those within an attempt do not.
+        let restart = std::mem::replace(&mut self.restart, Duration::ZERO);
+        let outcome = self.ask_until_answered(query, interrupt);
+        self.restart = restart;
+        outcome
+    }
+
+    fn ask_until_answered(&mut self, query: Query, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
         let message = ClientMessage::Query(query);
         let mut give_up = Instant::now() + self.look_for;
         loop {
@@ -196,7 +209,7 @@ impl Client {
     fn open(&mut self) -> Result<&mut UnixStream, Diagnostic> {
         let mut stream = match self.task {
             Some(_) => self.site.connect_to_agent(),
-            None => self.site.connect(),
+            None => self.site.connect(self.restart),
         }?;
         let hello = ClientHello { version: PROTOCOL_VERSION, program: self.program.clone(), task: self.task };
         blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&error))?;

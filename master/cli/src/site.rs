@@ -1,12 +1,19 @@
 //! Where the cell of this shell is: its directory, and the socket to talk to.
 
+#[cfg(test)]
+mod tests;
+
 use proto::diagnostic::{Code, Diagnostic};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The state directory used where nothing names another one.
 pub const DEFAULT_DIR: &str = "/var/lib/gridwright";
+
+/// The pause between two attempts to reach a master that is away.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The cell that this shell works with.
 #[derive(Clone, Debug)]
@@ -32,14 +39,46 @@ impl Site {
         &self.dir
     }
 
-    /// Connects to the master of this machine, or else to its agent, which passes commands on.
+    /// Connects to the master. Where it belongs to this machine and is away, it is waited for that long, as it may be starting anew; a
+    /// machine that has an agent alone asks that, which passes commands on.
     ///
     /// # Errors
-    /// `NoMaster`, beginning with `error:` words that programs look for.
-    pub fn connect(&self) -> Result<UnixStream, Diagnostic> {
-        self.connect_to("master.sock")
-            .or_else(|_| self.connect_to("agent.sock"))
-            .map_err(|error| self.no_master(&error))
+    /// `NoMaster`, beginning with `error:` words that programs look for. At once where no daemon of the cell is here.
+    pub fn connect(&self, patience: Duration) -> Result<UnixStream, Diagnostic> {
+        let end = Instant::now() + patience;
+        self.connect_while(|| {
+            let is_left = Instant::now() < end;
+            if is_left {
+                std::thread::sleep(PAUSE);
+            }
+            is_left
+        })
+    }
+
+    /// The same, trying again while `is_patient` says so.
+    fn connect_while(&self, mut is_patient: impl FnMut() -> bool) -> Result<UnixStream, Diagnostic> {
+        let mut away = match self.connect_to("master.sock") {
+            Ok(stream) => return Ok(stream),
+            Err(error) => error,
+        };
+        let agent = self.connect_to("agent.sock").map_err(|error| self.no_master(&error))?;
+        if !self.has_master() {
+            return Ok(agent);
+        }
+        // The agent beside a master that was killed takes it for alive for the better part of a minute, and would keep the command.
+        drop(agent);
+        while is_patient() {
+            match self.connect_to("master.sock") {
+                Ok(stream) => return Ok(stream),
+                Err(error) => away = error,
+            }
+        }
+        Err(self.master_away(&away))
+    }
+
+    /// Whether the cell's master belongs to this machine: where there is an agent alone, nothing was written for a master.
+    fn has_master(&self) -> bool {
+        self.dir.join("etc/master.toml").exists()
     }
 
     /// Connects to the agent of this machine: it knows the tasks here.
@@ -60,6 +99,15 @@ impl Site {
         }
         let handle = std::fs::File::open(run)?;
         UnixStream::connect(format!("/proc/self/fd/{}/{socket}", handle.as_raw_fd()))
+    }
+
+    /// Other daemons of the cell run here: it is the master alone that has ended.
+    fn master_away(&self, error: &std::io::Error) -> Diagnostic {
+        let dir = self.dir.display();
+        Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: it does not answer")
+            .at(format!("{dir}/run/master.sock"))
+            .why(error.to_string())
+            .fix(format!("start it: gridwright up --dir {dir} --detach; {dir}/log/master.log says why it ended"))
     }
 
     fn no_master(&self, error: &std::io::Error) -> Diagnostic {
