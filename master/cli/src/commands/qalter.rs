@@ -131,9 +131,6 @@ pub fn alter(words: Vec<String>) -> Outcome {
             Diagnostic::new(Code::WrongState, "denied: the selected option works only on jobs and not on tasks");
         return Err(Fail::new(JOBS_ONLY, refusal.fix("name the job without its tasks; -h alone works on tasks")));
     }
-    if changes == JobChanges::default() {
-        return Ok(exit::OK);
-    }
     let verifies = matches!(changes.validation, Some(Validation::Verify | Validation::Poke));
     let reply = Client::connect(&site, "qalter")?.change(Command::Alter { jobs, changes: Box::new(changes) })?;
     let code = output::answers(&reply.answers);

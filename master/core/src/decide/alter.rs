@@ -5,7 +5,7 @@
 mod fields;
 mod holds;
 
-use super::select::{self, Missing, Selected};
+use super::select::{self, Missing, Owners, Selected};
 use super::submit::{self, access, checks};
 use super::verify::{self, Verdict};
 use super::{Caller, Turn, dependency};
@@ -25,7 +25,7 @@ pub(super) fn alter(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, c
         return Reply::refusal(refusal);
     }
     let mut answers = Vec::new();
-    for selected in select::select(turn.state(), caller, jobs) {
+    for selected in select::select(turn.state(), caller, Owners::Everybody, jobs) {
         let outcome = match selected {
             Ok(selected) => alter_one(turn, caller, &selected, changes),
             Err(missing) => Err(vec![unknown(&missing)]),

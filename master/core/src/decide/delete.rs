@@ -1,6 +1,6 @@
 //! `qdel`: pending tasks leave at once, tasks on hosts when their hosts have ended them.
 
-use super::select::{self, Missing, Selected};
+use super::select::{self, Missing, Owners, Selected};
 use super::tasks::{self, TaskEnd};
 use super::{Caller, Turn};
 use crate::event::Event;
@@ -17,7 +17,7 @@ pub(super) fn delete(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, 
         return Reply::refusal(refusal);
     }
     let mut answers = Vec::new();
-    for selected in select::select(turn.state(), caller, jobs) {
+    for selected in select::select(turn.state(), caller, Owners::Caller, jobs) {
         match selected {
             Ok(selected) => delete_one(turn, caller, &selected, force, &mut answers),
             Err(missing) => answers.push(Answer::Refused(unknown(&missing))),

@@ -1,6 +1,6 @@
 //! `qmod` on jobs: suspend, resume, clear an error, run again (JOB-21).
 
-use super::select::{self, Selected};
+use super::select::{self, Owners, Selected};
 use super::tasks::{self, TaskEnd};
 use super::{Caller, Turn, end, objects};
 use crate::event::Event;
@@ -73,8 +73,9 @@ pub(super) fn modify(
         let found = match scope(action) {
             Scope::Jobs(action) => modify_jobs(turn, caller, action, target, force),
             Scope::Queues => objects::modify_queue(turn, caller, action, target, force),
-            Scope::Both(on_jobs) => modify_jobs(turn, caller, on_jobs, target, force)
-                .or_else(|| objects::modify_queue(turn, caller, action, target, force)),
+            // Queues first, as in 8.1.9: anybody can give a job the name of a queue.
+            Scope::Both(on_jobs) => objects::modify_queue(turn, caller, action, target, force)
+                .or_else(|| modify_jobs(turn, caller, on_jobs, target, force)),
         };
         answers.extend(found.unwrap_or_else(|| vec![Answer::Refused(unknown(scope(action), target))]));
     }
@@ -100,8 +101,10 @@ fn modify_jobs(
     force: bool,
 ) -> Option<Vec<Answer>> {
     let selection = JobSelection { targets: vec![select::target(target)?], ..JobSelection::default() };
-    let found: Vec<Selected> =
-        select::select(turn.state(), caller, &selection).into_iter().filter_map(Result::ok).collect();
+    let found: Vec<Selected> = select::select(turn.state(), caller, Owners::Everybody, &selection)
+        .into_iter()
+        .filter_map(Result::ok)
+        .collect();
     let answers = found.iter().flat_map(|selected| modify_one(turn, caller, action, selected, force)).collect();
     (!found.is_empty()).then_some(answers)
 }

@@ -1,6 +1,6 @@
 //! `qresub`: new jobs that are copies of jobs which are there (JOB-19).
 
-use super::select::{self, Missing};
+use super::select::{self, Missing, Owners};
 use super::submit::{self, Accepted};
 use super::{Caller, Turn, alter};
 use crate::state::job::changed_holds;
@@ -12,7 +12,7 @@ use proto::wire::client::{Answer, JobSelection, Reply};
 /// Decides a resubmission, job by job.
 pub(super) fn resubmit(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, changes: &JobChanges) -> Reply {
     let mut answers = Vec::new();
-    for selected in select::select(turn.state(), caller, jobs) {
+    for selected in select::select(turn.state(), caller, Owners::Caller, jobs) {
         let outcome = match selected {
             Ok(selected) => copy(turn, caller, selected.seq, changes),
             Err(missing) => Err(vec![unknown(&missing)]),

@@ -9,6 +9,15 @@ use proto::request::TaskRange;
 use proto::restring::Expression;
 use proto::wire::client::{JobSelection, JobTarget};
 
+/// Whose jobs a name or pattern means where no users are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owners {
+    /// Those of who asks: a `qdel` by a common name must not reach others.
+    Caller,
+    /// Everybody's; whether the caller may change them is said for each.
+    Everybody,
+}
+
 /// One job that is meant, and which of its tasks; no range is the whole job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selected {
@@ -30,11 +39,16 @@ pub(super) enum Missing {
 }
 
 /// Everything that a selection names, in its order.
-pub(super) fn select(state: &State, caller: &Caller, selection: &JobSelection) -> Vec<Result<Selected, Missing>> {
+pub(super) fn select(
+    state: &State,
+    caller: &Caller,
+    owners: Owners,
+    selection: &JobSelection,
+) -> Vec<Result<Selected, Missing>> {
     if selection.targets.is_empty() {
         return jobs_of_users(state, &selection.users);
     }
-    selection.targets.iter().flat_map(|target| select_target(state, caller, selection, target)).collect()
+    selection.targets.iter().flat_map(|target| select_target(state, caller, owners, selection, target)).collect()
 }
 
 fn jobs_of_users(state: &State, users: &[String]) -> Vec<Result<Selected, Missing>> {
@@ -48,6 +62,7 @@ fn jobs_of_users(state: &State, users: &[String]) -> Vec<Result<Selected, Missin
 fn select_target(
     state: &State,
     caller: &Caller,
+    owners: Owners,
     selection: &JobSelection,
     target: &JobTarget,
 ) -> Vec<Result<Selected, Missing>> {
@@ -57,7 +72,7 @@ fn select_target(
             Some(job) => vec![job],
             None => return vec![Err(Missing::Number(target.job.clone()))],
         },
-        None => named(state, caller, &selection.users, &target.job),
+        None => named(state, caller, owners, &selection.users, &target.job),
     };
     if jobs.is_empty() {
         let users = if selection.users.is_empty() { caller.user().to_string() } else { selection.users.join(",") };
@@ -81,16 +96,19 @@ fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<Selected, Missing>
     found
 }
 
-/// Jobs by name or pattern: the caller's own unless users are given.
-fn named<'a>(state: &'a State, caller: &Caller, users: &[String], name: &str) -> Vec<&'a Job> {
+/// Jobs by name or pattern, oldest first: those of the users, or of `whose` where none are given.
+fn named<'a>(state: &'a State, caller: &Caller, whose: Owners, users: &[String], name: &str) -> Vec<&'a Job> {
     let Ok(pattern) = Expression::parse(name) else { return Vec::new() };
-    let owners: Vec<&UserName> = if users.is_empty() {
-        state.index.owners().filter(|owner| *owner == caller.user()).collect()
-    } else {
-        owners(state, users).collect()
+    let is_meant = |owner: &UserName| match whose {
+        _ if !users.is_empty() => is_of(users, owner),
+        Owners::Caller => owner == caller.user(),
+        Owners::Everybody => true,
     };
-    let jobs = owners.into_iter().flat_map(|owner| state.index.jobs_of(owner)).map(|seq| &state.jobs[&seq]);
-    jobs.filter(|job| pattern.matches(&job.spec.name, Type::String)).collect()
+    let owners = state.index.owners().filter(|owner| is_meant(owner));
+    let jobs = owners.flat_map(|owner| state.index.jobs_of(owner)).map(|seq| &state.jobs[&seq]);
+    let mut found: Vec<&Job> = jobs.filter(|job| pattern.matches(&job.spec.name, Type::String)).collect();
+    found.sort_by_key(|job| job.seq);
+    found
 }
 
 /// The jobs of one user whose names match, oldest first.

@@ -115,6 +115,42 @@ fn jobs_that_do_not_exist_are_named() {
 }
 
 #[test]
+fn a_name_means_jobs_of_everybody_but_for_deletion() {
+    use proto::wire::client::ModifyAction::{ClearJobError, SuspendJob};
+    let mut cell = Cell::ready();
+    let other = JobSpec { owner: owner("u2").into(), ..job() };
+    for spec in [other.clone(), job(), other] {
+        cell.submit(spec);
+    }
+    let priority = || JobChanges { priority: Some(-1), ..JobChanges::default() };
+    let set = |user: &str, number: u32| format!("{user}@sub sets scheduling priority of job {number} to -1");
+    assert_eq!(alter(&mut cell, "op", "sl*", priority()), [1, 2, 3].map(|number| set("op", number)));
+    let denied =
+        |number: u32| format!("denied: \"u1\" must be at least owner of job {number} to change job attributes");
+    assert_eq!(alter(&mut cell, "u1", "sleep", priority()), [denied(1), set("u1", 2), denied(3)]);
+    let own = JobSelection { users: vec!["u1".into()], ..selection(&["sleep"]) };
+    let change = Command::Alter { jobs: own, changes: Box::new(priority()) };
+    assert_eq!(texts(&cell.command("op", change)), [set("op", 2)]);
+    let refused = |number: u32| format!("u1 - you have no permission to modify job \"{number}\"");
+    let said = cell.qmod("u1", ClearJobError, "sleep");
+    assert_eq!((said.len(), &said[0], &said[2]), (3, &refused(1), &refused(3)));
+    assert_eq!(cell.qmod("op", SuspendJob, "sleep").len(), 3);
+    assert_eq!(cell.qdel("op", &["sleep"]), ["The job sleep of user(s) op does not exist"]);
+    assert_eq!(cell.qdel("u1", &["sleep"]), ["u1 has deleted job 2"]);
+}
+
+#[test]
+fn a_job_of_the_name_of_a_queue_does_not_hide_it() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(JobSpec { name: "all.q".into(), ..job() });
+    cell.run(number, 1, "h1");
+    let said = cell.qmod("op", proto::wire::client::ModifyAction::Suspend, "all.q");
+    assert_eq!(said[0], "op@sub changed state of \"all.q@h1\" (suspended)");
+    let said = cell.qmod("u1", proto::wire::client::ModifyAction::Suspend, "all.q");
+    assert_eq!(said[0], "u1 - you have no permission to modify queue \"all.q@h1\"");
+}
+
+#[test]
 fn holds_need_the_role_they_are_named_after() {
     let mut cell = Cell::ready();
     cell.submit(job());
