@@ -168,13 +168,13 @@ fn waits(
     spec: &JobSpec,
     changes: &JobChanges,
 ) -> Result<(Vec<SubmitSeq>, Vec<SubmitSeq>), Diagnostic> {
-    let resolve = |names: &[String]| dependency::resolve(turn.state(), &spec.owner.user, Some(job.seq), names);
+    let (state, own) = (turn.state(), Some(job.seq));
     let plain = match &changes.predecessors {
-        Some(names) => resolve(names)?,
+        Some(names) => dependency::resolve(state, &spec.owner.user, own, names)?,
         None => job.waits_for.iter().copied().collect(),
     };
     let array = match &changes.array_predecessors {
-        Some(names) => resolve(names)?,
+        Some(names) => dependency::resolve_array(state, spec, own, names)?,
         None => job.array_waits_for.iter().copied().collect(),
     };
     Ok((plain, array))
@@ -193,7 +193,7 @@ fn dependency_texts(
         format!("modified {list} of job {number}\n   blocking jobs: {blocking}\n   exited jobs:   NONE")
     };
     let plain = changes.predecessors.as_ref().map(|_| text("job id hold list", waits_for));
-    let array = changes.array_predecessors.as_ref().map(|_| text("job array hold list", array_waits_for));
+    let array = changes.array_predecessors.as_ref().map(|_| text("job id hold array list", array_waits_for));
     plain.into_iter().chain(array).collect()
 }
 

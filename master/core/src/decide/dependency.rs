@@ -4,6 +4,7 @@ use super::select;
 use crate::state::State;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{SubmitSeq, UserName};
+use proto::job::JobSpec;
 use std::collections::BTreeSet;
 
 /// The jobs that numbers, names and patterns mean now, rising. What does not exist is not waited for.
@@ -34,6 +35,37 @@ pub(super) fn resolve(
         return Err(refusal.at("-hold_jid").fix("name jobs that do not wait for it"));
     }
     Ok(found.into_iter().collect())
+}
+
+/// The jobs that `-hold_jid_ad` means: their tasks stand beside those of this job, so all have one range, as in 8.1.9. Steps may differ.
+///
+/// # Errors
+/// If the job, or one of those, is no array or has another range; as [`resolve`].
+pub(super) fn resolve_array(
+    state: &State,
+    spec: &JobSpec,
+    own: Option<SubmitSeq>,
+    names: &[String],
+) -> Result<Vec<SubmitSeq>, Diagnostic> {
+    let found = resolve(state, &spec.owner.user, own, names)?;
+    if names.is_empty() {
+        return Ok(found);
+    }
+    let refused = |what: &str| Diagnostic::new(Code::JobRejected, what).at("-hold_jid_ad");
+    let no_array = || {
+        let what = "Can only specify \"-hold_jid_ad\" option with an array job (using \"-t\" option)";
+        refused(what).fix("use -hold_jid, or name array jobs only")
+    };
+    let ours = spec.array.ok_or_else(no_array)?;
+    for seq in &found {
+        let theirs = state.jobs[seq].spec.array.ok_or_else(no_array)?;
+        if (theirs.first(), theirs.last()) != (ours.first(), ours.last()) {
+            let what = "This array job must have the same range of sub-tasks as the dependent array job specified with -hold_jid_ad";
+            let why = format!("this one has {ours}, job {} has {theirs}", state.jobs[seq].number);
+            return Err(refused(what).why(why).fix("give -t the same first and last task; steps may differ"));
+        }
+    }
+    Ok(found)
 }
 
 /// Whether waiting for `from` means waiting for `goal`.

@@ -59,7 +59,8 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     checks::check_counts(turn.state(), &spec).map_err(one)?;
     let owner = spec.owner.user.clone();
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
-    let array_waits_for = dependency::resolve(turn.state(), &owner, None, &spec.array_predecessors).map_err(one)?;
+    let array_waits_for =
+        dependency::resolve_array(turn.state(), &spec, None, &spec.array_predecessors).map_err(one)?;
     answers.extend(vain_reservation(turn.state(), &spec));
     answers.extend(unadmitted(turn.state(), &spec));
     access::add_user(turn, owner.as_str());

@@ -283,6 +283,39 @@ fn tasks_of_an_array_wait_for_their_counterparts() {
 }
 
 #[test]
+fn an_array_waits_only_for_arrays_of_its_own_range() {
+    let mut cell = Cell::ready();
+    let alter = |cell: &mut Cell, number: &str, changes: JobChanges| {
+        texts(&cell.command("u1", Command::Alter { jobs: selection(&[number]), changes: Box::new(changes) }))
+    };
+    let (plain, tasks) = (cell.submit(job()).to_string(), cell.submit(array("2-8:2")).to_string());
+    let no_array = "Can only specify \"-hold_jid_ad\" option with an array job (using \"-t\" option)";
+    let other =
+        "This array job must have the same range of sub-tasks as the dependent array job specified with -hold_jid_ad";
+    let cases = [
+        (array("2-8"), &tasks, None),
+        (array("2-8:3"), &tasks, None),
+        (array("1-3"), &"999".to_owned(), None),
+        (array("2-9:2"), &tasks, Some(other)),
+        (array("1-8"), &tasks, Some(other)),
+        (array("2-8"), &plain, Some(no_array)),
+        (job(), &tasks, Some(no_array)),
+        (job(), &"nosuch".to_owned(), Some(no_array)),
+    ];
+    for (spec, name, expected) in cases {
+        let spec = JobSpec { array_predecessors: vec![name.clone()], ..spec };
+        let said = cell.try_submit(spec);
+        assert_eq!(said.err().as_deref(), expected, "{name}");
+    }
+    let change = |name: &str| JobChanges { array_predecessors: Some(vec![name.into()]), ..JobChanges::default() };
+    assert_eq!(alter(&mut cell, "3", change(&plain)), [no_array]);
+    assert_eq!(alter(&mut cell, "1", change(&tasks)), [no_array]);
+    assert_eq!(alter(&mut cell, "5", change(&tasks)), [other]);
+    let none = JobChanges { array_predecessors: Some(Vec::new()), ..JobChanges::default() };
+    assert_eq!(alter(&mut cell, "3", none)[0].lines().next(), Some("modified job id hold array list of job 3"));
+}
+
+#[test]
 fn a_deleted_task_ends_when_its_host_has_ended_it() {
     let mut cell = Cell::ready();
     let number = cell.submit(job());
