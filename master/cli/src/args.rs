@@ -217,13 +217,19 @@ impl CommandDef {
             Values::AtLeast(least) => least,
         };
         let mut values: Vec<String> = words.drain(..least.min(words.len())).collect();
-        if values.len() < least {
+        let is_missing = values.len() < least || self.has_no_empty_values() && values.iter().any(String::is_empty);
+        if is_missing && option.values != Values::Optional {
             return Err(self.usage_error(format!("{}{} option must have argument", self.voice().0, option.name)));
         }
         while matches!(option.values, Values::AtLeast(_)) && words.front().is_some_and(|word| !is_option(word)) {
             values.extend(words.pop_front());
         }
         Ok(values)
+    }
+
+    /// Whether an empty word is no value for the command, as for these of 8.1.9; the others judge it by the option.
+    fn has_no_empty_values(&self) -> bool {
+        ["qstat", "qselect", "qmod", "qhost"].contains(&self.name)
     }
 
     /// The text of `-help`. Its first line is product and version, which programs read.
@@ -303,6 +309,16 @@ mod tests {
             assert!(!refusal.fix.is_empty());
         }
         assert!(QSUB.read(words("-cwe")).unwrap_err().fix.contains("did you mean -cwd"));
+    }
+
+    #[test]
+    fn an_empty_word_is_no_value_where_8_1_9_takes_none() {
+        const Q: &[OptionDef] = &[with("-q", Values::One, "", "")];
+        let command = |name| CommandDef { name, options: Q, ..QSUB };
+        let empty = || vec!["-q".to_owned(), String::new()];
+        let refusal = command("qstat").read(empty()).unwrap_err();
+        assert_eq!(refusal.what, "-q option must have argument");
+        assert_eq!(command("qsub").read(empty()).unwrap().value("-q"), Some(""));
     }
 
     #[test]

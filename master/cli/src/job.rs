@@ -3,6 +3,7 @@
 pub mod aliases;
 pub mod date;
 pub mod description;
+pub mod empty;
 pub mod environment;
 pub mod options;
 pub mod paths;

@@ -114,11 +114,6 @@ pub fn alter(words: Vec<String>) -> Outcome {
         return Ok(exit::FAILED);
     }
     let mut request = JobRequest::new("qalter");
-    for given in &parsed.given {
-        if given.name == "-hold_jid" && given.values.iter().all(String::is_empty) {
-            return Err(Fail::bad_value("qalter: Wrong jid_hold list format \"\" specified to -hold_jid option"));
-        }
-    }
     request.apply_source(&parsed.given)?;
     let site = Site::from_environment();
     request.map_directory(&site)?;

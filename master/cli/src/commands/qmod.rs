@@ -4,6 +4,7 @@ use crate::args::{CommandDef, Operands, OptionDef, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
+use crate::job::empty;
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
@@ -73,12 +74,19 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut code = exit::OK;
     for given in actions {
         let action = action(given.name)?;
-        let targets = given.values.iter().flat_map(|word| word.split(',')).filter(|part| !part.is_empty());
-        let command =
-            Command::Modify { action, targets: targets.map(str::to_owned).collect(), force: parsed.has("-f") };
+        let command = Command::Modify { action, targets: targets(&given.values), force: parsed.has("-f") };
         code = code.max(output::answers(&client.change(command)?.answers));
     }
     Ok(code)
+}
+
+/// The parts of all lists; a list without a part stands for itself, and names nothing.
+fn targets(words: &[String]) -> Vec<String> {
+    let parts = |word: &String| match empty::is_empty(word) {
+        true => vec![word.clone()],
+        false => word.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+    };
+    words.iter().flat_map(parts).collect()
 }
 
 fn action(option: &str) -> Result<ModifyAction, Fail> {

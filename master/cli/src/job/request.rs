@@ -1,6 +1,6 @@
 //! What the options of a job mean: each becomes a change of a specification.
 
-use super::{aliases, date, paths};
+use super::{aliases, date, empty, paths};
 use crate::args::Given;
 use crate::exit;
 use crate::fail::Fail;
@@ -146,6 +146,7 @@ impl JobRequest {
     }
 
     fn apply_value(&mut self, name: &str, value: &str) -> Result<(), Fail> {
+        empty::refuse_option(self.command, name, value)?;
         match name {
             "-m" => self.changes.mail = Some(self.mail_events(value)?),
             "-l" => self.apply_resources(value)?,

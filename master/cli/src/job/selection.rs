@@ -1,5 +1,6 @@
 //! Jobs and tasks on a command line: `7`, `7.1-3`, `7 -t 1-3`, names, patterns, lists with commas (VAL-18).
 
+use super::empty;
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
@@ -36,8 +37,9 @@ pub fn join_task_options(words: Vec<String>) -> Result<Vec<String>, Fail> {
 /// The selection that words and `-u` lists name.
 ///
 /// # Errors
-/// A task range that does not parse.
+/// A task range that does not parse; words or lists that name nothing.
 pub fn selection(command: &str, words: &[String], users: Option<&str>) -> Result<JobSelection, Fail> {
+    empty::refuse_selection(command, words, users)?;
     let parts = words.iter().flat_map(|word| word.split(',')).filter(|part| !part.is_empty());
     let targets = parts.map(|part| target(command, part)).collect::<Result<Vec<_>, _>>()?;
     let users = users.map(super::request::list).unwrap_or_default();

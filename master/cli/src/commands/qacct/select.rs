@@ -34,6 +34,13 @@ pub struct Selection {
     ignored: usize,
 }
 
+/// The jobs of `-j`: none where it is not given, empty for all. An empty word is no word for all: it names nothing.
+fn jobs(parsed: &Parsed) -> Option<Vec<String>> {
+    let jobs = ask::optional_list(parsed, "-j")?;
+    let word = parsed.value("-j").filter(|_| jobs.is_empty());
+    Some(word.map_or(jobs, |word| vec![word.to_owned()]))
+}
+
 impl Selection {
     /// Reads the options.
     ///
@@ -61,7 +68,7 @@ impl Selection {
             (None, None) => None,
         };
         Ok(Self {
-            jobs: ask::optional_list(parsed, "-j"),
+            jobs: jobs(parsed),
             tasks,
             begin,
             end: moment("-e")?,
