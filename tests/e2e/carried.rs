@@ -47,6 +47,7 @@ fn a_starter_method_starts_jobs_and_procedures_surround_parallel_ones() {
         cell.admin(&["qconf", "-rattr", "pe", key, &command, "smp"]).ok();
     }
     let record = cell.run_script("#!/bin/sh\necho the job\n", &["-j", "y", "-pe", "smp", "1"]);
-    let expected = format!("start smp 1\nby {starter}: /bin/sh\nthe job\nstop 1 1\n");
-    assert_eq!(cell.output(&record), expected);
+    assert_eq!(cell.output(&record), format!("by {starter}: /bin/sh\nthe job\n"));
+    let of_procedures = format!("{}.po{}", record.value("jobname"), record.value("jobnumber"));
+    assert_eq!(cell.read(&of_procedures), "start smp 1\nstop 1 1\n");
 }

@@ -32,7 +32,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
     let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
     let mapped = for_host(&spec.directory_on, &site.host).map(str::to_owned);
     let directory = mapped.or_else(|| spec.directory.clone()).unwrap_or_default();
-    let streams = streams(site, order, spec, &texts);
+    let [streams, pe_streams] = ["", "p"].map(|letter| streams(site, order, spec, &texts, letter));
     let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file = host_file(site, order);
     let paths = Paths { tmpdir: &tmpdir, shell: &shell, host_file: &host_file };
@@ -56,6 +56,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         epilog: of_job(&order.queue.epilog),
         pe_start: of_job(&order.pe_start),
         pe_stop: of_job(&order.pe_stop),
+        pe_streams: order.pe.as_ref().map(|_| pe_streams),
         security: Security::default(),
         cgroup_parent: site.cgroup_parent.clone().filter(|_| config.use_cgroups != Some(false)),
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
@@ -65,6 +66,22 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         streams,
     }
 }
+
+/// What pseudo variables of file staging stand for where no file is staged, as ever (`delegated_file_staging` is refused).
+const NO_STAGING: [(&str, &str); 12] = [
+    ("fs_stdin_host", "\"\""),
+    ("fs_stdin_path", "\"\""),
+    ("fs_stdin_tmp_path", "\"\""),
+    ("fs_stdin_file_staging", "0"),
+    ("fs_stdout_host", "\"\""),
+    ("fs_stdout_path", "\"\""),
+    ("fs_stdout_tmp_path", "\"\""),
+    ("fs_stdout_file_staging", "0"),
+    ("fs_stderr_host", "\"\""),
+    ("fs_stderr_path", "\"\""),
+    ("fs_stderr_tmp_path", "\"\""),
+    ("fs_stderr_file_staging", "0"),
+];
 
 /// Texts that stand for pseudo variables.
 struct Texts {
@@ -145,7 +162,7 @@ impl Texts {
             ("sge_cell", &self.cell),
             ("sge_root", &self.root),
         ];
-        substitute(text, &table)
+        substitute(&substitute(text, &table), &NO_STAGING)
     }
 }
 
@@ -188,11 +205,12 @@ fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
     own.map(|path| path.path.as_str())
 }
 
-fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts) -> Streams {
+/// The files of the job, or with the letter in front of `o` and `e` those of its environment's procedures (sge_pe(5)).
+fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
     let task = order.array.map_or_else(String::new, |_| format!(".{}", order.key.task));
-    let output = |paths: &[HostPath], letter: char| OutputPath {
+    let output = |paths: &[HostPath], kind: char| OutputPath {
         path: for_host(paths, &site.host).map(|path| texts.in_path(path)).unwrap_or_default(),
-        default_name: format!("{}.{letter}{}{task}", spec.name, order.number),
+        default_name: format!("{}.{letter}{kind}{}{task}", spec.name, order.number),
     };
     Streams {
         stdin: for_host(&spec.stdin, &site.host).map(|path| texts.in_path(path)),

@@ -47,6 +47,8 @@ pub struct LaunchDocument {
     pub pe_start: Option<Procedure>,
     /// Stops the parallel environment.
     pub pe_stop: Option<Procedure>,
+    /// Standard output and error of those two; none: those of the job, as of the other procedures.
+    pub pe_streams: Option<Streams>,
     /// What the queue takes from a login's rights.
     pub security: Security,
     /// A cgroup directory of ours below which the task gets a group of its own; none: no group is made.
@@ -80,6 +82,7 @@ record!(LaunchDocument {
     epilog,
     pe_start,
     pe_stop,
+    pe_streams,
     security,
     cgroup_parent,
     host_file,
@@ -456,12 +459,13 @@ impl Record for Method {
 }
 nested!(Method);
 
-/// A prolog, epilog or procedure of a parallel environment. Its output goes to the job's output files.
+/// A prolog, epilog or procedure of a parallel environment. Nothing is on its standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Procedure {
     /// The `user@` in front of the command; none is the task's user. `root` needs a line in `etc/root-commands`.
     pub user: Option<String>,
-    /// The command line, pseudo variables replaced; split at blanks, no shell.
+    /// The command line, split at blanks, no shell. `$stdin_path`, `$stdout_path`, `$stderr_path` and `$merge_stderr` are replaced by the
+    /// shepherd, other pseudo variables are already.
     pub command: String,
     /// Seconds after which it is killed and counts as failed; 0 waits for ever (`SCRIPT_TIMEOUT`, 120).
     pub timeout_s: u32,

@@ -70,6 +70,7 @@ prop_compose! {
             key, job_number, job_name: job_name.clone(), start, environment,
             account: Account { user, uid, gid, group: job_name, tracking_gid },
             working_directory: String::new(),
+            pe_streams: merge.then(|| Streams { stdin: None, stdout: output.clone(), stderr: output.clone(), merge: !merge }),
             streams: Streams { stdin, stdout: output.clone(), stderr: output, merge },
             tmpdir: tmp.map(|(base, name)| TmpDir { base, name }),
             umask, nice,

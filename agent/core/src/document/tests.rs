@@ -246,6 +246,12 @@ fn procedures_of_the_parallel_environment_come_from_the_order() {
     let host_file = variable(&made, "PE_HOSTFILE").unwrap();
     assert_eq!((start.user.as_deref(), start.command), (Some("root"), format!("/x/start {host_file} mpi 1 node1")));
     assert_eq!(made.pe_stop.unwrap().command, "/x/stop UNDEFINED");
+    let names = |streams: &Streams| [&streams.stdout, &streams.stderr].map(|output| output.default_name.clone());
+    assert_eq!(names(&made.pe_streams.unwrap()), ["job.sh.po7", "job.sh.pe7"]);
+    assert_eq!(names(&made.streams), ["job.sh.o7", "job.sh.e7"]);
+    wanted.pe_start = Some("/x/start $fs_stdin_host $fs_stdout_file_staging $stdout_path".to_owned());
+    let command = document(&wanted, &spec()).pe_start.unwrap().command;
+    assert_eq!(command, "/x/start \"\" 0 $stdout_path", "paths are the shepherd's to tell");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::pairs::Record;
-use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure};
+use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure, ProcedureKind, Streams};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -30,7 +30,7 @@ pub enum Errand<'a> {
     /// The job itself.
     Job,
     /// A prolog, epilog or procedure of the parallel environment.
-    Procedure(&'a Procedure),
+    Procedure(ProcedureKind, &'a Procedure),
     /// A terminate, suspend or resume method.
     Method(&'a str),
     /// A command of a checkpointing environment, for the shell.
@@ -65,7 +65,7 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
     let exec = if is_job { Some(open_exec(context)?) } else { None };
     let record = if is_job { exec_record(context, &identity).encode() } else { Vec::new() };
     let is_owner = identity.uid == context.document.account.uid;
-    let opened = if is_owner { None } else { Some(open_as_owner(context)?) };
+    let opened = if is_owner { None } else { Some(open_as_owner(context, errand)?) };
     become_user(context, &identity)?;
     if is_owner {
         umask(Mode::from_bits_truncate(context.document.umask));
@@ -74,9 +74,9 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
     let made = planned.map(|planned| tmpdir::create(planned, identity.uid, &context.document.key)).transpose()?;
     let (streams, places) = match opened {
         Some(opened) => opened,
-        None => enter_and_open(context, &identity, is_job)?,
+        None => enter_and_open(context, &identity, errand)?,
     };
-    let (invocation, script) = invocation_for(context, errand)?;
+    let (invocation, script) = invocation_for(context, errand, &places)?;
     let mut environment = environment::of(context, &identity, &places);
     if let (Some(planned), Some(made)) = (planned, &made) {
         environment::name_directory(&mut environment, planned, made);
@@ -139,7 +139,7 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
     }
     let named = match errand {
         Errand::Job | Errand::Method(_) | Errand::Checkpoint(_) => None,
-        Errand::Procedure(procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
+        Errand::Procedure(_, procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
     };
     let Some(user) = named else { return task_identity(context) };
     let identity = account::by_name(user)?;
@@ -240,7 +240,7 @@ fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
 
 /// The directory and files of a task for a procedure of another user, with the rights of the task's own user: that user can put a
 /// link anywhere in the way.
-fn open_as_owner(context: &Context) -> Result<(Opened, Places), Failure> {
+fn open_as_owner(context: &Context, errand: &Errand<'_>) -> Result<(Opened, Places), Failure> {
     let nowhere = || {
         nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
         streams::nowhere("/")
@@ -248,14 +248,15 @@ fn open_as_owner(context: &Context) -> Result<(Opened, Places), Failure> {
     let Ok(owner) = identity_for(context, &Errand::Job) else { return nowhere() };
     setgroups(&owner.groups).map_err(|errno| before_job("cannot set the groups", errno.into()))?;
     sys::set_file_ids(owner.uid, owner.gid);
-    let opened = if sys::file_uid() == owner.uid { enter_and_open(context, &owner, false) } else { nowhere() };
+    let opened = if sys::file_uid() == owner.uid { enter_and_open(context, &owner, errand) } else { nowhere() };
     sys::set_file_ids(Uid::effective().as_raw(), Gid::effective().as_raw());
     opened
 }
 
 /// A job needs its working directory and files. A procedure runs without them, so that an epilog follows any failure.
-fn enter_and_open(context: &Context, identity: &Identity, is_job: bool) -> Result<(Opened, Places), Failure> {
+fn enter_and_open(context: &Context, identity: &Identity, errand: &Errand<'_>) -> Result<(Opened, Places), Failure> {
     let document = &context.document;
+    let is_job = matches!(errand, Errand::Job);
     let mut folder = match document.working_directory.as_str() {
         "" => identity.home.clone(),
         path => plan::expand(path, identity),
@@ -271,24 +272,40 @@ fn enter_and_open(context: &Context, identity: &Identity, is_job: bool) -> Resul
     if let Some(connected) = &context.connected {
         return if is_job { streams::given(connected, &folder) } else { streams::nowhere(&folder) };
     }
-    match streams::open(&document.streams, identity, &folder) {
+    match streams::open(streams_of(context, errand), identity, &folder, is_job) {
         Err(_) if !is_job => streams::nowhere(&folder),
         other => other,
     }
 }
 
-fn invocation_for(context: &Context, errand: &Errand<'_>) -> Result<(Invocation, Option<OwnedFd>), Failure> {
+/// The files that a process of the task writes to: those of the parallel environment are its procedures' alone.
+fn streams_of<'a>(context: &'a Context, errand: &Errand<'_>) -> &'a Streams {
+    let document = &context.document;
+    match errand {
+        Errand::Procedure(ProcedureKind::PeStart | ProcedureKind::PeStop, _) => {
+            document.pe_streams.as_ref().unwrap_or(&document.streams)
+        }
+        Errand::Job | Errand::Procedure(..) | Errand::Method(_) | Errand::Checkpoint(_) => &document.streams,
+    }
+}
+
+fn invocation_for(
+    context: &Context,
+    errand: &Errand<'_>,
+    places: &Places,
+) -> Result<(Invocation, Option<OwnedFd>), Failure> {
     let path_variable = environment::search_path(&context.document.environment);
     match errand {
         Errand::Job => {
             let (place, kept) = place_script(context)?;
             Ok((plan::invocation(&context.document.start, place.as_ref(), path_variable)?, kept))
         }
-        Errand::Procedure(procedure) => {
+        Errand::Procedure(_, procedure) => {
             if procedure.user.as_deref() == Some("root") && !context.rules.single_user {
                 check_root_file(&procedure.command)?;
             }
-            Ok((plan::command_line(&procedure.command, path_variable)?, None))
+            let merge = streams_of(context, errand).merge;
+            Ok((plan::procedure_line(&procedure.command, places, merge, path_variable)?, None))
         }
         Errand::Method(command) => Ok((plan::command_line(command, path_variable)?, None)),
         Errand::Checkpoint(command) => Ok((plan::shell_line(command), None)),

@@ -1,5 +1,6 @@
 //! From a start to a program: which file is executed with which arguments.
 
+use super::environment::Places;
 use crate::account::{self, Identity};
 use crate::sys::Program;
 use proto::launch::{Failed, Failure, Start, StartMode};
@@ -134,6 +135,22 @@ fn interpreter(head: &[u8]) -> Result<Option<(String, Option<String>)>, Failure>
 pub fn command_line(command: &str, path_variable: &str) -> Result<Invocation, Failure> {
     let argv: Vec<String> = command.split_ascii_whitespace().map(str::to_owned).collect();
     direct(&argv, path_variable)
+}
+
+/// A procedure's command, its arguments with what only its host knows: the files of its process, and whether both streams go to one
+/// (queue_conf(5)). They are replaced behind the splitting: a blank in a path that a user chose makes no further argument.
+pub fn procedure_line(command: &str, places: &Places, merge: bool, path_variable: &str) -> Result<Invocation, Failure> {
+    let table = [
+        ("$stdin_path", places.stdin.as_str()),
+        ("$stdout_path", &places.stdout),
+        ("$stderr_path", &places.stderr),
+        ("$merge_stderr", if merge { "1" } else { "0" }),
+    ];
+    let mut invocation = command_line(command, path_variable)?;
+    for argument in invocation.argv.iter_mut().skip(1) {
+        *argument = table.iter().fold(std::mem::take(argument), |text, (name, value)| text.replace(name, value));
+    }
+    Ok(invocation)
 }
 
 /// A command of a checkpointing environment: a line for the shell, as in 8.1.9.

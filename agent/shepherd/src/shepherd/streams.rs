@@ -20,12 +20,17 @@ pub struct Opened {
     pub stderr: OwnedFd,
 }
 
-/// Opens all three and says which they are; relative paths start at `folder`, the present working directory.
+/// Opens all three and says which they are; relative paths start at `folder`, the present working directory. Only a job reads its input.
 ///
 /// # Errors
 /// [`Failed::OPEN_FILE`] with the path.
-pub fn open(streams: &Streams, identity: &Identity, folder: &str) -> Result<(Opened, Places), Failure> {
-    let (stdin, input) = match &streams.stdin {
+pub fn open(
+    streams: &Streams,
+    identity: &Identity,
+    folder: &str,
+    reads_input: bool,
+) -> Result<(Opened, Places), Failure> {
+    let (stdin, input) = match streams.stdin.as_ref().filter(|_| reads_input) {
         None => (read(NOTHING)?, NOTHING.to_owned()),
         Some(path) => {
             let path = expand(path, identity);
@@ -98,24 +103,22 @@ fn read_awaited(path: &str) -> Result<File, Failure> {
 
 /// The file and its path.
 fn append(output: &OutputPath, identity: &Identity) -> Result<(File, String), Failure> {
-    let path = expand(&output.path, identity);
+    let mut path = expand(&output.path, identity);
     let in_folder = |folder: &str| format!("{}/{}", folder.trim_end_matches('/'), output.default_name);
-    let path = match path.as_str() {
-        "" => output.default_name.clone(),
-        _ => path,
-    };
-    let opened = match path.ends_with('/') {
-        true => append_to(&in_folder(&path)),
-        false => append_to(&path),
-    };
-    match opened {
-        Err(error) if error.raw_os_error() == Some(libc::EISDIR) => {
-            let path = in_folder(&path);
-            let opened = append_to(&path).map_err(|error| cannot_open("output", &path, &error))?;
-            Ok((opened, path))
-        }
-        other => Ok((other.map_err(|error| cannot_open("output", &path, &error))?, path)),
+    if path.is_empty() {
+        path.clone_from(&output.default_name);
     }
+    let mut asked = path.clone();
+    if path.ends_with('/') {
+        path = in_folder(&path);
+    }
+    let mut opened = append_to(&path);
+    if opened.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EISDIR)) {
+        path = in_folder(&path);
+        opened = append_to(&path);
+        asked.clone_from(&path);
+    }
+    Ok((opened.map_err(|error| cannot_open("output", &asked, &error))?, path))
 }
 
 fn append_to(path: &str) -> io::Result<File> {

@@ -204,7 +204,7 @@ impl<'a> Supervisor<'a> {
     fn procedure(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
         let Some(procedure) = procedure else { return Ok(()) };
         let timeout_ms = (procedure.timeout_s > 0).then(|| u64::from(procedure.timeout_s) * 1000);
-        let ended = self.run_child(&Errand::Procedure(procedure), timeout_ms);
+        let ended = self.run_child(&Errand::Procedure(kind, procedure), timeout_ms);
         // What a procedure leaves behind must not run beside the job.
         let ended = ended.and_then(|ended| self.end_remains().map(|()| ended));
         let code = failed_code(kind);

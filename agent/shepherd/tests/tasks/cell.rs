@@ -195,6 +195,7 @@ impl Cell {
             epilog: None,
             pe_start: None,
             pe_stop: None,
+            pe_streams: None,
             security: Security::default(),
             cgroup_parent: None,
             host_file: None,

@@ -265,6 +265,44 @@ fn procedures_follow_their_exit_code_rules() {
     assert_eq!((&result.cause, result.after.map(|failure| failure.failed)), (&Cause::Exited(5), Some(Failed::EPILOG)));
 }
 
+#[test]
+fn procedures_of_the_parallel_environment_have_files_of_their_own() {
+    let mut cell = Cell::start();
+    let procedure = |words: &str| {
+        let command = format!("/bin/echo {words} $stdin_path $stdout_path $stderr_path $merge_stderr");
+        Some(Procedure { user: None, command, timeout_s: 30 })
+    };
+    let mut document = cell.shell("cat; echo $SGE_STDOUT_PATH");
+    (document.prolog, document.pe_start, document.pe_stop) =
+        (procedure("prolog"), procedure("start"), procedure("stop"));
+    fs::write(cell.work.join("a file"), "input\n").unwrap();
+    document.streams.stdin = Some("a file".into());
+    let mut own = document.streams.clone();
+    for (output, kind) in [(&mut own.stdout, "po"), (&mut own.stderr, "pe")] {
+        output.default_name = format!("job.{kind}{}", document.job_number);
+    }
+    document.pe_streams = Some(own);
+    let number = document.job_number;
+    assert_eq!(cell.run_document(document.clone()).cause, Cause::Exited(0));
+    let work = cell.work.display().to_string();
+    let read = |name: String| fs::read_to_string(cell.work.join(name)).unwrap();
+    let files = |kind: &str| format!("/dev/null {work}/job.{kind}o{number} {work}/job.{kind}e{number} 0");
+    assert_eq!(read(format!("job.o{number}")), format!("prolog {}\ninput\n{work}/job.o{number}\n", files("")));
+    assert_eq!(read(format!("job.po{number}")), format!("start {0}\nstop {0}\n", files("p")));
+    assert_eq!(read(format!("job.pe{number}")), "");
+}
+
+#[test]
+fn a_job_is_told_its_file_in_a_directory_that_ends_with_a_slash() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("echo $SGE_STDOUT_PATH");
+    let work = cell.work.display().to_string();
+    document.streams.stdout.path = format!("{work}/");
+    let file = cell.work.join(&document.streams.stdout.default_name);
+    cell.run_document(document);
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{}\n", file.display()));
+}
+
 /// A procedure that takes its time and says so at its end.
 fn slow_procedure(cell: &Cell) -> Option<Procedure> {
     let path = cell.work.join("slow");
