@@ -8,7 +8,7 @@ use crate::state::config::Configuration;
 use proto::calendar::Calendar;
 use proto::checkpoint::Checkpoint;
 use proto::conf::ClusterConf;
-use proto::diagnostic::Diagnostic;
+use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, group_name, host_name};
 use proto::id::{HostName, QueueInstanceName};
@@ -89,9 +89,67 @@ const PE: Row = Row {
     },
     ..row_of(Words::same("parallel environment"), |draft, _, fields| {
         let pe = ParallelEnvironment::from_fields(fields)?;
+        variables_of_pe(&pe)?;
         unless(access::of_pe(&draft.config, &pe), &pe)
     })
 };
+
+/// What procedures of a parallel environment may name with a `$`, as 8.1.9 has it (sge_pe(5)).
+const PE_VARIABLES: [&str; 28] = [
+    "pe_hostfile",
+    "host",
+    "ja_task_id",
+    "job_owner",
+    "job_id",
+    "job_name",
+    "pe",
+    "pe_slots",
+    "processors",
+    "queue",
+    "sge_cell",
+    "sge_root",
+    "stdin_path",
+    "stdout_path",
+    "stderr_path",
+    "merge_stderr",
+    "fs_stdin_host",
+    "fs_stdin_path",
+    "fs_stdin_tmp_path",
+    "fs_stdin_file_staging",
+    "fs_stdout_host",
+    "fs_stdout_path",
+    "fs_stdout_tmp_path",
+    "fs_stdout_file_staging",
+    "fs_stderr_host",
+    "fs_stderr_path",
+    "fs_stderr_tmp_path",
+    "fs_stderr_file_staging",
+];
+
+/// A variable that nobody knows would reach the procedure as it stands. 8.1.9 takes that of a prolog, and not of these.
+fn variables_of_pe(pe: &ParallelEnvironment) -> Result<(), Refusals> {
+    let refused = |attribute: &str, why: String| {
+        let what = format!("parameter {attribute} of pe \"{}\": {why}", pe.name);
+        let known = PE_VARIABLES[..16].iter().map(|name| format!(" ${name}")).collect::<String>();
+        Diagnostic::new(Code::BadValue, what).fix(format!("the variables are{known}"))
+    };
+    let check = |attribute: &str, command: &str| {
+        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let names = command.split('$').skip(1).map(|rest| rest.split(|letter| !is_of_name(letter)).next());
+        let unknown = names.flatten().find(|name| !PE_VARIABLES.contains(name))?;
+        Some(refused(
+            attribute,
+            match unknown {
+                "" => "variables need at least one character".to_owned(),
+                name => format!("unknown variable \"{name}\""),
+            },
+        ))
+    };
+    let commands = [("start_proc_args", &pe.start_proc_args), ("stop_proc_args", &pe.stop_proc_args)];
+    let refusals: Refusals =
+        commands.iter().filter_map(|(name, command)| check(name, command.value()?.as_str())).collect();
+    if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+}
 
 const CALENDAR: Row = Row {
     unused: |config, name| references::to_calendar(config, &name.into()),

@@ -1,5 +1,7 @@
 //! Configuration objects: what is taken, what is refused and in which words, and that a bad change changes nothing.
 
+mod procedures;
+
 use super::cell::{Cell, texts};
 use crate::state::State;
 use proptest::prelude::*;
