@@ -146,7 +146,10 @@ impl JobRequest {
     }
 
     fn apply_value(&mut self, name: &str, value: &str) -> Result<(), Fail> {
-        empty::refuse_option(self.command, name, value)?;
+        // `qalter -scope slave -q ""` takes the queues of a scope away again; without `-scope`, `-q "*"` does.
+        if name != "-q" || self.scope == Scope::Global || self.command != "qalter" {
+            empty::refuse_option(self.command, name, value)?;
+        }
         match name {
             "-m" => self.changes.mail = Some(self.mail_events(value)?),
             "-l" => self.apply_resources(value)?,
