@@ -111,13 +111,17 @@ impl<K: Rising, V> Pages<K, V> {
 }
 
 impl<K, V> Paged<K, V> {
-    /// The most entries of a page: a power of two, as many as allocators have rooms for.
+    /// The most entries of a page.
     const PAGE: usize = {
-        let mut entries = MOST;
-        while entries > LEAST && entries * size_of::<(K, V)>() > PAGE_BYTES {
-            entries /= 2;
+        let bytes = size_of::<(K, V)>();
+        let fit = if bytes == 0 { MOST } else { PAGE_BYTES / bytes };
+        if fit < LEAST {
+            LEAST
+        } else if fit > MOST {
+            MOST
+        } else {
+            fit
         }
-        entries
     };
 
     /// Nothing yet.
@@ -187,8 +191,12 @@ impl<K: Rising, V> Paged<K, V> {
         };
         let mut upper = None;
         if page.len() < Self::PAGE {
-            // Many have one entry only.
-            page.reserve_exact(usize::from(page.is_empty()));
+            // Many have one entry only, and none is to get more room than a page has.
+            if page.is_empty() {
+                page.reserve_exact(1);
+            } else if page.len() == page.capacity() && page.len() * 2 > Self::PAGE {
+                page.reserve_exact(Self::PAGE - page.len());
+            }
             page.insert(at, (key, value));
         } else if at == Self::PAGE {
             upper = Some(vec![(key, value)]);
@@ -468,7 +476,7 @@ mod tests {
     #[test]
     fn a_page_has_as_many_entries_as_fit_into_4_kib() {
         assert_eq!((Paged::<u32, u32>::PAGE, Paged::<u64, [u64; 7]>::PAGE), (64, 64));
-        assert_eq!((Paged::<u64, [u64; 8]>::PAGE, Paged::<u64, [u64; 31]>::PAGE), (32, 16));
+        assert_eq!((Paged::<u64, [u64; 8]>::PAGE, Paged::<u64, [u64; 31]>::PAGE), (56, 16));
         assert_eq!(Paged::<u64, [u64; 500]>::PAGE, 8, "what is large has some together all the same");
     }
 
@@ -488,6 +496,15 @@ mod tests {
             assert!(!page.is_empty() && page.len() <= PAGE, "{} entries", page.len());
             assert!(page.iter().all(|(key, _)| key >= start && is_below(*key)), "{start} of {starts:?}: {page:?}");
         }
+    }
+
+    #[test]
+    fn a_full_page_has_no_room_left_over() {
+        let paged: Paged<u32, [u64; 16]> = (0..200).map(|key| (key, [0; 16])).collect();
+        let full = Paged::<u32, [u64; 16]>::PAGE;
+        assert_eq!(full, 30);
+        let rest = paged.rest.as_ref().expect("several pages");
+        assert!(rest.pages.iter().rev().skip(1).all(|page| (page.len(), page.capacity()) == (full, full)));
     }
 
     proptest! {
