@@ -112,16 +112,10 @@ impl<K: Rising, V> Pages<K, V> {
 
 impl<K, V> Paged<K, V> {
     /// The most entries of a page.
-    const PAGE: usize = {
-        let bytes = size_of::<(K, V)>();
-        let fit = if bytes == 0 { MOST } else { PAGE_BYTES / bytes };
-        if fit < LEAST {
-            LEAST
-        } else if fit > MOST {
-            MOST
-        } else {
-            fit
-        }
+    const PAGE: usize = match PAGE_BYTES.checked_div(size_of::<(K, V)>()) {
+        Some(fit) if fit < LEAST => LEAST,
+        Some(fit) if fit < MOST => fit,
+        Some(_) | None => MOST,
     };
 
     /// Nothing yet.
