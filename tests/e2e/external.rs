@@ -158,6 +158,7 @@ fn readers_are_listed_and_cut_off() {
     let listed = || cell.user(&["qconf", "-secl"]).ok().out;
     wait_until(listed, || listed().contains("      11 mirror          "));
     cell.user(&["qconf", "-kec", "11"]).refused(&["shutdown requires manager privileges"]);
+    cell.user(&["qconf", "-kec", "1"]).refused(&["shutdown requires manager privileges"]);
     cell.user(&["events"]).refused(&["must be manager"]);
     let said = cell.admin(&["qconf", "-kec", "11"]).ok();
     assert!(said.err.starts_with("sent shutdown notification to event client mirror with id 11 on host "), "{said}");

@@ -268,6 +268,11 @@ impl Subscribers {
     }
 
     fn kill_one(&mut self, id: u32, is_manager: bool, by: &str) -> Answer {
+        let not_permitted =
+            || Answer::Refused(Diagnostic::new(Code::NotPermitted, "shutdown requires manager privileges"));
+        if id == SCHEDULER_ID && !is_manager {
+            return not_permitted();
+        }
         if id == SCHEDULER_ID {
             let what = "denied: the scheduler is a part of the master";
             let fix = "algorithm external in qconf -msconf leaves placing to another scheduler";
@@ -279,7 +284,7 @@ impl Subscribers {
                 let what = format!("no event client known with id {id} to shutdown");
                 Answer::Refused(Diagnostic::new(Code::UnknownObject, what).fix("qconf -secl lists them"))
             }
-            Some(false) => Answer::Refused(Diagnostic::new(Code::NotPermitted, "shutdown requires manager privileges")),
+            Some(false) => not_permitted(),
             Some(true) => {
                 let client = self.clients.remove(&id).expect("it was looked up");
                 let told = format!(

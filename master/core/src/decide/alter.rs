@@ -90,7 +90,7 @@ fn alter_spec(
     let number = job.number;
     let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
     altered.apply(caller, number, changes).map_err(one)?;
-    check_checkpoint(turn.state(), changes).map_err(one)?;
+    check_environments(turn.state(), changes).map_err(one)?;
     let Alteration { spec, texts } = altered;
     let vain = submit::vain_reservation(turn.state(), &spec).filter(|_| changes.reserve == Some(true));
     if spec == *job.spec && changes.validation.is_none() {
@@ -119,11 +119,18 @@ fn alter_spec(
 }
 
 /// Other words than at submission, as in 8.1.9.
-fn check_checkpoint(state: &State, changes: &JobChanges) -> Result<(), Diagnostic> {
-    match &changes.checkpoint {
-        Some(name) if !state.config.checkpoints.contains_key(name) => {
-            let what = format!("denied: checkpointing environment \"{name}\" does not exist");
-            Err(Diagnostic::new(Code::UnknownObject, what).at("-ckpt").fix("qconf -sckptl lists them"))
+fn check_environments(state: &State, changes: &JobChanges) -> Result<(), Diagnostic> {
+    let missing = |what: &str, name: &str| {
+        Diagnostic::new(Code::UnknownObject, format!("denied: {what} environment \"{name}\" does not exist"))
+    };
+    if let Some(name) = &changes.checkpoint
+        && !state.config.checkpoints.contains_key(name)
+    {
+        return Err(missing("checkpointing", name).at("-ckpt").fix("qconf -sckptl lists them"));
+    }
+    match &changes.pe {
+        Some(pe) if !checks::is_pe(&state.config, &pe.name) => {
+            Err(missing("parallel", &pe.name).at("-pe").fix("qconf -spl lists them"))
         }
         Some(_) | None => Ok(()),
     }

@@ -115,7 +115,15 @@ pub(in crate::decide) fn check_reservation(state: &State, spec: &ReservationSpec
     check_parallel(config, requests).map_err(one)?;
     check_checkpoint_name(config, spec.checkpoint.as_deref()).map_err(one)?;
     check_queues(config, requests).map_err(one)?;
-    check_resources(config, requests)
+    check_resources(config, requests).map_err(|refusals| refusals.into_iter().map(of_reservation).collect())
+}
+
+/// A refusal that speaks of the job speaks of the reservation instead, as in 8.1.9.
+fn of_reservation(refusal: Diagnostic) -> Diagnostic {
+    match refusal.what.strip_prefix("\"job\" denied") {
+        Some(rest) => Diagnostic { what: format!("\"advance_reservation\" denied{rest}"), ..refusal },
+        None => refusal,
+    }
 }
 
 /// `max_jobs` and `max_u_jobs`, which leave room again when jobs end: exit code 25.
@@ -178,13 +186,17 @@ fn check_array(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic>
     }
 }
 
+/// Whether there is a parallel environment of that name, or one that the pattern matches.
+pub(in crate::decide) fn is_pe(config: &Configuration, name: &str) -> bool {
+    Expression::parse(name).is_ok_and(|pattern| config.pes.keys().any(|pe| pattern.matches(pe.as_str(), Type::String)))
+}
+
 fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Diagnostic> {
     match &requests.pe {
+        Some(PeRequest { name, .. }) if is_pe(config, name) => Ok(()),
         Some(PeRequest { name, .. }) => {
-            let is_known = Expression::parse(name)
-                .is_ok_and(|pattern| config.pes.keys().any(|pe| pattern.matches(pe.as_str(), Type::String)));
             let what = format!("the requested parallel environment \"{name}\" does not exist");
-            if is_known { Ok(()) } else { Err(rejected(&what).at("-pe").fix("qconf -spl lists them")) }
+            Err(rejected(&what).at("-pe").fix("qconf -spl lists them"))
         }
         None if requests.allocation_rule.is_some() => {
             let refusal =

@@ -105,6 +105,10 @@ fn what_cannot_be_granted_is_refused_and_verification_keeps_nothing() {
     assert_eq!(texts(&reserve(&mut cell, "u1", asked())), ["advance_reservation: no suitable queues"]);
     let said = texts(&reserve(&mut cell, "u1", verified)).concat();
     assert!(said.ends_with("\nverification: no suitable queues"), "{said}");
+    let mut slots = asked();
+    slots.requests.hard = resources("slots=9");
+    let text = "\"advance_reservation\" denied: use parallel environments instead of requesting slots explicitly";
+    assert_eq!(texts(&reserve(&mut cell, "u1", slots)), [text]);
     let unknown = ReservationSpec { users: vec!["@nolist".to_owned()], ..asked() };
     assert_eq!(texts(&reserve(&mut cell, "u1", unknown)), ["Userset \"nolist\" does not exist"]);
 }

@@ -88,7 +88,7 @@ fn a_refused_change_leaves_the_job_as_it_was() {
     let pe = PeRequest { name: "nosuch".into(), slots: proto::request::SlotRange::parse("2").unwrap() };
     let changes = JobChanges { name: Some("x".into()), pe: Some(pe), ..JobChanges::default() };
     let said = alter(&mut cell, "u1", "1", changes);
-    assert_eq!(said, ["job rejected: the requested parallel environment \"nosuch\" does not exist"]);
+    assert_eq!(said, ["denied: parallel environment \"nosuch\" does not exist"]);
     assert_eq!(*cell.job(1), before);
 }
 
