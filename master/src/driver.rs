@@ -137,7 +137,8 @@ impl Driver {
             self.handle(&mut waiting, &mut turn);
             self.plan(&mut waiting, &mut turn);
             if turn.is_urgent || turn.records.len() >= BATCH || self.stored.elapsed() >= COMPANY || self.ending {
-                self.store_and_send(std::mem::take(&mut turn))?;
+                let next = Turn::like(&turn);
+                self.store_and_send(std::mem::replace(&mut turn, next))?;
             }
             self.post.leave(&self.outlets.connections, Instant::now());
         }
@@ -318,6 +319,12 @@ impl Driver {
 }
 
 impl Turn {
+    /// A new turn with room for as much as this one brought: growing again and again copies it.
+    fn like(last: &Self) -> Self {
+        let (records, out) = (Vec::with_capacity(last.records.len()), Vec::with_capacity(last.out.len()));
+        Self { records, out, ..Self::default() }
+    }
+
     fn add(&mut self, out: Out) {
         self.is_urgent |= out.is_urgent();
         self.out.push(out);

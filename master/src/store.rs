@@ -8,23 +8,22 @@ mod accounting;
 mod codec;
 #[cfg(test)]
 mod golden;
+mod log;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 
 pub use accounting::{AccountingCursor, AccountingRow};
 pub use snapshot::Snapshot;
 
-use codec::Stored;
-use master_core::event::Record;
-use proto::id::EventSeq;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
-use std::borrow::Borrow;
+use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use upgrade::OLD_VERSION;
 
-/// The layout of the tables; a database of another one is refused.
-const SCHEMA_VERSION: i32 = 1;
+/// The layout of the tables; a database of an older one is brought up to date, of another one refused.
+const SCHEMA_VERSION: i32 = 2;
 
 /// `gwst` in the header of the file: what `file(1)` and we know the database by.
 const APPLICATION_ID: i32 = 0x6777_7374;
@@ -40,19 +39,21 @@ const PAGE_BYTES: i32 = 16_384;
 /// once.
 const WAL_BYTES: i32 = 32 << 20;
 
-const TABLES: &str = "
-    CREATE TABLE events (
-        seq INTEGER PRIMARY KEY, tick INTEGER NOT NULL, wall INTEGER NOT NULL, kind TEXT NOT NULL,
-        version INTEGER NOT NULL, actor BLOB NOT NULL, request BLOB, body BLOB NOT NULL
-    ) STRICT;
+/// A row of `events` is a run of events that were made durable together, known by its last; one of `ends` holds the accounting
+/// records among such a run, and `ends_of_job` says which rows have some of a job.
+const EVENT_TABLES: &str = "
+    CREATE TABLE events (last INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+    CREATE TABLE ends (last INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+    CREATE TABLE ends_of_job (
+        job_number INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (job_number, last)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// The others, the same in all versions so far.
+const OTHER_TABLES: &str = "
     CREATE TABLE snapshots (
         seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, wall INTEGER NOT NULL, body BLOB NOT NULL
     ) STRICT;
-    CREATE TABLE accounting (
-        seq INTEGER PRIMARY KEY, job_number INTEGER NOT NULL, job_name TEXT NOT NULL, owner TEXT NOT NULL,
-        started INTEGER NOT NULL, body BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX accounting_job ON accounting (job_number);
     CREATE TABLE accounting_file (
         one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, bytes INTEGER NOT NULL, inode INTEGER NOT NULL
     ) STRICT;
@@ -102,6 +103,16 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// A run of events, or of accounting records, whose bytes are damaged.
+    #[error("the {of} up to that of event {last} are damaged: {why}; restore a backup, whose log replays up to them")]
+    DamagedRun {
+        /// The last event of the run.
+        last: u64,
+        /// What they are.
+        of: &'static str,
+        /// What is wrong with them.
+        why: String,
+    },
     /// Events are missing.
     #[error("event {expected} is missing from the log, the next one there is {found}; restore a backup")]
     Gap {
@@ -116,6 +127,8 @@ pub enum StoreError {
 pub struct Store {
     db: Connection,
     path: PathBuf,
+    /// Where runs are encoded, kept for the next.
+    room: Vec<u8>,
 }
 
 impl Store {
@@ -128,7 +141,7 @@ impl Store {
         store.run("prepare", |db| db.pragma_update(None, "page_size", PAGE_BYTES))?;
         store.prepare()?;
         store.run("create tables in", |db| {
-            db.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"))
+            db.execute_batch(&format!("BEGIN; {EVENT_TABLES} {OTHER_TABLES} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"))
         })?;
         Ok(store)
     }
@@ -138,9 +151,12 @@ impl Store {
     /// # Errors
     /// `Database` if it is missing or unreadable, `Foreign` if it is something else.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        store.require_ours()?;
+        let mut store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let version = store.version()?;
         store.prepare()?;
+        if version == OLD_VERSION {
+            store.upgrade(SCHEMA_VERSION)?;
+        }
         Ok(store)
     }
 
@@ -150,62 +166,10 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        store.require_ours()?;
-        Ok(store)
-    }
-
-    /// Appends events and the accounting records among them, all or none; they are durable when this returns.
-    ///
-    /// # Errors
-    /// `Database`: the disk is full or gone, and nothing was appended.
-    pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> Result<(), StoreError> {
-        let result = append(&mut self.db, records);
-        result.map_err(|source| self.failed("append to", source))
-    }
-
-    /// Gives every event behind `after` to `each`, in order. The first event that is to be read must be `after + 1`.
-    ///
-    /// # Errors
-    /// `UnknownEvent`, `Damaged`, `Gap`; `Database` if the file cannot be read.
-    pub fn replay(&self, after: EventSeq, mut each: impl FnMut(Record)) -> Result<(), StoreError> {
-        self.replay_while(after, |record| {
-            each(record);
-            true
-        })
-    }
-
-    /// The same for as long as `each` says.
-    fn replay_while(&self, after: EventSeq, mut each: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
-        let failed = |source| self.failed("read events from", source);
-        let sql = "SELECT seq, tick, wall, kind, version, actor, request, events.body, accounting.body \
-                   FROM events LEFT JOIN accounting USING (seq) WHERE seq > ?1 ORDER BY seq";
-        let mut statement = self.db.prepare(sql).map_err(failed)?;
-        let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
-        let mut expected = after.0 + 1;
-        while let Some(row) = rows.next().map_err(failed)? {
-            let stored = Stored::from_row(row).map_err(failed)?;
-            if stored.seq != expected {
-                return Err(StoreError::Gap { expected, found: stored.seq });
-            }
-            expected += 1;
-            if !each(stored.decode()?) {
-                break;
-            }
+        if store.version()? == OLD_VERSION {
+            store.upgrade_to_read()?;
         }
-        Ok(())
-    }
-
-    /// Events behind `after`, at most `count`, in order.
-    ///
-    /// # Errors
-    /// As [`Store::replay`]; `Gap` if the log no longer holds the first of them.
-    pub fn read(&self, after: EventSeq, count: usize) -> Result<Vec<Record>, StoreError> {
-        let mut records = Vec::with_capacity(count);
-        self.replay_while(after, |record| {
-            records.push(record);
-            records.len() < count
-        })?;
-        Ok(records)
+        Ok(store)
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
@@ -213,7 +177,7 @@ impl Store {
         let db = Connection::open_with_flags(path, flags)
             .and_then(|db| db.busy_timeout(BUSY).map(|()| db))
             .map_err(|source| StoreError::Database { action: "open", path: path.to_owned(), source })?;
-        Ok(Self { db, path: path.to_owned() })
+        Ok(Self { db, path: path.to_owned(), room: Vec::new() })
     }
 
     /// Write-ahead log, and a sync of it at the end of each transaction: what is committed survives a power cut.
@@ -226,14 +190,15 @@ impl Store {
         })
     }
 
-    fn require_ours(&self) -> Result<(), StoreError> {
+    /// The version of its tables, one of those that we know.
+    fn version(&self) -> Result<i32, StoreError> {
         let pragma = |name| self.run("read", |db| db.pragma_query_value(None, name, |row| row.get::<_, i32>(0)));
         let foreign = |why| Err(StoreError::Foreign { path: self.path.clone(), why });
         if pragma("application_id")? != APPLICATION_ID {
             return foreign("its header is another program's".to_owned());
         }
         match pragma("user_version")? {
-            SCHEMA_VERSION => Ok(()),
+            known @ (OLD_VERSION | SCHEMA_VERSION) => Ok(known),
             other => foreign(format!("its tables are of version {other}, ours of version {SCHEMA_VERSION}")),
         }
     }
@@ -249,23 +214,6 @@ impl Store {
     fn failed(&self, action: &'static str, source: rusqlite::Error) -> StoreError {
         StoreError::Database { action, path: self.path.clone(), source }
     }
-}
-
-fn append<R: Borrow<Record>>(db: &mut Connection, records: &[R]) -> rusqlite::Result<()> {
-    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    {
-        let mut event = transaction.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
-        let mut end = transaction.prepare_cached("INSERT INTO accounting VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-        for record in records {
-            let record = record.borrow();
-            let Stored { seq, tick, wall, kind, version, actor, request, body, accounting } = Stored::encode(record);
-            event.execute(params![signed(seq), signed(tick), wall, kind, version, actor, request, body])?;
-            if let (Some(body), Some(ended)) = (accounting, record.event.accounting()) {
-                accounting::insert(&mut end, record.seq, ended, &body)?;
-            }
-        }
-    }
-    transaction.commit()
 }
 
 /// SQLite's integers are signed; ours count from 0 and never come near the difference.

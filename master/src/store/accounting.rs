@@ -1,9 +1,16 @@
-//! Accounting records beside the log: written with the event that holds them, found again by job, name, owner and time.
+//! Accounting records beside the log: written with the event that holds them, found again by job and place.
+//!
+//! A row holds those of a run of events; which rows have some of a job is in a table of its own.
 
+use super::log::{RUN_EVENTS, run};
 use super::{Store, StoreError, signed};
+use master_core::event::Record;
 use proto::accounting::AccountingRecord;
 use proto::id::EventSeq;
-use rusqlite::{OptionalExtension, Row, Statement, params};
+use proto::wire::frame::{self, encode};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
+use serde_bytes::ByteBuf;
+use std::borrow::Borrow;
 
 /// A record with the event it came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,16 +32,71 @@ pub struct AccountingCursor {
     pub inode: u64,
 }
 
-/// Stores the record of an event, which `body` has in bytes.
-pub(super) fn insert(
-    statement: &mut Statement<'_>,
-    seq: EventSeq,
-    record: &AccountingRecord,
-    body: &[u8],
-) -> rusqlite::Result<()> {
-    let AccountingRecord { job_number, job_name, owner, started, .. } = record;
-    statement.execute(params![signed(seq.0), job_number.0, job_name, owner.as_str(), started.0, body])?;
-    Ok(())
+/// One record as it is stored: the event, the number of the job, the record in MessagePack with named fields.
+pub(super) type End = (u64, u32, ByteBuf);
+
+/// The rows behind an event.
+pub(super) const SELECT: &str = "SELECT last, body FROM ends WHERE last > ?1 ORDER BY last";
+
+/// Stores the records among the events of a run; most runs of a cell that does little have none.
+pub(super) fn insert_run<R: Borrow<Record>>(db: &Connection, room: &mut Vec<u8>, run: &[R]) -> rusqlite::Result<()> {
+    let end = |record: &R| {
+        let record = record.borrow();
+        record.event.accounting().map(|end| (record.seq.0, end.job_number.0, ByteBuf::from(encode(end))))
+    };
+    insert(db, room, &run.iter().filter_map(end).collect::<Vec<_>>())
+}
+
+/// Stores records as one row, encoded in `room`.
+pub(super) fn insert(db: &Connection, room: &mut Vec<u8>, ends: &[End]) -> rusqlite::Result<()> {
+    let Some(&(last, ..)) = ends.last() else { return Ok(()) };
+    debug_assert!(ends.len() <= RUN_EVENTS);
+    room.clear();
+    frame::write(room, &ends);
+    db.prepare_cached("INSERT INTO ends VALUES (?1, ?2)")?.execute(params![signed(last), &room[..]])?;
+    let mut jobs: Vec<u32> = ends.iter().map(|(_, job, _)| *job).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    let mut of_job = db.prepare_cached("INSERT INTO ends_of_job VALUES (?1, ?2)")?;
+    jobs.into_iter().try_for_each(|job| of_job.execute(params![job, signed(last)]).map(drop))
+}
+
+/// A walk over the stored records in the order of their events.
+pub(super) struct Ends<'a> {
+    store: &'a Store,
+    rows: Rows<'a>,
+    row: std::vec::IntoIter<End>,
+    next: Option<End>,
+}
+
+impl<'a> Ends<'a> {
+    /// Over the rows of a statement of `(last, body)`.
+    pub(super) fn new(store: &'a Store, rows: Rows<'a>) -> Self {
+        Self { store, rows, row: Vec::new().into_iter(), next: None }
+    }
+
+    /// The record of that event, which lies behind those that were asked for before.
+    pub(super) fn of(&mut self, seq: EventSeq) -> Result<Option<ByteBuf>, StoreError> {
+        while self.next.as_ref().is_none_or(|(found, ..)| *found < seq.0) {
+            self.next = self.step()?;
+            if self.next.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(self.next.take_if(|(found, ..)| *found == seq.0).map(|(.., record)| record))
+    }
+
+    /// The next record.
+    fn step(&mut self) -> Result<Option<End>, StoreError> {
+        loop {
+            if let Some(end) = self.row.next() {
+                return Ok(Some(end));
+            }
+            let failed = |source| self.store.failed("read accounting records from", source);
+            let Some(row) = self.rows.next().map_err(failed)? else { return Ok(None) };
+            self.row = run(row, "accounting records").map_err(failed)??.into_iter();
+        }
+    }
 }
 
 impl Store {
@@ -50,12 +112,18 @@ impl Store {
         mut each: impl FnMut(AccountingRow) -> bool,
     ) -> Result<(), StoreError> {
         let failed = |source| self.failed("read accounting records from", source);
-        let by_job = "SELECT seq, body FROM accounting WHERE seq > ?1 AND job_number = ?2 ORDER BY seq";
-        let all = "SELECT seq, body FROM accounting WHERE seq > ?1 AND ?2 IS NULL ORDER BY seq";
-        let mut statement = self.db.prepare(if job_number.is_some() { by_job } else { all }).map_err(failed)?;
-        let mut rows = statement.query(params![signed(after.0), job_number]).map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
-            let (seq, body) = columns(row).map_err(failed)?;
+        let by_job = "SELECT last, body FROM ends_of_job JOIN ends USING (last) \
+                      WHERE last > ?1 AND job_number = ?2 ORDER BY last";
+        let mut statement = self.db.prepare(if job_number.is_some() { by_job } else { SELECT }).map_err(failed)?;
+        let rows = match job_number {
+            Some(job) => statement.query(params![signed(after.0), job]),
+            None => statement.query([signed(after.0)]),
+        };
+        let mut ends = Ends::new(self, rows.map_err(failed)?);
+        while let Some((seq, number, body)) = ends.step()? {
+            if seq <= after.0 || job_number.is_some_and(|job| job != number) {
+                continue;
+            }
             let damaged = |why| StoreError::Damaged { seq, kind: "accounting record".to_owned(), why };
             let record = rmp_serde::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
             if !each(AccountingRow { seq: EventSeq(seq), record }) {
@@ -91,8 +159,4 @@ impl Store {
         self.run("write to", |db| db.execute(sql, params![signed(seq.0), signed(bytes), inode.cast_signed()]))?;
         Ok(())
     }
-}
-
-fn columns(row: &Row<'_>) -> rusqlite::Result<(u64, Vec<u8>)> {
-    Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?))
 }

@@ -4,11 +4,12 @@
 //! changes in another way gets a new version number and a step in [`Stored::upcast`].
 
 use super::StoreError;
-use master_core::event::{Event, Record};
+use master_core::event::{Actor, Event, Record};
 use proto::id::{EventSeq, RequestId};
 use proto::time::{Now, Tick, Wall};
 use proto::wire::frame::encode;
-use rusqlite::Row;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_bytes::{ByteBuf, Bytes};
 use std::borrow::Cow;
 
 /// The version of the forms that hold all of an event.
@@ -17,37 +18,50 @@ const WHOLE: i64 = 1;
 /// The version of an end whose accounting record is in the table of these alone.
 const WITHOUT_RECORD: i64 = 2;
 
-/// One row of the log.
-pub(super) struct Stored {
+/// One event as it is stored.
+pub(super) struct Stored<'a> {
     pub(super) seq: u64,
     pub(super) tick: u64,
     pub(super) wall: i64,
     pub(super) kind: Cow<'static, str>,
     pub(super) version: i64,
-    pub(super) actor: Vec<u8>,
-    pub(super) request: Option<Vec<u8>>,
+    pub(super) actor: Cow<'a, Actor>,
+    pub(super) request: Option<RequestId>,
     pub(super) body: Vec<u8>,
-    /// The accounting record beside it, if there is one.
-    pub(super) accounting: Option<Vec<u8>>,
 }
 
-impl Stored {
-    /// As it is written: an accounting record is encoded once.
-    pub(super) fn encode(record: &Record) -> Self {
-        match (without_record(&record.event), record.event.accounting()) {
-            (Some(rest), Some(accounting)) => {
-                Self { accounting: Some(encode(accounting)), ..Self::of(record, WITHOUT_RECORD, &rest) }
-            }
-            _ => Self::whole(record),
+/// As an array of its parts; the body as a string of bytes, so that one that cannot be read is one event's matter.
+impl Serialize for Stored<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { seq, tick, wall, kind, version, actor, request, body } = self;
+        (seq, tick, wall, kind, version, actor, request, Bytes::new(body)).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Stored<'static> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        type Parts = (u64, u64, i64, String, i64, Actor, Option<RequestId>, ByteBuf);
+        let (seq, tick, wall, kind, version, actor, request, body) = Parts::deserialize(deserializer)?;
+        let (kind, actor, body) = (kind.into(), Cow::Owned(actor), body.into_vec());
+        Ok(Self { seq, tick, wall, kind, version, actor, request, body })
+    }
+}
+
+impl<'a> Stored<'a> {
+    /// As it is written: an accounting record is stored apart.
+    pub(super) fn encode(record: &'a Record) -> Self {
+        match without_record(&record.event) {
+            Some(rest) => Self::of(record, WITHOUT_RECORD, &rest),
+            None => Self::whole(record),
         }
     }
 
     /// With all that an event brings in its body.
-    pub(super) fn whole(record: &Record) -> Self {
+    pub(super) fn whole(record: &'a Record) -> Self {
         Self::of(record, WHOLE, &record.event)
     }
 
-    fn of(record: &Record, version: i64, event: &Event) -> Self {
+    fn of(record: &'a Record, version: i64, event: &Event) -> Self {
         let Record { seq, now, actor, request, event: _ } = record;
         Self {
             seq: seq.0,
@@ -55,43 +69,26 @@ impl Stored {
             wall: now.wall.0,
             kind: kind(event).into(),
             version,
-            actor: encode(actor),
-            request: request.map(|id| id.0.to_be_bytes().to_vec()),
+            actor: Cow::Borrowed(actor),
+            request: *request,
             body: encode(event),
-            accounting: None,
         }
     }
 
-    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            seq: row.get::<_, i64>(0)?.unsigned_abs(),
-            tick: row.get::<_, i64>(1)?.unsigned_abs(),
-            wall: row.get(2)?,
-            kind: row.get::<_, String>(3)?.into(),
-            version: row.get(4)?,
-            actor: row.get(5)?,
-            request: row.get(6)?,
-            body: row.get(7)?,
-            accounting: row.get(8)?,
-        })
+    /// Whether its accounting record is stored apart.
+    pub(super) fn is_without_record(&self) -> bool {
+        self.version == WITHOUT_RECORD
     }
 
-    pub(super) fn decode(&self) -> Result<Record, StoreError> {
-        let event = self.upcast()?;
-        let actor = rmp_serde::from_slice(&self.actor).map_err(|error| self.damaged(error))?;
-        let request = match &self.request {
-            None => None,
-            Some(bytes) => {
-                let id = bytes[..].try_into().map_err(|_| self.damaged("its request id has not 16 bytes"))?;
-                Some(RequestId(u128::from_be_bytes(id)))
-            }
-        };
+    /// The event, with the accounting record that was stored apart.
+    pub(super) fn decode(self, accounting: Option<&[u8]>) -> Result<Record, StoreError> {
+        let event = self.upcast(accounting)?;
         let now = Now { tick: Tick(self.tick), wall: Wall(self.wall) };
-        Ok(Record { seq: EventSeq(self.seq), now, actor, request, event })
+        Ok(Record { seq: EventSeq(self.seq), now, actor: self.actor.into_owned(), request: self.request, event })
     }
 
     /// The event in today's form, whichever version wrote it.
-    fn upcast(&self) -> Result<Event, StoreError> {
+    fn upcast(&self, accounting: Option<&[u8]>) -> Result<Event, StoreError> {
         let is_known = match self.version {
             WHOLE => KINDS.contains(&&*self.kind),
             WITHOUT_RECORD => ENDS.contains(&&*self.kind),
@@ -105,8 +102,8 @@ impl Stored {
         if kind(&event) != self.kind {
             return Err(self.damaged("its body is of another kind"));
         }
-        if self.version == WITHOUT_RECORD {
-            let bytes = self.accounting.as_ref().ok_or_else(|| self.damaged("its accounting record is missing"))?;
+        if self.is_without_record() {
+            let bytes = accounting.ok_or_else(|| self.damaged("its accounting record is missing"))?;
             let accounting = rmp_serde::from_slice(bytes).map_err(|error| self.damaged(error))?;
             if let Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. } = &mut event {
                 *record = Some(accounting);

@@ -4,8 +4,8 @@
 //! none. Beside it lies what its replay gives, as a text too, so that a difference can be read. A release adds its log with
 //! `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test -p gridwright-master golden`, which never overwrites one that is there.
 
-use super::Store;
 use super::codec::Stored;
+use super::{Store, upgrade};
 use crate::replay::replay;
 use crate::testing::{TempDir, eventful_history};
 use data_encoding::HEXLOWER;
@@ -14,9 +14,10 @@ use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::usage::{Amounts, Used};
 use proto::id::EventSeq;
+use proto::wire::frame::encode;
 use rusqlite::params;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const RELEASES: &[&str] = &["0.1.0"];
 
@@ -93,17 +94,18 @@ fn told(state: &State) -> String {
 fn written(store: &Store) -> String {
     let mut text = String::new();
     let write = |record: Record| {
-        let Stored { seq, tick, wall, kind, version, actor, request, body, accounting: _ } = Stored::whole(&record);
-        let request = request.map_or("-".to_owned(), |request| HEXLOWER.encode(&request));
-        let (actor, body) = (HEXLOWER.encode(&actor), HEXLOWER.encode(&body));
+        let Stored { seq, tick, wall, kind, version, actor, request, body } = Stored::whole(&record);
+        let request = request.map_or("-".to_owned(), |request| HEXLOWER.encode(&request.0.to_be_bytes()));
+        let (actor, body) = (HEXLOWER.encode(&encode(&*actor)), HEXLOWER.encode(&body));
         writeln!(text, "{seq} {tick} {wall} {kind} {version} {actor} {request} {body}").unwrap();
     };
     store.replay(EventSeq(0), write).unwrap();
     text
 }
 
-/// Puts the rows of a text into a database, byte for byte.
-fn load(store: &Store, text: &str) {
+/// A database whose log is a text, byte for byte: one of the old version, whose rows were lines of such a text.
+fn load(path: &Path, text: &str) -> Store {
+    let db = upgrade::tests::old_database(path);
     for line in text.lines() {
         let [seq, tick, wall, kind, version, actor, request, body] =
             line.split(' ').collect::<Vec<_>>()[..].try_into().unwrap();
@@ -112,8 +114,9 @@ fn load(store: &Store, text: &str) {
         let request = (request != "-").then(|| bytes(request));
         let row =
             params![number(seq), number(tick), number(wall), kind, number(version), bytes(actor), request, bytes(body)];
-        store.db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row).unwrap();
+        db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row).unwrap();
     }
+    Store::open(path).unwrap()
 }
 
 #[test]
@@ -123,8 +126,8 @@ fn golden_logs_of_every_release_replay_to_what_they_gave_then() {
     }
     for release in RELEASES {
         let dir = TempDir::new("golden");
-        let store = Store::create(&dir.path().join("state.db")).unwrap();
-        load(&store, &std::fs::read_to_string(file(release, "log")).unwrap());
+        let log = std::fs::read_to_string(file(release, "log")).unwrap();
+        let store = load(&dir.path().join("state.db"), &log);
         let state = replay(&store).unwrap().state;
         let expected = std::fs::read_to_string(file(release, "state")).unwrap();
         assert_eq!(told(&state), expected, "the log of release {release}");

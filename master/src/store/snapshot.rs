@@ -40,8 +40,8 @@ impl Snapshot {
     }
 }
 
-/// Events that one step of trimming removes: a step keeps the writer of events waiting for milliseconds.
-pub const TRIM_EVENTS: i64 = 1_000;
+/// Runs of events that one step of trimming removes: a step keeps the writer of events waiting for milliseconds.
+pub const TRIM_RUNS: i64 = 16;
 
 impl Store {
     /// Keeps a snapshot, and with it the one before; removes older ones.
@@ -63,16 +63,16 @@ impl Store {
         result.map_err(|source| self.failed("write a snapshot to", source))
     }
 
-    /// Removes the oldest events before the last but one snapshot, [`TRIM_EVENTS`] at most, in a transaction of its own; says
+    /// Removes the oldest runs of events before the last but one snapshot, [`TRIM_RUNS`] at most, in a transaction of its own; says
     /// whether more remain. Without two snapshots nothing is removed.
     ///
     /// # Errors
     /// `Database`: nothing was changed.
     pub fn trim_step(&mut self) -> Result<bool, StoreError> {
-        let sql = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <= \
-                   (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1) ORDER BY seq LIMIT ?2)";
-        let removed = self.run("trim the log of", |db| db.execute(sql, [KEPT - 1, TRIM_EVENTS]))?;
-        Ok(removed as i64 == TRIM_EVENTS)
+        let sql = "DELETE FROM events WHERE last IN (SELECT last FROM events WHERE last <= \
+                   (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1) ORDER BY last LIMIT ?2)";
+        let removed = self.run("trim the log of", |db| db.execute(sql, [KEPT - 1, TRIM_RUNS]))?;
+        Ok(removed as i64 == TRIM_RUNS)
     }
 
     /// The newest state that can be read, with a line about each snapshot that was passed over.

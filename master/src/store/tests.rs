@@ -1,11 +1,11 @@
-use super::snapshot::TRIM_EVENTS;
+use super::snapshot::TRIM_RUNS;
 use super::*;
 use crate::replay::{replay, replay_all};
 use crate::testing::{TempDir, cell_events, ended_task};
-use master_core::event::Actor;
+use master_core::event::{Actor, Record};
 use master_core::state::State;
 use proptest::prelude::*;
-use proto::id::HostName;
+use proto::id::{EventSeq, HostName};
 use proto::time::{Now, Tick, Wall};
 
 fn database(dir: &TempDir) -> PathBuf {
@@ -49,7 +49,14 @@ fn what_was_not_committed_is_gone_whole_and_what_was_is_there() {
     // The second batch ends with an event that the log has already: nothing of it may stay.
     let mut broken = lost.to_vec();
     broken.push(kept[0].clone());
-    assert!(matches!(store.append(&broken), Err(StoreError::Database { action: "append to", .. })));
+    let refused = store.append(&broken);
+    let behind = events.len() as u64 + 1;
+    assert!(matches!(refused, Err(StoreError::Gap { expected, found: 1 }) if expected == behind), "{refused:?}");
+    // One whose accounting records cannot be written leaves no events either.
+    store.db.execute_batch("CREATE TRIGGER full BEFORE INSERT ON ends BEGIN SELECT RAISE(ABORT, 'full'); END").unwrap();
+    let refused = store.append(lost);
+    assert!(matches!(refused, Err(StoreError::Database { action: "append to", .. })), "{refused:?}");
+    store.db.execute_batch("DROP TRIGGER full").unwrap();
     // As after a kill: another process opens what is there, without a word from the first.
     std::mem::forget(store);
     let mut store = Store::open(&database(&dir)).unwrap();
@@ -100,15 +107,17 @@ fn a_trimmed_log_keeps_what_lies_behind_the_last_but_one_snapshot() {
     let dir = TempDir::new("store");
     let events = cell_events(3);
     let mut store = Store::create(&database(&dir)).unwrap();
-    store.append(&events).unwrap();
+    // The third run has the event of the last but one snapshot and the one behind it.
+    for run in [0..2, 2..3, 3..5, 5..events.len()] {
+        store.append(&events[run]).unwrap();
+    }
     for seq in [2, 4, 6] {
         store.keep_snapshot(&Snapshot::of(&fold(&events[..seq]))).unwrap();
     }
     assert!(!store.trim_step().unwrap());
-    let first: i64 = store.db.query_row("SELECT min(seq) FROM events", [], |row| row.get(0)).unwrap();
-    assert_eq!(first, 5);
     assert_eq!(replay(&store).unwrap().state, fold(&events));
-    assert!(matches!(replay_all(&store), Err(StoreError::Gap { expected: 1, found: 5 })));
+    assert!(matches!(replay_all(&store), Err(StoreError::Gap { expected: 1, found: 4 })));
+    assert_eq!(store.read(EventSeq(3), 9).unwrap(), events[3..12]);
 }
 
 #[test]
@@ -120,26 +129,23 @@ fn a_log_is_trimmed_in_bounded_steps() {
     let left =
         |store: &Store| store.db.query_row("SELECT count(*) FROM events", [], |row| row.get::<_, i64>(0)).unwrap();
     let count = left(&store);
-    assert!(count > TRIM_EVENTS && !store.trim_step().unwrap(), "without snapshots nothing is removed");
+    assert!(count > TRIM_RUNS && !store.trim_step().unwrap(), "without snapshots nothing is removed");
     let seq = events.len();
     store.keep_snapshot(&Snapshot::of(&fold(&events[..seq - 1]))).unwrap();
     store.keep_snapshot(&Snapshot::of(&fold(&events))).unwrap();
     assert!(store.trim_step().unwrap());
-    assert_eq!(left(&store), count - TRIM_EVENTS);
+    assert_eq!(left(&store), count - TRIM_RUNS);
     while store.trim_step().unwrap() {}
     assert_eq!(left(&store), 1);
     assert_eq!(replay(&store).unwrap().state, fold(&events));
 }
 
 #[test]
-fn what_this_version_does_not_understand_is_refused_with_its_place_and_the_remedy() {
+fn runs_that_cannot_be_read_are_refused_with_their_place_and_the_remedy() {
     for (damage, expected) in [
-        ("UPDATE events SET kind = 'teleported' WHERE seq = 3", "event 3 is of kind teleported version 1"),
-        ("UPDATE events SET version = 2 WHERE seq = 2", "event 2 is of kind epoch-raised version 2"),
-        ("UPDATE events SET body = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
-        ("UPDATE events SET kind = 'task-ended' WHERE seq = 2", "event 2 (task-ended) is damaged"),
-        ("DELETE FROM accounting", "event 8 (task-ended) is damaged: its accounting record is missing"),
-        ("DELETE FROM events WHERE seq = 3", "event 3 is missing from the log, the next one there is 4"),
+        ("UPDATE events SET body = x'c1'", "the events up to that of event 9 are damaged"),
+        ("UPDATE ends SET body = x'c1'", "the accounting records up to that of event 8 are damaged"),
+        ("DELETE FROM ends", "event 8 (task-ended) is damaged: its accounting record is missing"),
     ] {
         let dir = TempDir::new("store");
         let mut store = Store::create(&database(&dir)).unwrap();
@@ -177,9 +183,46 @@ fn accounting_records_are_found_by_job_and_by_place() {
     assert_eq!(rows(0, None).len(), 5);
     assert_eq!(rows(0, Some(2)).iter().map(|row| row.record.job_number.0).collect::<Vec<_>>(), [2]);
     assert_eq!(rows(rows(0, None)[3].seq.0, None).len(), 1);
+    // All are of one row, which has another job's behind that one.
+    assert_eq!(rows(rows(0, None)[1].seq.0, Some(2)), []);
+}
+
+/// Ends of two arrays, in turn, for more than one run.
+fn ends_of_two_jobs(count: u64) -> Vec<Record> {
+    let end = |seq| ended_task(seq, 1 + seq % 2, u32::try_from(seq.div_ceil(2)).unwrap());
+    (1..=count).map(end).collect()
 }
 
 proptest! {
+    /// However events came together, they are found behind any place, and the records among them by job.
+    #[test]
+    fn events_and_records_are_found_behind_any_place(
+        cuts in proptest::collection::vec(1usize..700, 1..6), after in 0u64..900, count in 1usize..400,
+    ) {
+        let dir = TempDir::new("store");
+        let events = ends_of_two_jobs(900);
+        let mut store = Store::create(&database(&dir)).unwrap();
+        let mut rest = &events[..];
+        for cut in cuts {
+            let (now, later) = rest.split_at(cut.min(rest.len()));
+            store.append(now).unwrap();
+            rest = later;
+        }
+        store.append(rest).unwrap();
+        let behind = &events[usize::try_from(after).unwrap()..];
+        prop_assert_eq!(store.read(EventSeq(after), count).unwrap(), &behind[..count.min(behind.len())]);
+        for job in [None, Some(1), Some(2), Some(3)] {
+            let mut found = Vec::new();
+            store.accounting(EventSeq(after), job, |row| {
+                found.push(row.seq);
+                found.len() < count
+            }).unwrap();
+            let is_asked_for = |event: &&Record| job.is_none_or(|job| event.event.accounting().unwrap().job_number.0 == job);
+            let expected: Vec<_> = behind.iter().filter(is_asked_for).map(|event| event.seq).take(count).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
     /// Whatever a record holds, the bytes in the database give it back.
     #[test]
     fn any_record_reads_back(tick: u32, wall: i64, request: Option<u128>, host in "[a-z]{1,9}", task in 1u32..9, memory: u64) {

@@ -208,7 +208,8 @@ pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     bytes
 }
 
-fn write<T: Serialize>(bytes: &mut Vec<u8>, message: &T) {
+/// Puts a message as MessagePack with named fields behind `bytes`.
+pub fn write<T: Serialize>(bytes: &mut Vec<u8>, message: &T) {
     rmp_serde::encode::write_named(bytes, message)
         .expect("our messages are plain data with string keys, and a Vec takes every byte");
 }

@@ -1,0 +1,136 @@
+//! The log: a row holds a run of events that were made durable together, so that what SQLite does for a row is done once for many.
+
+use super::codec::Stored;
+use super::{Store, StoreError, accounting, signed};
+use master_core::event::Record;
+use proto::id::EventSeq;
+use proto::wire::frame;
+use rusqlite::{Connection, Row, Statement, TransactionBehavior, params};
+use serde::{Serialize, Serializer};
+use std::borrow::Borrow;
+
+/// Events of one row at most: what is read to find one event, and a tenth of what the busiest commit holds.
+pub(super) const RUN_EVENTS: usize = 256;
+
+/// Appends the events of one commit, which follow those that are there. Runs are encoded in `room`.
+fn append<R: Borrow<Record>>(
+    db: &mut Connection,
+    room: &mut Vec<u8>,
+    records: &[R],
+) -> rusqlite::Result<Result<(), StoreError>> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    {
+        let mut newest = transaction.prepare_cached("SELECT max(last) FROM events")?;
+        let newest: Option<i64> = newest.query_row([], |row| row.get(0))?;
+        let first = newest.map_or(records.first().map_or(0, |first| first.borrow().seq.0), |it| it.unsigned_abs() + 1);
+        for (expected, record) in (first..).zip(records) {
+            let found = record.borrow().seq.0;
+            if found != expected {
+                return Ok(Err(StoreError::Gap { expected, found }));
+            }
+        }
+        let mut events = transaction.prepare_cached(INSERT)?;
+        for run in records.chunks(RUN_EVENTS) {
+            insert(&mut events, room, run[run.len() - 1].borrow().seq.0, &Encoded(run))?;
+            accounting::insert_run(&transaction, room, run)?;
+        }
+    }
+    transaction.commit().map(Ok)
+}
+
+/// Stores a run in the table `events`, which [`insert`] fills.
+pub(super) const INSERT: &str = "INSERT INTO events VALUES (?1, ?2)";
+
+/// Stores a run whose last event is `last`, encoded in `room`.
+pub(super) fn insert(
+    statement: &mut Statement<'_>,
+    room: &mut Vec<u8>,
+    last: u64,
+    run: &impl Serialize,
+) -> rusqlite::Result<()> {
+    room.clear();
+    frame::write(room, run);
+    statement.execute(params![signed(last), &room[..]])?;
+    Ok(())
+}
+
+/// Events that are encoded one after the other.
+struct Encoded<'a, R>(&'a [R]);
+
+impl<R: Borrow<Record>> Serialize for Encoded<'_, R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|record| Stored::encode(record.borrow())))
+    }
+}
+
+impl Store {
+    /// Appends events and the accounting records among them, all or none; they are durable when this returns.
+    ///
+    /// # Errors
+    /// `Database`: the disk is full or gone; `Gap`: they do not follow the last event of the log. Nothing was appended.
+    pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> Result<(), StoreError> {
+        append(&mut self.db, &mut self.room, records).map_err(|source| self.failed("append to", source))?
+    }
+
+    /// Gives every event behind `after` to `each`, in order. The first event that is to be read must be `after + 1`.
+    ///
+    /// # Errors
+    /// `UnknownEvent`, `Damaged`, `Gap`; `Database` if the file cannot be read.
+    pub fn replay(&self, after: EventSeq, mut each: impl FnMut(Record)) -> Result<(), StoreError> {
+        self.replay_while(after, |record| {
+            each(record);
+            true
+        })
+    }
+
+    /// Events behind `after`, at most `count`, in order.
+    ///
+    /// # Errors
+    /// As [`Store::replay`]; `Gap` if the log no longer holds the first of them.
+    pub fn read(&self, after: EventSeq, count: usize) -> Result<Vec<Record>, StoreError> {
+        let mut records = Vec::with_capacity(count);
+        self.replay_while(after, |record| {
+            records.push(record);
+            records.len() < count
+        })?;
+        Ok(records)
+    }
+
+    /// Gives events to `each` for as long as it says.
+    fn replay_while(&self, after: EventSeq, mut each: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
+        let failed = |source| self.failed("read events from", source);
+        let mut statement =
+            self.db.prepare("SELECT last, body FROM events WHERE last > ?1 ORDER BY last").map_err(failed)?;
+        let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
+        let mut of_ends = self.db.prepare(accounting::SELECT).map_err(failed)?;
+        let mut ends = accounting::Ends::new(self, of_ends.query([signed(after.0)]).map_err(failed)?);
+        let mut expected = after.0 + 1;
+        while let Some(row) = rows.next().map_err(failed)? {
+            for stored in run(row, "events").map_err(failed)?? {
+                let stored: Stored<'static> = stored;
+                if stored.seq <= after.0 {
+                    continue;
+                }
+                if stored.seq != expected {
+                    return Err(StoreError::Gap { expected, found: stored.seq });
+                }
+                expected += 1;
+                let end = if stored.is_without_record() { ends.of(EventSeq(stored.seq))? } else { None };
+                if !each(stored.decode(end.as_deref().map(|end| &**end))?) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The run in a row of `(last, body)`.
+pub(super) fn run<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    of: &'static str,
+) -> rusqlite::Result<Result<Vec<T>, StoreError>> {
+    let last = row.get::<_, i64>(0)?.unsigned_abs();
+    let damaged = |error: rmp_serde::decode::Error| StoreError::DamagedRun { last, of, why: error.to_string() };
+    Ok(rmp_serde::from_slice(row.get_ref(1)?.as_blob()?).map_err(damaged))
+}

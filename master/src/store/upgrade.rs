@@ -1,0 +1,254 @@
+//! Databases whose tables are of version 1, in which each event and each accounting record had a row of its own.
+
+use super::codec::Stored;
+use super::log::RUN_EVENTS;
+use super::{EVENT_TABLES, Store, StoreError, accounting, log};
+use data_encoding::HEXLOWER;
+use proto::id::RequestId;
+use rusqlite::{Connection, Row, TransactionBehavior};
+use serde_bytes::ByteBuf;
+use std::borrow::Cow;
+
+/// The version of the tables that is brought up to date.
+pub(super) const OLD_VERSION: i32 = 1;
+
+impl Store {
+    /// Puts what a database of the old version holds into tables of this one: all of it, or nothing was changed.
+    pub(super) fn upgrade(&mut self, to: i32) -> Result<(), StoreError> {
+        tracing::info!("{} is brought to tables of version {to}", self.path.display());
+        let work = |db: &mut Connection| -> rusqlite::Result<Result<(), StoreError>> {
+            let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute_batch("ALTER TABLE events RENAME TO old_events")?;
+            transaction.execute_batch(EVENT_TABLES)?;
+            if let Err(damaged) = copy(&transaction, "old_events")? {
+                return Ok(Err(damaged));
+            }
+            transaction.execute_batch("DROP TABLE old_events; DROP TABLE accounting")?;
+            transaction.pragma_update(None, "user_version", to)?;
+            transaction.commit().map(Ok)
+        };
+        work(&mut self.db).map_err(|source| self.failed("bring up to date", source))?
+    }
+
+    /// The same for who may only read: the new tables are this connection's own, and gone with it.
+    pub(super) fn upgrade_to_read(&self) -> Result<(), StoreError> {
+        let work = |db: &Connection| {
+            db.execute_batch(&EVENT_TABLES.replace("CREATE TABLE", "CREATE TEMP TABLE"))?;
+            copy(db, "main.events")
+        };
+        self.run("read", work)?
+    }
+}
+
+/// Copies events and accounting records; a table of the connection's own is found before one of the database.
+fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreError>> {
+    let mut statement = db.prepare(&format!(
+        "SELECT seq, tick, wall, kind, version, actor, request, body FROM {old_events} ORDER BY seq"
+    ))?;
+    let mut rows = statement.query([])?;
+    let mut insert = db.prepare(log::INSERT)?;
+    let (mut run, mut room): (Vec<Stored<'static>>, _) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        match event(row)? {
+            Ok(event) => run.push(event),
+            Err(damaged) => return Ok(Err(damaged)),
+        }
+        if run.len() == RUN_EVENTS {
+            log::insert(&mut insert, &mut room, run[run.len() - 1].seq, &run)?;
+            run.clear();
+        }
+    }
+    if let Some(last) = run.last() {
+        log::insert(&mut insert, &mut room, last.seq, &run)?;
+    }
+    let mut statement = db.prepare("SELECT seq, job_number, body FROM accounting ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    let mut ends: Vec<accounting::End> = Vec::new();
+    while let Some(row) = rows.next()? {
+        ends.push((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?, ByteBuf::from(row.get::<_, Vec<u8>>(2)?)));
+        if ends.len() == RUN_EVENTS {
+            accounting::insert(db, &mut room, &ends)?;
+            ends.clear();
+        }
+    }
+    accounting::insert(db, &mut room, &ends).map(Ok)
+}
+
+/// The event in a row of its own.
+fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored<'static>, StoreError>> {
+    let seq = row.get::<_, i64>(0)?.unsigned_abs();
+    let kind: String = row.get(3)?;
+    let damaged = |why: String| Ok(Err(StoreError::Damaged { seq, kind: kind.clone(), why }));
+    let actor = match rmp_serde::from_slice(&row.get::<_, Vec<u8>>(5)?) {
+        Ok(actor) => Cow::Owned(actor),
+        Err(error) => return damaged(error.to_string()),
+    };
+    let request = match row.get::<_, Option<Vec<u8>>>(6)? {
+        None => None,
+        Some(bytes) => match bytes[..].try_into() {
+            Ok(id) => Some(RequestId(u128::from_be_bytes(id))),
+            Err(_) => return damaged(format!("its request id is {}, which are not 16 bytes", HEXLOWER.encode(&bytes))),
+        },
+    };
+    let (tick, wall) = (row.get::<_, i64>(1)?.unsigned_abs(), row.get(2)?);
+    let (kind, version, body) = (kind.into(), row.get(4)?, row.get(7)?);
+    Ok(Ok(Stored { seq, tick, wall, kind, version, actor, request, body }))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::{APPLICATION_ID, OTHER_TABLES, Snapshot};
+    use super::*;
+    use crate::replay::{replay, replay_all};
+    use crate::testing::{TempDir, cell_events};
+    use master_core::event::{Event, Record};
+    use master_core::state::State;
+    use proto::id::EventSeq;
+    use proto::wire::frame::encode;
+    use rusqlite::params;
+    use std::path::{Path, PathBuf};
+
+    /// As version 1 made them.
+    const OLD_TABLES: &str = "
+        CREATE TABLE events (
+            seq INTEGER PRIMARY KEY, tick INTEGER NOT NULL, wall INTEGER NOT NULL, kind TEXT NOT NULL,
+            version INTEGER NOT NULL, actor BLOB NOT NULL, request BLOB, body BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE accounting (
+            seq INTEGER PRIMARY KEY, job_number INTEGER NOT NULL, job_name TEXT NOT NULL, owner TEXT NOT NULL,
+            started INTEGER NOT NULL, body BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX accounting_job ON accounting (job_number);
+    ";
+
+    /// An empty database of the old version.
+    pub(in super::super) fn old_database(path: &Path) -> Connection {
+        let db = Connection::open(path).unwrap();
+        db.execute_batch(&format!(
+            "{OLD_TABLES} {OTHER_TABLES} PRAGMA user_version = {OLD_VERSION}; PRAGMA application_id = {APPLICATION_ID}"
+        ))
+        .unwrap();
+        db
+    }
+
+    /// A database as the old version left it; an accounting record was in its table and not in the event.
+    fn old_log(path: &Path, records: &[Record]) -> Connection {
+        let db = old_database(path);
+        for record in records {
+            let Stored { seq, tick, wall, kind, version, actor, request, body } = Stored::encode(record);
+            let (seq, tick) = (seq.cast_signed(), tick.cast_signed());
+            let request = request.map(|id| id.0.to_be_bytes().to_vec());
+            let row = params![seq, tick, wall, kind, version, encode(&*actor), request, body];
+            db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row).unwrap();
+            if let Some(end) = record.event.accounting() {
+                let row = params![seq, end.job_number.0, end.job_name, end.owner.as_str(), end.started.0, encode(end)];
+                db.execute("INSERT INTO accounting VALUES (?1, ?2, ?3, ?4, ?5, ?6)", row).unwrap();
+            }
+        }
+        db
+    }
+
+    fn database(dir: &TempDir) -> PathBuf {
+        dir.path().join("state.db")
+    }
+
+    fn all(store: &Store) -> (Vec<Record>, Vec<u64>, Vec<u64>) {
+        let (mut events, mut ends, mut of_job) = (Vec::new(), Vec::new(), Vec::new());
+        store.replay(EventSeq(0), |record| events.push(record)).unwrap();
+        for (job, found) in [(None, &mut ends), (Some(7), &mut of_job)] {
+            let note = |row: crate::store::AccountingRow| {
+                found.push(row.seq.0);
+                true
+            };
+            store.accounting(EventSeq(0), job, note).unwrap();
+        }
+        (events, ends, of_job)
+    }
+
+    /// More than one row of events and of records.
+    fn history() -> Vec<Record> {
+        let mut events = cell_events(400);
+        events[2].request = Some(RequestId(u128::MAX - 5));
+        events
+    }
+
+    #[test]
+    fn a_database_of_the_old_version_has_all_that_it_had() {
+        let dir = TempDir::new("upgrade");
+        let events = history();
+        drop(old_log(&database(&dir), &events));
+        let is_end = |record: &&Record| record.event.accounting().is_some();
+        let ends: Vec<u64> = events.iter().filter(is_end).map(|record| record.seq.0).collect();
+        let expected = (events, ends.clone(), vec![ends[6]]);
+        // Who may only read finds it so and changes nothing.
+        assert_eq!(all(&Store::open_to_read(&database(&dir)).unwrap()), expected);
+        assert_eq!(Store::open_to_read(&database(&dir)).unwrap().version().unwrap(), OLD_VERSION);
+        assert_eq!(all(&Store::open(&database(&dir)).unwrap()), expected);
+        let mut store = Store::open(&database(&dir)).unwrap();
+        assert_eq!(store.version().unwrap(), OLD_VERSION + 1);
+        assert_eq!(all(&store), expected);
+        let mut next = cell_events(401);
+        let next = next.split_off(expected.0.len());
+        store.append(&next).unwrap();
+        assert_eq!(all(&store).0, [&expected.0[..], &next].concat());
+    }
+
+    #[test]
+    fn a_trimmed_log_of_the_old_version_goes_on_behind_its_snapshot() {
+        let dir = TempDir::new("upgrade");
+        let events = history();
+        let mut state = State::new();
+        events[..1_000].iter().for_each(|record| drop(state.apply(record)));
+        let db = old_log(&database(&dir), &events);
+        db.execute("DELETE FROM events WHERE seq <= 900", []).unwrap();
+        drop(db);
+        let mut store = Store::open(&database(&dir)).unwrap();
+        store.keep_snapshot(&Snapshot::of(&state)).unwrap();
+        let replayed = replay(&store).unwrap();
+        events[1_000..].iter().for_each(|record| drop(state.apply(record)));
+        assert_eq!((replayed.snapshot.0, replayed.state), (1_000, state));
+        let ends = events.iter().filter(|record| matches!(record.event, Event::TaskEnded { .. })).count();
+        let mut found = 0;
+        store
+            .accounting(EventSeq(0), None, |_| {
+                found += 1;
+                true
+            })
+            .unwrap();
+        assert_eq!(found, ends, "accounting records are never trimmed");
+    }
+
+    #[test]
+    fn what_this_version_does_not_understand_is_refused_with_its_place_and_the_remedy() {
+        for (damage, expected) in [
+            ("UPDATE events SET kind = 'teleported' WHERE seq = 3", "event 3 is of kind teleported version 1"),
+            ("UPDATE events SET version = 2 WHERE seq = 2", "event 2 is of kind epoch-raised version 2"),
+            ("UPDATE events SET body = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
+            ("UPDATE events SET actor = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
+            ("UPDATE events SET request = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
+            ("UPDATE events SET kind = 'task-ended' WHERE seq = 2", "event 2 (task-ended) is damaged"),
+            ("DELETE FROM accounting", "event 8 (task-ended) is damaged: its accounting record is missing"),
+            ("DELETE FROM events WHERE seq = 3", "event 3 is missing from the log, the next one there is 4"),
+        ] {
+            let dir = TempDir::new("upgrade");
+            old_log(&database(&dir), &cell_events(1)).execute(damage, []).unwrap();
+            let message = match Store::open(&database(&dir)) {
+                Err(error) => error.to_string(),
+                Ok(store) => replay_all(&store).err().unwrap().to_string(),
+            };
+            assert!(message.starts_with(expected), "{damage}: {message}");
+            assert!(message.contains("backup"), "{message} names no remedy");
+        }
+    }
+
+    #[test]
+    fn a_database_that_cannot_be_brought_up_to_date_is_left_as_it_was() {
+        let dir = TempDir::new("upgrade");
+        let db = old_log(&database(&dir), &cell_events(1));
+        db.execute("UPDATE events SET actor = x'c1' WHERE seq = 9", []).unwrap();
+        assert!(matches!(Store::open(&database(&dir)), Err(StoreError::Damaged { seq: 9, .. })));
+        db.execute("DELETE FROM events WHERE seq = 9", []).unwrap();
+        drop(db);
+        assert_eq!(all(&Store::open(&database(&dir)).unwrap()).0, cell_events(1)[..8]);
+    }
+}
