@@ -217,18 +217,13 @@ fn end(turn: &mut Turn<'_>, id: ReservationId, force: bool) {
 
 /// When time makes something of a reservation for the next time.
 pub(crate) fn next_time(state: &State) -> Option<Wall> {
-    let times = state.reservations.values().filter_map(|reservation| match reservation.state {
-        ReservationState::Waiting => Some(reservation.start),
-        ReservationState::Running => Some(reservation.end),
-        ReservationState::Deleted => None,
-    });
-    times.min()
+    state.index.next_reservation().map(|(at, _)| at)
 }
 
 /// Begins and ends the reservations whose time has come, and forgets those whose jobs are gone.
 pub(super) fn follow(turn: &mut Turn<'_>) {
     let now = turn.now.wall;
-    let ids: Vec<ReservationId> = turn.state().reservations.keys().copied().collect();
+    let ids = turn.state().index.due_reservations(now);
     for id in ids {
         let Some(reservation) = turn.state().reservations.get(&id) else { continue };
         let (is_over, is_due) = (reservation.end <= now, reservation.start <= now);

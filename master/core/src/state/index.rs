@@ -4,6 +4,7 @@ use super::State;
 use super::commons::Commons;
 use super::job::{Job, Placement};
 use super::paged::Paged;
+use super::reservation::AdvanceReservation;
 use proto::complex::Complex;
 use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::time::Wall;
@@ -19,6 +20,10 @@ pub struct Index {
     on_host: BTreeMap<HostName, BTreeSet<TaskKey>>,
     successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
     by_reservation: BTreeMap<ReservationId, BTreeSet<SubmitSeq>>,
+    /// When advance reservations begin, of those that have begun when they end.
+    reservation_times: BTreeSet<(Wall, ReservationId)>,
+    /// Advance reservations that are deleted and go with their last job.
+    deleted_reservations: BTreeSet<ReservationId>,
     start_times: BTreeSet<(Wall, SubmitSeq)>,
     threshold_suspended: BTreeSet<TaskKey>,
     /// Tasks that people or thresholds have suspended: they have no tickets.
@@ -40,6 +45,7 @@ impl Index {
         for (id, reply) in &state.answers {
             index.answers.insert(*id, reply.clone());
         }
+        state.reservations.values().for_each(|reservation| index.add_reservation(reservation));
         index
     }
 
@@ -94,6 +100,20 @@ impl Index {
         self.by_reservation.get(&id).into_iter().flatten().copied()
     }
 
+    /// When an advance reservation begins or ends for the next time, and which.
+    pub fn next_reservation(&self) -> Option<(Wall, ReservationId)> {
+        self.reservation_times.first().copied()
+    }
+
+    /// The advance reservations that begin or end until `now`, and those that are deleted and have no job left; by number.
+    pub fn due_reservations(&self, now: Wall) -> Vec<ReservationId> {
+        let due = self.reservation_times.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id);
+        let gone = self.deleted_reservations.iter().copied().filter(|id| !self.by_reservation.contains_key(id));
+        let mut ids: Vec<ReservationId> = due.chain(gone).collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// The first start time (`-a`) after `now`.
     pub fn next_start(&self, now: Wall) -> Option<Wall> {
         self.start_times.range((Wall(now.0.saturating_add(1)), SubmitSeq(0))..).next().map(|(at, _)| *at)
@@ -144,6 +164,21 @@ impl Index {
         if let Some(at) = job.spec.start_after {
             self.start_times.remove(&(at, job.seq));
         }
+    }
+
+    /// Files an advance reservation as it is now; [`Index::remove_reservation`] took it out before it changed.
+    pub(super) fn add_reservation(&mut self, reservation: &AdvanceReservation) {
+        match reservation.next_time() {
+            Some(at) => self.reservation_times.insert((at, reservation.id)),
+            None => self.deleted_reservations.insert(reservation.id),
+        };
+    }
+
+    pub(super) fn remove_reservation(&mut self, reservation: &AdvanceReservation) {
+        match reservation.next_time() {
+            Some(at) => self.reservation_times.remove(&(at, reservation.id)),
+            None => self.deleted_reservations.remove(&reservation.id),
+        };
     }
 
     pub(super) fn add_placement(&mut self, owner: &UserName, placement: &Placement) {

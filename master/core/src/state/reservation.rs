@@ -80,6 +80,15 @@ impl AdvanceReservation {
         self.granted.iter().any(fails)
     }
 
+    /// When time makes something of it: when it begins or, once it has, when it ends.
+    pub fn next_time(&self) -> Option<Wall> {
+        match self.state {
+            ReservationState::Waiting => Some(self.start),
+            ReservationState::Running => Some(self.end),
+            ReservationState::Deleted => None,
+        }
+    }
+
     /// When it begins and ends by the clock that never jumps.
     pub fn span(&self, now: Now) -> (Tick, Tick) {
         (tick(now, self.start), tick(now, self.end))
@@ -156,12 +165,15 @@ impl State {
             block: block(&self.config, spec, granted, pe),
             ledger: Ledger::default(),
         };
+        self.index.add_reservation(&reservation);
         self.reservations.insert(id, reservation);
     }
 
     pub(super) fn change_reservation(&mut self, id: ReservationId, state: ReservationState) {
         let reservation = self.reservations.get_mut(&id).expect("an event names a reservation that is there");
+        self.index.remove_reservation(reservation);
         let before = std::mem::replace(&mut reservation.state, state);
+        self.index.add_reservation(reservation);
         match (before, state) {
             (ReservationState::Waiting, ReservationState::Running) => {
                 self.ledger.hold(block_key(id), reservation.block.clone());
@@ -181,6 +193,7 @@ impl State {
         if reservation.state != ReservationState::Deleted {
             self.change_reservation(id, ReservationState::Deleted);
         }
-        self.reservations.remove(&id);
+        let gone = self.reservations.remove(&id);
+        gone.iter().for_each(|reservation| self.index.remove_reservation(reservation));
     }
 }
