@@ -11,6 +11,6 @@ mod usage;
 mod view;
 
 pub use purse::Purse;
-pub use scope::{Scope, Who};
+pub use scope::{Limited, Limits, Scope, Who};
 pub use usage::Usage;
 pub use view::rows;

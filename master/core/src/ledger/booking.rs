@@ -177,8 +177,8 @@ impl Booking {
     }
 
     /// Whose the task was when it was placed, if that is known.
-    pub fn who(&self) -> Option<&Who> {
-        self.who.as_deref()
+    pub fn who(&self) -> Option<&Arc<Who>> {
+        self.who.as_ref()
     }
 
     /// What tasks like it are charged.

@@ -1,7 +1,7 @@
 //! What is left of the quotas for one job while its slots are laid out.
 
-use super::Scope;
 use super::claim::{Claim, Part, Side, claims};
+use super::{Limits, Scope};
 use crate::ledger::{Level, Whose};
 use crate::matching::{Cluster, Demand, Role};
 use crate::sched::reason::{QuotaDenial, Reason, What};
@@ -11,9 +11,10 @@ use proto::pe::AllocationRule;
 use proto::quota::{QuotaSet, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What limits a queue instance: each set with the scope that it has there.
-type Scopes<'a> = Rc<[(&'a QuotaSet, Scope)]>;
+type Scopes = Rc<[(Arc<QuotaSet>, Arc<Scope>)]>;
 
 /// What is left of each quota that is about a job, after what it has taken itself so far.
 #[derive(Clone, Debug)]
@@ -21,15 +22,16 @@ pub struct Purse<'a> {
     cluster: &'a Cluster<'a>,
     demand: &'a Demand,
     pe: Option<&'a PeName>,
-    claims: BTreeMap<Scope, Vec<Claim>>,
-    scopes: BTreeMap<QueueInstanceName, Scopes<'a>>,
+    limits: Arc<Limits>,
+    claims: BTreeMap<Arc<Scope>, Vec<Claim>>,
+    scopes: BTreeMap<QueueInstanceName, Scopes>,
     hosts: BTreeSet<HostName>,
     /// Those where the job has slots that are not the master's.
     other_hosts: BTreeSet<HostName>,
     master_host: Option<HostName>,
     /// Whether slots beside the master are asked nothing that only slaves are asked for.
     spares_companions: bool,
-    denials: BTreeMap<Scope, Reason>,
+    denials: BTreeMap<Arc<Scope>, Reason>,
 }
 
 impl<'a> Purse<'a> {
@@ -39,6 +41,11 @@ impl<'a> Purse<'a> {
             cluster,
             demand,
             pe,
+            limits: if demand.is_exempt || cluster.config.enabled_quotas().next().is_none() {
+                Arc::default()
+            } else {
+                cluster.ledger.quotas().limits(cluster.config, &demand.who, pe)
+            },
             claims: BTreeMap::new(),
             scopes: BTreeMap::new(),
             hosts: BTreeSet::new(),
@@ -57,15 +64,9 @@ impl<'a> Purse<'a> {
         self.cluster.explains
     }
 
-    /// Whether no set limits anything.
+    /// Whether no set limits the job.
     pub fn is_boundless(&self) -> bool {
-        self.sets().next().is_none()
-    }
-
-    /// The sets that limit the job.
-    fn sets(&self) -> impl Iterator<Item = &'a QuotaSet> + use<'a> {
-        let sets = (!self.demand.is_exempt).then(|| self.cluster.config.enabled_quotas());
-        sets.into_iter().flatten()
+        self.limits.is_empty()
     }
 
     /// How many slots there is room for, of so many at most, by the rules that do not depend on where they are. What stands
@@ -74,10 +75,8 @@ impl<'a> Purse<'a> {
         if self.is_boundless() {
             return slots;
         }
-        let cluster = self.cluster;
-        let scopes =
-            self.sets().filter_map(|set| Some((set, Scope::anywhere(cluster.config, set, &self.demand.who, self.pe)?)));
-        let scopes: Vec<_> = scopes.collect();
+        let scopes: Vec<_> =
+            self.limits.anywhere().map(|(set, limited)| (set.clone(), limited.scope.clone())).collect();
         self.most_of(&scopes, None, slots, Side::Master)
     }
 
@@ -89,7 +88,7 @@ impl<'a> Purse<'a> {
 
     /// How many slots there is room for at best in an instance, of so many at most, by the limits of its host alone; and the
     /// other limits that it is under. Both are the same at all times but for what is in use there.
-    pub fn most_on_host(&mut self, instance: &QueueInstanceName, slots: u32) -> (u32, Vec<Scope>) {
+    pub fn most_on_host(&mut self, instance: &QueueInstanceName, slots: u32) -> (u32, Vec<Arc<Scope>>) {
         let scopes = self.scopes_of(instance);
         let (own, shared): (Vec<_>, Vec<_>) = scopes.iter().cloned().partition(|(_, scope)| scope.host.is_some());
         let most = self.most_of(&own, Some(&instance.host), slots, Side::Any);
@@ -98,8 +97,8 @@ impl<'a> Purse<'a> {
 
     /// How many slots there is room for at best, of so many at most, by limits that hosts share. Those that have another
     /// value on each host do not count.
-    pub fn most_shared(&mut self, scopes: &[Scope], slots: u32) -> u32 {
-        let set = |scope: &Scope| self.sets().find(|set| set.name == scope.set);
+    pub fn most_shared(&mut self, scopes: &[Arc<Scope>], slots: u32) -> u32 {
+        let set = |scope: &Scope| self.cluster.config.quotas.get(&scope.set).filter(|set| set.enabled.0).cloned();
         let scopes: Vec<_> = scopes.iter().filter_map(|scope| Some((set(scope)?, scope.clone()))).collect();
         self.most_of(&scopes, None, slots, Side::Any)
     }
@@ -174,19 +173,23 @@ impl<'a> Purse<'a> {
         self.denials.into_values().collect()
     }
 
-    fn scopes_of(&mut self, instance: &QueueInstanceName) -> Scopes<'a> {
+    fn scopes_of(&mut self, instance: &QueueInstanceName) -> Scopes {
         if let Some(scopes) = self.scopes.get(instance) {
             return scopes.clone();
         }
-        let config = self.cluster.config;
-        let scopes =
-            self.sets().filter_map(|set| Some((set, Scope::of(config, set, &self.demand.who, self.pe, instance)?)));
-        let scopes: Scopes<'a> = scopes.collect();
+        let limits = self.limits.at(self.cluster.config, &self.demand.who, self.pe, instance);
+        let scopes: Scopes = limits.map(|(set, limited)| (set.clone(), limited.scope.clone())).collect();
         self.scopes.insert(instance.clone(), scopes.clone());
         scopes
     }
 
-    fn most_of(&mut self, scopes: &[(&'a QuotaSet, Scope)], host: Option<&HostName>, slots: u32, side: Side) -> u32 {
+    fn most_of(
+        &mut self,
+        scopes: &[(Arc<QuotaSet>, Arc<Scope>)],
+        host: Option<&HostName>,
+        slots: u32,
+        side: Side,
+    ) -> u32 {
         let part = self.part(host, slots, side);
         let mut most = slots;
         for (set, scope) in scopes {
@@ -194,7 +197,7 @@ impl<'a> Purse<'a> {
                 let limits = set.rules[scope.rule].limits.iter();
                 let spares = self.spares_companions;
                 let claims =
-                    limits.flat_map(|limit| claims(self.cluster, self.demand, spares, (*set, scope), limit, host));
+                    limits.flat_map(|limit| claims(self.cluster, self.demand, spares, (set, scope), limit, host));
                 self.claims.insert(scope.clone(), claims.collect());
             }
             let claims = &self.claims[scope];

@@ -1,15 +1,18 @@
 //! Which rule of a set is about a job in a place, and who shares its limits.
 
+use crate::ledger::SLOTS;
 use crate::matching::is_host;
 use crate::state::config::Configuration;
 use proto::amount::Type;
-use proto::id::{HostName, PeName, QueueInstanceName, QueueName, QuotaName, UserName};
+use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, QueueName, QuotaName, UserName};
 use proto::job::{JobSpec, Owner};
 use proto::quota::{Filter, QuotaSet, Rule};
 use proto::restring::Expression;
 use proto::userset::UserSet;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// Whose a job is, as far as quotas and access lists ask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,26 +58,6 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The rule of a set that is about a job in a queue instance: the first that matches.
-    pub fn of(
-        config: &Configuration,
-        set: &QuotaSet,
-        who: &Who,
-        pe: Option<&PeName>,
-        instance: &QueueInstanceName,
-    ) -> Option<Scope> {
-        let matches = |rule: &Rule| is_for_job(config, rule, who, pe) && is_for_place(config, rule, instance);
-        let index = set.rules.iter().position(matches)?;
-        Some(Scope::new(set, index, who, pe, Some(instance)))
-    }
-
-    /// The rule of a set that is about a job wherever it runs; none if that depends on the place, or if no rule is about it.
-    pub fn anywhere(config: &Configuration, set: &QuotaSet, who: &Who, pe: Option<&PeName>) -> Option<Scope> {
-        let index = set.rules.iter().position(|rule| is_for_job(config, rule, who, pe))?;
-        let rule = &set.rules[index];
-        (rule.queues.is_none() && rule.hosts.is_none()).then(|| Scope::new(set, index, who, pe, None))
-    }
-
     fn new(set: &QuotaSet, index: usize, who: &Who, pe: Option<&PeName>, place: Option<&QueueInstanceName>) -> Scope {
         let Rule { users, projects, pes, queues, hosts, .. } = &set.rules[index];
         let each = |filter: &Option<Filter>| filter.as_ref().is_some_and(|filter| filter.expanded);
@@ -99,6 +82,102 @@ impl fmt::Display for Scope {
         let host = self.host.as_ref().map_or("", HostName::as_str);
         write!(f, "{user}/{}/{pe}/{queue}/{host}/", self.project.as_deref().unwrap_or(""))
     }
+}
+
+/// The sets that limit a job, each with what is known of it before a place is: finding that is the dear part.
+#[derive(Debug, Default)]
+pub struct Limits {
+    sets: Vec<(Arc<QuotaSet>, Rules)>,
+}
+
+/// The rules of a set that may be about a job.
+#[derive(Debug)]
+enum Rules {
+    /// One is, wherever the job runs.
+    Anywhere(Arc<Limited>),
+    /// The first that is about the place, counted from 0, each with the attributes of which use is counted.
+    ByPlace(Vec<(usize, Arc<[AttributeName]>)>),
+}
+
+/// A scope, and the attributes of which its use is counted.
+#[derive(Debug)]
+pub struct Limited {
+    /// The scope.
+    pub scope: Arc<Scope>,
+    /// By name.
+    pub counted: Arc<[AttributeName]>,
+}
+
+impl Limits {
+    /// What limits a job of somebody, of a parallel environment if it is parallel.
+    pub fn of(config: &Configuration, who: &Who, pe: Option<&PeName>) -> Limits {
+        let rules = |set: &Arc<QuotaSet>| {
+            let mut by_place = Vec::new();
+            for (index, rule) in set.rules.iter().enumerate().filter(|(_, rule)| is_for_job(config, rule, who, pe)) {
+                let counted = counted(config, rule);
+                if rule.queues.is_some() || rule.hosts.is_some() {
+                    by_place.push((index, counted));
+                    continue;
+                }
+                if by_place.is_empty() {
+                    let scope = Arc::new(Scope::new(set, index, who, pe, None));
+                    return Some((set.clone(), Rules::Anywhere(Arc::new(Limited { scope, counted }))));
+                }
+                // No later rule is looked at.
+                by_place.push((index, counted));
+                break;
+            }
+            (!by_place.is_empty()).then(|| (set.clone(), Rules::ByPlace(by_place)))
+        };
+        Limits { sets: config.quotas.values().filter(|set| set.enabled.0).filter_map(rules).collect() }
+    }
+
+    /// Whether no set has a rule about the job.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Each set that has a rule about the job wherever it runs, with its scope.
+    pub fn anywhere(&self) -> impl Iterator<Item = (&Arc<QuotaSet>, &Arc<Limited>)> {
+        self.sets.iter().filter_map(|(set, rules)| match rules {
+            Rules::Anywhere(limited) => Some((set, limited)),
+            Rules::ByPlace(_) => None,
+        })
+    }
+
+    /// Each set that has a rule about the job in a queue instance, the first that matches, with its scope there; by the names of the sets.
+    pub fn at<'a>(
+        &'a self,
+        config: &'a Configuration,
+        who: &'a Who,
+        pe: Option<&'a PeName>,
+        instance: &'a QueueInstanceName,
+    ) -> impl Iterator<Item = (&'a Arc<QuotaSet>, Arc<Limited>)> {
+        self.sets.iter().filter_map(move |(set, rules)| match rules {
+            Rules::Anywhere(limited) => Some((set, limited.clone())),
+            Rules::ByPlace(rules) => {
+                let (index, counted) =
+                    rules.iter().find(|(index, _)| is_for_place(config, &set.rules[*index], instance))?;
+                let scope = Arc::new(Scope::new(set, *index, who, pe, Some(instance)));
+                Some((set, Arc::new(Limited { scope, counted: counted.clone() })))
+            }
+        })
+    }
+}
+
+/// The attributes of which use is counted: consumables, and slots where somebody may have the scope alone.
+fn counted(config: &Configuration, rule: &Rule) -> Arc<[AttributeName]> {
+    let mut counted = BTreeSet::new();
+    for limit in &rule.limits {
+        let Some(attribute) = config.complex.lookup(limit.attribute.as_str()) else { continue };
+        if attribute.consumable.is_consumable() {
+            counted.insert(attribute.name.clone());
+        }
+        if attribute.is_exclusive() {
+            counted.insert(SLOTS.into());
+        }
+    }
+    counted.into_iter().collect()
 }
 
 fn is_for_job(config: &Configuration, rule: &Rule, who: &Who, pe: Option<&PeName>) -> bool {

@@ -1,11 +1,12 @@
 //! What placed tasks have in use of each quota.
 
-use super::Scope;
-use crate::ledger::{Booking, SLOTS, Total};
+use super::{Limits, Scope, Who};
+use crate::ledger::{Booking, Total};
 use crate::state::config::Configuration;
 use proto::amount::Amount;
-use proto::id::{AttributeName, QuotaName, TaskKey};
-use std::collections::{BTreeMap, BTreeSet};
+use proto::id::{AttributeName, PeName, QuotaName, TaskKey, UserName};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Counters of use.
 ///
@@ -13,10 +14,58 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     tasks: BTreeMap<TaskKey, Amounts>,
-    used: BTreeMap<Scope, BTreeMap<AttributeName, Total>>,
+    used: BTreeMap<Arc<Scope>, BTreeMap<AttributeName, Total>>,
+    known: Known,
 }
 
-type Amounts = BTreeMap<(Scope, AttributeName), Total>;
+/// By scope and attribute.
+type Amounts = Vec<(Arc<Scope>, AttributeName, Total)>;
+
+/// The most different jobs whose limits are kept.
+const KNOWN_MAX: usize = 4_096;
+
+/// What limits jobs of which tasks were counted, by their users, so that it is not found anew for each task: it changes with the
+/// objects, and then all is counted anew. It says nothing that the rest does not, so it is neither compared nor copied.
+#[derive(Debug, Default)]
+struct Known {
+    of_user: BTreeMap<UserName, Vec<KnownJob>>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct KnownJob {
+    who: Arc<Who>,
+    pe: Option<PeName>,
+    limits: Arc<Limits>,
+}
+
+impl Known {
+    fn get(&self, who: &Who, pe: Option<&PeName>) -> Option<&Arc<Limits>> {
+        let jobs = self.of_user.get(&who.user)?;
+        jobs.iter().find(|job| job.pe.as_ref() == pe && *job.who == *who).map(|job| &job.limits)
+    }
+
+    fn keep(&mut self, who: &Arc<Who>, pe: Option<&PeName>, limits: Arc<Limits>) {
+        if self.count == KNOWN_MAX {
+            *self = Self::default();
+        }
+        let job = KnownJob { who: who.clone(), pe: pe.cloned(), limits };
+        self.of_user.entry(who.user.clone()).or_default().push(job);
+        self.count += 1;
+    }
+}
+
+impl Clone for Known {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Known {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
 
 impl Usage {
     /// How much of an attribute is in use.
@@ -28,25 +77,36 @@ impl Usage {
     /// Those who use something of a rule of a set, in order; rules are counted from 0.
     pub fn scopes<'a>(&'a self, set: &'a QuotaName, rule: usize) -> impl Iterator<Item = &'a Scope> {
         let first = Scope { set: set.clone(), rule, user: None, project: None, pe: None, queue: None, host: None };
-        let later = self.used.range(first..).map(|(scope, _)| scope);
+        let later = self.used.range::<Scope, _>(first..).map(|(scope, _)| &**scope);
         later.take_while(move |scope| scope.set == *set && scope.rule == rule)
     }
 
     /// What a task counts for.
     pub(crate) fn of_task(&self, key: TaskKey) -> impl Iterator<Item = (&Scope, &AttributeName, Total)> {
         let amounts = self.tasks.get(&key).into_iter().flatten();
-        amounts.map(|((scope, attribute), amount)| (scope, attribute, *amount))
+        amounts.map(|(scope, attribute, amount)| (&**scope, attribute, *amount))
+    }
+
+    /// What limits a job, as it was found when one of its tasks was counted, or else is found now.
+    pub fn limits(&self, config: &Configuration, who: &Who, pe: Option<&PeName>) -> Arc<Limits> {
+        let known = self.known.get(who, pe);
+        known.cloned().unwrap_or_else(|| Arc::new(Limits::of(config, who, pe)))
     }
 
     /// Counts a task; what was counted for it is replaced.
     pub(crate) fn count(&mut self, config: &Configuration, key: TaskKey, booking: &Booking) {
         self.forget(key);
-        if config.enabled_quotas().next().is_none() {
-            return;
+        let Some(who) = booking.who().filter(|_| config.enabled_quotas().next().is_some()) else { return };
+        let limits = self.limits(config, who, booking.pe());
+        if self.known.get(who, booking.pe()).is_none() {
+            self.known.keep(who, booking.pe(), limits.clone());
         }
-        let amounts = amounts(config, booking);
-        for ((scope, attribute), amount) in &amounts {
-            let attributes = self.used.entry(scope.clone()).or_default();
+        let amounts = amounts(config, &limits, who, booking);
+        for (scope, attribute, amount) in &amounts {
+            let attributes = match self.used.get_mut(scope) {
+                Some(attributes) => attributes,
+                None => self.used.entry(scope.clone()).or_default(),
+            };
             attributes.entry(attribute.clone()).or_default().add_all(*amount);
         }
         if !amounts.is_empty() {
@@ -57,7 +117,7 @@ impl Usage {
     /// Stops counting a task.
     pub(crate) fn forget(&mut self, key: TaskKey) {
         let Some(amounts) = self.tasks.remove(&key) else { return };
-        for ((scope, attribute), amount) in amounts {
+        for (scope, attribute, amount) in amounts {
             let attributes = self.used.get_mut(&scope).expect("what is counted has a counter");
             let total = attributes.get_mut(&attribute).expect("what is counted has a counter");
             total.subtract_all(amount);
@@ -72,34 +132,29 @@ impl Usage {
 }
 
 /// What a task takes of each quota.
-fn amounts(config: &Configuration, booking: &Booking) -> Amounts {
+fn amounts(config: &Configuration, limits: &Limits, who: &Who, booking: &Booking) -> Amounts {
     let mut amounts = Amounts::new();
-    let Some(who) = booking.who() else { return amounts };
-    let instances = booking.in_instances();
-    for set in config.enabled_quotas() {
-        for (instance, taken) in &instances {
-            let Some(scope) = Scope::of(config, set, who, booking.pe(), instance) else { continue };
-            for attribute in counted(config, &set.rules[scope.rule].limits) {
-                if let Some((_, amount)) = taken.iter().find(|(name, _)| *name == attribute) {
-                    amounts.entry((scope.clone(), attribute)).or_default().add(*amount);
+    for (instance, taken) in &booking.in_instances() {
+        for (_, limited) in limits.at(config, who, booking.pe(), instance) {
+            for attribute in limited.counted.iter() {
+                if let Some((_, amount)) = taken.iter().find(|(name, _)| name == attribute) {
+                    let mut total = Total::default();
+                    total.add(*amount);
+                    amounts.push((limited.scope.clone(), attribute.clone(), total));
                 }
             }
         }
     }
-    amounts
-}
-
-/// The attributes of which use is counted: consumables, and slots where somebody may have the scope alone.
-fn counted(config: &Configuration, limits: &[proto::quota::Limit]) -> BTreeSet<AttributeName> {
-    let mut counted = BTreeSet::new();
-    for limit in limits {
-        let Some(attribute) = config.complex.lookup(limit.attribute.as_str()) else { continue };
-        if attribute.consumable.is_consumable() {
-            counted.insert(attribute.name.clone());
-        }
-        if attribute.is_exclusive() {
-            counted.insert(SLOTS.into());
-        }
+    // Those of one instance are in order, of the sets and in a set of the attributes.
+    if booking.granted().len() > 1 {
+        amounts.sort_by(|(scope, attribute, _), other| (scope, attribute).cmp(&(&other.0, &other.1)));
+        amounts.dedup_by(|(scope, attribute, amount), kept| {
+            let is_same = *scope == kept.0 && *attribute == kept.1;
+            if is_same {
+                kept.2.add_all(*amount);
+            }
+            is_same
+        });
     }
-    counted
+    amounts
 }

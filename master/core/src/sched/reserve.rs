@@ -22,6 +22,7 @@ use proto::job::Granted;
 use proto::pe::ParallelEnvironment;
 use proto::time::{Now, Tick};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// When everything has ended that has an end.
 const LAST: Tick = Tick(NEVER.0 - 1);
@@ -287,7 +288,7 @@ struct Rooms {
     /// Slots on all hosts together that the rule could use.
     usable: u64,
     /// The limits of quotas that queue instances are under beside those of their hosts alone.
-    shared: Vec<Vec<Scope>>,
+    shared: Vec<Vec<Arc<Scope>>>,
 }
 
 #[derive(Clone, Debug, Default)]
