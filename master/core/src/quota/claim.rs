@@ -12,17 +12,17 @@ use proto::quota::{Limit, LimitValue, QuotaSet};
 
 /// A claim of a job on a limit.
 #[derive(Clone, Debug)]
-pub(super) enum Claim {
+pub(super) enum Claim<'a> {
     /// So much is taken of what is left.
-    Takes(Takes),
+    Takes(Takes<'a>),
     /// The limit has no room at all for some slots of the job.
     Denied(Whose, Box<QuotaDenial>),
 }
 
 /// What is taken of a limit, and what is left of it.
 #[derive(Clone, Debug)]
-pub(super) struct Takes {
-    attribute: Attribute,
+pub(super) struct Takes<'a> {
+    attribute: &'a Attribute,
     /// What the master takes, for its slot or once. Of this and the next one is above zero.
     master: Amount,
     /// What each other slot takes, or all of them once on each host. What is charged once for the job is charged for the master.
@@ -63,7 +63,7 @@ pub(super) enum Side {
     Any,
 }
 
-impl Takes {
+impl Takes<'_> {
     /// What is taken once, for the master's slot or for the host, and what for each other slot, if there are others.
     fn prices(&self, part: Part, has_others: bool) -> (Amount, Amount) {
         let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
@@ -120,7 +120,7 @@ impl Takes {
         let side = Side::Master;
         let needed = self.amount(Part { slots, side, is_new_host: true, is_first_other: true, is_beside: false });
         let (needed, limit) = (Some(Value::Amount(needed)), Value::Amount(self.limit));
-        QuotaDenial { used: Some(self.used), ..denial(set, scope, &self.attribute, needed, limit) }
+        QuotaDenial { used: Some(self.used), ..denial(set, scope, self.attribute, needed, limit) }
     }
 }
 
@@ -139,14 +139,14 @@ fn denial(set: &QuotaSet, scope: &Scope, attribute: &Attribute, needed: Option<V
 
 /// The claims of a job on a limit; none if the limit is not about it. `spares_companions` if slots beside the master take nothing of what
 /// is asked for apart.
-pub(super) fn claims(
-    cluster: &Cluster<'_>,
+pub(super) fn claims<'a>(
+    cluster: &Cluster<'a>,
     demand: &Demand,
     spares_companions: bool,
     (set, scope): (&QuotaSet, &Scope),
     limit: &Limit,
     host: Option<&HostName>,
-) -> Vec<Claim> {
+) -> Vec<Claim<'a>> {
     let Some(attribute) = cluster.config.complex.lookup(limit.attribute.as_str()) else { return Vec::new() };
     let denied = |whose, needed, limit| Claim::Denied(whose, Box::new(denial(set, scope, attribute, needed, limit)));
     let apart = demand.apart.iter().find(|apart| apart.attribute.name == attribute.name);
@@ -175,7 +175,7 @@ pub(super) fn claims(
     if let Some(Value::Amount(limit)) = allowed.filter(|_| is_counted && master.max(other) > Amount::ZERO) {
         let used = cluster.quota_used(scope, attribute.name.as_str());
         let left = limit.checked_sub(used).unwrap_or(Amount::from_base(i64::MIN));
-        let (attribute, is_apart) = (attribute.clone(), apart.is_some());
+        let is_apart = apart.is_some();
         let spares_companions = spares_companions && is_apart;
         claims.push(Claim::Takes(Takes { attribute, master, other, is_apart, spares_companions, limit, used, left }));
     }

@@ -23,7 +23,7 @@ pub struct Purse<'a> {
     demand: &'a Demand,
     pe: Option<&'a PeName>,
     limits: Arc<Limits>,
-    claims: BTreeMap<Arc<Scope>, Vec<Claim>>,
+    claims: BTreeMap<Arc<Scope>, Vec<Claim<'a>>>,
     scopes: BTreeMap<QueueInstanceName, Scopes>,
     hosts: BTreeSet<HostName>,
     /// Those where the job has slots that are not the master's.
@@ -154,7 +154,13 @@ impl<'a> Purse<'a> {
         }
         for (index, part) in granted.iter().enumerate() {
             let slots = if index == 0 { part.slots + extra } else { part.slots };
-            if !self.take(&part.instance, slots, index == 0) {
+            // Nobody takes anything after the last.
+            let is_last = index + 1 == granted.len();
+            let has_room = match is_last {
+                true => self.most(&part.instance, slots, index == 0) == slots,
+                false => self.take(&part.instance, slots, index == 0),
+            };
+            if !has_room {
                 return Err(self.into_denials());
             }
         }
