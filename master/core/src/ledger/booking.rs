@@ -245,6 +245,14 @@ impl Booking {
         held().for_each(|entry| tell(&entry.attribute, entry.amount));
     }
 
+    /// Whether the task takes something of one of these at a level.
+    pub fn takes_any<'l>(&self, level: impl Into<At<'l>>, of: &BTreeSet<AttributeName>) -> bool {
+        let level = level.into();
+        let held = self.held().iter().map(|entry| &entry.attribute);
+        let taken = held.chain(self.charges.taken().iter().map(|taken| &taken.attribute));
+        taken.filter(|attribute| of.contains(*attribute)).any(|attribute| self.amount(level, attribute) > Amount::ZERO)
+    }
+
     /// How much of a consumable the task takes at a level.
     pub fn amount<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N) -> Amount
     where

@@ -12,7 +12,6 @@ use super::assign::{
     usable,
 };
 use super::rank::{host_value, rank};
-use super::shared::{moves_standings, offers_anything};
 use super::timeline::{NEVER, Span, Window};
 use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
 use crate::quota::{Purse, Scope};
@@ -197,8 +196,8 @@ impl Search<'_> {
         let config = self.cluster.config;
         disturbances == self.ahead.disturbances()
             && config.enabled_quotas().next().is_none()
-            && !moves_standings(config)
-            && (self.demand.soft.is_empty() || !offers_anything(config))
+            && !config.shared.moves_standings
+            && (self.demand.soft.is_empty() || config.shared.names.is_empty())
     }
 
     /// How good a queue instance is for the job.

@@ -4,10 +4,12 @@ mod access;
 mod causes;
 mod derived;
 mod kinds;
+mod shared;
 
 pub use access::Access;
 pub use causes::Causes;
 pub use derived::{HostSite, Touched};
+pub use shared::Shared;
 
 use super::by_host::ByHost;
 use crate::event::StoredObject;
@@ -109,6 +111,9 @@ pub struct Configuration {
     /// Who is in which access list and department: derived likewise.
     #[serde(skip)]
     pub access: Access,
+    /// What the whole cluster offers: derived likewise.
+    #[serde(skip)]
+    pub shared: Shared,
 }
 
 fn shipped_settings() -> Arc<Settings> {
@@ -148,6 +153,7 @@ impl Configuration {
             host_settings: BTreeMap::new(),
             expiring: BTreeSet::new(),
             access: Access::default(),
+            shared: Shared::default(),
         };
         new.note_host(&HostName::global());
         new
@@ -197,6 +203,7 @@ impl Configuration {
             host_settings: _,
             expiring: _,
             access: _,
+            shared: _,
         } = self;
         Configuration {
             complex: complex.clone(),

@@ -1,7 +1,7 @@
 //! What follows from the objects: settings of queue instances, groups of hosts, typed configurations. It is kept current by what
 //! changed; only a snapshot that is read makes all of it anew.
 
-use super::{Access, Configuration};
+use super::{Access, Configuration, Shared};
 use crate::event::StoredObject;
 use proto::conf::Settings;
 use proto::host::ExecHost;
@@ -81,6 +81,9 @@ impl Configuration {
         if let Some(access) = self.access.renewed(self, stale.sets) {
             (self.access, touched.access) = (access, true);
         }
+        if objects.iter().any(Shared::follows) {
+            self.shared = Shared::of(self);
+        }
         self.refresh(&after, stale, &mut touched);
         touched
     }
@@ -89,6 +92,7 @@ impl Configuration {
     pub fn resolve(&mut self) {
         let groups = self.groups();
         self.access = Access::of(self);
+        self.shared = Shared::of(self);
         let users: Vec<String> = self.users.keys().cloned().collect();
         users.iter().for_each(|user| self.note_expiry(user));
         self.groups_of = groups.groups_by_host();
