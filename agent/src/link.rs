@@ -3,6 +3,7 @@
 //! The order of what the driver hears is that of the wire: open, welcome, messages, lost. A load report and the streams of users
 //! use the connection by themselves, through [`Link::online`].
 
+mod outgoing;
 mod renewal;
 mod session;
 

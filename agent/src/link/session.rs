@@ -1,14 +1,15 @@
 //! One connection: the hello and its answer, then both directions of the control stream until one of them ends.
 
+use super::outgoing::Starts;
 use crate::driver::{DriverInput, Opening};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::wire::agent::{AgentMessage, MasterMessage, MasterWelcome, TaskReportState};
+use proto::wire::agent::{AgentMessage, MasterMessage, MasterWelcome};
 use proto::wire::frame::{Frame, Kind};
 use quic::{Closed, Connection, FrameLimits, StreamError, StreamReceiver, StreamSender};
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// How long the master may take to answer the hello.
 const WELCOME_DEADLINE: Duration = Duration::from_secs(30);
@@ -93,31 +94,33 @@ pub(super) async fn converse(
     }
 }
 
-/// What waits goes out together, and of a task only the last word: that it runs says that it was accepted.
+/// What waits goes out together, and starts a moment late.
 async fn send_all(
     mut sender: StreamSender,
     mut outbox: mpsc::Receiver<AgentMessage>,
 ) -> Result<SessionEnd, StreamError> {
-    let mut waiting = Vec::new();
+    let (mut waiting, mut starts) = (Vec::new(), Starts::default());
     for id in 1.. {
-        if outbox.recv_many(&mut waiting, TOGETHER).await == 0 {
+        let more = outbox.recv_many(&mut waiting, TOGETHER);
+        let came = match starts.due() {
+            Some(due) => timeout_at(due, more).await.ok(),
+            None => Some(more.await),
+        };
+        if came == Some(0) {
             break;
         }
-        for (n, message) in waiting.iter().enumerate() {
-            if !waiting.get(n + 1).is_some_and(|next| is_replaced(message, next)) {
-                sender.add(Kind::Control, id, message)?;
-            }
+        let now = Instant::now();
+        for message in waiting.drain(..).filter_map(|message| starts.sift(message, now)) {
+            sender.add(Kind::Control, id, &message)?;
         }
-        waiting.clear();
-        sender.send_added().await?;
+        for message in starts.leave(now) {
+            sender.add(Kind::Control, id, &message)?;
+        }
+        if sender.added() > 0 {
+            sender.send_added().await?;
+        }
     }
     Ok(SessionEnd::GivenUp)
-}
-
-/// Whether the next message says of a task what this one says and more.
-fn is_replaced(message: &AgentMessage, next: &AgentMessage) -> bool {
-    let (AgentMessage::Task(report), AgentMessage::Task(next)) = (message, next) else { return false };
-    report.key == next.key && matches!(report.state, TaskReportState::Accepted)
 }
 
 async fn receive_all(

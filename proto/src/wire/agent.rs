@@ -146,10 +146,20 @@ pub enum TaskReportState {
         /// How long it has run when this message was made, in milliseconds.
         for_ms: u64,
     },
-    /// It is over, whatever happened.
+    /// It is over, whatever happened. One that ran may never have been said to run.
     Ended(Box<TaskResult>),
     /// The host has never seen this attempt, or has forgotten it on the master's word. Answers [`MasterMessage::Signal`].
     Unknown,
+}
+
+impl TaskReportState {
+    /// Whether it says that a task begins; an end that follows says as much.
+    pub fn is_start(&self) -> bool {
+        match self {
+            Self::Accepted | Self::Running { .. } => true,
+            Self::Ended(_) | Self::Unknown => false,
+        }
+    }
 }
 
 /// From the master.

@@ -5,7 +5,7 @@
 
 use super::agents::Deadline;
 use super::tasks::{self, TaskEnd};
-use super::{Caller, Turn, end, reconcile, reserved, usage};
+use super::{Caller, Turn, end, reserved, usage};
 use crate::effect::ConnectionId;
 use crate::event::Event;
 use crate::state::State;
@@ -14,9 +14,8 @@ use crate::state::slaves::task_of;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, QueueInstanceName, TaskKey};
 use proto::pe::ParallelEnvironment;
-use proto::time::Wall;
 use proto::usage::{Exit, Failed, Rusage, TaskResult, Usage};
-use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
+use proto::wire::agent::{MasterMessage, TaskSignal};
 use proto::wire::client::{Reply, SlaveRequest};
 use proto::wire::view::Data;
 
@@ -115,27 +114,11 @@ fn free_slot(
     Err(Diagnostic::new(Code::WrongState, what(format!("no slot is free on host {host}"))).why(why).fix(fix))
 }
 
-/// News of a slave task from its host.
-pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey, state: TaskReportState) {
-    match state {
-        TaskReportState::Accepted => {}
-        TaskReportState::Running { for_ms } => {
-            if turn.state().slave(key).is_some_and(|(_, _, slave)| slave.started.is_none()) {
-                let at = Wall(turn.now.wall.0.saturating_sub_unsigned(for_ms));
-                turn.record(Event::SlaveStarted { key, at });
-            }
-        }
-        TaskReportState::Ended(result) => {
-            end(turn, key, &result);
-            turn.send(connection, MasterMessage::Forget { key });
-            end_task_if_alone(turn, task_of(key));
-        }
-        TaskReportState::Unknown => {
-            if let Some(host) = turn.state().host_of(key).cloned() {
-                reconcile::unknown(turn, &host, key);
-            }
-        }
-    }
+/// The host of a slave task says that it has ended.
+pub(super) fn ended(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey, result: &TaskResult) {
+    end(turn, key, result);
+    turn.send(connection, MasterMessage::Forget { key });
+    end_task_if_alone(turn, task_of(key));
 }
 
 /// Records the end of a slave task.

@@ -71,13 +71,20 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
     if turn.state().host_of(key) != Some(host) {
         return foreign(turn, connection, host, key, &state);
     }
-    if key.pe_task > 0 {
-        return slaves::report(turn, connection, key, state);
-    }
     match state {
         TaskReportState::Accepted => {}
         TaskReportState::Running { for_ms } => running(turn, key, for_ms),
-        TaskReportState::Ended(result) => slaves::task_ended(turn, connection, key, *result),
+        TaskReportState::Ended(result) => {
+            // Of a short task the host tells the end alone.
+            if result.exit != Exit::NotStarted {
+                running(turn, key, result.ended_ago_ms.saturating_add(result.wallclock_ms));
+            }
+            if key.pe_task > 0 {
+                slaves::ended(turn, connection, key, &result);
+            } else {
+                slaves::task_ended(turn, connection, key, *result);
+            }
+        }
         TaskReportState::Unknown => reconcile::unknown(turn, host, key),
     }
 }
@@ -103,10 +110,15 @@ pub(super) fn confirm_gone(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     }
 }
 
+/// A task began to run so long ago, which may be known.
 fn running(turn: &mut Turn<'_>, key: TaskKey, for_ms: u64) {
-    let is_news = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.started.is_none());
-    if is_news {
-        let at = Wall(turn.now.wall.0.saturating_sub_unsigned(for_ms));
+    let at = Wall(turn.now.wall.0.saturating_sub_unsigned(for_ms));
+    let state = turn.state();
+    if key.pe_task > 0 {
+        if state.slave(key).is_some_and(|(_, _, slave)| slave.started.is_none()) {
+            turn.record(Event::SlaveStarted { key, at });
+        }
+    } else if state.placed(key).is_some_and(|(_, _, placement)| placement.started.is_none()) {
         turn.record(Event::TaskStarted { key, at });
     }
 }

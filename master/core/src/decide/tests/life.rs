@@ -5,7 +5,7 @@ use crate::state::job::Place;
 use proto::id::TaskId;
 use proto::job::{JobChanges, JobSpec, Requests};
 use proto::time::Wall;
-use proto::usage::{Exit, Failed};
+use proto::usage::{Exit, Failed, TaskResult};
 use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
 use proto::wire::client::{Command, ModifyAction};
 use std::sync::Arc;
@@ -30,6 +30,38 @@ fn a_job_runs_ends_and_is_accounted_before_it_is_forgotten() {
     assert_eq!((record.slots, record.task_number, record.account.as_str()), (1, 0, "sge"));
     assert_eq!(cell.core.state().finished[0].tasks[0].exit_status, 3);
     cell.assert_replay_is_live();
+}
+
+/// A host tells of a short task that it has ended, and of nothing before.
+#[test]
+fn an_end_alone_says_that_the_task_started() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.order(number, 1, "h1").unwrap();
+    let before = cell.log.len();
+    cell.report(
+        key,
+        "h1",
+        TaskReportState::Ended(Box::new(TaskResult { ended_ago_ms: 300, ..result(Exit::Code(0), Failed::NO, "") })),
+    );
+    let started = Wall(cell.now.wall.0 - 1800);
+    let events: Vec<&Event> = cell.log[before..].iter().map(|record| &record.event).collect();
+    assert!(
+        matches!(events[..], [Event::TaskStarted { at, .. }, Event::TaskEnded { .. }, Event::JobFinished { .. }] if *at == started)
+    );
+    let record = cell.records()[0];
+    assert_eq!((record.started, record.ended), (started, Wall(started.0 + 1500)));
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_task_that_never_ran_never_started() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.order(number, 1, "h1").unwrap();
+    cell.end(key, "h1", TaskResult::not_started(Failed::IN_PROLOG, "no room"));
+    assert!(cell.log.iter().all(|record| !matches!(record.event, Event::TaskStarted { .. })));
+    assert_eq!(cell.records()[0].started, Wall(0));
 }
 
 #[test]

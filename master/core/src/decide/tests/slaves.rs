@@ -297,6 +297,17 @@ fn a_job_that_has_ended_does_not_wait_for_an_unknown_host() {
 }
 
 #[test]
+fn the_end_of_a_slave_task_alone_says_that_it_started() {
+    let (mut cell, task) = cell(&[]);
+    let slave = inherit(&mut cell, task, "h2").unwrap();
+    let before = cell.log.len();
+    cell.end(slave, "h2", ended(1));
+    let started = Wall(cell.now.wall.0 - 1500);
+    let events: Vec<&Event> = cell.log[before..].iter().map(|record| &record.event).collect();
+    assert!(matches!(events[..], [Event::SlaveStarted { at, .. }, Event::SlaveEnded { .. }] if *at == started));
+}
+
+#[test]
 fn a_forced_deletion_waits_for_no_slave_task() {
     let (mut cell, task) = cell(&[]);
     run(&mut cell, task, "h2");
