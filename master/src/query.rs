@@ -18,6 +18,7 @@ mod run_log;
 mod schedule_file;
 mod select;
 mod shares;
+mod snapshots;
 mod status;
 mod stream;
 #[cfg(test)]
@@ -35,7 +36,7 @@ use crate::mail::sender::Outbox;
 use crate::pending::Pending;
 use crate::reporting::ReportingFile;
 use crate::scheduler::{Monitoring, Update};
-use crate::store::{Snapshot, Store};
+use crate::store::Store;
 use jiff::tz::TimeZone;
 use master_core::effect::ReplyTo;
 use master_core::event::Record;
@@ -47,6 +48,7 @@ use proto::id::HostName;
 use proto::wire::client::{Query, QuotaFilter, Reply};
 use proto::wire::stream::Change;
 use proto::wire::view::Data;
+use snapshots::{Snapshots, Written};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::Subscribers;
@@ -100,7 +102,7 @@ pub type Answer = oneshot::Sender<Vec<Reply>>;
 /// When the query thread writes things that are not asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Upkeep {
-    /// Events between two snapshots.
+    /// Events between two snapshots, at least.
     pub snapshot_events: u64,
     /// Whether a snapshot removes the log before the one that precedes it.
     pub trim_log: bool,
@@ -143,7 +145,7 @@ pub struct QueryThread {
     waiters: Waiters,
     subscribers: Subscribers,
     upkeep: Upkeep,
-    last_snapshot: u64,
+    snapshots: Snapshots,
     sync_at: Option<Instant>,
     /// Whether events wait to be removed: a step is done whenever nothing else is to do.
     is_trimming: bool,
@@ -154,6 +156,7 @@ enum Wake {
     Inputs,
     Question(Box<Question>),
     Subscribe(Box<Subscribe>),
+    Snapshot(Written),
     Sync,
     Trim,
 }
@@ -168,7 +171,7 @@ impl QueryThread {
         replies: Arc<Pending<Reply>>,
         upkeep: Upkeep,
     ) -> Self {
-        let last_snapshot = model.state.last.0;
+        let snapshots = Snapshots::new(&model.state, upkeep.snapshot_events);
         Self {
             model,
             store,
@@ -179,7 +182,7 @@ impl QueryThread {
             waiters: Waiters::default(),
             subscribers: Subscribers::default(),
             upkeep,
-            last_snapshot,
+            snapshots,
             sync_at: None,
             is_trimming: false,
         }
@@ -197,6 +200,7 @@ impl QueryThread {
                     _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
                     Some(question) = questions.recv() => Wake::Question(Box::new(question)),
                     Some(subscribe) = subscribers.recv() => Wake::Subscribe(Box::new(subscribe)),
+                    written = self.snapshots.written() => Wake::Snapshot(written),
                     () = sleep_until(sync_at.unwrap_or_else(Instant::now)), if sync_at.is_some() => Wake::Sync,
                     () = std::future::ready(()), if is_trimming => Wake::Trim,
                 }
@@ -210,6 +214,7 @@ impl QueryThread {
                 }
                 Wake::Question(question) => self.answer(*question),
                 Wake::Subscribe(new) => self.subscribers.enter(*new, &self.model, self.upkeep.event_queue),
+                Wake::Snapshot(written) => self.is_trimming |= written.told() && self.upkeep.trim_log,
                 Wake::Sync => self.sync_due(),
                 Wake::Trim => {}
             }
@@ -218,7 +223,7 @@ impl QueryThread {
                 self.trim();
             }
         }
-        self.snapshot();
+        self.snapshots.finish(&mut self.store, &self.model.state);
         self.sync_file();
         self.files.reporting.flush();
     }
@@ -288,9 +293,7 @@ impl QueryThread {
             self.files.reporting.after(&self.model.state, &self.model.observations, record);
             self.waiters.notice(record, &self.model, &self.store);
         }
-        if self.model.state.last.0 >= self.last_snapshot + self.upkeep.snapshot_events {
-            self.snapshot();
-        }
+        self.snapshots.follow(&self.model.state, &self.store);
     }
 
     fn answer(&mut self, question: Question) {
@@ -308,19 +311,6 @@ impl QueryThread {
                 // Whoever asked may have gone.
                 let _ = answer.send(respond(&self.model, query));
             }
-        }
-    }
-
-    fn snapshot(&mut self) {
-        self.last_snapshot = self.model.state.last.0;
-        let snapshot = Snapshot::of(&self.model.state);
-        match self.store.keep_snapshot(&snapshot) {
-            Ok(()) => {
-                tracing::debug!("snapshot after event {}: {} bytes", snapshot.seq.0, snapshot.bytes());
-                self.is_trimming = self.upkeep.trim_log;
-            }
-            // A start without it takes longer: nothing is lost.
-            Err(error) => tracing::warn!("{}", crate::error_chain(&error)),
         }
     }
 

@@ -9,21 +9,22 @@ mod codec;
 #[cfg(test)]
 mod golden;
 mod log;
+mod room;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod upgrade;
 
 pub use accounting::{AccountingCursor, AccountingRow};
-pub use snapshot::Snapshot;
 
+use room::Room;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use upgrade::OLD_VERSION;
+use upgrade::OLD_VERSIONS;
 
 /// The layout of the tables; a database of an older one is brought up to date, of another one refused.
-const SCHEMA_VERSION: i32 = 2;
+const SCHEMA_VERSION: i32 = 3;
 
 /// `gwst` in the header of the file: what `file(1)` and we know the database by.
 const APPLICATION_ID: i32 = 0x6777_7374;
@@ -40,7 +41,7 @@ const PAGE_BYTES: i32 = 16_384;
 const WAL_BYTES: i32 = 32 << 20;
 
 /// A row of `events` is a run of events that were made durable together, known by its last; one of `ends` holds the accounting
-/// records among such a run, and `ends_of_job` says which rows have some of a job.
+/// records among such a run, and `ends_of_job` says which rows have some of a job. What a body is, [`room`] says.
 const EVENT_TABLES: &str = "
     CREATE TABLE events (last INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
     CREATE TABLE ends (last INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
@@ -49,11 +50,16 @@ const EVENT_TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The others, the same in all versions so far.
-const OTHER_TABLES: &str = "
-    CREATE TABLE snapshots (
-        seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, wall INTEGER NOT NULL, body BLOB NOT NULL
+/// A row of `snapshots` is a snapshot that is whole, and its bytes are those of its parts in order.
+const SNAPSHOT_TABLES: &str = "
+    CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, wall INTEGER NOT NULL) STRICT;
+    CREATE TABLE snapshot_parts (
+        seq INTEGER NOT NULL, part INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (seq, part)
     ) STRICT;
+";
+
+/// How far the accounting file has been written.
+const FILE_TABLE: &str = "
     CREATE TABLE accounting_file (
         one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, bytes INTEGER NOT NULL, inode INTEGER NOT NULL
     ) STRICT;
@@ -127,8 +133,8 @@ pub enum StoreError {
 pub struct Store {
     db: Connection,
     path: PathBuf,
-    /// Where runs are encoded, kept for the next.
-    room: Vec<u8>,
+    /// Where runs are encoded.
+    room: Room,
 }
 
 impl Store {
@@ -141,7 +147,7 @@ impl Store {
         store.run("prepare", |db| db.pragma_update(None, "page_size", PAGE_BYTES))?;
         store.prepare()?;
         store.run("create tables in", |db| {
-            db.execute_batch(&format!("BEGIN; {EVENT_TABLES} {OTHER_TABLES} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"))
+            db.execute_batch(&format!("BEGIN; {EVENT_TABLES} {SNAPSHOT_TABLES} {FILE_TABLE} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"))
         })?;
         Ok(store)
     }
@@ -154,8 +160,8 @@ impl Store {
         let mut store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let version = store.version()?;
         store.prepare()?;
-        if version == OLD_VERSION {
-            store.upgrade(SCHEMA_VERSION)?;
+        if version != SCHEMA_VERSION {
+            store.upgrade(version, SCHEMA_VERSION)?;
         }
         Ok(store)
     }
@@ -166,8 +172,9 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        if store.version()? == OLD_VERSION {
-            store.upgrade_to_read()?;
+        let version = store.version()?;
+        if version != SCHEMA_VERSION {
+            store.upgrade_to_read(version)?;
         }
         Ok(store)
     }
@@ -177,7 +184,12 @@ impl Store {
         let db = Connection::open_with_flags(path, flags)
             .and_then(|db| db.busy_timeout(BUSY).map(|()| db))
             .map_err(|source| StoreError::Database { action: "open", path: path.to_owned(), source })?;
-        Ok(Self { db, path: path.to_owned(), room: Vec::new() })
+        Ok(Self { db, path: path.to_owned(), room: Room::default() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Write-ahead log, and a sync of it at the end of each transaction: what is committed survives a power cut.
@@ -198,7 +210,7 @@ impl Store {
             return foreign("its header is another program's".to_owned());
         }
         match pragma("user_version")? {
-            known @ (OLD_VERSION | SCHEMA_VERSION) => Ok(known),
+            known if known == SCHEMA_VERSION || OLD_VERSIONS.contains(&known) => Ok(known),
             other => foreign(format!("its tables are of version {other}, ours of version {SCHEMA_VERSION}")),
         }
     }

@@ -28,7 +28,7 @@ use proto::complex::Complex;
 use proto::id::{CellId, HostName, PeName, SubmitSeq, TaskId, TaskKey};
 use proto::job::JobSpec;
 use proto::time::Tick;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub const SLOTS: &str = "slots";
 ///
 /// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
 /// total is below zero and none of zero is kept. `quotas` counts what is booked as the resource quota sets say. Only `tasks` is stored.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<TaskKey, Booking>", into = "BTreeMap<TaskKey, Booking>")]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
     tasks: Paged<TaskKey, Arc<Booking>>,
     global: AtLevel,
@@ -55,6 +55,11 @@ impl Ledger {
     /// The least key: where a search by time begins.
     pub const FIRST_KEY: TaskKey =
         TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(0), pe_task: 0, attempt: 0 };
+
+    /// What is stored of it, which shares what was booked and has no sums.
+    pub fn image(&self) -> Ledger {
+        Ledger { tasks: self.tasks.clone(), ..Ledger::default() }
+    }
 
     /// Books what a task takes from now on: its hard requests and the defaults of consumables that it does not ask for, and counts it
     /// for the quotas.
@@ -262,8 +267,8 @@ impl From<BTreeMap<TaskKey, Booking>> for Ledger {
     }
 }
 
-impl From<Ledger> for BTreeMap<TaskKey, Booking> {
-    fn from(ledger: Ledger) -> Self {
-        ledger.tasks.iter().map(|(key, booking)| (*key, Booking::clone(booking))).collect()
+impl Serialize for Ledger {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.tasks.iter())
     }
 }

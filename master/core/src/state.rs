@@ -123,6 +123,33 @@ impl State {
         }
     }
 
+    /// What is stored of it, to be written while this one goes on. Descriptions of jobs are shared; nothing can be found or applied in it before
+    /// it is [`State::restored`].
+    pub fn image(&self) -> Self {
+        Self {
+            cell: self.cell,
+            epoch: self.epoch,
+            last: self.last,
+            now: self.now,
+            config: self.config.clone(),
+            instances: self.instances.clone(),
+            jobs: self.jobs.clone(),
+            by_number: self.by_number.clone(),
+            last_submit: self.last_submit,
+            last_number: self.last_number,
+            last_reservation: self.last_reservation,
+            reservations: self.reservations.clone(),
+            finished: self.finished.clone(),
+            ledger: self.ledger.image(),
+            unconfirmed: self.unconfirmed.clone(),
+            usage: self.usage.clone(),
+            certificates: self.certificates.clone(),
+            tokens: self.tokens.clone(),
+            answers: self.answers.clone(),
+            index: Index::default(),
+        }
+    }
+
     /// A state as it was read from a snapshot, made whole: what is derived is not stored.
     pub fn restored(mut self) -> Self {
         self.config.resolve();

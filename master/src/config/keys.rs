@@ -67,7 +67,7 @@ pub const MASTER_KEYS: &[Key] = &[
         1_000,
         100_000_000,
         "100000",
-        "A snapshot is written after this many events. Fewer make a start after a crash faster and cost writes.",
+        "A snapshot is written after this many events, or as many as there are jobs if these are more. Fewer make a start after a crash\nfaster and cost writes.",
     ),
     Key {
         name: "trim_log",

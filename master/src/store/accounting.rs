@@ -3,11 +3,12 @@
 //! A row holds those of a run of events; which rows have some of a job is in a table of its own.
 
 use super::log::{RUN_EVENTS, run};
+use super::room::Room;
 use super::{Store, StoreError, signed};
 use master_core::event::Record;
 use proto::accounting::AccountingRecord;
 use proto::id::EventSeq;
-use proto::wire::frame::{self, encode};
+use proto::wire::frame::encode;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 use serde_bytes::ByteBuf;
 use std::borrow::Borrow;
@@ -39,7 +40,7 @@ pub(super) type End = (u64, u32, ByteBuf);
 pub(super) const SELECT: &str = "SELECT last, body FROM ends WHERE last > ?1 ORDER BY last";
 
 /// Stores the records among the events of a run; most runs of a cell that does little have none.
-pub(super) fn insert_run<R: Borrow<Record>>(db: &Connection, room: &mut Vec<u8>, run: &[R]) -> rusqlite::Result<()> {
+pub(super) fn insert_run<R: Borrow<Record>>(db: &Connection, room: &mut Room, run: &[R]) -> rusqlite::Result<()> {
     let end = |record: &R| {
         let record = record.borrow();
         record.event.accounting().map(|end| (record.seq.0, end.job_number.0, ByteBuf::from(encode(end))))
@@ -48,12 +49,10 @@ pub(super) fn insert_run<R: Borrow<Record>>(db: &Connection, room: &mut Vec<u8>,
 }
 
 /// Stores records as one row, encoded in `room`.
-pub(super) fn insert(db: &Connection, room: &mut Vec<u8>, ends: &[End]) -> rusqlite::Result<()> {
+pub(super) fn insert(db: &Connection, room: &mut Room, ends: &[End]) -> rusqlite::Result<()> {
     let Some(&(last, ..)) = ends.last() else { return Ok(()) };
     debug_assert!(ends.len() <= RUN_EVENTS);
-    room.clear();
-    frame::write(room, &ends);
-    db.prepare_cached("INSERT INTO ends VALUES (?1, ?2)")?.execute(params![signed(last), &room[..]])?;
+    db.prepare_cached("INSERT INTO ends VALUES (?1, ?2)")?.execute(params![signed(last), room.row(&ends)])?;
     let mut jobs: Vec<u32> = ends.iter().map(|(_, job, _)| *job).collect();
     jobs.sort_unstable();
     jobs.dedup();

@@ -1,10 +1,10 @@
 //! The log: a row holds a run of events that were made durable together, so that what SQLite does for a row is done once for many.
 
 use super::codec::Stored;
+use super::room::{self, Room};
 use super::{Store, StoreError, accounting, signed};
 use master_core::event::Record;
 use proto::id::EventSeq;
-use proto::wire::frame;
 use rusqlite::{Connection, Row, Statement, TransactionBehavior, params};
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;
@@ -15,7 +15,7 @@ pub(super) const RUN_EVENTS: usize = 256;
 /// Appends the events of one commit, which follow those that are there. Runs are encoded in `room`.
 fn append<R: Borrow<Record>>(
     db: &mut Connection,
-    room: &mut Vec<u8>,
+    room: &mut Room,
     records: &[R],
 ) -> rusqlite::Result<Result<(), StoreError>> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -44,13 +44,11 @@ pub(super) const INSERT: &str = "INSERT INTO events VALUES (?1, ?2)";
 /// Stores a run whose last event is `last`, encoded in `room`.
 pub(super) fn insert(
     statement: &mut Statement<'_>,
-    room: &mut Vec<u8>,
+    room: &mut Room,
     last: u64,
     run: &impl Serialize,
 ) -> rusqlite::Result<()> {
-    room.clear();
-    frame::write(room, run);
-    statement.execute(params![signed(last), &room[..]])?;
+    statement.execute(params![signed(last), room.row(run)])?;
     Ok(())
 }
 
@@ -131,6 +129,7 @@ pub(super) fn run<T: serde::de::DeserializeOwned>(
     of: &'static str,
 ) -> rusqlite::Result<Result<Vec<T>, StoreError>> {
     let last = row.get::<_, i64>(0)?.unsigned_abs();
-    let damaged = |error: rmp_serde::decode::Error| StoreError::DamagedRun { last, of, why: error.to_string() };
-    Ok(rmp_serde::from_slice(row.get_ref(1)?.as_blob()?).map_err(damaged))
+    let content = room::content(row.get_ref(1)?.as_blob()?);
+    let run = content.and_then(|content| rmp_serde::from_slice(&content).map_err(|error| error.to_string()));
+    Ok(run.map_err(|why| StoreError::DamagedRun { last, of, why }))
 }

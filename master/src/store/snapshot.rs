@@ -1,58 +1,57 @@
 //! Snapshots: the state after an event, so that a start need not replay the whole log. They are an abbreviation, never truth.
+//!
+//! A snapshot is written in parts, each in a transaction of its own, so that whoever appends events waits for milliseconds however large the
+//! state is; nothing of it counts before the row in `snapshots` says that it is whole. What was left unfinished goes with the next one.
 
 use super::{Store, StoreError, signed};
+use lz4_flex::frame::{BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 use master_core::state::State;
-use proto::id::EventSeq;
-use proto::time::Wall;
-use proto::wire::frame::encode;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use std::io::{self, BufReader, Read, Write};
 
-/// The version of the state's form. A snapshot of another one is passed over.
-const SNAPSHOT_VERSION: i64 = 1;
+/// The version of the state's form in parts: an LZ4 frame of MessagePack with named fields. A snapshot of a version that is not known here is
+/// passed over.
+const PACKED: i64 = 2;
+
+/// The same in one part and not compressed, as earlier versions wrote it.
+const PLAIN: i64 = 1;
 
 /// How many snapshots are kept: if the newest cannot be read, the one before it and the log behind it can.
 const KEPT: i64 = 2;
 
-/// A state as it is stored.
-pub struct Snapshot {
-    /// The last event in it.
-    pub seq: EventSeq,
-    /// When it was made.
-    pub wall: Wall,
-    body: Vec<u8>,
-}
+/// Bytes of a part: less than a millisecond's writing.
+const PART_BYTES: usize = 256 << 10;
 
-impl Snapshot {
-    /// The snapshot of a state.
-    pub fn of(state: &State) -> Self {
-        Self { seq: state.last, wall: state.now.wall, body: encode(state) }
-    }
+/// Parts that one step of removing removes.
+const REMOVED_PARTS: i64 = 4;
 
-    /// Its size in bytes.
-    pub fn bytes(&self) -> usize {
-        self.body.len()
-    }
-
-    /// The state in it; the reason if it cannot be read.
-    fn state(&self) -> Result<State, String> {
-        let state: State = rmp_serde::from_slice(&self.body).map_err(|error| error.to_string())?;
-        if state.last == self.seq { Ok(state) } else { Err(format!("it holds the state after event {}", state.last.0)) }
-    }
-}
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 64 << 10;
 
 /// Runs of events that one step of trimming removes: a step keeps the writer of events waiting for milliseconds.
 pub const TRIM_RUNS: i64 = 16;
 
 impl Store {
-    /// Keeps a snapshot, and with it the one before; removes older ones.
+    /// Keeps a snapshot of a state, and with it the one before; removes older ones. It says how many bytes it takes; 0 if there is one of that
+    /// event already. Other stores may write in between.
     ///
     /// # Errors
-    /// `Database`: nothing was changed.
-    pub fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
-        let result = self.db.transaction().and_then(|transaction| {
-            let Snapshot { seq, wall, body } = snapshot;
-            let sql = "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3, ?4)";
-            transaction.execute(sql, params![signed(seq.0), SNAPSHOT_VERSION, wall.0, body])?;
+    /// `Database`: the snapshots that there were are there.
+    pub fn keep_snapshot(&mut self, state: &State) -> Result<u64, StoreError> {
+        let seq = signed(state.last.0);
+        let is_there = |(kept, version): &(i64, i64)| *kept == seq && [PLAIN, PACKED].contains(version);
+        if self.snapshot_versions()?.iter().any(is_there) {
+            return Ok(0);
+        }
+        self.remove_loose_parts()?;
+        // A part need not be durable before the row that says that all are.
+        self.run("write a snapshot to", |db| db.pragma_update(None, "synchronous", "NORMAL"))?;
+        let written = self.write_parts(seq, state);
+        self.run("write a snapshot to", |db| db.pragma_update(None, "synchronous", "FULL"))?;
+        let bytes = written?;
+        let result = self.db.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
+            let sql = "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3)";
+            transaction.execute(sql, params![seq, PACKED, state.now.wall.0])?;
             let sql = "SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1";
             let oldest: Option<i64> = transaction.query_row(sql, [KEPT - 1], |row| row.get(0)).optional()?;
             if let Some(oldest) = oldest {
@@ -60,7 +59,34 @@ impl Store {
             }
             transaction.commit()
         });
-        result.map_err(|source| self.failed("write a snapshot to", source))
+        result.map_err(|source| self.failed("write a snapshot to", source))?;
+        self.remove_loose_parts()?;
+        Ok(bytes)
+    }
+
+    fn write_parts(&self, seq: i64, state: &State) -> Result<u64, StoreError> {
+        let mut parts =
+            Parts { db: &self.db, seq, next: 0, part: Vec::with_capacity(PART_BYTES), bytes: 0, failed: None };
+        let info = FrameInfo::new().block_size(BlockSize::Max256KB).content_checksum(true);
+        let mut encoder = FrameEncoder::with_frame_info(info, &mut parts);
+        let written = rmp_serde::encode::write_named(&mut encoder, state).map_err(io::Error::other);
+        let written = written.and_then(|()| encoder.try_finish().map_err(io::Error::other));
+        let written = written.and_then(|()| parts.flush());
+        match (written, parts.failed) {
+            (Ok(()), _) => Ok(parts.bytes),
+            (Err(_), Some(source)) => Err(self.failed("write a snapshot to", source)),
+            (Err(error), None) => {
+                panic!("a state is plain data with string keys, and only the database can refuse it: {error}")
+            }
+        }
+    }
+
+    /// Removes parts that belong to no snapshot, step by step.
+    fn remove_loose_parts(&self) -> Result<(), StoreError> {
+        let sql = "DELETE FROM snapshot_parts WHERE rowid IN \
+                   (SELECT rowid FROM snapshot_parts WHERE seq NOT IN (SELECT seq FROM snapshots) LIMIT ?1)";
+        while self.run("remove an old snapshot from", |db| db.execute(sql, [REMOVED_PARTS]))? > 0 {}
+        Ok(())
     }
 
     /// Removes the oldest runs of events before the last but one snapshot, [`TRIM_RUNS`] at most, in a transaction of its own; says
@@ -82,15 +108,9 @@ impl Store {
     pub fn newest_snapshot(&self) -> Result<(Option<State>, Vec<String>), StoreError> {
         let mut passed_over = Vec::new();
         for (seq, version) in self.snapshot_versions()? {
-            if version != SNAPSHOT_VERSION {
-                passed_over.push(format!(
-                    "the snapshot after event {seq} is of version {version}, ours is {SNAPSHOT_VERSION}"
-                ));
-                continue;
-            }
-            match self.snapshot(seq)?.state() {
+            match self.snapshot(seq, version)? {
                 Ok(state) => return Ok((Some(state), passed_over)),
-                Err(why) => passed_over.push(format!("the snapshot after event {seq} cannot be read: {why}")),
+                Err(why) => passed_over.push(format!("the snapshot after event {seq} {why}")),
             }
         }
         Ok((None, passed_over))
@@ -103,11 +123,90 @@ impl Store {
         })
     }
 
-    fn snapshot(&self, seq: i64) -> Result<Snapshot, StoreError> {
-        self.run("read a snapshot from", |db| {
-            db.query_row("SELECT wall, body FROM snapshots WHERE seq = ?1", [seq], |row| {
-                Ok(Snapshot { seq: EventSeq(seq.unsigned_abs()), wall: Wall(row.get(0)?), body: row.get(1)? })
-            })
+    /// The state in a snapshot; the reason if it cannot be read.
+    fn snapshot(&self, seq: i64, version: i64) -> Result<Result<State, String>, StoreError> {
+        let mut parts = Reading { db: &self.db, seq, next: 0, part: Vec::new(), read: 0, failed: None };
+        let state: Result<State, _> = match version {
+            PLAIN => rmp_serde::from_read(&mut parts),
+            PACKED => rmp_serde::from_read(BufReader::with_capacity(READ_BYTES, FrameDecoder::new(&mut parts))),
+            _ => return Ok(Err(format!("is of version {version}, ours is {PACKED}"))),
+        };
+        if let Some(source) = parts.failed {
+            return Err(self.failed("read a snapshot from", source));
+        }
+        Ok(match state {
+            Ok(state) if signed(state.last.0) == seq => Ok(state),
+            Ok(state) => Err(format!("cannot be read: it holds the state after event {}", state.last.0)),
+            Err(error) => Err(format!("cannot be read: {error}")),
         })
+    }
+}
+
+/// Where the bytes of a snapshot go.
+struct Parts<'a> {
+    db: &'a Connection,
+    seq: i64,
+    next: i64,
+    part: Vec<u8>,
+    bytes: u64,
+    failed: Option<rusqlite::Error>,
+}
+
+impl Write for Parts<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.part.len() >= PART_BYTES {
+            self.flush()?;
+        }
+        let count = bytes.len().min(PART_BYTES - self.part.len());
+        self.part.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    /// Puts what is there into a part of its own.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.part.is_empty() {
+            return Ok(());
+        }
+        let insert = self.db.prepare_cached("INSERT INTO snapshot_parts VALUES (?1, ?2, ?3)");
+        if let Err(error) = insert.and_then(|mut insert| insert.execute(params![self.seq, self.next, self.part])) {
+            self.failed = Some(error);
+            return Err(io::Error::other("the database refuses it"));
+        }
+        self.next += 1;
+        self.bytes += self.part.len() as u64;
+        self.part.clear();
+        Ok(())
+    }
+}
+
+/// Where the bytes of a snapshot come from.
+struct Reading<'a> {
+    db: &'a Connection,
+    seq: i64,
+    next: i64,
+    part: Vec<u8>,
+    read: usize,
+    failed: Option<rusqlite::Error>,
+}
+
+impl Read for Reading<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.read == self.part.len() {
+            let sql = "SELECT body FROM snapshot_parts WHERE seq = ?1 AND part = ?2";
+            let part = self.db.prepare_cached(sql);
+            let part = part.and_then(|mut part| part.query_row([self.seq, self.next], |row| row.get(0)).optional());
+            match part {
+                Ok(part) => (self.part, self.read) = (part.unwrap_or_default(), 0),
+                Err(error) => {
+                    self.failed = Some(error);
+                    return Err(io::Error::other("the database cannot be read"));
+                }
+            }
+            self.next += 1;
+        }
+        let count = into.len().min(self.part.len() - self.read);
+        into[..count].copy_from_slice(&self.part[self.read..self.read + count]);
+        self.read += count;
+        Ok(count)
     }
 }

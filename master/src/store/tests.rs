@@ -2,11 +2,14 @@ use super::snapshot::TRIM_RUNS;
 use super::*;
 use crate::replay::{replay, replay_all};
 use crate::testing::{TempDir, cell_events, ended_task};
-use master_core::event::{Actor, Record};
+use data_encoding::HEXLOWER;
+use master_core::event::{Actor, Event, Record};
 use master_core::state::State;
 use proptest::prelude::*;
-use proto::id::{EventSeq, HostName};
+use proto::id::{EventSeq, HostName, JobNumber, SubmitSeq};
+use proto::job::JobSpec;
 use proto::time::{Now, Tick, Wall};
+use std::sync::Arc;
 
 fn database(dir: &TempDir) -> PathBuf {
     dir.path().join("state.db")
@@ -75,7 +78,7 @@ fn replay_from_a_snapshot_equals_replay_of_the_whole_log() {
         store.append(std::slice::from_ref(record)).unwrap();
         state.apply(record);
         if count % 5 == 4 {
-            store.keep_snapshot(&Snapshot::of(&state)).unwrap();
+            store.keep_snapshot(&state).unwrap();
         }
     }
     let (short, whole) = (replay(&store).unwrap(), replay_all(&store).unwrap());
@@ -89,16 +92,76 @@ fn a_snapshot_that_cannot_be_read_is_passed_over_for_the_one_before() {
     let events = cell_events(2);
     let mut store = Store::create(&database(&dir)).unwrap();
     store.append(&events).unwrap();
-    store.keep_snapshot(&Snapshot::of(&fold(&events[..3]))).unwrap();
-    store.keep_snapshot(&Snapshot::of(&fold(&events[..5]))).unwrap();
+    store.keep_snapshot(&fold(&events[..3])).unwrap();
+    store.keep_snapshot(&fold(&events[..5])).unwrap();
     for (damage, expected) in [
-        ("UPDATE snapshots SET body = x'00' WHERE seq = 5", "cannot be read"),
+        ("UPDATE snapshot_parts SET body = x'00' WHERE seq = 5", "cannot be read"),
         ("UPDATE snapshots SET version = 99 WHERE seq = 5", "is of version 99"),
     ] {
         store.db.execute(damage, []).unwrap();
         let replayed = replay(&store).unwrap();
         assert_eq!((replayed.snapshot, &replayed.state), (EventSeq(3), &fold(&events)));
         assert!(replayed.passed_over[0].contains(expected), "{:?}", replayed.passed_over);
+    }
+}
+
+/// So many jobs that a snapshot takes more than one part.
+fn large_state() -> State {
+    let mut state = fold(&cell_events(2));
+    let submitted = cell_events(1).into_iter().find_map(|record| match record.event {
+        Event::JobSubmitted { spec, .. } => Some(spec),
+        _ => None,
+    });
+    let spec = JobSpec::clone(&submitted.expect("a job is submitted"));
+    for n in 1..=4_000_u64 {
+        let seq = EventSeq(state.last.0 + 1);
+        // Names that do not repeat each other.
+        let name = HEXLOWER.encode(ring::digest::digest(&ring::digest::SHA512, &n.to_le_bytes()).as_ref());
+        let event = Event::JobSubmitted {
+            seq: SubmitSeq(1_000_000 + n),
+            number: JobNumber(100_000 + n as u32),
+            spec: Arc::new(JobSpec { name, ..spec.clone() }),
+            waits_for: Vec::new(),
+            array_waits_for: Vec::new(),
+        };
+        state.apply(&Record { seq, now: state.now, actor: Actor::Master, request: None, event });
+    }
+    state
+}
+
+fn parts(store: &Store) -> (i64, i64) {
+    let sql = "SELECT count(*), count(DISTINCT seq) FROM snapshot_parts";
+    store.db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+}
+
+#[test]
+fn a_large_snapshot_is_written_in_parts_between_which_others_write() {
+    let dir = TempDir::new("store");
+    let mut store = Store::create(&database(&dir)).unwrap();
+    let state = large_state();
+    let bytes = store.keep_snapshot(&state.image()).unwrap();
+    assert!(parts(&store).0 > 1, "{bytes} bytes are one part");
+    assert_eq!(store.newest_snapshot().unwrap().0.map(State::restored), Some(state.clone().image().restored()));
+    assert_eq!(store.keep_snapshot(&state).unwrap(), 0, "it is there");
+    // Of one that was not finished nothing counts, and the next one takes it away.
+    store.db.execute("DELETE FROM snapshots", []).unwrap();
+    assert!(store.newest_snapshot().unwrap().0.is_none());
+    store.keep_snapshot(&fold(&cell_events(2))).unwrap();
+    assert_eq!(parts(&store), (1, 1));
+}
+
+#[test]
+fn a_damaged_part_is_found_and_one_that_is_missing() {
+    for damage in [
+        "UPDATE snapshot_parts SET body = CAST(substr(body, 1, 1000) || x'00000000' || substr(body, 1005) AS BLOB) WHERE part = 0",
+        "DELETE FROM snapshot_parts WHERE part = 1",
+    ] {
+        let dir = TempDir::new("store");
+        let mut store = Store::create(&database(&dir)).unwrap();
+        store.keep_snapshot(&large_state()).unwrap();
+        assert_eq!(store.db.execute(damage, []).unwrap(), 1);
+        let (state, passed_over) = store.newest_snapshot().unwrap();
+        assert!(state.is_none() && passed_over[0].contains("cannot be read"), "{passed_over:?}");
     }
 }
 
@@ -112,7 +175,7 @@ fn a_trimmed_log_keeps_what_lies_behind_the_last_but_one_snapshot() {
         store.append(&events[run]).unwrap();
     }
     for seq in [2, 4, 6] {
-        store.keep_snapshot(&Snapshot::of(&fold(&events[..seq]))).unwrap();
+        store.keep_snapshot(&fold(&events[..seq])).unwrap();
     }
     assert!(!store.trim_step().unwrap());
     assert_eq!(replay(&store).unwrap().state, fold(&events));
@@ -131,8 +194,8 @@ fn a_log_is_trimmed_in_bounded_steps() {
     let count = left(&store);
     assert!(count > TRIM_RUNS && !store.trim_step().unwrap(), "without snapshots nothing is removed");
     let seq = events.len();
-    store.keep_snapshot(&Snapshot::of(&fold(&events[..seq - 1]))).unwrap();
-    store.keep_snapshot(&Snapshot::of(&fold(&events))).unwrap();
+    store.keep_snapshot(&fold(&events[..seq - 1])).unwrap();
+    store.keep_snapshot(&fold(&events)).unwrap();
     assert!(store.trim_step().unwrap());
     assert_eq!(left(&store), count - TRIM_RUNS);
     while store.trim_step().unwrap() {}

@@ -1,38 +1,61 @@
-//! Databases whose tables are of version 1, in which each event and each accounting record had a row of its own.
+//! Databases whose tables are of an older version. In version 1 each event and each accounting record had a row of its own; up to version 2 a
+//! snapshot was one row, and no row was compressed.
 
 use super::codec::Stored;
 use super::log::RUN_EVENTS;
-use super::{EVENT_TABLES, Store, StoreError, accounting, log};
+use super::room::Room;
+use super::{EVENT_TABLES, SNAPSHOT_TABLES, Store, StoreError, accounting, log};
 use data_encoding::HEXLOWER;
 use proto::id::RequestId;
 use rusqlite::{Connection, Row, TransactionBehavior};
 use serde_bytes::ByteBuf;
 use std::borrow::Cow;
 
-/// The version of the tables that is brought up to date.
-pub(super) const OLD_VERSION: i32 = 1;
+/// The versions of the tables that are brought up to date.
+pub(super) const OLD_VERSIONS: [i32; 2] = [SINGLE_EVENTS, SINGLE_SNAPSHOTS];
+
+/// Each event and each accounting record has a row of its own.
+const SINGLE_EVENTS: i32 = 1;
+
+/// Each snapshot is one row, as it was before.
+const SINGLE_SNAPSHOTS: i32 = 2;
 
 impl Store {
-    /// Puts what a database of the old version holds into tables of this one: all of it, or nothing was changed.
-    pub(super) fn upgrade(&mut self, to: i32) -> Result<(), StoreError> {
-        tracing::info!("{} is brought to tables of version {to}", self.path.display());
+    /// Puts what a database of an old version holds into tables of this one: all of it, or nothing was changed.
+    pub(super) fn upgrade(&mut self, from: i32, to: i32) -> Result<(), StoreError> {
+        tracing::info!("{} is brought from tables of version {from} to version {to}", self.path.display());
         let work = |db: &mut Connection| -> rusqlite::Result<Result<(), StoreError>> {
             let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            transaction.execute_batch("ALTER TABLE events RENAME TO old_events")?;
-            transaction.execute_batch(EVENT_TABLES)?;
-            if let Err(damaged) = copy(&transaction, "old_events")? {
-                return Ok(Err(damaged));
+            if from == SINGLE_EVENTS {
+                transaction.execute_batch("ALTER TABLE events RENAME TO old_events")?;
+                transaction.execute_batch(EVENT_TABLES)?;
+                if let Err(damaged) = copy(&transaction, "old_events")? {
+                    return Ok(Err(damaged));
+                }
+                transaction.execute_batch("DROP TABLE old_events; DROP TABLE accounting")?;
             }
-            transaction.execute_batch("DROP TABLE old_events; DROP TABLE accounting")?;
+            transaction.execute_batch(&format!(
+                "ALTER TABLE snapshots RENAME TO old_snapshots; {SNAPSHOT_TABLES}
+                 INSERT INTO snapshots SELECT seq, version, wall FROM old_snapshots;
+                 INSERT INTO snapshot_parts SELECT seq, 0, body FROM old_snapshots;
+                 DROP TABLE old_snapshots"
+            ))?;
             transaction.pragma_update(None, "user_version", to)?;
             transaction.commit().map(Ok)
         };
         work(&mut self.db).map_err(|source| self.failed("bring up to date", source))?
     }
 
-    /// The same for who may only read: the new tables are this connection's own, and gone with it.
-    pub(super) fn upgrade_to_read(&self) -> Result<(), StoreError> {
+    /// The same for who may only read: what is new is this connection's own, and gone with it.
+    pub(super) fn upgrade_to_read(&self, from: i32) -> Result<(), StoreError> {
         let work = |db: &Connection| {
+            db.execute_batch(
+                "CREATE TEMP VIEW snapshots AS SELECT seq, version, wall FROM main.snapshots;
+                 CREATE TEMP VIEW snapshot_parts AS SELECT seq, 0 AS part, body FROM main.snapshots",
+            )?;
+            if from != SINGLE_EVENTS {
+                return Ok(Ok(()));
+            }
             db.execute_batch(&EVENT_TABLES.replace("CREATE TABLE", "CREATE TEMP TABLE"))?;
             copy(db, "main.events")
         };
@@ -47,7 +70,7 @@ fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreE
     ))?;
     let mut rows = statement.query([])?;
     let mut insert = db.prepare(log::INSERT)?;
-    let (mut run, mut room): (Vec<Stored<'static>>, _) = (Vec::new(), Vec::new());
+    let (mut run, mut room): (Vec<Stored<'static>>, _) = (Vec::new(), Room::default());
     while let Some(row) = rows.next()? {
         match event(row)? {
             Ok(event) => run.push(event),
@@ -97,7 +120,7 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored<'static>, StoreError>>
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{APPLICATION_ID, OTHER_TABLES, Snapshot};
+    use super::super::{APPLICATION_ID, FILE_TABLE, SCHEMA_VERSION};
     use super::*;
     use crate::replay::{replay, replay_all};
     use crate::testing::{TempDir, cell_events};
@@ -121,17 +144,53 @@ pub(super) mod tests {
         CREATE INDEX accounting_job ON accounting (job_number);
     ";
 
-    /// An empty database of the old version.
-    pub(in super::super) fn old_database(path: &Path) -> Connection {
+    /// As versions 1 and 2 made it.
+    const OLD_SNAPSHOTS: &str = "
+        CREATE TABLE snapshots (
+            seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, wall INTEGER NOT NULL, body BLOB NOT NULL
+        ) STRICT;
+    ";
+
+    fn empty(path: &Path, tables: &str, version: i32) -> Connection {
         let db = Connection::open(path).unwrap();
-        db.execute_batch(&format!(
-            "{OLD_TABLES} {OTHER_TABLES} PRAGMA user_version = {OLD_VERSION}; PRAGMA application_id = {APPLICATION_ID}"
-        ))
-        .unwrap();
+        let pragmas = format!("PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID}");
+        db.execute_batch(&format!("{tables} {OLD_SNAPSHOTS} {FILE_TABLE} {pragmas}")).unwrap();
         db
     }
 
-    /// A database as the old version left it; an accounting record was in its table and not in the event.
+    /// An empty database of version 1.
+    pub(in super::super) fn old_database(path: &Path) -> Connection {
+        empty(path, OLD_TABLES, SINGLE_EVENTS)
+    }
+
+    fn keep_old_snapshot(db: &Connection, state: &State) {
+        let row = params![state.last.0.cast_signed(), state.now.wall.0, encode(state)];
+        db.execute("INSERT INTO snapshots VALUES (?1, 1, ?2, ?3)", row).unwrap();
+    }
+
+    /// A database as version 2 left it: runs of events and records, none compressed.
+    fn log_of_version_2(path: &Path, records: &[Record]) -> Connection {
+        let db = empty(path, EVENT_TABLES, SINGLE_SNAPSHOTS);
+        for run in records.chunks(RUN_EVENTS) {
+            let last = run[run.len() - 1].seq.0.cast_signed();
+            let stored: Vec<Stored<'_>> = run.iter().map(Stored::encode).collect();
+            db.execute(log::INSERT, params![last, encode(&stored)]).unwrap();
+            let end = |record: &Record| {
+                let end = record.event.accounting()?;
+                Some((record.seq.0, end.job_number.0, ByteBuf::from(encode(end))))
+            };
+            let ends: Vec<accounting::End> = run.iter().filter_map(end).collect();
+            let Some(&(last, ..)) = ends.last() else { continue };
+            db.execute("INSERT INTO ends VALUES (?1, ?2)", params![last.cast_signed(), encode(&ends)]).unwrap();
+            for (_, job, _) in &ends {
+                db.execute("INSERT OR IGNORE INTO ends_of_job VALUES (?1, ?2)", params![job, last.cast_signed()])
+                    .unwrap();
+            }
+        }
+        db
+    }
+
+    /// A database as version 1 left it; an accounting record was in its table and not in the event.
     fn old_log(path: &Path, records: &[Record]) -> Connection {
         let db = old_database(path);
         for record in records {
@@ -172,50 +231,65 @@ pub(super) mod tests {
         events
     }
 
+    type Make = fn(&Path, &[Record]) -> Connection;
+
+    const VERSIONS: [(i32, Make); 2] = [(SINGLE_EVENTS, old_log), (SINGLE_SNAPSHOTS, log_of_version_2)];
+
     #[test]
-    fn a_database_of_the_old_version_has_all_that_it_had() {
-        let dir = TempDir::new("upgrade");
-        let events = history();
-        drop(old_log(&database(&dir), &events));
-        let is_end = |record: &&Record| record.event.accounting().is_some();
-        let ends: Vec<u64> = events.iter().filter(is_end).map(|record| record.seq.0).collect();
-        let expected = (events, ends.clone(), vec![ends[6]]);
-        // Who may only read finds it so and changes nothing.
-        assert_eq!(all(&Store::open_to_read(&database(&dir)).unwrap()), expected);
-        assert_eq!(Store::open_to_read(&database(&dir)).unwrap().version().unwrap(), OLD_VERSION);
-        assert_eq!(all(&Store::open(&database(&dir)).unwrap()), expected);
-        let mut store = Store::open(&database(&dir)).unwrap();
-        assert_eq!(store.version().unwrap(), OLD_VERSION + 1);
-        assert_eq!(all(&store), expected);
-        let mut next = cell_events(401);
-        let next = next.split_off(expected.0.len());
-        store.append(&next).unwrap();
-        assert_eq!(all(&store).0, [&expected.0[..], &next].concat());
+    fn a_database_of_an_old_version_has_all_that_it_had() {
+        for (version, make) in VERSIONS {
+            let dir = TempDir::new("upgrade");
+            let events = history();
+            drop(make(&database(&dir), &events));
+            let is_end = |record: &&Record| record.event.accounting().is_some();
+            let ends: Vec<u64> = events.iter().filter(is_end).map(|record| record.seq.0).collect();
+            let expected = (events, ends.clone(), vec![ends[6]]);
+            // Who may only read finds it so and changes nothing.
+            assert_eq!(all(&Store::open_to_read(&database(&dir)).unwrap()), expected);
+            assert_eq!(Store::open_to_read(&database(&dir)).unwrap().version().unwrap(), version);
+            assert_eq!(all(&Store::open(&database(&dir)).unwrap()), expected);
+            let mut store = Store::open(&database(&dir)).unwrap();
+            assert_eq!(store.version().unwrap(), SCHEMA_VERSION);
+            assert_eq!(all(&store), expected);
+            let mut next = cell_events(401);
+            let next = next.split_off(expected.0.len());
+            store.append(&next).unwrap();
+            assert_eq!(all(&store).0, [&expected.0[..], &next].concat());
+        }
     }
 
     #[test]
-    fn a_trimmed_log_of_the_old_version_goes_on_behind_its_snapshot() {
-        let dir = TempDir::new("upgrade");
-        let events = history();
-        let mut state = State::new();
-        events[..1_000].iter().for_each(|record| drop(state.apply(record)));
-        let db = old_log(&database(&dir), &events);
-        db.execute("DELETE FROM events WHERE seq <= 900", []).unwrap();
-        drop(db);
-        let mut store = Store::open(&database(&dir)).unwrap();
-        store.keep_snapshot(&Snapshot::of(&state)).unwrap();
-        let replayed = replay(&store).unwrap();
-        events[1_000..].iter().for_each(|record| drop(state.apply(record)));
-        assert_eq!((replayed.snapshot.0, replayed.state), (1_000, state));
-        let ends = events.iter().filter(|record| matches!(record.event, Event::TaskEnded { .. })).count();
-        let mut found = 0;
-        store
-            .accounting(EventSeq(0), None, |_| {
-                found += 1;
-                true
-            })
-            .unwrap();
-        assert_eq!(found, ends, "accounting records are never trimmed");
+    fn a_trimmed_log_of_an_old_version_goes_on_behind_its_snapshot() {
+        for (_, make) in VERSIONS {
+            let dir = TempDir::new("upgrade");
+            let events = history();
+            let mut state = State::new();
+            events[..1_024].iter().for_each(|record| drop(state.apply(record)));
+            let db = make(&database(&dir), &events);
+            keep_old_snapshot(&db, &state);
+            let column: String =
+                db.query_row("SELECT name FROM pragma_table_info('events')", [], |row| row.get(0)).unwrap();
+            db.execute(&format!("DELETE FROM events WHERE {column} <= 768"), []).unwrap();
+            drop(db);
+            events[1_024..].iter().for_each(|record| drop(state.apply(record)));
+            let ends = events.iter().filter(|record| matches!(record.event, Event::TaskEnded { .. })).count();
+            let check = |store: &Store| {
+                let replayed = replay(store).unwrap();
+                assert_eq!((replayed.snapshot.0, &replayed.state), (1_024, &state));
+                let mut found = 0;
+                let count = |_| {
+                    found += 1;
+                    true
+                };
+                store.accounting(EventSeq(0), None, count).unwrap();
+                assert_eq!(found, ends, "accounting records are never trimmed");
+            };
+            check(&Store::open_to_read(&database(&dir)).unwrap());
+            let mut store = Store::open(&database(&dir)).unwrap();
+            check(&store);
+            store.keep_snapshot(&state).unwrap();
+            assert_eq!(replay(&store).unwrap().snapshot, state.last);
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use proto::limit::LimitKind;
 use proto::object::ObjectKind;
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
+use proto::time::Wall;
 use proto::usage::{Exit, Failed, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, StartOrder, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::{Command, Reply, SlaveRequest};

@@ -1,0 +1,85 @@
+//! Snapshots while the cell works: a thread of its own writes an image of the state, so that nobody waits for it.
+
+use crate::store::{Store, StoreError};
+use master_core::state::State;
+use std::path::Path;
+use tokio::sync::mpsc;
+
+/// When the next snapshot is due, and the one that is being written.
+pub(super) struct Snapshots {
+    /// Events between two, at least.
+    events: u64,
+    /// The last event of the last one.
+    last: u64,
+    /// Whether one is being written.
+    is_writing: bool,
+    sender: mpsc::Sender<Written>,
+    receiver: mpsc::Receiver<Written>,
+}
+
+/// What became of one.
+pub(super) struct Written {
+    seq: u64,
+    bytes: Result<u64, StoreError>,
+}
+
+impl Snapshots {
+    /// The next ones of a state that was just restored.
+    pub(super) fn new(state: &State, events: u64) -> Self {
+        let (sender, receiver) = mpsc::channel(1);
+        Self { events, last: state.last.0, is_writing: false, sender, receiver }
+    }
+
+    /// Begins one if it is due and the one before is written. It comes seldom enough that it costs each event the same, however many jobs there are.
+    pub(super) fn follow(&mut self, state: &State, store: &Store) {
+        let events = self.events.max(state.jobs.len() as u64);
+        if self.is_writing || state.last.0 < self.last + events {
+            return;
+        }
+        self.last = state.last.0;
+        let (image, path, sender) = (state.image(), store.path().to_owned(), self.sender.clone());
+        let work = move || {
+            let written = write(&path, &image);
+            // At the end of the master nobody has to know any more.
+            let _ = sender.blocking_send(written);
+        };
+        match std::thread::Builder::new().name("master-snapshot".to_owned()).spawn(work) {
+            Ok(_) => self.is_writing = true,
+            Err(error) => tracing::warn!("no snapshot after event {}: no thread can be started: {error}", self.last),
+        }
+    }
+
+    /// Waits for the one that is being written; for ever if there is none.
+    pub(super) async fn written(&mut self) -> Written {
+        let written = self.receiver.recv().await.expect("there is a sender here");
+        self.is_writing = false;
+        written
+    }
+
+    /// The last one, with which the next start begins.
+    pub(super) fn finish(&mut self, store: &mut Store, state: &State) {
+        if self.is_writing
+            && let Some(written) = self.receiver.blocking_recv()
+        {
+            written.told();
+        }
+        Written { seq: state.last.0, bytes: store.keep_snapshot(state) }.told();
+    }
+}
+
+fn write(path: &Path, image: &State) -> Written {
+    let bytes = Store::open(path).and_then(|mut store| store.keep_snapshot(image));
+    Written { seq: image.last.0, bytes }
+}
+
+impl Written {
+    /// Tells it in the log; whether it is there.
+    pub(super) fn told(&self) -> bool {
+        match &self.bytes {
+            Ok(bytes) => tracing::debug!("snapshot after event {}: {bytes} bytes", self.seq),
+            // A start without it takes longer: nothing is lost.
+            Err(error) => tracing::warn!("{}", crate::error_chain(error)),
+        }
+        self.bytes.is_ok()
+    }
+}
