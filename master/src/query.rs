@@ -121,8 +121,11 @@ pub struct Asked {
 /// How long the accounting file may be ahead of what is noted of it; what a crash makes us compare again.
 const FILE_SYNC: Duration = Duration::from_secs(5);
 
-/// The most inputs that are folded between two questions.
+/// The most inputs that are taken at a time.
 const BATCH: usize = 1_024;
+
+/// The most questions that are answered between two inputs.
+const QUESTIONS: usize = 4;
 
 /// The files that follow the events.
 pub struct Files {
@@ -189,31 +192,36 @@ impl QueryThread {
     }
 
     /// Works until it is told to stop.
-    pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, asked: Asked, runtime: &Handle) {
-        let Asked { mut questions, mut subscribers } = asked;
+    pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, mut asked: Asked, runtime: &Handle) {
         let mut waiting = Vec::with_capacity(BATCH);
         loop {
             let (sync_at, is_trimming) = (earlier(self.sync_at, self.files.reporting.due()), self.is_trimming);
             let wake = runtime.block_on(async {
                 tokio::select! {
                     biased;
-                    _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
-                    Some(question) = questions.recv() => Wake::Question(Box::new(question)),
-                    Some(subscribe) = subscribers.recv() => Wake::Subscribe(Box::new(subscribe)),
                     written = self.snapshots.written() => Wake::Snapshot(written),
                     () = sleep_until(sync_at.unwrap_or_else(Instant::now)), if sync_at.is_some() => Wake::Sync,
+                    _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
+                    Some(question) = asked.questions.recv() => Wake::Question(Box::new(question)),
+                    Some(subscribe) = asked.subscribers.recv() => Wake::Subscribe(Box::new(subscribe)),
                     () = std::future::ready(()), if is_trimming => Wake::Trim,
                 }
             });
             match wake {
                 Wake::Inputs if waiting.is_empty() => break,
                 Wake::Inputs => {
-                    if waiting.drain(..).any(|input| self.take(input)) {
+                    let mut is_over = false;
+                    for input in waiting.drain(..) {
+                        is_over |= self.take(input);
+                        // However much happens, who asks waits for no more than a commit of it.
+                        self.attend(&mut asked);
+                    }
+                    if is_over {
                         break;
                     }
                 }
                 Wake::Question(question) => self.answer(*question),
-                Wake::Subscribe(new) => self.subscribers.enter(*new, &self.model, self.upkeep.event_queue),
+                Wake::Subscribe(new) => self.enter(*new),
                 Wake::Snapshot(written) => self.is_trimming |= written.told() && self.upkeep.trim_log,
                 Wake::Sync => self.sync_due(),
                 Wake::Trim => {}
@@ -226,6 +234,19 @@ impl QueryThread {
         self.snapshots.finish(&mut self.store, &self.model.state);
         self.sync_file();
         self.files.reporting.flush();
+    }
+
+    /// Answers a few of those who wait.
+    fn attend(&mut self, asked: &mut Asked) {
+        let questions = std::iter::from_fn(|| asked.questions.try_recv().ok());
+        questions.take(QUESTIONS).for_each(|question| self.answer(question));
+        if let Ok(new) = asked.subscribers.try_recv() {
+            self.enter(new);
+        }
+    }
+
+    fn enter(&mut self, new: Subscribe) {
+        self.subscribers.enter(new, &self.model, self.upkeep.event_queue);
     }
 
     /// Takes one input; true at the end.

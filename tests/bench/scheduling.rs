@@ -59,6 +59,14 @@ pub fn measure(size: Size) {
     tell("scheduling: an order accepted", begin.elapsed().as_secs_f64() * 1e6 / placed.len() as f64, "us", &about);
     assert!(pass(&mut scheduler).is_empty(), "nothing is free");
     steady(&mut scheduler, &placed, hosts, &about);
+    let images = (0..PASSES).map(|_| {
+        let begin = Instant::now();
+        let image = black_box(scheduler.model().state().image());
+        let took_ms = begin.elapsed().as_secs_f64() * 1e3;
+        drop(image);
+        took_ms
+    });
+    tell("scheduling: an image of the state, for a snapshot", median(images.collect()), "ms", &about);
     drop((scheduler, others));
     let mut scheduler = cell_with(Shape { hosts, attributes: 20, slots: 8 }, |n| Some(load_average(n, 2)));
     for number in 1..=jobs.min(hosts * 8) {

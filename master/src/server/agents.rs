@@ -13,6 +13,7 @@ use quic::{Accepted, CloseCode, Connection, FrameLimits, Server, StreamError, St
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// How long a host may take from the end of the handshake to its hello.
@@ -88,13 +89,17 @@ async fn converse(
     if desk.input(connected).await.is_err() {
         return "the master ends".to_owned();
     }
+    // Each direction is a task of its own, so that a packet or a message wakes nobody else.
+    let mut control = JoinSet::new();
+    control.spawn(control_in(desk.clone(), id, receiver));
+    control.spawn(control_out(sender, outbox));
     let end = tokio::select! {
-        end = control_in(desk, id, receiver) => end,
-        end = control_out(sender, outbox) => end,
+        Some(end) = control.join_next() => end.unwrap_or_else(|error| error.to_string()),
         end = reports(connection, desk, id) => end,
         end = streams(connection, desk) => end,
         closed = connection.closed() => format!("{closed:?}"),
     };
+    control.shutdown().await;
     desk.connections.leave(id);
     // At the end of the master nobody has to know any more.
     let _ = desk.input(Input::AgentLost { connection: id }).await;
@@ -102,13 +107,13 @@ async fn converse(
 }
 
 /// Messages of the agent, in order. One that does not decode is refused singly.
-async fn control_in(desk: &Desk, connection: ConnectionId, mut receiver: StreamReceiver) -> End {
+async fn control_in(desk: Arc<Desk>, connection: ConnectionId, mut receiver: StreamReceiver) -> End {
     loop {
         let frame = match receiver.recv().await {
             Ok(Some(frame)) => frame,
             Ok(None) => return "it ended its control stream".to_owned(),
             Err(error) if error.is_single_frame() => {
-                refuse(desk, connection, Diagnostic::new(Code::BadMessage, crate::error_chain(&error)));
+                refuse(&desk, connection, Diagnostic::new(Code::BadMessage, crate::error_chain(&error)));
                 continue;
             }
             Err(error) => return crate::error_chain(&error),
@@ -119,7 +124,7 @@ async fn control_in(desk: &Desk, connection: ConnectionId, mut receiver: StreamR
                     return "the master ends".to_owned();
                 }
             }
-            Err(refusal) => refuse(desk, connection, refusal),
+            Err(refusal) => refuse(&desk, connection, refusal),
         }
     }
 }
