@@ -20,7 +20,7 @@ pub use level::{At, AtLevel, Level, OnHost};
 use crate::quota::{Scope, Usage, Who};
 use crate::state::by_host::ByHost;
 use crate::state::config::Configuration;
-use crate::state::paged::Paged;
+use crate::state::paged::Shared;
 use booking::Use;
 use ids::IdsInUse;
 use proto::amount::Amount;
@@ -42,7 +42,7 @@ pub const SLOTS: &str = "slots";
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
-    tasks: Paged<TaskKey, Arc<Booking>>,
+    tasks: Shared<TaskKey, Arc<Booking>>,
     global: AtLevel,
     /// Of one that no task uses any more the empty entry stays.
     hosts: ByHost<OnHost>,

@@ -26,7 +26,7 @@ use commons::Commons;
 use config::Configuration;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
-use paged::Paged;
+use paged::Shared;
 use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskId,
     TaskKey,
@@ -59,9 +59,9 @@ pub struct State {
     /// Queue instances that are not in the default state.
     pub instances: BTreeMap<QueueInstanceName, InstanceState>,
     /// Jobs that are not finished.
-    pub jobs: Paged<SubmitSeq, Job>,
+    pub jobs: Shared<SubmitSeq, Job>,
     /// Their numbers.
-    pub by_number: Paged<JobNumber, SubmitSeq>,
+    pub by_number: Shared<JobNumber, SubmitSeq>,
     /// The last submission.
     pub last_submit: SubmitSeq,
     /// The last job number given out.
@@ -106,8 +106,8 @@ impl State {
             now: Now::default(),
             config: Configuration::new(),
             instances: BTreeMap::new(),
-            jobs: Paged::new(),
-            by_number: Paged::new(),
+            jobs: Shared::new(),
+            by_number: Shared::new(),
             last_submit: SubmitSeq(0),
             last_number: JobNumber(0),
             last_reservation: 0,

@@ -1,6 +1,6 @@
 //! Jobs and tasks as the master knows them.
 
-use super::paged::Paged;
+use super::paged::Shared;
 use super::ranges::TaskRanges;
 use super::seldom::Seldom;
 use super::slaves::Slaves;
@@ -39,7 +39,7 @@ pub struct Job {
     /// Pending tasks in the condition of the whole job: holds of `spec`, never started.
     pub untouched: TaskRanges,
     /// Tasks with a history or a condition of their own.
-    pub tasks: Seldom<Paged<TaskId, Task>>,
+    pub tasks: Seldom<Shared<TaskId, Task>>,
     /// Those of `tasks` that wait and say nothing against their start: an array has thousands that run, or are held or in error.
     #[serde(skip)]
     pub ready: Seldom<BTreeSet<TaskId>>,

@@ -1,5 +1,6 @@
 //! An ordered map for keys that rise as a rule, as the numbers of jobs do: it has no more room than it needs, where the leaves of a
-//! B-tree that only grows at its end stay half empty.
+//! B-tree that only grows at its end stay half empty. One whose pages are shared is copied at the cost of its pages, not of its entries: each
+//! page is copied when it changes in one of the two.
 
 use proto::id::{JobNumber, SubmitSeq, TaskId, TaskKey};
 use proto::time::Tick;
@@ -11,6 +12,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, Index, RangeBounds};
+use std::sync::Arc;
 
 /// The most bytes of a page: what is taken out of its middle has the rest moved, and an array's tasks end at its front.
 const PAGE_BYTES: usize = 4096;
@@ -58,33 +60,69 @@ impl Rising for (Tick, TaskKey) {
     }
 }
 
+/// Entries of a page, owned or shared.
+pub trait Page<K, V>: From<Vec<(K, V)>> {
+    /// They.
+    fn entries(&self) -> &Vec<(K, V)>;
+
+    /// The same, to be changed here alone.
+    fn entries_mut(&mut self) -> &mut Vec<(K, V)>;
+}
+
+impl<K, V> Page<K, V> for Vec<(K, V)> {
+    #[inline]
+    fn entries(&self) -> &Vec<(K, V)> {
+        self
+    }
+
+    #[inline]
+    fn entries_mut(&mut self) -> &mut Vec<(K, V)> {
+        self
+    }
+}
+
+impl<K: Clone, V: Clone> Page<K, V> for Arc<Vec<(K, V)>> {
+    #[inline]
+    fn entries(&self) -> &Vec<(K, V)> {
+        self
+    }
+
+    #[inline]
+    fn entries_mut(&mut self) -> &mut Vec<(K, V)> {
+        Arc::make_mut(self)
+    }
+}
+
+/// One that can be copied while it is large.
+pub type Shared<K, V> = Paged<K, V, Arc<Vec<(K, V)>>>;
+
 /// An ordered map in pages.
 ///
 /// Invariants: entries rise; those of `rest` come after those of `first`, none below the start that is kept of its page, and all below
 /// that of the next page; no page of `rest` is empty, and there is none of it without pages; `first` is empty only where nothing is;
 /// `len` is how many there are.
 #[derive(Clone)]
-pub struct Paged<K, V> {
+pub struct Paged<K, V, P = Vec<(K, V)>> {
     /// Beside the others, so that what is small is one list.
     first: Vec<(K, V)>,
-    rest: Option<Box<Pages<K, V>>>,
+    rest: Option<Box<Pages<K, P>>>,
     len: usize,
 }
 
 /// Pages in order, and apart from them, to be looked through, the least key of each.
 #[derive(Clone)]
-struct Pages<K, V> {
+struct Pages<K, P> {
     starts: VecDeque<K>,
-    pages: VecDeque<Vec<(K, V)>>,
+    pages: VecDeque<P>,
 }
 
-impl<K, V> Pages<K, V> {
-    const fn new() -> Pages<K, V> {
+impl<K, P> Pages<K, P> {
+    const fn new() -> Pages<K, P> {
         Pages { starts: VecDeque::new(), pages: VecDeque::new() }
     }
 }
 
-impl<K: Rising, V> Pages<K, V> {
+impl<K: Rising, P> Pages<K, P> {
     /// How many pages begin at a key or before it.
     #[inline]
     fn until(&self, key: &K) -> usize {
@@ -99,18 +137,21 @@ impl<K: Rising, V> Pages<K, V> {
         }
     }
 
-    fn insert(&mut self, at: usize, page: Vec<(K, V)>) {
+    fn insert<V>(&mut self, at: usize, page: Vec<(K, V)>)
+    where
+        P: Page<K, V>,
+    {
         self.starts.insert(at, page[0].0);
-        self.pages.insert(at, page);
+        self.pages.insert(at, page.into());
     }
 
-    fn remove(&mut self, at: usize) -> Option<Vec<(K, V)>> {
+    fn remove(&mut self, at: usize) -> Option<P> {
         self.starts.remove(at);
         self.pages.remove(at)
     }
 }
 
-impl<K, V> Paged<K, V> {
+impl<K, V, P> Paged<K, V, P> {
     /// The most entries of a page.
     const PAGE: usize = match PAGE_BYTES.checked_div(size_of::<(K, V)>()) {
         Some(fit) if fit < LEAST => LEAST,
@@ -119,12 +160,12 @@ impl<K, V> Paged<K, V> {
     };
 
     /// Nothing yet.
-    pub const fn new() -> Paged<K, V> {
+    pub const fn new() -> Paged<K, V, P> {
         Paged { first: Vec::new(), rest: None, len: 0 }
     }
 }
 
-impl<K: Rising, V> Paged<K, V> {
+impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
@@ -145,14 +186,14 @@ impl<K: Rising, V> Paged<K, V> {
     /// The page where a key is or would be.
     fn page(&self, key: &K) -> &Vec<(K, V)> {
         let at = self.until(key).checked_sub(1);
-        at.and_then(|at| self.rest.as_ref()?.pages.get(at)).unwrap_or(&self.first)
+        at.and_then(|at| self.rest.as_ref()?.pages.get(at)).map_or(&self.first, P::entries)
     }
 
     /// The same to be changed, with how many pages there are before the next.
     fn page_mut(&mut self, key: &K) -> (usize, &mut Vec<(K, V)>) {
         let until = self.until(key);
         let later = until.checked_sub(1).and_then(|at| self.rest.as_mut()?.pages.get_mut(at));
-        (until, later.unwrap_or(&mut self.first))
+        (until, later.map_or(&mut self.first, P::entries_mut))
     }
 
     /// The value of a key.
@@ -218,7 +259,10 @@ impl<K: Rising, V> Paged<K, V> {
         if page.is_empty() {
             let rest = self.rest.as_mut();
             match until.checked_sub(1) {
-                None => self.first = rest.and_then(|rest| rest.remove(0)).unwrap_or_default(),
+                None => {
+                    let next = rest.and_then(|rest| rest.remove(0));
+                    self.first = next.map(|mut page| std::mem::take(page.entries_mut())).unwrap_or_default();
+                }
                 Some(at) => drop(rest.and_then(|rest| rest.remove(at))),
             }
             self.rest.take_if(|rest| rest.pages.is_empty());
@@ -236,7 +280,7 @@ impl<K: Rising, V> Paged<K, V> {
 
     /// The last entry.
     pub fn last(&self) -> Option<(&K, &V)> {
-        let last = self.rest.as_ref().and_then(|rest| rest.pages.back()).unwrap_or(&self.first);
+        let last = self.rest.as_ref().and_then(|rest| rest.pages.back()).map_or(&self.first, P::entries);
         last.last().map(|(key, value)| (key, value))
     }
 
@@ -245,7 +289,7 @@ impl<K: Rising, V> Paged<K, V> {
         let until = self.until(key);
         let page = self.page(key);
         let at = find(page, key).map_or_else(|at| at, |at| at + 1);
-        let next = page.get(at).or_else(|| self.rest.as_ref()?.pages.get(until)?.first());
+        let next = page.get(at).or_else(|| self.rest.as_ref()?.pages.get(until)?.entries().first());
         next.map(|(key, value)| (key, value))
     }
 
@@ -262,9 +306,9 @@ impl<K: Rising, V> Paged<K, V> {
             Bound::Included(from) | Bound::Excluded(from) => self.rest.as_ref().map_or(0, |rest| rest.until(from)),
         };
         let rest = self.rest.as_ref();
-        let here = until.checked_sub(1).and_then(|at| rest?.pages.get(at)).unwrap_or(&self.first);
+        let here = until.checked_sub(1).and_then(|at| rest?.pages.get(at)).map_or(&self.first, P::entries);
         let at = here.partition_point(|(key, _)| is_before(key));
-        let later = rest.into_iter().flat_map(move |rest| rest.pages.range(until..)).flatten();
+        let later = rest.into_iter().flat_map(move |rest| rest.pages.range(until..)).flat_map(P::entries);
         let entries = here[at..].iter().chain(later).map(|(key, value)| (key, value));
         entries.take_while(move |(key, _)| match to {
             Bound::Included(to) => **key <= to,
@@ -275,13 +319,13 @@ impl<K: Rising, V> Paged<K, V> {
 
     /// All entries, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        let later = self.rest.iter().flat_map(|rest| &rest.pages).flatten();
+        let later = self.rest.iter().flat_map(|rest| &rest.pages).flat_map(P::entries);
         self.first.iter().chain(later).map(|(key, value)| (key, value))
     }
 
     /// All entries, rising, their values to be changed.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> {
-        let later = self.rest.iter_mut().flat_map(|rest| &mut rest.pages).flatten();
+        let later = self.rest.iter_mut().flat_map(|rest| &mut rest.pages).flat_map(P::entries_mut);
         self.first.iter_mut().chain(later).map(|(key, value)| (&*key, value))
     }
 
@@ -340,13 +384,13 @@ fn likely(len: usize, first: u64, last: u64, number: u64) -> usize {
     usize::try_from(likely).map_or(len - 1, |likely| likely.min(len - 1))
 }
 
-impl<K, V> Default for Paged<K, V> {
+impl<K, V, P> Default for Paged<K, V, P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<K: Rising, V> Index<&K> for Paged<K, V> {
+impl<K: Rising, V, P: Page<K, V>> Index<&K> for Paged<K, V, P> {
     type Output = V;
 
     fn index(&self, key: &K) -> &V {
@@ -354,7 +398,7 @@ impl<K: Rising, V> Index<&K> for Paged<K, V> {
     }
 }
 
-impl<K: Rising, V> FromIterator<(K, V)> for Paged<K, V> {
+impl<K: Rising, V, P: Page<K, V>> FromIterator<(K, V)> for Paged<K, V, P> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut paged = Self::new();
         paged.extend(entries);
@@ -362,26 +406,26 @@ impl<K: Rising, V> FromIterator<(K, V)> for Paged<K, V> {
     }
 }
 
-impl<K: Rising, V> Extend<(K, V)> for Paged<K, V> {
+impl<K: Rising, V, P: Page<K, V>> Extend<(K, V)> for Paged<K, V, P> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
 
 /// Equal entries are enough, wherever pages begin.
-impl<K: Rising, V: PartialEq> PartialEq for Paged<K, V> {
+impl<K: Rising, V: PartialEq, P: Page<K, V>> PartialEq for Paged<K, V, P> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
     }
 }
 
-impl<K: Rising + fmt::Debug, V: fmt::Debug> fmt::Debug for Paged<K, V> {
+impl<K: Rising + fmt::Debug, V: fmt::Debug, P: Page<K, V>> fmt::Debug for Paged<K, V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<K: Rising + Serialize, V: Serialize> Serialize for Paged<K, V> {
+impl<K: Rising + Serialize, V: Serialize, P: Page<K, V>> Serialize for Paged<K, V, P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.len))?;
         self.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
@@ -389,12 +433,22 @@ impl<K: Rising + Serialize, V: Serialize> Serialize for Paged<K, V> {
     }
 }
 
-impl<'de, K: Rising + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for Paged<K, V> {
+impl<'de, K, V, P> Deserialize<'de> for Paged<K, V, P>
+where
+    K: Rising + Deserialize<'de>,
+    V: Deserialize<'de>,
+    P: Page<K, V>,
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<K, V>(PhantomData<(K, V)>);
+        struct Entries<K, V, P>(PhantomData<(K, V, P)>);
 
-        impl<'de, K: Rising + Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for Entries<K, V> {
-            type Value = Paged<K, V>;
+        impl<'de, K, V, P> Visitor<'de> for Entries<K, V, P>
+        where
+            K: Rising + Deserialize<'de>,
+            V: Deserialize<'de>,
+            P: Page<K, V>,
+        {
+            type Value = Paged<K, V, P>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a map")
@@ -474,18 +528,19 @@ mod tests {
         assert_eq!(Paged::<u64, [u64; 500]>::PAGE, 8, "what is large has some together all the same");
     }
 
-    fn check(paged: &Paged<u32, u32>, known: &BTreeMap<u32, u32>) {
+    fn check<P: Page<u32, u32>>(paged: &Paged<u32, u32, P>, known: &BTreeMap<u32, u32>) {
         assert_eq!(paged.iter().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
         assert_eq!((paged.len(), paged.is_empty()), (known.len(), known.is_empty()));
         assert_eq!((paged.first(), paged.last()), (known.first_key_value(), known.last_key_value()));
         assert!(paged.first.len() <= PAGE && (!paged.first.is_empty() || paged.is_empty()), "{paged:?}");
-        let none = Pages::new();
+        let none = Pages::<u32, P>::new();
         let rest = paged.rest.as_deref().unwrap_or(&none);
         let starts: Vec<u32> = rest.starts.iter().copied().collect();
         assert_eq!(starts.len(), rest.pages.len());
         assert!(paged.rest.is_none() || !starts.is_empty(), "{paged:?}");
         assert!(paged.first.last().is_none_or(|(key, _)| starts.first().is_none_or(|next| key < next)), "{starts:?}");
         for (at, (start, page)) in starts.iter().zip(&rest.pages).enumerate() {
+            let page = page.entries();
             let is_below = |key: u32| starts.get(at + 1).is_none_or(|next| key < *next);
             assert!(!page.is_empty() && page.len() <= PAGE, "{} entries", page.len());
             assert!(page.iter().all(|(key, _)| key >= start && is_below(*key)), "{start} of {starts:?}: {page:?}");
@@ -504,7 +559,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_holds_what_a_tree_holds(steps in prop::collection::vec((0u8..4, 0u32..400), 1..800)) {
-            let (mut paged, mut known) = (Paged::new(), BTreeMap::new());
+            let (mut paged, mut known) = (Paged::<u32, u32>::new(), BTreeMap::new());
             for (round, (what, key)) in (0u32..).zip(steps) {
                 match what {
                     0 | 1 => prop_assert_eq!(paged.insert(key, round), known.insert(key, round)),
@@ -520,6 +575,29 @@ mod tests {
                 }
             }
             check(&paged, &known);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_copy_stays_as_it_was(len in 0u32..400, steps in prop::collection::vec((0u8..5, 0u32..400), 1..200)) {
+            let mut paged: Shared<u32, u32> = (0..len).map(|key| (key, key)).collect();
+            let mut known: BTreeMap<u32, u32> = (0..len).map(|key| (key, key)).collect();
+            let (copy, before) = (paged.clone(), known.clone());
+            for (round, (what, key)) in (1_000u32..).zip(steps) {
+                match what {
+                    0 => prop_assert_eq!(paged.insert(key, round), known.insert(key, round)),
+                    1 => prop_assert_eq!(paged.remove(&key), known.remove(&key)),
+                    2 => prop_assert_eq!(paged.get_mut(&key).map(|value| *value = round), known.get_mut(&key).map(|value| *value = round)),
+                    3 => paged.values_mut().chain(known.values_mut()).for_each(|value| *value += 1),
+                    _ => while paged.first().is_some_and(|(first, _)| *first < key) {
+                        let first = *paged.first().expect("there is one").0;
+                        prop_assert_eq!(paged.remove(&first), known.remove(&first));
+                    },
+                }
+            }
+            check(&paged, &known);
+            check(&copy, &before);
         }
     }
 

@@ -19,7 +19,7 @@ impl<K: 'static, V: 'static> Collection for BTreeMap<K, V> {
     const EMPTY: &'static Self = &BTreeMap::new();
 }
 
-impl<K: 'static, V: 'static> Collection for Paged<K, V> {
+impl<K: 'static, V: 'static, P: 'static> Collection for Paged<K, V, P> {
     const EMPTY: &'static Self = &Paged::new();
 }
 
