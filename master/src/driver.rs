@@ -1,6 +1,6 @@
 //! The core thread: inputs in, events to the store, effects out (DESIGN section 3).
 //!
-//! A turn takes what waits, at most [`BATCH`] inputs, lets the core handle each, and makes all their events durable with one
+//! A turn takes what waits, at most [`BATCH`] inputs and some [`TURN_EVENTS`] events, lets the core handle each, and makes all their events durable with one
 //! sync. Only then does anything leave: events to those who answer questions, and after them the effects. A reply goes to the query
 //! thread behind the events that it answers, so that whoever has it sees the change (read your writes). What cannot be made durable
 //! ends the process: the log is the truth, and agents and commands come again.
@@ -34,6 +34,9 @@ use tokio::time::timeout_at;
 
 /// The most inputs of one turn: enough to share a sync, few enough that a reply does not wait long.
 pub const BATCH: usize = 1_024;
+
+/// Events from which on a turn takes nothing more in: orders come a thousand at a time, and what waits behind a turn waits for all of it.
+const TURN_EVENTS: usize = 4_096;
 
 /// How long a turn waits for the scheduler to plan on its events: an order that comes in time needs no sync of its own.
 const PLANNING: Duration = Duration::from_millis(1);
@@ -132,8 +135,10 @@ impl Driver {
         let mut waiting = Vec::with_capacity(BATCH);
         let mut turn = Turn::default();
         while !self.ending {
-            let until = (!turn.is_empty()).then(|| self.stored + COMPANY);
-            self.wait(&mut waiting, until.into_iter().chain(self.post.due()).min());
+            if waiting.is_empty() {
+                let until = (!turn.is_empty()).then(|| self.stored + COMPANY);
+                self.wait(&mut waiting, until.into_iter().chain(self.post.due()).min());
+            }
             self.handle(&mut waiting, &mut turn);
             self.plan(&mut waiting, &mut turn);
             if turn.is_urgent || turn.records.len() >= BATCH || self.stored.elapsed() >= COMPANY || self.ending {
@@ -165,15 +170,22 @@ impl Driver {
         }
     }
 
+    /// Takes in what waits. What a full turn has no room for waits for the next.
     fn handle(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Turn) {
-        for input in waiting.drain(..) {
-            match input {
+        let mut taken = 0;
+        for input in waiting.iter_mut() {
+            if turn.is_full() {
+                break;
+            }
+            taken += 1;
+            match std::mem::replace(input, DriverInput::Planned) {
                 DriverInput::Core(input) => self.handle_one(input, turn),
                 DriverInput::Deliver(to, reply) => turn.add(Out::Deliver(to, reply)),
                 DriverInput::Planned => {}
                 DriverInput::Stop => self.ending = true,
             }
         }
+        waiting.drain(..taken);
     }
 
     /// Shows the turn's events to the scheduler and takes what comes until it has planned on them.
@@ -181,7 +193,7 @@ impl Driver {
         let wants = self.show_to_scheduler(turn);
         let until = Instant::now() + PLANNING;
         let mut is_planned = !wants || self.ending;
-        while !is_planned && turn.records.len() < BATCH {
+        while !is_planned && turn.records.len() < BATCH && waiting.is_empty() {
             let inputs = &mut self.inputs;
             let took =
                 self.runtime.block_on(async { timeout_at(until.into(), inputs.recv_many(waiting, BATCH)).await });
@@ -328,6 +340,11 @@ impl Turn {
     fn add(&mut self, out: Out) {
         self.is_urgent |= out.is_urgent();
         self.out.push(out);
+    }
+
+    /// Whether it takes nothing more in.
+    fn is_full(&self) -> bool {
+        self.records.len() >= TURN_EVENTS
     }
 
     /// Whether there is nothing to be made durable and nothing to send.

@@ -124,7 +124,10 @@ const FILE_SYNC: Duration = Duration::from_secs(5);
 /// The most inputs that are taken at a time.
 const BATCH: usize = 1_024;
 
-/// The most questions that are answered between two inputs.
+/// The most events that are folded between two looks at who asks.
+const EVENTS: usize = 256;
+
+/// The most questions that are answered at such a look.
 const QUESTIONS: usize = 4;
 
 /// The files that follow the events.
@@ -212,8 +215,7 @@ impl QueryThread {
                 Wake::Inputs => {
                     let mut is_over = false;
                     for input in waiting.drain(..) {
-                        is_over |= self.take(input);
-                        // However much happens, who asks waits for no more than a commit of it.
+                        is_over |= self.take(input, &mut asked);
                         self.attend(&mut asked);
                     }
                     if is_over {
@@ -249,10 +251,15 @@ impl QueryThread {
         self.subscribers.enter(new, &self.model, self.upkeep.event_queue);
     }
 
-    /// Takes one input; true at the end.
-    fn take(&mut self, input: QueryInput) -> bool {
+    /// Takes one input; true at the end. However much happens at once, who asks waits for a little of it.
+    fn take(&mut self, input: QueryInput, asked: &mut Asked) -> bool {
         match input {
-            QueryInput::Events(records) => self.fold(&records),
+            QueryInput::Events(records) => {
+                for records in records.chunks(EVENTS) {
+                    self.fold(records);
+                    self.attend(asked);
+                }
+            }
             QueryInput::Observed(observation) => {
                 self.model.observe(&observation);
                 self.subscribers.observed(&self.model, &observation);
