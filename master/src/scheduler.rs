@@ -18,7 +18,7 @@ use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::algorithm::Algorithm;
 use master_core::sched::order::Order;
-use master_core::sched::{Reserving, Scheduler, Slice};
+use master_core::sched::{Listing, Reserving, Scheduler, Slice};
 use master_core::state::State;
 use monitor::Monitor;
 use profile::Profile;
@@ -47,6 +47,9 @@ const RESERVING_SHARE: u32 = 4;
 
 /// What part of the time may go into priority numbers for those who look: one in so many.
 const PRIORITIES_SHARE: u32 = 20;
+
+/// Jobs whose priority numbers are made at a time: about a millisecond.
+const LISTED: usize = 2_000;
 
 /// What the driver has for the scheduler thread, in order.
 #[derive(Debug)]
@@ -102,6 +105,8 @@ pub struct SchedulerThread {
     tickets_after: Instant,
     /// When priority numbers may be made again.
     priorities_after: Instant,
+    /// Those that are being made, and the time that they have taken so far.
+    listing: Option<(Listing, Duration)>,
     /// Of the next pass.
     monitoring: Monitoring,
     /// The next entry of the file `schedule`.
@@ -136,6 +141,7 @@ impl SchedulerThread {
             owes_reserving: false,
             tickets_after: now,
             priorities_after: now,
+            listing: None,
             monitoring: Monitoring::Off,
             monitor: Monitor::default(),
             update: Update::default(),
@@ -147,16 +153,21 @@ impl SchedulerThread {
         let mut waiting = Vec::with_capacity(BATCH);
         while !self.is_ending {
             let due = if self.is_wanted { self.not_before } else { self.at_latest };
+            let is_listing = self.listing.is_some();
             runtime.block_on(async {
                 tokio::select! {
                     biased;
                     count = inputs.recv_many(&mut waiting, BATCH) => self.is_ending |= count == 0,
                     () = sleep_until(due) => self.is_wanted = true,
+                    () = std::future::ready(()), if is_listing => {}
                 }
             });
             waiting.drain(..).for_each(|input| self.take(input));
             if self.is_wanted && !self.is_ending && inputs.is_empty() && Instant::now() >= self.not_before {
                 self.pass(&mut inputs, runtime);
+            } else if is_listing && inputs.is_empty() {
+                self.list();
+                self.tell();
             }
         }
     }
@@ -222,7 +233,18 @@ impl SchedulerThread {
         // For the core this is worth waiting a moment for, and nothing more: where its queue is full it does not wait.
         let _ = self.orders.try_send(DriverInput::Planned);
         self.reprioritize(ended);
-        self.tell(ended);
+        if ended >= self.priorities_after && self.listing.is_none() {
+            self.listing = Some(Default::default());
+        }
+        self.list();
+        // Who has a pass written down wants its numbers.
+        if monitoring == Monitoring::On {
+            self.listing = Some(Default::default());
+            while self.listing.is_some() {
+                self.list();
+            }
+        }
+        self.tell();
     }
 
     /// Plans slice by slice and hands the orders over.
@@ -311,16 +333,24 @@ impl SchedulerThread {
         }
     }
 
-    /// Tells the query thread what it has room for; the rest goes with the next pass.
-    fn tell(&mut self, now: Instant) {
-        // Who has a pass written down wants its numbers.
-        if now >= self.priorities_after || self.update.monitoring == Monitoring::On {
-            let moment = self.clock.now();
-            self.update.priorities = Some(self.scheduler.priorities(moment));
+    /// Goes on with the priority numbers, if they are being made: a few jobs at a time, so that what fits starts meanwhile.
+    fn list(&mut self) {
+        let Some((listing, spent)) = &mut self.listing else { return };
+        let (began, moment) = (Instant::now(), self.clock.now());
+        let is_whole = self.scheduler.list(listing, LISTED, moment);
+        if !is_whole {
+            *spent += began.elapsed();
+        }
+        if let Some((listing, spent)) = self.listing.take_if(|_| is_whole) {
+            self.update.priorities = Some(listing.finish());
             self.update.shares = Some(self.scheduler.model().share_nodes(moment));
             self.update.categories = Some(self.scheduler.model().listed_categories());
-            self.priorities_after = Instant::now() + now.elapsed() * PRIORITIES_SHARE;
+            self.priorities_after = Instant::now() + (spent + began.elapsed()) * PRIORITIES_SHARE;
         }
+    }
+
+    /// Tells the query thread what it has room for; the rest goes with the next pass.
+    fn tell(&mut self) {
         // A full queue is behind by thousands of events: what is told now would come late anyway.
         if let Ok(permit) = self.query.try_reserve() {
             let (passes, reservations) = (self.update.passes, self.update.reservations.clone());

@@ -53,7 +53,7 @@ mod urgency;
 pub use ahead::{Ahead, Reservation, Reservations};
 pub use categories::Listed;
 pub use duration::expected_ms;
-pub use filing::Priorities;
+pub use filing::{Listing, Priorities};
 pub use nearness::nearness;
 pub use numbers::Of;
 pub use urgency::{contribution, urgency_slots};
@@ -137,10 +137,12 @@ impl Scheduler {
         slice
     }
 
-    /// The priority numbers of all jobs, with what this pass has started.
-    pub fn priorities(&mut self, now: Now) -> Priorities {
-        self.model.price(now);
-        self.model.priorities(now)
+    /// Goes on with a listing of the priority numbers of all jobs, with what this pass has started, by at most `count` jobs; whether all are in it.
+    pub fn list(&mut self, listing: &mut Listing, count: usize, now: Now) -> bool {
+        if listing.is_new() {
+            self.model.price(now);
+        }
+        self.model.list(listing, count, now)
     }
 
     /// The model, for priorities and tests.

@@ -76,6 +76,6 @@ impl SchedulingInfo {
     pub fn priority(&self, job: SubmitSeq, of: Of) -> PriorityNumbers {
         let Priorities { jobs, running } = &self.priorities;
         let own = (of == Of::Running).then(|| running.get(&job)).flatten();
-        own.or_else(|| jobs.get(&job)).copied().unwrap_or_default()
+        own.or_else(|| jobs.get(&job)).map_or_else(PriorityNumbers::default, |numbers| **numbers)
     }
 }

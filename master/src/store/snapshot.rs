@@ -67,7 +67,8 @@ impl Store {
     fn write_parts(&self, seq: i64, state: &State) -> Result<u64, StoreError> {
         let mut parts =
             Parts { db: &self.db, seq, next: 0, part: Vec::with_capacity(PART_BYTES), bytes: 0, failed: None };
-        let info = FrameInfo::new().block_size(BlockSize::Max256KB).content_checksum(true);
+        // A damaged block is found before anything in it is believed.
+        let info = FrameInfo::new().block_size(BlockSize::Max256KB).block_checksums(true);
         let mut encoder = FrameEncoder::with_frame_info(info, &mut parts);
         let written = rmp_serde::encode::write_named(&mut encoder, state).map_err(io::Error::other);
         let written = written.and_then(|()| encoder.try_finish().map_err(io::Error::other));

@@ -84,7 +84,7 @@ pub enum Data {
 }
 
 /// The eight numbers behind `prior`, in millionths, and the ticket shares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PriorityNumbers {
     /// The dispatch priority.

@@ -11,18 +11,58 @@ use crate::policy::targets::{Among, Targets, Usage};
 use crate::policy::tree::Tree;
 use crate::policy::{Aims, Class, Classes};
 use crate::state::job::Job;
+use crate::state::paged::Paged;
 use proto::id::SubmitSeq;
 use proto::time::{Now, Wall};
 use proto::wire::view::PriorityNumbers;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
 
-/// The priority numbers of all jobs.
+/// The priority numbers of all jobs; many have the same.
 #[derive(Clone, Debug, Default)]
 pub struct Priorities {
     /// Of their pending tasks, or of their running ones if no other may start.
-    pub jobs: BTreeMap<SubmitSeq, PriorityNumbers>,
+    pub jobs: Paged<SubmitSeq, Arc<PriorityNumbers>>,
     /// Of the running tasks of jobs of which others may start.
-    pub running: BTreeMap<SubmitSeq, PriorityNumbers>,
+    pub running: Paged<SubmitSeq, Arc<PriorityNumbers>>,
+}
+
+/// Priority numbers as they are listed, job by job, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    priorities: Priorities,
+    /// The last job that is in it.
+    last: Option<SubmitSeq>,
+    /// Numbers that several jobs may have.
+    known: BTreeSet<Arc<PriorityNumbers>>,
+}
+
+/// The most different numbers that are looked through for each job. Where more differ, as by waiting time, hardly any are the same.
+const KNOWN_MAX: usize = 4_096;
+
+impl Listing {
+    /// Whether nothing is in it yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// What has been listed.
+    pub fn finish(self) -> Priorities {
+        self.priorities
+    }
+
+    /// Numbers, shared with other jobs.
+    fn shared(&mut self, numbers: PriorityNumbers) -> Arc<PriorityNumbers> {
+        if let Some(known) = self.known.get(&numbers) {
+            return known.clone();
+        }
+        let new = Arc::new(numbers);
+        if self.known.len() < KNOWN_MAX {
+            self.known.insert(new.clone());
+        }
+        new
+    }
 }
 
 impl Model {
@@ -31,20 +71,29 @@ impl Model {
         numbers(&self.state, &self.queue, seq, of, self.queue.range(&self.state, now), now)
     }
 
-    /// The priority numbers of every job, as [`Model::priority_of`] says, at less cost for all of them together: of its pending tasks,
-    /// or of its running ones if no other may start; and those of the running ones of jobs that have both.
-    pub(super) fn priorities(&self, now: Now) -> Priorities {
+    /// Goes on with a listing by at most `count` jobs; whether all are in it. Each job has the numbers of the moment, as [`Model::priority_of`] says, at less
+    /// cost for all of them together: of its pending tasks, or of its running ones if no other may start; and those of the running ones of jobs
+    /// that have both.
+    pub(super) fn list(&self, listing: &mut Listing, count: usize, now: Now) -> bool {
         let range = self.queue.range(&self.state, now);
         let numbers = |seq: SubmitSeq, of: Of| numbers(&self.state, &self.queue, seq, of, range, now);
-        let mut priorities = Priorities::default();
-        for seq in self.state.jobs.keys() {
+        let from = listing.last.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut left = count;
+        for (seq, _) in self.state.jobs.range((from, Bound::Unbounded)) {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
             let is_pending = self.queue.filed(*seq).is_none_or(|filed| filed.rests == Rests::Pending);
             if is_pending && self.queue.filed(*seq).is_some_and(|filed| filed.tasks.running > 0) {
-                priorities.running.insert(*seq, numbers(*seq, Of::Running));
+                let of_running = listing.shared(numbers(*seq, Of::Running));
+                listing.priorities.running.insert(*seq, of_running);
             }
-            priorities.jobs.insert(*seq, numbers(*seq, if is_pending { Of::Pending } else { Of::Running }));
+            let own = listing.shared(numbers(*seq, if is_pending { Of::Pending } else { Of::Running }));
+            listing.priorities.jobs.insert(*seq, own);
+            listing.last = Some(*seq);
         }
-        priorities
+        true
     }
 
     /// Brings the tickets of all tasks to what they are now, if anything that decides about them is another.

@@ -1,9 +1,10 @@
 //! The numbers of SEMANTICS section 1, and of reference/09sched/09.
 
 use super::lab::Lab;
-use crate::sched::Of;
+use crate::sched::{Listing, Of};
 use proto::id::SubmitSeq;
 use proto::wire::view::PriorityNumbers;
+use std::sync::Arc;
 
 fn lab(script: &str) -> Lab {
     let mut lab = Lab::new();
@@ -60,6 +61,32 @@ fn the_example_of_waiting_licences_and_a_running_job() {
         assert_eq!(five(numbers.nurg), nurg, "{job}");
         assert_eq!(five(numbers.prior), prior, "{job}");
     }
+}
+
+#[test]
+fn a_listing_in_steps_has_the_numbers_of_every_job_and_keeps_equal_ones_once() {
+    let mut lab = lab("host a
+        queue all.q a slots=2
+        job 1 -p -5
+        job 2 -t 1-9:1
+        pass
+        job 3
+        job 4
+        job 5 -p 7");
+    let (mut listing, now) = (Listing::default(), lab.now);
+    let steps = (1..).take_while(|_| !lab.scheduler.list(&mut listing, 2, now)).count();
+    assert_eq!(steps, 2, "five jobs, two at a time");
+    let listed = listing.finish();
+    let model = lab.scheduler.model();
+    let is_pending = |seq: u64| seq != 1;
+    for (seq, numbers) in listed.jobs.iter() {
+        let of = if is_pending(seq.0) { Of::Pending } else { Of::Running };
+        assert_eq!(**numbers, model.priority_of(*seq, of, now), "{seq:?}");
+    }
+    assert_eq!(listed.jobs.len(), 5);
+    let of_both: Vec<SubmitSeq> = listed.running.keys().copied().collect();
+    assert_eq!(of_both, [SubmitSeq(2)], "one of its tasks runs and others may start");
+    assert!(Arc::ptr_eq(&listed.jobs[&SubmitSeq(3)], &listed.jobs[&SubmitSeq(4)]));
 }
 
 #[test]
