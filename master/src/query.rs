@@ -153,8 +153,6 @@ pub struct QueryThread {
     upkeep: Upkeep,
     snapshots: Snapshots,
     sync_at: Option<Instant>,
-    /// Whether events wait to be removed: a step is done whenever nothing else is to do.
-    is_trimming: bool,
 }
 
 /// What woke the thread.
@@ -164,7 +162,6 @@ enum Wake {
     Subscribe(Box<Subscribe>),
     Snapshot(Written),
     Sync,
-    Trim,
 }
 
 impl QueryThread {
@@ -177,7 +174,7 @@ impl QueryThread {
         replies: Arc<Pending<Reply>>,
         upkeep: Upkeep,
     ) -> Self {
-        let snapshots = Snapshots::new(&model.state, upkeep.snapshot_events);
+        let snapshots = Snapshots::new(&model.state, upkeep.snapshot_events, upkeep.trim_log);
         Self {
             model,
             store,
@@ -190,7 +187,6 @@ impl QueryThread {
             upkeep,
             snapshots,
             sync_at: None,
-            is_trimming: false,
         }
     }
 
@@ -198,7 +194,7 @@ impl QueryThread {
     pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, mut asked: Asked, runtime: &Handle) {
         let mut waiting = Vec::with_capacity(BATCH);
         loop {
-            let (sync_at, is_trimming) = (earlier(self.sync_at, self.files.reporting.due()), self.is_trimming);
+            let sync_at = earlier(self.sync_at, self.files.reporting.due());
             let wake = runtime.block_on(async {
                 tokio::select! {
                     biased;
@@ -207,7 +203,6 @@ impl QueryThread {
                     _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
                     Some(question) = asked.questions.recv() => Wake::Question(Box::new(question)),
                     Some(subscribe) = asked.subscribers.recv() => Wake::Subscribe(Box::new(subscribe)),
-                    () = std::future::ready(()), if is_trimming => Wake::Trim,
                 }
             });
             match wake {
@@ -224,13 +219,8 @@ impl QueryThread {
                 }
                 Wake::Question(question) => self.answer(*question),
                 Wake::Subscribe(new) => self.enter(*new),
-                Wake::Snapshot(written) => self.is_trimming |= written.told() && self.upkeep.trim_log,
+                Wake::Snapshot(written) => written.tell(),
                 Wake::Sync => self.sync_due(),
-                Wake::Trim => {}
-            }
-            // One step at each turn: a busy thread trims as fast as the log grows, an idle one until it is done.
-            if self.is_trimming {
-                self.trim();
             }
         }
         self.snapshots.finish(&mut self.store, &self.model.state);
@@ -340,14 +330,6 @@ impl QueryThread {
                 let _ = answer.send(respond(&self.model, query));
             }
         }
-    }
-
-    /// One step of trimming the log. What fails is done with the next snapshot.
-    fn trim(&mut self) {
-        self.is_trimming = self.store.trim_step().unwrap_or_else(|error| {
-            tracing::warn!("{}", crate::error_chain(&error));
-            false
-        });
     }
 
     fn sync_due(&mut self) {

@@ -5,7 +5,7 @@
 use crate::clock::{tell, time_until};
 use crate::talk::Talk;
 use crate::throughput::Accounting;
-use crate::usage::cpu_ms;
+use crate::usage::{cpu_ms, memory_kib};
 use gridwright_tests::cell::{Cell, Plan};
 use proto::id::RequestId;
 use proto::job::JobSpec;
@@ -46,10 +46,14 @@ pub fn measure(work: Work) {
     let runtime = runtime();
     runtime.block_on(async {
         cell.admin(&["qmod", "-d", "*"]).ok();
+        let empty = memory_kib(cell.pid("master")).0;
         submit(&cell, jobs).await;
         let mut talk = Talk::open(cell.dir()).await;
         let status = talk.status().await;
         assert_eq!((status.pending, status.running), (jobs.into(), 0), "everything waits");
+        let grown = memory_kib(cell.pid("master")).0.saturating_sub(empty) as f64 * 1024.0 / f64::from(jobs);
+        let what = format!("dispatch: {hosts} hosts x {slots}, {jobs} jobs, a pending job kept");
+        tell(&what, grown, "bytes", "by the resident memory of the master, its answers to repeated requests included");
         let (before, cpu) = (cell.log("master").len(), used(&cell));
         let begin = Instant::now();
         cell.admin(&["qmod", "-e", "*"]).ok();

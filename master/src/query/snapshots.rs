@@ -9,6 +9,8 @@ use tokio::sync::mpsc;
 pub(super) struct Snapshots {
     /// Events between two, at least.
     events: u64,
+    /// Whether one removes the log before the one that precedes it.
+    trims: bool,
     /// The last event of the last one.
     last: u64,
     /// Whether one is being written.
@@ -25,9 +27,9 @@ pub(super) struct Written {
 
 impl Snapshots {
     /// The next ones of a state that was just restored.
-    pub(super) fn new(state: &State, events: u64) -> Self {
+    pub(super) fn new(state: &State, events: u64, trims: bool) -> Self {
         let (sender, receiver) = mpsc::channel(1);
-        Self { events, last: state.last.0, is_writing: false, sender, receiver }
+        Self { events, trims, last: state.last.0, is_writing: false, sender, receiver }
     }
 
     /// Begins one if it is due and the one before is written. It comes seldom enough that it costs each event the same, however many jobs there are.
@@ -38,8 +40,9 @@ impl Snapshots {
         }
         self.last = state.last.0;
         let (image, path, sender) = (state.image(), store.path().to_owned(), self.sender.clone());
+        let trims = self.trims;
         let work = move || {
-            let written = write(&path, &image);
+            let written = write(&path, &image, trims);
             // At the end of the master nobody has to know any more.
             let _ = sender.blocking_send(written);
         };
@@ -61,25 +64,31 @@ impl Snapshots {
         if self.is_writing
             && let Some(written) = self.receiver.blocking_recv()
         {
-            written.told();
+            written.tell();
         }
-        Written { seq: state.last.0, bytes: store.keep_snapshot(state) }.told();
+        Written { seq: state.last.0, bytes: store.keep_snapshot(state) }.tell();
     }
 }
 
-fn write(path: &Path, image: &State) -> Written {
-    let bytes = Store::open(path).and_then(|mut store| store.keep_snapshot(image));
-    Written { seq: image.last.0, bytes }
+fn write(path: &Path, image: &State, trims: bool) -> Written {
+    let work = || {
+        let mut store = Store::open(path)?;
+        let bytes = store.keep_snapshot(image)?;
+        if trims {
+            store.trim()?;
+        }
+        Ok(bytes)
+    };
+    Written { seq: image.last.0, bytes: work() }
 }
 
 impl Written {
-    /// Tells it in the log; whether it is there.
-    pub(super) fn told(&self) -> bool {
+    /// Tells it in the log.
+    pub(super) fn tell(&self) {
         match &self.bytes {
             Ok(bytes) => tracing::debug!("snapshot after event {}: {bytes} bytes", self.seq),
-            // A start without it takes longer: nothing is lost.
+            // A start without it takes longer: nothing is lost. What was not trimmed is with the next one.
             Err(error) => tracing::warn!("{}", crate::error_chain(error)),
         }
-        self.bytes.is_ok()
     }
 }

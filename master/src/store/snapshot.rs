@@ -8,6 +8,7 @@ use lz4_flex::frame::{BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 use master_core::state::State;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::io::{self, BufReader, Read, Write};
+use std::time::Instant;
 
 /// The version of the state's form in parts: an LZ4 frame of MessagePack with named fields. A snapshot of a version that is not known here is
 /// passed over.
@@ -29,7 +30,7 @@ const REMOVED_PARTS: i64 = 4;
 const READ_BYTES: usize = 64 << 10;
 
 /// Runs of events that one step of trimming removes: a step keeps the writer of events waiting for milliseconds.
-pub const TRIM_RUNS: i64 = 16;
+pub(super) const TRIM_RUNS: i64 = 16;
 
 impl Store {
     /// Keeps a snapshot of a state, and with it the one before; removes older ones. It says how many bytes it takes; 0 if there is one of that
@@ -86,8 +87,15 @@ impl Store {
     fn remove_loose_parts(&self) -> Result<(), StoreError> {
         let sql = "DELETE FROM snapshot_parts WHERE rowid IN \
                    (SELECT rowid FROM snapshot_parts WHERE seq NOT IN (SELECT seq FROM snapshots) LIMIT ?1)";
-        while self.run("remove an old snapshot from", |db| db.execute(sql, [REMOVED_PARTS]))? > 0 {}
-        Ok(())
+        in_steps(|| Ok(self.run("remove an old snapshot from", |db| db.execute(sql, [REMOVED_PARTS]))? > 0))
+    }
+
+    /// Removes the runs of events before the last but one snapshot, if there are two.
+    ///
+    /// # Errors
+    /// `Database`: what was not removed is there.
+    pub fn trim(&mut self) -> Result<(), StoreError> {
+        in_steps(|| self.trim_step())
     }
 
     /// Removes the oldest runs of events before the last but one snapshot, [`TRIM_RUNS`] at most, in a transaction of its own; says
@@ -95,7 +103,7 @@ impl Store {
     ///
     /// # Errors
     /// `Database`: nothing was changed.
-    pub fn trim_step(&mut self) -> Result<bool, StoreError> {
+    pub(super) fn trim_step(&mut self) -> Result<bool, StoreError> {
         let sql = "DELETE FROM events WHERE last IN (SELECT last FROM events WHERE last <= \
                    (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1) ORDER BY last LIMIT ?2)";
         let removed = self.run("trim the log of", |db| db.execute(sql, [KEPT - 1, TRIM_RUNS]))?;
@@ -140,6 +148,17 @@ impl Store {
             Ok(state) => Err(format!("cannot be read: it holds the state after event {}", state.last.0)),
             Err(error) => Err(format!("cannot be read: {error}")),
         })
+    }
+}
+
+/// Does steps until there are no more, each followed by a pause as long as itself: in it, whoever appends events gets its turn at the database.
+fn in_steps(mut step: impl FnMut() -> Result<bool, StoreError>) -> Result<(), StoreError> {
+    loop {
+        let began = Instant::now();
+        if !step()? {
+            return Ok(());
+        }
+        std::thread::sleep(began.elapsed());
     }
 }
 
