@@ -25,6 +25,7 @@ mod stream;
 mod tests;
 mod waiters;
 
+pub use jobs::Walk;
 pub use model::{Model, Statics};
 pub use reservations::fails;
 pub use schedule_file::ScheduleFile;
@@ -85,19 +86,42 @@ pub enum QueryInput {
     Stop,
 }
 
-/// A question, and where the parts of its answer go.
-#[derive(Debug)]
+/// A question, and where its answer goes.
 pub struct Question {
     /// What is asked.
     pub query: Query,
     /// The host on which it is asked: `localhost` means it.
     pub from: HostName,
-    /// Takes the answer, part by part.
+    /// Takes the answer.
     pub answer: Answer,
 }
 
+/// A wish to hear how an answer goes on, of one whose parts were taken.
+pub struct More {
+    /// The rest of the answer.
+    pub rest: Box<Walk>,
+    /// Takes its next part.
+    pub answer: Answer,
+}
+
+/// An answer or a part of it.
+#[derive(Default)]
+pub struct Answered {
+    /// In order; all but the last of the answer say that there are more.
+    pub replies: Vec<Reply>,
+    /// How it goes on. Whoever wants to hear it asks for it: so an answer is made as fast as it is read, and of one that nobody
+    /// reads any more nothing is left.
+    pub rest: Option<Box<Walk>>,
+}
+
+impl From<Vec<Reply>> for Answered {
+    fn from(replies: Vec<Reply>) -> Self {
+        Self { replies, rest: None }
+    }
+}
+
 /// Where an answer goes.
-pub type Answer = oneshot::Sender<Vec<Reply>>;
+pub type Answer = oneshot::Sender<Answered>;
 
 /// When the query thread writes things that are not asked for.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +138,8 @@ pub struct Upkeep {
 pub struct Asked {
     /// Questions with an answer.
     pub questions: mpsc::Receiver<Question>,
+    /// Those who have heard a part of an answer.
+    pub more: mpsc::Receiver<More>,
     /// Those who want the event stream.
     pub subscribers: mpsc::Receiver<Subscribe>,
 }
@@ -153,12 +179,15 @@ pub struct QueryThread {
     upkeep: Upkeep,
     snapshots: Snapshots,
     sync_at: Option<Instant>,
+    /// Before that no part of a long answer is made while there is something else to do: they get half of the time at most.
+    part_at: Instant,
 }
 
 /// What woke the thread.
 enum Wake {
     Inputs,
     Question(Box<Question>),
+    More(More),
     Subscribe(Box<Subscribe>),
     Snapshot(Written),
     Sync,
@@ -187,6 +216,7 @@ impl QueryThread {
             upkeep,
             snapshots,
             sync_at: None,
+            part_at: Instant::now(),
         }
     }
 
@@ -203,6 +233,7 @@ impl QueryThread {
                     _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
                     Some(question) = asked.questions.recv() => Wake::Question(Box::new(question)),
                     Some(subscribe) = asked.subscribers.recv() => Wake::Subscribe(Box::new(subscribe)),
+                    Some(more) = asked.more.recv() => Wake::More(more),
                 }
             });
             match wake {
@@ -218,6 +249,7 @@ impl QueryThread {
                     }
                 }
                 Wake::Question(question) => self.answer(*question),
+                Wake::More(more) => self.go_on(more),
                 Wake::Subscribe(new) => self.enter(*new),
                 Wake::Snapshot(written) => written.tell(),
                 Wake::Sync => self.sync_due(),
@@ -235,6 +267,24 @@ impl QueryThread {
         if let Ok(new) = asked.subscribers.try_recv() {
             self.enter(new);
         }
+        if !asked.more.is_empty()
+            && self.part_at <= Instant::now()
+            && let Ok(more) = asked.more.try_recv()
+        {
+            self.go_on(more);
+        }
+    }
+
+    /// Makes the next part of a long answer.
+    fn go_on(&mut self, more: More) {
+        let begin = Instant::now();
+        let More { rest, answer } = more;
+        // Whoever asked may have gone.
+        if !answer.is_closed() {
+            let _ = answer.send(walked(&self.model, *rest));
+        }
+        let end = Instant::now();
+        self.part_at = end + (end - begin);
     }
 
     fn enter(&mut self, new: Subscribe) {
@@ -322,7 +372,7 @@ impl QueryThread {
         match query {
             Query::Wait { job } => self.waiters.wait(job, answer, &self.model, &self.store),
             Query::EventClients => {
-                let _ = answer.send(vec![self.subscribers.list(&self.model)]);
+                let _ = answer.send(vec![self.subscribers.list(&self.model)].into());
             }
             Query::WaitPlaced { job } => self.waiters.wait_placed(job, answer, &self.model, &self.store),
             query => {
@@ -355,11 +405,30 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
-/// The answer to a question that can be answered at once, in parts of bearable size.
-fn respond(model: &Model, query: Query) -> Vec<Reply> {
+/// The answer to a question that can be answered at once, or its first part.
+fn respond(model: &Model, query: Query) -> Answered {
+    let walk = match query {
+        Query::Jobs(filter) => Walk::rows(model, &filter),
+        Query::JobDetails { targets } => Ok(Walk::details(model, targets)),
+        Query::Reasons => Ok(Walk::reasons(model)),
+        Query::Explain { job } => Walk::explanation(model, job),
+        query => return whole(model, query).into(),
+    };
+    match walk {
+        Ok(walk) => walked(model, walk),
+        Err(reply) => vec![reply].into(),
+    }
+}
+
+/// The next part of a walk.
+fn walked(model: &Model, walk: Walk) -> Answered {
+    let (replies, rest) = walk.part(model);
+    Answered { replies, rest: rest.map(Box::new) }
+}
+
+/// The whole answer to a question, in parts of bearable size.
+fn whole(model: &Model, query: Query) -> Vec<Reply> {
     match query {
-        Query::Jobs(filter) => jobs::rows(model, &filter),
-        Query::JobDetails { targets } => jobs::details(model, &targets),
         Query::Queues(filter) => vec![queues::views(model, &filter)],
         Query::Hosts(filter) => vec![hosts::views(model, &filter)],
         Query::Reservations { ids, users } => vec![reservations::views(model, &ids, &users)],
@@ -369,7 +438,6 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
         Query::Template { kind, name } => vec![objects::template(kind, &name)],
         Query::Names { kind } => vec![objects::names(model, kind)],
         Query::HostGroupTree { name } => vec![objects::host_group_tree(model, &name)],
-        Query::Explain { job } => vec![jobs::explanation(model, job)],
         Query::Shares => shares::nodes(model),
         Query::Categories { ids } => categories::views(model, &ids),
         Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
@@ -378,8 +446,12 @@ fn respond(model: &Model, query: Query) -> Vec<Reply> {
             vec![Reply::data(Data::Warnings(master_core::decide::objects::without_effect(&model.state.config)))]
         }
         Query::Status => vec![status::status(model)],
-        // These are asked elsewhere: accounting of the database, waiting of the waiters, events of the subscribers.
-        Query::Accounting(_)
+        // These are answered elsewhere: accounting by the database, waiting by the waiters, events by the subscribers, jobs by walks.
+        Query::Jobs(_)
+        | Query::JobDetails { .. }
+        | Query::Reasons
+        | Query::Explain { .. }
+        | Query::Accounting(_)
         | Query::Wait { .. }
         | Query::WaitPlaced { .. }
         | Query::Events(_)

@@ -240,11 +240,13 @@ fn open_desk(
 ) -> (Arc<Desk>, Queues) {
     let (inputs, input_receiver) = mpsc::channel(config.input_queue);
     let (questions, question_receiver) = mpsc::channel(config.query_queue);
+    let (more, more_receiver) = mpsc::channel(config.query_queue);
     let (subscribers, subscriber_receiver) = mpsc::channel(config.query_queue);
     let (to_query, from_driver) = mpsc::channel(EVENT_QUEUE);
     let desk = Desk {
         inputs: inputs.clone(),
         questions,
+        more,
         subscribers,
         replies: Arc::default(),
         joins: Arc::default(),
@@ -260,7 +262,7 @@ fn open_desk(
         last_connection: AtomicU64::new(0),
         config,
     };
-    let asked = Asked { questions: question_receiver, subscribers: subscriber_receiver };
+    let asked = Asked { questions: question_receiver, more: more_receiver, subscribers: subscriber_receiver };
     (Arc::new(desk), Queues { inputs: input_receiver, to_query, from_driver, asked })
 }
 

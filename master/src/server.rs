@@ -15,7 +15,7 @@ use crate::connections::Connections;
 use crate::driver::DriverInput;
 use crate::issuer::Issuer;
 use crate::pending::Pending;
-use crate::query::{Question, Subscribe};
+use crate::query::{More, Question, Subscribe};
 use crate::slaves::Slaves;
 use master_core::effect::{ConnectionId, Input};
 use proto::diagnostic::{Code, Diagnostic};
@@ -33,6 +33,8 @@ pub struct Desk {
     pub inputs: mpsc::Sender<DriverInput>,
     /// To the query thread.
     pub questions: mpsc::Sender<Question>,
+    /// The same, for how answers go on.
+    pub more: mpsc::Sender<More>,
     /// The same, for those who want the event stream.
     pub subscribers: mpsc::Sender<Subscribe>,
     /// Answers to changes.

@@ -4,14 +4,18 @@ mod history;
 
 pub use history::eventful_history;
 
+use crate::clock::Clock;
 use crate::init::Plan;
+use crate::query::{Model, Statics};
 use master_core::event::{Actor, Event, Record, Then};
+use master_core::state::State;
 use proto::accounting::AccountingRecord;
+use proto::host::names::Naming;
 use proto::id::{
     CellId, EventSeq, HostName, JobNumber, QueueInstanceName, QueueName, SubmitSeq, TaskId, TaskKey, UserName,
 };
 use proto::job::{Granted, JobSpec};
-use proto::time::{Now, Tick, Wall};
+use proto::time::{Now, Tick, Wall, Zone};
 use proto::usage::{Failed, Rusage, Usage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,6 +65,21 @@ pub fn cell_events(jobs: u64) -> Vec<Record> {
         }
     }
     events
+}
+
+/// The model of a cell with its events so far; `alice` on `node1` is its manager.
+pub fn model(records: &[Record]) -> Model {
+    let statics = Statics {
+        host: "node1".to_owned(),
+        port: 1,
+        naming: Naming::default(),
+        clock: Clock::continue_from(Default::default()),
+        zone: Zone::utc(),
+        run_log: "/nowhere".into(),
+    };
+    let mut model = Model::new(State::new(), statics);
+    records.iter().for_each(|record| drop(model.apply(record)));
+    model
 }
 
 fn life_of(job: u64) -> [Event; 5] {

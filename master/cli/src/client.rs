@@ -320,6 +320,7 @@ fn append(whole: &mut Reply, part: Reply) {
         (Some(Data::Shares(rows)), Some(Data::Shares(more))) => rows.extend(more),
         (Some(Data::Kept(rows)), Some(Data::Kept(more))) => rows.extend(more),
         (Some(Data::Categories(rows)), Some(Data::Categories(more))) => rows.extend(more),
+        (Some(Data::Reasons(rows)), Some(Data::Reasons(more))) => rows.extend(more),
         (data, Some(more)) => *data = Some(more),
         (_, None) => {}
     }

@@ -12,8 +12,8 @@ mod tests;
 mod words;
 
 pub use advice::explain;
-pub use info::{cluster_info, job_info, scheduling_info};
+pub use info::{cluster_info, info_of_all, info_of_one, job_info, scheduling_info};
 pub use instance::{state_letters, state_reasons};
-pub use order::place;
+pub use order::{Counting, Told, place};
 pub use reservation::{Vain, vain_reservation};
 pub use words::{sentence, sentence_of_overload};

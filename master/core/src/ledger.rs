@@ -25,7 +25,7 @@ use booking::Use;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
-use proto::id::{CellId, HostName, PeName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{CellId, HostName, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::JobSpec;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize, Serializer};
@@ -170,6 +170,13 @@ impl Ledger {
 
     fn used_hosts(&self) -> impl Iterator<Item = (&HostName, &OnHost)> {
         self.hosts.iter().filter(|(_, there)| !there.host().is_empty())
+    }
+
+    /// The queue instances that tasks use.
+    pub fn used_instances(&self) -> impl Iterator<Item = QueueInstanceName> {
+        self.used_hosts().flat_map(|(host, there)| {
+            there.used_instances().map(|(queue, _)| QueueInstanceName { queue: queue.clone(), host: host.clone() })
+        })
     }
 
     /// Slots that are taken at a level.

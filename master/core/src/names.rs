@@ -64,6 +64,7 @@ impl Rewriter<'_> {
             Query::Object { kind: ObjectKind::Queue, name } => *name = self.names.in_queue(name),
             Query::Object { .. }
             | Query::JobDetails { .. }
+            | Query::Reasons
             | Query::Template { .. }
             | Query::Names { .. }
             | Query::HostGroupTree { .. }

@@ -231,17 +231,20 @@ impl State {
         self.index.on_host(&instance.host).filter(is_here).collect()
     }
 
-    /// The queue instances that tasks have slots in. It walks over everything that is on a host.
+    /// The queue instances that tasks have slots in.
     pub fn used_instances(&self) -> BTreeSet<QueueInstanceName> {
-        let placements = self.jobs.values().flat_map(Job::placements);
-        placements.flat_map(|(_, placement)| &placement.granted).map(|granted| granted.instance.clone()).collect()
+        self.in_use_anywhere().collect()
     }
 
     /// The queue instances that are no longer configured while tasks still have slots in them (state `o`).
     pub fn orphans(&self) -> BTreeSet<QueueInstanceName> {
-        let mut used = self.used_instances();
-        used.retain(|instance| !self.config.resolved.contains_key(instance));
-        used
+        self.in_use_anywhere().filter(|instance| !self.config.resolved.contains_key(instance)).collect()
+    }
+
+    /// The queue instances that tasks have slots in, one perhaps more than once: those of jobs in reservations are booked there.
+    fn in_use_anywhere(&self) -> impl Iterator<Item = QueueInstanceName> {
+        let within = self.reservations.values().flat_map(|reservation| reservation.ledger.used_instances());
+        self.ledger.used_instances().chain(within)
     }
 }
 

@@ -1,12 +1,11 @@
 //! `qacct`: records by job, task, owner and time. Read from the database beside the query thread, part by part, so that neither
 //! memory nor the database's log grows with the number of records.
 
-use super::select;
-use super::select::Patterns;
+use super::select::{Jobs, Patterns};
 use crate::store::{AccountingRow, Store, StoreError};
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{EventSeq, TaskId};
+use proto::id::{EventSeq, JobNumber, TaskId};
 use proto::wire::client::{AccountingFilter, Reply};
 use proto::wire::view::Data;
 use std::path::PathBuf;
@@ -21,6 +20,7 @@ const PART_ROWS: usize = 20_000;
 pub struct Accounting {
     database: PathBuf,
     filter: AccountingFilter,
+    jobs: Jobs,
     owners: Patterns,
     store: Option<Store>,
     /// The event of the last record that was looked at.
@@ -30,8 +30,8 @@ pub struct Accounting {
 impl Accounting {
     /// A question to the database at that path.
     pub fn new(database: PathBuf, filter: AccountingFilter) -> Self {
-        let owners = Patterns::new(&filter.owners);
-        Self { database, filter, owners, store: None, after: EventSeq(0) }
+        let (jobs, owners) = (Jobs::new(&filter.jobs), Patterns::new(&filter.owners));
+        Self { database, filter, jobs, owners, store: None, after: EventSeq(0) }
     }
 
     /// The next part of the answer; the last one is without `more`. Blocks while it reads, and holds no lock of the database
@@ -57,14 +57,14 @@ impl Accounting {
             None => Store::open_to_read(&self.database)?,
         };
         // One job by its number is found by index; anything else is a walk.
-        let number = match &self.filter.jobs[..] {
-            [job] => job.parse().ok(),
+        let number = match self.jobs.numbers().as_deref() {
+            Some([JobNumber(number)]) => Some(*number),
             _ => None,
         };
         let (mut found, mut looked_at, mut last) = (Vec::new(), 0, self.after);
         store.accounting(self.after, number, |AccountingRow { seq, record }| {
             (last, looked_at) = (seq, looked_at + 1);
-            if matches(&self.filter, &self.owners, &record) {
+            if matches(&self.filter, &self.jobs, &self.owners, &record) {
                 found.push(record);
             }
             found.len() < PART_RECORDS && looked_at < PART_ROWS
@@ -75,10 +75,10 @@ impl Accounting {
     }
 }
 
-fn matches(filter: &AccountingFilter, owners: &Patterns, record: &AccountingRecord) -> bool {
-    let AccountingFilter { jobs, tasks, owners: _, begin, end } = filter;
+fn matches(filter: &AccountingFilter, jobs: &Jobs, owners: &Patterns, record: &AccountingRecord) -> bool {
+    let AccountingFilter { jobs: _, tasks, owners: _, begin, end } = filter;
     let task = TaskId(record.task_number);
-    (jobs.is_empty() || jobs.iter().any(|job| select::names_job(job, record.job_number, &record.job_name)))
+    (jobs.is_empty() || jobs.any(record.job_number, &record.job_name))
         && (tasks.is_empty() || tasks.iter().any(|range| range.contains(task)))
         && owners.admit(record.owner.as_str())
         && begin.is_none_or(|begin| record.started >= begin)

@@ -6,7 +6,6 @@ use master_core::explain;
 use master_core::ledger::Level;
 use master_core::matching::{self, Cluster, Mode, QueuePattern, Request};
 use master_core::state::State;
-use master_core::state::config::Configuration;
 use proto::amount::Millionths;
 use proto::diagnostic::Diagnostic;
 use proto::id::{HostName, QueueInstanceName};
@@ -27,7 +26,7 @@ pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
     let config = &model.state.config;
     let present = config.resolved.iter().map(|(name, settings)| (name, &**settings));
     let mut views: Vec<QueueView> = present
-        .chain(orphans.iter().map(|(name, settings)| (*name, settings)))
+        .chain(&orphans)
         .filter(|(name, settings)| selection.admits(name, settings))
         .filter(|(name, _)| {
             filter.users.is_empty() || cluster.admits_users(&Level::Instance((*name).clone()), &filter.users)
@@ -82,15 +81,13 @@ impl<'a> Selection<'a> {
 }
 
 /// Queue instances that their cluster queue has no longer, and which run tasks still (`o`), with what they would be.
-fn orphans(model: &Model) -> BTreeMap<&QueueInstanceName, QueueInstanceSettings> {
-    let Configuration { resolved, queues, .. } = &model.state.config;
-    let tasks = model.state.jobs.values().flat_map(|job| job.tasks.values());
-    let granted = tasks.filter_map(|task| task.place.placement()).flat_map(|placement| &placement.granted);
-    let gone = granted.map(|granted| &granted.instance).filter(|instance| !resolved.contains_key(*instance));
+fn orphans(model: &Model) -> BTreeMap<QueueInstanceName, QueueInstanceSettings> {
+    let queues = &model.state.config.queues;
     let settings = |instance: &QueueInstanceName| {
         Some(queues.get(&instance.queue)?.resolve(&instance.host, &Default::default()).0)
     };
-    gone.filter_map(|instance| Some((instance, settings(instance)?))).collect()
+    let gone = model.state.orphans().into_iter();
+    gone.filter_map(|instance| settings(&instance).map(|settings| (instance, settings))).collect()
 }
 
 fn view(

@@ -31,7 +31,7 @@ fn lines(model: &Model, time: &str) -> String {
         let _ = writeln!(text, "{time}|{line}");
     };
     put("-------------START-SCHEDULER-RUN-------------");
-    explain::cluster_info(&findings).iter().for_each(|line| put(line));
+    explain::cluster_info(&mut findings).iter().for_each(|line| put(line));
     for job in model.state.jobs.values().take(JOBS_MAX) {
         for line in explain::job_info(&mut findings, job) {
             put(&format!(

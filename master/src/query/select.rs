@@ -29,11 +29,54 @@ impl Patterns {
     }
 }
 
-/// Whether a job is meant by a number, a name or a pattern of names.
-pub(super) fn names_job(target: &str, number: JobNumber, name: &str) -> bool {
-    match target.parse::<u32>() {
-        Ok(meant) => meant == number.0,
-        Err(_) => Expression::parse(target).is_ok_and(|pattern| pattern.matches(name, Type::String)),
+/// What jobs are called by: a number, or a name or a pattern of names.
+enum Called {
+    Number(JobNumber),
+    Name(Expression),
+    /// What is no pattern: no job is called so.
+    Nothing,
+}
+
+/// Jobs by their numbers and names.
+pub(super) struct Jobs(Vec<Called>);
+
+impl Jobs {
+    /// Those that any of the texts means.
+    pub(super) fn new(texts: &[String]) -> Self {
+        let parse = |text: &String| match text.parse() {
+            Ok(number) => Called::Number(JobNumber(number)),
+            Err(_) => Expression::parse(text).map_or(Called::Nothing, Called::Name),
+        };
+        Self(texts.iter().map(parse).collect())
+    }
+
+    /// Whether there is no text, which means every job as a rule.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The places of the texts that mean a job.
+    pub(super) fn meaning(&self, number: JobNumber, name: &str) -> impl Iterator<Item = usize> {
+        let means = move |called: &Called| match called {
+            Called::Number(meant) => *meant == number,
+            Called::Name(pattern) => pattern.matches(name, Type::String),
+            Called::Nothing => false,
+        };
+        self.0.iter().enumerate().filter(move |(_, called)| means(called)).map(|(place, _)| place)
+    }
+
+    /// Whether one of the texts means a job.
+    pub(super) fn any(&self, number: JobNumber, name: &str) -> bool {
+        self.meaning(number, name).next().is_some()
+    }
+
+    /// The numbers, where every text is one.
+    pub(super) fn numbers(&self) -> Option<Vec<JobNumber>> {
+        let number = |called: &Called| match called {
+            Called::Number(number) => Some(*number),
+            Called::Name(_) | Called::Nothing => None,
+        };
+        self.0.iter().map(number).collect()
     }
 }
 

@@ -375,25 +375,7 @@ fn beginning(model: &Model, start: Start) -> Result<Beginning, Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
-    use crate::query::Statics;
-    use crate::testing::cell_events;
-    use proto::host::names::Naming;
-
-    /// The model of a cell with its events so far; `alice` on `node1` is its manager.
-    fn model(records: &[Record]) -> Model {
-        let statics = Statics {
-            host: "node1".to_owned(),
-            port: 1,
-            naming: Naming::default(),
-            clock: Clock::continue_from(Default::default()),
-            zone: proto::time::Zone::utc(),
-            run_log: "/nowhere".into(),
-        };
-        let mut model = Model::new(State::new(), statics);
-        records.iter().for_each(|record| drop(model.apply(record)));
-        model
-    }
+    use crate::testing::{cell_events, model};
 
     fn enter(
         subscribers: &mut Subscribers,

@@ -77,7 +77,7 @@ fn add(waiting: &mut Vec<Waiting>, new: Waiting) {
 
 fn give(answer: Answer, reply: Reply) {
     // Whoever waited may have gone.
-    let _ = answer.send(vec![reply]);
+    let _ = answer.send(vec![reply].into());
 }
 
 /// A job that has left is found in the list of finished jobs or, where that is too short, among the accounting records: a wait

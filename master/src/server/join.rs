@@ -87,7 +87,7 @@ async fn called(desk: &Desk, host: HostName) -> HostName {
     let (answer, receiver) = oneshot::channel();
     let query = Query::HostNames { names: vec![host.to_string()] };
     let asked = desk.questions.send(Question { query, from: host.clone(), answer }).await;
-    let replies = if asked.is_ok() { receiver.await.unwrap_or_default() } else { Vec::new() };
+    let replies = if asked.is_ok() { receiver.await.unwrap_or_default().replies } else { Vec::new() };
     match replies.into_iter().find_map(|reply| reply.data) {
         Some(Data::Names(names)) => names.first().map_or(host, |name| HostName::new(name)),
         Some(_) | None => HostName::new(host.as_str()),

@@ -2,7 +2,7 @@
 //! waits is disconnected after a while, and what it waited for is given up with it.
 
 use super::{Desk, overloaded};
-use crate::query::{Accounting, Question, Stream, Subscribe};
+use crate::query::{Accounting, Answered, More, Question, Stream, Subscribe};
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
 use master_core::state::slaves::task_of;
@@ -49,9 +49,10 @@ fn not_inside() -> Diagnostic {
 /// An answer that is under way.
 enum Answering {
     Change(oneshot::Receiver<Reply>, Option<JoinToken>),
-    Query(oneshot::Receiver<Vec<Reply>>),
+    /// In one or more parts, each asked for when the one before has come.
+    Query(oneshot::Receiver<Answered>),
     /// What may take as long as a job: given up when the client goes.
-    Wait(oneshot::Receiver<Vec<Reply>>, Share),
+    Wait(oneshot::Receiver<Answered>, Share),
     /// The event stream, until the client goes or is cut off.
     Events(oneshot::Receiver<Result<Stream, Diagnostic>>),
     /// Read and sent part by part, when its turn has come.
@@ -310,9 +311,12 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
     async fn answer(&mut self, id: u64, answering: Answering) -> Result<ControlFlow<()>, StreamError> {
         let replies = match answering {
             Answering::Now(reply) => vec![reply],
-            Answering::Query(answer) => answer.await.unwrap_or_else(|_| vec![Reply::refusal(ending())]),
+            Answering::Query(answer) => {
+                self.parts(id, answer).await?;
+                Vec::new()
+            }
             Answering::Wait(answer, _place) => tokio::select! {
-                replies = answer => replies.unwrap_or_else(|_| vec![Reply::refusal(ending())]),
+                answered = answer => answered.unwrap_or_else(|_| no_answer()).replies,
                 // Nothing is ever sent here: it ends with the half that reads.
                 _ = self.gone.changed() => Vec::new(),
             },
@@ -339,6 +343,24 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
             self.sender.send(Kind::Reply, id, reply).await?;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Sends one part while the next is made: two are in memory.
+    async fn parts(&mut self, id: u64, answer: oneshot::Receiver<Answered>) -> Result<(), StreamError> {
+        let mut coming = Some(answer);
+        while let Some(answer) = coming.take() {
+            let Answered { replies, rest } = answer.await.unwrap_or_else(|_| no_answer());
+            if let Some(rest) = rest {
+                let (answer, next) = oneshot::channel();
+                // Where nobody takes it any more, nobody answers either.
+                let _ = self.desk.more.send(More { rest, answer }).await;
+                coming = Some(next);
+            }
+            for reply in &replies {
+                self.sender.send(Kind::Reply, id, reply).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads one part, sends it, reads the next: one part is in memory, and a client that is slow keeps nobody from reading.
@@ -376,6 +398,11 @@ fn shown(mut reply: Reply, token: Option<&JoinToken>) -> Reply {
         ),
         _ => reply,
     }
+}
+
+/// What is said where the query thread is gone.
+fn no_answer() -> Answered {
+    vec![Reply::refusal(ending())].into()
 }
 
 pub(super) fn ending() -> Diagnostic {

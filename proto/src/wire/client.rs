@@ -380,6 +380,8 @@ pub enum Query {
     EventClients,
     /// `qping`, `up`, `doctor`. Answered with [`Data::Status`].
     Status,
+    /// `qstat -j` without a list: why jobs wait. Answered with [`Data::Reasons`].
+    Reasons,
 }
 
 /// Which limits of `qquota`. Empty lists do not filter.

@@ -81,6 +81,8 @@ pub enum Data {
     Certificates(Vec<IssuedCertificate>),
     /// A slave task was given to its host.
     Slave(TaskKey),
+    /// Why jobs wait: lines about the cluster, without a job, and those about jobs.
+    Reasons(Vec<Waiting>),
 }
 
 /// The eight numbers behind `prior`, in millionths, and the ticket shares.
@@ -310,6 +312,15 @@ pub struct JobDetail {
     /// When the state of a checkpointing job is written, by its `-c` or its environment; none of other jobs.
     #[serde(default)]
     pub checkpoint_when: Option<When>,
+}
+
+/// Lines of `scheduling info`, and the jobs that they are about: those that have the same lines together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The lines, in order.
+    pub lines: Vec<String>,
+    /// The jobs, oldest first; none where the lines are about the cluster.
+    pub jobs: Vec<JobNumber>,
 }
 
 /// Where a shown value comes from (MATCH-06).

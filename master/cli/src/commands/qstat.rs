@@ -184,11 +184,11 @@ fn details(client: &mut Client, options: &Options, targets: &[String]) -> Outcom
 }
 
 fn every_reason(client: &mut Client, options: &Options) -> Outcome {
-    let found = match ask::data(client, Query::JobDetails { targets: Vec::new() })? {
-        Some(Data::JobDetails(found)) => found,
+    let waiting = match ask::data(client, Query::Reasons)? {
+        Some(Data::Reasons(waiting)) => waiting,
         other => unexpected(other.as_ref())?,
     };
-    let reasons = reasons::Reasons::of_list(&found);
+    let reasons = reasons::Reasons::of_list(&waiting);
     output::data(&match options.format {
         Format::Text => reasons.text(),
         Format::Xml => reasons.xml(),

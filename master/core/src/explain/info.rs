@@ -11,6 +11,7 @@ use crate::state::job::Job;
 use proto::id::SubmitSeq;
 use proto::policy::JobInfo;
 use proto::time::Now;
+use std::sync::Arc;
 
 /// Lines about queue instances; a large cluster has more than anybody reads.
 const LINES_MAX: usize = 100;
@@ -23,23 +24,35 @@ const NOT_FOR_EVERY_JOB: &str = "(Scheduler job information not available for ev
 
 /// The lines for a job, in the words of 8.1.9, as far as `schedd_job_info` has them shown.
 pub fn scheduling_info(findings: &mut Findings<'_>, seq: SubmitSeq) -> Vec<String> {
-    let state = findings.state;
-    let Some(job) = state.jobs.get(&seq) else { return Vec::new() };
-    let (mut lines, is_listed) = match &state.config.scheduler.schedd_job_info {
-        JobInfo::No => return vec![TURNED_OFF.to_owned()],
-        JobInfo::Yes => (Vec::new(), true),
-        JobInfo::Jobs(jobs) => (vec![NOT_FOR_EVERY_JOB.to_owned()], jobs.contains(&job.number)),
-    };
-    lines.extend(cluster_info(findings));
-    if is_listed {
-        lines.extend(job_info(findings, job));
-    }
+    let Some(job) = findings.state.jobs.get(&seq) else { return Vec::new() };
+    let mut lines = info_of_all(findings);
+    lines.extend(info_of_one(findings, job));
     lines
 }
 
+/// Of [`scheduling_info`] what stands there for every job.
+pub fn info_of_all(findings: &mut Findings<'_>) -> Vec<String> {
+    let mut lines = match &findings.state.config.scheduler.schedd_job_info {
+        JobInfo::No => return vec![TURNED_OFF.to_owned()],
+        JobInfo::Yes => Vec::new(),
+        JobInfo::Jobs(_) => vec![NOT_FOR_EVERY_JOB.to_owned()],
+    };
+    lines.extend(cluster_info(findings).iter().cloned());
+    lines
+}
+
+/// Of [`scheduling_info`] what stands there for one job.
+pub fn info_of_one(findings: &mut Findings<'_>, job: &Job) -> Vec<String> {
+    match &findings.state.config.scheduler.schedd_job_info {
+        JobInfo::Yes => job_info(findings, job),
+        JobInfo::Jobs(jobs) if jobs.contains(&job.number) => job_info(findings, job),
+        JobInfo::Jobs(_) | JobInfo::No => Vec::new(),
+    }
+}
+
 /// The queue instances that take no jobs now, whatever `schedd_job_info` says.
-pub fn cluster_info(findings: &Findings<'_>) -> Vec<String> {
-    about_cluster(&findings.cluster())
+pub fn cluster_info(findings: &mut Findings<'_>) -> Arc<[String]> {
+    findings.of_cluster(about_cluster)
 }
 
 /// What a job itself lacks, whatever `schedd_job_info` says.

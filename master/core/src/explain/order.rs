@@ -13,30 +13,43 @@ use std::collections::BTreeMap;
 /// Jobs in front that are named.
 const SHOWN: usize = 5;
 
-/// Where a job is in the order; none if all of its tasks have been given to hosts, or it is gone. `numbers` are the priority numbers of the
-/// last pass. Looks at every job once.
-pub fn place(state: &State, numbers: &dyn Fn(SubmitSeq) -> PriorityNumbers, seq: SubmitSeq, now: Now) -> Option<Place> {
-    let job = state.jobs.get(&seq)?;
-    let mine = numbers(seq);
-    let known = Place { prior: mine.prior, terms: terms(state, job, &mine), ..Place::default() };
+/// What is told of a job's place in the order.
+#[derive(Debug)]
+pub enum Told {
+    /// Nothing: all of its tasks have been given to hosts, or it is gone.
+    Nothing,
+    /// It has none, and why.
+    Apart(Place),
+    /// What is found when each job has been looked at.
+    Counted(Box<Counting>),
+}
+
+/// Where a job is in the order. `mine` are its priority numbers of the last pass.
+pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) -> Told {
+    let Some(job) = state.jobs.get(&seq) else { return Told::Nothing };
+    let known = Place { prior: mine.prior, terms: terms(state, job, mine), ..Place::default() };
     let apart = match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
         Err(why) => Some(why.text(state)),
         Ok(()) if eligible_tasks(state, job).next().is_some() => None,
         Ok(()) if job.tasks.values().any(|task| task.place.error().is_some()) => Some("it is in error".to_owned()),
         Ok(()) if !job.untouched.is_empty() || job.spec.holds.any() => Some("it is held".to_owned()),
-        Ok(()) => return None,
+        Ok(()) => return Told::Nothing,
     };
     if let Some(why) = apart {
         let remark = format!(
             "none while it may not start ({why}): it is not looked at, and its urgency and tickets do not count"
         );
-        return Some(Place { remark: Some(remark), ..known });
+        return Told::Apart(Place { remark: Some(remark), ..known });
     }
-    Some(match Algorithm::of(&state.config.scheduler) {
-        Algorithm::Default => counted(state, numbers, job, known, now.wall),
-        Algorithm::Fcfs => without_place(known, "jobs start in the order of their submission (algorithm fcfs)"),
-        Algorithm::External => without_place(known, "a scheduler outside the master places jobs (algorithm external)"),
-    })
+    match Algorithm::of(&state.config.scheduler) {
+        Algorithm::Default => Told::Counted(Box::new(Counting::new(job, known, now.wall))),
+        Algorithm::Fcfs => {
+            Told::Apart(without_place(known, "jobs start in the order of their submission (algorithm fcfs)"))
+        }
+        Algorithm::External => {
+            Told::Apart(without_place(known, "a scheduler outside the master places jobs (algorithm external)"))
+        }
+    }
 }
 
 /// The numbers of a job where something else than priorities decides.
@@ -45,7 +58,9 @@ fn without_place(known: Place, why: &str) -> Place {
 }
 
 /// What jobs are ordered by: the smallest is first.
-fn key(job: &Job, prior: i64) -> (Reverse<i64>, Wall, JobNumber) {
+type Key = (Reverse<i64>, Wall, JobNumber);
+
+fn key(job: &Job, prior: i64) -> Key {
     (Reverse(prior), job.submitted, job.number)
 }
 
@@ -54,32 +69,57 @@ fn is_in_order(state: &State, job: &Job, now: Wall) -> bool {
     is_looked_at && eligible_tasks(state, job).next().is_some()
 }
 
-/// The place among all pending jobs that are looked at.
-fn counted(state: &State, numbers: &dyn Fn(SubmitSeq) -> PriorityNumbers, job: &Job, known: Place, now: Wall) -> Place {
-    let mine = key(job, known.prior);
-    let (mut place, mut of) = (1, 0);
-    let mut nearest = BTreeMap::new();
-    let mut users: BTreeMap<&UserName, u64> = BTreeMap::new();
-    for other in state.jobs.values().filter(|other| is_in_order(state, other, now)) {
-        of += 1;
-        let prior = numbers(other.seq).prior;
-        let its = key(other, prior);
-        if its >= mine {
-            continue;
+/// The place among all pending jobs that are looked at, while they are counted.
+#[derive(Debug)]
+pub struct Counting {
+    mine: Key,
+    now: Wall,
+    known: Place,
+    in_front: u64,
+    of: u64,
+    nearest: BTreeMap<Key, InFront>,
+    users: BTreeMap<UserName, u64>,
+}
+
+impl Counting {
+    fn new(job: &Job, known: Place, now: Wall) -> Self {
+        let mine = key(job, known.prior);
+        Self { mine, now, known, in_front: 0, of: 0, nearest: BTreeMap::new(), users: BTreeMap::new() }
+    }
+
+    /// Looks at a job, of which each is to be shown once; `prior` is its priority.
+    pub fn look(&mut self, state: &State, other: &Job, prior: i64) {
+        if !is_in_order(state, other, self.now) {
+            return;
         }
-        place += 1;
+        self.of += 1;
+        let its = key(other, prior);
+        if its >= self.mine {
+            return;
+        }
+        self.in_front += 1;
         let owner = &other.spec.owner.user;
-        *users.entry(owner).or_default() += 1;
-        nearest.insert(its, InFront { job: other.number, owner: owner.clone(), prior });
-        if nearest.len() > SHOWN {
-            nearest.pop_first();
+        match self.users.get_mut(owner) {
+            Some(count) => *count += 1,
+            None => drop(self.users.insert(owner.clone(), 1)),
+        }
+        if self.nearest.len() < SHOWN || self.nearest.first_key_value().is_some_and(|(first, _)| *first < its) {
+            self.nearest.insert(its, InFront { job: other.number, owner: owner.clone(), prior });
+        }
+        if self.nearest.len() > SHOWN {
+            self.nearest.pop_first();
         }
     }
-    let mut users: Vec<_> = users.into_iter().map(|(user, count)| (user.clone(), count)).collect();
-    users.sort_by_key(|(_, count)| Reverse(*count));
-    users.truncate(SHOWN);
-    let in_front = nearest.into_values().rev().collect();
-    Place { place: Some(place), of, in_front, users_in_front: users, ..known }
+
+    /// What was found so far.
+    pub fn place(&self) -> Place {
+        let mut users: Vec<_> = self.users.iter().map(|(user, count)| (user.clone(), *count)).collect();
+        users.sort_by_key(|(_, count)| Reverse(*count));
+        users.truncate(SHOWN);
+        let in_front = self.nearest.values().rev().cloned().collect();
+        let place = Some(self.in_front + 1);
+        Place { place, of: self.of, in_front, users_in_front: users, ..self.known.clone() }
+    }
 }
 
 /// The three terms of a priority.

@@ -1,6 +1,6 @@
 //! What `gridwright explain` says.
 
-use super::{explain, place, scheduling_info};
+use super::{Told, explain, place, scheduling_info};
 use crate::sched::tests::lab::Lab;
 use proto::id::SubmitSeq;
 use proto::wire::view::{Explanation, Place, PriorityNumbers};
@@ -222,7 +222,15 @@ fn placed(script: &str, tenths: &[i64], job: u64) -> Option<Place> {
             ..Default::default()
         }
     };
-    place(lab.state(), &numbers, SubmitSeq(job), lab.now)
+    match place(lab.state(), &numbers(SubmitSeq(job)), SubmitSeq(job), lab.now) {
+        Told::Nothing => None,
+        Told::Apart(place) => Some(place),
+        Told::Counted(mut counting) => {
+            let jobs = lab.state().jobs.values();
+            jobs.for_each(|other| counting.look(lab.state(), other, numbers(other.seq).prior));
+            Some(counting.place())
+        }
+    }
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl OnHost {
         self.used_instances().find(|(known, _)| known == queue).map(|(_, there)| there)
     }
 
-    fn used_instances(&self) -> impl Iterator<Item = &(QueueName, AtLevel)> {
+    pub(super) fn used_instances(&self) -> impl Iterator<Item = &(QueueName, AtLevel)> {
         self.instances.iter().filter(|(_, there)| !there.is_empty())
     }
 

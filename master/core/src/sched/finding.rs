@@ -21,6 +21,7 @@ use proto::time::Now;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
+use std::sync::Arc;
 
 /// Examples that are kept of each group.
 pub const EXAMPLES_KEPT: usize = 20;
@@ -112,15 +113,42 @@ pub struct Findings<'a> {
     /// The moment.
     pub now: Now,
     ahead: Option<Cow<'a, Ahead>>,
-    known: BTreeMap<CategoryKey, Vec<Group>>,
+    known: Known,
+}
+
+/// What was found out, apart from the state of which it is true.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    categories: BTreeMap<CategoryKey, Vec<Group>>,
     /// Of jobs for which slots are kept.
     reserving: BTreeMap<SubmitSeq, Vec<Group>>,
+    /// Why queue instances take no jobs, in words.
+    cluster: Option<Arc<[String]>>,
+}
+
+/// Findings that are laid aside, to go on with them when the state is at hand again. What was found out stays as it was.
+#[derive(Debug)]
+pub struct Aside {
+    now: Now,
+    ahead: Option<Ahead>,
+    known: Known,
 }
 
 impl<'a> Findings<'a> {
     /// Nothing is found out before it is asked for.
     pub fn new(state: &'a State, observations: &'a Observations, now: Now) -> Findings<'a> {
-        Findings { state, observations, now, ahead: None, known: BTreeMap::new(), reserving: BTreeMap::new() }
+        Findings { state, observations, now, ahead: None, known: Known::default() }
+    }
+
+    /// Goes on with what was laid aside.
+    pub fn resume(state: &'a State, observations: &'a Observations, aside: Aside) -> Findings<'a> {
+        let Aside { now, ahead, known } = aside;
+        Findings { state, observations, now, ahead: ahead.map(Cow::Owned), known }
+    }
+
+    /// Lays them aside.
+    pub fn aside(self) -> Aside {
+        Aside { now: self.now, ahead: self.ahead.map(Cow::into_owned), known: self.known }
     }
 
     /// The same where slots are kept for later.
@@ -151,19 +179,25 @@ impl<'a> Findings<'a> {
         let own: Vec<TaskId> = self.kept_for(job.seq).collect();
         if own.is_empty() {
             let key = CategoryKey::new(self.state, job, demand);
-            if !self.known.contains_key(&key) {
+            if !self.known.categories.contains_key(&key) {
                 let found = self.find(demand, self.ahead.as_deref());
-                self.known.insert(key.clone(), found);
+                self.known.categories.insert(key.clone(), found);
             }
-            return &self.known[&key];
+            return &self.known.categories[&key];
         }
         let mut ahead = self.ahead.as_deref().cloned();
         for task in own {
             ahead.as_mut().and_then(|ahead| ahead.give_up(job.seq, task));
         }
         let found = self.find(demand, ahead.as_ref());
-        self.reserving.insert(job.seq, found);
-        &self.reserving[&job.seq]
+        self.known.reserving.insert(job.seq, found);
+        &self.known.reserving[&job.seq]
+    }
+
+    /// Why queue instances take no jobs, in words, which are made once.
+    pub fn of_cluster(&mut self, words: impl FnOnce(&Cluster<'_>) -> Vec<String>) -> Arc<[String]> {
+        let cluster = self.cluster();
+        self.known.cluster.get_or_insert_with(|| words(&cluster).into()).clone()
     }
 
     /// The tasks of a job for which slots are kept.

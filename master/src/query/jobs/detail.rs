@@ -1,40 +1,16 @@
-//! `qstat -j`, and why a job waits.
+//! A block of `qstat -j`.
 
-use super::{PART, row};
-use crate::query::{Model, parts, select};
+use super::row;
+use crate::query::Model;
 use master_core::explain;
-use master_core::sched::Of;
 use master_core::sched::finding::Findings;
 use master_core::state::job::Job;
-use proto::diagnostic::{Code, Diagnostic};
-use proto::id::JobNumber;
 use proto::job::{JobSpec, Program};
-use proto::wire::client::{Answer, Reply};
-use proto::wire::view::{Data, JobDetail};
+use proto::wire::view::JobDetail;
 use std::sync::Arc;
 
-/// The answer to [`proto::wire::client::Query::JobDetails`].
-pub(crate) fn details(model: &Model, targets: &[String]) -> Vec<Reply> {
-    let jobs = || model.state.jobs.values();
-    let named = |job: &Job, target: &String| select::names_job(target, job.number, &job.spec.name);
-    let meant = jobs().filter(|job| targets.is_empty() || targets.iter().any(|target| named(job, target)));
-    let mut findings = model.findings();
-    let found: Vec<JobDetail> = meant.map(|job| detail(model, &mut findings, job)).collect();
-    let missing: Vec<Answer> =
-        targets.iter().filter(|target| !jobs().any(|job| named(job, target))).map(|target| refuse(target)).collect();
-    let mut replies = parts(found, PART, |details| Reply::data(Data::JobDetails(details)));
-    if let Some(last) = replies.last_mut() {
-        last.answers = missing;
-    }
-    replies
-}
-
-/// The name alone is what the command prints under its heading `Following jobs do not exist`.
-fn refuse(target: &str) -> Answer {
-    Answer::Refused(Diagnostic::new(Code::UnknownJob, target))
-}
-
-fn detail(model: &Model, findings: &mut Findings<'_>, job: &Job) -> JobDetail {
+/// Everything about a job.
+pub(super) fn detail(model: &Model, findings: &mut Findings<'_>, job: &Job) -> JobDetail {
     let state = &model.state;
     let number = |seq| state.jobs.get(&seq).map(|job| job.number);
     let errors = job.tasks.iter().filter_map(|(id, task)| Some((*id, task.place.error()?.to_owned())));
@@ -65,16 +41,4 @@ fn without_script(spec: &Arc<JobSpec>) -> Arc<JobSpec> {
             Arc::new(JobSpec { program, ..(**spec).clone() })
         }
     }
-}
-
-/// The answer to [`proto::wire::client::Query::Explain`].
-pub(crate) fn explanation(model: &Model, number: JobNumber) -> Reply {
-    let Some(job) = model.state.job(number) else {
-        let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
-        return Reply::refusal(refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB"));
-    };
-    let mut explanation = explain::explain(&mut model.findings(), job.seq);
-    let numbers = |seq| model.scheduling.priority(seq, Of::Pending);
-    explanation.order = explain::place(&model.state, &numbers, job.seq, model.statics.clock.now());
-    Reply::data(Data::Explanation(Box::new(explanation)))
 }

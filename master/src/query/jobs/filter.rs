@@ -4,8 +4,7 @@ use crate::query::Model;
 use crate::query::queues::Selection;
 use crate::query::select::{self, Patterns};
 use master_core::ledger::Level;
-use master_core::matching::{self, Cluster, Mode, QueuePattern, is_in_queue_list};
-use master_core::state::config::Configuration;
+use master_core::matching::{self, Mode, QueuePattern, is_in_queue_list};
 use proto::diagnostic::Diagnostic;
 use proto::id::{JobNumber, QueueInstanceName};
 use proto::job::{Condition, JobSpec, Phase, Requests};
@@ -14,46 +13,50 @@ use proto::wire::view::{JobRow, PendingTasks, TaskRow};
 use std::collections::BTreeSet;
 
 /// A filter, its patterns parsed.
-pub(super) struct Chosen<'a> {
-    filter: &'a JobFilter,
-    config: &'a Configuration,
+pub(super) struct Chosen {
+    states: JobStates,
+    jobs: select::Jobs,
     users: Patterns,
-    /// By what queue instances are, whatever runs there.
-    cluster: Cluster<'a>,
     /// The queue instances that `-q`, `-l` and `-pe` mean; none where every one is meant.
-    instances: Option<BTreeSet<&'a QueueInstanceName>>,
+    instances: Option<BTreeSet<QueueInstanceName>>,
 }
 
-impl<'a> Chosen<'a> {
+impl Chosen {
     /// # Errors
     /// A resource that the complex does not know.
-    pub(super) fn new(model: &'a Model, filter: &'a JobFilter) -> Result<Self, Box<Diagnostic>> {
-        let config = &model.state.config;
+    pub(super) fn new(model: &Model, filter: &JobFilter) -> Result<Self, Box<Diagnostic>> {
         let selection = Selection::new(model, &filter.queues, &filter.pes, &filter.resources)?;
-        let meant = config.resolved.iter().filter(|(name, settings)| selection.admits(name, settings));
+        let meant = model.state.config.resolved.iter().filter(|(name, settings)| selection.admits(name, settings));
         Ok(Self {
-            filter,
-            config,
+            states: filter.states,
+            jobs: select::Jobs::new(&filter.jobs),
             users: Patterns::new(&filter.users),
-            cluster: model.cluster(Mode::EmptyCluster),
-            instances: (!selection.is_all()).then(|| meant.map(|(name, _)| name).collect()),
+            instances: (!selection.is_all()).then(|| meant.map(|(name, _)| name.clone()).collect()),
         })
+    }
+
+    /// Which jobs are meant by what they are called.
+    pub(super) fn jobs(&self) -> &select::Jobs {
+        &self.jobs
+    }
+
+    /// Whether jobs that have left are meant too.
+    pub(super) fn has_finished(&self) -> bool {
+        self.states.finished
     }
 
     /// Whether a job is meant at all.
     pub(super) fn admits(&self, spec: &JobSpec, number: JobNumber) -> bool {
-        let jobs = &self.filter.jobs;
-        self.users.admit(spec.owner.user.as_str())
-            && (jobs.is_empty() || jobs.iter().any(|job| select::names_job(job, number, &spec.name)))
+        self.users.admit(spec.owner.user.as_str()) && (self.jobs.is_empty() || self.jobs.any(number, &spec.name))
     }
 
     /// Leaves the tasks that are meant.
-    pub(super) fn keep_tasks(&self, row: &mut JobRow) {
-        let JobStates { pending, only_holds, .. } = self.filter.states;
-        let allows = self.allows_pending(&row.requests);
+    pub(super) fn keep_tasks(&self, model: &Model, row: &mut JobRow) {
+        let JobStates { pending, only_holds, .. } = self.states;
+        let allows = self.allows_pending(model, &row.requests);
         let waits = !row.waits_for.is_empty();
         row.pending.retain(|group| pending && allows && has_hold(group, only_holds, waits));
-        let is_there = |instances: &BTreeSet<&QueueInstanceName>, task: &TaskRow| {
+        let is_there = |instances: &BTreeSet<QueueInstanceName>, task: &TaskRow| {
             task.granted.iter().any(|granted| instances.contains(&granted.instance))
         };
         row.tasks.retain(|task| {
@@ -64,18 +67,20 @@ impl<'a> Chosen<'a> {
 
     /// Whether a queue instance that is meant is in the job's queue list and has what the job asks for. As 8.1.9 does, one that would
     /// have it by a load value that changes counts as one without, and the parallel environment does not matter.
-    fn allows_pending(&self, requests: &Requests) -> bool {
+    fn allows_pending(&self, model: &Model, requests: &Requests) -> bool {
         let Some(instances) = &self.instances else { return true };
-        let Ok(hard) = matching::requests(&self.config.complex, &requests.hard) else { return false };
+        let config = &model.state.config;
+        let Ok(hard) = matching::requests(&config.complex, &requests.hard) else { return false };
         let wanted: Vec<QueuePattern> = requests.hard_queues.iter().map(|text| QueuePattern::new(text)).collect();
+        // By what queue instances are, whatever runs there.
+        let cluster = model.cluster(Mode::EmptyCluster);
         instances.iter().any(|instance| {
-            is_in_queue_list(self.config, &wanted, instance)
-                && self.cluster.has(&Level::Instance((*instance).clone()), &hard)
+            is_in_queue_list(config, &wanted, instance) && cluster.has(&Level::Instance(instance.clone()), &hard)
         })
     }
 
     fn has_state(&self, condition: &Condition) -> bool {
-        let JobStates { pending: _, running, suspended, finished, only_holds: _ } = self.filter.states;
+        let JobStates { pending: _, running, suspended, finished, only_holds: _ } = self.states;
         let is_stopped = condition.suspended || condition.queue_suspended || condition.threshold_suspended;
         match condition.phase {
             Phase::Pending => false,

@@ -3,9 +3,10 @@
 
 use crate::output::xml::Document;
 use proto::id::JobNumber;
-use proto::wire::view::JobDetail;
+use proto::wire::view::{JobDetail, Waiting};
 use serde::Serialize;
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Numbers of messages, by how they begin. 0 stands for what 8.1.9 never says.
@@ -51,43 +52,29 @@ struct Message {
 }
 
 impl Reasons {
-    /// Gathers the lines of all jobs.
+    /// Gathers the lines of jobs.
     pub fn of(details: &[JobDetail]) -> Self {
-        let mut reasons = Self::default();
-        for detail in details {
-            for line in &detail.scheduling_info {
-                reasons.add(detail.row.number, line);
-            }
+        let mut gathered = Gathered::default();
+        for JobDetail { row, scheduling_info, .. } in details {
+            gathered.add(scheduling_info, &[row.number]);
         }
-        reasons
+        gathered.reasons
     }
 
     /// Gathers the lines of all jobs for a list of jobs, those about their states first.
-    pub fn of_list(details: &[JobDetail]) -> Self {
-        let Self { global, mut jobs } = Self::of(details);
+    pub fn of_list(waiting: &[Waiting]) -> Self {
+        let mut gathered = Gathered::default();
+        waiting.iter().for_each(|Waiting { lines, jobs }| gathered.add(lines, jobs));
+        let Self { global, mut jobs } = gathered.reasons;
         let place = |text: &str| OF_LISTS.iter().position(|(end, _)| text.ends_with(end)).unwrap_or(OF_LISTS.len());
         jobs.sort_by_key(|message| place(&message.text));
         for message in &mut jobs {
+            message.jobs.sort_unstable();
             if let Some((_, text)) = OF_LISTS.get(place(&message.text)) {
                 (*text).clone_into(&mut message.text);
             }
         }
         Self { global, jobs }
-    }
-
-    fn add(&mut self, job: JobNumber, line: &str) {
-        if is_global(line) {
-            if !self.global.iter().any(|known| known == line) {
-                self.global.push(line.to_owned());
-                // What makes a queue unusable comes before what fills it, as in 8.1.9.
-                self.global.sort_by_key(|line| Reverse(number(line)));
-            }
-            return;
-        }
-        match self.jobs.iter_mut().find(|known| known.text == line) {
-            Some(known) => known.jobs.push(job),
-            None => self.jobs.push(Message { text: line.to_owned(), jobs: vec![job] }),
-        }
     }
 
     /// The text of `qstat -j`.
@@ -131,6 +118,37 @@ impl Reasons {
             document.close();
         }
         document.close();
+    }
+}
+
+/// Reasons while they are gathered, and where each line is among them.
+#[derive(Default)]
+struct Gathered {
+    reasons: Reasons,
+    global: BTreeSet<String>,
+    jobs: BTreeMap<String, usize>,
+}
+
+impl Gathered {
+    fn add(&mut self, lines: &[String], jobs: &[JobNumber]) {
+        let Reasons { global, jobs: messages } = &mut self.reasons;
+        for line in lines {
+            if is_global(line) {
+                if self.global.insert(line.clone()) {
+                    global.push(line.clone());
+                    // What makes a queue unusable comes before what fills it, as in 8.1.9.
+                    global.sort_by_key(|line| Reverse(number(line)));
+                }
+                continue;
+            }
+            match self.jobs.get(line) {
+                Some(place) => messages[*place].jobs.extend(jobs),
+                None => {
+                    self.jobs.insert(line.clone(), messages.len());
+                    messages.push(Message { text: line.clone(), jobs: jobs.to_vec() });
+                }
+            }
+        }
     }
 }
 
