@@ -6,10 +6,11 @@ use crate::clock::{tell, time_until};
 use crate::talk::Talk;
 use crate::throughput::Accounting;
 use crate::usage::{cpu_ms, memory_kib};
-use gridwright_tests::cell::{Cell, Plan};
+use gridwright_tests::cell::{As, Cell, Plan};
 use proto::id::RequestId;
 use proto::job::JobSpec;
 use proto::wire::client::{Answer, ClientMessage, Command};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A cell and its work.
@@ -52,8 +53,11 @@ pub fn measure(work: Work) {
         let status = talk.status().await;
         assert_eq!((status.pending, status.running), (jobs.into(), 0), "everything waits");
         let grown = memory_kib(cell.pid("master")).0.saturating_sub(empty) as f64 * 1024.0 / f64::from(jobs);
-        let what = format!("dispatch: {hosts} hosts x {slots}, {jobs} jobs, a pending job kept");
-        tell(&what, grown, "bytes", "by the resident memory of the master, its answers to repeated requests included");
+        let about = format!("dispatch: {hosts} hosts x {slots}, {jobs} jobs");
+        tell(&format!("{about}, a pending job kept"), grown, "bytes", "by the resident memory of the master, its answers to repeated requests included");
+        for words in [&["qstat", "-u", "*"][..], &["qstat", "-j"]] {
+            list(&cell, &mut talk, &about, words).await;
+        }
         let (before, cpu) = (cell.log("master").len(), used(&cell));
         let begin = Instant::now();
         cell.admin(&["qmod", "-e", "*"]).ok();
@@ -71,7 +75,6 @@ pub fn measure(work: Work) {
         }
         let took = begin.elapsed();
         let more = each(cpu, used(&cell), jobs);
-        let about = format!("dispatch: {hosts} hosts x {slots}, {jobs} jobs");
         let planned = planned(&cell.log("master")[before..], jobs);
         let ms = |seconds: f64| seconds * 1e3;
         let said = format!("{:.0} decisions/s, {} passes", f64::from(jobs) / planned.planning, planned.passes);
@@ -84,6 +87,28 @@ pub fn measure(work: Work) {
             format!("qmod -e included, which returned after {enabled:.0} ms; the longest answer meanwhile took {longest:.0} ms; {more}");
         tell(&format!("{about}, all started"), ms(took.as_secs_f64()), "ms", &said);
     });
+}
+
+/// A command that is told of every job, and how long others wait for a small answer meanwhile.
+async fn list(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
+    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    command.args(words).stdout(Stdio::null());
+    let begin = Instant::now();
+    let mut listing = command.spawn().expect("the command starts");
+    let mut longest = Duration::ZERO;
+    let ended = loop {
+        let look = Instant::now();
+        talk.status().await;
+        longest = longest.max(look.elapsed());
+        if let Some(ended) = listing.try_wait().expect("the command is a child") {
+            break ended;
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    assert!(ended.success(), "{words:?}: {ended}");
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let said = format!("the longest answer meanwhile took {:.0} ms", ms(longest));
+    tell(&format!("{about}, {}", words.join(" ")), ms(begin.elapsed()), "ms", &said);
 }
 
 /// Tasks that end at once on a thousand hosts, from the submission to the last line of the accounting file.

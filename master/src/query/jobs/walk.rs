@@ -27,7 +27,7 @@ const PART: usize = 1_000;
 /// How long one part may take, for which everybody else waits.
 const STEP: Duration = Duration::from_millis(2);
 
-/// Jobs that are looked at between two looks at the clock.
+/// Jobs that are looked at between two looks at the clock, where each takes a few microseconds.
 const JOBS: usize = 16;
 
 /// A walk, and how far it has come.
@@ -119,7 +119,10 @@ impl Walk {
 
     fn step(self, model: &Model, end: Instant) -> (Vec<Reply>, Option<Self>) {
         let Self { mut what, only, after, until } = self;
-        let mut stretch = Stretch { after, until, only: only.as_ref(), end, is_last: false };
+        // Why one job waits may take as long to be found out as a whole part should.
+        let is_long = matches!(what, What::Details { .. } | What::Reasons { .. });
+        let jobs = if is_long { 1 } else { JOBS };
+        let mut stretch = Stretch { after, until, only: only.as_ref(), end, jobs, is_last: false };
         let (mut replies, has_told) = match &mut what {
             What::Rows { chosen, left } => rows(model, &mut stretch, chosen, left),
             What::Details { targets, jobs, missing, aside } => {
@@ -142,10 +145,11 @@ impl Walk {
             }
             What::Explanation { explanation, counting } => {
                 count(model, &mut stretch, counting);
-                if stretch.is_last {
+                let told = stretch.is_last.then(|| {
                     explanation.order = Some(counting.place());
-                }
-                (vec![Reply::data(Data::Explanation(explanation.clone()))], false)
+                    Reply::data(Data::Explanation(explanation.clone()))
+                });
+                (told.into_iter().collect(), false)
             }
         };
         let Stretch { after, is_last, .. } = stretch;
@@ -166,6 +170,8 @@ struct Stretch<'w> {
     until: SubmitSeq,
     only: Option<&'w BTreeSet<SubmitSeq>>,
     end: Instant,
+    /// How many are looked at between two looks at the clock.
+    jobs: usize,
     /// Whether the walk is at its end.
     is_last: bool,
 }
@@ -180,7 +186,7 @@ impl Stretch<'_> {
         let mut looked_at = 0;
         while let Some(job) = next() {
             (self.after, looked_at) = (job.seq, looked_at + 1);
-            if tell(job) >= PART || (looked_at % JOBS == 0 && Instant::now() >= self.end) {
+            if tell(job) >= PART || (looked_at % self.jobs == 0 && Instant::now() >= self.end) {
                 return;
             }
         }
@@ -417,9 +423,10 @@ mod tests {
         let mut cell = Cell::new();
         (1..=100).for_each(|job| cell.submit(job, |_| ()));
         let targets = ["70", "3", "999", "3"].map(str::to_owned).to_vec();
-        let (replies, rest) = cell.part(Walk::details(&cell.0, targets));
-        assert_eq!((told(&replies), rest.is_none()), (vec![3, 70], true));
-        assert_eq!(replies[0].answers, [refuse("999")]);
+        let walk = Walk::details(&cell.0, targets);
+        let parts = cell.walk(walk, |_, _| ());
+        assert_eq!((told(&parts.concat()), parts.len()), (vec![3, 70], 3), "a look at the clock after each");
+        assert_eq!(parts.concat().last().unwrap().answers, [refuse("999")]);
         let (replies, rest) = cell.part(Walk::details(&cell.0, vec!["job7?".to_owned(), "nosuch".to_owned()]));
         assert!(replies.is_empty(), "none of the first has such a name");
         let parts = cell.walk(rest.unwrap(), |_, _| ());
