@@ -143,6 +143,46 @@ fn one_user_has_a_share_of_the_connections() {
 }
 
 #[test]
+fn a_long_list_comes_in_parts_and_who_does_not_read_on_keeps_nobody_waiting() {
+    const JOBS: usize = 1_200;
+    let cell = Cell::new();
+    let list = |stream: &mut _| cell::begin(stream, Query::Jobs(JobFilter::default()));
+    let numbers = |reply: &Reply| match &reply.data {
+        Some(Data::Jobs(rows)) => rows.iter().map(|row| row.number).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    let submitted: Vec<JobNumber> = cell::runtime().block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        let mut numbers = Vec::new();
+        for _ in 0..JOBS {
+            numbers.push(agent.submit(cell::job("one", None)).await);
+        }
+        numbers
+    });
+    let mut slow = cell.connect();
+    list(&mut slow);
+    let first = cell::reply(&mut slow).unwrap();
+    assert!(first.more, "a thousand rows are a part");
+    let mut quick = cell.connect();
+    list(&mut quick);
+    let mut told = Vec::new();
+    loop {
+        let part = cell::reply(&mut quick).unwrap();
+        told.extend(numbers(&part));
+        if !part.more {
+            break;
+        }
+    }
+    assert_eq!(told, submitted);
+    assert_eq!(cell.status().hosts, 1, "others are answered");
+    let mut rest = numbers(&first);
+    while rest.len() < JOBS {
+        rest.extend(numbers(&cell::reply(&mut slow).unwrap()));
+    }
+    assert_eq!(rest, submitted);
+}
+
+#[test]
 fn a_silent_command_is_disconnected_and_one_that_waits_for_a_job_is_not() {
     let cell = Cell::with_settings("client_first_s = 1\nclient_idle_s = 1");
     cell::runtime().block_on(async {
