@@ -164,7 +164,13 @@ impl Driver {
             return;
         };
         match self.runtime.block_on(async { timeout_at(due.into(), inputs.recv_many(waiting, BATCH)).await }) {
-            Ok(count) => self.ending |= count == 0,
+            Ok(count) => {
+                self.ending |= count == 0;
+                // However much comes, commands about many jobs go on.
+                if self.core.errand().is_some() {
+                    waiting.push(DriverInput::Core(Input::Tick));
+                }
+            }
             Err(_) if timer.is_some_and(|timer| timer <= due) => waiting.push(DriverInput::Core(Input::Tick)),
             Err(_) => {}
         }

@@ -5,10 +5,12 @@
 //! hello or a report, the task and what its host says of it. Time that passes has a mark and cannot be set aside.
 
 use master_core::core::{Core, Step};
+use master_core::decide::Caller;
 use master_core::effect::{Effect, Input};
 use master_core::sched::order::Order;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{HostName, TaskKey};
+use proto::id::{HostName, RequestId, TaskKey};
+use proto::job::Owner;
 use proto::wire::agent::{AgentMessage, TaskReportState};
 use proto::wire::client::Reply;
 use std::borrow::Cow;
@@ -148,7 +150,7 @@ impl Aborts {
 fn mark(core: &Core, input: &Input) -> Mark {
     let host_of = |connection| core.host_of(connection).map_or("nobody", |host| host.as_str());
     let words = match input {
-        Input::Command { id, owner, host, .. } => format!("request {:032x} of {}@{host}", id.0, owner.user),
+        Input::Command { id, owner, host, .. } => request(*id, owner, host),
         Input::AgentConnected { host, .. } => format!("hello of host {host}"),
         Input::AgentLost { connection } => format!("end of the connection of host {}", host_of(*connection)),
         Input::AgentMessage { connection, message } => match &**message {
@@ -166,9 +168,17 @@ fn mark(core: &Core, input: &Input) -> Mark {
         Input::Join { host, .. } => format!("join of host {host}"),
         Input::CertificateRenewed { host, .. } => format!("renewal of host {host}"),
         Input::Tickets(_) => return Mark::Words("tickets of running tasks".into()),
-        Input::Tick => return Mark::Words("time".into()),
+        // What a command has left is done as time passes: the command is what comes again.
+        Input::Tick => match core.errand() {
+            Some((id, Caller { owner, host, .. })) => request(id, owner, host),
+            None => return Mark::Words("time".into()),
+        },
     };
     Mark::Words(words.into())
+}
+
+fn request(id: RequestId, owner: &Owner, host: &HostName) -> String {
+    format!("request {:032x} of {}@{host}", id.0, owner.user)
 }
 
 fn first(orders: &[Order]) -> String {

@@ -1,16 +1,17 @@
 //! The one function that decides: an input and the time go in, events and effects come out (DESIGN section 3).
 
 use crate::decide::agents::Agents;
+use crate::decide::errands::Errands;
 use crate::decide::external::External;
 use crate::decide::limits::Told;
 use crate::decide::usage::Checkpoints;
-use crate::decide::{self, Turn};
+use crate::decide::{self, Caller, Turn};
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::Observations;
 use crate::state::State;
 use proto::host::names::Naming;
-use proto::id::{CellId, Epoch, HostName};
+use proto::id::{CellId, Epoch, HostName, RequestId};
 use proto::time::{Now, Tick, Wall, Zone};
 use proto::wire::agent::AgentConfig;
 use std::sync::Arc;
@@ -71,6 +72,8 @@ pub struct Core {
     pub(crate) next_calendar: Option<Wall>,
     /// Running tasks that are to be charged for what they have used.
     pub(crate) checkpoints: Checkpoints,
+    /// Commands that have jobs left to look at.
+    pub(crate) errands: Errands,
     /// What was told of the last start.
     pub(crate) told: Told,
     /// Whether an input was handled.
@@ -89,6 +92,7 @@ impl Core {
             external: External::default(),
             next_calendar: None,
             checkpoints: Checkpoints::default(),
+            errands: Errands::default(),
             told: Told::default(),
             has_begun: false,
             last: None,
@@ -162,8 +166,16 @@ impl Core {
         step
     }
 
+    /// The command about many jobs, and whose it is, that goes on with those it has left at the next [`Input::Tick`].
+    pub fn errand(&self) -> Option<(RequestId, &Caller)> {
+        self.errands.next()
+    }
+
     /// When [`Input::Tick`] is wanted at the latest; none if nothing waits for time to pass.
     pub fn next_timer(&self) -> Option<Tick> {
+        if self.errand().is_some() {
+            return self.last.map(|now| now.tick);
+        }
         let by_the_clock = self.last.and_then(|now| {
             let next = self.state.index.next_start(now.wall).into_iter().chain(self.next_calendar);
             let next = next.chain(decide::next_reservation(&self.state)).min()?;

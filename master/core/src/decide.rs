@@ -9,6 +9,7 @@ mod command;
 mod delete;
 mod dependency;
 mod end;
+pub(crate) mod errands;
 pub(crate) mod external;
 pub(crate) mod limits;
 mod load;
@@ -77,7 +78,7 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
         }
         Input::CertificateRenewed { host, serial, not_after } => objects::renewed(turn, host, serial, not_after),
         Input::Tickets(tickets) => tickets::take(turn, &tickets),
-        Input::Tick => {}
+        Input::Tick => errands::go_on(turn),
     }
 }
 

@@ -5,6 +5,8 @@
 mod fields;
 mod holds;
 
+use super::errands::{self, Deed};
+use super::requests::Request;
 use super::select::{self, Missing, Owners, Selected};
 use super::submit::{self, access, checks};
 use super::verify::{self, Verdict};
@@ -19,23 +21,37 @@ use proto::job::{JobChanges, JobSpec, Validation};
 use proto::wire::client::{Answer, JobSelection, Reply};
 use std::sync::Arc;
 
-/// Decides an alteration, job by job.
-pub(super) fn alter(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, changes: &JobChanges) -> Reply {
+/// Decides an alteration, job by job. None if it is answered later.
+pub(super) fn alter(
+    turn: &mut Turn<'_>,
+    request: Request,
+    caller: &Caller,
+    jobs: &JobSelection,
+    changes: Box<JobChanges>,
+) -> Option<Reply> {
     if let Err(refusal) = caller.must_be_on_known_host(turn.state()) {
-        return Reply::refusal(refusal);
+        return Some(Reply::refusal(refusal));
     }
-    let mut answers = Vec::new();
-    for selected in select::select(turn.state(), caller, Owners::Everybody, jobs) {
-        let outcome = match selected {
-            Ok(selected) => alter_one(turn, caller, &selected, changes),
-            Err(missing) => Err(vec![unknown(&missing)]),
-        };
-        match outcome {
-            Ok(done) => answers.extend(done),
-            Err(refusals) => answers.extend(refusals.into_iter().map(Answer::Refused)),
-        }
+    let selected = select::select(turn.state(), caller, Owners::Everybody, jobs);
+    errands::begin(turn, request, caller, Deed::Alter(changes), selected)
+}
+
+/// Alters what is meant of one job.
+pub(super) fn alter_one(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    selected: &Result<Selected, Missing>,
+    changes: &JobChanges,
+    answers: &mut Vec<Answer>,
+) {
+    let outcome = match selected {
+        Ok(selected) => altered(turn, caller, selected, changes),
+        Err(missing) => Err(vec![unknown(missing)]),
+    };
+    match outcome {
+        Ok(done) => answers.extend(done),
+        Err(refusals) => answers.extend(refusals.into_iter().map(Answer::Refused)),
     }
-    Reply::answers(answers)
 }
 
 fn unknown(missing: &Missing) -> Diagnostic {
@@ -48,7 +64,7 @@ fn unknown(missing: &Missing) -> Diagnostic {
 }
 
 /// All changes of one job, or none.
-fn alter_one(
+fn altered(
     turn: &mut Turn<'_>,
     caller: &Caller,
     selected: &Selected,

@@ -5,7 +5,8 @@ use super::{Caller, Turn, advance, alter, delete, modify_jobs, objects, resubmit
 use crate::names::Rewriter;
 use proto::wire::client::{Command, Reply};
 
-/// Decides a command. None if the shell answers it, once it has done what only it can do.
+/// Decides a command. None if it is answered later: by the shell, once it has done what only it can do, or when all jobs that it is about
+/// have been looked at.
 pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut command: Command) -> Option<Reply> {
     let config = &turn.state().config;
     let names = config.host_names(&turn.site().naming, &caller.host);
@@ -13,8 +14,8 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
     Some(match command {
         Command::Submit(spec) => submit::submit(turn, caller, *spec),
         Command::Resubmit { jobs, changes } => resubmit::resubmit(turn, caller, &jobs, &changes),
-        Command::Alter { jobs, changes } => alter::alter(turn, caller, &jobs, &changes),
-        Command::Delete { jobs, force } => delete::delete(turn, caller, &jobs, force),
+        Command::Alter { jobs, changes } => return alter::alter(turn, request, caller, &jobs, changes),
+        Command::Delete { jobs, force } => return delete::delete(turn, request, caller, &jobs, force),
         Command::Reserve(spec) => advance::reserve(turn, caller, *spec),
         Command::DeleteReservations { targets, users, force } => advance::delete(turn, caller, &targets, &users, force),
         Command::Modify { action, targets, force } => modify_jobs::modify(turn, caller, action, &targets, force),

@@ -1,5 +1,7 @@
 //! `qdel`: pending tasks leave at once, tasks on hosts when their hosts have ended them.
 
+use super::errands::{self, Deed};
+use super::requests::Request;
 use super::select::{self, Missing, Owners, Selected};
 use super::tasks::{self, TaskEnd};
 use super::{Caller, Turn};
@@ -11,19 +13,19 @@ use proto::id::{SubmitSeq, TaskKey};
 use proto::wire::agent::TaskSignal;
 use proto::wire::client::{Answer, JobSelection, Reply};
 
-/// Decides a deletion.
-pub(super) fn delete(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, force: bool) -> Reply {
+/// Decides a deletion. None if it is answered later.
+pub(super) fn delete(
+    turn: &mut Turn<'_>,
+    request: Request,
+    caller: &Caller,
+    jobs: &JobSelection,
+    force: bool,
+) -> Option<Reply> {
     if let Err(refusal) = caller.must_be_on_known_host(turn.state()) {
-        return Reply::refusal(refusal);
+        return Some(Reply::refusal(refusal));
     }
-    let mut answers = Vec::new();
-    for selected in select::select(turn.state(), caller, Owners::Caller, jobs) {
-        match selected {
-            Ok(selected) => delete_one(turn, caller, &selected, force, &mut answers),
-            Err(missing) => answers.push(Answer::Refused(unknown(&missing))),
-        }
-    }
-    Reply::answers(answers)
+    let selected = select::select(turn.state(), caller, Owners::Caller, jobs);
+    errands::begin(turn, request, caller, Deed::Delete { force }, selected)
 }
 
 fn unknown(missing: &Missing) -> Diagnostic {
@@ -36,7 +38,18 @@ fn unknown(missing: &Missing) -> Diagnostic {
     Diagnostic::new(Code::UnknownJob, what)
 }
 
-fn delete_one(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected, force: bool, answers: &mut Vec<Answer>) {
+/// Deletes what is meant of one job.
+pub(super) fn delete_one(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    selected: &Result<Selected, Missing>,
+    force: bool,
+    answers: &mut Vec<Answer>,
+) {
+    let selected = match selected {
+        Ok(selected) => selected,
+        Err(missing) => return answers.push(Answer::Refused(unknown(missing))),
+    };
     let Some(job) = turn.state().jobs.get(&selected.seq) else { return };
     if let Err(refusal) = may_delete(turn, caller, job, force) {
         return answers.push(Answer::Refused(refusal));

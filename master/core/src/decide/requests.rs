@@ -26,9 +26,18 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, com
     if let Some(reply) = turn.state().index.answer(request.id).map(|reply| (**reply).clone()) {
         return answer(turn, request.reply_to, reply);
     }
+    if turn.errands_mut().is_on(request.id, request.reply_to) {
+        return;
+    }
     turn.set_request(request.id);
     let Some(reply) = command::decide(turn, request, &caller, command) else { return };
-    if turn.has_events() {
+    let has_changed = turn.has_events();
+    answered(turn, request, reply, has_changed);
+}
+
+/// Answers a request that has been carried out.
+pub(super) fn answered(turn: &mut Turn<'_>, request: Request, reply: Reply, has_changed: bool) {
+    if has_changed {
         turn.record(Event::RequestAnswered { id: request.id, reply: Box::new(without_secrets(&reply)) });
     }
     answer(turn, request.reply_to, reply);

@@ -9,6 +9,7 @@ mod cell;
 mod changes;
 mod checkpoints;
 mod cluster;
+mod errands;
 mod external;
 mod hosts;
 mod life;

@@ -3,6 +3,7 @@
 use crate::core::{Core, Site, Step, wall_jump};
 use crate::decide::agents::Agents;
 use crate::decide::causes::Touch;
+use crate::decide::errands::Errands;
 use crate::decide::external::External;
 use crate::decide::limits::Told;
 use crate::decide::usage::Checkpoints;
@@ -108,9 +109,25 @@ impl<'a> Turn<'a> {
 
     /// Decides something that is on record as done by the master itself.
     pub fn as_master(&mut self, decide: impl FnOnce(&mut Self)) {
-        let (actor, request) = (std::mem::replace(&mut self.actor, Actor::Master), self.request.take());
+        self.acting(Actor::Master, None, decide);
+    }
+
+    /// Decides something that is on record as done by somebody else than who made the turn.
+    pub fn acting(&mut self, actor: Actor, request: Option<RequestId>, decide: impl FnOnce(&mut Self)) {
+        let (actor, request) =
+            (std::mem::replace(&mut self.actor, actor), std::mem::replace(&mut self.request, request));
         decide(self);
         (self.actor, self.request) = (actor, request);
+    }
+
+    /// Who is on record for what is decided.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// Commands that have jobs left to look at.
+    pub fn errands_mut(&mut self) -> &mut Errands {
+        &mut self.core.errands
     }
 
     /// Makes room for so many events and effects: growing again and again costs more than one that comes by thousands.

@@ -1,0 +1,116 @@
+//! Commands about many jobs, carried out some jobs at a time: what else comes is decided in between.
+//!
+//! Which jobs are meant is found out when the command comes. It is answered when all of them have been looked at; a master that ends
+//! before that has made true what it had decided, and the client, which repeats its request, has the next one do the rest.
+
+use super::requests::{self, Request};
+use super::select::{Missing, Selected};
+use super::{Caller, Turn, alter, delete};
+use crate::effect::ReplyTo;
+use crate::event::Actor;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::RequestId;
+use proto::job::JobChanges;
+use proto::wire::client::{Answer, Reply};
+use std::collections::VecDeque;
+
+/// Jobs that are looked at in one go: a few milliseconds.
+pub(super) const JOBS: usize = 500;
+
+/// Commands that may have jobs left at a time: each keeps the list of them.
+const ERRANDS_MAX: usize = 64;
+
+/// What is to be done to each job.
+#[derive(Debug)]
+pub(super) enum Deed {
+    Delete { force: bool },
+    Alter(Box<JobChanges>),
+}
+
+/// A command that has jobs left to look at.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    request: Request,
+    actor: Actor,
+    caller: Caller,
+    deed: Deed,
+    rest: std::vec::IntoIter<Result<Selected, Missing>>,
+    answers: Vec<Answer>,
+    has_changed: bool,
+}
+
+/// The commands that have jobs left, the one whose turn is next in front.
+#[derive(Debug, Default)]
+pub(crate) struct Errands(VecDeque<Errand>);
+
+impl Errands {
+    /// The one whose turn is next, and whose it is.
+    pub(crate) fn next(&self) -> Option<(RequestId, &Caller)> {
+        self.0.front().map(|errand| (errand.request.id, &errand.caller))
+    }
+
+    /// Whether a request is one of them; who repeats it is then answered in place of who asked before.
+    pub(crate) fn is_on(&mut self, id: RequestId, reply_to: ReplyTo) -> bool {
+        let known = self.0.iter_mut().find(|errand| errand.request.id == id);
+        known.map(|errand| errand.request.reply_to = reply_to).is_some()
+    }
+}
+
+/// Begins a command. None if there is more to do than fits in one go: then it is answered later.
+pub(super) fn begin(
+    turn: &mut Turn<'_>,
+    request: Request,
+    caller: &Caller,
+    deed: Deed,
+    selected: Vec<Result<Selected, Missing>>,
+) -> Option<Reply> {
+    let others = turn.errands_mut().0.len();
+    if selected.len() > JOBS && others >= ERRANDS_MAX {
+        let what = format!("{others} commands about many jobs are being carried out already");
+        return Some(Reply::refusal(Diagnostic::new(Code::Overloaded, what).fix("try again in a moment")));
+    }
+    let mut errand = Errand {
+        request,
+        actor: turn.actor().clone(),
+        caller: caller.clone(),
+        deed,
+        rest: selected.into_iter(),
+        answers: Vec::new(),
+        has_changed: false,
+    };
+    if errand.step(turn) {
+        return Some(Reply::answers(errand.answers));
+    }
+    turn.errands_mut().0.push_back(errand);
+    None
+}
+
+/// Does a little of one of the commands that have jobs left.
+pub(crate) fn go_on(turn: &mut Turn<'_>) {
+    let Some(mut errand) = turn.errands_mut().0.pop_front() else { return };
+    turn.acting(errand.actor.clone(), Some(errand.request.id), |turn| {
+        if errand.step(turn) {
+            requests::answered(turn, errand.request, Reply::answers(errand.answers), errand.has_changed);
+        } else {
+            turn.errands_mut().0.push_back(errand);
+        }
+    });
+}
+
+impl Errand {
+    /// Looks at some jobs; true when none is left.
+    fn step(&mut self, turn: &mut Turn<'_>) -> bool {
+        for selected in self.rest.by_ref().take(JOBS) {
+            // It may have left since.
+            if selected.as_ref().is_ok_and(|selected| !turn.state().jobs.contains_key(&selected.seq)) {
+                continue;
+            }
+            match &self.deed {
+                Deed::Delete { force } => delete::delete_one(turn, &self.caller, &selected, *force, &mut self.answers),
+                Deed::Alter(changes) => alter::alter_one(turn, &self.caller, &selected, changes, &mut self.answers),
+            }
+        }
+        self.has_changed |= turn.has_events();
+        self.rest.len() == 0
+    }
+}

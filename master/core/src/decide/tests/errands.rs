@@ -1,0 +1,74 @@
+//! Commands about many jobs, carried out some jobs at a time.
+
+use super::cell::{owner, texts};
+use super::*;
+use crate::decide::errands;
+use crate::effect::{Effect, Input, ReplyTo};
+use crate::event::{Actor, Event, Record};
+use proto::id::RequestId;
+use proto::job::{HoldChange, Holds, JobChanges};
+use proto::wire::client::{Command, JobSelection};
+use std::sync::Arc;
+
+/// The answers to commands in the last step, and to whom.
+fn answered(cell: &Cell) -> Vec<(u64, Vec<String>)> {
+    let answer = |effect: &Effect| match effect {
+        Effect::Reply { to, reply } => Some((to.0, texts(reply))),
+        _ => None,
+    };
+    cell.effects.iter().filter_map(answer).collect()
+}
+
+fn hold() -> JobChanges {
+    let set = Holds { user: true, operator: false, system: false };
+    let release = Holds { user: false, operator: false, system: false };
+    JobChanges { holds: Some(HoldChange { set, release }), ..JobChanges::default() }
+}
+
+#[test]
+fn a_command_about_many_jobs_lets_others_in_between() {
+    const JOBS: usize = errands::JOBS * 2 + 200;
+    let mut cell = Cell::ready();
+    for _ in 0..JOBS {
+        cell.submit(job());
+    }
+    let send = |cell: &mut Cell, to, id, command| {
+        let (owner, host) = (owner("root"), "sub".into());
+        let command = Box::new(command);
+        cell.input(Input::Command { reply_to: ReplyTo(to), id: RequestId(id), owner, host, entropy: [0; 32], command });
+    };
+    let users = || JobSelection { users: vec!["u1".into()], ..JobSelection::default() };
+    let delete = || Command::Delete { jobs: users(), force: false };
+    send(&mut cell, 1, 1 << 90, delete());
+    assert!(answered(&cell).is_empty());
+    let left = JOBS - errands::JOBS;
+    assert_eq!(cell.core.state().jobs.len(), left);
+    assert_eq!(cell.core.next_timer(), Some(cell.now.tick), "it goes on at once");
+    let (id, caller) = cell.core.errand().unwrap();
+    assert_eq!((id, caller.user().as_str()), (RequestId(1 << 90), "root"));
+    let leave = |cell: &mut Cell, job: usize| {
+        assert_eq!(cell.qdel("u1", &[&job.to_string()]), [format!("u1 has deleted job {job}")]);
+    };
+    leave(&mut cell, JOBS);
+    send(&mut cell, 2, (1 << 90) + 1, Command::Alter { jobs: users(), changes: Box::new(hold()) });
+    assert!(answered(&cell).is_empty());
+    leave(&mut cell, JOBS - 1);
+    // The connection of who deletes was lost: the request comes again, and is not begun anew.
+    send(&mut cell, 3, 1 << 90, delete());
+    assert_eq!((answered(&cell).len(), cell.core.state().jobs.len()), (0, left - 2));
+    let mut answers = Vec::new();
+    while cell.core.errand().is_some() {
+        cell.input(Input::Tick);
+        answers.extend(answered(&cell));
+    }
+    let said: Vec<(u64, usize)> = answers.iter().map(|(to, texts)| (*to, texts.len())).collect();
+    assert_eq!(said, [(2, left - 2), (3, JOBS - 2)], "of those that their owner has deleted meanwhile nothing is said");
+    assert!(cell.core.state().jobs.is_empty());
+    let by_root = cell.log.iter().filter(|record| record.request == Some(RequestId(1 << 90)));
+    let kinds = |record: &&Arc<Record>| matches!(record.event, Event::TasksDeleted { .. });
+    assert_eq!(by_root.clone().filter(kinds).count(), JOBS - 2);
+    assert!(by_root.clone().all(|record| matches!(&record.actor, Actor::User { user, .. } if user.as_str() == "root")));
+    send(&mut cell, 4, 1 << 90, delete());
+    assert_eq!(answered(&cell).len(), 1, "a repeat gets the first answer");
+    cell.assert_replay_is_live();
+}
