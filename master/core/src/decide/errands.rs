@@ -17,6 +17,9 @@ use std::collections::VecDeque;
 /// Jobs that are looked at in one go: a few milliseconds.
 pub(super) const JOBS: usize = 500;
 
+/// Events after which a go ends, where each job leads to many.
+const EVENTS: usize = 4_096;
+
 /// Commands that may have jobs left at a time: each keeps the list of them.
 const ERRANDS_MAX: usize = 64;
 
@@ -35,7 +38,9 @@ pub(crate) struct Errand {
     caller: Caller,
     deed: Deed,
     rest: std::vec::IntoIter<Result<Selected, Missing>>,
-    answers: Vec<Answer>,
+    answers: VecDeque<Answer>,
+    /// Whether `rest` is in the order opposite to that of the answers.
+    is_backward: bool,
     has_changed: bool,
 }
 
@@ -62,12 +67,17 @@ pub(super) fn begin(
     request: Request,
     caller: &Caller,
     deed: Deed,
-    selected: Vec<Result<Selected, Missing>>,
+    mut selected: Vec<Result<Selected, Missing>>,
 ) -> Option<Reply> {
     let others = turn.errands_mut().0.len();
     if selected.len() > JOBS && others >= ERRANDS_MAX {
         let what = format!("{others} commands about many jobs are being carried out already");
         return Some(Reply::refusal(Diagnostic::new(Code::Overloaded, what).fix("try again in a moment")));
+    }
+    // Else the end of those that run would let those start that are to be deleted in a moment, and so would the end of what they wait for.
+    let is_backward = selected.len() > JOBS && matches!(deed, Deed::Delete { .. });
+    if is_backward {
+        selected.reverse();
     }
     let mut errand = Errand {
         request,
@@ -75,11 +85,12 @@ pub(super) fn begin(
         caller: caller.clone(),
         deed,
         rest: selected.into_iter(),
-        answers: Vec::new(),
+        answers: VecDeque::new(),
+        is_backward,
         has_changed: false,
     };
     if errand.step(turn) {
-        return Some(Reply::answers(errand.answers));
+        return Some(Reply::answers(errand.answers.into()));
     }
     turn.errands_mut().0.push_back(errand);
     None
@@ -90,7 +101,7 @@ pub(crate) fn go_on(turn: &mut Turn<'_>) {
     let Some(mut errand) = turn.errands_mut().0.pop_front() else { return };
     turn.acting(errand.actor.clone(), Some(errand.request.id), |turn| {
         if errand.step(turn) {
-            requests::answered(turn, errand.request, Reply::answers(errand.answers), errand.has_changed);
+            requests::answered(turn, errand.request, Reply::answers(errand.answers.into()), errand.has_changed);
         } else {
             turn.errands_mut().0.push_back(errand);
         }
@@ -100,14 +111,23 @@ pub(crate) fn go_on(turn: &mut Turn<'_>) {
 impl Errand {
     /// Looks at some jobs; true when none is left.
     fn step(&mut self, turn: &mut Turn<'_>) -> bool {
+        let mut said = Vec::new();
         for selected in self.rest.by_ref().take(JOBS) {
             // It may have left since.
             if selected.as_ref().is_ok_and(|selected| !turn.state().jobs.contains_key(&selected.seq)) {
                 continue;
             }
             match &self.deed {
-                Deed::Delete { force } => delete::delete_one(turn, &self.caller, &selected, *force, &mut self.answers),
-                Deed::Alter(changes) => alter::alter_one(turn, &self.caller, &selected, changes, &mut self.answers),
+                Deed::Delete { force } => delete::delete_one(turn, &self.caller, &selected, *force, &mut said),
+                Deed::Alter(changes) => alter::alter_one(turn, &self.caller, &selected, changes, &mut said),
+            }
+            if self.is_backward {
+                said.drain(..).rev().for_each(|answer| self.answers.push_front(answer));
+            } else {
+                self.answers.extend(said.drain(..));
+            }
+            if turn.events() >= EVENTS {
+                break;
             }
         }
         self.has_changed |= turn.has_events();

@@ -162,9 +162,14 @@ impl<'a> Turn<'a> {
         self.core.told = told;
     }
 
+    /// How many events this turn has led to so far.
+    pub fn events(&self) -> usize {
+        self.step.events.len()
+    }
+
     /// Whether anything became true in this turn.
     pub fn has_events(&self) -> bool {
-        !self.step.events.is_empty()
+        self.events() > 0
     }
 
     /// Whether a configuration changed in this turn on which those of agents rest.

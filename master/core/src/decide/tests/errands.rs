@@ -49,10 +49,12 @@ fn a_command_about_many_jobs_lets_others_in_between() {
     let leave = |cell: &mut Cell, job: usize| {
         assert_eq!(cell.qdel("u1", &[&job.to_string()]), [format!("u1 has deleted job {job}")]);
     };
-    leave(&mut cell, JOBS);
+    // The newest were first: what runs is among the oldest, and its end must not let those start that are to go.
+    assert!(cell.core.state().jobs.keys().map(|seq| seq.0).eq(1..=left as u64));
+    leave(&mut cell, 1);
     send(&mut cell, 2, (1 << 90) + 1, Command::Alter { jobs: users(), changes: Box::new(hold()) });
     assert!(answered(&cell).is_empty());
-    leave(&mut cell, JOBS - 1);
+    leave(&mut cell, left);
     // The connection of who deletes was lost: the request comes again, and is not begun anew.
     send(&mut cell, 3, 1 << 90, delete());
     assert_eq!((answered(&cell).len(), cell.core.state().jobs.len()), (0, left - 2));
@@ -62,7 +64,9 @@ fn a_command_about_many_jobs_lets_others_in_between() {
         answers.extend(answered(&cell));
     }
     let said: Vec<(u64, usize)> = answers.iter().map(|(to, texts)| (*to, texts.len())).collect();
-    assert_eq!(said, [(2, left - 2), (3, JOBS - 2)], "of those that their owner has deleted meanwhile nothing is said");
+    assert_eq!(said, [(2, errands::JOBS), (3, JOBS - 2)], "of those that have left meanwhile nothing is said");
+    let deleted = (2..=JOBS).filter(|job| *job != left).map(|job| format!("root has deleted job {job}"));
+    assert!(deleted.eq(answers[1].1.iter().cloned()), "in the order of the jobs");
     assert!(cell.core.state().jobs.is_empty());
     let by_root = cell.log.iter().filter(|record| record.request == Some(RequestId(1 << 90)));
     let kinds = |record: &&Arc<Record>| matches!(record.event, Event::TasksDeleted { .. });
