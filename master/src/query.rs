@@ -248,7 +248,11 @@ impl QueryThread {
                         break;
                     }
                 }
-                Wake::Question(question) => self.answer(*question),
+                Wake::Question(question) => {
+                    self.answer(*question);
+                    // However many ask, those who have heard a part hear the next.
+                    self.attend(&mut asked);
+                }
                 Wake::More(more) => self.go_on(more),
                 Wake::Subscribe(new) => self.enter(*new),
                 Wake::Snapshot(written) => written.tell(),

@@ -20,8 +20,9 @@ pub(super) const JOBS: usize = 500;
 /// Events after which a go ends, where each job leads to many.
 const EVENTS: usize = 4_096;
 
-/// Commands that may have jobs left at a time: each keeps the list of them.
+/// With so many commands on, of all users or of one, none about more than [`JOBS`] jobs is begun: each keeps the list of those it has left.
 const ERRANDS_MAX: usize = 64;
+pub(super) const ERRANDS_EACH: usize = 8;
 
 /// What is to be done to each job.
 #[derive(Debug)]
@@ -54,6 +55,19 @@ impl Errands {
         self.0.front().map(|errand| (errand.request.id, &errand.caller))
     }
 
+    /// The refusal of one more of a user, where there are as many as may be.
+    fn full(&self, caller: &Caller) -> Option<Diagnostic> {
+        let own = self.0.iter().filter(|errand| errand.caller.user() == caller.user()).count();
+        let what = if own >= ERRANDS_EACH {
+            format!("{own} commands of {} about many jobs are being carried out already", caller.user())
+        } else if self.0.len() >= ERRANDS_MAX {
+            format!("{} commands about many jobs are being carried out already", self.0.len())
+        } else {
+            return None;
+        };
+        Some(Diagnostic::new(Code::Overloaded, what).fix("try again in a moment"))
+    }
+
     /// Whether a request is one of them; who repeats it is then answered in place of who asked before.
     pub(crate) fn is_on(&mut self, id: RequestId, reply_to: ReplyTo) -> bool {
         let known = self.0.iter_mut().find(|errand| errand.request.id == id);
@@ -69,10 +83,10 @@ pub(super) fn begin(
     deed: Deed,
     mut selected: Vec<Result<Selected, Missing>>,
 ) -> Option<Reply> {
-    let others = turn.errands_mut().0.len();
-    if selected.len() > JOBS && others >= ERRANDS_MAX {
-        let what = format!("{others} commands about many jobs are being carried out already");
-        return Some(Reply::refusal(Diagnostic::new(Code::Overloaded, what).fix("try again in a moment")));
+    if selected.len() > JOBS
+        && let Some(full) = turn.errands_mut().full(caller)
+    {
+        return Some(Reply::refusal(full));
     }
     // Else the end of those that run would let those start that are to be deleted in a moment, and so would the end of what they wait for.
     let is_backward = selected.len() > JOBS && matches!(deed, Deed::Delete { .. });

@@ -2,7 +2,7 @@
 
 use super::cell::{owner, texts};
 use super::*;
-use crate::decide::errands;
+use crate::decide::{errands, select};
 use crate::effect::{Effect, Input, ReplyTo};
 use crate::event::{Actor, Event, Record};
 use proto::id::RequestId;
@@ -23,6 +23,29 @@ fn hold() -> JobChanges {
     let set = Holds { user: true, operator: false, system: false };
     let release = Holds { user: false, operator: false, system: false };
     JobChanges { holds: Some(HoldChange { set, release }), ..JobChanges::default() }
+}
+
+#[test]
+fn one_user_has_a_share_of_the_commands_about_many_jobs() {
+    let mut cell = Cell::ready();
+    for _ in 0..=errands::JOBS {
+        cell.submit(job());
+    }
+    let all = || JobSelection { users: vec!["*".into()], ..JobSelection::default() };
+    let mut send = |id: usize, user: &str, jobs: JobSelection| {
+        let command = Box::new(Command::Alter { jobs, changes: Box::new(hold()) });
+        let (owner, host, id) = (owner(user), "sub".into(), RequestId((1 << 90) + id as u128));
+        cell.input(Input::Command { reply_to: ReplyTo(1), id, owner, host, entropy: [0; 32], command });
+        answered(&cell).pop().map(|(_, texts)| texts)
+    };
+    for id in 0..errands::ERRANDS_EACH {
+        assert_eq!(send(id, "root", all()), None);
+    }
+    let full = send(90, "root", all()).unwrap();
+    assert_eq!(full, ["8 commands of root about many jobs are being carried out already"]);
+    assert_eq!(send(91, "u1", all()), None, "others are not kept out");
+    let one = JobSelection { targets: vec![select::target("1").unwrap()], ..JobSelection::default() };
+    assert_eq!(send(92, "root", one), Some(Vec::new()), "nor is what is about few: it is held already");
 }
 
 #[test]
