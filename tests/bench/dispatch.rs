@@ -9,7 +9,7 @@ use crate::usage::{cpu_ms, memory_kib};
 use gridwright_tests::cell::{As, Cell, Plan};
 use proto::id::RequestId;
 use proto::job::JobSpec;
-use proto::wire::client::{Answer, ClientMessage, Command};
+use proto::wire::client::{Answer, ClientMessage, Command, JobSelection, JobTarget};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ pub fn measure(work: Work) {
         let about = format!("dispatch: {hosts} hosts x {slots}, {jobs} jobs");
         tell(&format!("{about}, a pending job kept"), grown, "bytes", "by the resident memory of the master, its answers to repeated requests included");
         for words in [&["qstat", "-u", "*"][..], &["qstat", "-j"]] {
-            list(&cell, &mut talk, &about, words).await;
+            about_all(&cell, &mut talk, &about, words).await;
         }
         let (before, cpu) = (cell.log("master").len(), used(&cell));
         let begin = Instant::now();
@@ -86,28 +86,37 @@ pub fn measure(work: Work) {
         let said =
             format!("qmod -e included, which returned after {enabled:.0} ms; the longest answer meanwhile took {longest:.0} ms; {more}");
         tell(&format!("{about}, all started"), ms(took.as_secs_f64()), "ms", &said);
+        about_all(&cell, &mut talk, &about, &["qdel", "-u", "*"]).await;
     });
 }
 
-/// A command that is told of every job, and how long others wait for a small answer meanwhile.
-async fn list(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
+/// A command about every job, and how long others wait meanwhile for a small answer, and for a decision: the refusal of a change.
+async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
     let mut command = cell.command(As::Admin, &cell.programs().gridwright());
     command.args(words).stdout(Stdio::null());
     let begin = Instant::now();
-    let mut listing = command.spawn().expect("the command starts");
-    let mut longest = Duration::ZERO;
+    let mut running = command.spawn().expect("the command starts");
+    let nobodys = JobTarget { job: u32::MAX.to_string(), tasks: Vec::new() };
+    let jobs = JobSelection { targets: vec![nobodys], ..JobSelection::default() };
+    let change = ClientMessage::Change { id: RequestId(1 << 101), command: Command::Delete { jobs, force: false } };
+    let (mut longest, mut decided) = (Duration::ZERO, Duration::ZERO);
     let ended = loop {
         let look = Instant::now();
         talk.status().await;
         longest = longest.max(look.elapsed());
-        if let Some(ended) = listing.try_wait().expect("the command is a child") {
+        let look = Instant::now();
+        let replies = talk.ask(&change).await.expect("the master answers");
+        decided = decided.max(look.elapsed());
+        assert!(replies.iter().flat_map(|reply| &reply.answers).all(Answer::is_refusal), "{replies:?}");
+        if let Some(ended) = running.try_wait().expect("the command is a child") {
             break ended;
         }
         tokio::time::sleep(LOOK).await;
     };
     assert!(ended.success(), "{words:?}: {ended}");
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let said = format!("the longest answer meanwhile took {:.0} ms", ms(longest));
+    let said =
+        format!("meanwhile the longest answer took {:.0} ms, the longest decision {:.0} ms", ms(longest), ms(decided));
     tell(&format!("{about}, {}", words.join(" ")), ms(begin.elapsed()), "ms", &said);
 }
 
