@@ -333,8 +333,8 @@ pub enum Event {
     RequestAnswered {
         /// The request.
         id: RequestId,
-        /// The answer.
-        reply: Box<Reply>,
+        /// The answer, which may name many jobs: every state that keeps it shares it.
+        reply: Arc<Reply>,
     },
 }
 

@@ -183,7 +183,7 @@ fn administration() -> Vec<Event> {
         Event::EpochRaised { epoch: Epoch(2) },
         Event::RequestAnswered {
             id: RequestId(99),
-            reply: Box::new(Reply::answers(vec![Answer::Done("done".to_owned())])),
+            reply: Arc::new(Reply::answers(vec![Answer::Done("done".to_owned())])),
         },
         Event::TaskUnconfirmed { key: key(3, 2), host: HostName::new("node1") },
         Event::TaskUnconfirmed { key: key(3, 4), host: HostName::new("node1") },

@@ -7,6 +7,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::RequestId;
 use proto::wire::client::{Command, Reply};
 use proto::wire::view::Data;
+use std::sync::Arc;
 
 /// Where a request comes from and goes back to.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, com
 /// Answers a request that has been carried out.
 pub(super) fn answered(turn: &mut Turn<'_>, request: Request, reply: Reply, has_changed: bool) {
     if has_changed {
-        turn.record(Event::RequestAnswered { id: request.id, reply: Box::new(without_secrets(&reply)) });
+        turn.record(Event::RequestAnswered { id: request.id, reply: Arc::new(without_secrets(&reply)) });
     }
     answer(turn, request.reply_to, reply);
 }

@@ -176,11 +176,10 @@ impl State {
         }
     }
 
-    fn answer(&mut self, id: RequestId, reply: &Reply) {
-        let reply = Arc::new(reply.clone());
+    fn answer(&mut self, id: RequestId, reply: &Arc<Reply>) {
         assert!(self.index.answer(id).is_none(), "a request is answered once");
         self.answers.push_back((id, reply.clone()));
-        self.index.add_answer(id, reply);
+        self.index.add_answer(id, reply.clone());
         if self.answers.len() > ANSWERS_KEPT
             && let Some((oldest, _)) = self.answers.pop_front()
         {
