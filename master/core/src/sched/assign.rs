@@ -3,17 +3,20 @@
 //!
 //! Which instances are tried, and in which order, is decided before: by the filter and the ranking.
 
+mod enough;
 mod hosts;
 mod quotas;
 mod scarcity;
 mod spread;
+mod supply;
 
 use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, Headroom, Role, Site, may_use_pe};
 use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
+use enough::Enough;
 pub use hosts::{HostRoom, portion, room_on, usable};
-use hosts::{roomiest, rooms};
+use hosts::{Look, roomiest, rooms};
 use proto::amount::Type;
 use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
@@ -23,6 +26,7 @@ use scarcity::Scarcity;
 use spread::{Most, spread};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+pub use supply::{Supply, Whole};
 
 /// Slots for one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +121,15 @@ pub fn assign_parallel(
     order: &[QueueInstanceName],
 ) -> Result<Assignment, Vec<Reason>> {
     let order: Vec<Site<'_, '_>> = order.iter().map(|instance| cluster.site(instance)).collect();
-    try_parallel(cluster, demand, globally, &order).map_err(|failure| failure.reasons)
+    try_parallel(cluster, demand, globally, &mut Whole::new(&order)).found.map_err(|failure| failure.reasons)
+}
+
+/// What a look for the slots of a parallel job found.
+pub struct Tried {
+    /// The slots, or why there are none.
+    pub found: Result<Assignment, Failure>,
+    /// Hosts that have too few slots for it in any environment, so that nothing changes before something changes there.
+    pub roomless: BTreeSet<HostName>,
 }
 
 /// Why a parallel job has no slots.
@@ -125,37 +137,38 @@ pub fn assign_parallel(
 pub struct Failure {
     /// What each environment or instance is short of.
     pub reasons: Vec<Reason>,
-    /// Hosts that have not one slot for it in any environment, so that nothing changes before something changes there.
-    pub roomless: BTreeSet<HostName>,
     /// What leaves no more slots on the host that has most, of each environment, for whoever asks why.
     pub no_more: Vec<Reason>,
 }
 
-/// As [`assign_parallel`].
-///
-/// # Errors
-/// With what is missing.
-pub fn try_parallel(
-    cluster: &Cluster<'_>,
+/// As [`assign_parallel`], with queue instances that are looked at as far as they are needed.
+pub fn try_parallel<'a, 'l>(
+    cluster: &Cluster<'a>,
     demand: &Demand,
     globally: &Fit,
-    order: &[Site<'_, '_>],
-) -> Result<Assignment, Failure> {
-    let Some(wanted) = &demand.pe else { return Err(Failure::default()) };
+    supply: &mut impl Supply<'a, 'l>,
+) -> Tried {
     let mut roomless: Option<BTreeSet<HostName>> = None;
-    let (mut reasons, mut no_more) = (Vec::new(), Vec::new());
+    let mut failure = Failure::default();
     let mut best: Option<((u32, Reverse<u64>), Assignment)> = None;
     let mut found = false;
+    let Some(wanted) = &demand.pe else { return Tried { found: Err(failure), roomless: BTreeSet::new() } };
     for pe in environments(cluster, &wanted.name) {
         found = true;
         if !may_use_pe(pe, demand) {
             let none = What::PeOffers { pe: pe.name.clone(), slots: 0, needed: wanted.slots.least(), of: None };
             let denied = What::NoPeAccess { pe: pe.name.clone() };
-            reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
+            failure.reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
             continue;
         }
+        // Nothing that another environment gives is better.
+        let is_best = |worth: &(u32, Reverse<u64>)| *worth == (wanted.slots.largest(), Reverse(0));
+        if supply.is_short() && best.as_ref().is_some_and(|(worth, _)| is_best(worth)) {
+            roomless = None;
+            break;
+        }
         let mut without = BTreeSet::new();
-        let assigned = assign_in(cluster, demand, globally, order, pe, &mut without);
+        let assigned = assign_in(cluster, demand, globally, supply, pe, &mut without);
         roomless = Some(roomless.map_or_else(|| without.clone(), |known| &known & &without));
         match assigned {
             Ok(granted) => {
@@ -166,16 +179,16 @@ pub fn try_parallel(
                 }
             }
             Err((why, scarce)) => {
-                reasons.extend(why);
-                no_more.extend(scarce);
+                failure.reasons.extend(why);
+                failure.no_more.extend(scarce);
             }
         }
     }
     if !found {
-        reasons.push(Reason::new(Level::Global, What::NoSuchPe { pe: wanted.name.clone() }));
+        failure.reasons.push(Reason::new(Level::Global, What::NoSuchPe { pe: wanted.name.clone() }));
     }
-    let failure = || Failure { reasons, roomless: roomless.unwrap_or_default(), no_more };
-    best.map(|(_, assignment)| assignment).ok_or_else(failure)
+    let found = best.map(|(_, assignment)| assignment).ok_or(failure);
+    Tried { found, roomless: roomless.unwrap_or_default() }
 }
 
 fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted]) -> u64 {
@@ -193,16 +206,17 @@ pub fn environments<'a>(cluster: &Cluster<'a>, name: &str) -> impl Iterator<Item
 }
 
 /// The slots of a job in one environment; else what stands against it, and what leaves no more on the host that has most.
-fn assign_in(
-    cluster: &Cluster<'_>,
+fn assign_in<'a, 'l>(
+    cluster: &Cluster<'a>,
     demand: &Demand,
     globally: &Fit,
-    order: &[Site<'_, '_>],
+    supply: &mut impl Supply<'a, 'l>,
     pe: &ParallelEnvironment,
     roomless: &mut BTreeSet<HostName>,
 ) -> Result<Vec<Granted>, (Vec<Reason>, Vec<Reason>)> {
     let limits = Limits::new(cluster, demand, globally, pe).map_err(|why| (why, Vec::new()))?;
-    let (hosts, mut reasons) = rooms(cluster, demand, globally, order, pe, roomless);
+    let enough = if supply.is_short() { limits.enough(cluster, demand, pe) } else { None };
+    let (hosts, mut reasons) = rooms(&Look { cluster, demand, globally, pe }, supply, enough, roomless);
     let known = if cluster.explains { hosts.clone() } else { Vec::new() };
     lay_out(cluster, demand, pe, limits, hosts).map_err(|why| {
         reasons.extend(why);
@@ -254,6 +268,14 @@ impl<'a> Limits<'a> {
             return Err(purse.into_denials().into_iter().chain([offers]).collect());
         }
         Ok(Limits { purse, most, extra, most_elsewhere })
+    }
+
+    /// When the first hosts are enough; none where all of them count.
+    fn enough(&self, cluster: &Cluster<'_>, demand: &Demand, pe: &ParallelEnvironment) -> Option<Enough> {
+        let wanted =
+            demand.pe.as_ref().filter(|_| self.purse.is_boundless() && cluster.hosts_at_most(demand) == u32::MAX)?;
+        let most = Most { in_all: self.most, elsewhere: self.most_elsewhere };
+        Enough::new(demand.allocation_rule(pe), &wanted.slots, most)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The phase that knows which queue instances may suit a category, and remembers which were found not to.
 
-use super::assign::{Assignment, assign_filling, assign_serial, fit_globally, try_parallel};
+use super::assign::{Assignment, Supply, Tried, Whole, assign_filling, assign_serial, fit_globally, try_parallel};
 use super::changes::{Changes, Mark};
 use super::columns::Sieve;
 use super::filling::Filling;
-use super::places::{Place, PlaceSet};
+use super::places::{Place, PlaceSet, Places};
 use super::reason::{Reason, What};
 use super::standings::{Standing, Standings};
 use super::suitability::Suitability;
@@ -83,6 +83,7 @@ impl Category {
     pub fn assign(
         &mut self,
         cluster: &Cluster<'_>,
+        places: &Places,
         standings: &mut Standings,
         changes: &Changes,
         filling: &mut Filling,
@@ -103,9 +104,9 @@ impl Category {
         let found = if !globally.holds(self.demand.least()) {
             None
         } else if self.demand.pe.is_some() {
-            let order = self.open(cluster, standings);
-            let tried = try_parallel(cluster, &self.demand, &globally, &order);
-            tried.map_err(|failure| self.close_hosts(cluster, standings, &failure.roomless)).ok()
+            let Tried { found, roomless } = self.try_parallel(cluster, &globally, places, standings);
+            self.close_hosts(cluster, places, standings, &roomless);
+            found.ok()
         } else if self.has_wishes() {
             self.best_that_fits(attempt, standings)
         } else {
@@ -286,10 +287,33 @@ impl Category {
         None
     }
 
+    /// Slots for a parallel job.
+    fn try_parallel(&mut self, cluster: &Cluster<'_>, globally: &Fit, places: &Places, standings: &Standings) -> Tried {
+        let demand = self.demand.clone();
+        let (suitability, sieve) = (Suitability::new(cluster, &demand), standings.sieve(&demand));
+        let wishes = self.has_wishes();
+        let rest = standings.iter();
+        let mut open = Open { category: self, cluster, places, standings, suitability, sieve, rest, order: Vec::new() };
+        if !wishes {
+            return try_parallel(cluster, &demand, globally, &mut open);
+        }
+        // Which leaves fewest wishes open is known when all were looked at.
+        while open.next().is_some() {}
+        let mut order = open.order;
+        order.sort_by_cached_key(|site| cluster.violations(site.instance, &demand));
+        try_parallel(cluster, &demand, globally, &mut Whole::new(&order))
+    }
+
     /// Closes the queue instances of hosts that have no room for a parallel job.
-    fn close_hosts(&mut self, cluster: &Cluster<'_>, standings: &Standings, roomless: &BTreeSet<HostName>) {
-        for Standing { instance, place, .. } in standings.iter().filter(|there| roomless.contains(&there.instance.host))
-        {
+    fn close_hosts(
+        &mut self,
+        cluster: &Cluster<'_>,
+        places: &Places,
+        standings: &Standings,
+        roomless: &BTreeSet<HostName>,
+    ) {
+        let places = roomless.iter().filter_map(|host| places.site(host)).flat_map(|site| &site.places);
+        for Standing { instance, place, .. } in places.filter_map(|place| standings.of(*place)) {
             self.in_vain += 1;
             self.closed.insert(*place);
             if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
@@ -297,28 +321,66 @@ impl Category {
             }
         }
     }
+}
 
-    /// Every queue instance that a parallel job may have, best first; the others are closed.
-    fn open<'a, 'l>(&mut self, cluster: &Cluster<'a>, standings: &'l Standings) -> Vec<Site<'a, 'l>> {
-        let demand = self.demand.clone();
-        let suitability = Suitability::new(cluster, &demand);
-        let mut open: Vec<Site<'a, 'l>> = Vec::new();
-        let sieve = standings.sieve(&demand);
-        for standing in standings.iter() {
-            if !self.is_open(standing.place, &sieve) {
-                continue;
-            }
-            let site = cluster.site(&standing.instance);
-            match suitability.unsuitable(&site) {
-                Some(_) => self.closed.insert(standing.place),
-                None => open.push(site),
+/// The queue instances that a parallel job may have, best first, looked up one after the other; others that are met are closed.
+struct Open<'c, 'a, 'l, I> {
+    category: &'c mut Category,
+    cluster: &'c Cluster<'a>,
+    places: &'c Places,
+    standings: &'l Standings,
+    suitability: Suitability<'c>,
+    sieve: Sieve<'l>,
+    rest: I,
+    order: Vec<Site<'a, 'l>>,
+}
+
+impl<'a, 'l, I: Iterator<Item = &'l Standing>> Open<'_, 'a, 'l, I> {
+    /// The next one.
+    fn next(&mut self) -> Option<Site<'a, 'l>> {
+        loop {
+            let standing = self.rest.next()?;
+            if let Some(site) = self.look(standing) {
+                self.order.push(site);
+                return Some(site);
             }
         }
-        if self.has_wishes() {
-            open.sort_by_cached_key(|site| cluster.violations(site.instance, &demand));
+    }
+
+    /// A queue instance if it is open.
+    fn look(&mut self, standing: &'l Standing) -> Option<Site<'a, 'l>> {
+        if !self.category.is_open(standing.place, &self.sieve) {
+            return None;
         }
-        open.retain(|site| !cluster.is_in_alarm(site));
-        open
+        let site = self.cluster.site(&standing.instance);
+        if self.suitability.unsuitable(&site).is_some() {
+            self.category.closed.insert(standing.place);
+            return None;
+        }
+        (!self.cluster.is_in_alarm(&site)).then_some(site)
+    }
+}
+
+impl<'a, 'l, I: Iterator<Item = &'l Standing>> Supply<'a, 'l> for Open<'_, 'a, 'l, I> {
+    fn get(&mut self, at: usize) -> Option<Site<'a, 'l>> {
+        while self.order.len() <= at {
+            self.next()?;
+        }
+        self.order.get(at).copied()
+    }
+
+    fn beside(&mut self, site: Site<'a, 'l>) -> Vec<Site<'a, 'l>> {
+        let places = self.places.site(&site.instance.host).map_or(&[][..], |site| &site.places);
+        if places.len() == 1 {
+            return vec![site];
+        }
+        let mut standings: Vec<&'l Standing> = places.iter().filter_map(|place| self.standings.of(*place)).collect();
+        standings.sort_unstable();
+        standings.into_iter().filter_map(|standing| self.look(standing)).collect()
+    }
+
+    fn is_short(&self) -> bool {
+        true
     }
 }
 

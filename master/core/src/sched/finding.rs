@@ -4,7 +4,7 @@
 //! would ever read. Whoever asks gets what is true at that moment, in the words of the same matcher.
 
 use super::ahead::{Ahead, Reservation};
-use super::assign::{assign_serial, fit_globally, try_parallel};
+use super::assign::{Whole, assign_serial, fit_globally, try_parallel};
 use super::category::CategoryKey;
 use super::duration::expected_ms;
 use super::nearness;
@@ -244,7 +244,7 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
         return reasons;
     }
     let open: Vec<Site<'_, '_>> = open.iter().map(|instance| cluster.site(instance)).collect();
-    match try_parallel(cluster, demand, &globally, &open) {
+    match try_parallel(cluster, demand, &globally, &mut Whole::new(&open)).found {
         Ok(_) => Vec::new(),
         Err(failure) => {
             let (of_instances, mut others): (Vec<Reason>, Vec<Reason>) =

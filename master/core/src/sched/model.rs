@@ -296,7 +296,8 @@ impl Model {
         self.standings.refresh(&cluster, &self.places);
         let closing = self.ahead.closing(now, category.length_ms);
         let window = self.ahead.window(now, category.length_ms, &closing);
-        category.assign(&Cluster { window, ..cluster }, &mut self.standings, &self.changes, &mut self.filling)
+        let cluster = Cluster { window, ..cluster };
+        category.assign(&cluster, &self.places, &mut self.standings, &self.changes, &mut self.filling)
     }
 
     /// Gives up what is kept for tasks that no longer wait for it.

@@ -1,10 +1,12 @@
 //! How many slots of a parallel job each host has room for.
 
+use super::enough::Enough;
+use super::supply::Supply;
 use crate::matching::{Cluster, Demand, Fit, Ground, Role, Site};
 use crate::sched::reason::{Reason, What};
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A host with the slots that a job could have there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,42 +60,64 @@ pub struct MasterRoom {
     pub slots: u32,
 }
 
-/// The hosts with room for a job, in the order of their best instances, and why others have none. Hosts without room, other than by
-/// what their queues are made for, are taken into `roomless`.
-pub fn rooms(
-    cluster: &Cluster<'_>,
-    demand: &Demand,
-    globally: &Fit,
-    order: &[Site<'_, '_>],
-    pe: &ParallelEnvironment,
+/// A look at the hosts for a job in one environment.
+pub struct Look<'c, 'a> {
+    /// The cluster.
+    pub cluster: &'c Cluster<'a>,
+    /// The job.
+    pub demand: &'c Demand,
+    /// What it finds at the level of the cluster.
+    pub globally: &'c Fit,
+    /// The environment.
+    pub pe: &'c ParallelEnvironment,
+}
+
+/// The hosts with room for a job, in the order of their best instances, and why others have none: all of them, or as many as are enough.
+/// Hosts without room that the rule could use, other than by what their queues are made for, are taken into `roomless`.
+pub fn rooms<'a, 'l>(
+    look: &Look<'_, 'a>,
+    supply: &mut impl Supply<'a, 'l>,
+    mut enough: Option<Enough>,
     roomless: &mut BTreeSet<HostName>,
 ) -> (Vec<HostRoom>, Vec<Reason>) {
-    let mut reasons = Vec::new();
-    let mut hosts: Vec<(&HostName, Vec<Site<'_, '_>>)> = Vec::new();
-    let mut places: BTreeMap<&HostName, usize> = BTreeMap::new();
-    for site in order {
-        let why = cluster.unsuitable(site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(site));
-        if let Some(what) = why {
-            reasons.extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
+    let Look { cluster, demand, globally, pe } = *look;
+    let (mut unsuitable, mut roomless_because) = (Vec::new(), Vec::new());
+    let mut hosts: Vec<HostRoom> = Vec::new();
+    let mut seen: BTreeSet<&HostName> = BTreeSet::new();
+    let why =
+        |site: &Site<'_, '_>| cluster.unsuitable(site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(site));
+    for at in 0.. {
+        let Some(site) = supply.get(at) else { break };
+        if let Some(what) = why(&site) {
+            unsuitable.extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
             continue;
         }
         let host = &site.instance.host;
-        let place = *places.entry(host).or_insert(hosts.len());
-        if place == hosts.len() {
-            hosts.push((host, Vec::new()));
+        if !seen.insert(host) {
+            continue;
         }
-        hosts[place].1.push(*site);
-    }
-    let rooms = hosts.iter().filter_map(|(host, sites)| {
-        let ground = sites.first()?.host;
-        let room = room(cluster, demand, globally, &ground, sites, pe, &mut reasons);
+        let mut sites = supply.beside(site);
+        sites.retain(|other| other.instance == site.instance || why(other).is_none());
+        let room = room(cluster, demand, globally, &site.host, &sites, pe, &mut roomless_because);
         let has_room = room.slots > 0 || room.master.is_some();
-        if !has_room {
-            roomless.insert((*host).clone());
+        if !has_room || is_useless(&room, demand, globally, pe) {
+            roomless.insert(host.clone());
         }
-        has_room.then_some(room)
-    });
-    (rooms.collect(), reasons)
+        if has_room {
+            let is_enough = enough.as_mut().is_some_and(|enough| enough.add(&room));
+            hosts.push(room);
+            if is_enough {
+                break;
+            }
+        }
+    }
+    unsuitable.append(&mut roomless_because);
+    (hosts, unsuitable)
+}
+
+/// Whether a host has fewer slots than the rule uses on any, and for no other reason than what is there.
+fn is_useless(room: &HostRoom, demand: &Demand, globally: &Fit, pe: &ParallelEnvironment) -> bool {
+    !demand.is_apart() && globally.holds(portion(demand, pe)) && usable(room, demand, pe) == 0
 }
 
 /// The room on one host for a job, in queue instances that it may have.

@@ -1,0 +1,49 @@
+//! The queue instances that a parallel job may have, looked up as far as they are needed.
+
+use crate::matching::Site;
+use proto::id::HostName;
+use std::collections::BTreeMap;
+
+/// Queue instances that are open to a parallel job, best first.
+pub trait Supply<'a, 'l> {
+    /// The one with this number in their order; none behind the last.
+    fn get(&mut self, at: usize) -> Option<Site<'a, 'l>>;
+
+    /// All on the host of one of them, itself included, in their order.
+    fn beside(&mut self, site: Site<'a, 'l>) -> Vec<Site<'a, 'l>>;
+
+    /// Whether to stop at the first hosts with which it is decided which slots a job gets.
+    fn is_short(&self) -> bool;
+}
+
+/// All of them, of which each is looked at.
+#[derive(Debug)]
+pub struct Whole<'o, 'a, 'l> {
+    order: &'o [Site<'a, 'l>],
+    by_host: BTreeMap<&'l HostName, Vec<Site<'a, 'l>>>,
+}
+
+impl<'o, 'a, 'l> Whole<'o, 'a, 'l> {
+    /// Of queue instances in their order.
+    pub fn new(order: &'o [Site<'a, 'l>]) -> Whole<'o, 'a, 'l> {
+        let mut by_host: BTreeMap<&HostName, Vec<Site<'_, '_>>> = BTreeMap::new();
+        for site in order {
+            by_host.entry(&site.instance.host).or_default().push(*site);
+        }
+        Whole { order, by_host }
+    }
+}
+
+impl<'a, 'l> Supply<'a, 'l> for Whole<'_, 'a, 'l> {
+    fn get(&mut self, at: usize) -> Option<Site<'a, 'l>> {
+        self.order.get(at).copied()
+    }
+
+    fn beside(&mut self, site: Site<'a, 'l>) -> Vec<Site<'a, 'l>> {
+        self.by_host.get(&site.instance.host).cloned().unwrap_or_default()
+    }
+
+    fn is_short(&self) -> bool {
+        false
+    }
+}
