@@ -63,3 +63,45 @@ impl Enough {
         elsewhere.saturating_add(with_master) >= self.slots
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::spread::spread;
+    use super::*;
+    use proptest::prelude::*;
+    use proto::id::QueueInstanceName;
+
+    fn room(at: usize, slots: u32, master: Option<(u32, u32)>) -> HostRoom {
+        let host = format!("h{at}");
+        let instance = QueueInstanceName { queue: "all.q".into(), host: host.as_str().into() };
+        let master = master.map(|(own, more)| MasterRoom { at: 0, own, in_instance: own + more, slots: own + more });
+        HostRoom { instances: vec![(instance, slots)], slots, master, others: Vec::new(), companions: None }
+    }
+
+    fn rules() -> impl Strategy<Value = AllocationRule> {
+        let plain = [AllocationRule::PeSlots, AllocationRule::FillUp, AllocationRule::RoundRobin];
+        prop_oneof![3 => prop::sample::select(plain.to_vec()), 2 => (1u32..4).prop_map(AllocationRule::Fixed)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        #[test]
+        fn hosts_behind_those_that_are_enough_change_nothing(
+            rule in rules(),
+            range in prop::sample::select(vec!["1", "2", "4", "6", "2-4", "1-20", "2,4,8", "3-5,7"]),
+            (in_all, elsewhere) in (1u32..12, prop_oneof![Just(u32::MAX), 0u32..6]),
+            hosts in prop::collection::vec((0u32..5, prop::option::weighted(0.7, (0u32..2, 0u32..4))), 1..12),
+        ) {
+            let range: SlotRange = range.parse().unwrap();
+            let most = Most { in_all, elsewhere };
+            let hosts: Vec<HostRoom> = hosts.into_iter().enumerate().map(|(at, (slots, master))| room(at, slots, master)).collect();
+            let Some(mut enough) = Enough::new(rule, &range, most) else { return Ok(()) };
+            if let Some(last) = hosts.iter().position(|host| enough.add(host)) {
+                let few = spread(rule, &range, most, &hosts[..=last]);
+                prop_assert!(few.is_ok());
+                prop_assert_eq!(few, spread(rule, &range, most, &hosts));
+            }
+        }
+    }
+}
