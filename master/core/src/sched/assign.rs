@@ -16,7 +16,7 @@ use crate::quota::Purse;
 use crate::sched::reason::{Reason, What};
 use enough::Enough;
 pub use hosts::{HostRoom, portion, room_on, usable};
-use hosts::{Look, roomiest, rooms};
+use hosts::{Look, Rooms, roomiest};
 use proto::amount::Type;
 use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::job::Granted;
@@ -215,11 +215,22 @@ fn assign_in<'a, 'l>(
     roomless: &mut BTreeSet<HostName>,
 ) -> Result<Vec<Granted>, (Vec<Reason>, Vec<Reason>)> {
     let limits = Limits::new(cluster, demand, globally, pe).map_err(|why| (why, Vec::new()))?;
-    let enough = if supply.is_short() { limits.enough(cluster, demand, pe) } else { None };
-    let (hosts, mut reasons) = rooms(&Look { cluster, demand, globally, pe }, supply, enough, roomless);
+    let mut enough = if supply.is_short() { limits.enough(cluster, demand, pe) } else { None };
+    let (look, mut rooms) = (Look { cluster, demand, globally, pe }, Rooms::default());
+    rooms.look(&look, supply, |room| enough.as_mut().is_some_and(|enough| enough.add(room)), roomless);
+    // Of what hosts have, quotas may leave less.
+    while !rooms.are_all && !limits.leave_enough(demand, pe, &rooms.hosts) {
+        let mut more = rooms.hosts.len();
+        let is_last = |_: &HostRoom| {
+            more -= 1;
+            more == 0
+        };
+        rooms.look(&look, supply, is_last, roomless);
+    }
+    let hosts = std::mem::take(&mut rooms.hosts);
     let known = if cluster.explains { hosts.clone() } else { Vec::new() };
     lay_out(cluster, demand, pe, limits, hosts).map_err(|why| {
-        reasons.extend(why);
+        let reasons = rooms.into_reasons().into_iter().chain(why).collect();
         (reasons, Scarcity { cluster, demand, globally, pe }.no_more(&known))
     })
 }
@@ -270,12 +281,21 @@ impl<'a> Limits<'a> {
         Ok(Limits { purse, most, extra, most_elsewhere })
     }
 
-    /// When the first hosts are enough; none where all of them count.
+    /// When the first hosts are enough, but for quotas; none where all of them count.
     fn enough(&self, cluster: &Cluster<'_>, demand: &Demand, pe: &ParallelEnvironment) -> Option<Enough> {
-        let wanted =
-            demand.pe.as_ref().filter(|_| self.purse.is_boundless() && cluster.hosts_at_most(demand) == u32::MAX)?;
-        let most = Most { in_all: self.most, elsewhere: self.most_elsewhere };
-        Enough::new(demand.allocation_rule(pe), &wanted.slots, most)
+        let wanted = demand.pe.as_ref().filter(|_| cluster.hosts_at_most(demand) == u32::MAX)?;
+        Enough::new(demand.allocation_rule(pe), &wanted.slots, self.most())
+    }
+
+    /// Whether the quotas leave so much on hosts that others change nothing.
+    fn leave_enough(&self, demand: &Demand, pe: &ParallelEnvironment, hosts: &[HostRoom]) -> bool {
+        demand.pe.as_ref().is_none_or(|wanted| {
+            quotas::leave_enough(&self.purse, demand.allocation_rule(pe), &wanted.slots, self.most(), self.extra, hosts)
+        })
+    }
+
+    fn most(&self) -> Most {
+        Most { in_all: self.most, elsewhere: self.most_elsewhere }
     }
 }
 
@@ -291,11 +311,11 @@ pub fn lay_out(
     hosts: Vec<HostRoom>,
 ) -> Result<Vec<Granted>, Vec<Reason>> {
     let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
-    let Limits { mut purse, most, extra, most_elsewhere } = limits;
+    let most = limits.most();
+    let Limits { mut purse, extra, .. } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
     let rule = demand.allocation_rule(pe);
     let few = roomiest(hosts, rule, most_hosts);
-    let most = Most { in_all: most, elsewhere: most_elsewhere };
     let few = quotas::within(&mut purse, rule, &wanted.slots, most, (extra, demand.is_apart()), few);
     spread(rule, &wanted.slots, most, &few).map_err(|slots| {
         let mut reasons = purse.into_denials();

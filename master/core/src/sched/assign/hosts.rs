@@ -1,6 +1,5 @@
 //! How many slots of a parallel job each host has room for.
 
-use super::enough::Enough;
 use super::supply::Supply;
 use crate::matching::{Cluster, Demand, Fit, Ground, Role, Site};
 use crate::sched::reason::{Reason, What};
@@ -72,47 +71,68 @@ pub struct Look<'c, 'a> {
     pub pe: &'c ParallelEnvironment,
 }
 
-/// The hosts with room for a job, in the order of their best instances, and why others have none: all of them, or as many as are enough.
-/// Hosts without room that the rule could use, other than by what their queues are made for, are taken into `roomless`.
-pub fn rooms<'a, 'l>(
-    look: &Look<'_, 'a>,
-    supply: &mut impl Supply<'a, 'l>,
-    mut enough: Option<Enough>,
-    roomless: &mut BTreeSet<HostName>,
-) -> (Vec<HostRoom>, Vec<Reason>) {
-    let Look { cluster, demand, globally, pe } = *look;
-    let (mut unsuitable, mut roomless_because) = (Vec::new(), Vec::new());
-    let mut hosts: Vec<HostRoom> = Vec::new();
-    let mut seen: BTreeSet<&HostName> = BTreeSet::new();
-    let why =
-        |site: &Site<'_, '_>| cluster.unsuitable(site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(site));
-    for at in 0.. {
-        let Some(site) = supply.get(at) else { break };
-        if let Some(what) = why(&site) {
-            unsuitable.extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
-            continue;
-        }
-        let host = &site.instance.host;
-        if !seen.insert(host) {
-            continue;
-        }
-        let mut sites = supply.beside(site);
-        sites.retain(|other| other.instance == site.instance || why(other).is_none());
-        let room = room(cluster, demand, globally, &site.host, &sites, pe, &mut roomless_because);
-        let has_room = room.slots > 0 || room.master.is_some();
-        if !has_room || is_useless(&room, demand, globally, pe) {
-            roomless.insert(host.clone());
-        }
-        if has_room {
-            let is_enough = enough.as_mut().is_some_and(|enough| enough.add(&room));
-            hosts.push(room);
-            if is_enough {
-                break;
+/// The hosts with room for a job, in the order of their best instances, as far as they were looked at.
+#[derive(Debug, Default)]
+pub struct Rooms<'l> {
+    /// The hosts.
+    pub hosts: Vec<HostRoom>,
+    /// Whether there are no others.
+    pub are_all: bool,
+    /// Why queue instances are not for the job, and why hosts have no room.
+    unsuitable: Vec<Reason>,
+    short: Vec<Reason>,
+    seen: BTreeSet<&'l HostName>,
+    /// How many queue instances were looked at.
+    looked_at: usize,
+}
+
+impl<'l> Rooms<'l> {
+    /// Looks at more hosts, until there is one with which there are enough. Hosts without room that the rule could use, other than by what their
+    /// queues are made for, are taken into `roomless`.
+    pub fn look<'a>(
+        &mut self,
+        look: &Look<'_, 'a>,
+        supply: &mut impl Supply<'a, 'l>,
+        mut is_enough: impl FnMut(&HostRoom) -> bool,
+        roomless: &mut BTreeSet<HostName>,
+    ) {
+        let Look { cluster, demand, globally, pe } = *look;
+        let why = |site: &Site<'_, '_>| {
+            cluster.unsuitable(site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(site))
+        };
+        while let Some(site) = supply.get(self.looked_at) {
+            self.looked_at += 1;
+            if let Some(what) = why(&site) {
+                self.unsuitable.extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
+                continue;
+            }
+            let host = &site.instance.host;
+            if !self.seen.insert(host) {
+                continue;
+            }
+            let mut sites = supply.beside(site);
+            sites.retain(|other| other.instance == site.instance || why(other).is_none());
+            let room = room(cluster, demand, globally, &site.host, &sites, pe, &mut self.short);
+            let has_room = room.slots > 0 || room.master.is_some();
+            if !has_room || is_useless(&room, demand, globally, pe) {
+                roomless.insert(host.clone());
+            }
+            if has_room {
+                let is_last = is_enough(&room);
+                self.hosts.push(room);
+                if is_last {
+                    return;
+                }
             }
         }
+        self.are_all = true;
     }
-    unsuitable.append(&mut roomless_because);
-    (hosts, unsuitable)
+
+    /// Why queue instances are not for the job, then why hosts have no room.
+    pub fn into_reasons(mut self) -> Vec<Reason> {
+        self.unsuitable.append(&mut self.short);
+        self.unsuitable
+    }
 }
 
 /// Whether a host has fewer slots than the rule uses on any, and for no other reason than what is there.

@@ -39,9 +39,7 @@ pub fn within(
     }
     let least = if let AllocationRule::Fixed(each) = rule { each } else { 1 };
     let (mut best, mut tried) = (None, 0);
-    let all = hosts.iter().enumerate();
-    let all = all.flat_map(|(at, host)| host.masters().map(move |master| (at, master)));
-    for (at, master) in all.filter(|(_, master)| master.slots >= least || master.own == 0) {
+    for (at, master) in seats(&hosts, least) {
         let needed = master.own + extra;
         // Where the quotas are used up this is so for every place: a trial for each would cost the square of the hosts.
         if purse.most(&hosts[at].instances[master.at].0, needed, true) < needed {
@@ -63,7 +61,7 @@ pub fn within(
             continue;
         }
         tried += 1;
-        let slots = plan.in_all();
+        let slots = plan.in_all;
         if best.as_ref().is_none_or(|(most, _)| slots > *most) {
             best = Some((slots, plan.rooms()));
         }
@@ -73,6 +71,52 @@ pub fn within(
         }
     }
     best.map_or_else(Vec::new, |(_, rooms)| rooms)
+}
+
+/// Whether hosts behind these change nothing of what [`within`] gives: the first place for the master that the quotas allow has as many slots with
+/// these hosts as are wanted at most, by the rule alone.
+pub fn leave_enough(
+    purse: &Purse<'_>,
+    rule: AllocationRule,
+    wanted: &SlotRange,
+    most: Most,
+    extra: u32,
+    hosts: &[HostRoom],
+) -> bool {
+    if purse.is_boundless() {
+        return true;
+    }
+    let (elsewhere, most) = (most.elsewhere, wanted.largest().min(most.in_all));
+    let mut purse = purse.clone();
+    let least = match rule {
+        AllocationRule::PeSlots => {
+            return each_alone(&mut purse, most, extra, hosts).iter().any(|room| room.slots >= most);
+        }
+        AllocationRule::Fixed(each) => each,
+        AllocationRule::FillUp | AllocationRule::RoundRobin => 1,
+    };
+    for (at, master) in seats(hosts, least) {
+        let mut plan = Plan::new(hosts, elsewhere);
+        let mut trial = purse.clone();
+        if !plan.master(&mut trial, at, master, extra) {
+            continue;
+        }
+        match rule {
+            AllocationRule::Fixed(each) if !plan.portions(&mut trial, each, most, at) => continue,
+            AllocationRule::Fixed(each) => return plan.in_all.saturating_add(each) > most,
+            AllocationRule::RoundRobin => plan.first_round(&mut trial, most),
+            AllocationRule::FillUp | AllocationRule::PeSlots => plan.in_order(&mut trial, most),
+        }
+        return plan.in_all >= most;
+    }
+    false
+}
+
+/// The places where the master could be, for a rule that uses at least so many slots of a host.
+fn seats(hosts: &[HostRoom], least: u32) -> impl Iterator<Item = (usize, MasterRoom)> {
+    let all = hosts.iter().enumerate();
+    let all = all.flat_map(|(at, host)| host.masters().map(move |master| (at, master)));
+    all.filter(move |(_, master)| master.slots >= least || master.own == 0)
 }
 
 /// Each host as if the whole job were there. Where nobody wants to know what stands against it, hosts that have no more room than one
@@ -106,6 +150,8 @@ fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) 
 struct Plan<'a> {
     hosts: &'a [HostRoom],
     taken: Vec<Vec<u32>>,
+    /// The sum of these.
+    in_all: u32,
     master: Option<(usize, MasterRoom)>,
     /// The most slots on other hosts than the master's.
     elsewhere: u32,
@@ -118,6 +164,7 @@ impl<'a> Plan<'a> {
         Plan {
             hosts,
             taken: hosts.iter().map(|host| vec![0; host.instances.len()]).collect(),
+            in_all: 0,
             master: None,
             elsewhere,
             looks: LOOKS_MAX,
@@ -129,6 +176,7 @@ impl<'a> Plan<'a> {
         let is_taken = purse.take(&self.hosts[host].instances[room.at].0, room.own + extra, true);
         if is_taken {
             self.taken[host][room.at] = room.own;
+            self.in_all += room.own;
             self.master = Some((host, room));
         }
         is_taken
@@ -138,8 +186,10 @@ impl<'a> Plan<'a> {
         self.taken[host].iter().sum()
     }
 
-    fn in_all(&self) -> u32 {
-        (0..self.hosts.len()).map(|host| self.on_host(host)).sum()
+    /// Gives back what is taken on a host.
+    fn clear(&mut self, host: usize) {
+        self.in_all -= self.on_host(host);
+        self.taken[host].fill(0);
     }
 
     /// The room of a host, as the master leaves it.
@@ -152,7 +202,7 @@ impl<'a> Plan<'a> {
     fn spare(&self, host: usize) -> u32 {
         match self.master {
             Some((of_master, _)) if of_master != host && self.elsewhere < u32::MAX => {
-                self.elsewhere.saturating_sub(self.in_all() - self.on_host(of_master))
+                self.elsewhere.saturating_sub(self.in_all - self.on_host(of_master))
             }
             Some(_) | None => u32::MAX,
         }
@@ -172,6 +222,7 @@ impl<'a> Plan<'a> {
             let taken = purse.most(instance, free, false);
             if taken > 0 && purse.take(instance, taken, false) {
                 self.taken[host][at] += taken;
+                self.in_all += taken;
                 left -= taken;
             }
         }
@@ -249,6 +300,7 @@ impl<'a> Plan<'a> {
                 self.taken[from.0][from.1] -= 1;
                 self.taken[over.0][over.1] += 1;
                 self.taken[to.0][to.1] += 1;
+                self.in_all += 1;
                 return true;
             }
         }
@@ -256,33 +308,42 @@ impl<'a> Plan<'a> {
     }
 
     fn fill_up(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
-        for host in 0..self.hosts.len() {
-            let left = most.saturating_sub(self.in_all());
-            self.add(purse, host, left);
-        }
-        while self.in_all() < most && self.exchange(purse) {}
+        self.in_order(purse, most);
+        while self.in_all < most && self.exchange(purse) {}
         true
     }
 
-    fn round_robin(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
-        let mut left = most.saturating_sub(self.in_all());
-        let mut open: Vec<usize> = (0..self.hosts.len()).collect();
-        let mut is_first_round = true;
-        while left > 0 && !open.is_empty() {
-            open.retain(|host| {
-                // In the first round the master has its slot already.
-                let is_served = is_first_round && self.master.is_some_and(|(at, master)| at == *host && master.own > 0);
-                if left == 0 || is_served {
-                    return true;
-                }
-                let added = self.add(purse, *host, 1);
-                left -= added;
-                added > 0
-            });
-            is_first_round = false;
+    /// As many as there are on a host, then the next one.
+    fn in_order(&mut self, purse: &mut Purse<'_>, most: u32) {
+        for host in 0..self.hosts.len() {
+            let left = most.saturating_sub(self.in_all);
+            if left == 0 {
+                break;
+            }
+            self.add(purse, host, left);
         }
-        while self.in_all() < most && self.exchange(purse) {}
+    }
+
+    fn round_robin(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
+        let mut open: Vec<usize> = (0..self.hosts.len()).collect();
+        self.first_round(purse, most);
+        while self.in_all < most && !open.is_empty() {
+            open.retain(|host| self.in_all >= most || self.add(purse, *host, 1) > 0);
+        }
+        while self.in_all < most && self.exchange(purse) {}
         true
+    }
+
+    /// One on each host, but on that of the master, who has a slot already.
+    fn first_round(&mut self, purse: &mut Purse<'_>, most: u32) {
+        for host in 0..self.hosts.len() {
+            if self.in_all >= most {
+                break;
+            }
+            if self.master.is_none_or(|(at, master)| at != host || master.own == 0) {
+                self.add(purse, host, 1);
+            }
+        }
     }
 
     /// Exactly `each` slots on a host or none; false if those of the master have no room.
@@ -296,10 +357,10 @@ impl<'a> Plan<'a> {
             if own > 0 {
                 return false;
             }
-            self.taken[master].fill(0);
+            self.clear(master);
         }
         for host in (0..self.hosts.len()).filter(|host| *host != master) {
-            if self.in_all().saturating_add(each) > most {
+            if self.in_all.saturating_add(each) > most {
                 break;
             }
             let mut trial = purse.clone();
@@ -307,7 +368,7 @@ impl<'a> Plan<'a> {
                 *purse = trial;
             } else {
                 purse.note(trial);
-                self.taken[host].fill(0);
+                self.clear(host);
             }
         }
         true
