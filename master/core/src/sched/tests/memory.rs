@@ -152,6 +152,58 @@ const JOBS_ALIKE_AHEAD: [&str; 14] = [
 /// What makes of [`LOCAL`] a cluster where reservations are made.
 const AHEAD: &str = "conf max_reservation 20\nconf params DURATION_OFFSET=0";
 
+/// Parallel jobs on more hosts than they need, under quotas and not.
+const JOBS_PARALLEL: [&str; 18] = [
+    "",
+    "-l mem=1G",
+    "-pe smp 2",
+    "-pe smp 2",
+    "-pe smp 2-3",
+    "-pe smp 3 -l mem=1G -u u2",
+    "-pe fill 2",
+    "-pe fill 4",
+    "-pe fill 4-9 -u u2",
+    "-pe fill 3,5,7 -l mem=1G",
+    "-pe robin 3",
+    "-pe robin 2-5",
+    "-pe two 4",
+    "-pe two 2-9 -l mem=2G",
+    "-pe * 3 -p 4",
+    "-pe [fr]* 2-6 -soft -q short.q",
+    "-masterq short.q -pe fill 4",
+    "-t 1-3:1 -pe robin 2 -l lic=1",
+];
+
+const CHANGES_PARALLEL: [&str; 14] = [
+    "load d mem_free=1G np_load_avg=1.9",
+    "load d mem_free=6G np_load_avg=0.2",
+    "disable all.q@e",
+    "enable all.q@e",
+    "lose f",
+    "find f",
+    "global lic=1",
+    "quota r users {*} to slots=9",
+    "quota r hosts {*} to slots=2",
+    "quota r hosts {*} to slots=3",
+    "quota r hosts a,b,d,e to slots=5",
+    "quota r users {*} hosts {*} to slots=2",
+    "quota r pes fill to slots=6",
+    "quota r",
+];
+
+/// Nine hosts, some with two queue instances.
+const MANY: &str = "host d mem=6G
+host e mem=4G
+host f
+host g mem=8G
+host h
+host i mem=2G
+queue all.q a,b,c,d,e,f,g,h,i slots=2,[b=1],[g=3],[i=4] pe_list=fill,robin,smp,two
+queue short.q d,g,h slots=2 seq_no=5 pe_list=fill,smp";
+
+const SETTINGS_PARALLEL: [&str; 3] =
+    ["conf job_load_adjustments NONE", "conf job_load_adjustments np_load_avg=0.50", "conf queue_sort_method seqno"];
+
 /// Changes that leave it so.
 const CHANGES_LOCAL_AHEAD: [&str; 9] = [
     "wait 3",
@@ -294,5 +346,17 @@ proptest! {
         steps in proptest::collection::vec(step(&JOBS_AHEAD, &CHANGES_AHEAD), 1..60),
     ) {
         happen(setting, 3, steps, Asked::PlaceAndTime);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn parallel_jobs_that_look_at_the_first_hosts_alone_go_where_they_go_who_look_at_all(
+        setting in prop::sample::select(&SETTINGS_PARALLEL[..]),
+        steps in proptest::collection::vec(step(&JOBS_PARALLEL, &CHANGES_PARALLEL), 1..60),
+    ) {
+        happen(&format!("{MANY}\n{setting}"), 3, steps, Asked::Place);
     }
 }
