@@ -96,8 +96,11 @@ pub fn leave_enough(
         AllocationRule::FillUp | AllocationRule::RoundRobin => 1,
     };
     for (at, master) in seats(hosts, least) {
-        let mut plan = Plan::new(hosts, elsewhere);
-        let mut trial = purse.clone();
+        let needed = master.own + extra;
+        if purse.most(&hosts[at].instances[master.at].0, needed, true) < needed {
+            continue;
+        }
+        let (mut plan, mut trial) = (Plan::new(hosts, elsewhere), purse.clone());
         if !plan.master(&mut trial, at, master, extra) {
             continue;
         }
