@@ -161,7 +161,7 @@ pub fn try_parallel<'a, 'l>(
             failure.reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
             continue;
         }
-        // Nothing that another environment gives is better.
+        // Nothing that another environment gives would be better.
         let is_best = |worth: &(u32, Reverse<u64>)| *worth == (wanted.slots.largest(), Reverse(0));
         if supply.is_short() && best.as_ref().is_some_and(|(worth, _)| is_best(worth)) {
             roomless = None;

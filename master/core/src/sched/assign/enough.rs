@@ -8,7 +8,7 @@ use proto::request::SlotRange;
 /// Whether hosts that come later could change what [`spread`](super::spread::spread) gives: not once the first place for the master and
 /// what is beside it have as many slots as the job may have at most.
 ///
-/// Only where the hosts are all that counts: no quota, and no number of hosts that the job may not exceed.
+/// Only where the job may be on any number of hosts. What quotas leave is asked apart ([`leave_enough`](super::quotas::leave_enough)).
 #[derive(Debug)]
 pub struct Enough {
     rule: AllocationRule,
