@@ -81,6 +81,7 @@ pub struct Rooms<'l> {
     /// Why queue instances are not for the job, and why hosts have no room.
     unsuitable: Vec<Reason>,
     short: Vec<Reason>,
+    /// Hosts of several queue instances.
     seen: BTreeSet<&'l HostName>,
     /// How many queue instances were looked at.
     looked_at: usize,
@@ -107,10 +108,13 @@ impl<'l> Rooms<'l> {
                 continue;
             }
             let host = &site.instance.host;
-            if !self.seen.insert(host) {
+            if self.seen.contains(host) {
                 continue;
             }
             let mut sites = supply.beside(site);
+            if sites.len() > 1 {
+                self.seen.insert(host);
+            }
             sites.retain(|other| other.instance == site.instance || why(other).is_none());
             let room = room(cluster, demand, globally, &site.host, &sites, pe, &mut self.short);
             let has_room = room.slots > 0 || room.master.is_some();
