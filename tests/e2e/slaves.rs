@@ -280,7 +280,9 @@ fn runs_over_three_hosts(library: &Library) {
     let program = master.work().join("ranks");
     let compiled = Command::new(&tools[0]).arg("-o").arg(&program).arg(source).output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let job = cluster.submit_in(pe, "4", &format!("PATH=/usr/bin:/bin\ncat $PE_HOSTFILE; {starter} ./ranks"));
+    // Our commands come first, as `gridwright env` puts them: Open MPI takes the first qrsh on PATH, and another Grid Engine may have one.
+    let ours = "PATH=$SGE_ROOT/bin/$ARC:/usr/bin:/bin";
+    let job = cluster.submit_in(pe, "4", &format!("{ours}\ncat $PE_HOSTFILE; {starter} ./ranks"));
     let records = master.accounted(&job, 3);
     let said = master.read(&format!("job.sh.o{job}"));
     // Ranks are numbered along the hosts; which of them has two slots is a matter of their load.
@@ -303,7 +305,7 @@ fn runs_over_three_hosts(library: &Library) {
         assert_eq!((record.value("pe_taskid"), record.value("granted_pe")), (task.as_str(), pe), "{record:?}");
         assert!(cpu_s >= slots as f64, "{cpu_s} s on {host} with {slots} slots: {record:?}");
     }
-    let endless = cluster.submit_in(pe, "4", &format!("PATH=/usr/bin:/bin\nexec {starter} ./ranks for ever"));
+    let endless = cluster.submit_in(pe, "4", &format!("{ours}\nexec {starter} ./ranks for ever"));
     let running = || (processes(&program), processes(&tools[2]));
     wait_until(|| master.state_of(&endless), || running() == (4, daemon.1));
     master.user(&["qdel", &endless]).ok();
