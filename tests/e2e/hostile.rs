@@ -5,7 +5,7 @@ mod peer;
 
 use gridwright_tests::cell::{Cell, PATIENCE, long_or, resident_kib, wait_for, wait_until};
 use peer::{Certificate, Peer};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const HOST: &[u8] = b"gridwright/1";
 const JOIN: &[u8] = b"gridwright-join/1";
@@ -69,13 +69,14 @@ fn a_peer_that_sends_a_byte_now_and_then_is_given_up() {
     let cell = Cell::up();
     let peer = Peer::connect(&cell, &Certificate::None, JOIN);
     peer.send(&TRUNCATED[..4], false);
-    let began = Instant::now();
     let closed = wait_for(PATIENCE, || {
         peer.send(b"x", false);
         peer.is_closed_within(Duration::from_millis(200))
     });
-    assert!(closed && began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-    let lines = lines_about(&cell, peer.port());
+    assert!(closed, "it goes on for ever");
+    let lines = || lines_about(&cell, peer.port());
+    wait_until(|| cell.log("master"), || !lines().is_empty());
+    let lines = lines();
     assert!(lines.len() == 1, "{lines:?}");
 }
 
@@ -98,16 +99,16 @@ fn a_hundred_hostile_peers_at_a_time_leave_the_masters_memory_as_it_was() {
         cell.user(&["qstat"]).ok();
         peers.len()
     };
-    let (warm_up, lasting) = long_or((20, 60), (6, 10));
-    let during = |seconds| {
-        let end = Instant::now() + Duration::from_secs(seconds);
+    // Waves and not seconds: on a machine that is busy few waves would fit, and the master's memory had not settled.
+    let (warm_up, lasting) = long_or((200, 200), (20, 30));
+    let during = |waves| {
         let mut resident = Vec::new();
-        while Instant::now() < end {
+        for _ in 0..waves {
             wave();
             resident.push(resident_kib(cell.pid("master")));
         }
         // What stays is in every figure; what the last wave has not given back yet is not.
-        resident.iter().rev().take(SETTLED).min().copied().expect("a wave takes less time than there is")
+        resident.iter().rev().take(SETTLED).min().copied().expect("there are waves")
     };
     let before = during(warm_up);
     let after = during(lasting);

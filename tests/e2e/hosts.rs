@@ -1,6 +1,6 @@
 //! More hosts, each in a network namespace, joined with the words of the README.
 
-use gridwright_tests::cell::{As, Cell, Clock, Network, Said, available, is_root, wait_until};
+use gridwright_tests::cell::{As, Cell, Clock, Network, PATIENCE, Said, available, is_root, wait_until};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub fn token(master: &Cell, words: &[&str]) -> String {
 
 pub fn join(host: &Cell, token: &str) -> Said {
     let dir = host.dir_word();
-    host.admin(&["join", "h1:6444", token, "--dir", &dir])
+    host.admin(&["join", "h1:6444", token, "--dir", &dir, "--wait", &PATIENCE.as_secs().to_string()])
 }
 
 /// The words of a host's line in `qhost`.

@@ -81,12 +81,12 @@ fn rules_limit_users_hosts_and_what_a_host_has() {
     );
     let array = submit(&cell, &["-t", "1-40"]);
     waits_because(&cell, &array, "in rule \"r1/2\"");
-    let rows = quotas(&cell, &["-u", "*"]);
+    let rows = || quotas(&cell, &["-u", "*"]);
     let is_full = |row: &String| {
         let amount = row.split_whitespace().nth(1).and_then(|amount| amount.strip_prefix("slots="));
         amount.and_then(|amount| amount.split_once('/')).is_some_and(|(used, limit)| used == limit)
     };
-    assert!(rows.len() == 2 && rows.iter().all(is_full), "{rows:?}");
+    wait_until(|| format!("{:?}", rows()), || rows().len() == 2 && rows().iter().all(is_full));
     cell.admin(&["qconf", "-drqs", "r1"]).ok();
     assert_eq!(quotas(&cell, &["-u", "*"]), [""; 0]);
     clear(&cell);

@@ -22,7 +22,7 @@ fn a_reservation_keeps_its_slots_over_a_kill_of_the_master_and_ends_what_is_left
     let cell = Cell::with(Plan::default().slots(2));
     let user = cell.account().name.clone();
     cell.admin(&["qconf", "-au", &user, "arusers"]).ok();
-    let granted = cell.user(&["qrsub", "-N", "mine", "-a", &moment(6), "-d", "20", "-pe", "mpi", "2"]).ok();
+    let granted = cell.user(&["qrsub", "-N", "mine", "-a", &moment(12), "-d", "60", "-pe", "mpi", "2"]).ok();
     assert_eq!(granted.out, "Your advance reservation 1 has been granted\n");
     assert_eq!(state(&cell).as_deref(), Some("w"));
     let long = ["-b", "y", "sleep", "600"];

@@ -1,9 +1,8 @@
 //! Two users who burn processor time share it as a share tree says, also where master and agent were killed meanwhile.
 
-use gridwright_tests::cell::{Account, As, Cell, Plan, Said, available, is_root, wait_for};
+use gridwright_tests::cell::{Account, As, Cell, PATIENCE, Plan, Said, available, is_root, wait_for};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::time::Duration;
 
 /// Burns a second of processor time, or what it gets of one in three.
 const BURN: &str = "#!/bin/sh
@@ -81,23 +80,23 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
     // The first one has the machine for a while.
     let ahead = || share(&cell, &users[0]).1 >= 5.0;
     let told = || cell.admin(&["shares"]).out + &cell.admin(&["qstat", "-u", "*"]).out;
-    assert!(wait_for(Duration::from_secs(120), ahead), "{}", told());
+    assert!(wait_for(PATIENCE, ahead), "{}", told());
     assert_eq!(share(&cell, &users[0]).0, 1_000_000);
     (0..JOBS[1]).for_each(|_| submit(1));
     let has_begun = || share(&cell, &users[1]).0 > 200_000;
-    assert!(wait_for(Duration::from_secs(120), has_begun), "{}", told());
+    assert!(wait_for(PATIENCE, has_begun), "{}", told());
     cell.kill("agent");
     cell.kill("master");
     cell.bring_up(&[]).ok();
     let is_even = || (share(&cell, &users[1]).0 - 500_000).abs() <= 30_000;
-    assert!(wait_for(Duration::from_secs(240), is_even), "half within 3 %: {}", told());
+    assert!(wait_for(2 * PATIENCE, is_even), "half within 3 %: {}", told());
     cell.admin(&["qdel", "-u", &users.join(",")]).ok();
     let is_idle = || cell.admin(&["qstat", "-u", "*"]).ok().out.is_empty();
-    assert!(wait_for(Duration::from_secs(60), is_idle), "{}", cell.admin(&["qstat", "-u", "*"]).out);
+    assert!(wait_for(PATIENCE, is_idle), "{}", cell.admin(&["qstat", "-u", "*"]).out);
     for user in &users {
         // What is shown is as of the last pass.
         let both = || (share(&cell, user).1, accounted(&cell, user));
         let is_same = || both().0 - both().1 < 0.01 && both().1 - both().0 < 0.01;
-        assert!(wait_for(Duration::from_secs(30), is_same), "{user}: charged and accounted {:?}", both());
+        assert!(wait_for(PATIENCE, is_same), "{user}: charged and accounted {:?}", both());
     }
 }

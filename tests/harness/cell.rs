@@ -136,10 +136,13 @@ impl Cell {
         self
     }
 
-    /// Runs `gridwright up --detach` with further words; they settle the port unless they name one.
+    /// Runs `gridwright up --detach` with further words; they settle the port and the patience unless they name one.
     pub fn bring_up(&self, words: &[&str]) -> Said {
-        let dir = self.dir_word();
+        let (dir, patience) = (self.dir_word(), PATIENCE.as_secs().to_string());
         let mut all = vec!["up", "--dir", &dir, "--detach"];
+        if !words.contains(&"--wait") {
+            all.extend(["--wait", patience.as_str()]);
+        }
         if !words.contains(&"--port") {
             all.extend(["--port", "0"]);
         }

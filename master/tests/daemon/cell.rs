@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// How long anything may take on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 const LIMIT: usize = 64 << 20;
 

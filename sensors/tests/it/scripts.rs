@@ -23,7 +23,8 @@ fn values(case: &Case<'_>) -> BTreeMap<String, String> {
         directory.program(name, text);
     }
     let search_path = format!("{}:/usr/bin:/bin", directory.path().display());
-    let settings = Settings { interval_ms: 0, ..Settings::default() };
+    // No deadline is of interest here, and a busy machine may take its time.
+    let settings = Settings { interval_ms: 0, deadline_ms: 600_000, quit_wait_ms: 600_000, ..Settings::default() };
     let mut run = Run::new(&shipped(case.script), case.arguments, &search_path, settings);
     run.until("the first answer", |run| run.transcript.blocks() == 1);
     run.request();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How long anything may take on a machine that is busy.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The pause between two looks.
 const POLL: Duration = Duration::from_millis(20);

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// The program under test; `GRIDWRIGHT_SHEPHERD` names a copy of it.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gridwright-shepherd");
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 pub struct Cell {
     pub dir: PathBuf,

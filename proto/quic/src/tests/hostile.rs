@@ -44,7 +44,7 @@ async fn a_host_refuses_the_master_of_another_cell() {
     let error = refusal(Client::new(&foreign.host("node1")).unwrap().connect(&cell.address()).await);
     assert!(matches!(error, ConnectError::ForeignMaster { .. }), "{error}");
     let fingerprint = foreign.ca.certificate().fingerprint();
-    let error = refusal(Client::join(&cell.address(), fingerprint, Duration::from_secs(10)).await);
+    let error = refusal(Client::join(&cell.address(), fingerprint, super::PATIENCE).await);
     assert!(matches!(error, ConnectError::ForeignMaster { .. }), "{error}");
 }
 
@@ -104,7 +104,7 @@ impl Lines {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), logged).await.expect("a refusal is logged")
+        tokio::time::timeout(super::PATIENCE, logged).await.expect("a refusal is logged")
     }
 
     /// Takes the lines about refused peers.
