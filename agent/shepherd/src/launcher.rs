@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub mod identities;
 mod notify;
 mod results;
+mod root_commands;
 pub mod rules;
 mod script;
 mod sensor;

@@ -11,3 +11,4 @@ pub mod proc;
 pub mod shepherd;
 pub mod sys;
 pub mod task_dir;
+pub mod trusted;

@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides anything. Every wrapper turns -1 into an error with errno.
 
+use crate::trusted::TrustedFile;
 use nix::errno::Errno;
 use proto::launch::{Bound, Resource};
 use std::ffi::{CStr, CString};
@@ -306,9 +307,17 @@ pub fn file_uid() -> u32 {
 
 /// A program ready for execve(2): nothing is allocated between here and there, so that an address-space limit may be in force.
 pub struct Program {
-    paths: Vec<CString>,
+    place: Place,
     argv: Pointers,
     envp: Pointers,
+}
+
+/// Where the file of a program is.
+enum Place {
+    /// At the first of these paths that exists.
+    Paths(Vec<CString>),
+    /// Open.
+    File(TrustedFile),
 }
 
 /// A null-terminated array of C strings and the strings it points to.
@@ -327,13 +336,22 @@ impl Pointers {
 impl Program {
     /// A program with the paths it may be at, in the order they are tried.
     pub fn new(paths: Vec<CString>, argv: Vec<CString>, envp: Vec<CString>) -> Self {
-        Program { paths, argv: Pointers::new(argv), envp: Pointers::new(envp) }
+        Program { place: Place::Paths(paths), argv: Pointers::new(argv), envp: Pointers::new(envp) }
+    }
+
+    /// A program whose file was checked and is open.
+    pub fn of_file(file: TrustedFile, argv: Vec<CString>, envp: Vec<CString>) -> Self {
+        Program { place: Place::File(file), argv: Pointers::new(argv), envp: Pointers::new(envp) }
     }
 
     /// Replaces this process. Returns only the error: that of the first path which exists, else ENOENT.
     pub fn execute(&self) -> Errno {
+        let paths = match &self.place {
+            Place::Paths(paths) => paths,
+            Place::File(file) => return self.execute_file(file),
+        };
         let mut error = Errno::ENOENT;
-        for path in &self.paths {
+        for path in paths {
             match self.execute_at(path) {
                 Errno::ENOENT | Errno::ENOTDIR => {}
                 other => error = if error == Errno::ENOENT { other } else { error },
@@ -345,6 +363,38 @@ impl Program {
     fn execute_at(&self, path: &CStr) -> Errno {
         // SAFETY: path is a C string; both arrays end with null and point into strings owned by `self`.
         unsafe { libc::execve(path.as_ptr(), self.argv.array.as_ptr(), self.envp.array.as_ptr()) };
+        Errno::last()
+    }
+
+    /// A binary by its own descriptor. An interpreter opens a script by its name in the directory, whose descriptor it inherits.
+    fn execute_file(&self, file: &TrustedFile) -> Errno {
+        if !file.is_script() {
+            return self.execute_in(file.file().as_raw_fd(), c"", libc::AT_EMPTY_PATH);
+        }
+        match self.keep_open() {
+            Ok(()) => self.execute_in(file.folder().as_raw_fd(), file.name(), libc::AT_SYMLINK_NOFOLLOW),
+            Err(errno) => errno,
+        }
+    }
+
+    /// Lets what is executed next have the directory that the file is in, for an interpreter that opens the file.
+    ///
+    /// # Errors
+    /// Those of fcntl(2).
+    pub fn keep_open(&self) -> Result<(), Errno> {
+        match &self.place {
+            Place::Paths(_) => Ok(()),
+            Place::File(file) => {
+                let folder = file.folder().as_raw_fd();
+                place(folder, folder).map_err(|_| Errno::last())
+            }
+        }
+    }
+
+    fn execute_in(&self, fd: RawFd, name: &CStr, flags: libc::c_int) -> Errno {
+        let (argv, envp) = (self.argv.array.as_ptr(), self.envp.array.as_ptr());
+        // SAFETY: name is a C string; both arrays end with null and point into strings owned by `self`.
+        unsafe { libc::syscall(libc::SYS_execveat, fd, name.as_ptr(), argv, envp, flags) };
         Errno::last()
     }
 }

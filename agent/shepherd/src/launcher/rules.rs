@@ -2,15 +2,20 @@
 //!
 //! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`, `sensor_user NAME`,
 //! `tracking_gids LOW HIGH`.
-//! `etc/root-commands` and `etc/root-sensors` name one absolute path per line. Files that another user could have written
-//! are refused.
+//! `etc/root-commands` has one whole command per line ([`super::root_commands`]), `etc/root-sensors` one load sensor with its
+//! arguments. Files that another user could have written are refused.
 
-use proto::launch::{Account, LaunchDocument, Procedure};
+use super::root_commands::RootCommands;
+use crate::trusted;
+use nix::fcntl::OFlag;
+use nix::sys::stat::{Mode, fstat};
+use proto::launch::{Account, LaunchDocument, Procedure, SensorSpec};
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Read};
 use std::ops::RangeInclusive;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path};
 
 /// Where control groups are; nothing else can be made there, and no links.
@@ -29,8 +34,8 @@ pub struct Rules {
     pub tracking_gids: Option<RangeInclusive<u32>>,
     denied: BTreeSet<String>,
     sensor_users: BTreeSet<String>,
-    root_commands: BTreeSet<String>,
-    root_sensors: BTreeSet<String>,
+    root_commands: RootCommands,
+    root_sensors: BTreeSet<Vec<String>>,
 }
 
 impl Rules {
@@ -46,9 +51,14 @@ impl Rules {
             tracking_gids: None,
             denied: BTreeSet::new(),
             sensor_users: BTreeSet::from(["gridwright-sensor".to_owned()]),
-            root_commands: read_lines(&etc.join("root-commands"))?.into_iter().collect(),
-            root_sensors: read_lines(&etc.join("root-sensors"))?.into_iter().collect(),
+            root_commands: RootCommands::default(),
+            root_sensors: BTreeSet::new(),
         };
+        if !single_user {
+            rules.root_commands = RootCommands::new(&read_of_root(&etc.join("root-commands"))?);
+            let sensors = read_of_root(&etc.join("root-sensors"))?;
+            rules.root_sensors = sensors.iter().map(|line| words(line).collect()).collect();
+        }
         for line in read_lines(&etc.join("launcher.conf"))? {
             rules.apply(&line).ok_or_else(|| bad(format!("etc/launcher.conf: cannot read the line {line:?}")))?;
         }
@@ -69,11 +79,11 @@ impl Rules {
         Some(())
     }
 
-    /// Whether a task may be started.
+    /// Whether a task may be started by a launcher that works in `folder`.
     ///
     /// # Errors
     /// What is refused, why, and which file admits it.
-    pub fn check(&self, document: &LaunchDocument) -> Result<(), String> {
+    pub fn check(&self, document: &LaunchDocument, folder: &Path) -> Result<(), String> {
         let LaunchDocument { account, prolog, epilog, pe_start, pe_stop, .. } = document;
         if self.single_user {
             return Ok(());
@@ -81,10 +91,12 @@ impl Rules {
         self.check_account(account)?;
         self.check_tracking(account.tracking_gid)?;
         document.cgroup_parent.as_deref().map_or(Ok(()), check_cgroup)?;
-        [prolog, epilog, pe_start, pe_stop]
-            .into_iter()
-            .flatten()
-            .try_for_each(|procedure| self.check_procedure(procedure))
+        let mut procedures = [prolog, epilog, pe_start, pe_stop].into_iter().flatten();
+        let is_roots = |procedure: &&Procedure| procedure.user.as_deref() == Some("root");
+        procedures
+            .by_ref()
+            .filter(is_roots)
+            .try_for_each(|procedure| self.root_commands.check(&procedure.command, document, folder))
     }
 
     /// Whether a user may run anything on this host.
@@ -129,17 +141,6 @@ impl Rules {
         Err(format!("group {gid} may not be used to track tasks; tracking_gids in etc/launcher.conf of this host"))
     }
 
-    fn check_procedure(&self, procedure: &Procedure) -> Result<(), String> {
-        if procedure.user.as_deref() != Some("root") {
-            return Ok(());
-        }
-        let path = procedure.command.split_ascii_whitespace().next().unwrap_or_default();
-        if self.root_commands.contains(path) {
-            return Ok(());
-        }
-        Err(format!("root@{path}: not listed in etc/root-commands of this host"))
-    }
-
     /// Whether the host's own file names this user, or number, for sensors.
     pub fn names_sensor_user(&self, user: &str) -> bool {
         self.sensor_users.contains(user)
@@ -149,14 +150,17 @@ impl Rules {
     ///
     /// # Errors
     /// Which file admits it.
-    pub fn check_sensor(&self, path: &str, user: &str, uid: u32) -> Result<(), String> {
+    pub fn check_sensor(&self, spec: &SensorSpec, uid: u32) -> Result<(), String> {
+        let SensorSpec { path, args, user, .. } = spec;
         if self.single_user || self.sensor_users.contains(user) && uid != 0 {
             return Ok(());
         }
         if uid == 0 {
-            let listed = self.root_sensors.contains(path);
-            return listed.then_some(()).ok_or_else(|| {
-                format!("sensor {path} may not run as root: not listed in etc/root-sensors of this host")
+            let command: Vec<String> = words(path).chain(args.iter().cloned()).collect();
+            let is_listed = self.root_sensors.contains(&command);
+            return is_listed.then_some(()).ok_or_else(|| {
+                let command = command.join(" ");
+                format!("sensor {command} may not run as root: not listed, with these arguments, in etc/root-sensors of this host")
             });
         }
         self.check_uid(user, uid)
@@ -181,17 +185,42 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
 
 /// The lines of a file that only root, or the user all runs as, can have written; none if there is no such file.
 fn read_lines(path: &Path) -> io::Result<Vec<String>> {
-    let metadata = match fs::metadata(path) {
+    let mut options = OpenOptions::new();
+    let mut file = match options.read(true).custom_flags(libc::O_NONBLOCK).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
-    let own = nix::unistd::Uid::effective().as_raw();
-    if (metadata.uid() != 0 && metadata.uid() != own) || metadata.mode() & 0o022 != 0 {
-        return Err(bad(format!("{}: must belong to root and be writable by nobody else", path.display())));
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = nix::fcntl::open(folder, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    if !is_own(&file)? || !is_own(&folder)? {
+        let shown = path.display();
+        return Err(bad(format!("{shown}: it and its directory must belong to root and be writable by nobody else")));
     }
-    let text = fs::read_to_string(path)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(lines(&text))
+}
+
+/// Whether nobody but root, or the user all runs as, can write what is open.
+fn is_own(open: &impl AsFd) -> io::Result<bool> {
+    let stat = fstat(open)?;
+    let is_ours = stat.st_uid == 0 || stat.st_uid == nix::unistd::Uid::effective().as_raw();
+    Ok(is_ours && !Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IWGRP | Mode::S_IWOTH))
+}
+
+/// The lines of a file that says what root runs: every directory on the way to it must be root's, too.
+fn read_of_root(path: &Path) -> io::Result<Vec<String>> {
+    let path = std::path::absolute(path)?;
+    Ok(trusted::read_text(&path, &[0]).map_err(bad)?.map(|text| lines(&text)).unwrap_or_default())
+}
+
+fn lines(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
+    lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+fn words(line: &str) -> impl Iterator<Item = String> {
+    line.split_ascii_whitespace().map(str::to_owned)
 }
 
 fn bad(text: String) -> io::Error {
@@ -234,21 +263,22 @@ mod tests {
     }
 
     #[test]
-    fn root_commands_need_a_line_in_the_hosts_own_file() {
+    fn sensors_run_as_root_only_when_listed_with_their_arguments() {
         let mut rules = rules();
-        let procedure = Procedure { user: Some("root".into()), command: "/opt/prolog x".into(), timeout_s: 0 };
-        assert!(rules.check_procedure(&procedure).is_err());
-        rules.root_commands.insert("/opt/prolog".into());
-        assert!(rules.check_procedure(&procedure).is_ok());
-    }
-
-    #[test]
-    fn sensors_run_as_root_only_when_listed() {
-        let mut rules = rules();
-        assert!(rules.check_sensor("/s", "gridwright-sensor", 900).is_ok());
-        assert!(rules.check_sensor("/s", "root", 0).is_err());
-        rules.root_sensors.insert("/s".into());
-        assert!(rules.check_sensor("/s", "root", 0).is_ok());
+        let sensor = |user: &str, args: &[&str]| SensorSpec {
+            id: 1,
+            path: "/s".to_owned(),
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            user: user.to_owned(),
+            environment: Vec::new(),
+        };
+        assert!(rules.check_sensor(&sensor("gridwright-sensor", &["x"]), 900).is_ok());
+        assert!(rules.check_sensor(&sensor("root", &[]), 0).is_err());
+        rules.root_sensors.insert(words("/s -q").collect());
+        assert!(rules.check_sensor(&sensor("root", &["-q"]), 0).is_ok());
+        for args in [&[][..], &["-v"], &["-q", "x"]] {
+            assert!(rules.check_sensor(&sensor("root", args), 0).is_err(), "{args:?}");
+        }
     }
 
     #[test]

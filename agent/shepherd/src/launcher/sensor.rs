@@ -4,15 +4,14 @@ use super::rules::Rules;
 use crate::account::{self, Identity};
 use crate::shepherd::{Host, environment};
 use crate::sys::{self, Program};
+use crate::trusted::TrustedFile;
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::SensorSpec;
 use std::ffi::CString;
-use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 
 /// Runs the sensor in this process, a fork of the launcher. What goes wrong is said on the sensor's own standard error,
 /// which the agent reads. Never returns.
@@ -21,7 +20,9 @@ pub fn run(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> ! {
         Ok((program, by_shell)) => {
             let errno = match program.execute() {
                 // A script without `#!`, or one that is not executable, is the shell's.
-                Errno::ENOEXEC | Errno::EACCES => by_shell.execute(),
+                Errno::ENOEXEC | Errno::EACCES => {
+                    program.keep_open().map_or_else(|errno| errno, |()| by_shell.execute())
+                }
                 errno => errno,
             };
             format!("cannot execute {}: {errno}", spec.path)
@@ -36,21 +37,24 @@ pub fn run(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> ! {
 fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Program, Program), String> {
     let text = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     setsid().map_err(|errno| text("session", &errno))?;
+    let mut file = None;
     if !host.rules.single_user {
         let identity = identity(&host.rules, &spec.user)?;
-        host.rules.check_sensor(&spec.path, &spec.user, identity.uid)?;
-        check_file(&spec.path, identity.uid)?;
+        host.rules.check_sensor(spec, identity.uid)?;
         become_user(&identity)?;
+        // As its user: a file that the user cannot reach is none of the user's sensors.
+        let owners = if identity.uid == 0 { vec![0] } else { vec![0, identity.uid] };
+        file = Some(TrustedFile::open(&spec.path, &owners)?);
     }
     for limit in &host.login_limits {
         let _ = sys::set_raw_limit(limit.resource, limit.soft, limit.hard);
     }
     umask(Mode::from_bits_truncate(0o022));
     std::env::set_current_dir("/").map_err(|error| text("/", &error))?;
-    // A root sensor's path is on the host's list; its environment comes from an agent that faces the network.
+    // A root sensor's command is on the host's list; its environment comes from an agent that faces the network.
     let is_root = Uid::effective().is_root() && !host.rules.single_user;
     let of_root = || environment::of_root_sensor(&spec.environment, &host.folder);
-    let programs = programs(spec, &if is_root { of_root() } else { spec.environment.clone() })?;
+    let programs = programs(spec, &if is_root { of_root() } else { spec.environment.clone() }, file)?;
     sys::set_parent_death_signal(libc::SIGTERM).map_err(|error| text("parent death signal", &error))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(|errno| text("signals", &errno))?;
     sys::default_signals();
@@ -71,18 +75,6 @@ fn identity(rules: &Rules, user: &str) -> Result<Identity, String> {
     }
 }
 
-/// A sensor's file belongs to root or to its user, and nobody else can write it (SENSORS T20).
-fn check_file(path: &str, uid: u32) -> Result<(), String> {
-    let metadata = fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
-    if metadata.uid() != 0 && metadata.uid() != uid {
-        return Err(format!("{path}: belongs to uid {}, not to root or to uid {uid} it would run as", metadata.uid()));
-    }
-    if metadata.mode() & 0o022 != 0 {
-        return Err(format!("{path}: others can write it; remove the group's and others' write permission"));
-    }
-    Ok(())
-}
-
 fn become_user(identity: &Identity) -> Result<(), String> {
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
     caps::clear(None, caps::CapSet::Ambient).map_err(|error| error.to_string())?;
@@ -93,24 +85,26 @@ fn become_user(identity: &Identity) -> Result<(), String> {
 }
 
 /// The sensor itself, and the same through the shell.
-fn programs(spec: &SensorSpec, environment: &[String]) -> Result<(Program, Program), String> {
-    let strings =
-        |texts: &[String]| texts.iter().map(|text| CString::new(text.as_str())).collect::<Result<Vec<_>, _>>();
-    let words = |before: &[&str]| -> Vec<String> {
-        before
-            .iter()
-            .map(|word| (*word).to_owned())
-            .chain([spec.path.clone()])
-            .chain(spec.args.iter().cloned())
-            .collect()
+fn programs(
+    spec: &SensorSpec,
+    environment: &[String],
+    file: Option<TrustedFile>,
+) -> Result<(Program, Program), String> {
+    let strings = |texts: Vec<&str>| {
+        texts.into_iter().map(CString::new).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
     };
-    let make = |path: &str, argv: &[String]| {
-        let path = CString::new(path).map_err(|error| error.to_string())?;
-        let argv = strings(argv).map_err(|error| error.to_string())?;
-        let environment = strings(environment).map_err(|error| error.to_string())?;
-        Ok::<_, String>(Program::new(vec![path], argv, environment))
+    let words = |before: &[&'static str], path| {
+        before.iter().copied().chain([path]).chain(spec.args.iter().map(String::as_str)).collect::<Vec<&str>>()
     };
-    Ok((make(&spec.path, &words(&[]))?, make("/bin/sh", &words(&["sh"]))?))
+    let environment = || strings(environment.iter().map(String::as_str).collect());
+    let for_shell = file.as_ref().map_or_else(|| spec.path.clone(), TrustedFile::path_for_interpreter);
+    let by_shell = Program::new(strings(vec!["/bin/sh"])?, strings(words(&["sh"], &for_shell))?, environment()?);
+    let argv = strings(words(&[], &spec.path))?;
+    let itself = match file {
+        Some(file) => Program::of_file(file, argv, environment()?),
+        None => Program::new(strings(vec![&spec.path])?, argv, environment()?),
+    };
+    Ok((itself, by_shell))
 }
 
 /// Whether a sensor's request can be refused before a process is forked.

@@ -421,7 +421,7 @@ impl Server {
         if let Err(text) = task_dir::room(MIN_FREE_BYTES) {
             return if dir.exists() { self.known(key, &dir) } else { vec![refused(key, text)] };
         }
-        if let Err(text) = self.host.rules.check(&document) {
+        if let Err(text) = self.host.rules.check(&document, &self.host.folder) {
             return vec![refused(key, text)];
         }
         match self.spares.create(&dir) {

@@ -15,6 +15,7 @@ use crate::account::{self, Identity};
 use crate::proc;
 use crate::sys::{self, Program};
 use crate::task_dir;
+use crate::trusted::TrustedFile;
 use caps::CapSet;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
@@ -81,7 +82,7 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
     if let (Some(planned), Some(made)) = (planned, &made) {
         environment::name_directory(&mut environment, planned, made);
     }
-    let program = plan::program(&invocation, &environment)?;
+    let program = plan::program(&invocation, &environment, root_file(context, errand)?)?;
     let streams = with_script_input(context, &invocation, streams)?;
     let exec_failure = exec_failure(&invocation).encode();
     Ok(Ready { program, streams, script, exec, record, exec_failure })
@@ -145,6 +146,9 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
     let identity = account::by_name(user)?;
     if user != "root" {
         context.rules.check_uid(user, identity.uid).map_err(refused)?;
+        if identity.uid == 0 {
+            return Err(refused(format!("{user}@: is root by another name; write root@ and list the command")));
+        }
     }
     Ok(identity)
 }
@@ -301,9 +305,6 @@ fn invocation_for(
             Ok((plan::invocation(&context.document.start, place.as_ref(), path_variable)?, kept))
         }
         Errand::Procedure(_, procedure) => {
-            if procedure.user.as_deref() == Some("root") && !context.rules.single_user {
-                check_root_file(&procedure.command)?;
-            }
             let merge = streams_of(context, errand).merge;
             Ok((plan::procedure_line(&procedure.command, places, merge, path_variable)?, None))
         }
@@ -334,14 +335,14 @@ fn with_script_input(context: &Context, invocation: &Invocation, streams: Opened
     Ok(Opened { stdin, ..streams })
 }
 
-/// What root runs must be root's.
-fn check_root_file(command: &str) -> Result<(), Failure> {
-    use std::os::unix::fs::MetadataExt;
+/// The file of a procedure that root runs: it and the way to it must be root's.
+fn root_file(context: &Context, errand: &Errand<'_>) -> Result<Option<TrustedFile>, Failure> {
+    let Errand::Procedure(_, Procedure { user, command, .. }) = errand else { return Ok(None) };
+    if user.as_deref() != Some("root") || context.rules.single_user {
+        return Ok(None);
+    }
     let path = command.split_ascii_whitespace().next().unwrap_or_default();
-    let metadata = fs::metadata(path).map_err(|error| before_job(&format!("root@{path}"), error))?;
-    let safe = path.starts_with('/') && metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
-    safe.then_some(())
-        .ok_or_else(|| refused(format!("root@{path}: must belong to root and be writable by nobody else")))
+    TrustedFile::open(path, &[0]).map(Some).map_err(|text| refused(format!("root@{text}")))
 }
 
 fn exec_failure(invocation: &Invocation) -> Failure {

@@ -3,6 +3,7 @@
 use super::environment::Places;
 use crate::account::{self, Identity};
 use crate::sys::Program;
+use crate::trusted::TrustedFile;
 use proto::launch::{Failed, Failure, Start, StartMode};
 use std::ffi::CString;
 
@@ -158,19 +159,19 @@ pub fn shell_line(command: &str) -> Invocation {
     by_shell("/bin/sh", false, vec!["-c".to_owned(), command.to_owned()])
 }
 
-/// Makes an invocation ready for execve.
+/// Makes an invocation ready for execve, of `file` in place of its paths where that is given.
 ///
 /// # Errors
 /// [`Failed::BEFORE_JOB`] for text with a NUL, which no document can carry.
-pub fn program(invocation: &Invocation, environment: &[String]) -> Result<Program, Failure> {
+pub fn program(invocation: &Invocation, environment: &[String], file: Option<TrustedFile>) -> Result<Program, Failure> {
     let strings =
         |texts: &[String]| texts.iter().map(|text| CString::new(text.as_str())).collect::<Result<Vec<_>, _>>();
     let make = || {
-        Ok::<_, std::ffi::NulError>(Program::new(
-            strings(&invocation.paths)?,
-            strings(&invocation.argv)?,
-            strings(environment)?,
-        ))
+        let (argv, envp) = (strings(&invocation.argv)?, strings(environment)?);
+        Ok::<_, std::ffi::NulError>(match file {
+            Some(file) => Program::of_file(file, argv, envp),
+            None => Program::new(strings(&invocation.paths)?, argv, envp),
+        })
     };
     make().map_err(|_| Failure {
         failed: Failed::BEFORE_JOB,

@@ -11,6 +11,7 @@ mod limits;
 mod priority;
 mod reuse;
 mod rights;
+mod root;
 mod single_user;
 mod speed;
 mod starts;

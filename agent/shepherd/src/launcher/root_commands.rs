@@ -1,0 +1,222 @@
+//! The commands that root runs for the queues and parallel environments of a host, as the host's own file lists them.
+//!
+//! A line is a whole command, as the queue or the parallel environment has it behind `root@`: the program and its arguments,
+//! pseudo variables (queue_conf(5), sge_pe(5)) among them. The launcher compares word by word, so an agent that was taken over
+//! chooses neither the program nor the arguments. A pseudo variable stands for the value that the launcher knows of the task. Where
+//! it knows none (`$host`, `$queue`, `$pe`, `$pe_slots`, `$sge_cell`) it takes a plain name, which is no path and no option.
+//!
+//! A program that is listed alone gets no arguments but numbers and names of the task that the launcher knows for certain.
+
+use proto::launch::LaunchDocument;
+use std::path::Path;
+
+/// The listed commands, as words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RootCommands {
+    lines: Vec<Vec<String>>,
+}
+
+/// What the shepherd replaces later, and texts that stand for what no task has: no agent chooses them.
+const CONSTANTS: [&str; 7] = ["$stdin_path", "$stdout_path", "$stderr_path", "$merge_stderr", "\"\"", "0", "UNDEFINED"];
+
+/// Pseudo variables whose value only the agent knows.
+const PLAIN: [&str; 5] = ["host", "queue", "pe", "pe_slots", "sge_cell"];
+
+impl RootCommands {
+    /// The commands of these lines.
+    pub fn new(lines: &[String]) -> Self {
+        let words = |line: &String| line.split_ascii_whitespace().map(str::to_owned).collect();
+        RootCommands { lines: lines.iter().map(words).collect() }
+    }
+
+    /// Whether a command may run as root for a task whose launcher works in `folder`.
+    ///
+    /// # Errors
+    /// What is not listed, and how to list it.
+    pub fn check(&self, command: &str, document: &LaunchDocument, folder: &Path) -> Result<(), String> {
+        let given: Vec<&str> = command.split_ascii_whitespace().collect();
+        let facts = Facts::of(document, folder);
+        if self.lines.iter().any(|line| is_admitted(line, &given, &facts)) {
+            return Ok(());
+        }
+        let program = given.first().copied().unwrap_or_default();
+        if self.lines.iter().any(|line| line.first().is_some_and(|listed| listed == program)) {
+            return Err(format!(
+                "root@{command}: etc/root-commands of this host lists {program} with other arguments; write the whole \
+                 command there as the queue or parallel environment has it, pseudo variables such as $job_id included"
+            ));
+        }
+        Err(format!("root@{program}: not listed in etc/root-commands of this host"))
+    }
+}
+
+/// What the launcher itself knows of a task.
+struct Facts {
+    known: [(&'static str, String); 5],
+    job_name: String,
+    task: String,
+}
+
+impl Facts {
+    fn of(document: &LaunchDocument, folder: &Path) -> Self {
+        let root = folder.to_string_lossy().into_owned();
+        let host_file = format!("{root}/{}/{}/pe_hostfile", crate::task_dir::TASKS, document.key);
+        Facts {
+            known: [
+                ("job_id", document.job_number.to_string()),
+                ("job_owner", document.account.user.clone()),
+                ("pe_hostfile", host_file),
+                ("sge_root", root),
+                ("processors", "UNDEFINED".to_owned()),
+            ],
+            job_name: document.job_name.clone(),
+            task: document.key.task.to_string(),
+        }
+    }
+
+    /// The values that a pseudo variable may have; `None` for a text that is none.
+    fn values(&self, name: &str) -> Option<Piece> {
+        if PLAIN.contains(&name) {
+            return Some(Piece::Plain);
+        }
+        let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| vec![value.clone()]);
+        let values = known.or_else(|| match name {
+            "ja_task_id" => Some(vec![self.task.clone(), "undefined".to_owned()]),
+            "job_name" => Some(vec![self.job_name.clone()]),
+            _ if name.starts_with("fs_") => Some(vec!["\"\"".to_owned(), "0".to_owned()]),
+            _ => None,
+        });
+        values.map(Piece::OneOf)
+    }
+
+    /// Whether a program that is listed alone may have this argument. The owner of a job chooses its name, so that is none.
+    fn is_certain(&self, argument: &str) -> bool {
+        let is_known = self.known.iter().any(|(_, value)| value == argument);
+        is_known || argument == self.task || argument == "undefined" || CONSTANTS.contains(&argument)
+    }
+}
+
+/// A part of a listed word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    OneOf(Vec<String>),
+    Plain,
+}
+
+fn is_admitted(line: &[String], given: &[&str], facts: &Facts) -> bool {
+    match (line, given) {
+        ([program], [first, arguments @ ..]) => {
+            program == first && arguments.iter().all(|argument| facts.is_certain(argument))
+        }
+        _ => line.len() == given.len() && line.iter().zip(given).all(|(word, text)| is_word(word, text, facts)),
+    }
+}
+
+/// Whether a text is what a listed word stands for. A value in front makes no option of a word that is none.
+fn is_word(word: &str, text: &str, facts: &Facts) -> bool {
+    let pieces = pieces(word, facts);
+    let begins_with_value = !matches!(pieces.first(), Some(Piece::Text(_)) | None);
+    !(begins_with_value && text.starts_with('-')) && fits(&pieces, text)
+}
+
+fn fits(pieces: &[Piece], text: &str) -> bool {
+    let Some((piece, rest)) = pieces.split_first() else { return text.is_empty() };
+    let follows = |value: &str| text.strip_prefix(value).is_some_and(|left| fits(rest, left));
+    match piece {
+        Piece::Text(value) => follows(value),
+        Piece::OneOf(values) => values.iter().any(|value| follows(value)),
+        Piece::Plain => {
+            let plain = text.bytes().take_while(|&byte| is_plain(byte)).count();
+            (1..=plain).any(|count| fits(rest, &text[count..]))
+        }
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._-@+".contains(&byte)
+}
+
+/// Splits a listed word at its pseudo variables, `$name` and `${name}`.
+fn pieces(word: &str, facts: &Facts) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('$') {
+        if at > 0 {
+            pieces.push(Piece::Text(rest[..at].to_owned()));
+        }
+        rest = &rest[at..];
+        let (name, length) = variable(rest);
+        pieces.push(facts.values(name).unwrap_or_else(|| Piece::Text(rest[..length].to_owned())));
+        rest = &rest[length..];
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest.to_owned()));
+    }
+    pieces
+}
+
+/// The name at the start of a text that begins with `$`, and how many bytes it takes.
+fn variable(text: &str) -> (&str, usize) {
+    let body = &text[1..];
+    if let Some(inner) = body.strip_prefix('{') {
+        return inner.find('}').map_or(("", 1), |end| (&inner[..end], end + 3));
+    }
+    let end = body.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(body.len());
+    (&body[..end], end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            known: [
+                ("job_id", "7".to_owned()),
+                ("job_owner", "ann".to_owned()),
+                ("pe_hostfile", "/cell/tasks/k/pe_hostfile".to_owned()),
+                ("sge_root", "/cell".to_owned()),
+                ("processors", "UNDEFINED".to_owned()),
+            ],
+            job_name: "--rm".to_owned(),
+            task: "3".to_owned(),
+        }
+    }
+
+    fn admits(line: &str, command: &str) -> bool {
+        let words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
+        let given: Vec<&str> = command.split_ascii_whitespace().collect();
+        is_admitted(&words, &given, &facts())
+    }
+
+    #[test]
+    fn a_command_runs_with_the_arguments_that_are_listed_and_no_others() {
+        for (line, command, expected) in [
+            ("/x/prolog", "/x/prolog", true),
+            ("/x/prolog", "/x/other", false),
+            ("/x/prolog", "/x/prolog 7 3 ann /cell/tasks/k/pe_hostfile $stdout_path", true),
+            ("/x/prolog", "/x/prolog 8", false),
+            ("/x/prolog", "/x/prolog node1", false),
+            ("/x/prolog", "/x/prolog --rm", false),
+            ("/x/prolog -q", "/x/prolog -q", true),
+            ("/x/prolog -q", "/x/prolog", false),
+            ("/x/prolog -q", "/x/prolog -q 7", false),
+            ("/x/prolog $job_id $host", "/x/prolog 7 node1.example.org", true),
+            ("/x/prolog $job_id $host", "/x/prolog 8 node1", false),
+            ("/x/prolog $host", "/x/prolog /etc/shadow", false),
+            ("/x/prolog $host", "/x/prolog -rf", false),
+            ("/x/prolog $job_name", "/x/prolog --rm", false),
+            ("/x/prolog --name=$job_name", "/x/prolog --name=--rm", true),
+            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.undefined@all.q", true),
+            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.3@all.q", true),
+            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.4@all.q", false),
+            ("/x/prolog $stdout_path $fs_stdin_path", "/x/prolog $stdout_path \"\"", true),
+            ("/x/prolog $stdout_path", "/x/prolog /etc/shadow", false),
+            ("/x/start $pe_hostfile $pe_slots", "/x/start /cell/tasks/k/pe_hostfile 16", true),
+            ("/x/start $pe_hostfile", "/x/start /tmp/pe_hostfile", false),
+        ] {
+            assert_eq!(admits(line, command), expected, "{line}: {command}");
+        }
+    }
+}
