@@ -19,12 +19,13 @@ const IMPORTS: [(&str, &[&str], &[&str]); 9] = [
     ("agent/shepherd", &["proto"], &["nix", "caps", "libc"]),
     ("agent", &["agent_core", "sensors", "proto", "quic"], &["tokio", "nix", "procfs"]),
     ("master", &["master_core", "proto", "quic"], &["tokio", "nix", "rusqlite"]),
-    ("master/cli", &["proto", "quic"], &["tokio", "nix"]),
+    ("master/cli", &["proto", "quic"], &["tokio", "nix", "rustix"]),
 ];
 
 const OURS: [&str; 6] = ["proto", "quic", "sensors", "agent_core", "master_core", "shepherd"];
 
-const RESTRICTED: [&str; 9] = ["tokio", "quinn", "rustls", "nix", "caps", "libc", "procfs", "sysinfo", "rusqlite"];
+const RESTRICTED: [&str; 10] =
+    ["tokio", "quinn", "rustls", "nix", "rustix", "caps", "libc", "procfs", "sysinfo", "rusqlite"];
 
 /// The packages of the design card and where the table places them.
 const CARD: [(&str, &str); 8] = [

@@ -136,7 +136,7 @@ impl LauncherLink {
                 Err(error) => {
                     pause = (pause * 2).min(LAST_PAUSE);
                     if pause == LAST_PAUSE {
-                        let path = self.layout.run("launcher.sock");
+                        let path = self.layout.run("launcher").join("launcher.sock");
                         tracing::warn!("no launcher answers at {}: {error}; trying on", path.display());
                     }
                 }
@@ -148,7 +148,7 @@ impl LauncherLink {
     }
 
     async fn connect(&self) -> io::Result<UnixStream> {
-        let path = self.layout.socket("launcher.sock")?;
+        let path = self.layout.socket("launcher")?;
         UnixStream::connect(&path).await
     }
 

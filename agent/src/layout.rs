@@ -1,11 +1,13 @@
 //! The agent's part of the state directory (DESIGN section 9): paths, sockets below long paths, and the lock by which a daemon
 //! is known to be alive.
 
+use crate::folder::{self, Folder};
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,21 +59,34 @@ impl Layout {
         self.dir.join("agent").join(name)
     }
 
-    /// `run/NAME`.
-    pub fn run(&self, name: &str) -> PathBuf {
-        self.dir.join("run").join(name)
+    /// `run/DAEMON`, where that daemon alone makes files.
+    pub fn run(&self, daemon: &str) -> PathBuf {
+        self.dir.join("run").join(daemon)
     }
 
-    /// The socket `run/NAME`, also where its path is longer than a socket's name may be.
+    /// The own directory of a daemon below `run`, which is made if it is missing.
     ///
     /// # Errors
-    /// If `run` cannot be opened.
-    pub fn socket(&self, name: &str) -> io::Result<SocketPath> {
-        let direct = self.run(name);
+    /// If it belongs to another user, or cannot be made.
+    pub fn folder(&self, daemon: &str) -> io::Result<Folder> {
+        let path = self.run(daemon);
+        let make_parent = |path: &Path| path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let opened = make_parent(&path).and_then(|()| Folder::open(&path));
+        opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    }
+
+    /// The socket `run/DAEMON/DAEMON.sock`, also where its path is longer than a socket's name may be.
+    ///
+    /// # Errors
+    /// If its directory cannot be opened.
+    pub fn socket(&self, daemon: &str) -> io::Result<SocketPath> {
+        let (folder, name) = (self.run(daemon), format!("{daemon}.sock"));
+        let direct = folder.join(&name);
         if direct.as_os_str().len() < SOCKET_PATH_MAX {
             return Ok(SocketPath { path: direct, _folder: None });
         }
-        let folder = File::open(self.dir.join("run"))?;
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY;
+        let folder = OpenOptions::new().read(true).custom_flags(flags.bits()).open(folder)?;
         let path = PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()));
         Ok(SocketPath { path, _folder: Some(folder) })
     }
@@ -118,26 +133,29 @@ pub enum LockError {
 pub struct DaemonLock(#[expect(dead_code, reason = "held, never read")] Flock<File>);
 
 impl DaemonLock {
-    /// Takes `run/NAME.lock` and writes `run/NAME.pid`, which is for people.
+    /// Takes `run/NAME/lock`, which says then what process holds it, and writes `run/NAME/pid`, which is for people.
     ///
     /// # Errors
     /// `Held` if another process has it.
     pub fn take(layout: &Layout, name: &str) -> Result<Self, LockError> {
-        let path = layout.run(&format!("{name}.lock"));
-        let pid_file = layout.run(&format!("{name}.pid"));
-        let unwritable = |path: &PathBuf| {
-            let path = path.clone();
-            move |source| LockError::Unwritable { path, source }
-        };
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unwritable(&path))?;
-        let lock = alone(file).map_err(|errno| match errno {
+        let folder = layout.folder(name).map_err(|source| unwritable(layout.run(name), source))?;
+        let (path, pid_file) = (folder.path("lock"), folder.path("pid"));
+        let file = folder.open_lock("lock").map_err(|source| unwritable(path.clone(), source))?;
+        let mut lock = alone(file).map_err(|errno| match errno {
             Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), who: holder(&pid_file) },
-            errno => LockError::Unwritable { path: path.clone(), source: errno.into() },
+            errno => unwritable(path.clone(), errno.into()),
         })?;
-        std::fs::write(&pid_file, format!("{}\n", std::process::id())).map_err(unwritable(&pid_file))?;
+        let identity = folder::own_identity().map_err(|source| unwritable(path.clone(), source))?;
+        let noted = lock.set_len(0).and_then(|()| lock.write_all(identity.as_bytes()));
+        noted.map_err(|source| unwritable(path, source))?;
+        let pid = format!("{}\n", std::process::id());
+        folder.write("pid", &pid, 0o644).map_err(|source| unwritable(pid_file, source))?;
         Ok(Self(lock))
     }
+}
+
+fn unwritable(path: PathBuf, source: io::Error) -> LockError {
+    LockError::Unwritable { path, source }
 }
 
 /// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
@@ -165,16 +183,18 @@ mod tests {
     #[test]
     fn who_only_looks_whether_an_agent_is_alive_keeps_none_from_starting() {
         let dir = std::env::temp_dir().join(format!("gridwright-agent-lock-{}", std::process::id()));
-        std::fs::create_dir_all(dir.join("run")).unwrap();
+        std::fs::create_dir_all(&dir).unwrap();
         let layout = Layout::new(&dir).unwrap();
-        let path = layout.run("agent.lock");
-        let looking = Flock::lock(File::create(&path).unwrap(), FlockArg::LockExclusiveNonblock).unwrap();
+        let file = layout.folder("agent").unwrap().open_lock("lock").unwrap();
+        let looking = Flock::lock(file, FlockArg::LockExclusiveNonblock).unwrap();
         let ends = std::thread::spawn(move || {
             std::thread::sleep(3 * PAUSE);
             drop(looking);
         });
         let held = DaemonLock::take(&layout, "agent").unwrap();
         ends.join().unwrap();
+        let noted = std::fs::read_to_string(layout.run("agent").join("lock")).unwrap();
+        assert_eq!(noted, folder::own_identity().unwrap());
         assert!(matches!(DaemonLock::take(&layout, "agent"), Err(LockError::Held { who, .. }) if !who.is_empty()));
         drop(held);
         std::fs::remove_dir_all(&dir).unwrap();

@@ -8,6 +8,7 @@ mod backoff;
 mod clock;
 mod config;
 mod driver;
+mod folder;
 mod identity;
 mod join;
 mod launcher_link;

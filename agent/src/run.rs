@@ -135,7 +135,7 @@ impl Agent {
             () = end_on_signal(wires.stop.clone()) => {}
         }
         // The socket of users is in the way of nothing; the next agent makes it anew.
-        let _ = std::fs::remove_file(self.layout.run("agent.sock"));
+        let _ = self.layout.folder("agent").and_then(|folder| folder.remove("agent.sock"));
         Ok(())
     }
 
@@ -173,11 +173,9 @@ impl Agent {
     }
 
     fn listen(&self) -> std::io::Result<UnixListener> {
-        let path = self.layout.socket("agent.sock")?;
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+        let folder = self.layout.folder("agent")?;
+        folder.remove("agent.sock")?;
+        let path = folder.short_path("agent.sock");
         let listener = UnixListener::bind(&path)?;
         // Who a client is, the kernel says; everybody may ask.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;

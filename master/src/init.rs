@@ -117,7 +117,7 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
         return Err(InitError::Exists { path: marker });
     }
     let (cell, now) = (CellId(random_number()?), wall_now());
-    tree::make_directories(&layout, plan.owners)?;
+    tree::make_directories(&layout)?;
     let identity = Identity::create(cell, &plan.host, now)?;
     identity.write(&layout, plan.owners)?;
     make_database(&layout, plan, cell, &identity, now)?;

@@ -11,10 +11,11 @@
 //! DIR/agent/host.crt .key    certificate and key of this machine's agent
 //! DIR/agent/ca.crt           the CA that the agent trusts
 //! DIR/tasks/                 one directory a task, made by the launcher
-//! DIR/run/master.lock        held while the master lives
-//! DIR/run/master.pid         its process id, for people
-//! DIR/run/master.sock        commands talk to the master here
-//! DIR/run/master.ready       exists while the master answers
+//! DIR/run/NAME/              one directory for each daemon, which alone makes files there: launcher, master, agent, sim
+//! DIR/run/master/lock        held while the master lives
+//! DIR/run/master/pid         its process id, for people
+//! DIR/run/master/master.sock commands talk to the master here
+//! DIR/run/master/ready       exists while the master answers
 //! DIR/log/master.log         its log, where asked for
 //! DIR/bin/ARCH/              links of the q* names to the gridwright program
 //! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting schedd_runlog schedule
@@ -25,6 +26,8 @@
 //!
 //! Keys are readable by their owner only, directories that hold them too.
 
+use crate::folder::Folder;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The name of the one cell below a state directory, as `SGE_CELL` has it.
@@ -62,9 +65,15 @@ impl Layout {
         self.dir.join("agent").join(name)
     }
 
-    /// `run/NAME`.
-    pub fn run(&self, name: &str) -> PathBuf {
-        self.dir.join("run").join(name)
+    /// The master's own directory `run/master`, which is made if it is missing.
+    ///
+    /// # Errors
+    /// If it belongs to another user, or cannot be made.
+    pub fn folder(&self) -> io::Result<Folder> {
+        let run = self.dir.join("run");
+        let path = run.join("master");
+        let opened = std::fs::create_dir_all(&run).and_then(|()| Folder::open(&path));
+        opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
     }
 
     /// `default/common/NAME`.

@@ -1,10 +1,12 @@
 //! The lock by which a daemon is known to be alive (DESIGN section 9). A pid file is for people only.
 
+use crate::folder;
 use crate::layout::Layout;
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,7 +24,7 @@ pub enum LockError {
     Held {
         /// The lock.
         path: PathBuf,
-        /// What `run/master.pid` says.
+        /// What `run/master/pid` says.
         pid: String,
     },
     /// The lock or the pid file cannot be written.
@@ -53,34 +55,61 @@ fn alone(mut file: File) -> Result<Flock<File>, Errno> {
     Err(Errno::EWOULDBLOCK)
 }
 
-/// The held lock. Dropped, or with the process, it is free.
+/// The held locks. Dropped, or with the process, they are free.
 #[derive(Debug)]
-pub struct MasterLock(#[allow(dead_code, reason = "held, never read")] Flock<File>);
+pub struct MasterLock {
+    #[expect(dead_code, reason = "held, never read")]
+    run: Flock<File>,
+    #[expect(dead_code, reason = "held, never read")]
+    database: Option<Flock<File>>,
+}
 
 impl MasterLock {
-    /// Takes `run/master.lock` and writes `run/master.pid`.
+    /// Takes `run/master/lock`, which says then what process holds it, and the lock of the database; writes `run/master/pid`.
     ///
     /// # Errors
-    /// `Held` if another process has it.
+    /// `Held` if another process has one of them.
     pub fn take(layout: &Layout) -> Result<Self, LockError> {
-        let path = layout.run("master.lock");
-        let unwritable = |path: &PathBuf| {
-            let path = path.clone();
-            move |source| LockError::Unwritable { path, source }
-        };
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(unwritable(&path))?;
-        let pid_file = layout.run("master.pid");
-        let lock = alone(file).map_err(|errno| match errno {
-            Errno::EWOULDBLOCK => {
-                let pid = std::fs::read_to_string(&pid_file).unwrap_or_default().trim().to_owned();
-                LockError::Held { path: path.clone(), pid }
-            }
-            errno => LockError::Unwritable { path: path.clone(), source: errno.into() },
+        let folder = layout.folder().map_err(|source| unwritable(layout.dir().join("run/master"), source))?;
+        let (path, pid_file) = (folder.path("lock"), folder.path("pid"));
+        let holder = || std::fs::read_to_string(&pid_file).unwrap_or_default().trim().to_owned();
+        let file = folder.open_lock("lock").map_err(|source| unwritable(path.clone(), source))?;
+        let mut run = alone(file).map_err(|errno| match errno {
+            Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), pid: holder() },
+            errno => unwritable(path.clone(), errno.into()),
         })?;
-        std::fs::write(&pid_file, format!("{}\n", std::process::id())).map_err(unwritable(&pid_file))?;
-        Ok(Self(lock))
+        let database = lock_database(layout, holder)?;
+        let identity = folder::own_identity().map_err(|source| unwritable(path.clone(), source))?;
+        let noted = run.set_len(0).and_then(|()| run.write_all(identity.as_bytes()));
+        noted.map_err(|source| unwritable(path, source))?;
+        let pid = format!("{}\n", std::process::id());
+        folder.write("pid", &pid, 0o644).map_err(|source| unwritable(pid_file, source))?;
+        Ok(Self { run, database })
     }
+}
+
+/// Locks the directory of the database itself. A lock file can be removed beside a master that runs, by a cleaner of old files or by
+/// hand; this directory cannot, and it stays the same one when it is renamed. Nobody but the master's user can open it.
+fn lock_database(layout: &Layout, holder: impl Fn() -> String) -> Result<Option<Flock<File>>, LockError> {
+    let path = layout.dir().join("master");
+    let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+    match alone(folder.map_err(|source| unwritable(path.clone(), source))?) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(Errno::EWOULDBLOCK) => Err(LockError::Held { path, pid: holder() }),
+        Err(errno) => {
+            // NFS has no locks of directories.
+            tracing::warn!(
+                "{} cannot be locked: {errno}; run/master/lock alone keeps a second master away",
+                path.display()
+            );
+            Ok(None)
+        }
+    }
+}
+
+fn unwritable(path: PathBuf, source: io::Error) -> LockError {
+    LockError::Unwritable { path, source }
 }
 
 #[cfg(test)]
@@ -91,9 +120,9 @@ mod tests {
     fn who_only_looks_whether_a_master_is_alive_keeps_none_from_starting() {
         let dir = crate::testing::TempDir::new("lock");
         let layout = Layout::new(dir.path());
-        std::fs::create_dir_all(layout.run("")).unwrap();
-        let path = layout.run("master.lock");
-        let looking = Flock::lock(File::create(&path).unwrap(), FlockArg::LockExclusiveNonblock).unwrap();
+        std::fs::create_dir_all(layout.master("")).unwrap();
+        let file = layout.folder().unwrap().open_lock("lock").unwrap();
+        let looking = Flock::lock(file, FlockArg::LockExclusiveNonblock).unwrap();
         let ends = std::thread::spawn(move || {
             std::thread::sleep(3 * PAUSE);
             drop(looking);
@@ -101,5 +130,16 @@ mod tests {
         let _held = MasterLock::take(&layout).unwrap();
         ends.join().unwrap();
         assert!(matches!(MasterLock::take(&layout), Err(LockError::Held { pid, .. }) if !pid.is_empty()));
+    }
+
+    #[test]
+    fn a_second_master_is_refused_also_where_the_lock_file_was_removed() {
+        let dir = crate::testing::TempDir::new("second");
+        let layout = Layout::new(dir.path());
+        std::fs::create_dir_all(layout.master("")).unwrap();
+        let _held = MasterLock::take(&layout).unwrap();
+        std::fs::remove_dir_all(dir.path().join("run")).unwrap();
+        let refused = MasterLock::take(&layout);
+        assert!(matches!(&refused, Err(LockError::Held { path, .. }) if path.ends_with("master")), "{refused:?}");
     }
 }

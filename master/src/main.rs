@@ -10,6 +10,7 @@ mod clock;
 mod config;
 mod connections;
 mod driver;
+mod folder;
 mod init;
 mod issuer;
 mod layout;

@@ -4,12 +4,12 @@ use crate::layout::Layout;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
-/// Makes `run/master.ready` and, under systemd, sends `READY=1`.
+/// Makes `run/master/ready` and, under systemd, sends `READY=1`.
 ///
 /// # Errors
 /// If the file cannot be written. A manager that does not take the datagram is its own problem.
 pub fn ready(layout: &Layout) -> io::Result<()> {
-    std::fs::write(layout.run("master.ready"), format!("{}\n", std::process::id()))?;
+    layout.folder()?.write("ready", &format!("{}\n", std::process::id()), 0o644)?;
     tell_manager("READY=1");
     Ok(())
 }
@@ -17,7 +17,7 @@ pub fn ready(layout: &Layout) -> io::Result<()> {
 /// Says that the master ends.
 pub fn stopping(layout: &Layout) {
     // Missing is as good as removed.
-    let _ = std::fs::remove_file(layout.run("master.ready"));
+    let _ = layout.folder().and_then(|folder| folder.remove("ready"));
     tell_manager("STOPPING=1");
 }
 

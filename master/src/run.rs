@@ -176,7 +176,7 @@ impl Master {
     /// Serves until a signal or the core ends the master, then ends everything in order.
     async fn serve(self, layout: &Layout) -> Result<(), RunError> {
         let Self { desk, server, tickets, renewal, revocations, threads } = self;
-        let socket = unix::listen(layout).map_err(system("listen on run/master.sock"))?;
+        let socket = unix::listen(layout).map_err(system("listen on run/master/master.sock"))?;
         let mut terminate = signal(SignalKind::terminate()).map_err(system("wait for signals"))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("wait for signals"))?;
         let doors = [
@@ -187,7 +187,7 @@ impl Master {
             tokio::spawn(renewal.keep()),
         ];
         let address = server.local_addr().map_err(system("use the UDP socket"))?;
-        notify::ready(layout).map_err(system("write run/master.ready"))?;
+        notify::ready(layout).map_err(system("write run/master/ready"))?;
         tracing::info!("master of cell {:016x} on {} serves udp {address}", desk.cell.0, desk.host);
         let Threads { driver, mut driver_ended, query, scheduler } = threads;
         tokio::select! {

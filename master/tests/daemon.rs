@@ -44,10 +44,10 @@ fn a_master_answers_says_that_it_is_ready_and_ends_at_sigterm() {
     let cell = Cell::new();
     let status = cell.status();
     assert_eq!((status.hosts, status.hosts_connected, status.pending), (1, 0, 0));
-    assert!(cell.path("run/master.ready").exists());
+    assert!(cell.path("run/master/ready").exists());
     assert!(cell.second_master().contains("is running already"));
     cell.terminate();
-    assert!(!cell.path("run/master.ready").exists());
+    assert!(!cell.path("run/master/ready").exists());
     assert!(cell.check().contains("the whole log gives the same state"), "{}", cell.check());
 }
 

@@ -74,5 +74,5 @@ impl Talk {
 }
 
 fn connect(dir: &Path) -> std::os::unix::net::UnixStream {
-    std::os::unix::net::UnixStream::connect(dir.join("run/master.sock")).expect("the master listens")
+    std::os::unix::net::UnixStream::connect(dir.join("run/master/master.sock")).expect("the master listens")
 }

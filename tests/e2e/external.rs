@@ -54,7 +54,7 @@ fn example_scheduler(cell: &Cell) -> Process {
     let program = cell.top().join("example-scheduler");
     std::fs::copy(env!("CARGO_BIN_EXE_gridwright-example-scheduler"), &program).unwrap();
     let mut command = cell.command(As::User, &program);
-    command.arg(cell.dir().join("run/agent.sock"));
+    command.arg(cell.dir().join("run/agent/agent.sock"));
     Process::start(command, &cell.top().join("scheduler"))
 }
 

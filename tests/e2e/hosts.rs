@@ -143,9 +143,9 @@ fn a_join_whose_host_does_not_report_says_so_in_time() {
     }
     let network = Arc::new(Network::of(&["h1", "h2"]));
     let (master, other) = (master(&network), Cell::on(&network, "h2"));
-    let run = other.dir().join("run");
+    let run = other.dir().join("run/launcher");
     std::fs::create_dir_all(&run).unwrap();
-    let lock = std::fs::File::create(run.join("launcher.lock")).unwrap();
+    let lock = std::fs::File::create(run.join("lock")).unwrap();
     let _launcher = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusive).unwrap();
     let (given, dir) = (token(&master, &[]), other.dir_word());
     let words = ["join", "h1:6444", &given, "--dir", &dir, "--wait", "1"];

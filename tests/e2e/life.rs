@@ -95,7 +95,11 @@ fn commands_beside_a_dead_master_are_not_kept_by_an_agent_that_takes_it_for_aliv
     for words in ["qstat", "qsub -b y true"] {
         let said = cell.user(&words.split(' ').collect::<Vec<_>>());
         assert_eq!(said.code, 1, "{said}");
-        said.refused(&["error: unable to send message to qmaster", "run/master.sock", "fix: start it: gridwright up"]);
+        said.refused(&[
+            "error: unable to send message to qmaster",
+            "run/master/master.sock",
+            "fix: start it: gridwright up",
+        ]);
     }
     assert!(cell.is_alive("agent"));
     cell.bring_up(&[]).ok();
@@ -148,7 +152,7 @@ fn two_ups_at_once_bring_one_cell_up() {
 fn a_down_that_was_ended_itself_does_not_end_the_next_up_in_the_foreground() {
     let cell = Cell::up();
     cell.down(&[]).ok();
-    std::fs::write(std::path::Path::new(&cell.dir_word()).join("run/down"), "").unwrap();
+    std::fs::write(std::path::Path::new(&cell.dir_word()).join("run/launcher/down"), "").unwrap();
     let mut up = cell.bring_up_in_the_foreground(&[]);
     wait_until(|| up.printed(), || up.printed().contains("cell up in"));
     let before = cell.pid("agent");

@@ -312,20 +312,20 @@ impl Cell {
 
     /// The process of `master`, `agent`, `launcher` or `sim`, as its pid file says.
     pub fn pid(&self, daemon: &str) -> i32 {
-        let path = self.dir.join("run").join(format!("{daemon}.pid"));
+        let path = self.dir.join("run").join(daemon).join("pid");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         text.trim().parse().unwrap_or_else(|_| panic!("{} has no pid: {text:?}", path.display()))
     }
 
     /// Whether a daemon lives that is another process than `before`. The pid file is written just after the lock is taken.
     pub fn has_come_back(&self, daemon: &str, before: i32) -> bool {
-        let text = std::fs::read_to_string(self.dir.join("run").join(format!("{daemon}.pid"))).unwrap_or_default();
+        let text = std::fs::read_to_string(self.dir.join("run").join(daemon).join("pid")).unwrap_or_default();
         self.is_alive(daemon) && text.trim().parse::<i32>().is_ok_and(|pid| pid != before)
     }
 
     /// Whether a daemon lives: its lock is held.
     pub fn is_alive(&self, daemon: &str) -> bool {
-        let Ok(lock) = std::fs::File::open(self.dir.join("run").join(format!("{daemon}.lock"))) else { return false };
+        let Ok(lock) = std::fs::File::open(self.dir.join("run").join(daemon).join("lock")) else { return false };
         nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock).is_err()
     }
 

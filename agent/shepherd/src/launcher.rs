@@ -15,19 +15,20 @@ mod server;
 mod shepherds;
 mod tracking;
 
+use crate::folder::{self, Folder};
 use crate::proc;
 use crate::shepherd::{Host, LoginLimit};
 use crate::sys;
 use crate::task_dir::TASKS;
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{AtFlags, Flock, FlockArg};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::{Mode, umask};
 use rules::Rules;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::fd::RawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,12 +73,12 @@ pub fn run(options: &Options) -> io::Result<()> {
     let folder = fs::canonicalize(&options.dir)?;
     // Relative names from here on: a socket's name has room for 107 bytes, a directory's for more.
     std::env::set_current_dir(&folder)?;
-    make_folders(options)?;
+    let own = make_folders(options)?;
     if options.single_user {
         // No agent of another user reads here, and a launch document holds the job's whole environment.
         umask(Mode::from_bits_truncate(0o077));
     }
-    let _lock = hold_lock()?;
+    let _lock = hold_lock(&own)?;
     let host = Host {
         folder,
         rules: Rules::read(Path::new("etc"), options.single_user)?,
@@ -91,42 +92,45 @@ pub fn run(options: &Options) -> io::Result<()> {
         .into_iter()
         .for_each(|signal| signals.add(signal));
     signals.thread_block()?;
-    let listener = listen()?;
+    let listener = listen(&own, options)?;
+    // Last: who looks for a launcher believes in one that has written it.
+    own.write("pid", &format!("{}\n", std::process::id()), 0o644)?;
     let inherited = options.fd.map(|fd| UnixStream::from(sys::own(fd)));
     let server = server::Server::new(host, options.agent_uid, listener, &signals)?;
     notify::ready();
     let outcome = server.run(inherited);
-    // The next launcher makes both anew; a missing file is what is wanted.
-    let _ = fs::remove_file("run/launcher.pid");
+    // The next launcher makes it anew; a missing file is what is wanted.
+    let _ = own.remove("pid");
     outcome
 }
 
-fn make_folders(options: &Options) -> io::Result<()> {
-    for (name, mode) in [("run", 0o755), (TASKS, 0o711)] {
-        DirBuilder::new().recursive(true).mode(mode).create(name)?;
+/// Makes the folders and opens `run/launcher`. Every folder on the way is this user's, and nobody else makes names there: what is done
+/// by name further on cannot be sent elsewhere.
+fn make_folders(options: &Options) -> io::Result<Folder> {
+    let refuse = |name: &str, error: io::Error| {
+        io::Error::new(error.kind(), format!("{name}: {error}; gridwright up sets it right, or moves it aside"))
+    };
+    if nix::unistd::geteuid().is_root() {
+        folder::check_owned(&File::open(".")?).map_err(|error| refuse("the state directory", error))?;
     }
+    let open = |name: &str| Folder::open(Path::new(name)).map_err(|error| refuse(name, error));
+    open("run")?;
+    let own = open("run/launcher")?;
+    let tasks = open(TASKS)?;
     if let Some(gid) = options.agent_gid {
         // Set-group-id: what is made below belongs to the agent's group without a call for each file.
-        std::os::unix::fs::chown(TASKS, None, Some(gid))?;
-        fs::set_permissions(TASKS, fs::Permissions::from_mode(0o2751))?;
+        std::os::unix::fs::fchown(tasks.handle(), None, Some(gid))?;
+        tasks.handle().set_permissions(fs::Permissions::from_mode(0o2751))?;
     }
-    Ok(())
+    Ok(own)
 }
 
-/// A launcher is alive if its lock is held; the pid file is for people.
-fn hold_lock() -> io::Result<Flock<File>> {
-    let open = |name: &str| {
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o644)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(name)
-    };
-    let lock = alone(open("run/launcher.lock")?)
-        .map_err(|errno| io::Error::other(format!("run/launcher.lock: a launcher runs already ({errno})")))?;
-    fs::write("run/launcher.pid", format!("{}\n", std::process::id()))?;
+/// A launcher is alive if its lock is held. What is written there names the process for ever.
+fn hold_lock(own: &Folder) -> io::Result<Flock<File>> {
+    let mut lock = alone(own.open_lock("lock")?)
+        .map_err(|errno| io::Error::other(format!("run/launcher/lock: a launcher runs already ({errno})")))?;
+    lock.set_len(0)?;
+    lock.write_all(folder::own_identity()?.as_bytes())?;
     Ok(lock)
 }
 
@@ -143,15 +147,18 @@ fn alone(mut file: File) -> Result<Flock<File>, Errno> {
     Err(Errno::EWOULDBLOCK)
 }
 
-fn listen() -> io::Result<UnixListener> {
-    const NAME: &str = "run/launcher.sock";
-    match fs::remove_file(NAME) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+/// The socket is the agent's alone. SO_PEERCRED decides; the file's owner and mode keep everybody else from even trying.
+fn listen(own: &Folder, options: &Options) -> io::Result<UnixListener> {
+    const NAME: &str = "launcher.sock";
+    own.remove(NAME)?;
+    let before = umask(Mode::from_bits_truncate(0o177));
+    let listener = UnixListener::bind(own.short_path(NAME));
+    umask(before);
+    let listener = listener?;
+    if nix::unistd::geteuid().is_root() {
+        let agent = Some(nix::unistd::Uid::from_raw(options.agent_uid));
+        nix::unistd::fchownat(own.handle(), NAME, agent, None, AtFlags::AT_SYMLINK_NOFOLLOW)?;
     }
-    let listener = UnixListener::bind(NAME)?;
-    // Who may connect is decided by SO_PEERCRED, not by the file's mode.
-    fs::set_permissions(NAME, fs::Permissions::from_mode(0o666))?;
     Ok(listener)
 }
 

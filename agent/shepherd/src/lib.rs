@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod cgroup;
+pub mod folder;
 pub mod journal;
 pub mod launcher;
 pub mod proc;

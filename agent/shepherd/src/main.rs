@@ -8,7 +8,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--fd N]
 
-  --dir DIR          the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher.sock
+  --dir DIR          the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher/launcher.sock
   --agent-uid USER   the only user that may give orders, a name or a uid (default: this process's own)
   --agent-gid GROUP  the group that may read what tasks leave behind, a name or a gid
   --single-user      run every task as this process's own user

@@ -42,7 +42,7 @@ async fn connect(layout: &Layout) -> Result<UnixStream, Diagnostic> {
     let give_up = Instant::now() + PATIENCE;
     let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(500));
     loop {
-        let attempt = match layout.socket("master.sock") {
+        let attempt = match layout.socket("master") {
             Ok(path) => UnixStream::connect(&path).await,
             Err(error) => Err(error),
         };

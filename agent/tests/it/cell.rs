@@ -45,7 +45,7 @@ impl Directory {
     pub(crate) fn new() -> Self {
         let name = format!("gridwright-agent-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
-        for below in ["etc", "agent", "run", "tasks"] {
+        for below in ["etc", "agent", "run/launcher", "run/master", "tasks"] {
             std::fs::create_dir_all(path.join(below)).unwrap();
         }
         Self(path)

@@ -27,7 +27,7 @@ pub(crate) struct Session {
 
 impl Launcher {
     pub(crate) fn new(dir: &Path) -> Self {
-        let path = dir.join("run/launcher.sock");
+        let path = dir.join("run/launcher/launcher.sock");
         std::fs::remove_file(&path).ok();
         Self { listener: UnixListener::bind(path).unwrap() }
     }

@@ -45,7 +45,7 @@ async fn issue(cell: &Cell, listener: &UnixListener) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_hosts_connect_report_and_pretend_to_run_a_job() {
     let cell = Cell::new();
-    let listener = UnixListener::bind(cell.path().join("run/master.sock")).unwrap();
+    let listener = UnixListener::bind(cell.path().join("run/master/master.sock")).unwrap();
     let simulated = start(&cell);
     issue(&cell, &listener).await;
     let mut hosts: BTreeMap<HostName, Host> = BTreeMap::new();

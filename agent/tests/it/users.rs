@@ -24,7 +24,7 @@ async fn asking(dir: &Path, query: Query) -> (FrameSender<OwnedWriteHalf>, Frame
 
 /// A command that has said hello and nothing more.
 async fn silent(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<OwnedReadHalf>) {
-    let stream = UnixStream::connect(dir.join("run/agent.sock")).await.unwrap();
+    let stream = UnixStream::connect(dir.join("run/agent/agent.sock")).await.unwrap();
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
     let hello = ClientHello { version: PROTOCOL_VERSION, program: "qstat".to_owned(), task: None };

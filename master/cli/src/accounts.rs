@@ -1,12 +1,14 @@
 //! The accounts of the daemons where root starts them: users of their own where they exist, else three uids that nobody has,
 //! recorded in the cell's directory. Never `nobody`, which other programs share.
 
-use crate::daemons::Accounts;
+use crate::daemons::{Accounts, earlier};
 use crate::fail::Fail;
+use crate::folder::{Folder, give_file};
 use nix::unistd::{Gid, Group, Uid, User};
 use proto::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Where free uids are looked for: below what systemd gives to dynamic users, above what administrators give out.
@@ -59,23 +61,25 @@ impl Recorded {
             let refusal = Diagnostic::new(Code::SystemRefused, "error: the accounts of the daemons cannot be settled");
             Fail::from(refusal.at(path.display().to_string()).why(why))
         };
-        if let Ok(text) = std::fs::read_to_string(&path) {
-            return toml::from_str(&text).map_err(|error| refuse(error.to_string()));
+        let etc = own_folder(dir, "etc").map_err(|error| refuse(error.to_string()))?;
+        match etc.read("accounts.toml") {
+            Ok(text) => return toml::from_str(&text).map_err(|error| refuse(error.to_string())),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(refuse(error.to_string())),
+            Err(_) => {}
         }
         let chosen = Self::choose().map_err(&refuse)?;
         let body = toml::to_string(&chosen).map_err(|error| refuse(error.to_string()))?;
         let text = format!(
             "# Uids of the daemons and their gid, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
         );
-        std::fs::write(&path, text).map_err(|error| refuse(error.to_string()))?;
-        chosen.admit_sensors(dir).map_err(|error| refuse(error.to_string()))?;
+        etc.write("accounts.toml", &text, 0o644).map_err(|error| refuse(error.to_string()))?;
+        chosen.admit_sensors(&etc).map_err(|error| refuse(error.to_string()))?;
         Ok(chosen)
     }
 
     /// Tells the launcher that sensors may run under their uid, whatever the minimum uid of jobs is.
-    fn admit_sensors(self, dir: &Path) -> std::io::Result<()> {
-        let path = dir.join("etc/launcher.conf");
-        if path.exists() {
+    fn admit_sensors(self, etc: &Folder) -> io::Result<()> {
+        if etc.has("launcher.conf") {
             return Ok(());
         }
         let settings = "\
@@ -85,7 +89,7 @@ impl Recorded {
 # sensor_user NAME|UID     an account that load sensors may run as, below min_uid too
 # tracking_gids LOW HIGH   gids that belong to nobody and may mark the processes of a task (none)
 ";
-        std::fs::write(path, format!("{settings}sensor_user {}\n", self.sensor))
+        etc.write("launcher.conf", &format!("{settings}sensor_user {}\n", self.sensor), 0o644)
     }
 
     fn choose() -> Result<Self, String> {
@@ -100,39 +104,106 @@ impl Recorded {
         Ok(Self { master, agent, sensor, group: Some(group) })
     }
 
-    /// Gives each daemon the files it has to write, and the launcher's users the way through.
+    /// Gives each daemon the files it has to write, and the launcher's users the way through. What a daemon has already is not touched:
+    /// root changes nothing below a directory that belongs to somebody else.
     ///
     /// # Errors
-    /// If a file cannot be given away.
+    /// If a file cannot be given away, or belongs to an account that is not the daemon's.
     pub fn hand_over(self, dir: &Path) -> Result<(), Fail> {
         let Accounts { master, agent, group } = self.daemons();
-        // The master makes no files in that directory, and cells of earlier releases have none of these names.
-        if dir.join("default/common/accounting").exists() {
-            for name in ["reporting", "schedd_runlog", "schedule"] {
-                let path = dir.join("default/common").join(name);
-                let made = std::fs::OpenOptions::new().create(true).append(true).open(&path);
-                made.map_err(|error| not_given(path.display().to_string(), &error))?;
-            }
+        let at = |path: &str| {
+            let path = dir.join(path).display().to_string();
+            move |error: io::Error| not_given(path, &error)
+        };
+        // The cell's directory may be reached by a link.
+        let top = Folder::open(&dir.join(".")).and_then(|top| top.check_ours().map(|()| top)).map_err(at(""))?;
+        give_written_files(dir, master, group)?;
+        for (name, uid, mode) in
+            [("log", 0, 0o755), ("tasks", 0, 0o2751), ("master", master, 0o700), ("agent", agent, 0o755)]
+        {
+            give_directory(&top, name, uid, group, mode).map_err(at(name))?;
         }
-        let give = |name: &str, uid: u32, mode: u32| give(&dir.join(name), uid, group, mode);
-        for outcome in [
-            give("master", master, 0o700),
-            give("agent", agent, 0o755),
-            give("run", 0, 0o1775),
-            give("log", 0, 0o755),
-            give("tasks", 0, 0o2751),
-            give("default/common/accounting", master, 0o644),
-            give("default/common/reporting", master, 0o644),
-            give("default/common/schedd_runlog", master, 0o644),
-            give("default/common/schedule", master, 0o644),
-        ] {
-            outcome.map_err(|(path, error)| not_given(path, &error))?;
+        let run = top.make("run", 0o755).map_err(at("run"))?;
+        // From here on nobody else makes names there, whoever could before.
+        run.give(0, 0, 0o755).map_err(at("run"))?;
+        for (name, uid) in [("launcher", 0), ("sim", 0), ("master", master), ("agent", agent)] {
+            make_own_folder(&run, name, uid, group).map_err(at(&format!("run/{name}")))?;
         }
-        Ok(())
+        earlier::remove_files(&run).map_err(at("run"))
     }
 }
 
-fn not_given(path: String, error: &std::io::Error) -> Fail {
+/// Gives the master its files in `default/common`, a directory of root's, where it makes none itself.
+fn give_written_files(dir: &Path, master: u32, group: u32) -> Result<(), Fail> {
+    let at = |name: &str| dir.join("default/common").join(name).display().to_string();
+    let common = match own_folder(dir, "default").and_then(|default| default.enter("common")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        other => other.and_then(|common| common.check_ours().map(|()| common)),
+    };
+    let common = common.map_err(|error| not_given(at(""), &error))?;
+    if !common.has("accounting") {
+        return Ok(());
+    }
+    // Cells of earlier releases have one of these names alone.
+    for name in ["accounting", "reporting", "schedd_runlog", "schedule"] {
+        let given = common.append(name, 0o644).and_then(|file| match file.metadata()?.uid() {
+            uid if uid == 0 || uid == master => give_file(&file, master, group),
+            uid => Err(io::Error::other(format!("it belongs to uid {uid}"))),
+        });
+        given.map_err(|error| not_given(at(name), &error))?;
+    }
+    Ok(())
+}
+
+/// Opens a directory of the cell that has to be root's own.
+fn own_folder(dir: &Path, name: &str) -> io::Result<Folder> {
+    let folder = Folder::open(&dir.join(name))?;
+    folder.check_ours()?;
+    Ok(folder)
+}
+
+/// Gives a directory to an account, with the files directly in it. While it is root's, nobody else makes names there; one that the
+/// account has already is left as it is.
+fn give_directory(top: &Folder, name: &str, uid: u32, gid: u32, mode: u32) -> io::Result<()> {
+    let folder = match top.enter(name) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    let owner = folder.owner()?;
+    if owner != 0 && owner != uid {
+        return Err(io::Error::other(format!("it belongs to uid {owner}, not to root and not to uid {uid}")));
+    }
+    if owner == 0 && uid != 0 {
+        folder.give(0, 0, 0o700)?;
+        for name in folder.names()? {
+            let Some(file) = name.to_str().and_then(|name| folder.file(name).ok()) else { continue };
+            let found = file.metadata()?;
+            if found.uid() == 0 && found.nlink() == 1 {
+                give_file(&file, uid, gid)?;
+            }
+        }
+    }
+    folder.give(uid, gid, mode)
+}
+
+/// Makes the directory of one daemon below `run`, which is root's. Another account could once make names there: a link or a directory
+/// of somebody else is moved aside.
+fn make_own_folder(run: &Folder, name: &str, uid: u32, gid: u32) -> io::Result<()> {
+    let gid = if uid == 0 { 0 } else { gid };
+    let is_usable = |folder: &Folder| folder.owner().is_ok_and(|owner| owner == uid || owner == 0);
+    if run.has(name) && !run.enter(name).as_ref().is_ok_and(is_usable) {
+        run.rename(name, &format!(".{name}.strange.{}", std::process::id()))?;
+    }
+    let folder = run.make(name, 0o755)?;
+    if folder.owner()? == 0 && uid != 0 {
+        for name in folder.names()? {
+            name.to_str().map_or(Ok(()), |name| folder.remove(name))?;
+        }
+    }
+    folder.give(uid, gid, 0o755)
+}
+
+fn not_given(path: String, error: &io::Error) -> Fail {
     let refusal = Diagnostic::new(Code::SystemRefused, "error: a file cannot be given to its daemon");
     refusal.at(path).why(error.to_string()).into()
 }
@@ -153,23 +224,6 @@ fn free(taken: &[u32]) -> Option<u32> {
             && Group::from_gid(Gid::from_raw(*id)).is_ok_and(|group| group.is_none())
     };
     (FREE_FROM..FREE_FROM + 2000).filter(|id| !taken.contains(id)).find(unknown)
-}
-
-/// Gives a file, or a directory with everything directly in it, to an account.
-fn give(path: &Path, uid: u32, gid: u32, mode: u32) -> Result<(), (String, std::io::Error)> {
-    let named = |error| (path.display().to_string(), error);
-    if path.is_dir() {
-        for entry in std::fs::read_dir(path).map_err(named)?.flatten() {
-            if uid != 0 && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                chown(entry.path(), Some(uid), Some(gid)).map_err(named)?;
-            }
-        }
-    }
-    if path.exists() {
-        chown(path, Some(uid), Some(gid)).map_err(named)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(named)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,16 +1,21 @@
 //! The daemons of a cell on this machine: starting them, seeing whether they live, ending them.
 //!
-//! A daemon is alive if the lock in `run/NAME.lock` is held (DESIGN section 9), and the process in its pid file is not at its end: one that was
+//! A daemon is alive if its lock `run/NAME/lock` is held, or if the process that the lock names lives, and is not at its end: one that was
 //! killed holds its lock until its memory is freed.
 
+pub mod earlier;
 mod ending;
+mod process;
 
 use crate::fail::Fail;
+use crate::folder::{self, Folder};
+use crate::output;
 use nix::fcntl::{Flock, FlockArg};
-use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use process::Identity;
 use proto::diagnostic::{Code, Diagnostic};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -74,13 +79,22 @@ impl Daemon {
         }
     }
 
-    /// What there is of it.
+    /// What there is of it. The lock may have been removed beside a daemon that lives: then its process tells.
     pub fn state(self, dir: &Path) -> State {
-        if !self.holds_lock(dir) {
-            return State::Gone;
+        let identity = self.identity(dir);
+        let is_ending = identity.as_ref().is_some_and(Identity::is_ending);
+        match self.holds_lock(dir) {
+            true if is_ending => State::Ending,
+            true => State::Alive,
+            false if !is_ending && identity.is_some_and(|identity| identity.exists()) => State::Alive,
+            false => State::Gone,
         }
-        let is_ending = self.pid(dir).is_some_and(|pid| ending::is_ending(pid, self.program()));
-        if is_ending { State::Ending } else { State::Alive }
+    }
+
+    /// Whether it is alive and has begun to serve: it writes its pid file then, and the lock names the same process.
+    pub fn serves(self, dir: &Path) -> bool {
+        let identity = self.identity(dir).filter(|identity| identity.is_complete() && identity.exists());
+        identity.is_some_and(|identity| self.state(dir) == State::Alive && self.noted_pid(dir) == Some(identity.pid()))
     }
 
     /// Whether it is alive.
@@ -88,17 +102,43 @@ impl Daemon {
         self.state(dir) == State::Alive
     }
 
-    /// Whether another one could not start beside it.
-    fn holds_lock(self, dir: &Path) -> bool {
-        let lock = dir.join("run").join(format!("{}.lock", self.name()));
-        let Ok(file) = OpenOptions::new().read(true).open(lock) else { return false };
-        Flock::lock(file, FlockArg::LockExclusiveNonblock).is_err()
+    /// Its own directory.
+    fn folder(self, dir: &Path) -> Option<Folder> {
+        Folder::open(&dir.join("run").join(self.name())).ok()
     }
 
-    /// The pid in its pid file, which is also there after it, and for a moment before it that of its predecessor.
-    pub fn pid(self, dir: &Path) -> Option<Pid> {
-        let text = std::fs::read_to_string(dir.join("run").join(format!("{}.pid", self.name()))).ok()?;
+    /// Whether another one could not start beside it.
+    fn holds_lock(self, dir: &Path) -> bool {
+        let is_held = |file: File| Flock::lock(file, FlockArg::LockExclusiveNonblock).is_err();
+        let lock = self.folder(dir).and_then(|folder| folder.file("lock").ok());
+        if lock.is_some_and(is_held) {
+            return true;
+        }
+        // The master also locks the directory of its database, which nothing removes beside it.
+        let database = (self == Daemon::Master).then(|| Folder::open(&dir.join("master")).ok()).flatten();
+        database.and_then(|folder| folder.handle().try_clone().ok()).is_some_and(is_held)
+    }
+
+    /// The process that its lock names. Where the lock cannot be read, by the pid file, which tells less. The owner of the directory is
+    /// the daemon's account: nobody else writes there.
+    fn identity(self, dir: &Path) -> Option<Identity> {
+        let folder = self.folder(dir)?;
+        let text = match folder.read("lock") {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => folder.read("pid").ok()?,
+            read => read.ok()?,
+        };
+        Identity::parse(&text, folder.owner().ok()?, self.program())
+    }
+
+    /// The pid in its pid file.
+    fn noted_pid(self, dir: &Path) -> Option<Pid> {
+        let text = self.folder(dir)?.read("pid").ok()?;
         text.trim().parse().ok().map(Pid::from_raw)
+    }
+
+    /// The pid of its process, if that lives.
+    pub fn pid(self, dir: &Path) -> Option<Pid> {
+        self.identity(dir).filter(Identity::exists).map(|identity| identity.pid())
     }
 
     /// The log it writes.
@@ -106,24 +146,41 @@ impl Daemon {
         dir.join("log").join(format!("{}.log", self.name()))
     }
 
-    /// Sends SIGTERM and waits until the lock is free.
+    /// Sends SIGTERM and waits until it is gone. A process that is not the daemon is left alone, whatever the lock says.
     ///
     /// # Errors
-    /// If it does not end in time.
+    /// If it does not end in time, or this user may not end it.
     pub fn end(self, dir: &Path, patience: Duration) -> Result<(), Fail> {
-        if !self.holds_lock(dir) {
+        if self.state(dir) == State::Gone {
             return Ok(());
         }
-        if let Some(pid) = self.pid(dir) {
-            // It may have ended meanwhile: the lock tells.
-            let _ = kill(pid, Signal::SIGTERM);
+        let refuse = |what: String| Diagnostic::new(Code::SystemRefused, what).at(dir.display().to_string());
+        let identity = self.identity(dir);
+        match identity.as_ref().map_or(Ok(false), Identity::terminate) {
+            Ok(true) => {}
+            Ok(false) => self.note_stranger(dir, identity.as_ref()),
+            Err(error) => {
+                let refusal = refuse(format!("error: the {} may not be ended by this user", self.name()));
+                return Err(refusal
+                    .why(error.to_string())
+                    .fix("run it as root, or as the user the cell runs as")
+                    .into());
+            }
         }
-        if wait_for(patience, || !self.holds_lock(dir)) {
+        if wait_for(patience, || self.state(dir) == State::Gone) {
             return Ok(());
         }
-        let refusal = Diagnostic::new(Code::SystemRefused, format!("error: the {} does not end", self.name()));
         let fix = format!("look into {}, then kill it: its jobs and data survive that", self.log(dir).display());
-        Err(refusal.at(dir.display().to_string()).fix(fix).into())
+        Err(refuse(format!("error: the {} does not end", self.name())).fix(fix).into())
+    }
+
+    fn note_stranger(self, dir: &Path, identity: Option<&Identity>) {
+        if identity.is_some_and(Identity::is_ending) {
+            return;
+        }
+        let lock = dir.join("run").join(self.name()).join("lock");
+        let named = identity.map_or("no process".to_owned(), |identity| format!("process {}", identity.pid()));
+        output::note(&format!("{} names {named}, which is not the {}: nothing is ended", lock.display(), self.name()));
     }
 }
 
@@ -174,9 +231,12 @@ pub fn spawn(daemon: Daemon, dir: &Path, args: &[&str], account: Option<(u32, u3
 }
 
 fn open_log(path: &Path, account: Option<(u32, u32)>) -> std::io::Result<File> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(ErrorKind::InvalidInput.into());
+    };
+    let file = Folder::open(parent)?.append(name, 0o644)?;
     if let Some((uid, gid)) = account {
-        std::os::unix::fs::fchown(&file, Some(uid), Some(gid))?;
+        folder::give_file(&file, uid, gid)?;
     }
     Ok(file)
 }

@@ -10,6 +10,7 @@ mod commands;
 mod daemons;
 mod exit;
 mod fail;
+mod folder;
 #[cfg(test)]
 mod fuzz;
 mod interrupt;

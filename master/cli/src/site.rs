@@ -57,18 +57,18 @@ impl Site {
 
     /// The same, trying again while `is_patient` says so.
     fn connect_while(&self, mut is_patient: impl FnMut() -> bool) -> Result<UnixStream, Diagnostic> {
-        let mut away = match self.connect_to("master.sock") {
+        let mut away = match self.connect_to("master") {
             Ok(stream) => return Ok(stream),
             Err(error) => error,
         };
-        let agent = self.connect_to("agent.sock").map_err(|error| self.no_master(&error))?;
+        let agent = self.connect_to("agent").map_err(|error| self.no_master(&error))?;
         if !self.has_master() {
             return Ok(agent);
         }
         // The agent beside a master that was killed takes it for alive for the better part of a minute, and would keep the command.
         drop(agent);
         while is_patient() {
-            match self.connect_to("master.sock") {
+            match self.connect_to("master") {
                 Ok(stream) => return Ok(stream),
                 Err(error) => away = error,
             }
@@ -86,18 +86,18 @@ impl Site {
     /// # Errors
     /// `NoMaster`.
     pub fn connect_to_agent(&self) -> Result<UnixStream, Diagnostic> {
-        self.connect_to("agent.sock").map_err(|error| self.no_master(&error))
+        self.connect_to("agent").map_err(|error| self.no_master(&error))
     }
 
-    /// Connects to one socket under `run`, also when the path is longer than a socket's name may be.
-    fn connect_to(&self, socket: &str) -> std::io::Result<UnixStream> {
-        let run = self.dir.join("run");
-        let direct = run.join(socket);
+    /// Connects to the socket of a daemon, also when the path is longer than a socket's name may be.
+    fn connect_to(&self, daemon: &str) -> std::io::Result<UnixStream> {
+        let (folder, socket) = (self.dir.join("run").join(daemon), format!("{daemon}.sock"));
+        let direct = folder.join(&socket);
         // sun_path holds 108 bytes; a longer path is reached through a descriptor of its directory.
         if direct.as_os_str().len() < 100 {
             return UnixStream::connect(direct);
         }
-        let handle = std::fs::File::open(run)?;
+        let handle = std::fs::File::open(folder)?;
         UnixStream::connect(format!("/proc/self/fd/{}/{socket}", handle.as_raw_fd()))
     }
 
@@ -105,7 +105,7 @@ impl Site {
     fn master_away(&self, error: &std::io::Error) -> Diagnostic {
         let dir = self.dir.display();
         Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: it does not answer")
-            .at(format!("{dir}/run/master.sock"))
+            .at(format!("{dir}/run/master/master.sock"))
             .why(error.to_string())
             .fix(format!("start it: gridwright up --dir {dir} --detach; {dir}/log/master.log says why it ended"))
     }

@@ -2,11 +2,12 @@
 
 use super::{InitError, OwnerUids, unwritable};
 use crate::layout::{CELL_NAME, Layout, arch};
-use nix::unistd::{Gid, Uid};
+use nix::fcntl::OFlag;
+use nix::unistd::{Gid, Uid, geteuid};
 use proto::id::{HostName, UserName};
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 /// Files of `default/common` that the master writes. It makes none there itself.
@@ -58,19 +59,17 @@ pub(super) struct Classic<'a> {
 }
 
 /// Makes every directory, with the rights that its content needs.
-pub(super) fn make_directories(layout: &Layout, owners: Option<OwnerUids>) -> Result<(), InitError> {
-    let private = owners.is_none();
-    for (name, mode) in [
-        (String::new(), 0o755),
-        ("etc".to_owned(), 0o755),
-        ("master".to_owned(), 0o700),
-        ("agent".to_owned(), 0o700),
-        ("tasks".to_owned(), 0o755),
-        // Master and agent make sockets here: the directory is the master's, its group the agent's.
-        ("run".to_owned(), if private { 0o755 } else { 0o775 }),
-        ("log".to_owned(), if private { 0o755 } else { 0o775 }),
-    ] {
+pub(super) fn make_directories(layout: &Layout) -> Result<(), InitError> {
+    DirBuilder::new().recursive(true).mode(0o755).create(layout.dir()).map_err(unwritable(layout.dir()))?;
+    set_mode(layout.dir(), 0o755)?;
+    for (name, mode) in
+        [("etc", 0o755), ("master", 0o700), ("agent", 0o700), ("tasks", 0o755), ("run", 0o755), ("log", 0o755)]
+    {
         make_directory(&layout.dir().join(name), mode)?;
+    }
+    // One for each daemon: nobody makes names where another one writes.
+    for daemon in ["launcher", "master", "agent"] {
+        make_directory(&layout.dir().join("run").join(daemon), 0o755)?;
     }
     Ok(())
 }
@@ -83,9 +82,20 @@ fn make_classic_directories(layout: &Layout) -> Result<(), InitError> {
     below.iter().chain(&deeper).try_for_each(|name| make_directory(&layout.dir().join(name), 0o755))
 }
 
+/// Makes a directory, or takes one that this user made: in another's, files could be links to anywhere.
 fn make_directory(path: &Path, mode: u32) -> Result<(), InitError> {
-    DirBuilder::new().recursive(true).mode(mode).create(path).map_err(unwritable(path))?;
-    set_mode(path, mode)
+    match DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(unwritable(path)(error)),
+        Ok(()) | Err(_) => {}
+    }
+    let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unwritable(path))?;
+    let uid = folder.metadata().map_err(unwritable(path))?.uid();
+    if uid != geteuid().as_raw() {
+        let why = io::Error::other(format!("the directory belongs to uid {uid}"));
+        return Err(unwritable(path)(why));
+    }
+    folder.set_permissions(Permissions::from_mode(mode)).map_err(unwritable(path))
 }
 
 /// Sets the rights of a file, whatever the process's umask is.
@@ -95,8 +105,9 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), InitError> {
 
 /// Writes a file that is never seen with other rights than these.
 pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), InitError> {
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path).map_err(unwritable(path))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(mode).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let mut file = options.open(path).map_err(unwritable(path))?;
     file.set_permissions(Permissions::from_mode(mode)).map_err(unwritable(path))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(unwritable(path))
 }
@@ -124,9 +135,8 @@ pub(super) fn give_to_owners(layout: &Layout, owners: Option<OwnerUids>) -> Resu
     give(&layout.dir().join("agent"), Some(agent), Some(agent))?;
     // Root's, with the agent's group to read: the launcher alone writes there.
     give(&layout.dir().join("tasks"), None, Some(agent))?;
-    for shared in ["run", "log"] {
-        give(&layout.dir().join(shared), Some(master), Some(agent))?;
-    }
+    give(&layout.dir().join("run/master"), Some(master), Some(master))?;
+    give(&layout.dir().join("run/agent"), Some(agent), Some(agent))?;
     for written_by_the_master in WRITTEN_BY_THE_MASTER {
         give(&layout.common(written_by_the_master), Some(master), Some(master))?;
     }

@@ -232,7 +232,7 @@ async fn stream(connection: Connection, desk: Arc<Desk>, mut sender: StreamSende
             // Root of the master's host comes to the master's own socket, where the kernel says who it is and not an agent.
             Ok(Vouch { owner, .. }) if owner.uid == 0 && host == desk.host => {
                 let refusal = Diagnostic::new(Code::HostNotPermitted, "an agent does not speak for root of this host");
-                Err(refusal.fix("use the master's own socket: run/master.sock below its state directory"))
+                Err(refusal.fix("use the master's own socket: run/master/master.sock below its state directory"))
             }
             Ok(Vouch { owner, task }) => {
                 return session::serve(desk, Caller { owner, host, task }, receiver, sender).await;

@@ -10,9 +10,8 @@ use proto::job::Owner;
 use proto::wire::frame::Kind;
 use quic::{FrameLimits, FrameReceiver, FrameSender, Full, Share, Shares};
 use std::ffi::CString;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener as StdListener;
 use std::sync::Arc;
@@ -23,26 +22,15 @@ use tokio::time::timeout;
 /// How long the name service may take to say what a user is called.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The longest path that fits into a socket's address with room to spare (108 bytes, unix(7)).
-const ADDRESS_MAX: usize = 100;
-
-/// Listens on `run/master.sock`. The caller holds the lock, so that a socket that is there is nobody's.
+/// Listens on `run/master/master.sock`. The caller holds the lock, so that a socket that is there is nobody's.
 ///
 /// # Errors
 /// The system's.
 pub fn listen(layout: &Layout) -> io::Result<UnixListener> {
-    let path = layout.run("master.sock");
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    let listener = if path.as_os_str().len() < ADDRESS_MAX {
-        StdListener::bind(&path)?
-    } else {
-        // A longer path is reached through a descriptor of its directory.
-        let directory = File::open(layout.run(""))?;
-        StdListener::bind(format!("/proc/self/fd/{}/master.sock", directory.as_raw_fd()))?
-    };
+    let folder = layout.folder()?;
+    folder.remove("master.sock")?;
+    let path = folder.short_path("master.sock");
+    let listener = StdListener::bind(&path)?;
     // Everybody may ask; what may be changed depends on who asks.
     fs::set_permissions(&path, Permissions::from_mode(0o666))?;
     listener.set_nonblocking(true)?;

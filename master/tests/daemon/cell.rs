@@ -76,7 +76,7 @@ impl Cell {
     pub fn kill_and_restart(&mut self) {
         self.master.kill().unwrap();
         self.master.wait().unwrap();
-        let _ = std::fs::remove_file(self.path("run/master.ready"));
+        let _ = std::fs::remove_file(self.path("run/master/ready"));
         self.master = start(&self.dir);
     }
 
@@ -85,7 +85,7 @@ impl Cell {
         let pid = nix::unistd::Pid::from_raw(self.master.id().cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
         wait_until("the lock is free", || {
-            let lock = std::fs::File::open(self.path("run/master.lock")).unwrap();
+            let lock = std::fs::File::open(self.path("run/master/lock")).unwrap();
             nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock).is_ok()
         });
     }
@@ -141,7 +141,7 @@ impl Cell {
 
     /// A connection without a word.
     pub fn connect_silently(&self) -> UnixStream {
-        let run = std::fs::File::open(self.path("run")).unwrap();
+        let run = std::fs::File::open(self.path("run/master")).unwrap();
         let stream = UnixStream::connect(format!("/proc/self/fd/{}/master.sock", run.as_raw_fd())).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
@@ -184,7 +184,7 @@ fn command(dir: &Path, subcommand: &str, args: &[&str]) -> Output {
 fn start(dir: &Path) -> Child {
     let log = std::fs::File::create(dir.join("log/master.log")).unwrap();
     let child = std::process::Command::new(MASTER).args(["run", "--dir"]).arg(dir).stderr(log).spawn().unwrap();
-    wait_until("the master is ready", || dir.join("run/master.ready").exists());
+    wait_until("the master is ready", || dir.join("run/master/ready").exists());
     child
 }
 

@@ -82,7 +82,7 @@ pub(super) fn end_all_under(uid: u32) {
 
 /// Shepherds of the cell in `dir`: processes of the launcher's command line whose parent, or that of a launcher which died, has it too.
 pub(super) fn shepherds(dir: &str) -> Vec<i32> {
-    let launcher = std::fs::read_to_string(format!("{dir}/run/launcher.pid")).unwrap_or_default();
+    let launcher = std::fs::read_to_string(format!("{dir}/run/launcher/pid")).unwrap_or_default();
     let launcher: i32 = launcher.trim().parse().unwrap_or(0);
     let is_shepherd = |&pid: &i32| pid != launcher && holds_a_task(pid, dir);
     pids().into_iter().filter(is_shepherd).collect()

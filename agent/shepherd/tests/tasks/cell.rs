@@ -132,8 +132,8 @@ impl Cell {
 
     fn connect(dir: &std::path::Path) -> UnixStream {
         // The name may be longer than a socket's name may be.
-        let folder = File::open(dir.join("run").parent().unwrap()).unwrap();
-        let name = format!("/proc/self/fd/{}/run/launcher.sock", folder.as_raw_fd());
+        let folder = File::open(dir).unwrap();
+        let name = format!("/proc/self/fd/{}/run/launcher/launcher.sock", folder.as_raw_fd());
         let stream = until("the launcher's socket", || UnixStream::connect(&name).ok());
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream

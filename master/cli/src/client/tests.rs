@@ -23,8 +23,8 @@ struct Daemon {
 impl Daemon {
     fn start(name: &str, turns: Vec<Turn>) -> Self {
         let dir = std::env::temp_dir().join(format!("gridwright-client-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(dir.join("run")).unwrap();
-        let socket = dir.join("run/agent.sock");
+        std::fs::create_dir_all(dir.join("run/agent")).unwrap();
+        let socket = dir.join("run/agent/agent.sock");
         let listener = UnixListener::bind(socket).unwrap();
         let thread = std::thread::spawn(move || {
             turns.into_iter().filter_map(|turn| serve(listener.accept().unwrap().0, &turn)).collect()

@@ -3,11 +3,12 @@
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::client::Client;
 use crate::commands::{Outcome, up};
-use crate::daemons::{Daemon, wait_for};
+use crate::daemons::{Daemon, earlier, wait_for};
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Command, JobSelection};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -43,22 +44,41 @@ pub fn run(words: Vec<String>) -> Outcome {
         let refusal = Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(dir.display().to_string());
         return Err(refusal.fix("name its state directory with --dir").into());
     }
+    check_caller(&dir)?;
     if parsed.has("--kill-jobs") {
         kill_jobs(&dir)?;
     }
     // A foreground `up` must not start again what ends now.
-    let stop = up::stop_mark(&dir);
-    let marked = std::fs::write(&stop, "").is_ok();
+    let stop = up::stop_folder(&dir);
+    let marked = stop.as_ref().is_ok_and(|folder| folder.write(up::STOP_MARK, "", 0o644).is_ok());
+    if !earlier::end(&dir, PATIENCE) {
+        let refusal = Diagnostic::new(Code::SystemRefused, "error: a daemon of an earlier release does not end");
+        return Err(refusal.at(dir.display().to_string()).fix("kill it: its jobs and data survive that").into());
+    }
     for daemon in [Daemon::Simulated, Daemon::Agent, Daemon::Launcher, Daemon::Master] {
         daemon.end(&dir, PATIENCE)?;
     }
     if marked {
         // The next `up` begins afresh; one in the foreground looks ten times a second.
         std::thread::sleep(Duration::from_millis(250));
-        let _ = std::fs::remove_file(&stop);
+        let _ = stop.and_then(|folder| folder.remove(up::STOP_MARK));
     }
     output::data(&format!("cell down in {}\n", dir.display()));
     Ok(exit::OK)
+}
+
+/// The daemons are root's and their accounts', or one user's: nobody else can end them.
+fn check_caller(dir: &Path) -> Result<(), crate::fail::Fail> {
+    let owner = std::fs::metadata(dir).map_or(0, |found| found.uid());
+    let caller = nix::unistd::geteuid();
+    if caller.is_root() || caller.as_raw() == owner {
+        return Ok(());
+    }
+    let name =
+        nix::unistd::User::from_uid(owner.into()).ok().flatten().map_or(format!("uid {owner}"), |user| user.name);
+    let refusal =
+        Diagnostic::new(Code::NotPermitted, "error: this cell is not yours to end").at(dir.display().to_string());
+    Err(refusal.why(format!("it belongs to {name}")).fix(format!("run it as {name}, or as root")).into())
 }
 
 fn kill_jobs(dir: &Path) -> Result<(), crate::fail::Fail> {

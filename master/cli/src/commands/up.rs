@@ -6,8 +6,9 @@ use crate::accounts::Recorded;
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
-use crate::daemons::{self, Daemon, POLL, State};
+use crate::daemons::{self, Daemon, POLL, State, earlier};
 use crate::fail::Fail;
+use crate::folder::Folder;
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
@@ -192,6 +193,11 @@ impl Cell {
 
     /// Root gives the daemons accounts of their own.
     fn settle_accounts(&mut self) -> Result<(), Fail> {
+        if let Some((daemon, pid)) = earlier::living(&self.dir) {
+            let what = format!("error: the {} of an earlier release runs here as process {pid}", daemon.name());
+            let fix = format!("end it first, its jobs go on: gridwright down --dir {}", self.dir.display());
+            return Err(Diagnostic::new(Code::WrongState, what).at(self.dir.display().to_string()).fix(fix).into());
+        }
         if nix::unistd::getuid().is_root() {
             let recorded = Recorded::of(&self.dir)?;
             recorded.hand_over(&self.dir)?;
@@ -266,9 +272,9 @@ impl Cell {
         let wanted = 1 + self.simulated;
         let end = Instant::now() + self.patience;
         // A `down` that was itself ended may have left it.
-        let _ = std::fs::remove_file(stop_mark(&self.dir));
+        let _ = stop_folder(&self.dir).and_then(|folder| folder.remove(STOP_MARK));
         loop {
-            if stop_mark(&self.dir).exists() {
+            if is_marked(&self.dir) {
                 return Err(self.ended_meanwhile());
             }
             self.start()?;
@@ -286,7 +292,7 @@ impl Cell {
     /// The state of the cell if all daemons live and all hosts report. Nobody is asked before: where the master is away, an agent keeps
     /// questions until it knows that.
     fn reporting(&self, wanted: u32) -> Option<CellStatus> {
-        if !self.daemons().iter().all(|daemon| daemon.is_alive(&self.dir)) {
+        if !self.daemons().iter().all(|daemon| daemon.serves(&self.dir)) {
             return None;
         }
         // A master that has not yet noticed the end of an agent still counts its host.
@@ -354,10 +360,9 @@ impl Cell {
     /// Shows a status line and starts again what dies, until a signal ends this process or `gridwright down` the cell.
     fn watch(&mut self) -> Outcome {
         let terminal = std::io::stdout().is_terminal();
-        let stop = stop_mark(&self.dir);
         let mut next_status = Instant::now();
         loop {
-            if stop.exists() {
+            if is_marked(&self.dir) {
                 return Ok(exit::OK);
             }
             // Reaps what died, so that the machine keeps no zombies of it.
@@ -374,9 +379,19 @@ impl Cell {
     }
 }
 
-/// Where `gridwright down` says that what ends is not to be started again.
-pub fn stop_mark(dir: &Path) -> PathBuf {
-    dir.join("run/down")
+/// The file by which `gridwright down` says that what ends is not to be started again.
+pub const STOP_MARK: &str = "down";
+
+/// Where that file is: where root alone makes files, or the one user whose cell it is.
+///
+/// # Errors
+/// Those of the file system.
+pub fn stop_folder(dir: &Path) -> std::io::Result<Folder> {
+    Folder::open(&dir.join("run"))?.make("launcher", 0o755)
+}
+
+fn is_marked(dir: &Path) -> bool {
+    stop_folder(dir).is_ok_and(|folder| folder.has(STOP_MARK))
 }
 
 /// Whether a directory holds a cell, or the part of one that a joined host has.

@@ -7,7 +7,9 @@ struct Dir(PathBuf);
 impl Dir {
     fn new(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("gridwright-site-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(dir.join("run")).unwrap();
+        for daemon in ["master", "agent"] {
+            std::fs::create_dir_all(dir.join("run").join(daemon)).unwrap();
+        }
         std::fs::create_dir_all(dir.join("etc")).unwrap();
         Self(dir)
     }
@@ -19,8 +21,8 @@ impl Dir {
         dir
     }
 
-    fn listen(&self, socket: &str) -> UnixListener {
-        UnixListener::bind(self.0.join("run").join(socket)).unwrap()
+    fn listen(&self, daemon: &str) -> UnixListener {
+        UnixListener::bind(self.0.join("run").join(daemon).join(format!("{daemon}.sock"))).unwrap()
     }
 
     fn site(&self) -> Site {
@@ -37,22 +39,23 @@ impl Drop for Dir {
 #[test]
 fn beside_a_dead_master_its_agent_is_not_asked() {
     let dir = Dir::of_master("dead");
-    let _agent = dir.listen("agent.sock");
-    drop(dir.listen("master.sock"));
+    let _agent = dir.listen("agent");
+    drop(dir.listen("master"));
     let refusal = dir.site().connect(Duration::ZERO).unwrap_err();
     assert_eq!(refusal.code, Code::NoMaster);
     let told = refusal.to_string();
-    let wanted = ["error: unable to send message to qmaster", "run/master.sock", "start it: gridwright up --dir"];
+    let wanted =
+        ["error: unable to send message to qmaster", "run/master/master.sock", "start it: gridwright up --dir"];
     assert!(wanted.iter().all(|word| told.contains(word)), "{told}");
 }
 
 #[test]
 fn a_master_that_comes_back_is_waited_for() {
     let dir = Dir::of_master("back");
-    let _agent = dir.listen("agent.sock");
+    let _agent = dir.listen("agent");
     let mut master = None;
     let connected = dir.site().connect_while(|| {
-        master.get_or_insert_with(|| dir.listen("master.sock"));
+        master.get_or_insert_with(|| dir.listen("master"));
         true
     });
     connected.unwrap();
@@ -62,7 +65,7 @@ fn a_master_that_comes_back_is_waited_for() {
 #[test]
 fn where_there_is_an_agent_alone_it_passes_commands_on() {
     let dir = Dir::new("joined");
-    let agent = dir.listen("agent.sock");
+    let agent = dir.listen("agent");
     dir.site().connect(Duration::ZERO).unwrap();
     agent.accept().unwrap();
 }

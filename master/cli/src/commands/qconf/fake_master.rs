@@ -23,8 +23,8 @@ impl FakeMaster {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("gridwright-qconf-{}-{count}", std::process::id()));
-        std::fs::create_dir_all(dir.join("run")).unwrap();
-        let listener = UnixListener::bind(dir.join("run/master.sock")).unwrap();
+        std::fs::create_dir_all(dir.join("run/master")).unwrap();
+        let listener = UnixListener::bind(dir.join("run/master/master.sock")).unwrap();
         let changes = Arc::new(Mutex::new(Vec::new()));
         let seen = changes.clone();
         std::thread::spawn(move || {

@@ -1,0 +1,145 @@
+//! The process of a daemon. A number alone names no process: it may be another one's by now, or have been made up.
+
+use super::ending;
+use nix::unistd::Pid;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io;
+
+/// What a daemon wrote about itself, and what it has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The process.
+    pid: i32,
+    /// When it started, in clock ticks since boot. `None` where no more than a pid file could be read.
+    start: Option<u64>,
+    /// The user whom it runs as.
+    uid: u32,
+    /// The program that it runs.
+    program: &'static str,
+}
+
+impl Identity {
+    /// Reads `PID START` of a lock or `PID` of a pid file. Numbers that name groups of processes, or process 1, are not taken.
+    pub fn parse(text: &str, uid: u32, program: &'static str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let pid = words.next()?.parse().ok().filter(|pid| *pid > 1)?;
+        let start = words.next().map(str::parse).transpose().ok()?;
+        Some(Self { pid, start, uid, program })
+    }
+
+    /// The process that has a pid now, with its start.
+    pub fn of_process(pid: i32, uid: u32, program: &'static str) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Self::parse(&format!("{pid} {}", start_of(&stat)?), uid, program)
+    }
+
+    /// The number of the process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.pid)
+    }
+
+    /// Whether the identity is complete: a pid alone may be a later process's.
+    pub fn is_complete(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// Whether such a process exists: that program, that user, that start.
+    pub fn exists(&self) -> bool {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.pid)).unwrap_or_default();
+        let stat = read("stat");
+        let is_same = self.start.is_none_or(|start| start_of(&stat) == Some(start));
+        is_same && ending::is_of(&stat, self.program) && uid_of(&read("status")) == Some(self.uid)
+    }
+
+    /// Whether it exists and is at its end.
+    pub fn is_ending(&self) -> bool {
+        self.exists() && ending::is_ending(self.pid(), self.program)
+    }
+
+    /// Whether it runs a file of that name. A process at its end has none any more.
+    fn runs_the_program(&self) -> bool {
+        let file = match std::fs::read_link(format!("/proc/{}/exe", self.pid)) {
+            Ok(file) => file,
+            // Another user's, or root has no CAP_SYS_PTRACE as in many containers: the name in `stat` was the right one.
+            Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
+        };
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.strip_suffix(" (deleted)").unwrap_or(&name) == self.program
+    }
+
+    /// Sends SIGTERM to that process and no other. `Ok(false)` if it is not there.
+    ///
+    /// # Errors
+    /// `EPERM` where this user may not.
+    pub fn terminate(&self) -> io::Result<bool> {
+        let Some(pid) = rustix::process::Pid::from_raw(self.pid) else { return Ok(false) };
+        // Opened before it is looked at: from then on the descriptor cannot come to mean another process.
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => handle,
+            Err(rustix::io::Errno::SRCH) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        };
+        if !self.is_complete() || !self.exists() || !self.runs_the_program() {
+            return Ok(false);
+        }
+        match pidfd_send_signal(handle, Signal::TERM) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+/// By `/proc/PID/stat`, field 22 of proc_pid_stat(5).
+fn start_of(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// By `/proc/PID/status`: the real uid, if the effective one is the same.
+fn uid_of(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    let mut uids = line.split_whitespace().map(str::parse);
+    let (real, effective) = (uids.next()?.ok()?, uids.next()?.ok()?);
+    (real == effective).then_some(real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own_uid() -> u32 {
+        nix::unistd::geteuid().as_raw()
+    }
+
+    #[test]
+    fn numbers_that_name_more_than_one_process_are_not_taken() {
+        for text in ["-1 5", "0 5", "1 5", "-7", "x", "", "7 x", "99999999999 1"] {
+            assert_eq!(Identity::parse(text, 0, "gridwright-agent"), None, "{text}");
+        }
+        let taken = Identity::parse("7 12\n", 0, "gridwright-agent").unwrap();
+        assert_eq!((taken.pid, taken.start), (7, Some(12)));
+    }
+
+    #[test]
+    fn a_process_is_ended_only_if_start_program_and_user_are_its_own() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = child.id();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let start = start_of(&stat).unwrap();
+        let wrong = [
+            (format!("{pid} {}", start + 1), own_uid(), "sleep"),
+            (format!("{pid} {start}"), own_uid() + 1, "sleep"),
+            (format!("{pid} {start}"), own_uid(), "gridwright-agent"),
+            (format!("{pid}"), own_uid(), "sleep"),
+        ];
+        for (text, uid, program) in wrong {
+            let identity = Identity::parse(&text, uid, program).unwrap();
+            assert!(!identity.terminate().unwrap(), "{text} {uid} {program}");
+        }
+        assert!(child.try_wait().unwrap().is_none());
+        let identity = Identity::parse(&format!("{pid} {start}"), own_uid(), "sleep").unwrap();
+        assert!(identity.terminate().unwrap());
+        child.wait().unwrap();
+        assert!(!identity.terminate().unwrap());
+    }
+}
