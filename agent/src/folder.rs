@@ -79,6 +79,7 @@ impl Folder {
         self.remove(&draft)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&self.handle, draft.as_str(), flags, Mode::from_bits_truncate(mode))?);
+        file.set_permissions(Permissions::from_mode(mode))?;
         file.write_all(text.as_bytes())?;
         Ok(renameat(&self.handle, draft.as_str(), &self.handle, name)?)
     }

@@ -135,6 +135,7 @@ impl Folder {
         let draft = format!(".{name}.new");
         self.remove(&draft)?;
         let mut file = self.open_file(&draft, OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL, mode)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
         file.write_all(text.as_bytes())?;
         self.rename(&draft, name)
     }

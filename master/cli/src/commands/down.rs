@@ -78,7 +78,7 @@ fn check_caller(dir: &Path) -> Result<(), crate::fail::Fail> {
         nix::unistd::User::from_uid(owner.into()).ok().flatten().map_or(format!("uid {owner}"), |user| user.name);
     let refusal =
         Diagnostic::new(Code::NotPermitted, "error: this cell is not yours to end").at(dir.display().to_string());
-    Err(refusal.why(format!("it belongs to {name}")).fix(format!("run it as {name}, or as root")).into())
+    Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user, or as root").into())
 }
 
 fn kill_jobs(dir: &Path) -> Result<(), crate::fail::Fail> {
