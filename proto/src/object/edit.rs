@@ -71,7 +71,8 @@ pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
 /// # Errors
 ///
 /// Objects of this kind do not have the attribute, it names or reports the object and is not edited, the domain is
-/// given for what is the same on all hosts, it has no value for a domain to delete, or `Delete` is asked of what is no list.
+/// given for what is the same on all hosts, it has no value for a domain to delete, `Delete` is asked of what is no list, or
+/// no elements are named that a list is to gain or lose.
 pub fn edit(
     kind: ObjectKind,
     fields: &Fields,
@@ -82,12 +83,15 @@ pub fn edit(
 ) -> Result<Edited, Diagnostic> {
     let shape = editable(kind, key, value, domain)?;
     let mut setting = SettingText::read(kind, fields, key)?;
+    // Grid Engine 8.1.9 sets the type of a queue as a whole, although it is written as a list.
+    let shape = if key == "qtype" && operation == Operation::Modify { Shape::Single } else { shape };
     let given = match domain {
         Some(domain) => vec![(Some(domain.clone()), value.trim_ascii().to_owned())],
         None => SettingText::of(kind, key, value.trim_ascii())?.by_domain(),
     };
     let mut notes = Vec::new();
     for (domain, given) in given {
+        check_elements(operation, shape, key, &given)?;
         let old = setting.value(domain.as_ref()).unwrap_or("NONE").to_owned();
         let change = Change { kind, key, name: name_of(kind, fields), old: &old, given: &given };
         setting = match (operation, shape, domain) {
@@ -121,7 +125,7 @@ pub fn edit(
 ///
 /// Objects of this kind do not have the attribute, or it is the same on all hosts.
 pub fn purge(kind: ObjectKind, fields: &Fields, key: &str, domain: &HostOrGroup) -> Result<Option<Fields>, Diagnostic> {
-    if let Err(refusal) = editable(kind, key, "", Some(domain)) {
+    if let Err(refusal) = editable(kind, key, "NONE", Some(domain)) {
         return Err(Diagnostic { what: not_found(key, domain), ..refusal });
     }
     let Some(setting) = SettingText::read(kind, fields, key)?.without(domain) else { return Ok(None) };
@@ -139,10 +143,14 @@ pub fn not_found(key: &str, domain: &HostOrGroup) -> String {
 ///
 /// # Errors
 ///
-/// Objects of this kind do not have the attribute.
+/// Objects of this kind do not have the attribute, or the value is empty.
 pub fn check_attribute(kind: ObjectKind, key: &str, value: &str) -> Result<Shape, Diagnostic> {
+    let what = invalid_value(key, value);
+    if value.trim_ascii().is_empty() && shape_of(kind, key).is_some() {
+        let refusal = Diagnostic::new(Code::BadValue, what).why("the value is empty").at(key);
+        return Err(refusal.fix("-rattr with NONE sets the attribute to nothing"));
+    }
     shape_of(kind, key).ok_or_else(|| {
-        let what = format!("The attribute name (\"{key}\") and/or value (\"{value}\") is invalid");
         let known = [kind.keys(), kind.later_keys()].concat();
         Diagnostic { what, ..unknown_attribute(kind, key, &known) }.at(key)
     })
@@ -166,6 +174,33 @@ fn editable(kind: ObjectKind, key: &str, value: &str, domain: Option<&HostOrGrou
         .fix("name the object without \"@\""));
     }
     Ok(shape)
+}
+
+/// Refuses a value without elements where elements of a list are to be changed: the list would stay as it is, and the caller would
+/// believe it changed. Grid Engine 8.1.9 refuses `NONE` for `-mattr` alone, in these words.
+///
+/// # Errors
+///
+/// The value names no element and the list is edited, not replaced.
+pub fn check_elements(operation: Operation, shape: Shape, key: &str, given: &str) -> Result<(), Diagnostic> {
+    let option = match (operation, shape) {
+        (Operation::Replace, _) | (_, Shape::Single) => return Ok(()),
+        (Operation::Add, Shape::Names | Shape::Assignments) => "-aattr",
+        (Operation::Modify, Shape::Names | Shape::Assignments) => "-mattr",
+        (Operation::Delete, Shape::Names | Shape::Assignments) => "-dattr",
+    };
+    if !split(shape, given).is_empty() {
+        return Ok(());
+    }
+    let what = match is_none(given.trim_ascii()) {
+        true => format!("\"NONE\" is not a valid list attribute value for {option}.  Try using -rattr instead."),
+        false => invalid_value(key, given),
+    };
+    Err(Diagnostic::new(Code::BadValue, what).at(key).fix("name elements of the list; -rattr with NONE empties it"))
+}
+
+fn invalid_value(key: &str, value: &str) -> String {
+    format!("The attribute name (\"{key}\") and/or value (\"{value}\") is invalid")
 }
 
 fn no_list(kind: ObjectKind, key: &str) -> Diagnostic {

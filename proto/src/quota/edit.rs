@@ -3,7 +3,7 @@
 use super::{KEYS, QuotaSet, unknown_attribute};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::QuotaName;
-use crate::object::edit::{Edited, Operation};
+use crate::object::edit::{Edited, Operation, Shape, check_elements};
 use crate::object::value::is_none;
 use crate::object::{Fields, ObjectKind};
 
@@ -49,6 +49,7 @@ pub fn edit(
 }
 
 fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: &str) -> Result<Edited, Diagnostic> {
+    check_elements(operation, Shape::Assignments, "limit", value)?;
     let index = rule.and_then(|rule| set.rule_called(rule)).ok_or_else(|| no_rule(set, rule))?;
     let mut set = set.clone();
     let limits = &mut set.rules[index].limits;

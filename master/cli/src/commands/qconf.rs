@@ -10,6 +10,7 @@ mod change;
 mod diff;
 mod draft;
 mod export;
+mod hosts;
 mod import;
 mod layout;
 mod members;
@@ -113,6 +114,19 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
 /// The elements of words that are lists separated by commas.
 fn elements(values: &[String]) -> impl Iterator<Item = &str> {
     values.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|element| !element.is_empty())
+}
+
+/// The names that a change is for.
+///
+/// # Errors
+/// If there is none: the change would do nothing and seem to be done.
+fn named(values: &[String]) -> Result<Vec<&str>, Fail> {
+    let names: Vec<&str> = elements(values).collect();
+    if names.is_empty() {
+        let refusal = Diagnostic::new(Code::BadSyntax, "Object name missing in request");
+        return Err(Fail::new(exit::FAILED, refusal.fix("name what is to be changed, with commas between names")));
+    }
+    Ok(names)
 }
 
 /// Does something for each name. A refusal of one is printed and the others follow, so that each gets its line.

@@ -80,8 +80,9 @@ fn altered(
     let holds = changes.holds.map(|change| holds::effective(job, selected, change));
     holds.map_or(Ok(()), |change| caller.may_change_holds(change)).map_err(one)?;
     let mut answers = alter_spec(turn, caller, selected.seq, changes)?;
-    if let Some(change) = holds {
+    if let (Some(asked), Some(change)) = (changes.holds, holds) {
         answers.extend(holds::change(turn, selected, change));
+        answers.extend(holds::left(&turn.state().jobs[&selected.seq], selected, asked, change));
     }
     Ok(answers)
 }

@@ -129,7 +129,11 @@ impl Caller {
         let denied = |role: &str, hold: &str, setting: bool| {
             let verb = if setting { "set" } else { "remove" };
             let what = format!("denied: \"{}\" must be {role} to {verb} {hold} hold", self.user());
-            Err(Diagnostic::new(Code::NotPermitted, what))
+            let fix = match role {
+                "manager" => "ask a manager: qconf -sm lists them",
+                _ => "ask an operator or a manager: qconf -so and -sm list them",
+            };
+            Err(Diagnostic::new(Code::NotPermitted, what).fix(fix))
         };
         if (set.system || release.system) && !self.is_manager() {
             return denied("manager", "manager", set.system);

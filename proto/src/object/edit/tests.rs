@@ -140,6 +140,41 @@ fn a_host_is_called_by_its_kind_and_told_of_only_if_it_changed() {
 }
 
 #[test]
+fn a_list_is_not_said_to_be_changed_by_no_elements() {
+    let fields = queue(&[("load_thresholds", "np_load_avg=1.75"), ("user_lists", "staff")]);
+    for (operation, option) in
+        [(Operation::Add, "-aattr"), (Operation::Modify, "-mattr"), (Operation::Delete, "-dattr")]
+    {
+        let none = format!("\"NONE\" is not a valid list attribute value for {option}.  Try using -rattr instead.");
+        for (key, value, what) in [
+            ("load_thresholds", "NONE", none.as_str()),
+            ("load_thresholds", "[n1=NONE]", none.as_str()),
+            ("user_lists", "none", none.as_str()),
+            ("hostlist", "NONE", none.as_str()),
+            ("user_lists", ",", "The attribute name (\"user_lists\") and/or value (\",\") is invalid"),
+            ("user_lists", " ", "The attribute name (\"user_lists\") and/or value (\" \") is invalid"),
+        ] {
+            let result = edited(&fields, operation, key, value, None);
+            assert_eq!(result, Err(what.to_owned()), "{operation:?} {key} {value}");
+        }
+    }
+    assert_eq!(edited(&fields, Operation::Replace, "user_lists", "NONE", None).as_deref(), Ok("NONE"));
+    assert_eq!(edited(&fields, Operation::Modify, "prolog", "NONE", None).as_deref(), Ok("NONE"));
+}
+
+#[test]
+fn the_type_of_a_queue_is_modified_as_a_whole() {
+    let fields = queue(&[("qtype", "BATCH INTERACTIVE")]);
+    for (operation, value, expected) in [
+        (Operation::Modify, "BATCH", "BATCH"),
+        (Operation::Modify, "NONE", "NONE"),
+        (Operation::Delete, "BATCH", "INTERACTIVE"),
+    ] {
+        assert_eq!(edited(&fields, operation, "qtype", value, None).as_deref(), Ok(expected), "{operation:?} {value}");
+    }
+}
+
+#[test]
 fn what_cannot_be_edited_is_refused() {
     let fields = queue(&[]);
     for (operation, key, value, domain, what) in [

@@ -1,7 +1,7 @@
 //! `-aattr -dattr -mattr -rattr`, their file forms, and `-purge`: single attributes of many objects (CLI-115).
 
 use super::session::Session;
-use super::{change, elements, for_each};
+use super::{change, elements, for_each, named};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
@@ -43,7 +43,7 @@ pub fn from_file(session: &mut Session, edit: AttributeEdit, values: &[String]) 
 }
 
 fn apply(session: &mut Session, edit: AttributeEdit, kind: ObjectKind, fields: &Fields, names: &[String]) -> Outcome {
-    for_each(elements(names), |name| session.change_all(changes(edit, kind, fields, name)))
+    for_each(named(names)?.into_iter(), |name| session.change_all(changes(edit, kind, fields, name)))
 }
 
 fn changes(edit: AttributeEdit, kind: ObjectKind, fields: &Fields, name: &str) -> Vec<ObjectChange> {
@@ -63,7 +63,7 @@ pub fn purge(session: &mut Session, values: &[String]) -> Outcome {
         return Err(refusal.why("only queues have values of their own for hosts").fix("write -purge queue").into());
     }
     let attributes: Vec<String> = elements(std::slice::from_ref(attributes)).map(str::to_owned).collect();
-    for_each(elements(names), |name| {
+    for_each(named(names)?.into_iter(), |name| {
         session.change(ObjectKind::Queue, name, ObjectAction::Purge { attributes: attributes.clone() })
     })
 }

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::session::Session;
-use super::{elements, for_each, text};
+use super::{elements, for_each, hosts, named, text};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
@@ -211,15 +211,20 @@ fn line_of(refusal: &Diagnostic) -> u32 {
 
 /// `-ah -as -am -ao`: names, each with a line of its own.
 pub fn add_names(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
-    for_each(elements(values), |name| session.change(kind, name, ObjectAction::Add(Fields::new())))
+    for_each(named(values)?.into_iter(), |name| {
+        if matches!(kind, ObjectKind::AdminHosts | ObjectKind::SubmitHosts) {
+            hosts::must_be_known(session, name)?;
+        }
+        session.change(kind, name, ObjectAction::Add(Fields::new()))
+    })
 }
 
 /// `-d…`: objects and names, each with a line of its own.
 pub fn delete(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
-    for_each(elements(values), |name| session.change(kind, name, ObjectAction::Delete))
+    for_each(named(values)?.into_iter(), |name| session.change(kind, name, ObjectAction::Delete))
 }
 
 /// `-cq`.
 pub fn clean(session: &mut Session, values: &[String]) -> Outcome {
-    for_each(elements(values), |name| session.change(ObjectKind::Queue, name, ObjectAction::Clean))
+    for_each(named(values)?.into_iter(), |name| session.change(ObjectKind::Queue, name, ObjectAction::Clean))
 }

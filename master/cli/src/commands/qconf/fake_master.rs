@@ -37,7 +37,7 @@ impl FakeMaster {
 
     /// A session with it, with that command as the editor.
     pub fn session(&self, editor: &str) -> Session {
-        let client = Client::connect(&Site::at(&self.dir), "qconf").unwrap();
+        let client = Client::connect(&Site::at(&self.dir), "qconf").unwrap().with_raw_values();
         let drafts = self.dir.join("drafts");
         std::fs::create_dir_all(&drafts).unwrap();
         Session::over(client, editor, drafts)

@@ -1,7 +1,7 @@
 //! `-au`, `-du`: users and groups of access lists, each with a line of its own.
 
 use super::session::Session;
-use super::{elements, for_each};
+use super::{for_each, named};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
@@ -24,8 +24,9 @@ fn change(session: &mut Session, option: &str, values: &[String], action: fn(Str
     if lists.is_empty() {
         return Err(too_few(option, users));
     }
-    let users: Vec<&str> = users.split([',', ' ']).filter(|user| !user.is_empty()).collect();
-    for_each(elements(lists), |list| {
+    let users: Vec<String> = users.split([',', ' ']).map(str::to_owned).collect();
+    let users = named(&users)?;
+    for_each(named(lists)?.into_iter(), |list| {
         for_each(users.iter().copied(), |user| session.change(ObjectKind::UserSet, list, action(user.to_owned())))
     })
 }

@@ -44,7 +44,7 @@ impl Session {
         let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let wrap = if set("SGE_SINGLE_LINE").is_some() { Wrap::SingleLine } else { Wrap::At80 };
         let editor = set("EDITOR").unwrap_or_else(|| "vi".to_owned());
-        let client = Client::connect(&Site::from_environment(), "qconf")?;
+        let client = Client::connect(&Site::from_environment(), "qconf")?.with_raw_values();
         Ok(Self { client, format, wrap, dry_run: false, editor, drafts: std::env::temp_dir() })
     }
 

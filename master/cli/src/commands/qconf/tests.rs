@@ -153,9 +153,41 @@ fn hosts_are_edited_without_what_they_report() {
 #[test]
 fn each_name_of_a_list_is_a_change_of_its_own() {
     let master = FakeMaster::start(recorded, refused());
-    assert_eq!(run_with(&master, "true", &["-ah", "n1,n2,n3"]), exit::FAILED);
+    assert_eq!(run_with(&master, "true", &["-am", "u1,u2,u3"]), exit::FAILED);
     let names: Vec<String> = only_changes(&master).into_iter().map(|change| change.name).collect();
-    assert_eq!(names, ["n1", "n2", "n3"]);
+    assert_eq!(names, ["u1", "u2", "u3"]);
+}
+
+#[test]
+fn a_host_that_neither_the_cell_nor_a_name_service_knows_is_not_listed() {
+    let answer = |query| match query {
+        Query::HostNames { names } => Reply::data(Data::Names(names)),
+        Query::Names { kind: ObjectKind::ExecHost } => Reply::data(Data::Names(vec!["n1".to_owned()])),
+        _ => Reply::data(Data::Names(Vec::new())),
+    };
+    for option in ["-ah", "-as"] {
+        let master = FakeMaster::start(answer, done("added"));
+        assert_eq!(run_with(&master, "true", &[option, "n1,misspelt.invalid,10.1.2.3,localhost"]), exit::FAILED);
+        let names: Vec<String> = only_changes(&master).into_iter().map(|change| change.name).collect();
+        assert_eq!(names, ["n1", "localhost"]);
+    }
+}
+
+#[test]
+fn a_change_that_names_nothing_is_refused() {
+    for line in [
+        ["-ah", ""].as_slice(),
+        &["-dq", ","],
+        &["-cq", ""],
+        &["-au", "", "list"],
+        &["-du", "u1", ","],
+        &["-mattr", "queue", "slots", "2", ","],
+        &["-purge", "queue", "slots", ","],
+    ] {
+        let master = FakeMaster::start(recorded, done("changed"));
+        assert_eq!(run_with(&master, "true", line), exit::FAILED, "{line:?}");
+        assert!(master.changes().is_empty(), "{line:?}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::decide::select::Selected;
 use crate::event::Event;
 use crate::state::job::{Job, changed_holds};
 use crate::state::ranges::TaskRanges;
+use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{HoldChange, Holds};
 use proto::wire::client::Answer;
 
@@ -25,16 +26,38 @@ pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChang
 
 /// The change without releases of holds that no selected task has: those need no right, because they do nothing.
 pub(super) fn effective(job: &Job, selected: &Selected, change: HoldChange) -> HoldChange {
-    let tasks = job.select(&selected.tasks);
-    let untouched = (!job.untouched.intersection(&tasks.ranges()).is_empty()).then_some(job.spec.holds);
-    let own = job.tasks.iter().filter(|(task, _)| tasks.contains(**task)).map(|(_, state)| state.holds);
-    let mut set = Holds::default();
-    for holds in untouched.into_iter().chain(own) {
-        set = changed_holds(set, HoldChange { set: holds, release: Holds::default() });
-    }
+    let set = holds_of(job, selected);
     let Holds { user, operator, system } = change.release;
     let release = Holds { user: user && set.user, operator: operator && set.operator, system: system && set.system };
     HoldChange { release, ..change }
+}
+
+/// All holds that any of the selected tasks has.
+fn holds_of(job: &Job, selected: &Selected) -> Holds {
+    let tasks = job.select(&selected.tasks);
+    let untouched = (!job.untouched.intersection(&tasks.ranges()).is_empty()).then_some(job.spec.holds);
+    let own = job.tasks.iter().filter(|(task, _)| tasks.contains(**task)).map(|(_, state)| state.holds);
+    let add = |set, holds| changed_holds(set, HoldChange { set: holds, release: Holds::default() });
+    untouched.into_iter().chain(own).fold(Holds::default(), add)
+}
+
+/// Says which holds of others keep a job that was to be released, and who may release them: a refusal where nothing was released, else
+/// a warning. Grid Engine 8.1.9 says nothing there, so that the job seems to be free and never starts.
+pub(super) fn left(job: &Job, selected: &Selected, asked: HoldChange, done: HoldChange) -> Option<Answer> {
+    if asked.set.any() || !asked.release.any() {
+        return None;
+    }
+    let Holds { user: _, operator, system } = holds_of(job, selected);
+    let (holds, letters, who) = match (operator, system) {
+        (false, false) => return None,
+        (true, false) => ("operator hold", "o", "an operator or a manager"),
+        (false, true) => ("system hold", "s", "a manager"),
+        (true, true) => ("operator and system hold", "os", "a manager"),
+    };
+    let what = format!("job {} is still held: {holds}", job.number);
+    let fix = format!("{who} releases it: qrls -h {letters} {}", job.number);
+    let diagnostic = Diagnostic::new(Code::WrongState, what).fix(fix);
+    Some(if done.release.any() { Answer::Warning(diagnostic) } else { Answer::Refused(diagnostic) })
 }
 
 /// The tasks whose holds become different.

@@ -252,15 +252,21 @@ fn purge(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, attributes: &[Stri
             None => missing.push(key),
         }
     }
-    if !all {
-        let warn = |key: &&str| {
-            let fix = format!("qconf -sq {name} shows which values hosts and groups have of their own");
-            Diagnostic::new(Code::UnknownObject, edit::not_found(key, &domain)).fix(fix)
-        };
-        missing.iter().map(warn).for_each(|warning| draft.warn(warning));
-        if fields == before {
-            return Ok(());
-        }
+    // An attribute that was not named one by one is missed only if there is none at all.
+    let missed = if !all {
+        missing
+    } else if fields == before {
+        vec!["*"]
+    } else {
+        Vec::new()
+    };
+    let warn = |key: &str| {
+        let fix = format!("qconf -sq {name} shows which values hosts and groups have of their own");
+        Diagnostic::new(Code::UnknownObject, edit::not_found(key, &domain)).fix(fix)
+    };
+    missed.into_iter().map(warn).for_each(|warning| draft.warn(warning));
+    if fields == before {
+        return Ok(());
     }
     store(draft, kind, &name, &fields)?;
     draft.say(words::modified(draft.caller, kind, &name));

@@ -4,7 +4,7 @@ use proto::id::TaskId;
 use proto::job::{HoldChange, Holds, JobChanges, JobSpec, PeRequest};
 use proto::request::TaskRange;
 use proto::time::Wall;
-use proto::wire::client::{Command, JobSelection};
+use proto::wire::client::{Answer, Command, JobSelection};
 
 fn alter(cell: &mut Cell, user: &str, target: &str, changes: JobChanges) -> Vec<String> {
     texts(&cell.command(user, Command::Alter { jobs: selection(&[target]), changes: Box::new(changes) }))
@@ -161,10 +161,36 @@ fn holds_need_the_role_they_are_named_after() {
     assert_eq!(alter(&mut cell, "u1", "1", release(SYSTEM)), Vec::<String>::new(), "there is nothing to release");
     assert_eq!(alter(&mut cell, "boss", "1", hold(SYSTEM)), ["modified hold of job 1"]);
     assert_eq!(alter(&mut cell, "u1", "1", release(SYSTEM)), ["denied: \"u1\" must be manager to remove manager hold"]);
-    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job 1"]);
+    let still = "job 1 is still held: system hold";
+    assert_eq!(alter(&mut cell, "u1", "1", release(USER)), ["modified hold of job 1", still]);
     assert_eq!(cell.order(1, 1, "h1"), Err("it is held".into()));
     assert_eq!(alter(&mut cell, "boss", "1", release(SYSTEM)), ["modified hold of job 1"]);
     cell.order(1, 1, "h1").unwrap();
+}
+
+#[test]
+fn who_releases_a_hold_of_others_is_told_that_it_stays_and_who_may() {
+    let answers = |cell: &mut Cell, changes: JobChanges| {
+        let command = Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) };
+        cell.command("u1", command).answers
+    };
+    for (set, kind, fix) in [
+        (OPERATOR, "operator hold", "an operator or a manager releases it: qrls -h o 1"),
+        (SYSTEM, "system hold", "a manager releases it: qrls -h s 1"),
+        (Holds { operator: true, ..SYSTEM }, "operator and system hold", "a manager releases it: qrls -h os 1"),
+    ] {
+        let mut cell = Cell::ready();
+        cell.submit(job());
+        alter(&mut cell, "boss", "1", hold(set));
+        let [Answer::Refused(refusal)] = &answers(&mut cell, release(USER))[..] else { panic!("{kind}") };
+        assert_eq!(refusal.what, format!("job 1 is still held: {kind}"));
+        assert_eq!((refusal.code.exit_code(), refusal.fix.as_str()), (1, fix));
+        alter(&mut cell, "u1", "1", hold(USER));
+        let [Answer::Done(_), Answer::Warning(warning)] = &answers(&mut cell, release(USER))[..] else {
+            panic!("{kind}")
+        };
+        assert_eq!(warning.what, refusal.what);
+    }
 }
 
 #[test]
