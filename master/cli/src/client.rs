@@ -1,5 +1,6 @@
 //! The conversation with the master: one request, the parts of its answer, and repeats of changes whose outcome is not known.
 
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -51,6 +52,16 @@ pub struct Client {
     restart: Duration,
     /// The task that this process belongs to, where the agent is to vouch for it.
     task: Option<TaskKey>,
+    values: Values,
+}
+
+/// What answers hold: see [`shown`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Values {
+    /// For people: control characters in values are escaped.
+    Shown,
+    /// As the master knows them.
+    Raw,
 }
 
 impl Client {
@@ -81,9 +92,15 @@ impl Client {
             look_for: LOOK_FOR,
             restart: RESTART,
             task,
+            values: Values::Shown,
         };
         client.open()?;
         Ok(client)
+    }
+
+    /// The same with values as the master knows them: for what is not printed as text, or goes back to the master.
+    pub fn with_raw_values(self) -> Self {
+        Self { values: Values::Raw, ..self }
     }
 
     /// Asks, and returns the whole answer.
@@ -260,6 +277,7 @@ impl Client {
         sent: Result<(), StreamError>,
         mut each: impl FnMut(Reply) -> ControlFlow<()>,
     ) -> Result<(), Diagnostic> {
+        let values = self.values;
         let stream = self.stream.as_mut().ok_or_else(|| broken(&"the connection was closed"))?;
         loop {
             // Also where sending failed: an agent without a master refuses and closes before it has read anything.
@@ -267,7 +285,7 @@ impl Client {
             let Some(frame) = received else {
                 return Err(sent.err().map_or_else(|| broken(&"the connection was closed"), |error| broken(&error)));
             };
-            let Some(part) = part_of(&frame, id)? else { continue };
+            let Some(part) = part_of(&frame, id, values)? else { continue };
             let more = part.more;
             if each(part).is_break() {
                 self.stream = None;
@@ -288,10 +306,13 @@ fn is_quiet(stream: &UnixStream) -> bool {
 }
 
 /// The part of the answer to `id` in a frame; none if the frame answers something else.
-fn part_of(frame: &Frame, id: u64) -> Result<Option<Reply>, Diagnostic> {
+fn part_of(frame: &Frame, id: u64, values: Values) -> Result<Option<Reply>, Diagnostic> {
     let malformed = |error: proto::wire::frame::FrameError| error.diagnostic();
     match frame.kind {
-        Kind::Reply if frame.id == id => frame.message().map(Some).map_err(malformed),
+        Kind::Reply if frame.id == id => match values {
+            Values::Raw => frame.message().map(Some).map_err(malformed),
+            Values::Shown => frame.message::<shown::ShownReply>().map(|reply| Some(reply.into())).map_err(malformed),
+        },
         Kind::Refusal if frame.id == id || frame.id == 0 => {
             Ok(Some(Reply::refusal(frame.message::<Diagnostic>().map_err(malformed)?)))
         }

@@ -1,5 +1,9 @@
 //! Printing: data on stdout, everything else on stderr, a broken pipe is no error (STYLE.md).
+//!
+//! Everything that is printed passes [`escape::text`] here. Values of others have lost their line breaks before, where they come
+//! in ([`crate::client`]), because only there a value and the lines around it are apart.
 
+pub mod escape;
 pub mod json;
 pub mod time;
 pub mod value;
@@ -12,14 +16,30 @@ use std::io::Write;
 
 /// Writes data to stdout at once. A reader that went away (`| head`) is no error.
 pub fn data(text: &str) {
-    let mut out = std::io::stdout().lock();
     // Nothing is left to tell a reader that is gone.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = try_data(text);
+}
+
+/// Writes data to stdout at once.
+///
+/// # Errors
+/// If nobody reads it any more.
+pub fn try_data(text: &str) -> std::io::Result<()> {
+    raw(&escape::text(text))
+}
+
+/// Writes to stdout what is not for people: text for a shell, or what is meant to move the cursor.
+///
+/// # Errors
+/// If nobody reads it any more.
+pub fn raw(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
 /// Writes one line that is not data to stderr.
 pub fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", escape::text(line));
 }
 
 /// Writes a refusal or warning with its details to stderr.

@@ -3,6 +3,7 @@
 use crate::args::Parsed;
 use crate::client::Client;
 use crate::fail::Fail;
+use crate::site::Site;
 use crate::{exit, output};
 use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
@@ -38,6 +39,18 @@ impl Format {
             None => Ok(Format::Text),
         }
     }
+}
+
+/// Connects to the master of this shell's cell, for answers that are written in `format`.
+///
+/// # Errors
+/// As [`Client::connect`].
+pub fn connect(program: &str, format: Format) -> Result<Client, Fail> {
+    let client = Client::connect(&Site::from_environment(), program)?;
+    Ok(match format {
+        Format::Text => client,
+        Format::Xml | Format::Json => client.with_raw_values(),
+    })
 }
 
 /// Everything that all uses of an option named, taken apart at commas.

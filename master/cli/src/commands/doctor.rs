@@ -37,7 +37,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let findings = checks::all(&dir);
     if is_json {
-        output::data(&format!("{}\n", serde_json::json!({ "version": 1, "checks": findings })));
+        output::data(&output::json::line(&serde_json::json!({ "version": 1, "checks": findings })));
     } else {
         output::data(&findings.iter().map(Finding::text).collect::<String>());
     }

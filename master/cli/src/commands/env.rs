@@ -34,6 +34,6 @@ pub fn run(words: Vec<String>) -> Outcome {
             Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(settings.display().to_string());
         refusal.why(error.to_string()).fix(format!("create one: gridwright up --dir {} --detach", dir.display()))
     })?;
-    output::data(&text);
+    output::raw(&text).unwrap_or_default();
     Ok(exit::OK)
 }

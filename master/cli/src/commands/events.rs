@@ -1,12 +1,11 @@
 //! `gridwright events`: what happens in the cell, as it happens.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
-use crate::client::Client;
-use crate::commands::{Outcome, ask};
+use crate::commands::Outcome;
+use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, TaskKey, UserName};
@@ -15,7 +14,6 @@ use proto::request::TaskRange;
 use proto::wire::client::{Answer, Query};
 use proto::wire::stream::{Cause, Change, Item, Object, Source, Start, Subscription, Then, VERSION};
 use proto::wire::view::Data;
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -99,7 +97,8 @@ impl Reader {
 
     /// Reads until the stream ends; as an error where that is because there is no master.
     fn read_once(&mut self) -> Result<u8, Diagnostic> {
-        let mut client = Client::connect(&Site::from_environment(), "gridwright events")?;
+        let format = if self.is_json { Format::Json } else { Format::Text };
+        let mut client = ask::connect("gridwright events", format).map_err(|fail| fail.diagnostic)?;
         let (query, mut ended) = (Query::Events(self.subscription.clone()), Ok(exit::OK));
         client.query_while(query, |part| match part.answers.first() {
             Some(Answer::Refused(refusal)) if refusal.code == Code::NoMaster => {
@@ -152,8 +151,7 @@ fn start(parsed: &Parsed) -> Result<Start, Fail> {
 fn print(items: &[Item], is_json: bool, clock: &Clock) -> ControlFlow<()> {
     let line = |item: &Item| if is_json { json_line(item) } else { text_line(item, clock) };
     let text: String = items.iter().map(line).collect();
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match output::try_data(&text) {
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
     }
@@ -168,7 +166,7 @@ fn json_line(item: &Item) -> String {
     let line = serde_json::json!({
         "version": VERSION, "seq": seq, "time_ms": time, "source": source, "by": by, "job": job, "kind": kind, "data": data,
     });
-    format!("{line}\n")
+    json::line(&line)
 }
 
 fn text_line(item: &Item, clock: &Clock) -> String {

@@ -3,9 +3,10 @@
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
+use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
+use crate::output::json;
 use crate::output::value::millionths;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::amount::Millionths;
 use proto::diagnostic::{Code, Diagnostic};
@@ -42,7 +43,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         ));
     };
     let json = super::sensor::is_json(&parsed)?;
-    let mut client = Client::connect(&Site::from_environment(), "gridwright explain")?;
+    let mut client = ask::connect("gridwright explain", if json { Format::Json } else { Format::Text })?;
     let numbers = match job.parse() {
         Ok(number) => vec![JobNumber(number)],
         Err(_) => named(&mut client, job)?,
@@ -73,7 +74,7 @@ fn named(client: &mut Client, name: &str) -> Result<Vec<JobNumber>, Fail> {
 }
 
 fn in_json(explanation: &Explanation) -> String {
-    format!("{}\n", serde_json::json!({ "version": 1, "explanation": explanation }))
+    json::line(&serde_json::json!({ "version": 1, "explanation": explanation }))
 }
 
 fn in_text(explanation: &Explanation) -> String {

@@ -14,7 +14,6 @@ use crate::commands::qstat::with_letters;
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::id::HostName;
 use proto::wire::client::{HostFilter, JobFilter, Query, QueueFilter};
@@ -85,7 +84,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         topology: !parsed.has("-ncb"),
         named_resources: filter.attributes.as_ref().is_some_and(|names| !names.is_empty()),
     };
-    let mut client = Client::connect(&Site::from_environment(), "qhost")?;
+    let mut client = ask::connect("qhost", format)?;
     let shown = ask_all(&mut client, &parsed, filter, parts)?;
     let clock = Clock::local();
     output::data(&match format {

@@ -72,7 +72,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut message = 0_u64;
     loop {
         message += 1;
-        let status = ask_status(named.as_ref())?;
+        let status = ask_status(named.as_ref(), format)?;
         let endpoint = named.get_or_insert_with(|| Endpoint::of_master(&status));
         endpoint.must_be_of(&status)?;
         if format == Format::Json {
@@ -100,11 +100,10 @@ fn interval(parsed: &Parsed) -> Result<Duration, Fail> {
     Ok(Duration::from_secs(seconds))
 }
 
-fn ask_status(endpoint: Option<&Endpoint>) -> Result<CellStatus, Fail> {
-    let client = Client::connect(&Site::from_environment(), "qping");
-    let mut client = client.map_err(|refusal| match endpoint {
-        Some(endpoint) => endpoint.unreachable(&refusal),
-        None => refusal.into(),
+fn ask_status(endpoint: Option<&Endpoint>, format: Format) -> Result<CellStatus, Fail> {
+    let mut client = ask::connect("qping", format).map_err(|fail| match endpoint {
+        Some(endpoint) => endpoint.unreachable(&fail.diagnostic),
+        None => fail,
     })?;
     match ask::data(&mut client, Query::Status)? {
         Some(Data::Status(status)) => Ok(*status),

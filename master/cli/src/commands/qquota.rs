@@ -1,12 +1,10 @@
 //! `qquota`: what is in use of the limits of resource quota sets (RQS-10, CLI-060).
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
-use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::output::json;
 use crate::output::xml::escape;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Answer, Query, QuotaFilter};
@@ -52,7 +50,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         hosts: ask::list(&parsed, "-h"),
         resources: ask::list(&parsed, "-l"),
     };
-    let reply = Client::connect(&Site::from_environment(), "qquota")?.query(Query::Quotas(filter))?;
+    let reply = ask::connect("qquota", format)?.query(Query::Quotas(filter))?;
     if let Some(Answer::Refused(refusal)) = reply.answers.into_iter().next() {
         return Err(refusal.into());
     }

@@ -92,7 +92,7 @@ fn own_task() -> Result<TaskKey, Diagnostic> {
 
 /// Has the slave task started. The connection ends here: one host has few ways to the master, and a job may start many.
 fn start(site: &Site, task: TaskKey, request: SlaveRequest) -> Result<TaskKey, Diagnostic> {
-    let mut client = Client::inside(site, QRSH.name, task)?;
+    let mut client = Client::inside(site, QRSH.name, task)?.with_raw_values();
     let reply = client.change(Command::StartSlave(Box::new(request)))?;
     match (reply.data, reply.answers.iter().find_map(|answer| answer.refusal())) {
         (Some(Data::Slave(key)), None) => Ok(key),

@@ -1,14 +1,12 @@
 //! `qrstat`: shows advance reservations (AR-05, AR-09).
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
-use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
 use crate::output::xml::escape;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::ReservationId;
@@ -47,7 +45,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let users = ask::list(&parsed, "-u");
     let users = if users.is_empty() && ids.is_empty() { vec![ask::login_name()] } else { users };
     let query = Query::Reservations { ids: ids.clone(), users };
-    let reply = Client::connect(&Site::from_environment(), "qrstat")?.query(query)?;
+    let reply = ask::connect("qrstat", format)?.query(query)?;
     if let Some(Answer::Refused(refusal)) = reply.answers.into_iter().next() {
         return Err(refusal.into());
     }

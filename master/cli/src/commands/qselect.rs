@@ -1,11 +1,9 @@
 //! `qselect`: names of queue instances, for `qmod`, `qconf -mattr` and the like.
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
-use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::output::json;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::view::QueueView;
 
@@ -35,7 +33,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let format = Format::of(&parsed)?;
     let filter = ask::queue_filter(&parsed)?;
-    let mut client = Client::connect(&Site::from_environment(), "qselect")?;
+    let mut client = ask::connect("qselect", format)?;
     ask::check_pes(&mut client, &filter.pes)?;
     ask::check_resources(&mut client, &filter.resources)?;
     let views = ask::queues(&mut client, filter)?;

@@ -26,7 +26,6 @@ use crate::commands::{Outcome, ask::unexpected};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::{self, Clock};
-use crate::site::Site;
 use crate::{exit, output};
 use options::{Options, View};
 use proto::diagnostic::{Code, Diagnostic};
@@ -75,7 +74,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let mut options = Options::of(&parsed, &ask::login_name())?;
     options.queues.load_value = std::env::var("SGE_LOAD_AVG").unwrap_or_default();
-    let mut client = Client::connect(&Site::from_environment(), "qstat")?;
+    let mut client = ask::connect("qstat", options.format)?;
     ask::check_pes(&mut client, &options.queues.pes)?;
     ask::check_resources(&mut client, &options.queues.resources)?;
     match &options.view {

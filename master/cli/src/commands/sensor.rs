@@ -1,9 +1,10 @@
 //! `gridwright sensor check` and `sensor status`.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
-use crate::client::Client;
 use crate::commands::Outcome;
+use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
+use crate::output::json;
 use crate::site::Site;
 use crate::{daemons, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
@@ -56,10 +57,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let is_json = is_json(&parsed)?;
     let hosts = parsed.operands[1..].to_vec();
-    let reply = Client::connect(&Site::from_environment(), "gridwright sensor")?.query(Query::Sensors { hosts })?;
+    let reply = ask::connect("gridwright sensor", if is_json { Format::Json } else { Format::Text })?
+        .query(Query::Sensors { hosts })?;
     if let Some(Data::Sensors(sensors)) = &reply.data {
         if is_json {
-            output::data(&format!("{}\n", serde_json::json!({ "version": 1, "sensors": sensors })));
+            output::data(&json::line(&serde_json::json!({ "version": 1, "sensors": sensors })));
         } else {
             for (host, sensors) in sensors {
                 output::data(&sensors.iter().map(|sensor| status_text(host.as_str(), sensor)).collect::<String>());

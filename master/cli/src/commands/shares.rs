@@ -1,11 +1,11 @@
 //! `gridwright shares`: what each part of the share tree is entitled to, ought to get and has (TIX-22).
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
-use crate::client::Client;
-use crate::commands::{Outcome, ask};
+use crate::commands::Outcome;
+use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
+use crate::output::json;
 use crate::output::value::{cut, fraction, millionths};
-use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::client::Query;
 use proto::wire::view::{Data, ShareNode};
@@ -71,14 +71,15 @@ pub fn run(words: Vec<String>) -> Outcome {
             return Err(Fail::bad_value(format!("error: unknown format \"{other}\"")).fix("text, json or tab"));
         }
     };
-    let mut client = Client::connect(&Site::from_environment(), "gridwright shares")?;
+    let mut client =
+        ask::connect("gridwright shares", if matches!(form, Form::Json) { Format::Json } else { Format::Text })?;
     let nodes = match ask::data(&mut client, Query::Shares)? {
         Some(Data::Shares(nodes)) => nodes,
         other => return ask::unexpected(other.as_ref()),
     };
     output::data(&match form {
         Form::Text => in_text(&nodes),
-        Form::Json => format!("{}\n", serde_json::json!({ "version": 1, "shares": nodes })),
+        Form::Json => json::line(&serde_json::json!({ "version": 1, "shares": nodes })),
         Form::Tab { with_names } => in_columns(&nodes, now_s(), with_names),
     });
     Ok(exit::OK)

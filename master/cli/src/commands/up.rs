@@ -371,7 +371,8 @@ impl Cell {
             if terminal && Instant::now() >= next_status {
                 next_status = Instant::now() + STATUS_EVERY;
                 if let Some(status) = self.status() {
-                    output::data(&status_line(&status));
+                    // Nobody watches any more: the cell goes on.
+                    let _ = output::raw(&status_line(&status));
                 }
             }
             std::thread::sleep(POLL * 10);

@@ -2,6 +2,7 @@
 //!
 //! Times are milliseconds since the epoch, priorities millionths, memory bytes, as the names of the fields say.
 
+use super::escape;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -26,8 +27,31 @@ impl Document {
 
     /// The text.
     pub fn finish(self) -> String {
-        format!("{:#}\n", Value::Object(self.0))
+        ascii_controls(&format!("{:#}\n", Value::Object(self.0)))
     }
+}
+
+/// A value on a line of its own.
+pub fn line(value: &Value) -> String {
+    ascii_controls(&format!("{value}\n"))
+}
+
+/// The document with the control characters that JSON leaves as they are written as JSON can write them, so that a terminal shows
+/// them.
+fn ascii_controls(document: &str) -> String {
+    let is_left = |character: char| escape::is_control(character) && character != '\n';
+    if !document.chars().any(is_left) {
+        return document.to_owned();
+    }
+    let mut text = String::with_capacity(document.len() + 8);
+    for character in document.chars() {
+        match is_left(character) {
+            // All of them have four digits.
+            true => text.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => text.push(character),
+        }
+    }
+    text
 }
 
 /// Anything as JSON.
@@ -45,5 +69,15 @@ mod tests {
         let read: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&read["version"], &read["jobs"][1]), (&Value::from(1), &Value::from(2)));
         assert!(text.ends_with("}\n"));
+    }
+
+    #[test]
+    fn control_characters_are_written_in_ascii_and_read_as_they_were() {
+        let name = "a\x1b[31m\u{9b}2J\u{7f}\u{202e}\nb";
+        for text in [Document::new().with("name", &name).finish(), line(&serde_json::json!({ "name": name }))] {
+            assert_eq!(crate::output::escape::text(&text), text);
+            let read: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(read["name"], Value::from(name));
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Programs match single lines of it with regular expressions, so the layout is part of the contract (CLIENTS.md).
 
+use super::escape::is_control;
 use std::fmt::{Display, Write as _};
 
 /// A document that is being written.
@@ -67,7 +68,8 @@ fn attribute_text(attributes: &[(&str, &str)]) -> String {
     attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escape(value))).collect()
 }
 
-/// The text with what XML gives a meaning replaced; what XML 1.0 does not allow at all becomes `?`.
+/// The text with what XML gives a meaning replaced, and control characters as references, so that a terminal shows the document as
+/// it is; what XML 1.0 does not allow at all becomes `?`.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -77,7 +79,11 @@ pub fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&apos;"),
-            '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => escaped.push(character),
+            '\t' | '\n' => escaped.push(character),
+            '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. if is_control(character) => {
+                let _ = write!(escaped, "&#{};", u32::from(character));
+            }
+            ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => escaped.push(character),
             _ => escaped.push('?'),
         }
     }
@@ -118,6 +124,12 @@ pub mod tests {
         assert!(text.ends_with(
             "  <queue_info>\n    <resource name=\"a&quot;b\">&lt;1&gt;</resource>\n    <queue_name></queue_name>\n  </queue_info>\n</job_info>\n"
         ));
+    }
+
+    #[test]
+    fn control_characters_are_references_that_every_reader_resolves() {
+        assert_eq!(escape("a\u{9b}2J\u{7f}\r\x1bb"), "a&#155;2J&#127;&#13;?b");
+        assert_eq!(crate::output::escape::text(&escape("a\u{9b}\u{202e}\rb\n")), escape("a\u{9b}\u{202e}\rb\n"));
     }
 
     proptest! {
