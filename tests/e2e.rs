@@ -8,6 +8,8 @@ mod carried;
 mod categories;
 #[path = "e2e/checkpoints.rs"]
 mod checkpoints;
+#[path = "e2e/copies.rs"]
+mod copies;
 #[path = "e2e/crash.rs"]
 mod crash;
 #[path = "e2e/doctor.rs"]

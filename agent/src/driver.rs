@@ -4,9 +4,9 @@
 //! lost is in the core, and the next hello repeats it. An outbox that is full, or a master that is rejected, ends the connection
 //! by dropping the outbox.
 
-use crate::clock;
 use crate::launcher_link::{Attached, LauncherQueue, ToLauncher};
 use crate::slaves::Slaves;
+use crate::{clock, directory};
 use agent_core::core::{Core, Effect, Input, MainProcess, Now};
 use proto::id::{Epoch, HostName, TaskKey};
 use proto::launch::{Notice, Request, Start};
@@ -74,6 +74,8 @@ pub struct Ports {
     pub slaves: Option<Slaves>,
     /// Where the highest epoch that was obeyed is kept; none for simulated hosts.
     pub epoch_file: Option<PathBuf>,
+    /// Where the launcher leaves the marks of its tasks; none for simulated hosts.
+    pub marks_file: Option<PathBuf>,
 }
 
 /// The core and what it works through.
@@ -172,6 +174,7 @@ impl Driver {
             wall_ms: clock::wall().0,
             takes_tickets: self.core.takes_tickets(),
             boot_ms: now.boot_ms,
+            marks: self.ports.marks_file.as_deref().map(directory::marks).unwrap_or_default(),
         };
         Opening { hello, outbox }
     }

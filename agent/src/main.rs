@@ -7,6 +7,7 @@
 mod backoff;
 mod clock;
 mod config;
+mod directory;
 mod driver;
 mod folder;
 mod identity;

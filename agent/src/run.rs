@@ -9,7 +9,7 @@ use crate::reports::{MachineValues, Reporter, Source};
 use crate::sensors::{SensorSite, Sensors};
 use crate::slaves::Slaves;
 use crate::users::Counter;
-use crate::{Failure, clock, identity, notify, sensors, slaves, users};
+use crate::{Failure, clock, directory, identity, notify, sensors, slaves, users};
 use agent_core::core::Core;
 use agent_core::site::Site;
 use proto::id::TaskKey;
@@ -45,6 +45,7 @@ pub struct Options {
 /// What keeps it from starting.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let layout = Layout::new(&options.dir).map_err(Failure::new)?;
+    directory::refuse_copy(&layout)?;
     let _lock = DaemonLock::take(&layout, "agent").map_err(Failure::new)?;
     let config = config::read(&layout.etc("agent.toml")).map_err(Failure::new)?;
     let credentials = identity::read(&layout).map_err(Failure::new)?;
@@ -110,6 +111,7 @@ impl Agent {
             ready: ready_sender,
             stop: wires.stop.clone(),
             epoch_file: Some(self.layout.agent("epoch")),
+            marks_file: Some(self.layout.dir().join("tasks/marks")),
         };
         let epoch = read_epoch(&self.layout.agent("epoch"));
         let host = self.config.host.clone();

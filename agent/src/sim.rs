@@ -139,6 +139,7 @@ impl Fleet {
             ready: ready_sender,
             stop: own_stop.clone(),
             epoch_file: None,
+            marks_file: None,
         };
         let core = Core::new(self.site(&host), Epoch::default());
         let instance = clock::instance(&self.layout.root(), host.as_str());

@@ -13,17 +13,20 @@ usage: gridwright-master init --dir DIR [--port PORT] [--slots N] [--host NAME] 
        gridwright-master run --dir DIR [--daemon] [--log-file]
        gridwright-master check --dir DIR
        gridwright-master tree --dir DIR
+       gridwright-master part --dir DIR --original PATH
 
 init    makes a new cell in DIR
 run     runs the master; SIGTERM ends it
 check   replays the log of DIR, which may be a copy, and says what it found; changes nothing
 tree    writes into DIR of a host that has joined what site scripts look for: default/common, util, utilbin, bin
+part    makes the copied cell in DIR one of its own: nothing runs in it, its queues are disabled (gridwright up --as-copy)
 
   --dir DIR        state directory of the cell
   --port PORT      UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444)
   --slots N        slots of all.q on each host (default: processors of this machine)
   --host NAME      name of this host (default: as hostname says, up to the first dot)
   --owner-uids M,A,S  give the files of a new cell to these user ids (root only)
+  --original PATH  the directory that DIR is a copy of, for the books
   --daemon         be the leader of a session of its own
   --log-file       log to DIR/log/master.log instead of standard error
 
@@ -46,6 +49,13 @@ pub enum Action {
     Check {
         /// The state directory.
         dir: PathBuf,
+    },
+    /// Make a copied cell one of its own.
+    Part {
+        /// The state directory.
+        dir: PathBuf,
+        /// The directory that it is a copy of.
+        original: String,
     },
     /// Write what site scripts look for.
     Tree {
@@ -75,6 +85,7 @@ struct Given {
     slots: Option<u32>,
     host: Option<HostName>,
     owners: Option<OwnerUids>,
+    original: Option<String>,
     daemon: bool,
     log_file: bool,
 }
@@ -95,7 +106,8 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
         "init" => &["dir", "port", "slots", "host", "owner-uids"],
         "run" => &["dir", "daemon", "log-file"],
         "check" | "tree" => &["dir"],
-        other => return Err(format!("no subcommand {other:?}: init, run, check or tree")),
+        "part" => &["dir", "original"],
+        other => return Err(format!("no subcommand {other:?}: init, run, check, tree or part")),
     };
     let Some(given) = options(&mut parser, allowed)? else { return Ok(Action::Help) };
     let dir = given.dir.clone().ok_or("--dir DIR is missing")?;
@@ -103,6 +115,7 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
     Ok(match subcommand.as_str() {
         "init" => Action::Init(plan(given, dir)?),
         "run" => Action::Run(RunOptions { dir, daemon: given.daemon, log_file: given.log_file }),
+        "part" => Action::Part { dir, original: given.original.ok_or("--original PATH is missing")? },
         "tree" => Action::Tree { dir, user: this_user() },
         _ => Action::Check { dir },
     })
@@ -127,6 +140,9 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Given
             }
             "owner-uids" => {
                 given.owners = Some(parser.value().and_then(|value| value.string()).map_err(text)?.parse()?)
+            }
+            "original" => {
+                given.original = Some(parser.value().and_then(|value| value.string()).map_err(text)?);
             }
             "daemon" => given.daemon = true,
             _ => given.log_file = true,
@@ -177,6 +193,8 @@ mod tests {
         assert_eq!(check("run --dir /d --daemon"), Ok(Action::Run(run)));
         assert_eq!(check("check --dir=/d"), Ok(Action::Check { dir: "/d".into() }));
         assert_eq!(check("tree --dir /d"), Ok(Action::Tree { dir: "/d".into(), user: this_user() }));
+        let part = Action::Part { dir: "/d".into(), original: "/a".to_owned() };
+        assert_eq!(check("part --dir /d --original /a"), Ok(part));
         assert_eq!(check("--help"), Ok(Action::Help));
         let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1 --owner-uids 1,2,3")
         else {

@@ -9,6 +9,7 @@ mod check;
 mod clock;
 mod config;
 mod connections;
+mod copy;
 mod driver;
 mod folder;
 mod init;
@@ -69,6 +70,10 @@ fn act(action: Action) -> ExitCode {
         },
         Action::Check { dir } => match check::check(&dir) {
             Ok(report) => print!("{report}"),
+            Err(error) => return fail(&error),
+        },
+        Action::Part { dir, original } => match copy::part(&dir, &original) {
+            Ok(done) => println!("{done}"),
             Err(error) => return fail(&error),
         },
         Action::Tree { dir, user } => {

@@ -72,6 +72,9 @@ pub enum RunError {
     /// `default/common/bootstrap` says something that cannot be.
     #[error("{0}")]
     Bootstrap(Box<Diagnostic>),
+    /// The directory is a copy of a cell's.
+    #[error("{0}")]
+    Copy(Box<Diagnostic>),
     /// A thread, a socket or a file cannot be had.
     #[error("cannot {action}")]
     System {
@@ -93,6 +96,7 @@ fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
 /// As [`RunError`]: before it is ready, or when an event cannot be made durable.
 pub fn run(options: &RunOptions) -> Result<(), RunError> {
     let layout = Layout::new(&options.dir);
+    crate::copy::refuse(&layout)?;
     let cell = CellConfig::read(&layout.etc("cell.toml"))?;
     let config = MasterConfig::read(&layout.etc("master.toml"))?;
     // Held to the end: by it the others know that this master lives.

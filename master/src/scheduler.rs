@@ -396,6 +396,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::ReservationGranted { .. }
         | Event::CertificateIssued { .. }
         | Event::HostRevoked { .. }
+        | Event::HostTasksBound { .. }
         | Event::TokenCreated(_)
         | Event::TokenUsed { .. }
         | Event::NumbersContinued { .. }

@@ -11,6 +11,7 @@ pub mod common;
 pub mod complex;
 pub mod conf;
 pub mod diagnostic;
+pub mod directory;
 pub mod host;
 pub mod hostgroup;
 pub mod id;

@@ -100,6 +100,7 @@ pub fn hello(n: u32) -> Input {
         wall_ms: 1_800_000_000_000,
         takes_tickets: true,
         boot_ms: 0,
+        marks: Vec::new(),
     };
     Input::AgentConnected { connection: ConnectionId(u64::from(n)), host: name(n), hello: Box::new(hello) }
 }

@@ -50,6 +50,7 @@ async fn connect_one(certificate: IssuedCertificate, ca: &str, master: &MasterAd
         wall_ms: 0,
         takes_tickets: true,
         boot_ms: 0,
+        marks: Vec::new(),
     };
     sender.send(Kind::Hello, 0, &hello).await.expect("the hello is sent");
     receiver.recv().await.expect("the hello is answered");

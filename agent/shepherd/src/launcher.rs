@@ -4,7 +4,9 @@
 //! at any time: shepherds go on, and the next launcher finds them by their locks and sockets.
 
 pub(crate) mod connection;
+mod directory;
 pub mod identities;
+mod marks;
 mod notify;
 mod results;
 mod root_commands;
@@ -73,16 +75,24 @@ pub fn run(options: &Options) -> io::Result<()> {
     let folder = fs::canonicalize(&options.dir)?;
     // Relative names from here on: a socket's name has room for 107 bytes, a directory's for more.
     std::env::set_current_dir(&folder)?;
+    let boot_id = proc::boot_id();
+    directory::refuse_copy(&folder, &boot_id)?;
     let own = make_folders(options)?;
     if options.single_user {
         // No agent of another user reads here, and a launch document holds the job's whole environment.
         umask(Mode::from_bits_truncate(0o077));
     }
     let _lock = hold_lock(&own)?;
+    if let Err(error) = directory::record(&folder, &boot_id) {
+        eprintln!("gridwright-shepherd: a copy of this directory would not be recognised: {error}");
+    }
+    if let Err(error) = marks::add() {
+        eprintln!("gridwright-shepherd: tasks/marks: this start leaves no mark: {error}");
+    }
     let host = Host {
         folder,
         rules: Rules::read(Path::new("etc"), options.single_user)?,
-        boot_id: proc::boot_id(),
+        boot_id,
         login_limits: if options.single_user { Vec::new() } else { login_limits() },
         oom_score_adjusted: oom_score_is_adjusted(),
     };
@@ -102,6 +112,19 @@ pub fn run(options: &Options) -> io::Result<()> {
     // The next launcher makes it anew; a missing file is what is wanted.
     let _ = own.remove("pid");
     outcome
+}
+
+/// Makes a copied directory one of its own, for `gridwright up --as-copy`: its tasks are dropped, no process is touched.
+///
+/// # Errors
+/// A launcher that runs in it, and those of the file system.
+pub fn adopt(dir: &Path) -> io::Result<()> {
+    let folder = fs::canonicalize(dir)?;
+    std::env::set_current_dir(&folder)?;
+    Folder::open(Path::new("run"))?;
+    let own = Folder::open(Path::new("run/launcher"))?;
+    let _lock = hold_lock(&own)?;
+    directory::adopt(&folder, &proc::boot_id())
 }
 
 /// Makes the folders and opens `run/launcher`. Every folder on the way is this user's, and nobody else makes names there: what is done

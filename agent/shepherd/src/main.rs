@@ -2,20 +2,28 @@
 
 use gridwright_shepherd::launcher::{self, Options};
 use nix::unistd::{Group, User};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--fd N]
+usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--daemon] [--fd N]
+       gridwright-shepherd adopt --dir DIR
+
+  launch             runs tasks until SIGTERM; they go on without it
+  adopt              makes a copied directory one of its own: its tasks are dropped, no process is touched
 
   --dir DIR          the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher/launcher.sock
   --agent-uid USER   the only user that may give orders, a name or a uid (default: this process's own)
   --agent-gid GROUP  the group that may read what tasks leave behind, a name or a gid
   --single-user      run every task as this process's own user
+  --daemon           in a session of its own
   --fd N             take orders on this inherited socket as well
 ";
 
 fn main() -> ExitCode {
+    if let Some(dir) = copy_to_adopt() {
+        return end(&dir, launcher::adopt(&dir));
+    }
     let options = match parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
@@ -23,12 +31,25 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match launcher::run(&options) {
+    end(&options.dir, launcher::run(&options))
+}
+
+fn end(dir: &Path, outcome: std::io::Result<()>) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("gridwright-shepherd: {}: {error}", options.dir.display());
+            eprintln!("gridwright-shepherd: {}: {error}", dir.display());
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The directory of `adopt --dir DIR`.
+fn copy_to_adopt() -> Option<PathBuf> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.as_slice() {
+        [command, option, dir] if command == "adopt" && option == "--dir" => Some(PathBuf::from(dir)),
+        _ => None,
     }
 }
 
@@ -46,9 +67,17 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
         fd: None,
     };
     while let Some(name) = args.next() {
-        if name == "--single-user" {
-            options.single_user = true;
-            continue;
+        match name.as_str() {
+            "--single-user" => {
+                options.single_user = true;
+                continue;
+            }
+            "--daemon" => {
+                // Fails only for the leader of a process group, which has a session to itself as a rule.
+                let _ = nix::unistd::setsid();
+                continue;
+            }
+            _ => {}
         }
         let value = args.next().ok_or_else(|| format!("{name}: a value is missing"))?;
         match name.as_str() {

@@ -77,6 +77,17 @@ impl Recorded {
         Ok(chosen)
     }
 
+    /// The accounts that `etc/accounts.toml` records, or those that a new cell would get. Nothing is written.
+    ///
+    /// # Errors
+    /// If the file does not parse, or no uid is free.
+    pub fn found_or_chosen(dir: &Path) -> Result<Self, String> {
+        match std::fs::read_to_string(dir.join("etc/accounts.toml")) {
+            Ok(text) => toml::from_str(&text).map_err(|error| error.to_string()),
+            Err(_) => Self::choose(),
+        }
+    }
+
     /// Tells the launcher that sensors may run under their uid, whatever the minimum uid of jobs is.
     fn admit_sensors(self, etc: &Folder) -> io::Result<()> {
         if etc.has("launcher.conf") {

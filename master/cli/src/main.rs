@@ -8,6 +8,7 @@ mod args;
 mod client;
 mod commands;
 mod daemons;
+mod directory;
 mod exit;
 mod fail;
 mod folder;

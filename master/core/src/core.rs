@@ -123,6 +123,12 @@ impl Core {
         })
     }
 
+    /// Makes a copied cell one of its own, before any agent is let in: a later epoch, no task runs, and nothing starts until
+    /// people enable the queue instances. `why` is what accounting says of the tasks that ran in the original.
+    pub fn part_from_original(&mut self, why: &str, now: Now) -> Step {
+        self.turn(now, Actor::Master, |turn| decide::copy::part(turn, why))
+    }
+
     /// Everything that is true.
     pub fn state(&self) -> &State {
         &self.state

@@ -6,6 +6,7 @@ pub mod alter;
 mod category;
 pub mod causes;
 mod command;
+pub(crate) mod copy;
 mod delete;
 mod dependency;
 mod end;

@@ -16,6 +16,7 @@ use proto::reservation::{ReservationSpec, ReservationState};
 use proto::rsmap::GrantedIds;
 use proto::time::{Now, Wall};
 use proto::usage::{Consumed, Rusage, Usage};
+use proto::wire::agent::TasksMark;
 use proto::wire::client::Reply;
 use proto::wire::slave::SlaveSpec;
 use serde::{Deserialize, Serialize};
@@ -318,6 +319,13 @@ pub enum Event {
     HostRevoked {
         /// The host.
         host: HostName,
+    },
+    /// The agent of a host showed the mark of its task directory for the first time, or a later one of the same directory.
+    HostTasksBound {
+        /// The host.
+        host: HostName,
+        /// The newest mark; `None` if the next agent of the host is let in whatever directory it has.
+        mark: Option<TasksMark>,
     },
     /// A join token was made.
     TokenCreated(JoinGrant),

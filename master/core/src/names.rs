@@ -36,6 +36,7 @@ impl Rewriter<'_> {
             | Command::DryRun(_)
             | Command::CreateToken { .. }
             | Command::RevokeHost { .. }
+            | Command::RebindHost { .. }
             | Command::SimulatedHosts { .. }
             | Command::Shutdown { .. }
             | Command::ClearUsage { .. }

@@ -33,6 +33,7 @@ use proto::id::{
 };
 use proto::job::JobSpec;
 use proto::time::{Now, Tick, Wall};
+use proto::wire::agent::TasksMark;
 use proto::wire::client::Reply;
 use reservation::AdvanceReservation;
 use serde::{Deserialize, Serialize};
@@ -84,6 +85,9 @@ pub struct State {
     pub usage: Accounts,
     /// Certificates that are admitted, by host: serial and end of validity.
     pub certificates: BTreeMap<HostName, BTreeMap<String, Wall>>,
+    /// The newest mark of each host's task directory, as its agent showed it.
+    #[serde(default)]
+    pub task_marks: BTreeMap<HostName, TasksMark>,
     /// Join tokens by hash.
     pub tokens: BTreeMap<String, JoinGrant>,
     /// Answers to changing requests, newest last, at most [`ANSWERS_KEPT`].
@@ -117,6 +121,7 @@ impl State {
             unconfirmed: BTreeMap::new(),
             usage: Accounts::default(),
             certificates: BTreeMap::new(),
+            task_marks: BTreeMap::new(),
             tokens: BTreeMap::new(),
             answers: VecDeque::new(),
             index: Index::default(),
@@ -144,6 +149,7 @@ impl State {
             unconfirmed: self.unconfirmed.clone(),
             usage: self.usage.clone(),
             certificates: self.certificates.clone(),
+            task_marks: self.task_marks.clone(),
             tokens: self.tokens.clone(),
             answers: self.answers.clone(),
             index: Index::default(),

@@ -61,6 +61,7 @@ pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
         | Event::ObjectsChanged(_)
         | Event::CertificateIssued { .. }
         | Event::HostRevoked { .. }
+        | Event::HostTasksBound { .. }
         | Event::TokenCreated(_)
         | Event::TokenUsed { .. }
         | Event::RequestAnswered { .. } => None,
@@ -202,6 +203,7 @@ fn change(event: &Event) -> Change {
         Event::ReservationEnded { .. } => other("reservation-ended"),
         Event::CertificateIssued { .. } => other("certificate-issued"),
         Event::HostRevoked { .. } => other("host-revoked"),
+        Event::HostTasksBound { .. } => other("host-tasks-bound"),
         Event::TokenCreated(_) => other("token-created"),
         Event::TokenUsed { .. } => other("token-used"),
         Event::RequestAnswered { .. } => other("request-answered"),

@@ -151,7 +151,10 @@ pub(super) fn write_classic_files(layout: &Layout, classic: &Classic<'_>) -> Res
     let dir = layout.dir();
     write(&layout.common("settings.sh"), &settings_sh(dir, classic.port), 0o644)?;
     write(&layout.common("settings.csh"), &settings_csh(dir, classic.port), 0o644)?;
-    write(&layout.common("bootstrap"), &bootstrap(classic.user), 0o644)?;
+    // Administrators edit it.
+    if !layout.common("bootstrap").exists() {
+        write(&layout.common("bootstrap"), &bootstrap(classic.user), 0o644)?;
+    }
     write(&layout.common("act_qmaster"), &format!("{}\n", classic.master_host), 0o644)?;
     write(&dir.join("util/arch"), &format!("#!/bin/sh\necho {arch}\n"), 0o755)?;
     write(&dir.join("utilbin").join(arch).join("gethostname"), GETHOSTNAME, 0o755)?;

@@ -185,6 +185,7 @@ kinds! {
     ObjectsChanged = "objects-changed",
     CertificateIssued = "certificate-issued",
     HostRevoked = "host-revoked",
+    HostTasksBound = "host-tasks-bound",
     TokenCreated = "token-created",
     TokenUsed = "token-used",
     RequestAnswered = "request-answered",

@@ -12,6 +12,7 @@ use proto::request::TaskRange;
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall};
 use proto::usage::{Consumed, Rusage, Usage};
+use proto::wire::agent::TasksMark;
 use proto::wire::client::{Answer, Reply};
 use proto::wire::slave::SlaveSpec;
 use std::sync::Arc;
@@ -179,6 +180,7 @@ fn administration() -> Vec<Event> {
         Event::TokenUsed { hash: grant.hash, host: host.clone() },
         Event::CertificateIssued { host: host.clone(), serial: "cd".repeat(16), not_after: Wall(BEGIN + 1) },
         Event::HostRevoked { host },
+        Event::HostTasksBound { host: HostName::new("node1"), mark: Some(TasksMark("ab".repeat(16))) },
         Event::WallJumped { expected: Wall(BEGIN - 100_000) },
         Event::EpochRaised { epoch: Epoch(2) },
         Event::RequestAnswered {

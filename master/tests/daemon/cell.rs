@@ -224,6 +224,7 @@ impl Agent {
             wall_ms: 0,
             takes_tickets: true,
             boot_ms: 0,
+            marks: Vec::new(),
         };
         sender.send(Kind::Hello, 0, &hello).await.unwrap();
         let frame = next(&mut receiver).await;

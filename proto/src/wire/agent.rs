@@ -47,7 +47,17 @@ pub struct AgentHello {
     /// instance; 0 of an agent that does not say.
     #[serde(default)]
     pub boot_ms: u64,
+    /// The marks that the host's launchers left beside the journal of its tasks, newest first; empty from an agent that does not
+    /// know them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<TasksMark>,
 }
+
+/// A random word that each launcher leaves beside the journal of tasks when it starts. A directory whose marks lack the one that
+/// was shown last is another one, or an older state of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TasksMark(pub String);
 
 /// First from the master.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

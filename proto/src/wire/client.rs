@@ -111,6 +111,11 @@ pub enum Command {
         /// The host.
         host: String,
     },
+    /// `gridwright host rebind`: the next agent of the host is let in with whatever task directory it has.
+    RebindHost {
+        /// The host.
+        host: String,
+    },
     /// Issues certificates for simulated hosts of this machine; managers on the master's host only. Answered with [`Data::Certificates`].
     SimulatedHosts {
         /// How many, named `sim0001` upwards.

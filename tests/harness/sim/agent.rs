@@ -149,6 +149,7 @@ impl World {
             wall_ms,
             takes_tickets: agent.core.takes_tickets(),
             boot_ms,
+            marks: Vec::new(),
         };
         self.trace(|| format!("host {host} dials, link {link}: {:?}", hello.tasks));
         self.send_up(link, Up::Hello(Box::new(hello)));

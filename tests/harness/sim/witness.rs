@@ -117,6 +117,7 @@ impl Witness {
             | Event::ObjectsChanged(_)
             | Event::CertificateIssued { .. }
             | Event::HostRevoked { .. }
+            | Event::HostTasksBound { .. }
             | Event::TokenCreated(_)
             | Event::NumbersContinued { .. }
             | Event::TokenUsed { .. } => {}

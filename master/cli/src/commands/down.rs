@@ -4,6 +4,7 @@ use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::client::Client;
 use crate::commands::{Outcome, up};
 use crate::daemons::{Daemon, earlier, wait_for};
+use crate::directory::{self, Standing};
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
@@ -45,26 +46,40 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Err(refusal.fix("name its state directory with --dir").into());
     }
     check_caller(&dir)?;
+    // Its locks and pid files name the daemons of the original.
+    if let Standing::Copy(recorded) = directory::standing(&dir) {
+        output::data(&format!("nothing runs in {}: it is a copy of {}\n", dir.display(), recorded.path));
+        return Ok(exit::OK);
+    }
     if parsed.has("--kill-jobs") {
         kill_jobs(&dir)?;
     }
+    end_daemons(&dir)?;
+    output::data(&format!("cell down in {}\n", dir.display()));
+    Ok(exit::OK)
+}
+
+/// Ends the daemons of this machine. What a foreground `up` looks after is not started again.
+///
+/// # Errors
+/// A daemon that does not end.
+pub fn end_daemons(dir: &Path) -> Result<(), crate::fail::Fail> {
     // A foreground `up` must not start again what ends now.
-    let stop = up::stop_folder(&dir);
+    let stop = up::stop_folder(dir);
     let marked = stop.as_ref().is_ok_and(|folder| folder.write(up::STOP_MARK, "", 0o644).is_ok());
-    if !earlier::end(&dir, PATIENCE) {
+    if !earlier::end(dir, PATIENCE) {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: a daemon of an earlier release does not end");
         return Err(refusal.at(dir.display().to_string()).fix("kill it: its jobs and data survive that").into());
     }
     for daemon in [Daemon::Simulated, Daemon::Agent, Daemon::Launcher, Daemon::Master] {
-        daemon.end(&dir, PATIENCE)?;
+        daemon.end(dir, PATIENCE)?;
     }
     if marked {
         // The next `up` begins afresh; one in the foreground looks ten times a second.
         std::thread::sleep(Duration::from_millis(250));
         let _ = stop.and_then(|folder| folder.remove(up::STOP_MARK));
     }
-    output::data(&format!("cell down in {}\n", dir.display()));
-    Ok(exit::OK)
+    Ok(())
 }
 
 /// The daemons are root's and their accounts', or one user's: nobody else can end them.

@@ -2,7 +2,7 @@
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::{Outcome, up};
-use crate::{exit, output};
+use crate::{directory, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 
 const ENV: CommandDef = CommandDef {
@@ -34,6 +34,6 @@ pub fn run(words: Vec<String>) -> Outcome {
             Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(settings.display().to_string());
         refusal.why(error.to_string()).fix(format!("create one: gridwright up --dir {} --detach", dir.display()))
     })?;
-    output::raw(&text).unwrap_or_default();
+    output::raw(&directory::settings_in_place(&dir, text)).unwrap_or_default();
     Ok(exit::OK)
 }

@@ -3,7 +3,7 @@
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::{Outcome, up};
 use crate::fail::Fail;
-use crate::{daemons, exit, output};
+use crate::{daemons, directory, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::view::CellStatus;
 use std::path::Path;
@@ -38,6 +38,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let patience = up::patience(&parsed, "gridwright join")?;
     let dir = up::directory(&parsed)?;
     up::go_where_all_reach_us("join", &dir, words)?;
+    let is_copy = matches!(directory::standing(&dir), directory::Standing::Copy(_));
     let mut command = Command::new(daemons::program("gridwright-agent")?);
     command.args(["join", master, token]).arg("--dir").arg(&dir);
     if let Some(host) = parsed.value("--host") {
@@ -48,6 +49,9 @@ pub fn run(words: Vec<String>) -> Outcome {
     })?;
     if !status.success() {
         return Ok(exit::FAILED);
+    }
+    if is_copy {
+        up::copy::adopt(&dir)?;
     }
     write_tree(&dir)?;
     let status = up::start_existing(&dir, patience)?;

@@ -27,11 +27,12 @@ const TOKEN: CommandDef = CommandDef {
 
 const HOST: CommandDef = CommandDef {
     name: "gridwright host",
-    summary: "revoke HOST: its certificates are no longer admitted, and its connections end.",
-    operand_placeholder: "revoke HOST",
+    summary: "revoke HOST: its certificates are no longer admitted, and its connections end. rebind HOST: its next agent is let in \
+              although its task directory is another one; tasks that it does not know are lost then.",
+    operand_placeholder: "revoke|rebind HOST",
     operands: Operands::Anywhere,
     options: &[flag("-help", "print this help"), flag("--help", "print this help")],
-    exit_codes: "0 revoked; 1 refused; 2 wrong option",
+    exit_codes: "0 done; 1 refused; 2 wrong option",
 };
 
 /// Runs `gridwright token`.
@@ -71,8 +72,9 @@ pub fn create(words: Vec<String>) -> Outcome {
 pub fn host(words: Vec<String>) -> Outcome {
     let parsed = HOST.parse(words)?;
     match parsed.operands.as_slice() {
-        [verb, host] if verb == "revoke" => {
-            let command = Command::RevokeHost { host: host.clone() };
+        [verb, host] if verb == "revoke" || verb == "rebind" => {
+            let host = host.clone();
+            let command = if verb == "revoke" { Command::RevokeHost { host } } else { Command::RebindHost { host } };
             let reply = Client::connect(&Site::from_environment(), "gridwright host")?.change(command)?;
             Ok(output::answers(&reply.answers))
         }
@@ -81,7 +83,7 @@ pub fn host(words: Vec<String>) -> Outcome {
             Ok(exit::OK)
         }
         _ => {
-            let refusal = Diagnostic::new(Code::BadSyntax, "gridwright host: write revoke HOST");
+            let refusal = Diagnostic::new(Code::BadSyntax, "gridwright host: write revoke HOST or rebind HOST");
             Err(Fail::new(exit::USAGE, refusal.fix("gridwright host revoke HOST; qconf -sel lists the hosts")))
         }
     }

@@ -1,6 +1,9 @@
 //! `gridwright up`: a whole cluster on this machine in one command.
 
+pub mod copy;
+mod reach;
 mod reporting;
+mod signals;
 
 use crate::accounts::Recorded;
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
@@ -11,11 +14,14 @@ use crate::fail::Fail;
 use crate::folder::Folder;
 use crate::site::Site;
 use crate::{exit, output};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::wire::client::Query;
 use proto::wire::view::{CellStatus, Data};
 use reporting::Reporting;
+use signals::Signals;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -24,7 +30,8 @@ use std::time::{Duration, Instant};
 
 const UP: CommandDef = CommandDef {
     name: "gridwright up",
-    summary: "Brings up a cell on this machine: creates it if it is new, starts master, launcher and agent.",
+    summary: "Brings up a cell on this machine: creates it if it is new, starts master, launcher and agent. Without --detach it stays \
+              in the foreground, restarts what dies, and Ctrl-C ends the daemons; running jobs go on.",
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
@@ -43,7 +50,11 @@ const UP: CommandDef = CommandDef {
             "PORT",
             "UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444, else a free one)",
         ),
-        flag("--detach", "return when the first load report is in"),
+        flag("--as-copy", "make a copied directory a cell of its own: no job runs, queues disabled, another port"),
+        flag(
+            "--detach",
+            "return when the first load report is in; nothing restarts a daemon that dies then, as systemd would",
+        ),
         with("--wait", Values::One, "SECONDS", "how long that may take (default: 60)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
@@ -57,6 +68,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The most simulated hosts of a cell, as the master has it.
 const SIMULATED_MAX: u32 = 9_999;
 
+/// How long a daemon may take to end that was started for a cell which did not come up.
+const END_PATIENCE: Duration = Duration::from_secs(20);
+
 /// How often the live status line is renewed.
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 
@@ -67,10 +81,21 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&UP.help());
         return Ok(exit::OK);
     }
-    go_where_all_reach_us("up", &directory(&parsed)?, words)?;
+    let dir = directory(&parsed)?;
+    let original = copy::original_of(&dir, parsed.has("--as-copy"))?;
+    if original.is_some() {
+        copy::forget_processes(&dir);
+    }
+    reach::check(&dir)?;
     let mut cell = Cell::new(&parsed)?;
+    go_where_all_reach_us("up", &dir, words)?;
+    let mut signals = Signals::catch()?;
     cell.create_if_new(&parsed)?;
-    let status = cell.wait_until_reporting()?;
+    match original {
+        Some(original) => copy::part(&cell, &original, &parsed)?,
+        None => copy::follow_move(&cell.dir)?,
+    }
+    let status = cell.bring_up(&mut signals)?;
     output::data(&format!(
         "cell up in {}: master {} udp/{}, {} of {} hosts report\nuse it: eval \"$(gridwright env --dir {})\"\n",
         cell.dir.display(),
@@ -80,7 +105,13 @@ pub fn run(words: Vec<String>) -> Outcome {
         status.hosts,
         cell.dir.display()
     ));
-    if parsed.has("--detach") { Ok(exit::OK) } else { cell.watch() }
+    if parsed.has("--detach") {
+        return Ok(exit::OK);
+    }
+    output::note(
+        "in the foreground: Ctrl-C ends the daemons of the cell, and running jobs go on (--detach returns at once)",
+    );
+    cell.watch(&mut signals)
 }
 
 /// Goes on as the same command in a place that the daemons' accounts can reach, if this one is closed to them.
@@ -182,8 +213,9 @@ impl Cell {
                 command.args(["--slots", slots]);
             }
             let wanted = parsed.value("--port").map(str::to_owned).or_else(|| std::env::var("SGE_QMASTER_PORT").ok());
-            command.args(["--port", &port(wanted)?.to_string()]);
+            command.args(["--port", &free_port(wanted)?.to_string()]);
             run_init(command, &self.dir)?;
+            reach::warn_of_localhost();
             output::note(
                 "new cell: no load thresholds and no load adjustments are set; set them with qconf -mq and qconf -msconf",
             );
@@ -239,7 +271,7 @@ impl Cell {
         let sensor = self.accounts.map(Recorded::sensor_user);
         let mut args = match daemon {
             Daemon::Master | Daemon::Agent => vec!["run", "--dir", &dir, "--daemon"],
-            Daemon::Launcher => vec!["launch", "--dir", &dir],
+            Daemon::Launcher => vec!["launch", "--dir", &dir, "--daemon"],
             Daemon::Simulated => vec!["sim", "--dir", &dir, "--daemon", "--count"],
         };
         let count = self.simulated.to_string();
@@ -267,8 +299,32 @@ impl Cell {
         Ok(())
     }
 
+    /// Waits until the cell is up; where it does not come up, what was started for it is ended again.
+    fn bring_up(&mut self, signals: &mut Signals) -> Result<CellStatus, Fail> {
+        let outcome = self.wait_until_reporting(signals);
+        if outcome.is_err() {
+            self.end_started();
+        }
+        outcome
+    }
+
+    /// Ends the daemons that this command has started and that live, the last one first.
+    fn end_started(&mut self) {
+        for (_, child) in self.children.iter_mut().rev() {
+            if matches!(child.try_wait(), Ok(None)) {
+                // A child that was not waited for: the number is nobody else's.
+                let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+            }
+        }
+        for (_, child) in &mut self.children {
+            if !daemons::wait_for(END_PATIENCE, || !matches!(child.try_wait(), Ok(None))) {
+                let _ = child.kill().and_then(|()| child.wait());
+            }
+        }
+    }
+
     /// Starts what does not live, also what ends meanwhile, and waits until this host reports, and the simulated ones.
-    fn wait_until_reporting(&mut self) -> Result<CellStatus, Fail> {
+    fn wait_until_reporting(&mut self, signals: &mut Signals) -> Result<CellStatus, Fail> {
         let wanted = 1 + self.simulated;
         let end = Instant::now() + self.patience;
         // A `down` that was itself ended may have left it.
@@ -285,7 +341,10 @@ impl Cell {
             if Instant::now() >= end {
                 return Err(self.not_up(Daemon::Agent));
             }
-            std::thread::sleep(POLL);
+            if signals.comes_within(POLL) {
+                let refusal = Diagnostic::new(Code::WrongState, "error: interrupted: what was started is ended again");
+                return Err(refusal.at(self.dir.display().to_string()).fix("repeat the command").into());
+            }
         }
     }
 
@@ -318,10 +377,10 @@ impl Cell {
             {
                 let (name, log) = (daemon.name(), daemon.log(&self.dir));
                 let what = format!("error: the {name} ended while the cell came up ({status})");
-                let fix =
-                    format!("mend that and repeat; what runs already: gridwright down --dir {}", self.dir.display());
+                let why = tail(&log);
+                let fix = reach::remedy(&self.dir, *daemon, &why);
                 let refusal = Diagnostic::new(Code::SystemRefused, what).at(log.display().to_string());
-                return Err(refusal.why(tail(&log)).fix(fix).into());
+                return Err(refusal.why(why).fix(fix).into());
             }
         }
         Ok(())
@@ -357,8 +416,8 @@ impl Cell {
         }
     }
 
-    /// Shows a status line and starts again what dies, until a signal ends this process or `gridwright down` the cell.
-    fn watch(&mut self) -> Outcome {
+    /// Shows a status line and starts again what dies, until a signal or `gridwright down` ends the cell.
+    fn watch(&mut self, signals: &mut Signals) -> Outcome {
         let terminal = std::io::stdout().is_terminal();
         let mut next_status = Instant::now();
         loop {
@@ -375,7 +434,11 @@ impl Cell {
                     let _ = output::raw(&status_line(&status));
                 }
             }
-            std::thread::sleep(POLL * 10);
+            if signals.comes_within(POLL * 10) {
+                super::down::end_daemons(&self.dir)?;
+                output::data(&format!("\ncell down in {}; running jobs go on\n", self.dir.display()));
+                return Ok(exit::OK);
+            }
         }
     }
 }
@@ -407,7 +470,7 @@ pub fn is_cell(dir: &Path) -> bool {
 pub fn start_existing(dir: &Path, patience: Duration) -> Result<CellStatus, Fail> {
     let mut cell = Cell::at(dir, patience);
     cell.settle_accounts()?;
-    cell.wait_until_reporting()
+    cell.bring_up(&mut Signals::catch()?)
 }
 
 /// How long `--wait` says that the first load report may take.
@@ -466,6 +529,23 @@ fn run_init(mut command: Command, dir: &Path) -> Result<(), Fail> {
     };
     let made = command.output().map_err(|error| refuse(error.to_string()))?;
     if made.status.success() { Ok(()) } else { Err(refuse(String::from_utf8_lossy(&made.stderr).trim().to_owned())) }
+}
+
+/// The port of a new cell, which must be free: a cell remembers its port.
+fn free_port(wanted: Option<String>) -> Result<u16, Fail> {
+    let port = port(wanted)?;
+    match std::net::UdpSocket::bind(("0.0.0.0", port)) {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            let refusal =
+                Diagnostic::new(Code::SystemRefused, format!("error: udp port {port} is in use, no cell is created"));
+            Err(refusal
+                .why(error.to_string())
+                .fix("name another one with --port; --port 0 takes any that is free")
+                .into())
+        }
+        // Whatever else is wrong, the master says.
+        Ok(_) | Err(_) => Ok(port),
+    }
 }
 
 /// The port that is asked for; else 6444 if it is free, else any free one. `0` asks for any free one.

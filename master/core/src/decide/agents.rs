@@ -2,6 +2,7 @@
 //!
 //! All of this is volatile. After a restart of the master the agents connect again and bring their tasks with them.
 
+mod binding;
 mod overdue;
 mod table;
 
@@ -77,6 +78,10 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
         let why = Diagnostic::new(Code::WrongState, format!("the agent of {host} has connected again since"));
         return turn.effect(Effect::Disconnect { connection, why });
     }
+    if let Err(why) = binding::check(turn, &host, &hello) {
+        turn.effect(Effect::Warn(why.clone().at(format!("agent of {host}"))));
+        return turn.effect(Effect::Disconnect { connection, why });
+    }
     if is_held(turn, &host, hello.instance) {
         let what = format!("an agent of host {host} is connected already");
         let why =
@@ -92,6 +97,7 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     turn.agents_mut().add(connection, host.clone(), &hello, config.clone());
     turn.send(connection, MasterMessage::Configure(config));
     warn_of_skew(turn, &host, hello.wall_ms);
+    binding::bind(turn, &host, &hello.marks);
     reconcile::reconcile(turn, connection, &host, hello.tasks);
     let at = turn.now.tick;
     turn.observe(Observation::Contact { host, at, connected: true });

@@ -25,6 +25,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
         | Command::DryRun(_)
         | Command::CreateToken { .. }
         | Command::RevokeHost { .. }
+        | Command::RebindHost { .. }
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
         | Command::ClearUsage { .. }

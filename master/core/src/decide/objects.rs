@@ -41,6 +41,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
             hosts::create_token(turn, request, uses, valid_s, host_pattern)
         }
         Command::RevokeHost { host } => hosts::revoke(turn, caller, &host),
+        Command::RebindHost { host } => hosts::rebind(turn, caller, &host),
         Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, caller, request, count, slots),
         Command::Shutdown { hosts, kill_jobs } => hosts::shutdown(turn, caller, &hosts, kill_jobs),
         Command::ClearUsage { users } => usage::clear(turn, caller, &users),

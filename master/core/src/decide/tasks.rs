@@ -46,6 +46,11 @@ impl TaskEnd {
     pub(super) fn vanished(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
         Self { result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason), then: None }
     }
+
+    /// The task runs on in the cell that this one is a copy of, if it does.
+    pub(super) fn elsewhere(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
+        Self { result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason), then: Some(Then::Done) }
+    }
 }
 
 /// A result made from what is known here, for want of one from the host.

@@ -8,6 +8,7 @@ mod causes;
 mod cell;
 mod changes;
 mod checkpoints;
+mod clones;
 mod cluster;
 mod errands;
 mod external;

@@ -38,6 +38,7 @@ pub fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::ObjectsChanged(_)
         | Event::CertificateIssued { .. }
         | Event::HostRevoked { .. }
+        | Event::HostTasksBound { .. }
         | Event::TokenCreated(_)
         | Event::TokenUsed { .. }
         | Event::NumbersContinued { .. }

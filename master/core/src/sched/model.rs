@@ -189,6 +189,7 @@ impl Model {
             | Event::ErrorCleared { .. }
             | Event::CertificateIssued { .. }
             | Event::HostRevoked { .. }
+            | Event::HostTasksBound { .. }
             | Event::TokenCreated(_)
             | Event::TokenUsed { .. }
             | Event::NumbersContinued { .. }

@@ -15,6 +15,7 @@ use crate::ledger::Grant;
 use proto::id::{EventSeq, HostName, QueueInstanceName, RequestId, TaskKey};
 use proto::object::ObjectKind;
 use proto::time::Wall;
+use proto::wire::agent::TasksMark;
 use proto::wire::client::Reply;
 use std::sync::Arc;
 
@@ -93,9 +94,8 @@ impl State {
             Event::ReservationEnded { id } => self.end_reservation(*id),
             Event::ObjectsChanged(_) => unreachable!("what objects touch is told, so they are stored before"),
             Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),
-            Event::HostRevoked { host } => {
-                self.certificates.remove(host);
-            }
+            Event::HostRevoked { host } => self.revoke(host),
+            Event::HostTasksBound { host, mark } => self.bind_tasks(host, mark.as_ref()),
             Event::TokenCreated(grant) => {
                 self.tokens.insert(grant.hash.clone(), grant.clone());
             }
@@ -166,6 +166,18 @@ impl State {
 
     fn admit(&mut self, host: &HostName, serial: &str, not_after: Wall) {
         self.certificates.entry(host.clone()).or_default().insert(serial.to_owned(), not_after);
+    }
+
+    fn revoke(&mut self, host: &HostName) {
+        self.certificates.remove(host);
+        self.task_marks.remove(host);
+    }
+
+    fn bind_tasks(&mut self, host: &HostName, mark: Option<&TasksMark>) {
+        match mark {
+            Some(mark) => self.task_marks.insert(host.clone(), mark.clone()),
+            None => self.task_marks.remove(host),
+        };
     }
 
     fn use_token(&mut self, hash: &str) {

@@ -1,5 +1,7 @@
 //! The examinations, each of which says what it found and, where that is bad, what to do.
 
+mod place;
+
 use crate::client::Client;
 use crate::commands::up;
 use crate::daemons::Daemon;
@@ -86,6 +88,7 @@ fn default_port() -> u16 {
 /// Every examination of the host whose state directory is `dir`.
 pub fn all(dir: &Path) -> Vec<Finding> {
     let mut findings = vec![name(dir)];
+    findings.extend(place::all(dir));
     findings.extend(agent_file(dir).err());
     findings.extend(daemons(dir));
     findings.push(certificate(dir));

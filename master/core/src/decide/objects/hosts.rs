@@ -162,6 +162,22 @@ pub(super) fn revoke(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply 
     Reply::answers(vec![Answer::Done(format!("host {host} is revoked"))])
 }
 
+/// The next agent of a host is let in whatever task directory it has. Tasks that it does not know are lost then.
+pub(super) fn rebind(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply {
+    let state = turn.state();
+    let known: Vec<&dyn KnownHosts> = vec![&state.certificates, &state.config.exec_hosts];
+    let host = HostNames::new(known, &turn.site().naming, &caller.host).canonical(host);
+    if !turn.state().task_marks.contains_key(&host) {
+        let what = format!("host {host} is bound to no task directory");
+        let fix = "nothing has to be done: its next agent is let in; qconf -sel lists the execution hosts";
+        return Reply::refusal(Diagnostic::new(Code::UnknownObject, what).fix(fix));
+    }
+    turn.record(Event::HostTasksBound { host: host.clone(), mark: None });
+    Reply::answers(vec![Answer::Done(format!(
+        "the next agent of host {host} is let in with the task directory it has"
+    ))])
+}
+
 /// Adds hosts that exist on the master's machine alone. The shell answers, with their certificates.
 pub(super) fn simulate(
     turn: &mut Turn<'_>,

@@ -36,6 +36,7 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::DryRun(_)
         | Command::CreateToken { .. }
         | Command::RevokeHost { .. }
+        | Command::RebindHost { .. }
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
         | Command::ClearUsage { .. }

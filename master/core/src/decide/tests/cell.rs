@@ -16,7 +16,9 @@ use proto::queue::ClusterQueue;
 use proto::request::{ResourceList, TaskRange};
 use proto::time::{Now, Tick, Wall};
 use proto::usage::{Exit, Failed, TaskResult};
-use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState};
+use proto::wire::agent::{
+    AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TasksMark,
+};
 use proto::wire::client::{Answer, Command, JobSelection, ModifyAction, Reply};
 use proto::wire::view::Data;
 use std::sync::Arc;
@@ -160,6 +162,12 @@ impl Cell {
         self.took(step);
     }
 
+    /// The cell is a copy and parts from its original.
+    pub fn part_from_original(&mut self, why: &str) {
+        let step = self.core.part_from_original(why, self.now);
+        self.took(step);
+    }
+
     /// Lets time pass on both clocks.
     pub fn pass(&mut self, ms: u64) {
         self.now.tick = self.now.tick.plus_ms(ms);
@@ -253,6 +261,17 @@ impl Cell {
     }
 
     pub fn connect_with(&mut self, host: &str, instance: u128, tasks: Vec<TaskReport>) -> ConnectionId {
+        self.connect_marked(host, instance, tasks, &[])
+    }
+
+    /// The same with the marks of a task directory, newest first.
+    pub fn connect_marked(
+        &mut self,
+        host: &str,
+        instance: u128,
+        tasks: Vec<TaskReport>,
+        marks: &[&str],
+    ) -> ConnectionId {
         self.connections += 1;
         let connection = ConnectionId(self.connections);
         let hello = AgentHello {
@@ -265,6 +284,7 @@ impl Cell {
             wall_ms: self.now.wall.0,
             takes_tickets: true,
             boot_ms: self.now.tick.0,
+            marks: marks.iter().map(|mark| TasksMark((*mark).to_owned())).collect(),
         };
         self.input(Input::AgentConnected { connection, host: host.into(), hello: Box::new(hello) });
         connection

@@ -228,6 +228,7 @@ impl Cluster {
             wall_ms: 0,
             takes_tickets: true,
             boot_ms: 0,
+            marks: Vec::new(),
         };
         self.input(Input::AgentConnected { connection, host: name.clone(), hello: Box::new(hello) });
         let values = [(name.clone(), [("np_load_avg".into(), "0.1".to_owned())].into())].into();
@@ -355,6 +356,7 @@ fn a_contact_is_observed_only_after_the_tasks_are_agreed_on() {
         wall_ms: 0,
         takes_tickets: true,
         boot_ms: 0,
+        marks: Vec::new(),
     };
     let step = cluster
         .core

@@ -101,6 +101,7 @@ fn an_agent_that_has_obeyed_a_newer_master_is_turned_away() {
         wall_ms: cell.now.wall.0,
         takes_tickets: true,
         boot_ms: 0,
+        marks: Vec::new(),
     };
     let connection = ConnectionId(900);
     cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello) });
@@ -126,6 +127,7 @@ fn what_an_agent_said_before_it_connected_again_does_not_count() {
         wall_ms: 0,
         takes_tickets: true,
         boot_ms,
+        marks: Vec::new(),
     };
     let late = hello(cell.now.tick.0 - 5_000, 1);
     let connection = ConnectionId(900);

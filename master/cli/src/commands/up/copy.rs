@@ -1,0 +1,132 @@
+//! A copied cell: refused by `gridwright up`, and with `--as-copy` made a cell of its own.
+
+use super::{Cell, port};
+use crate::args::Parsed;
+use crate::directory::{self, Standing};
+use crate::fail::Fail;
+use crate::folder::Folder;
+use crate::{daemons, output};
+use proto::diagnostic::{Code, Diagnostic};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// The directory that `dir` is a copy of, if it is to part from that; none if `dir` is to be brought up as it is.
+///
+/// # Errors
+/// A copy that nobody said is one, a host's copy, and `--as-copy` for what is no copy.
+pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
+    let is_host_alone = super::is_cell(dir) && !dir.join("etc/master.toml").exists();
+    match directory::standing(dir) {
+        Standing::Copy(recorded) if !as_copy || is_host_alone => Err(recorded.refusal(dir).into()),
+        Standing::Copy(recorded) => Ok(Some(recorded.path)),
+        Standing::Original | Standing::Unknown if !as_copy => Ok(None),
+        Standing::Unknown if super::is_cell(dir) && !is_host_alone => Ok(Some("another directory".to_owned())),
+        Standing::Original | Standing::Unknown => {
+            let refusal =
+                Diagnostic::new(Code::WrongState, "error: the directory is no copy of a cell: --as-copy does nothing");
+            let fix = format!("bring it up as it is: gridwright up --dir {}", dir.display());
+            Err(refusal.at(dir.display().to_string()).fix(fix).into())
+        }
+    }
+}
+
+/// Makes the copy a cell of its own. Its directory is recorded last: until then all of it can be repeated.
+///
+/// # Errors
+/// What cannot be done.
+pub(super) fn part(cell: &Cell, original: &str, parsed: &Parsed) -> Result<(), Fail> {
+    let dir = &cell.dir;
+    let accounts = cell.accounts.map(|recorded| recorded.daemons());
+    let account = accounts.map(|accounts| (accounts.master, accounts.group));
+    let done = run("gridwright-master", &["part", "--original", original], dir, account)?;
+    let wanted = parsed.value("--port").unwrap_or("0").to_owned();
+    let port = port(Some(wanted))?.to_string();
+    for name in ["etc/cell.toml", "etc/agent.toml"] {
+        set_port(&dir.join(name), &port)?;
+    }
+    run("gridwright-master", &["tree"], dir, None)?;
+    run("gridwright-shepherd", &["adopt"], dir, None)?;
+    output::note(&format!("a copy of {original}: {}; qmod -e '*' lets its jobs start", done.trim()));
+    Ok(())
+}
+
+/// Writes what `gridwright env`, the q* commands and site scripts need, where the directory has moved.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn follow_move(dir: &Path) -> Result<(), Fail> {
+    let settings = std::fs::read_to_string(dir.join("default/common/settings.sh")).unwrap_or_default();
+    if directory::stale_root(dir, &settings).is_some() {
+        run("gridwright-master", &["tree"], dir, None)?;
+    }
+    Ok(())
+}
+
+/// Makes a copied host's directory its own, once it has joined under a name of its own.
+///
+/// # Errors
+/// What cannot be done.
+pub fn adopt(dir: &Path) -> Result<(), Fail> {
+    run("gridwright-shepherd", &["adopt"], dir, None).map(drop)
+}
+
+/// The locks and pid files of a copy name processes of the original.
+pub fn forget_processes(dir: &Path) {
+    // What is missing is what is wanted.
+    let forget = |place: &Path, file: &str| drop(Folder::open(place).and_then(|folder| folder.remove(file)));
+    let run = dir.join("run");
+    for name in ["master", "launcher", "agent", "sim"] {
+        for kind in ["lock", "pid"] {
+            forget(&run.join(name), kind);
+            forget(&run, &format!("{name}.{kind}"));
+        }
+    }
+}
+
+fn run(program: &str, words: &[&str], dir: &Path, account: Option<(u32, u32)>) -> Result<String, Fail> {
+    let refuse = |why: String| {
+        let refusal = Diagnostic::new(Code::SystemRefused, "error: the copy cannot be made a cell of its own");
+        let fix = format!("mend that and repeat the command; nothing runs in {} until then", dir.display());
+        Fail::from(refusal.at(dir.display().to_string()).why(why).fix(fix))
+    };
+    let mut command = Command::new(daemons::program(program)?);
+    command.args(words).arg("--dir").arg(dir).current_dir("/");
+    if let Some((uid, gid)) = account {
+        command.uid(uid).gid(gid);
+    }
+    let done = command.output().map_err(|error| refuse(error.to_string()))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    Err(refuse(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
+}
+
+fn set_port(path: &Path, port: &str) -> Result<(), Fail> {
+    let refuse = |error: std::io::Error| {
+        let refusal = Diagnostic::new(Code::SystemRefused, "error: the port of the copy cannot be written");
+        Fail::from(refusal.at(path.display().to_string()).why(error.to_string()))
+    };
+    let text = std::fs::read_to_string(path).map_err(refuse)?;
+    let draft = path.with_extension("new");
+    std::fs::write(&draft, with_port(&text, port)).and_then(|()| std::fs::rename(&draft, path)).map_err(refuse)
+}
+
+fn with_port(settings: &str, port: &str) -> String {
+    let is_port = |line: &str| line.split('=').next().is_some_and(|key| key.trim() == "port");
+    let kept = settings.lines().filter(|line| !is_port(line));
+    kept.chain([format!("port = {port}").as_str()]).fold(String::new(), |all, line| all + line + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_is_set_once_whatever_was_there() {
+        let check = |settings: &str, expected: &str| assert_eq!(with_port(settings, "7"), expected);
+        check("cell = \"a\"\nport = 6444\n# port = 1\n", "cell = \"a\"\n# port = 1\nport = 7\n");
+        check("a = 1\nport=6444", "a = 1\nport = 7\n");
+        check("ports = 3\n", "ports = 3\nport = 7\n");
+    }
+}
