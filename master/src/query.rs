@@ -415,7 +415,7 @@ fn respond(model: &Model, query: Query) -> Answered {
         Query::Jobs(filter) => Walk::rows(model, &filter),
         Query::JobDetails { targets } => Ok(Walk::details(model, targets)),
         Query::Reasons => Ok(Walk::reasons(model)),
-        Query::Explain { job } => Walk::explanation(model, job),
+        Query::Explain { job, tasks } => Walk::explanation(model, job, &tasks),
         query => return whole(model, query).into(),
     };
     match walk {

@@ -98,7 +98,7 @@ fn bad_objects_are_refused_with_file_and_line_and_nothing_changes() {
 }
 
 /// Bad input to the commands of `gridwright` itself, where there is a cell.
-const OWN: [Case; 44] = [
+const OWN: [Case; 45] = [
     (&[], 2, &["no command", "up", "qsub", "fix:"]),
     (&["bogus"], 2, &["\"bogus\"", "fix:"]),
     (&["jion"], 2, &["\"jion\"", "did you mean join"]),
@@ -140,7 +140,8 @@ const OWN: [Case; 44] = [
     (&["sensor", "check", "/etc"], 1, &["/etc", "fix:"]),
     (&["sensor", "check", "--user", "nobody-here", "/bin/true"], 1, &["nobody-here", "fix:"]),
     (&["doctor", "-fmt", "xml"], 7, &["\"xml\"", "fix: text or json"]),
-    (&["explain"], 2, &["one job", "fix:"]),
+    (&["explain"], 2, &["no job is named", "fix:", "JOB.TASK", "NAME"]),
+    (&["explain", "67.x"], 7, &["gridwright explain", "fix:", "67.1-4:1"]),
     (&["explain", "abc"], 1, &["\"abc\"", "fix:"]),
     (&["explain", "4711"], 1, &["4711", "fix:"]),
 ];

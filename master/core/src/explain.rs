@@ -3,15 +3,21 @@
 //! Text is made here and nowhere else; the numbers come from the scheduler's findings and from the state. Nothing is decided here.
 
 mod advice;
+mod forever;
+mod hints;
+mod holders;
 mod info;
 mod instance;
+mod job;
+mod numbers;
 mod order;
+mod plain;
 mod reservation;
 #[cfg(test)]
 mod tests;
 mod words;
 
-pub use advice::explain;
+pub use advice::{Question, explain};
 pub use info::{cluster_info, info_of_all, info_of_one, job_info, scheduling_info};
 pub use instance::{state_letters, state_reasons};
 pub use order::{Counting, Told, place};

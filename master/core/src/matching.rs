@@ -20,22 +20,24 @@ mod suits;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod total;
 mod verify;
 mod view;
 
-pub use access::may_use_pe;
+pub use access::{Barrier, may_use_pe, pe_barrier};
 pub use apart::Apart;
 pub(crate) use demand::resolved;
 pub use demand::{Demand, Request, Value, Wanted};
 pub use fit::{Fit, Role};
 pub use headroom::Headroom;
 pub use load::is_static_load;
-pub use offer::{Offer, Source};
+pub use offer::{Offer, Source, is_ordered};
 pub(crate) use pattern::is_host;
 pub use pattern::{QueuePattern, is_in_queue_list};
 pub use select::requests;
 pub use spot::{Ground, Site, Spot};
 pub use tally::Tally;
+pub use total::total_exceeded;
 pub use verify::{check_grant, check_start, verify};
 pub use view::message_text;
 

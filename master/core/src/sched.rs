@@ -52,7 +52,7 @@ mod urgency;
 
 pub use ahead::{Ahead, Reservation, Reservations};
 pub use categories::Listed;
-pub use duration::expected_ms;
+pub use duration::{end as expected_end, expected_ms};
 pub use filing::{Listing, Priorities};
 pub use nearness::nearness;
 pub use numbers::Of;

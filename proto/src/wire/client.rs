@@ -348,6 +348,9 @@ pub enum Query {
     Explain {
         /// The job.
         job: JobNumber,
+        /// Its tasks that are meant; empty is all.
+        #[serde(default)]
+        tasks: Vec<TaskRange>,
     },
     /// The share tree with what each part of it is entitled to, ought to get and has. Answered with [`Data::Shares`].
     Shares,

@@ -1,5 +1,11 @@
 //! What the master tells about jobs, queues and hosts: enough for every text, XML and JSON form that the commands print.
 
+mod explanation;
+
+pub use explanation::{
+    Comparison, Explanation, Holder, InFront, Place, Predecessor, PriorityTerm, ReasonContext, WaitReason,
+};
+
 use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
 use crate::checkpoint::When;
@@ -464,99 +470,6 @@ pub struct EndedTask {
     pub failed: Failed,
     /// Whether it was deleted before it ran.
     pub deleted: bool,
-}
-
-/// Why a job waits, with numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Explanation {
-    /// The job.
-    pub job: u32,
-    /// One sentence.
-    pub summary: String,
-    /// Reasons, nearest miss first.
-    pub reasons: Vec<WaitReason>,
-    /// When it starts at the latest for all that is known, where slots are kept for it.
-    #[serde(default)]
-    pub starts: Option<Wall>,
-    /// These slots, the master's first.
-    #[serde(default)]
-    pub kept: Vec<Granted>,
-    /// Where it is in the order in which jobs are looked at.
-    #[serde(default)]
-    pub order: Option<Place>,
-}
-
-/// Where a pending job is in the order in which jobs are looked at, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Place {
-    /// Its place, 1 of the first; none while the job is not looked at at all, and where something else than priorities decides.
-    pub place: Option<u64>,
-    /// How many pending jobs have a place.
-    pub of: u64,
-    /// Why it has no place, or what its place means.
-    pub remark: Option<String>,
-    /// Its dispatch priority, in millionths.
-    pub prior: i64,
-    /// What the priority is the sum of.
-    pub terms: Vec<PriorityTerm>,
-    /// Jobs in front of it, the nearest first; a few of them.
-    pub in_front: Vec<InFront>,
-    /// How many jobs of each user are in front of it, most first; a few of them.
-    pub users_in_front: Vec<(UserName, u64)>,
-}
-
-/// One term of a dispatch priority. Numbers are millionths.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PriorityTerm {
-    /// `posix priority`, `urgency`, `tickets`.
-    pub name: String,
-    /// The number that is normalised.
-    pub raw: i64,
-    /// What it is the sum of, by name; nothing of the first term.
-    pub parts: Vec<(String, i64)>,
-    /// The normalised number, 0 to 1.
-    pub normalised: i64,
-    /// The weight in the scheduler configuration.
-    pub weight: i64,
-    /// Weight and normalised number multiplied.
-    pub value: i64,
-}
-
-/// A job in front of another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InFront {
-    /// The job.
-    pub job: JobNumber,
-    /// Its owner.
-    pub owner: UserName,
-    /// Its dispatch priority, in millionths.
-    pub prior: i64,
-}
-
-/// One reason, grouped over the objects it holds for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaitReason {
-    /// The reason in the words of 8.1.9 where it has any.
-    pub text: String,
-    /// The attribute, where one is the cause.
-    pub attribute: Option<String>,
-    /// `global`, `host`, `queue`, `pe`, `job`.
-    pub level: String,
-    /// What is needed, printed by its type.
-    pub needed: Option<String>,
-    /// What is free.
-    pub free: Option<String>,
-    /// What there is in all.
-    pub capacity: Option<String>,
-    /// For how many objects it holds.
-    pub count: u32,
-    /// Some of them.
-    pub examples: Vec<String>,
-    /// What would help, where that is sure.
-    pub hint: Option<String>,
 }
 
 /// The state of the cell at a glance.

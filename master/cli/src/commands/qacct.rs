@@ -3,12 +3,12 @@
 //! The master's records, or the lines of a classic accounting file (`-f`), go through one selection ([`select`]) and become
 //! blocks ([`block`]) or a table ([`table`]).
 
-mod block;
+pub mod block;
 mod file;
 mod select;
 mod table;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;

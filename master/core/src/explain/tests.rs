@@ -1,14 +1,21 @@
 //! What `gridwright explain` says.
 
-use super::{Told, explain, place, scheduling_info};
+mod reasons;
+
+use super::{Question, Told, explain, place, scheduling_info};
 use crate::sched::tests::lab::Lab;
 use proto::id::SubmitSeq;
+use proto::time::Zone;
 use proto::wire::view::{Explanation, Place, PriorityNumbers};
 
 fn explained(script: &str, job: u64) -> Explanation {
     let mut lab = Lab::new();
     script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
-    explain(&mut lab.findings(), SubmitSeq(job))
+    explained_in(&lab, job)
+}
+
+fn explained_in(lab: &Lab, job: u64) -> Explanation {
+    explain(&mut lab.findings(), Question { seq: SubmitSeq(job), tasks: &[], zone: &Zone::utc() })
 }
 
 #[test]
@@ -65,7 +72,7 @@ fn the_nearest_miss_comes_first_with_its_numbers() {
         2,
     );
     let first = &explanation.reasons[0];
-    assert_eq!(first.text, "(-l mem=9G) cannot run at host \"a\" because it offers only hc:mem=8.000G");
+    assert_eq!(first.text, "(-l mem=9G) cannot run at host \"a\" because it offers only mem=8.000G");
     assert_eq!((first.level.as_str(), first.count), ("host", 2));
     assert_eq!(first.examples, ["a", "b"]);
     assert_eq!(first.needed.as_deref(), Some("9.000G"));
@@ -90,7 +97,7 @@ fn the_nearest_of_many_hosts_is_told_whichever_it_is_in_few_lines() {
     script += &format!("queue all.q {} slots=4\njob 1 -l mem=9000M\npass\n", hosts.join(","));
     let mut lab = Lab::new();
     script.lines().for_each(|line| lab.line(line));
-    let explanation = explain(&mut lab.findings(), SubmitSeq(1));
+    let explanation = explained_in(&lab, 1);
     let first = &explanation.reasons[0];
     assert_eq!((explanation.reasons.len(), first.count, first.examples[0].as_str()), (1, 2000, "h1500"));
     assert_eq!(first.free.as_deref(), Some("7.812G"));
@@ -107,8 +114,8 @@ fn the_nearest_of_many_hosts_is_told_whichever_it_is_in_few_lines() {
 #[test]
 fn a_job_that_is_held_is_told_so() {
     let explanation = explained("host a\nqueue all.q a slots=4\njob 1 -h\npass", 1);
-    assert_eq!(explanation.summary, "It may not start yet: it is held.");
-    assert_eq!(explanation.reasons[0].hint.as_deref(), Some("release it with qrls"));
+    assert_eq!(explanation.summary, "It may not start yet.");
+    assert_eq!(explanation.reasons[0].text, "it is held: user hold (u)");
 }
 
 #[test]
@@ -143,7 +150,7 @@ fn a_request_above_a_limit_is_told_although_the_queue_is_full() {
     assert_eq!(
         texts,
         [
-            "(-l h_rt=2:0:0) cannot run in queue \"all.q@a\" because it offers only qf:h_rt=01:00:00",
+            "(-l h_rt=2:0:0) cannot run in queue \"all.q@a\" because it offers only h_rt=01:00:00",
             "queue instance \"all.q@a\" dropped because it is full",
         ]
     );
@@ -286,12 +293,15 @@ fn what_is_kept_for_a_job_does_not_stand_against_it() {
     let explanation = explained(script, 2);
     assert!(explanation.starts.is_some());
     let texts: Vec<_> = explanation.reasons.iter().map(|reason| reason.text.as_str()).collect();
-    assert!(texts.contains(&"cannot run in PE \"mpi\" because it only offers 1 slots"), "{texts:?}");
+    assert!(
+        texts.contains(&"cannot run in PE \"mpi\": suitable queues have 1 slots for it, and 4 are needed"),
+        "{texts:?}"
+    );
 }
 
 /// What is said of the slots of a job on the best host: the sentence, then `attribute: needed, free, capacity`.
 fn no_more(script: &str, job: u64) -> Vec<String> {
-    let told = explained(script, job).reasons.into_iter().filter(|reason| reason.text.contains(" would do, because "));
+    let told = explained(script, job).reasons.into_iter().filter(|reason| reason.text.contains(" there, because "));
     let number = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
     let numbers = told.map(|reason| {
         let (attribute, needed) = (number(reason.attribute), number(reason.needed));
@@ -320,44 +330,44 @@ fn a_parallel_job_is_told_which_request_leaves_no_more_slots_on_the_best_host() 
         (
             "-pe smp 4 -l mem=3G",
             &[
-                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"smp\", where 4 would do, because it offers only hc:mem=8.000G \
+                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"smp\" and needs 4 there, because it offers only mem=8.000G \
                | mem: 12.000G, 8.000G, 8.000G",
             ],
         ),
         (
             "-pe smp 9-12",
-            &["(-l NONE) finds 8 slots in queue \"all.q@a\" in PE \"smp\", where 9 would do, because it offers only \
-               qc:slots=8.000000 | slots: 9, 8, 8"],
+            &["finds 8 slots in queue \"all.q@a\" in PE \"smp\" and needs 9 there, because it offers only \
+               slots=8 | slots: 9, 8, 8"],
         ),
         (
             "-pe mpi 10 -l mem=3G",
             &[
-                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"mpi\", where 7 would do, because it offers only hc:mem=8.000G \
+                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"mpi\" and needs 7 there, because it offers only mem=8.000G \
                | mem: 21.000G, 8.000G, 8.000G",
             ],
         ),
         (
             "-pe two 6 -l mem=3G",
             &[
-                "(-l mem=3G) finds 1 slots at host \"a\" in PE \"two\", where 2 would do, because it offers only hc:mem=4.000G \
+                "(-l mem=3G) finds 1 slots at host \"a\" in PE \"two\" and needs 2 there, because it offers only mem=4.000G \
                | mem: 6.000G, 4.000G, 4.000G",
             ],
         ),
         ("-pe two 8 -l mem=1G", &[]),
         (
             "-pe four 4 -l mem=3G",
-            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"four\", where 4 would do, because it offers only \
-               hc:mem=8.000G | mem: 12.000G, 8.000G, 8.000G"],
+            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"four\" and needs 4 there, because it offers only \
+               mem=8.000G | mem: 12.000G, 8.000G, 8.000G"],
         ),
         (
             "-pe apart 2 -l mem=3G",
-            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"apart\", where 3 would do, because it offers only \
-               hc:mem=8.000G | mem: 9.000G, 8.000G, 8.000G"],
+            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"apart\" and needs 3 there, because it offers only \
+               mem=8.000G | mem: 9.000G, 8.000G, 8.000G"],
         ),
         (
             "-pe smp 2 -l lic=1",
-            &["(-l lic=1) finds 0 slots at host \"a\" in PE \"smp\", where 2 would do, because it offers only \
-               hc:lic=0.000000 | lic: 1, 0, 0"],
+            &["(-l lic=1) finds 0 slots at host \"a\" in PE \"smp\" and needs 2 there, because it offers only \
+               lic=0 | lic: 1, 0, 0"],
         ),
         ("-pe small 4", &[]),
     ] {
@@ -375,10 +385,8 @@ fn a_threshold_that_leaves_a_parallel_job_no_more_slots_is_told_with_the_load() 
          pass";
     assert_eq!(
         no_more(script, 1),
-        [
-            "(-l NONE) finds 3 slots in queue \"all.q@a\" in PE \"smp\", where 4 would do, because more would bring np_load_avg \
-          from 0.500000 to 1.75 | np_load_avg: 1.75, 0.500000, -"
-        ]
+        ["finds 3 slots in queue \"all.q@a\" in PE \"smp\" and needs 4 there, because more would bring np_load_avg \
+          from 0.5 to 1.75 | np_load_avg: 1.75, 0.5, -"]
     );
 }
 
@@ -396,7 +404,7 @@ fn an_environment_with_too_few_slots_left_is_told_with_all_of_them_and_no_host_i
     let told = reasons.iter().map(|reason| (reason.text.as_str(), reason.free.as_deref(), reason.capacity.as_deref()));
     assert_eq!(
         told.collect::<Vec<_>>(),
-        [("cannot run in PE \"smp\" because it only offers 2 slots", Some("2"), Some("5"))],
+        [("cannot run in PE \"smp\": it has 5 slots in all, 3 in use, and 4 are needed", Some("2"), Some("5"))],
         "5 of 8 slots are free on the host"
     );
 }
@@ -414,19 +422,21 @@ fn what_leaves_no_more_on_a_host_is_no_line_of_scheduling_info() {
 #[test]
 fn a_quota_in_the_way_of_a_parallel_job_is_told_with_what_the_whole_job_needs() {
     let never = "the limit never allows so much: ask for less, or see qconf -srqs r";
+    let [shown, of_u2] = ["u1", "u2"].map(|user| format!("qquota -u {user} shows what is in use"));
+    let [shown, of_u2] = [Some(shown.as_str()), Some(of_u2.as_str())];
     for (quota, job, [needed, free, of], hint) in [
         ("hosts {*} to slots=2", "-pe smp 4", ["4", "2", "2"], Some(never)),
-        ("hosts {*} to slots=2", "-pe mpi 6", ["6", "2", "2"], None),
+        ("hosts {*} to slots=2", "-pe mpi 6", ["6", "2", "2"], shown),
         ("hosts {*} to slots=1", "-pe two 4", ["2", "1", "1"], Some(never)),
         ("hosts {*} to slots=2", "-pe loose 2", ["3", "2", "2"], Some(never)),
-        ("queues {*} to slots=5", "-pe mpi 8", ["8", "5", "5"], None),
-        ("queues {*} to slots=5", "-pe smp 6-8", ["6", "5", "5"], None),
-        ("queues all.q,io.q to mem=10G", "-pe mpi 4 -l mem=3G", ["12.000G", "7.000G", "10.000G"], None),
-        ("users {*} queues * to mem=10G", "-u u2 -pe mpi 3 -l mem=3G", ["9.000G", "7.000G", "10.000G"], None),
-        ("users u2 to slots=3", "-u u2 -pe mpi 3", ["3", "2", "3"], None),
+        ("queues {*} to slots=5", "-pe mpi 8", ["8", "5", "5"], shown),
+        ("queues {*} to slots=5", "-pe smp 6-8", ["6", "5", "5"], shown),
+        ("queues all.q,io.q to mem=10G", "-pe mpi 4 -l mem=3G", ["12.000G", "7.000G", "10.000G"], shown),
+        ("users {*} queues * to mem=10G", "-u u2 -pe mpi 3 -l mem=3G", ["9.000G", "7.000G", "10.000G"], of_u2),
+        ("users u2 to slots=3", "-u u2 -pe mpi 3", ["3", "2", "3"], of_u2),
         ("users u2 to slots=3", "-u u2 -pe mpi 4", ["4", "2", "3"], Some(never)),
-        ("hosts {*} to mem=3G", "-pe mpi 4 -l mem=2G", ["8.000G", "3.000G", "3.000G"], None),
-        ("queues all.q,io.q to slots=1", "", ["1", "0", "1"], None),
+        ("hosts {*} to mem=3G", "-pe mpi 4 -l mem=2G", ["8.000G", "3.000G", "3.000G"], shown),
+        ("queues all.q,io.q to slots=1", "", ["1", "0", "1"], shown),
     ] {
         let script = format!(
             "complex mem mem MEMORY <= YES YES 0 0

@@ -196,7 +196,7 @@ fn offer(shortage: &Shortage) -> String {
 }
 
 /// `globally`, `at host "node1"`, `in queue "all.q@node1"`.
-fn preposition(level: &Level) -> String {
+pub(super) fn preposition(level: &Level) -> String {
     match level {
         Level::Global => "globally".to_owned(),
         Level::Host(host) => format!("at host \"{host}\""),

@@ -67,6 +67,36 @@ impl Cluster<'_> {
     }
 }
 
+/// The access lists that keep somebody out of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Barrier {
+    /// The object admits the members of these lists alone.
+    Admits(Vec<String>),
+    /// The object excludes the members of this list.
+    Excludes(String),
+}
+
+impl Cluster<'_> {
+    /// Which access lists keep the owner of a job out of an object, if lists do. Objects above it do not count.
+    pub fn barrier(&self, level: &Level, demand: &Demand) -> Option<Barrier> {
+        let spot = *self.above(level).first()?;
+        let guard = guard(&spot)?;
+        barrier(guard.users, guard.xusers, &demand.lists)
+    }
+}
+
+/// Which access lists keep the owner of a job out of a parallel environment, if lists do.
+pub fn pe_barrier(pe: &ParallelEnvironment, demand: &Demand) -> Option<Barrier> {
+    barrier(&pe.user_lists, &pe.xuser_lists, &demand.lists)
+}
+
+fn barrier(admitted: &NameList<String>, excluded: &NameList<String>, lists: &BTreeSet<String>) -> Option<Barrier> {
+    if let Some(list) = excluded.iter().find(|list| lists.contains(*list)) {
+        return Some(Barrier::Excludes(list.clone()));
+    }
+    (!admits(admitted, excluded, lists)).then(|| Barrier::Admits(admitted.iter().cloned().collect()))
+}
+
 /// What guards a level, if it is there.
 fn guard<'a>(spot: &Spot<'a, '_>) -> Option<Guard<'a>> {
     let of_host = spot.host.map(|host| Guard {

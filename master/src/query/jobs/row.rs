@@ -29,6 +29,13 @@ pub(super) fn present(model: &Model, job: &Job) -> JobRow {
     row
 }
 
+/// The first tasks of a job on hosts, of those in the ranges; no range means all.
+pub(super) fn on_hosts(model: &Model, job: &Job, ranges: &[TaskRange], most: usize) -> Vec<TaskRow> {
+    let is_meant = |id: &TaskId| ranges.is_empty() || ranges.iter().any(|range| range.contains(*id));
+    let meant = job.tasks.iter().filter(|(id, _)| is_meant(id));
+    meant.filter_map(|(id, task)| placed(model, job, *id, task)).take(most).collect()
+}
+
 /// A job that has left, with the tasks that are still known.
 pub(super) fn finished(config: &Configuration, job: &FinishedJob) -> JobRow {
     let mut row = common(config, job.seq, job.number, &job.spec, job.submitted);

@@ -8,13 +8,14 @@ use super::filter::Chosen;
 use super::row;
 use crate::query::select::Jobs;
 use crate::query::{Model, parts};
-use master_core::explain::{self, Counting, Told};
+use master_core::explain::{self, Counting, Question, Told};
 use master_core::sched::Of;
 use master_core::sched::finding::{Aside, Findings};
 use master_core::state::State;
 use master_core::state::job::{FinishedJob, Job};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
+use proto::request::TaskRange;
 use proto::wire::client::{Answer, JobFilter, Reply};
 use proto::wire::view::{Data, Explanation, JobDetail, JobRow, Waiting};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,9 @@ const STEP: Duration = Duration::from_millis(2);
 
 /// Jobs that are looked at between two looks at the clock, where each takes a few microseconds.
 const JOBS: usize = 16;
+
+/// Tasks on hosts that an explanation names.
+const TASKS_EXPLAINED: usize = 10;
 
 /// A walk, and how far it has come.
 pub struct Walk {
@@ -93,12 +97,14 @@ impl Walk {
     ///
     /// # Errors
     /// What is answered instead: of a job that does not exist, or for which it does not matter what other jobs there are.
-    pub(in crate::query) fn explanation(model: &Model, number: JobNumber) -> Result<Self, Reply> {
+    pub(in crate::query) fn explanation(model: &Model, number: JobNumber, tasks: &[TaskRange]) -> Result<Self, Reply> {
         let Some(job) = model.state.job(number) else {
             let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
             return Err(Reply::refusal(refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB")));
         };
-        let mut explanation = Box::new(explain::explain(&mut model.findings(), job.seq));
+        let question = Question { seq: job.seq, tasks, zone: &model.statics.zone };
+        let mut explanation = Box::new(explain::explain(&mut model.findings(), question));
+        explanation.tasks = row::on_hosts(model, job, tasks, TASKS_EXPLAINED);
         let numbers = model.scheduling.priority(job.seq, Of::Pending);
         explanation.order = match explain::place(&model.state, &numbers, job.seq, model.statics.clock.now()) {
             Told::Counted(counting) => return Ok(Self::new(model, None, What::Explanation { explanation, counting })),
@@ -459,14 +465,15 @@ mod tests {
     fn the_place_of_a_job_counts_all_others_part_by_part() {
         let mut cell = Cell::new();
         (1..=100).for_each(|job| cell.submit(job, |_| ()));
-        let walk = Walk::explanation(&cell.0, JobNumber(60)).unwrap();
+        let walk = Walk::explanation(&cell.0, JobNumber(60), &[]).unwrap();
         let parts = cell.walk(walk, |_, _| ());
         assert!(parts.len() > 4 && parts[..parts.len() - 1].iter().all(Vec::is_empty));
         let Some(Data::Explanation(explanation)) = &parts.concat()[0].data else { panic!() };
         let order = explanation.order.as_ref().unwrap();
         assert_eq!((order.place, order.of), (Some(60), 100));
         assert!(
-            Walk::explanation(&cell.0, JobNumber(101)).is_err_and(|reply| reply.answers.iter().any(Answer::is_refusal))
+            Walk::explanation(&cell.0, JobNumber(101), &[])
+                .is_err_and(|reply| reply.answers.iter().any(Answer::is_refusal))
         );
     }
 }

@@ -127,7 +127,7 @@ impl Block {
 }
 
 /// `h_vmem=600.000M reached 752.656M (certain)`.
-fn limit(hit: &LimitHit) -> String {
+pub fn limit(hit: &LimitHit) -> String {
     let LimitHit { limit, value, reached, evidence } = hit;
     let is_time = limit.ends_with("_rt") || limit.ends_with("_cpu");
     let shown = |amount: u64| {
@@ -151,7 +151,7 @@ fn seconds(ms: u64) -> String {
 }
 
 /// The signal behind an exit status above 128, in the words of strsignal(3).
-fn signal_text(exit_status: u32) -> Option<&'static str> {
+pub fn signal_text(exit_status: u32) -> Option<&'static str> {
     let text = match exit_status.checked_sub(128)? {
         1 => "Hangup",
         2 => "Interrupt",

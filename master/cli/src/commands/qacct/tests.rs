@@ -21,6 +21,11 @@ fn records() -> Vec<AccountingRecord> {
     LINES.iter().map(|line| file::record(line).unwrap()).collect()
 }
 
+/// The record of a job that was killed.
+pub fn record() -> AccountingRecord {
+    records().swap_remove(0)
+}
+
 fn utc() -> Clock {
     Clock::new(TimeZone::UTC)
 }

@@ -1,0 +1,64 @@
+//! What a job can never have as the cluster is configured, whatever runs and whatever is full.
+
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand, Mode, total_exceeded, verify};
+use crate::observe::Observations;
+use crate::sched::assign::{assign_parallel, assign_serial, fit_globally};
+use crate::sched::reason::{Reason, What};
+use crate::state::State;
+use proto::id::{HostName, QueueInstanceName};
+use proto::job::JobSpec;
+use std::collections::BTreeMap;
+
+/// Why no queue instance can ever take a job. `None` if one can, or if that is not known because a host does not report.
+pub(super) fn forever(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
+    match verify(state, observations, spec, Mode::EmptyCluster) {
+        Err(reasons) => (!is_perhaps_reported(observations, &reasons)).then_some(reasons),
+        Ok(()) => above_totals(state, observations, spec),
+    }
+}
+
+/// Whether one of the reasons is that an attribute is not known on a host whose load values are not known either.
+fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool {
+    reasons.iter().any(|reason| match (&reason.what, &reason.level) {
+        (What::UnknownResource { .. }, Level::Instance(instance)) => {
+            observations.hosts.get(&instance.host).is_none_or(|host| host.reported.is_none() || host.unheard)
+        }
+        (_, _) => false,
+    })
+}
+
+/// Requests of memory that no host has in all. A load value that changes counts for nothing on an empty cluster, but it never exceeds the total
+/// that its host reports.
+fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
+    let demand = Demand::new(&state.config, spec);
+    let cluster = Cluster::of(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
+    let now = Cluster { mode: Mode::Now, ..cluster };
+    let mut small: BTreeMap<&HostName, What> = BTreeMap::new();
+    let mut left: Vec<QueueInstanceName> = Vec::new();
+    for instance in state.config.resolved.keys() {
+        match total_exceeded(&now, &now.ground(&instance.host).spot, &demand) {
+            Some(what) => drop(small.insert(&instance.host, what)),
+            None => left.push(instance.clone()),
+        }
+    }
+    if small.is_empty() {
+        return None;
+    }
+    let others = against(&cluster, &demand, &left)?;
+    let small = small.into_iter().map(|(host, what)| Reason::new(Level::Host(host.clone()), what));
+    Some(small.chain(others).collect())
+}
+
+/// What stands against a job in these queue instances. `None` if one takes it.
+fn against(cluster: &Cluster<'_>, demand: &Demand, instances: &[QueueInstanceName]) -> Option<Vec<Reason>> {
+    let globally = fit_globally(cluster, demand);
+    if demand.pe.is_some() {
+        return assign_parallel(cluster, demand, &globally, instances).err();
+    }
+    let mut reasons = Vec::new();
+    for instance in instances {
+        reasons.extend(assign_serial(cluster, demand, &globally, &cluster.site(instance)).err()?);
+    }
+    Some(reasons)
+}
