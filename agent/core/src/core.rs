@@ -91,6 +91,8 @@ enum End {
     Result(Box<LaunchResult>),
     /// The launcher refused it, or it could not be asked.
     Refused(String),
+    /// It is over, and nobody knows how: it may have run.
+    Lost,
 }
 
 /// What is known of the main process of a task.
@@ -425,7 +427,7 @@ fn from_summary(summary: TaskSummary) -> Task {
         (_, Some(result)) => Task::Ended(End::Result(Box::new(result))),
         (TaskState::Running, None) => Task::Running { started_boot_ms: summary.started_boot_ms, pid: summary.pid },
         (TaskState::Preparing, None) => Task::Accepted,
-        (TaskState::Ended, None) => Task::Ended(End::Refused("its result is missing on the host".to_owned())),
+        (TaskState::Ended, None) => Task::Ended(End::Lost),
     }
 }
 
@@ -438,6 +440,7 @@ fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
         Task::Ended(end) => TaskReportState::Ended(Box::new(match end {
             End::Result(result) => task_result(result, now.boot_ms, result.boot_id == now.boot_id),
             End::Refused(text) => TaskResult::not_started(Failed::BEFORE_JOB, text.clone()),
+            End::Lost => crate::outcome::lost("its result is missing on the host"),
         })),
     };
     TaskReport { key, state }

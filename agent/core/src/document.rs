@@ -17,6 +17,9 @@ use proto::wire::agent::{AgentConfig, CheckpointOrder, SlaveOrder, StartOrder};
 const PROCEDURE_TIMEOUT_S: u32 = 120;
 /// Milliseconds between two samples of a task where the master does not tell `PDC_INTERVAL`.
 const SAMPLE_INTERVAL_MS: u32 = 1000;
+/// Processes that a task may have at one time where `H_MAXPROC` says nothing: more than jobs need, and fewer than a host can have. So a
+/// task that only makes processes does not take the host with it.
+const MAX_PROCESSES: u64 = 10_000;
 /// The file mode creation mask of jobs.
 const UMASK: u32 = 0o022;
 /// SIGUSR1 and SIGUSR2 announce suspension and end.
@@ -337,6 +340,10 @@ fn task_limits(limits: &LimitSet) -> TaskLimits {
         s_vmem_bytes: soft(LimitKind::Vmem),
         h_rss_bytes: hard(LimitKind::Rss),
         s_rss_bytes: soft(LimitKind::Rss),
+        h_maxproc: match limits.get(LimitKind::MaxProc).hard {
+            None => Some(MAX_PROCESSES),
+            asked @ Some(_) => finite(asked),
+        },
     }
 }
 

@@ -30,6 +30,13 @@ pub fn task_result(result: &LaunchResult, boot_ms: u64, same_boot: bool) -> Task
     }
 }
 
+/// The result of a task that may have run and left no result: as of one whose shepherd died, so that it is never taken for one that
+/// did not start.
+pub fn lost(reason: &str) -> TaskResult {
+    let exit = Exit::Signal { number: SIGKILL, core: false };
+    TaskResult { exit, ..TaskResult::not_started(NO_EXIT_STATUS, reason) }
+}
+
 fn exit(cause: &Cause) -> Exit {
     match cause {
         Cause::Exited(code) => Exit::Code(*code),
@@ -66,10 +73,21 @@ fn failed(result: &LaunchResult, exit: Exit) -> Failed {
 fn reason(result: &LaunchResult) -> String {
     match (&result.cause, &result.after) {
         (Cause::FailedToStart(failure), _) => in_words(&failure.text),
-        (Cause::ShepherdDied, _) => "its shepherd died or the host restarted; what was left of it was ended".to_owned(),
+        (Cause::ShepherdDied, _) => shepherd_died(result.left_processes),
         (Cause::Exited(_) | Cause::Signalled { .. }, Some(after)) => in_words(&after.text),
         (Cause::Exited(_) | Cause::Signalled { .. }, None) => String::new(),
     }
+}
+
+/// The reason of a task without a shepherd: says that all of it was ended only if that is known.
+fn shepherd_died(left_processes: Option<u32>) -> String {
+    let left = match left_processes {
+        Some(0) => "what was left of it was ended".to_owned(),
+        Some(1) => "one process of it could not be ended".to_owned(),
+        Some(count) => format!("{count} processes of it could not be ended"),
+        None => "what was found of it was ended".to_owned(),
+    };
+    format!("its shepherd died or the host restarted; {left}")
 }
 
 /// A failure as people read it: without Rust's `(os error N)`, whose number travels beside the text.
@@ -171,6 +189,7 @@ mod tests {
             ended_boot_ms: 110,
             boot_id: String::new(),
             saved_pid: None,
+            left_processes: None,
         }
     }
 
@@ -194,6 +213,18 @@ mod tests {
         ] {
             let told = task_result(&given, 150, true);
             assert_eq!((told.exit.status(), told.failed.0, told.ended_ago_ms), (status, failed, 40), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_task_counts_as_ended_whole_only_if_that_is_known() {
+        for (left_processes, expected) in [
+            (Some(0), "; what was left of it was ended"),
+            (Some(2), "; 2 processes of it could not be ended"),
+            (None, "; what was found of it was ended"),
+        ] {
+            let told = task_result(&LaunchResult { left_processes, ..result(Cause::ShepherdDied) }, 150, true);
+            assert!(told.reason.ends_with(expected), "{}", told.reason);
         }
     }
 

@@ -8,6 +8,8 @@ mod directory;
 pub mod identities;
 mod marks;
 mod notify;
+mod orphans;
+mod refusals;
 mod results;
 mod root_commands;
 pub mod rules;

@@ -126,6 +126,34 @@ fn all_processes() -> Vec<ProcessStat> {
     entries.flatten().filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
+/// The live children of a process.
+pub fn children_of(parent: i32) -> Vec<ProcessStat> {
+    let found = if fs::exists(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or(false) {
+        children(parent).into_iter().filter_map(stat).collect()
+    } else {
+        all_processes()
+    };
+    found.into_iter().filter(|process| process.parent == parent && !process.is_gone()).collect()
+}
+
+/// Whose processes an entry of the environment marks: anybody can put one there, and `su` hands it on to another user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// This user's.
+    Is(u32),
+    /// Those of users from this uid on, where the task's own is not known.
+    AtLeast(u32),
+}
+
+impl Owner {
+    fn has(self, pid: i32) -> bool {
+        real_uid(pid).is_some_and(|uid| match self {
+            Owner::Is(owner) => uid == owner,
+            Owner::AtLeast(least) => uid >= least,
+        })
+    }
+}
+
 /// By what the processes of a task without a shepherd are recognised.
 pub struct Marks<'a> {
     /// The main process, which leads a session, and when it started in clock ticks; if it was started in this boot.
@@ -134,6 +162,8 @@ pub struct Marks<'a> {
     pub tracking_gid: Option<u32>,
     /// The entry that the shepherd put into the environment.
     pub environment: &'a str,
+    /// Whose processes that entry marks.
+    pub owner: Owner,
 }
 
 /// Every live process of the machine that carries one of the marks.
@@ -146,7 +176,7 @@ pub fn marked(marks: &Marks<'_>) -> Vec<ProcessStat> {
 fn is_marked(process: &ProcessStat, marks: &Marks<'_>) -> bool {
     marks.session.is_some_and(|leader| is_in_session(process, leader))
         || marks.tracking_gid.is_some_and(|gid| has_group(process.pid, gid))
-        || has_environment(process.pid, marks.environment)
+        || marks.owner.has(process.pid) && has_environment(process.pid, marks.environment)
 }
 
 /// While a session has members its number is nobody else's. So it is another session only if another process leads it.
@@ -156,9 +186,33 @@ fn is_in_session(process: &ProcessStat, (leader, start_ticks): (i32, u64)) -> bo
         && stat(leader).is_none_or(|now| now.start_ticks == start_ticks)
 }
 
+/// The words behind a name in `/proc/PID/status`.
+fn status_line(pid: i32, name: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::to_owned)
+}
+
+/// The user who started a process, also of a program with the rights of another one.
+pub fn real_uid(pid: i32) -> Option<u32> {
+    status_line(pid, "Uid")?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Whether a process has a handler of its own for a signal.
+pub fn catches(pid: i32, signal: i32) -> bool {
+    let caught = status_line(pid, "SigCgt").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    (1..=64).contains(&signal) && caught.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Whether a process runs the program of this one.
+pub fn has_own_program(pid: i32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let file = |path: &str| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let own = file("/proc/self/exe");
+    own.is_some() && file(&format!("/proc/{pid}/exe")) == own
+}
+
 fn has_group(pid: i32, gid: u32) -> bool {
-    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
+    let groups = status_line(pid, "Groups").unwrap_or_default();
     groups.split_ascii_whitespace().any(|group| group.parse() == Ok(gid))
 }
 
@@ -174,6 +228,14 @@ pub fn signal(process: &ProcessStat, signal: i32) {
         // The process may end between the check and the signal; that is what was wanted.
         let _ = sys::signal_pidfd(&pidfd, signal);
     }
+}
+
+/// Processes and threads of the host, in one short read; 0 where that cannot be read.
+pub fn host_tasks() -> u64 {
+    // `0.20 0.18 0.12 1/80 11206`: the number behind the slash (proc_loadavg(5)).
+    let text = read_short("/proc/loadavg").unwrap_or_default();
+    let counts = text.split_ascii_whitespace().nth(3).and_then(|counts| counts.split_once('/'));
+    counts.and_then(|(_, all)| all.parse().ok()).unwrap_or(0)
 }
 
 /// Milliseconds of CPU in clock ticks of 1/100 s, the unit of `/proc` on every Linux we run on.

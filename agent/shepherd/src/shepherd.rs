@@ -3,18 +3,21 @@
 //! A shepherd is a fork of the launcher without exec. The name service and the user's directories are touched only in its
 //! children, so that it cannot be hung by them.
 
+pub mod burial;
 mod child;
 mod ending;
+mod enforcing;
 pub mod environment;
 mod evidence;
 mod peers;
 mod plan;
+mod remains;
 mod report;
 mod sampler;
 mod saving;
 mod streams;
 mod supervisor;
-mod tmpdir;
+pub(crate) mod tmpdir;
 
 use crate::account::Identity;
 use crate::cgroup::Cgroup;
@@ -24,11 +27,12 @@ use crate::launcher::rules::Rules;
 use crate::sys;
 use crate::task_dir::TaskDir;
 use nix::errno::Errno;
+use nix::fcntl::Flock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use proto::id::TaskKey;
-use proto::launch::{Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, Request, TaskUsage};
+use proto::launch::{LaunchDocument, Notice, Request};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -38,6 +42,9 @@ use std::path::PathBuf;
 
 /// The name of the environment entry by which processes of a task are recognised when their shepherd is dead.
 pub const MARKER: &str = "GRIDWRIGHT_TASK_KEY";
+
+/// The exit code of a shepherd that ended before it began anything of its job.
+pub const NOT_BEGUN: i32 = 3;
 
 /// The environment entry of one task.
 pub fn marker(key: &TaskKey) -> String {
@@ -112,20 +119,35 @@ pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<Owned
     let mut keep: Vec<_> = kept.into_iter().chain(attached.iter().map(AsRawFd::as_raw_fd)).collect();
     let mut key = document.key;
     let prepared = sys::close_all_except(&mut keep).and_then(|()| sys::become_subreaper());
-    let mut next = prepared.map(|()| Some((document, attached, control)));
+    let mut next = prepared.map(|()| Some((document, attached, control))).map_err(TaskError::NotBegun);
     loop {
         next = match next {
             Ok(None) => sys::exit_now(0),
             Ok(Some((document, attached, control))) => {
                 key = document.key;
                 let left = run_task(&host, &user, document, attached, control);
-                left.and_then(|control| control.map_or(Ok(None), wait_for_next))
+                left.and_then(|control| control.map_or(Ok(None), |control| Ok(wait_for_next(control)?)))
             }
             Err(error) => {
-                eprintln!("gridwright-shepherd: task {key}: {error}");
-                sys::exit_now(1)
+                let (TaskError::NotBegun(reason) | TaskError::Begun(reason)) = &error;
+                eprintln!("gridwright-shepherd: task {key}: {reason}");
+                sys::exit_now(if matches!(error, TaskError::NotBegun(_)) { NOT_BEGUN } else { 1 })
             }
         };
+    }
+}
+
+/// What ended a shepherd before its task was over.
+enum TaskError {
+    /// No process of the task had been started.
+    NotBegun(io::Error),
+    /// One may have been.
+    Begun(io::Error),
+}
+
+impl From<io::Error> for TaskError {
+    fn from(error: io::Error) -> Self {
+        TaskError::Begun(error)
     }
 }
 
@@ -168,9 +190,20 @@ fn run_task(
     document: LaunchDocument,
     attached: Vec<OwnedFd>,
     control: UnixStream,
-) -> io::Result<Option<UnixStream>> {
+) -> Result<Option<UnixStream>, TaskError> {
+    let (_lock, context) = prepare(host, user, document, attached).map_err(TaskError::NotBegun)?;
+    let supervisor = supervisor::Supervisor::new(&context, control).map_err(TaskError::NotBegun)?;
+    Ok(supervisor.run()?)
+}
+
+fn prepare(
+    host: &Host,
+    user: &User,
+    document: LaunchDocument,
+    attached: Vec<OwnedFd>,
+) -> io::Result<(Flock<File>, Context)> {
     let dir = TaskDir::new(&document.key);
-    let Some(_lock) = dir.lock()? else {
+    let Some(lock) = dir.lock()? else {
         return Err(io::Error::other("another shepherd holds the task's lock"));
     };
     if dir.has_result() {
@@ -196,7 +229,7 @@ fn run_task(
         oom_score_adjusted: host.oom_score_adjusted,
         user: user.clone(),
     };
-    supervisor::Supervisor::new(&context, control)?.run()
+    Ok((lock, context))
 }
 
 fn unlisted(limits: &[LoginLimit], document: &LaunchDocument) -> Vec<LoginLimit> {
@@ -235,85 +268,6 @@ fn copy_from_start(from: &File, to: &File, head: &[u8]) -> io::Result<()> {
         chunk.truncate(count);
     }
     Ok(())
-}
-
-/// Writes the result of a task whose shepherd is dead, after ending what remains of it.
-///
-/// Runs in a fork of the launcher. Whoever holds the lock writes, and only where no result is: so once. `released` is the boot in which
-/// the task was let go by the journal: in another boot that counts as executed, whatever else is left of it.
-///
-/// # Errors
-/// Those of the task's directory.
-pub fn bury(host: &Host, key: TaskKey, released: Option<String>) -> io::Result<()> {
-    let dir = TaskDir::new(&key);
-    let Some(_lock) = dir.lock()? else { return Ok(()) };
-    if dir.read_result().is_some() {
-        return Ok(());
-    }
-    dir.trim()?;
-    let exec = dir.read_exec();
-    let lost = released.filter(|boot| exec.is_none() && *boot != host.boot_id);
-    let executed = exec.is_some() || lost.is_some();
-    end_remains(host, &dir, key);
-    let document = dir.read_launch();
-    if let Some(tmpdir) = document.as_ref().and_then(|document| document.tmpdir.as_ref()) {
-        let account = document.as_ref().map(|document| (document.account.uid, document.account.gid));
-        if let Some((uid, gid)) = account {
-            // What cannot be removed stays, as after any other task.
-            let _ = tmpdir::remove(tmpdir, uid, gid, &key);
-        }
-    }
-    let text = "the task's shepherd died before it could start the job".to_owned();
-    let failure = Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() };
-    let ended_boot_ms = sys::boot_ms();
-    let started_boot_ms = exec.as_ref().map_or(0, |exec| exec.boot_ms);
-    let same_boot = exec.as_ref().is_some_and(|exec| exec.boot_id == host.boot_id);
-    dir.write_result(&LaunchResult {
-        key,
-        cause: if executed { Cause::ShepherdDied } else { Cause::FailedToStart(failure) },
-        after: None,
-        executed,
-        ordered: false,
-        limit: None,
-        refused_limits: Vec::new(),
-        procedures: Vec::new(),
-        usage: TaskUsage::default(),
-        wallclock_ms: if same_boot { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 },
-        started_boot_ms,
-        ended_boot_ms,
-        boot_id: exec.map(|exec| exec.boot_id).or(lost).unwrap_or_else(|| host.boot_id.clone()),
-        saved_pid: None,
-    })?;
-    dir.clean_active();
-    Ok(())
-}
-
-/// Kills every process that carries a mark of the task, until none is left.
-fn end_remains(host: &Host, dir: &TaskDir, key: TaskKey) {
-    let exec = dir.read_exec().filter(|exec| exec.boot_id == host.boot_id);
-    let document = dir.read_launch();
-    let entry = marker(&key);
-    let marks = crate::proc::Marks {
-        session: exec.as_ref().map(|exec| (exec.pid, exec.start_ticks)),
-        tracking_gid: document.and_then(|document| document.account.tracking_gid),
-        environment: &entry,
-    };
-    let cgroup = exec.as_ref().and_then(|exec| exec.cgroup.as_deref()).map(Cgroup::at);
-    loop {
-        if let Some(cgroup) = &cgroup {
-            cgroup.kill();
-        }
-        let left = crate::proc::marked(&marks);
-        if left.is_empty() {
-            break;
-        }
-        left.iter().for_each(|process| crate::proc::signal(process, libc::SIGKILL));
-        // No event tells when a process that is not our child has ended.
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    if let Some(cgroup) = cgroup {
-        cgroup.remove();
-    }
 }
 
 /// The last word about a task that has a result.

@@ -71,6 +71,14 @@ pub struct Waited {
     pub rusage: libc::rusage,
 }
 
+impl Waited {
+    /// A child that was sent SIGKILL and is not waited for.
+    pub fn killed(pid: i32) -> Self {
+        // SAFETY: rusage is plain integers, for which zero is valid.
+        Waited { pid, status: libc::SIGKILL, rusage: unsafe { std::mem::zeroed() } }
+    }
+}
+
 /// The answer of [`wait_any`].
 pub enum Wait {
     /// A child ended and was reaped.
@@ -411,10 +419,38 @@ pub fn open_pidfd(pid: i32) -> io::Result<OwnedFd> {
 /// # Errors
 /// ESRCH when it is gone, EPERM.
 pub fn signal_pidfd(pidfd: &OwnedFd, signal: i32) -> io::Result<()> {
+    send_signal(pidfd, signal, 0)
+}
+
+/// `PIDFD_SIGNAL_PROCESS_GROUP` of pidfd_send_signal(2).
+const TO_PROCESS_GROUP: libc::c_uint = 1 << 2;
+
+/// Sends a signal to the process group whose leader a pidfd was opened for, also when the leader is gone.
+///
+/// # Errors
+/// EINVAL before Linux 6.9, ESRCH when no member is left, EPERM.
+pub fn signal_group(leader: &OwnedFd, signal: i32) -> io::Result<()> {
+    send_signal(leader, signal, TO_PROCESS_GROUP)
+}
+
+fn send_signal(pidfd: &OwnedFd, signal: i32, flags: libc::c_uint) -> io::Result<()> {
     let info: *const libc::siginfo_t = std::ptr::null();
     // SAFETY: a null siginfo is allowed and means an ordinary signal.
-    let status = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0) };
+    let status = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, flags) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Ends this process after this many seconds, whatever it does, unless the kernel keeps it.
+pub fn end_after(seconds: u32) {
+    // SAFETY: alarm takes an integer; the default of SIGALRM ends the process.
+    unsafe { libc::alarm(seconds) };
+}
+
+/// Sets the name by which ps(1) and `/proc/PID/comm` show this process.
+pub fn set_name(name: &CStr) {
+    let zero: libc::c_ulong = 0;
+    // SAFETY: PR_SET_NAME reads a C string, of which it takes 15 bytes.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr(), zero, zero, zero) };
 }
 
 /// Puts every signal's disposition back to the default, whatever this process was started with.
@@ -438,6 +474,12 @@ pub fn ignore_broken_pipes() {
 pub fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: setpriority takes integers; 0 is this process.
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })
+}
+
+/// This process's nice value.
+pub fn nice() -> i32 {
+    // SAFETY: getpriority takes integers; 0 is this process, which exists.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
 /// Sets the nice value of all processes of a group, with their threads.

@@ -7,10 +7,13 @@
 //! One file, and directories that are used again ([`Spares`]): a file system takes much longer to make and remove files than to
 //! rename and write them, and an array of short tasks would spend most of its time there.
 
+pub mod record;
+
 use nix::fcntl::{Flock, FlockArg};
 use proto::id::TaskKey;
 use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
+use record::{Contents, Part};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -93,8 +96,26 @@ impl TaskDir {
 
     fn read<R: Record>(&self, wanted: Part) -> Option<R> {
         let bytes = fs::read(self.file(RECORD)).ok()?;
-        let body = parts(&bytes).find(|(tag, _)| *tag == wanted as u8)?.1;
-        R::decode(body).ok()
+        R::decode(record::body_of(&bytes, wanted)?).ok()
+    }
+
+    /// All that the record says. One that is missing says nothing.
+    ///
+    /// # Errors
+    /// Those of the file system, except that nothing is there.
+    pub fn read_all(&self) -> io::Result<Contents> {
+        match fs::read(self.file(RECORD)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
+            other => other.map(|bytes| Contents::read(&bytes)),
+        }
+    }
+
+    /// Whether no shepherd has written anything about the task.
+    pub fn is_blank(&self) -> bool {
+        match fs::symlink_metadata(self.file(RECORD)) {
+            Ok(found) => found.is_file() && found.len() == 0,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     /// Opens the record while the process may still write here, for [`write_exec`].
@@ -124,7 +145,7 @@ impl TaskDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
-        let whole: usize = parts(&bytes).map(|(_, body)| PREFIX_BYTES + body.len()).sum();
+        let whole = record::whole_bytes(&bytes);
         if whole == bytes.len() { Ok(()) } else { self.open_record()?.set_len(whole as u64) }
     }
 
@@ -188,36 +209,10 @@ impl TaskDir {
     }
 }
 
-/// A part of a record: a byte that names it, the length of its body in four bytes, the body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Launch = b'L' as isize,
-    Exec = b'E' as isize,
-    Result = b'R' as isize,
-}
-
-/// What stands before the body of a part.
-const PREFIX_BYTES: usize = 5;
-
-/// The whole parts of a record, in the order in which they were written.
-fn parts(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    std::iter::from_fn(move || {
-        let (prefix, rest) = bytes.split_first_chunk::<PREFIX_BYTES>()?;
-        let [tag, length @ ..] = *prefix;
-        let (body, rest) = rest.split_at_checked(u32::from_le_bytes(length) as usize)?;
-        bytes = rest;
-        Some((tag, body))
-    })
-}
-
 /// Adds a part, or nothing: what a full disk cut off goes again.
 fn append(mut file: &File, part: Part, body: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
-    let mut bytes = Vec::with_capacity(PREFIX_BYTES + body.len());
-    bytes.push(part as u8);
-    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(body);
-    file.write_all(&bytes).inspect_err(|_| {
+    file.write_all(&part.encode(body)).inspect_err(|_| {
         // Where this fails too, the part stays incomplete, and so does not count.
         let _ = file.set_len(before);
     })
@@ -325,25 +320,4 @@ pub fn room(min_bytes: u64) -> Result<(), String> {
 pub fn all_keys() -> io::Result<Vec<TaskKey>> {
     let names: Vec<_> = fs::read_dir(TASKS)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_whole_parts_count() {
-        let mut bytes = vec![b'L', 3, 0, 0, 0, 1, 2, 3, b'E', 0, 0, 0, 0];
-        let whole = vec![(b'L', &[1u8, 2, 3][..]), (b'E', &[][..])];
-        assert_eq!(parts(&bytes).collect::<Vec<_>>(), whole);
-        let result = [b'R', 2, 0, 0, 0, 9];
-        for count in 1..=result.len() {
-            let mut cut = bytes.clone();
-            cut.extend_from_slice(&result[..count]);
-            assert_eq!(parts(&cut).count(), 2, "{count} bytes of a result");
-        }
-        bytes.extend_from_slice(&result);
-        bytes.push(8);
-        assert_eq!(parts(&bytes).last(), Some((b'R', &[9u8, 8][..])));
-    }
 }

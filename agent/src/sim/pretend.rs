@@ -129,6 +129,7 @@ impl PretendLauncher {
             ended_boot_ms,
             boot_id: clock::boot_id(),
             saved_pid: None,
+            left_processes: None,
         });
         self.tasks.insert(key, Task::Ended(result.clone()));
         Notice::Ended(result)

@@ -79,6 +79,7 @@ pub(crate) fn result(key: TaskKey) -> LaunchResult {
         ended_boot_ms: 4001,
         boot_id: String::new(),
         saved_pid: None,
+        left_processes: None,
     }
 }
 

@@ -399,8 +399,20 @@ pub struct TaskLimits {
     pub h_rss_bytes: Option<u64>,
     /// Bytes of resident memory of all processes together: SIGXCPU at each sample.
     pub s_rss_bytes: Option<u64>,
+    /// Processes of the task at one time: SIGKILL.
+    pub h_maxproc: Option<u64>,
 }
-record!(TaskLimits { h_rt_s, s_rt_s, h_cpu_s, s_cpu_s, h_vmem_bytes, s_vmem_bytes, h_rss_bytes, s_rss_bytes });
+record!(TaskLimits {
+    h_rt_s,
+    s_rt_s,
+    h_cpu_s,
+    s_cpu_s,
+    h_vmem_bytes,
+    s_vmem_bytes,
+    h_rss_bytes,
+    s_rss_bytes,
+    h_maxproc,
+});
 
 /// How a task is ended, suspended and resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]

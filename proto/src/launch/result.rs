@@ -58,6 +58,9 @@ pub struct LaunchResult {
     pub boot_id: String,
     /// The main process, if a command wrote the state of the job.
     pub saved_pid: Option<i32>,
+    /// How many processes of the task could not be ended. `None` of a task whose shepherd died means that some may have escaped the
+    /// search.
+    pub left_processes: Option<u32>,
 }
 record!(LaunchResult {
     key,
@@ -74,6 +77,7 @@ record!(LaunchResult {
     ended_boot_ms,
     boot_id,
     saved_pid,
+    left_processes,
 });
 
 /// How the job itself ended.

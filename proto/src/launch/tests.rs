@@ -77,6 +77,7 @@ prop_compose! {
             limits: limits.into_iter().map(|(resource, soft, hard)| ProcessLimit { resource, soft, hard }).collect(),
             task_limits: TaskLimits {
                 h_rt_s, s_rt_s, h_cpu_s, s_cpu_s, h_vmem_bytes, s_vmem_bytes, h_rss_bytes, s_rss_bytes,
+                h_maxproc: h_rt_s,
             },
             termination: Termination {
                 notify: merge, notify_s: umask, notify_kill_signal: nice, notify_suspend_signal: nice,
@@ -141,6 +142,7 @@ fn result() -> impl Strategy<Value = LaunchResult> {
                     ended_boot_ms,
                     boot_id,
                     saved_pid: executed.then_some(7),
+                    left_processes: executed.then_some(0),
                 }
             },
         )

@@ -400,6 +400,7 @@ impl World {
             ended_boot_ms,
             boot_id,
             saved_pid: None,
+            left_processes: None,
         });
         directory.shepherd = Shepherd::Ended(result.clone());
         self.trace(|| format!("host {host} result of {key}: {:?}", result.cause));

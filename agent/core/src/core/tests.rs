@@ -78,6 +78,7 @@ fn ended(key: TaskKey) -> LaunchResult {
         ended_boot_ms: 4001,
         boot_id: "boot".to_owned(),
         saved_pid: None,
+        left_processes: None,
     }
 }
 
@@ -254,4 +255,24 @@ fn running_tasks_share_the_host_by_their_tickets_while_the_master_says_so() {
     assert_eq!(asked(used(&mut core, light, 1_000, 7_000)), [(light, Some(19), Some(50))]);
     let back = asked(configure(&mut core, None));
     assert_eq!(back, [(heavy, None, None), (light, None, None)]);
+}
+
+#[test]
+fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
+    let mut core = ready();
+    let key = key(1, 1);
+    let summary = TaskSummary { key, state: TaskState::Ended, pid: 0, started_boot_ms: 0, result: None };
+    let listed = Notice::Tasks { tasks: vec![summary], reprioritizes: true };
+    let effects = core.handle(Input::Launcher(Box::new(listed)), &NOW);
+    let results: Vec<_> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Send(message) => match &**message {
+                AgentMessage::Task(TaskReport { state: TaskReportState::Ended(result), .. }) => Some(result.failed),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results, [Failed(18)]);
 }

@@ -43,6 +43,11 @@ impl Results {
         self.waiting.contains_key(key)
     }
 
+    /// The process that syncs.
+    pub fn syncer(&self) -> Option<i32> {
+        self.syncing.as_ref().map(|(pid, _)| *pid)
+    }
+
     /// When [`Results::sync`] has something to do.
     pub fn due_at(&self) -> Option<u64> {
         if self.syncing.is_some() { None } else { self.waiting.values().min().copied() }

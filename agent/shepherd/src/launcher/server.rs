@@ -1,15 +1,19 @@
 //! The launcher's loop: connections of the agent, sockets of the shepherds, ends of children.
 
+mod burying;
 mod priority;
 mod starting;
 
 use super::connection::Connection;
 use super::identities::Identities;
+use super::orphans::Orphans;
+use super::refusals::Refusals;
 use super::results::Results;
 use super::shepherds::Shepherds;
 use super::tracking::Tracking;
 use super::{script, sensor};
 use crate::journal::Journal;
+use crate::shepherd::burial::Traces;
 use crate::shepherd::{self, Host};
 use crate::sys::{self, Fork, Wait, Waited};
 use crate::task_dir::{self, Spares, TaskDir};
@@ -61,6 +65,10 @@ pub struct Server {
     sensors: BTreeMap<i32, u64>,
     identities: Identities,
     tracking: Tracking,
+    orphans: Orphans,
+    refusals: Refusals,
+    /// Whether it was said that tasks keep a higher nice value than their queue's.
+    told_nice: bool,
     /// When connections are taken again, where the system refused one.
     accept_at: Option<u64>,
     /// When tasks without a connection are looked at again.
@@ -77,7 +85,7 @@ enum Child {
 }
 
 /// What the launcher remembers of a task that has not ended.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Task {
     /// The connection to its shepherd.
     token: Option<u64>,
@@ -87,6 +95,19 @@ struct Task {
     waiting: Option<Order>,
     /// Whether an undertaker is at work on it.
     burying: bool,
+    /// What its document says, for a record that cannot be read.
+    traces: Option<Traces>,
+    /// How its shepherd, a child of this launcher, ended.
+    shepherd_end: Option<ShepherdEnd>,
+}
+
+/// The end of a shepherd that left no result.
+#[derive(Clone, Copy, Debug)]
+struct ShepherdEnd {
+    /// Whether it said that it had begun nothing.
+    has_not_begun: bool,
+    /// When the processes that it left are waited for no longer.
+    wait_until: u64,
 }
 
 /// A task whose directory is made.
@@ -127,6 +148,9 @@ impl Server {
             children: BTreeMap::new(),
             sensors: BTreeMap::new(),
             identities: Identities::new()?,
+            orphans: Orphans::default(),
+            refusals: Refusals::default(),
+            told_nice: false,
             accept_at: None,
             recover_at: 0,
         })
@@ -182,7 +206,8 @@ impl Server {
     fn drop_unbegun(&mut self, key: TaskKey) -> bool {
         let dir = TaskDir::new(&key);
         let is_of_this_boot = self.journal.boot_of(&key).is_none_or(|boot| boot == self.host.boot_id);
-        if !is_of_this_boot || dir.read_launch().is_some() || dir.has_result() {
+        // A record that is damaged is one of a task that may have run.
+        if !is_of_this_boot || !dir.is_blank() {
             return false;
         }
         // A shepherd that comes later finds nothing to lock.
@@ -269,14 +294,19 @@ impl Server {
     fn admit(&mut self, stream: UnixStream) -> io::Result<()> {
         let uid = getsockopt(&stream, sockopt::PeerCredentials).map(|peer| peer.uid());
         if uid != Ok(self.agent_uid) {
-            let agent_uid = self.agent_uid;
-            eprintln!("gridwright-shepherd: a connection of uid {uid:?} was refused: only uid {agent_uid} may");
+            let who = uid.map_or_else(|errno| errno.to_string(), |uid| format!("uid {uid}"));
+            self.tell_refused(&format!("a connection of {who} was refused: only uid {} may", self.agent_uid));
         } else if self.agents.len() >= MAX_AGENTS {
-            eprintln!("gridwright-shepherd: a connection was refused: the agent has {MAX_AGENTS} already");
+            self.tell_refused(&format!("a connection was refused: the agent has {MAX_AGENTS} already"));
         } else {
             self.add_agent(stream)?;
         }
         Ok(())
+    }
+
+    fn tell_refused(&mut self, text: &str) {
+        let lines = self.refusals.note(sys::boot_ms(), text);
+        lines.iter().for_each(|line| eprintln!("gridwright-shepherd: {line}"));
     }
 
     fn add_agent(&mut self, stream: UnixStream) -> io::Result<()> {
@@ -424,6 +454,7 @@ impl Server {
         if let Err(text) = self.host.rules.check(&document, &self.host.folder) {
             return vec![refused(key, text)];
         }
+        self.tell_kept_nice(document.nice);
         match self.spares.create(&dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.known(key, &dir),
             Err(error) => vec![refused(key, format!("{}: {error}", dir.file("").display()))],
@@ -571,12 +602,18 @@ impl Server {
         }
         self.results.reaped(waited.pid, waited.status, sys::boot_ms());
         let child = self.children.remove(&waited.pid);
+        if child.is_none() {
+            self.orphan_ended(waited.pid);
+        }
         let Some(Child::Shepherd(Some(key)) | Child::Undertaker(key)) = child else { return };
         // Its last words may still be in the socket.
         if let Some(token) = self.tasks.get(&key).and_then(|task| task.token) {
             self.hear_shepherd(token);
         }
         let Some(task) = self.tasks.get_mut(&key) else { return };
+        if matches!(child, Some(Child::Shepherd(_))) {
+            task.shepherd_end = Some(ShepherdEnd::new(waited.status));
+        }
         if std::mem::take(&mut task.burying) && waited.status != 0 {
             // It could not write the end, on a full disk for one: the next one would fail at once.
             self.put_off();
@@ -614,12 +651,15 @@ impl Server {
             self.drop_task(&key);
             return Ok(());
         }
-        self.tasks.entry(key).or_default();
-        if let Some(gid) = dir.read_launch().and_then(|document| document.account.tracking_gid) {
-            self.tracking.keep(key, gid);
+        let task = self.tasks.entry(key).or_default();
+        if let Some(traces) = dir.read_launch().as_ref().map(Traces::of) {
+            traces.tracking_gid.into_iter().for_each(|gid| self.tracking.keep(key, gid));
+            task.traces = Some(traces);
         }
+        // What a dead shepherd left may hold its lock still.
+        let Some(orphans_left) = self.end_orphans_of(key) else { return Ok(()) };
         if dir.lock()?.is_some() {
-            return self.fork_undertaker(key);
+            return self.fork_undertaker(key, orphans_left);
         }
         match UnixStream::connect(dir.file("sock")) {
             Ok(stream) => {
@@ -631,26 +671,6 @@ impl Server {
             }
             // It lives and has no socket yet: asked again after RETRY_MS.
             Err(_) => Ok(()),
-        }
-    }
-
-    /// Ends what is left of a task whose shepherd is dead, in a process of its own: that may take time.
-    fn fork_undertaker(&mut self, key: TaskKey) -> io::Result<()> {
-        let released = self.journal.boot_of(&key).map(str::to_owned);
-        match sys::fork()? {
-            Fork::Child => {
-                let closed = sys::close_all_except(&mut []);
-                let outcome = closed.and_then(|()| shepherd::bury(&self.host, key, released));
-                if let Err(error) = &outcome {
-                    eprintln!("gridwright-shepherd: task {key}: cannot record its end: {error}");
-                }
-                sys::exit_now(i32::from(outcome.is_err()))
-            }
-            Fork::Parent(pid) => {
-                self.children.insert(pid, Child::Undertaker(key));
-                self.tasks.entry(key).or_default().burying = true;
-                Ok(())
-            }
         }
     }
 }

@@ -191,13 +191,21 @@ fn exec_record(context: &Context, identity: &Identity) -> ExecRecord {
 fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
     let document = &context.document;
     if let Some(cgroup) = &context.cgroup {
-        cgroup.enter().map_err(|error| before_job("cannot enter the task's cgroup", error))?;
+        let entered = cgroup.enter();
+        // An ordinary user's group may be one that no process can be moved to: the task is tracked as a tree of processes then.
+        if !context.rules.single_user {
+            entered.map_err(|error| before_job("cannot enter the task's cgroup", error))?;
+        }
     }
     if context.oom_score_adjusted {
         // Fails only downwards, and then the launcher's own value stays.
         let _ = fs::write("/proc/self/oom_score_adj", "0");
     }
-    sys::set_nice(document.nice).map_err(|error| before_job("cannot set the nice value", error))?;
+    match sys::set_nice(document.nice) {
+        // Only root goes below the value that the launcher was started with; it has said so, and the task keeps that value.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        other => other.map_err(|error| before_job("cannot set the nice value", error))?,
+    }
     if context.rules.single_user {
         return Ok(());
     }

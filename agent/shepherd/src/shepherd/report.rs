@@ -1,6 +1,6 @@
 //! What a child tells its shepherd between fork and execve, over a pipe that execve closes.
 //!
-//! `L` index errno: a limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve comes
+//! `L` index errno (four bytes each): a limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve comes
 //! next. `X` errno failure: execve failed. So `G` at the end means that the program runs, and silence that the child died. The writer allocates nothing, since an address-space limit may be in force already.
 
 use proto::launch::pairs::Record;
@@ -27,8 +27,10 @@ impl Reporter {
 
     /// `setrlimit` refused a limit of the document.
     pub fn limit_refused(&self, index: usize, errno: i32) {
+        // A document has fewer limits than that: its pairs are counted.
+        let [e, f, g, h] = u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes();
         let [a, b, c, d] = errno.to_le_bytes();
-        self.write(&[b'L', index as u8, a, b, c, d]);
+        self.write(&[b'L', e, f, g, h, a, b, c, d]);
     }
 
     /// The next call is execve.
@@ -70,9 +72,10 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
     let mut executing = false;
     while let Some((&tag, rest)) = bytes.split_first() {
         match (tag, rest) {
-            (b'L', [index, a, b, c, d, rest @ ..]) => {
+            (b'L', [e, f, g, h, a, b, c, d, rest @ ..]) => {
                 let errno = i32::from_le_bytes([*a, *b, *c, *d]);
-                if let Some(&ProcessLimit { resource, soft, hard }) = limits.get(usize::from(*index)) {
+                let index = u32::from_le_bytes([*e, *f, *g, *h]) as usize;
+                if let Some(&ProcessLimit { resource, soft, hard }) = limits.get(index) {
                     report.refused.push(RefusedLimit { resource, soft, hard, errno });
                 }
                 bytes = rest;
@@ -127,10 +130,12 @@ mod tests {
     fn refused_limits_and_the_failure_of_execve_are_both_read() {
         let limit = ProcessLimit { resource: Resource::Core, soft: Bound::Infinity, hard: Bound::Infinity };
         let failure = Failure { failed: 27, text: "cannot execute".into(), errno: 0, path: "/x".into() };
-        let mut bytes = vec![b'L', 0, 1, 0, 0, 0, b'G', b'X', 2, 0, 0, 0];
+        // The three hundredth limit: more than a byte counts.
+        let limits = [[limit; 299].as_slice(), &[ProcessLimit { resource: Resource::Stack, ..limit }]].concat();
+        let mut bytes = vec![b'L', 43, 1, 0, 0, 1, 0, 0, 0, b'G', b'X', 2, 0, 0, 0];
         bytes.extend_from_slice(&failure.encode());
-        let report = parse(&bytes, &[limit]);
-        assert_eq!(report.refused.len(), 1);
+        let report = parse(&bytes, &limits);
+        assert_eq!(report.refused.iter().map(|refused| refused.resource).collect::<Vec<_>>(), [Resource::Stack]);
         let failure = report.failure.expect("a failure");
         assert_eq!((failure.failed, failure.errno), (27, 2));
     }

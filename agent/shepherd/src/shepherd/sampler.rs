@@ -28,6 +28,8 @@ pub struct Sampler {
     reaped_cpu_us: u64,
     sampled_boot_ms: u64,
     page_bytes: u64,
+    /// Processes and threads of the host at the last look.
+    host_tasks: u64,
 }
 
 impl Sampler {
@@ -46,7 +48,13 @@ impl Sampler {
             reaped_cpu_us: 0,
             sampled_boot_ms: boot_ms,
             page_bytes,
+            host_tasks: 0,
         }
+    }
+
+    /// Notes how many processes and threads the host has, and says how many more these are than at the last look.
+    pub fn note_host_tasks(&mut self, count: u64) -> u64 {
+        count.saturating_sub(std::mem::replace(&mut self.host_tasks, count))
     }
 
     /// What was used up to the last sample.

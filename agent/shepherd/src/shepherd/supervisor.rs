@@ -3,6 +3,7 @@
 //! One poll(2) over SIGCHLD, the peers and the nearest deadline. Deadlines are on `CLOCK_BOOTTIME`: after a suspend of the
 //! machine the next wake-up, at most ten seconds away, finds them passed.
 
+use super::Context;
 use super::child::{self, Errand};
 use super::ending::{Action, Ending};
 use super::evidence::{self, Facts};
@@ -10,7 +11,6 @@ use super::peers::Peers;
 use super::report::{self, SetupReport};
 use super::sampler::{self, Sampler};
 use super::saving::Saving;
-use super::{Context, tmpdir};
 use crate::proc::{self, ProcessStat};
 use crate::sys::{self, Fork, Wait, Waited};
 use nix::errno::Errno;
@@ -20,8 +20,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 use proto::launch::{
-    Cause, Evidence, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd,
-    ProcedureKind, RefusedLimit, Request, Start, TaskUsage, frame,
+    Cause, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd, ProcedureKind,
+    RefusedLimit, Request, Start, TaskUsage, frame,
 };
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,7 +35,7 @@ const SETUP_DEADLINE_MS: u64 = 60_000;
 const LONGEST_SLEEP_MS: u64 = 10_000;
 
 /// The first sample of a task under limits comes this soon; the distance doubles up to the interval.
-const FIRST_SAMPLE_MS: u64 = 100;
+pub(super) const FIRST_SAMPLE_MS: u64 = 100;
 
 /// A task that lives this long gets a socket for later launchers, which ask again until it is there.
 const LISTEN_AFTER_MS: u64 = 100;
@@ -52,20 +52,30 @@ const SHELL_SIGTERM: u8 = 143;
 /// Supervises one task.
 pub struct Supervisor<'a> {
     pub(super) context: &'a Context,
-    peers: Peers,
+    pub(super) peers: Peers,
     /// When the socket for later launchers is made; none once it is.
     listen_at: Option<u64>,
     signals: SignalFd,
     /// Whether the host shuts down: it tells every process, and nobody else sends a shepherd SIGTERM.
     shuts_down: bool,
     pub(super) ending: Ending,
-    sampler: Sampler,
+    pub(super) sampler: Sampler,
     pub(super) job: Option<Running>,
+    /// The main process, held so that its group can be signalled while any member of it lives.
+    pub(super) main: Option<OwnedFd>,
     /// Whether the job and all it left behind have ended: what follows is not on its account.
     is_over: bool,
-    limit: Option<LimitHit>,
-    soft_hit: Option<LimitHit>,
-    ordered: bool,
+    pub(super) limit: Option<LimitHit>,
+    pub(super) soft_hit: Option<LimitHit>,
+    /// `s_rt`, once it is reached: to blame only if the job ends of it, and no hard limit comes first.
+    pub(super) soft_clock: Option<LimitHit>,
+    pub(super) ordered: bool,
+    /// When SIGKILL was first sent to all processes of the present child.
+    pub(super) killed_at: Option<u64>,
+    /// How many processes did not end after SIGKILL: they hang in the kernel.
+    pub(super) left: u32,
+    /// Whether a process of ours goes on behind this shepherd's end.
+    pub(super) has_remover: bool,
     refused: Vec<RefusedLimit>,
     procedures: Vec<ProcedureEnd>,
     pub(super) saving: Saving,
@@ -75,9 +85,11 @@ pub struct Supervisor<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     pub(super) pid: i32,
-    started_boot_ms: u64,
-    next_sample: u64,
-    sample_step: u64,
+    pub(super) started_boot_ms: u64,
+    pub(super) next_sample: u64,
+    pub(super) sample_step: u64,
+    /// When it is next looked whether many processes appeared; never without a memory limit.
+    pub(super) next_probe: u64,
 }
 
 /// How a child of any kind ended.
@@ -105,10 +117,15 @@ impl<'a> Supervisor<'a> {
             ending: Ending::default(),
             sampler: Sampler::new(&context.document, sys::boot_ms()),
             job: None,
+            main: None,
             is_over: false,
             limit: None,
             soft_hit: None,
+            soft_clock: None,
             ordered: false,
+            killed_at: None,
+            left: 0,
+            has_remover: false,
             refused: Vec::new(),
             procedures: Vec::new(),
             saving: Saving::default(),
@@ -138,7 +155,7 @@ impl<'a> Supervisor<'a> {
         let stop = document.pe_stop.as_ref().filter(|_| started_pe);
         let after_pe = self.procedure(ProcedureKind::PeStop, stop);
         let after = after_pe.and(self.procedure(ProcedureKind::Epilog, document.epilog.as_ref())).err();
-        self.clean();
+        self.clean()?;
         self.finish(cause, after, usage, wallclock_ms)
     }
 
@@ -177,6 +194,9 @@ impl<'a> Supervisor<'a> {
         let cause = self.unless_shut_down(cause_of(main.status));
         let usage = self.sampler.finish(&main);
         self.clean_saved(&cause)?;
+        if self.limit.is_none() && !self.ordered {
+            self.limit = self.soft_clock.take();
+        }
         if self.limit.is_none() && !self.ordered {
             let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
             self.limit = evidence::judge(&Facts {
@@ -226,6 +246,7 @@ impl<'a> Supervisor<'a> {
     /// Forks a child for the errand and attends to everything until it ends.
     fn run_child(&mut self, errand: &Errand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
         let (pid, setup) = spawn(self.context, errand)?;
+        self.killed_at = None;
         let SetupReport { refused, failure } = self.await_setup(pid, setup);
         let is_job = matches!(errand, Errand::Job);
         if is_job {
@@ -246,8 +267,11 @@ impl<'a> Supervisor<'a> {
         let now = sys::boot_ms();
         let interval = u64::from(self.context.document.sample_interval_ms);
         let first = if interval == 0 { u64::MAX } else { FIRST_SAMPLE_MS.min(interval) };
-        self.job =
-            Some(Running { pid, started_boot_ms: now, next_sample: now.saturating_add(first), sample_step: first });
+        let next_sample = now.saturating_add(first);
+        let next_probe = if interval > 0 { self.first_probe(now) } else { u64::MAX };
+        self.job = Some(Running { pid, started_boot_ms: now, next_sample, sample_step: first, next_probe });
+        // A process that is gone by now needs no signal.
+        self.main = sys::open_pidfd(pid).ok();
         self.saving.begin(self.context.document.checkpoint.as_ref(), now);
         let key = self.context.document.key;
         self.peers.tell(&Notice::Executed { key, pid, boot_ms: now });
@@ -295,9 +319,13 @@ impl<'a> Supervisor<'a> {
                 deadline = None;
                 self.act(Action::Kill);
             }
+            if self.is_stuck(pid, now) {
+                return Ok(Box::new(Waited::killed(pid)));
+            }
             self.keep_limits(now);
             self.keep_saving(now);
             for action in self.ending.due(now) {
+                self.blame_soft_clock(action);
                 self.act(action);
             }
             let next = self.next_deadline(deadline);
@@ -307,7 +335,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reaps everything that has ended; answers when the child that is waited for is among it.
-    fn reap(&mut self, pid: i32) -> Option<Box<Waited>> {
+    pub(super) fn reap(&mut self, pid: i32) -> Option<Box<Waited>> {
         let mut found = None;
         while let Wait::Ended(waited) = sys::wait_any() {
             self.sampler.add_reaped(&waited);
@@ -326,7 +354,7 @@ impl<'a> Supervisor<'a> {
             let hard = at(limits.h_rt_s).filter(|_| !self.ending.is_settled());
             let soft = at(limits.s_rt_s).filter(|_| !self.ending.has_begun());
             let clock = hard.into_iter().chain(soft).min().unwrap_or(u64::MAX);
-            clock.min(job.next_sample).min(self.saving.next_at())
+            clock.min(job.next_sample).min(job.next_probe).min(self.saving.next_at())
         });
         job.into_iter().chain(other).chain(self.ending.next_at()).min().unwrap_or(u64::MAX)
     }
@@ -336,7 +364,7 @@ impl<'a> Supervisor<'a> {
         self.job.filter(|_| !self.is_over)
     }
 
-    fn sleep_until(&mut self, at: u64) -> io::Result<()> {
+    pub(super) fn sleep_until(&mut self, at: u64) -> io::Result<()> {
         let now = sys::boot_ms();
         if self.listen_at.is_some_and(|listen_at| listen_at <= now) {
             self.listen_at = None;
@@ -363,7 +391,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn obey(&mut self) {
+    pub(super) fn obey(&mut self) {
         let key = self.context.document.key;
         let greeting =
             self.job.as_ref().map(|job| Notice::Executed { key, pid: job.pid, boot_ms: job.started_boot_ms });
@@ -386,84 +414,6 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn keep_limits(&mut self, now: u64) {
-        let Some(mut job) = self.running() else { return };
-        self.keep_clock(&job, now);
-        if now < job.next_sample {
-            return;
-        }
-        self.sampler.sample(now);
-        self.keep_sampled();
-        let interval = u64::from(self.context.document.sample_interval_ms);
-        if job.sample_step >= interval {
-            let notice = Notice::Usage { key: self.context.document.key, usage: *self.sampler.usage() };
-            self.peers.tell(&notice);
-        }
-        job.sample_step = (job.sample_step * 2).min(interval);
-        job.next_sample =
-            now + if self.is_near_a_limit() { job.sample_step.min(FIRST_SAMPLE_MS) } else { job.sample_step };
-        self.job = Some(job);
-    }
-
-    fn keep_clock(&mut self, job: &Running, now: u64) {
-        if self.ending.is_settled() {
-            return;
-        }
-        let limits = &self.context.document.task_limits;
-        let termination = &self.context.document.termination;
-        let ran_s = now.saturating_sub(job.started_boot_ms) / 1000;
-        let reached = |limit: Option<u64>| limit.filter(|&limit| ran_s >= limit);
-        let (name, bound, actions) = if let Some(bound) = reached(limits.h_rt_s) {
-            ("h_rt", bound, self.ending.begin(termination, now))
-        } else if let Some(bound) = reached(limits.s_rt_s) {
-            ("s_rt", bound, self.ending.begin_soft(termination, now))
-        } else {
-            return;
-        };
-        self.blame(evidence::hit(name, bound, ran_s, Evidence::Certain));
-        actions.into_iter().for_each(|action| self.act(action));
-    }
-
-    /// Compares the sample with the limits of the whole task.
-    fn keep_sampled(&mut self) {
-        let usage = *self.sampler.usage();
-        let limits = self.context.document.task_limits;
-        let hard = [
-            ("h_vmem", limits.h_vmem_bytes, usage.maxvmem_bytes),
-            ("h_rss", limits.h_rss_bytes, usage.maxrss_bytes),
-            ("h_cpu", limits.h_cpu_s, usage.cpu_ms / 1000),
-        ];
-        if let Some(hit) = first_over(&hard) {
-            self.blame(hit);
-            let now = sys::boot_ms();
-            for action in self.ending.order(Order::Kill, &self.context.document.termination, now) {
-                self.act(action);
-            }
-            return;
-        }
-        let soft = [
-            ("s_vmem", limits.s_vmem_bytes, usage.vmem_bytes),
-            ("s_rss", limits.s_rss_bytes, usage.rss_bytes),
-            ("s_cpu", limits.s_cpu_s, usage.cpu_ms / 1000),
-        ];
-        if let Some(hit) = first_over(&soft) {
-            self.soft_hit.get_or_insert(hit);
-            self.act(Action::Signal(libc::SIGXCPU));
-        }
-    }
-
-    fn is_near_a_limit(&self) -> bool {
-        let usage = self.sampler.usage();
-        let limits = &self.context.document.task_limits;
-        let near = |limit: Option<u64>, value: u64| limit.is_some_and(|limit| value > limit - limit / 4);
-        near(limits.h_vmem_bytes, usage.vmem_bytes) || near(limits.h_rss_bytes, usage.rss_bytes)
-    }
-
-    /// The first limit that was reached is the one that counts.
-    fn blame(&mut self, hit: LimitHit) {
-        self.limit.get_or_insert(hit);
-    }
-
     pub(super) fn act(&mut self, action: Action) {
         let termination = &self.context.document.termination;
         match action {
@@ -480,12 +430,12 @@ impl<'a> Supervisor<'a> {
     }
 
     /// An announcement is for the program. The shell that only waits for a command would die of it and take the program
-    /// along, so it is left out.
+    /// along, so it is left out, unless it has a handler for the signal: then the command line of the job set a trap.
     fn announce(&self, signal: i32) {
         let mut processes = everyone();
         let start = &self.context.document.start;
         let is_wrapped = matches!(start, Start::Command { .. } | Start::Connected { shell: Some(_), .. });
-        if let Some(job) = self.job.filter(|_| is_wrapped && processes.len() > 1) {
+        if let Some(job) = self.job.filter(|job| is_wrapped && processes.len() > 1 && !proc::catches(job.pid, signal)) {
             processes.retain(|process| process.pid != job.pid);
         }
         signal_all(&processes, signal);
@@ -503,47 +453,6 @@ impl<'a> Supervisor<'a> {
                     eprintln!("gridwright-shepherd: task {}: {command}: {error}", self.context.document.key);
                 }
             }
-        }
-    }
-
-    fn kill_all(&self) {
-        if let Some(cgroup) = &self.context.cgroup {
-            cgroup.kill();
-        }
-        // A process that forks while the others die is found by the next walk.
-        for _ in 0..100 {
-            let left = everyone();
-            if left.is_empty() {
-                return;
-            }
-            signal_all(&left, libc::SIGKILL);
-        }
-    }
-
-    /// Kills and reaps every descendant: a subreaper without children is the proof that nothing is left.
-    pub(super) fn end_remains(&mut self) -> io::Result<()> {
-        loop {
-            loop {
-                match sys::wait_any() {
-                    Wait::Ended(waited) => self.sampler.add_reaped(&waited),
-                    Wait::NoChild => return Ok(()),
-                    Wait::StillRunning => break,
-                }
-            }
-            self.kill_all();
-            self.sleep_until(sys::boot_ms() + 100)?;
-        }
-    }
-
-    fn clean(&self) {
-        let document = &self.context.document;
-        if let Some(tmpdir) = &document.tmpdir
-            && let Err(error) = tmpdir::remove(tmpdir, document.account.uid, document.account.gid, &document.key)
-        {
-            eprintln!("gridwright-shepherd: task {}: {}/{}: {error}", document.key, tmpdir.base, tmpdir.name);
-        }
-        if let Some(cgroup) = &self.context.cgroup {
-            cgroup.remove();
         }
     }
 
@@ -586,6 +495,7 @@ impl<'a> Supervisor<'a> {
             ended_boot_ms: sys::boot_ms(),
             boot_id: self.context.boot_id.clone(),
             saved_pid: self.job.map(|job| job.pid).filter(|_| self.saving.is_saved()),
+            left_processes: Some(self.left),
         };
         self.write_result(&result)?;
         if !document.keep_active {
@@ -593,7 +503,8 @@ impl<'a> Supervisor<'a> {
         }
         let ended = Notice::Ended(Box::new(result));
         self.take_signals();
-        let control = if self.shuts_down { None } else { self.peers.only_control() };
+        let is_reusable = !self.shuts_down && !self.has_remover && self.left == 0;
+        let control = if is_reusable { self.peers.only_control() } else { None };
         if let Some(mut control) = control {
             let mut words = frame(&ended);
             words.extend(frame(&Notice::Idle { key: document.key }));
@@ -620,19 +531,12 @@ pub(super) fn spawn(context: &Context, errand: &Errand<'_>) -> io::Result<(i32, 
 }
 
 /// Every live process of the task.
-fn everyone() -> Vec<ProcessStat> {
+pub(super) fn everyone() -> Vec<ProcessStat> {
     proc::descendants(std::process::id() as i32)
 }
 
-fn signal_all(processes: &[ProcessStat], signal: i32) {
+pub(super) fn signal_all(processes: &[ProcessStat], signal: i32) {
     processes.iter().for_each(|process| proc::signal(process, signal));
-}
-
-fn first_over(limits: &[(&str, Option<u64>, u64)]) -> Option<LimitHit> {
-    limits.iter().find_map(|&(name, bound, reached)| {
-        let bound = bound.filter(|&bound| reached > bound || (reached == bound && name.ends_with("cpu")))?;
-        Some(evidence::hit(name, bound, reached, Evidence::Certain))
-    })
 }
 
 fn cause_of(status: i32) -> Cause {

@@ -1,19 +1,21 @@
 //! The task's temporary directory: made and removed under the user's uid, following no links.
 
-use crate::sys;
+use crate::sys::{self, Fork};
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, SFlag, fstatat};
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use proto::id::TaskKey;
 use proto::launch::{Failed, Failure, TmpDir};
 use std::ffi::CStr;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The directory's path; `None` for a name that leaves the base.
 pub fn path(tmpdir: &TmpDir) -> Option<PathBuf> {
@@ -64,6 +66,38 @@ fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
 /// The depth to which directories are held open at once; deeper ones are moved up first.
 const MAX_DEPTH: usize = 64;
 
+/// The name of a process that removes a directory.
+pub const REMOVER: &CStr = c"gw-remover";
+
+/// The longest that a removal goes on: behind a file system that hangs, or a user who makes files faster than they go.
+const REMOVAL_S: u32 = 3600;
+
+/// The pause before a directory that somebody filled meanwhile is emptied again.
+const REFILLED_PAUSE: Duration = Duration::from_millis(200);
+
+/// Starts to remove the directory with the file permissions of `uid`, in a process of its own: a file system that hangs holds up
+/// nothing else. What cannot be removed stays, and the process says so.
+///
+/// # Errors
+/// Those of fork(2).
+pub fn start_removal(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::Result<i32> {
+    match sys::fork()? {
+        Fork::Parent(pid) => Ok(pid),
+        Fork::Child => {
+            sys::set_name(REMOVER);
+            sys::end_after(REMOVAL_S);
+            sys::default_signals();
+            let unblocked = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+            let closed = sys::close_all_except(&mut []).and(unblocked.map_err(io::Error::from));
+            let outcome = closed.and_then(|()| remove(tmpdir, uid, gid, key));
+            if let Err(error) = &outcome {
+                eprintln!("gridwright-shepherd: task {key}: {}/{} stays: {error}", tmpdir.base, tmpdir.name);
+            }
+            sys::exit_now(i32::from(outcome.is_err()))
+        }
+    }
+}
+
 /// Removes the directory with the file permissions of `uid`. What cannot be removed stays.
 ///
 /// # Errors
@@ -74,27 +108,55 @@ pub fn remove(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::Result<
 
 fn remove_one(tmpdir: &TmpDir, uid: u32, gid: u32) -> io::Result<()> {
     let Some(path) = path(tmpdir) else { return Ok(()) };
-    if fs::symlink_metadata(&path).map_or(true, |found| found.uid() != uid) {
-        return Ok(());
-    }
     let before = sys::file_uid();
     sys::set_file_ids(uid, gid);
-    let outcome = remove_tree(&path);
+    // What has the name and is another user's was not made for this task.
+    let is_own = fs::symlink_metadata(&path).is_ok_and(|found| found.uid() == uid);
+    let outcome = if is_own { remove_tree(&path) } else { Ok(()) };
     sys::set_file_ids(before, nix::unistd::Gid::effective().as_raw());
     outcome
 }
 
 fn remove_tree(path: &Path) -> io::Result<()> {
-    // An empty directory, the common case, costs one call.
-    match fs::remove_dir(path) {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        other => return other,
+    loop {
+        // An empty directory, the common case, costs one call.
+        match fs::remove_dir(path) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            // The job put a link or a file of its own in the place of the directory.
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return fs::remove_file(path),
+            other => return other,
+        }
+        let top = open_folder_at(nix::fcntl::AT_FDCWD, path)?;
+        Sweep { top: &top, moved: 0 }.empty(&top, 0)?;
+        match fs::remove_dir(path) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => std::thread::sleep(REFILLED_PAUSE),
+            other => return other,
+        }
     }
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let top = nix::fcntl::open(path, flags, Mode::empty())?;
-    Sweep { top: &top, moved: 0 }.empty(&top, 0)?;
-    fs::remove_dir(path)
+}
+
+fn folder_flags() -> OFlag {
+    OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC
+}
+
+/// Opens a directory, also one that its user has closed to everybody.
+fn open_folder_at<P: nix::NixPath + ?Sized>(folder: impl AsFd, name: &P) -> io::Result<OwnedFd> {
+    match openat(folder.as_fd(), name, folder_flags(), Mode::empty()) {
+        Ok(opened) if is_open_to_user(&opened) => return Ok(opened),
+        Err(Errno::EACCES) | Ok(_) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let closed = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let found = openat(folder.as_fd(), name, closed, Mode::empty())?;
+    // fchmod(2) takes no descriptor of O_PATH; the link in /proc leads to the directory itself, whatever its name means by now.
+    fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), fs::Permissions::from_mode(0o700))?;
+    Ok(openat(folder.as_fd(), name, folder_flags(), Mode::empty())?)
+}
+
+/// Whether names in a directory can be found and removed by its owner.
+fn is_open_to_user(folder: &OwnedFd) -> bool {
+    fstat(folder).is_ok_and(|found| found.st_mode & 0o700 == 0o700)
 }
 
 /// One removal; counts the directories moved up, each of which needs a name of its own.
@@ -130,12 +192,7 @@ impl Sweep<'_> {
             let up = format!(".gridwright-removed-{}", self.moved);
             return Ok(renameat(folder, name, self.top, up.as_str())?);
         }
-        let inner = openat(
-            folder,
-            name,
-            OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC,
-            Mode::empty(),
-        )?;
+        let inner = open_folder_at(folder, name)?;
         self.empty(&inner, depth + 1)?;
         Ok(unlinkat(folder, name, UnlinkatFlags::RemoveDir)?)
     }

@@ -82,6 +82,12 @@ impl Cell {
         Self::start_under(dir, &format!("ulimit -Sn {count};"))
     }
 
+    /// A cell whose launcher runs with a nice value five above that of the tests.
+    pub fn start_niced() -> Self {
+        let dir = std::env::temp_dir().join(format!("gridwright-shepherd-test-{:x}", Self::new_id()));
+        Self::start_under(dir, "exec nice -n 5 \"$0\" \"$@\";")
+    }
+
     pub fn start_in(dir: PathBuf) -> Self {
         Self::start_under(dir, "")
     }

@@ -1,8 +1,12 @@
 //! What happens when launcher or shepherd die.
 
-use super::cell::{Cell, is_alive, until};
+use super::cell::{Cell, is_alive, tmpdir, until};
 use gridwright_shepherd::proc;
+use gridwright_shepherd::task_dir::record::Contents;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
 use proto::launch::{Cause, Notice, Order, StartMode};
+use std::os::fd::AsRawFd;
 
 #[test]
 fn a_new_launcher_finds_the_tasks_of_a_killed_one() {
@@ -27,16 +31,7 @@ fn a_task_that_ended_without_a_launcher_is_listed_with_its_result() {
     cell.launcher.kill().unwrap();
     cell.launcher.wait().unwrap();
     let record = cell.dir.join(format!("tasks/{key}/record"));
-    until("the result", || {
-        let mut rest = &std::fs::read(&record).ok()?[..];
-        while let Some(([tag, length @ ..], body)) = rest.split_first_chunk::<5>() {
-            if *tag == b'R' {
-                return Some(());
-            }
-            rest = body.get(u32::from_le_bytes(*length) as usize..)?;
-        }
-        None
-    });
+    until("the result", || Contents::read(&std::fs::read(&record).ok()?).result);
     cell.restart_launcher();
     let tasks = cell.list();
     assert_eq!(tasks[0].result.as_ref().map(|result| result.cause.clone()), Some(Cause::Exited(9)));
@@ -218,4 +213,171 @@ fn a_launcher_that_cannot_write_its_journal_anew_goes_on_in_the_one_that_is_ther
     let journal = std::fs::read(cell.dir.join("tasks/journal")).unwrap();
     let text = String::from_utf8_lossy(&journal);
     assert!([before, after.key].iter().all(|key| text.contains(&format!("+ {key} "))), "{text}");
+}
+
+/// A task that runs, with its main process and its shepherd.
+fn running(cell: &mut Cell, command: &str) -> (proto::id::TaskKey, i32, Pid) {
+    let document = cell.shell(command);
+    let key = cell.launch(document);
+    let main = cell.executed(key);
+    (key, main, Pid::from_raw(proc::stat(main).unwrap().parent))
+}
+
+/// Damages a record.
+type Damage = fn(&std::path::Path);
+
+/// What may have become of the record of a task.
+fn damages() -> [(&'static str, Damage); 5] {
+    [
+        ("garbage", |path| std::fs::write(path, [0xa7; 3000]).unwrap()),
+        ("empty", |path| std::fs::write(path, "").unwrap()),
+        ("gone", |path| std::fs::remove_file(path).unwrap()),
+        ("cut off", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..40]).unwrap();
+        }),
+        ("one bit", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[30] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+        }),
+    ]
+}
+
+#[test]
+fn a_task_that_was_released_is_lost_if_its_record_is_damaged_and_never_one_that_did_not_start() {
+    let mut cell = Cell::start();
+    for (name, damage) in damages() {
+        let (key, _, shepherd) = running(&mut cell, "sleep 1000");
+        damage(&cell.dir.join(format!("tasks/{key}/record")));
+        kill(shepherd, Signal::SIGKILL).unwrap();
+        let result = cell.ended(key);
+        assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true), "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_record_is_no_start_that_can_be_asked_for_again_from_a_new_launcher() {
+    let mut cell = Cell::start();
+    for (name, damage) in damages().into_iter().filter(|(name, _)| !["empty", "gone"].contains(name)) {
+        let document = cell.shell("echo ran >> ran; echo up > up; sleep 1000");
+        let key = cell.launch(document.clone());
+        let shepherd = Pid::from_raw(proc::stat(cell.executed(key)).unwrap().parent);
+        cell.read_when_there("up");
+        std::fs::remove_file(cell.work.join("up")).unwrap();
+        damage(&cell.dir.join(format!("tasks/{key}/record")));
+        cell.launcher.kill().unwrap();
+        cell.launcher.wait().unwrap();
+        kill(shepherd, Signal::SIGKILL).unwrap();
+        cell.restart_launcher();
+        let result = until("the record", || cell.list().into_iter().find(|task| task.key == key)?.result);
+        assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true), "{name}");
+        cell.heard.clear();
+        cell.launch(document);
+        assert_eq!(cell.ended(key).cause, Cause::ShepherdDied, "{name}");
+    }
+    assert_eq!(std::fs::read_to_string(cell.work.join("ran")).unwrap(), "ran\n".repeat(3));
+}
+
+#[test]
+fn records_of_the_first_releases_are_read() {
+    let mut cell = Cell::start();
+    let result = cell.run("exit 6");
+    let path = cell.dir.join(format!("tasks/{}/record", result.key));
+    let bytes = std::fs::read(&path).unwrap();
+    let (mut old, mut rest) = (Vec::new(), &bytes[..]);
+    while let Some((prefix, body)) = rest.split_first_chunk::<9>() {
+        let length = u32::from_le_bytes(prefix[1..5].try_into().unwrap()) as usize;
+        old.push(prefix[0].to_ascii_uppercase());
+        old.extend_from_slice(&prefix[1..5]);
+        old.extend_from_slice(&body[..length]);
+        rest = &body[length..];
+    }
+    std::fs::write(&path, old).unwrap();
+    cell.restart_launcher();
+    assert_eq!(cell.list()[0].result.as_ref(), Some(&result));
+}
+
+#[test]
+fn what_a_dead_shepherd_left_is_ended_also_with_a_session_and_an_environment_of_its_own() {
+    let mut cell = Cell::start();
+    let daemon = "env -i /usr/bin/setsid --fork /bin/sh -c 'echo $$ > daemon; exec /bin/sleep 1000'; sleep 1000";
+    let (key, _, shepherd) = running(&mut cell, daemon);
+    let escaped: i32 = cell.read_when_there("daemon").parse().unwrap();
+    kill(shepherd, Signal::SIGKILL).unwrap();
+    let result = cell.ended(key);
+    assert_eq!((&result.cause, result.left_processes), (&Cause::ShepherdDied, Some(0)));
+    assert!(!is_alive(escaped));
+}
+
+#[test]
+fn a_task_counts_as_ended_whole_only_if_its_launcher_saw_its_shepherd_die() {
+    let mut cell = Cell::start();
+    let (key, _, shepherd) = running(&mut cell, "sleep 1000");
+    cell.restart_launcher();
+    cell.found(key);
+    kill(shepherd, Signal::SIGKILL).unwrap();
+    let result = cell.ended(key);
+    assert_eq!((&result.cause, result.left_processes), (&Cause::ShepherdDied, None));
+}
+
+#[test]
+fn processes_of_other_users_live_on_whatever_their_environment_says() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start();
+    let (key, _, shepherd) = running(&mut cell, "sleep 1000");
+    let marked = || std::process::Command::new("sleep").arg("1000").env("GRIDWRIGHT_TASK_KEY", key.to_string()).spawn();
+    let mut of_root = marked().unwrap();
+    kill(shepherd, Signal::SIGKILL).unwrap();
+    assert_eq!(cell.ended(key).cause, Cause::ShepherdDied);
+    assert_eq!(of_root.try_wait().unwrap(), None);
+    of_root.kill().unwrap();
+    of_root.wait().unwrap();
+}
+
+#[test]
+fn helpers_of_load_sensors_live_on_when_a_shepherd_dies() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start_with(&[("launcher.conf", "sensor_user nobody")]);
+    let path = cell.dir.join("sensor");
+    std::fs::write(&path, "/usr/bin/setsid --fork /bin/sh -c 'echo $$; exec /bin/sleep 1000' >&2; cat").unwrap();
+    let (input, _to_sensor) = std::io::pipe().unwrap();
+    let (_from_sensor, output) = std::io::pipe().unwrap();
+    let (errors, error) = std::io::pipe().unwrap();
+    let spec = proto::launch::SensorSpec {
+        id: 3,
+        path: path.to_string_lossy().into_owned(),
+        args: vec![],
+        user: "nobody".into(),
+        environment: vec!["PATH=/bin:/usr/bin".into()],
+    };
+    let fds = [input.as_raw_fd(), output.as_raw_fd(), error.as_raw_fd()];
+    cell.send_with(&proto::launch::Request::StartSensor(spec), &fds);
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(errors), &mut line).unwrap();
+    let helper: i32 = line.trim().parse().unwrap();
+    let (key, _, shepherd) = running(&mut cell, "sleep 1000");
+    kill(shepherd, Signal::SIGKILL).unwrap();
+    assert_eq!(cell.ended(key).cause, Cause::ShepherdDied);
+    assert!(is_alive(helper));
+    kill(Pid::from_raw(helper), Signal::SIGKILL).unwrap();
+}
+
+#[test]
+fn a_temporary_directory_goes_also_if_the_record_that_names_it_is_lost() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("echo x > 7.1.all.q/file; sleep 1000");
+    document.tmpdir = tmpdir(&cell.work.to_string_lossy(), "7.1.all.q");
+    let made = cell.work.join("7.1.all.q");
+    let key = cell.launch(document);
+    let shepherd = Pid::from_raw(proc::stat(cell.executed(key)).unwrap().parent);
+    until("the job's file", || made.join("file").exists().then_some(()));
+    std::fs::remove_file(cell.dir.join(format!("tasks/{key}/record"))).unwrap();
+    kill(shepherd, Signal::SIGKILL).unwrap();
+    assert_eq!(cell.ended(key).cause, Cause::ShepherdDied);
+    until("the removal", || (!made.exists()).then_some(()));
 }

@@ -253,3 +253,68 @@ fn orders_suspend_resume_and_end_the_whole_task() {
     assert!(result.ordered && !is_alive(child));
     assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
 }
+
+#[test]
+fn a_job_that_a_hard_limit_ended_is_not_blamed_on_the_soft_one_before() {
+    let mut cell = Cell::start();
+    let goes_on = ["sh", "-c", "trap 'echo told' USR1; while :; do sleep 0.1; done"];
+    let mut document = cell.document(direct(&goes_on));
+    (document.task_limits.s_rt_s, document.task_limits.h_rt_s) = (Some(1), Some(2));
+    document.termination.notify_s = 1000;
+    let result = cell.run_document(document);
+    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_rt", Evidence::Certain)));
+    let mut document = cell.document(direct(&goes_on));
+    document.task_limits.s_rt_s = Some(1);
+    document.termination.notify_s = 1000;
+    let number = document.job_number;
+    let key = cell.launch(document);
+    cell.read_when_there(&format!("job.o{number}"));
+    cell.order(key, Order::Terminate);
+    let result = cell.ended(key);
+    assert_eq!((result.ordered, result.limit), (true, None), "an order ended it, not the limit");
+}
+
+#[test]
+fn a_trap_in_the_command_line_of_a_job_is_called() {
+    let mut cell = Cell::start();
+    let traps = |signal: &str| format!("trap 'echo told; exit 4' {signal}; while :; do sleep 0.1; done");
+    let mut document = cell.shell(&traps("USR1"));
+    document.task_limits.s_rt_s = Some(1);
+    let result = cell.run_document(document);
+    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(4), "told\n"));
+    let mut document = cell.shell(&format!("echo > up; {}", traps("USR2")));
+    document.termination.notify = true;
+    document.termination.notify_s = 1000;
+    let key = cell.launch(document);
+    cell.read_when_there("up");
+    let main = cell.executed(key);
+    until("the trap", || gridwright_shepherd::proc::catches(main, libc::SIGUSR2).then_some(()));
+    cell.order(key, Order::Terminate);
+    let result = cell.ended(key);
+    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(4), "told\n"));
+}
+
+#[test]
+fn a_task_with_too_many_processes_is_ended_whole() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("for i in $(seq 30); do sleep 1000 & done; wait");
+    document.task_limits.h_maxproc = Some(20);
+    let result = cell.run_document(document);
+    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_maxproc", Evidence::Certain)));
+    let mut document = cell.shell("for i in $(seq 5); do sleep 0.5 & done; wait");
+    document.task_limits.h_maxproc = Some(20);
+    assert_eq!(cell.run_document(document).limit, None);
+}
+
+#[test]
+fn a_program_that_only_forks_is_ended_by_the_memory_limit_of_its_task() {
+    let mut cell = Cell::start();
+    // The same as a bomb of the shell, with an end if nothing stops it.
+    let bomb = "perl -e 'for (1..9) { fork } sleep 1000'";
+    let mut document = cell.shell(bomb);
+    document.task_limits.h_vmem_bytes = Some(100 * MIB);
+    let result = cell.run_document(document);
+    assert_eq!(named(&result.limit), Some(("h_vmem", Evidence::Certain)));
+}

@@ -40,3 +40,13 @@ fn the_nice_value_of_all_processes_of_a_task_follows_the_agent() {
     cell.order(key, Order::Kill);
     cell.ended(key);
 }
+
+#[test]
+fn jobs_run_also_if_the_launcher_was_started_with_a_nice_value_that_it_may_not_lower() {
+    let mut cell = Cell::start_niced();
+    let own = nice("self").unwrap();
+    let result = cell.run("nice");
+    // Root sets what the queue says.
+    let expected = if Uid::effective().is_root() { 0 } else { (own + 5).min(19) };
+    assert_eq!(cell.output(&result, 'o'), format!("{expected}\n"), "{result:?}");
+}

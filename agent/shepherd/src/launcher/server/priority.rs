@@ -9,6 +9,21 @@ use proto::id::TaskKey;
 use std::collections::BTreeSet;
 
 impl Server {
+    /// Says once that tasks keep the nice value with which the launcher was started, where that cannot be lowered.
+    pub(super) fn tell_kept_nice(&mut self, wanted: i32) {
+        let own = sys::nice();
+        // The kernel lets a process without rights go down to 20 minus this limit (getrlimit(2)).
+        let lowest = 20 - i32::try_from(sys::limit_in_force(libc::RLIMIT_NICE).0).unwrap_or(40);
+        if self.told_nice || wanted >= own.min(lowest) || nix::unistd::Uid::effective().is_root() {
+            return;
+        }
+        self.told_nice = true;
+        eprintln!(
+            "gridwright-shepherd: a queue has the nice value {wanted} (`priority`) and this launcher, started with {own}, may not \
+             lower it: tasks run with {own}"
+        );
+    }
+
     /// Gives a running task another share. What it starts later inherits it; a task that has ended by now needs none.
     pub(super) fn reprioritize(&mut self, key: TaskKey, nice: Option<i32>, cpu_weight: Option<u32>) {
         let shepherd = self.tasks.get(&key).filter(|task| task.executed.is_some()).and_then(|task| task.token);

@@ -4,6 +4,7 @@ use super::{Child, Server, Starting, refused};
 use crate::account::Identity;
 use crate::launcher::connection::Connection;
 use crate::launcher::shepherds::Own;
+use crate::shepherd::burial::Traces;
 use crate::shepherd::{self, User};
 use crate::sys::{self, Fork};
 use crate::task_dir::TaskDir;
@@ -30,7 +31,7 @@ impl Server {
             match started {
                 Ok(()) => Notice::Accepted { key },
                 Err(text) => {
-                    self.tracking.take_back(&key);
+                    self.drop_task(&key);
                     self.journal.forget(&key);
                     // An empty directory of our own; if it stays, the next launcher records a start that failed.
                     let _ = TaskDir::new(&key).remove();
@@ -47,6 +48,8 @@ impl Server {
         if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
             document.account.tracking_gid = self.tracking.give(key);
         }
+        let traces = Some(Traces::of(&document));
+        self.tasks.entry(key).or_default().traces = traces;
         let known = self.identities.recall(&document.account.user);
         while let Some(token) = known.as_ref().and_then(|known| self.shepherds.take_idle(known)) {
             match self.shepherds.give(token, key, &document, &attached) {

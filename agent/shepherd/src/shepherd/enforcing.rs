@@ -1,0 +1,141 @@
+//! Limits while the job runs: the clock, the samples of the whole task, and the limit that is to blame.
+
+use super::ending::Action;
+use super::evidence;
+use super::supervisor::{FIRST_SAMPLE_MS, Running, Supervisor};
+use crate::{proc, sys};
+use proto::launch::{Evidence, LimitHit, Notice, Order};
+
+/// How often a task with a memory limit is looked at for many new processes. A program that does nothing but fork makes some
+/// twenty in this time.
+const PROBE_MS: u64 = 10;
+
+/// A sample is taken at once when this many processes and threads appeared on the host since the last look.
+const MANY_NEW: u64 = 8;
+
+impl Supervisor<'_> {
+    /// When a job that starts at `now` is first looked at for many new processes.
+    pub(super) fn first_probe(&mut self, now: u64) -> u64 {
+        let limits = &self.context.document.task_limits;
+        if limits.h_vmem_bytes.is_none() && limits.h_rss_bytes.is_none() {
+            return u64::MAX;
+        }
+        self.sampler.note_host_tasks(proc::host_tasks());
+        now + PROBE_MS
+    }
+
+    pub(super) fn keep_limits(&mut self, now: u64) {
+        let Some(mut job) = self.running() else { return };
+        self.keep_clock(&job, now);
+        let is_due = now >= job.next_sample;
+        if is_due || self.sees_many_new(&mut job, now) {
+            self.sampler.sample(now);
+            self.keep_sampled();
+        }
+        if is_due {
+            self.plan_sample(&mut job, now);
+        }
+        self.job = Some(job);
+    }
+
+    /// Whether so many processes appeared on the host that they may be the task's.
+    fn sees_many_new(&mut self, job: &mut Running, now: u64) -> bool {
+        if now < job.next_probe {
+            return false;
+        }
+        job.next_probe = now + PROBE_MS;
+        self.sampler.note_host_tasks(proc::host_tasks()) >= MANY_NEW
+    }
+
+    fn plan_sample(&mut self, job: &mut Running, now: u64) {
+        let interval = u64::from(self.context.document.sample_interval_ms);
+        if job.sample_step >= interval {
+            let notice = Notice::Usage { key: self.context.document.key, usage: *self.sampler.usage() };
+            self.peers.tell(&notice);
+        }
+        job.sample_step = (job.sample_step * 2).min(interval);
+        let step = if self.is_near_a_limit() { job.sample_step.min(FIRST_SAMPLE_MS) } else { job.sample_step };
+        job.next_sample = now + step;
+    }
+
+    fn keep_clock(&mut self, job: &Running, now: u64) {
+        if self.ending.is_settled() {
+            return;
+        }
+        let limits = &self.context.document.task_limits;
+        let termination = &self.context.document.termination;
+        let ran_s = now.saturating_sub(job.started_boot_ms) / 1000;
+        let reached = |limit: Option<u64>| limit.filter(|&limit| ran_s >= limit);
+        let actions = if let Some(bound) = reached(limits.h_rt_s) {
+            let actions = self.ending.begin(termination, now);
+            self.blame(evidence::hit("h_rt", bound, ran_s, Evidence::Certain));
+            actions
+        } else if let Some(bound) = reached(limits.s_rt_s) {
+            self.soft_clock.get_or_insert_with(|| evidence::hit("s_rt", bound, ran_s, Evidence::Certain));
+            self.ending.begin_soft(termination, now)
+        } else {
+            return;
+        };
+        actions.into_iter().for_each(|action| self.act(action));
+    }
+
+    /// The end of the grace behind `s_rt` ends the job, and so `s_rt` does.
+    pub(super) fn blame_soft_clock(&mut self, action: Action) {
+        if action == Action::Terminate
+            && !self.ordered
+            && let Some(hit) = self.soft_clock.take()
+        {
+            self.blame(hit);
+        }
+    }
+
+    /// Compares the sample with the limits of the whole task.
+    fn keep_sampled(&mut self) {
+        let usage = *self.sampler.usage();
+        let limits = self.context.document.task_limits;
+        let hard = [
+            ("h_vmem", limits.h_vmem_bytes, usage.maxvmem_bytes),
+            ("h_rss", limits.h_rss_bytes, usage.maxrss_bytes),
+            ("h_cpu", limits.h_cpu_s, usage.cpu_ms / 1000),
+            ("h_maxproc", limits.h_maxproc, u64::from(usage.processes)),
+        ];
+        if let Some(hit) = first_over(&hard) {
+            self.blame(hit);
+            let now = sys::boot_ms();
+            for action in self.ending.order(Order::Kill, &self.context.document.termination, now) {
+                self.act(action);
+            }
+            return;
+        }
+        let soft = [
+            ("s_vmem", limits.s_vmem_bytes, usage.vmem_bytes),
+            ("s_rss", limits.s_rss_bytes, usage.rss_bytes),
+            ("s_cpu", limits.s_cpu_s, usage.cpu_ms / 1000),
+        ];
+        if let Some(hit) = first_over(&soft) {
+            self.soft_hit.get_or_insert(hit);
+            self.act(Action::Signal(libc::SIGXCPU));
+        }
+    }
+
+    fn is_near_a_limit(&self) -> bool {
+        let usage = self.sampler.usage();
+        let limits = &self.context.document.task_limits;
+        let near = |limit: Option<u64>, value: u64| limit.is_some_and(|limit| value > limit - limit / 4);
+        near(limits.h_vmem_bytes, usage.vmem_bytes)
+            || near(limits.h_rss_bytes, usage.rss_bytes)
+            || near(limits.h_maxproc, usage.processes.into())
+    }
+
+    /// The first limit that ends the job is the one that counts.
+    fn blame(&mut self, hit: LimitHit) {
+        self.limit.get_or_insert(hit);
+    }
+}
+
+fn first_over(limits: &[(&str, Option<u64>, u64)]) -> Option<LimitHit> {
+    limits.iter().find_map(|&(name, bound, reached)| {
+        let bound = bound.filter(|&bound| reached > bound || (reached == bound && name.ends_with("cpu")))?;
+        Some(evidence::hit(name, bound, reached, Evidence::Certain))
+    })
+}
