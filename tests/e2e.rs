@@ -16,6 +16,8 @@ mod crash;
 mod doctor;
 #[path = "e2e/external.rs"]
 mod external;
+#[path = "e2e/full.rs"]
+mod full;
 #[path = "e2e/hostile.rs"]
 mod hostile;
 #[path = "e2e/hosts.rs"]
@@ -28,6 +30,8 @@ mod jobs;
 mod licences;
 #[path = "e2e/life.rs"]
 mod life;
+#[path = "e2e/logs.rs"]
+mod logs;
 #[path = "e2e/many.rs"]
 mod many;
 #[path = "e2e/names.rs"]

@@ -10,19 +10,20 @@ const MAX_FUNCTION_LINES: usize = 70;
 const MAX_FILE_LINES: usize = 700;
 
 /// What each package may import of ours, and of the libraries that the table restricts.
-const IMPORTS: [(&str, &[&str], &[&str]); 9] = [
+const IMPORTS: [(&str, &[&str], &[&str]); 10] = [
     ("proto", &[], &[]),
+    ("proto/logging", &["proto"], &["nix"]),
     ("proto/quic", &["proto"], &["tokio", "quinn", "rustls"]),
     ("sensors", &["proto"], &["procfs", "sysinfo"]),
     ("agent/core", &["proto"], &[]),
     ("master/core", &["proto"], &[]),
     ("agent/shepherd", &["proto"], &["nix", "caps", "libc"]),
-    ("agent", &["agent_core", "sensors", "proto", "quic"], &["tokio", "nix", "procfs"]),
-    ("master", &["master_core", "proto", "quic"], &["tokio", "nix", "rusqlite"]),
+    ("agent", &["agent_core", "sensors", "proto", "logging", "quic"], &["tokio", "nix", "procfs"]),
+    ("master", &["master_core", "proto", "logging", "quic"], &["tokio", "nix", "rusqlite"]),
     ("master/cli", &["proto", "quic"], &["tokio", "nix", "rustix"]),
 ];
 
-const OURS: [&str; 6] = ["proto", "quic", "sensors", "agent_core", "master_core", "shepherd"];
+const OURS: [&str; 7] = ["proto", "logging", "quic", "sensors", "agent_core", "master_core", "shepherd"];
 
 const RESTRICTED: [&str; 10] =
     ["tokio", "quinn", "rustls", "nix", "rustix", "caps", "libc", "procfs", "sysinfo", "rusqlite"];

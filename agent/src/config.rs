@@ -11,6 +11,9 @@ use std::time::Duration;
 /// The UDP port of the master unless the file says otherwise.
 pub const DEFAULT_PORT: u16 = 6444;
 
+/// Bytes at which the log file is turned over unless the file says otherwise.
+const DEFAULT_LOG_BYTES: u64 = 16 << 20;
+
 /// The keys with their meaning, as the file that a new host gets explains them.
 pub const KEYS: &[(&str, &str)] = &[
     ("host", "The name of this host, as in its certificate."),
@@ -29,6 +32,10 @@ pub const KEYS: &[(&str, &str)] = &[
         "Commands that may wait for jobs (qsub -sync y), 46 at most: each holds a stream to the master. Default: 46.",
     ),
     ("waits_per_user", "Of these, commands of one user. Default: 23."),
+    (
+        "log_bytes",
+        "Bytes of the log file, where one is used, at which it is turned over; two older ones are kept. Default: 16777216.",
+    ),
     ("sensor", "[[sensor]] sections: path, and user, interval_s, deadline_s where they differ from the others'."),
 ];
 
@@ -45,6 +52,8 @@ pub struct Config {
     pub cgroup_parent: Option<String>,
     /// What users of this host may take.
     pub users: UserLimits,
+    /// Bytes at which the log file is turned over.
+    pub log_bytes: u64,
     /// Settings of single sensors.
     pub sensors: Vec<SensorSettings>,
 }
@@ -110,6 +119,7 @@ struct File {
     client_idle_s: Option<NonZeroU64>,
     waits: Option<NonZeroUsize>,
     waits_per_user: Option<NonZeroUsize>,
+    log_bytes: Option<NonZeroU64>,
     #[serde(default)]
     sensor: Vec<SensorSettings>,
 }
@@ -173,7 +183,7 @@ fn parse(text: &str) -> Result<Config, (usize, String)> {
         (line_of(text, at), error.message().to_owned())
     })?;
     let users = file.users();
-    let File { host, master_host, port, sensor_user, cgroup_parent, sensor, .. } = file;
+    let File { host, master_host, port, sensor_user, cgroup_parent, log_bytes, sensor, .. } = file;
     let given = |text: String| (!text.is_empty()).then_some(text);
     Ok(Config {
         host: HostName::new(&host),
@@ -181,6 +191,7 @@ fn parse(text: &str) -> Result<Config, (usize, String)> {
         sensor_user: given(sensor_user),
         cgroup_parent: given(cgroup_parent),
         users,
+        log_bytes: log_bytes.map_or(DEFAULT_LOG_BYTES, NonZeroU64::get),
         sensors: sensor,
     })
 }

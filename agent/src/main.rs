@@ -27,9 +27,8 @@ mod users;
 use lexopt::{Arg, Parser, ValueExt};
 use proto::diagnostic::Diagnostic;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
 
 const USAGE: &str = "\
 usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [--log-file FILE]
@@ -116,7 +115,7 @@ fn dispatch(parser: &mut Parser) -> Result<Result<ExitCode, Failure>, Usage> {
             Some(_) | None => Err(Usage(format!("unknown command {}", command.display()))),
         },
         Some(Arg::Long("help") | Arg::Short('h')) => {
-            print!("{USAGE}");
+            print!("{USAGE}\n{}", proto::log::VARIABLE_HELP);
             Ok(Ok(ExitCode::SUCCESS))
         }
         Some(Arg::Long("version")) => {
@@ -215,21 +214,7 @@ fn begin(given: &Given) -> Result<(), Failure> {
         // Fails only for the leader of a process group, which has a session to itself as a rule.
         let _ = nix::unistd::setsid();
     }
-    start_log(given.log_file.as_deref())
-}
-
-fn start_log(file: Option<&Path>) -> Result<(), Failure> {
-    let filter = EnvFilter::try_from_env("GRIDWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_target(false);
-    match file {
-        None => log.with_writer(std::io::stderr).init(),
-        Some(path) => {
-            let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
-            let file = opened.map_err(|error| Failure(format!("cannot write {}: {error}", path.display())))?;
-            log.with_writer(std::sync::Mutex::new(file)).init();
-        }
-    }
-    Ok(())
+    logging::start(given.log_file.as_deref()).map_err(|refusal| Failure::refusal(&refusal))
 }
 
 /// A number that nobody has drawn before.

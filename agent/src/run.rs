@@ -48,6 +48,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     directory::refuse_copy(&layout)?;
     let _lock = DaemonLock::take(&layout, "agent").map_err(Failure::new)?;
     let config = config::read(&layout.etc("agent.toml")).map_err(Failure::new)?;
+    logging::limit_bytes(config.log_bytes);
     let credentials = identity::read(&layout).map_err(Failure::new)?;
     let client = Client::new(&credentials).map_err(Failure::new)?;
     let host = credentials.identity().host.clone();
@@ -244,18 +245,24 @@ fn own_environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(text).filter(|(name, _)| !is_ours(name)).collect()
 }
 
-/// Ends the agent at SIGTERM or SIGINT; a second signal ends it at once.
+/// Ends the agent at SIGTERM or SIGINT; a second signal ends it at once. SIGHUP opens the log anew.
 pub async fn end_on_signal(stop: watch::Sender<bool>) {
-    let streams = signal(SignalKind::terminate()).and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
-    let Ok((mut term, mut int)) = streams else {
+    let streams = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let [Ok(mut term), Ok(mut int), Ok(mut hup)] = streams else {
         tracing::error!("signals cannot be received; SIGKILL ends the agent, and nothing is lost by it");
         return std::future::pending().await;
     };
-    for _ in 0..2 {
+    let mut ends = 0;
+    while ends < 2 {
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}
+            _ = hup.recv() => {
+                logging::reopen();
+                continue;
+            }
         }
+        ends += 1;
         tracing::info!("the agent ends; jobs go on");
         notify::tell_manager("STOPPING=1");
         stop.send_replace(true);

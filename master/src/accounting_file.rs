@@ -40,7 +40,7 @@ pub struct AccountingFile {
     inode: u64,
     /// The last record that was written.
     last: EventSeq,
-    /// Whether a write failed, so that the next start has to compare.
+    /// Whether a write failed, so that the file has to be compared with the database.
     is_behind: bool,
 }
 
@@ -50,6 +50,12 @@ impl AccountingFile {
     /// # Errors
     /// As [`AccountingError`].
     pub fn open(path: &Path, store: &Store) -> Result<Self, AccountingError> {
+        let file = Self::bring_up_to_date(path, store)?;
+        file.keep_cursor(store)?;
+        Ok(file)
+    }
+
+    fn bring_up_to_date(path: &Path, store: &Store) -> Result<Self, AccountingError> {
         let failed = |source| AccountingError::File { path: path.to_owned(), source };
         let mut file = open(path).map_err(failed)?;
         let inode = file.metadata().map_err(failed)?.ino();
@@ -57,9 +63,7 @@ impl AccountingFile {
         let known = if cursor.inode == inode { cursor.bytes } else { 0 };
         let (expected, last) = lines_after(store, cursor.seq)?;
         reconcile(&mut file, known, &expected).map_err(failed)?;
-        let file = Self { path: path.to_owned(), file, inode, last, is_behind: false };
-        file.sync(store)?;
-        Ok(file)
+        Ok(Self { path: path.to_owned(), file, inode, last, is_behind: false })
     }
 
     /// Lets the records among these events go by, where `accounting=false` holds; whether there were any.
@@ -70,12 +74,12 @@ impl AccountingFile {
         true
     }
 
-    /// Writes the records among these events; whether there were any. What cannot be written now is written at the next start.
+    /// Writes the records among these events; whether there were any. What cannot be written now is written by [`Self::sync`], once that is possible.
     pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
         let (text, last) = lines_of(records);
         let Some(last) = last else { return false };
         if self.is_behind {
-            return false;
+            return true;
         }
         match self.write(&text) {
             Ok(()) => self.last = last,
@@ -83,7 +87,7 @@ impl AccountingFile {
                 self.is_behind = true;
                 let error = AccountingError::File { path: self.path.clone(), source };
                 tracing::error!(
-                    "{}; the database has the records, the next start writes them",
+                    "{}; the database has the records, they are written when that is possible again",
                     crate::error_chain(&error)
                 );
             }
@@ -91,15 +95,20 @@ impl AccountingFile {
         true
     }
 
-    /// Makes durable what was written, and notes it.
+    /// Makes durable what was written, and notes it. Writes before what could not be written then.
     ///
     /// # Errors
     /// As [`AccountingError`].
-    pub fn sync(&self, store: &Store) -> Result<(), AccountingError> {
-        let failed = |source| AccountingError::File { path: self.path.clone(), source };
+    pub fn sync(&mut self, store: &Store) -> Result<(), AccountingError> {
         if self.is_behind {
-            return Ok(());
+            *self = Self::bring_up_to_date(&self.path, store)?;
+            tracing::info!("{} has all accounting records again", self.path.display());
         }
+        self.keep_cursor(store)
+    }
+
+    fn keep_cursor(&self, store: &Store) -> Result<(), AccountingError> {
+        let failed = |source| AccountingError::File { path: self.path.clone(), source };
         self.file.sync_data().map_err(failed)?;
         let bytes = self.file.metadata().map_err(failed)?.len();
         Ok(store.keep_accounting_cursor(AccountingCursor { seq: self.last, bytes, inode: self.inode })?)
@@ -136,9 +145,21 @@ fn lines_of<R: Borrow<Record>>(records: &[R]) -> (String, Option<EventSeq>) {
 fn lines_after(store: &Store, after: EventSeq) -> Result<(String, EventSeq), StoreError> {
     let (mut text, mut last) = (String::new(), after);
     store.accounting(after, None, |row| {
-        row.record.write_line(&mut text);
-        text.push('\n');
-        last = row.seq;
+        match row {
+            Ok(row) => {
+                row.record.write_line(&mut text);
+                text.push('\n');
+                last = row.seq;
+            }
+            Err(damage) => {
+                tracing::error!(
+                    "accounting records up to event {} are damaged and left out: {}",
+                    damage.seq.0,
+                    damage.why
+                );
+                last = damage.seq;
+            }
+        }
         true
     })?;
     Ok((text, last))

@@ -30,7 +30,6 @@ part    makes the copied cell in DIR one of its own: nothing runs in it, its que
   --daemon         be the leader of a session of its own
   --log-file       log to DIR/log/master.log instead of standard error
 
-environment: GRIDWRIGHT_LOG sets the level: error, warn, info (default), debug, trace
 exit codes: 0 done; 1 it failed, the message says why; 2 wrong command line; 3 a master is running already
 ";
 

@@ -8,6 +8,7 @@ mod tests;
 pub use keys::{AGENT_KEYS, CELL_KEYS, Key, MASTER_KEYS};
 
 use keys::Form;
+use master_core::core::UserLimits;
 use proto::id::{CellId, HostName};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -98,6 +99,12 @@ pub struct MasterConfig {
     pub load_values: usize,
     /// The longest load value, and the longest name of one, in bytes.
     pub load_value_bytes: usize,
+    /// What the jobs of one user may take.
+    pub users: UserLimits,
+    /// Bytes of the disk that are kept for what must be recorded.
+    pub disk_reserve_bytes: u64,
+    /// Bytes at which the log file is turned over.
+    pub log_bytes: u64,
     /// Days for which a host's certificate is valid.
     pub certificate_days: i64,
 }
@@ -146,6 +153,12 @@ impl MasterConfig {
             agents: values.number("agents")?,
             load_values: values.number("load_values")?,
             load_value_bytes: values.number("load_value_bytes")?,
+            users: UserLimits {
+                jobs: values.number("jobs_per_user")?,
+                job_bytes: values.number("job_bytes_per_user")?,
+            },
+            disk_reserve_bytes: values.number("disk_reserve_bytes")?,
+            log_bytes: values.number("log_bytes")?,
             certificate_days: values.number("certificate_days")?,
         })
     }

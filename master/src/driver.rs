@@ -8,13 +8,17 @@
 //! A sync costs more than everything else, so a turn waits a moment for what belongs to it: for the scheduler's orders, which sees
 //! the events at once because its orders go nowhere but here, and for company where nobody waits for what the turn has led to.
 
+mod full;
+
 use crate::clock::Clock;
 use crate::connections::{Admitted, Connections, Outgoing};
 use crate::issuer::Issuer;
 use crate::pending::Pending;
 use crate::post::{Post, can_wait};
 use crate::query::QueryInput;
+use crate::reserve::{DiskRoom, Reserve};
 use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
+use crate::scripts::Scripts;
 use crate::set_aside::SetAside;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError};
@@ -24,7 +28,7 @@ use master_core::event::Record;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::time::Now;
-use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
+use proto::wire::agent::{MasterMessage, MasterWelcome, PROTOCOL_VERSION};
 use proto::wire::client::Reply;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,6 +83,14 @@ pub struct Outlets {
     pub revoked: mpsc::UnboundedSender<quic::Serial>,
 }
 
+/// Where the driver keeps what is durable.
+pub struct Disk {
+    /// The database.
+    pub store: Store,
+    /// DiskRoom for what must be recorded.
+    pub reserve: Reserve,
+}
+
 /// The core with everything around it.
 pub struct Driver {
     core: Core,
@@ -89,6 +101,12 @@ pub struct Driver {
     aside: SetAside,
     runtime: Handle,
     post: Post,
+    scripts: Scripts,
+    reserve: Reserve,
+    /// What the scheduler knows about the room on the disk.
+    room: DiskRoom,
+    /// What came while nothing could be made durable.
+    held: Vec<DriverInput>,
     ending: bool,
     /// When a turn was made durable last.
     stored: Instant,
@@ -114,17 +132,36 @@ enum Out {
 
 impl Driver {
     /// A driver that takes its inputs from `inputs`.
+    ///
+    /// # Errors
+    /// If the scripts of the store cannot be read.
     pub fn new(
         core: Core,
-        store: Store,
+        disk: Disk,
         clock: Clock,
         inputs: mpsc::Receiver<DriverInput>,
         outlets: Outlets,
         aside: SetAside,
         runtime: Handle,
-    ) -> Self {
-        let (post, stored) = (Post::default(), Instant::now());
-        Self { core, store, clock, inputs, outlets, aside, runtime, post, ending: false, stored }
+    ) -> Result<Self, StoreError> {
+        let Disk { mut store, reserve } = disk;
+        let scripts = Scripts::of(core.state(), &mut store)?;
+        Ok(Self {
+            core,
+            store,
+            clock,
+            inputs,
+            outlets,
+            aside,
+            runtime,
+            post: Post::default(),
+            scripts,
+            reserve,
+            room: DiskRoom::Enough,
+            held: Vec::new(),
+            ending: false,
+            stored: Instant::now(),
+        })
     }
 
     /// Works until it is told to stop, or the core ends the master.
@@ -134,10 +171,19 @@ impl Driver {
     pub fn run(mut self) -> Result<(), StoreError> {
         let mut waiting = Vec::with_capacity(BATCH);
         let mut turn = Turn::default();
+        self.look_at_room();
         while !self.ending {
+            waiting.append(&mut self.held);
             if waiting.is_empty() {
                 let until = (!turn.is_empty()).then(|| self.stored + COMPANY);
-                self.wait(&mut waiting, until.into_iter().chain(self.post.due()).min());
+                let due = [until, self.post.due(), self.reserve.due(), self.tidying_due()];
+                self.wait(&mut waiting, due.into_iter().flatten().min());
+                if waiting.is_empty() && turn.is_empty() {
+                    self.tidy()?;
+                }
+            }
+            if self.room == DiskRoom::Short {
+                self.look_at_room();
             }
             self.handle(&mut waiting, &mut turn);
             self.plan(&mut waiting, &mut turn);
@@ -223,6 +269,10 @@ impl Driver {
     }
 
     fn handle_one(&mut self, input: Input, turn: &mut Turn) {
+        if let Some(reply_to) = self.refused(&input) {
+            return self.refuse(reply_to, turn);
+        }
+        let input = self.scripts.take_out(input);
         let connected = match &input {
             Input::AgentConnected { connection, host, .. } => Some((*connection, host.clone())),
             _ => None,
@@ -263,13 +313,16 @@ impl Driver {
         }
         let Turn { records, planned: _, out, is_urgent: _ } = turn;
         if !records.is_empty() {
-            self.store.append(&records)?;
+            let scripts = self.scripts.follow(&records);
+            self.make_durable(&records, &scripts)?;
             for serial in self.outlets.admitted.apply(&records) {
                 // The receiver ends with the process.
                 let _ = self.outlets.revoked.send(serial);
             }
             self.outlets.slaves.apply(&records);
             self.to_query(QueryInput::Events(records));
+        } else {
+            self.scripts.forget_refused();
         }
         self.stored = Instant::now();
         for out in out {
@@ -285,7 +338,10 @@ impl Driver {
     fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::Reply { to, reply } => self.to_query(QueryInput::Deliver(to, reply)),
-            Effect::Send { connection, message } => {
+            Effect::Send { connection, mut message } => {
+                if let MasterMessage::Describe { spec, .. } = &mut *message {
+                    *spec = self.scripts.put_in(spec, &self.store);
+                }
                 self.post.add(connection, Outgoing::Message(message), self.stored);
             }
             Effect::Disconnect { connection, why } => self.post.add(connection, Outgoing::Close(why), self.stored),

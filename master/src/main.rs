@@ -24,8 +24,10 @@ mod query;
 mod renewal;
 mod replay;
 mod reporting;
+mod reserve;
 mod run;
 mod scheduler;
+mod scripts;
 mod server;
 mod set_aside;
 mod slaves;
@@ -38,7 +40,6 @@ mod zone;
 use args::{Action, RunOptions};
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
 
 /// Most of what the master does is to make and drop small things, on four threads: the C library needs a quarter more time for it.
 #[global_allocator]
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
 
 fn act(action: Action) -> ExitCode {
     match action {
-        Action::Help => print!("{}", args::HELP),
+        Action::Help => print!("{}\n{}", args::HELP, proto::log::VARIABLE_HELP),
         Action::Version => println!("gridwright-master {}", env!("CARGO_PKG_VERSION")),
         Action::Init(plan) => match init::init(&plan) {
             Ok(cell) => println!("cell {:016x} created in {}", cell.0, plan.dir.display()),
@@ -91,8 +92,9 @@ fn run_master(options: &RunOptions) -> ExitCode {
         // Fails only for who leads a session already.
         let _ = nix::unistd::setsid();
     }
-    if let Err(error) = start_log(options) {
-        eprintln!("gridwright-master: cannot open the log: {error}");
+    let log = options.log_file.then(|| options.dir.join("log/master.log"));
+    if let Err(refusal) = logging::start(log.as_deref()) {
+        eprintln!("gridwright-master: {}\n{}", refusal.what, refusal.detail_lines().join("\n"));
         return ExitCode::FAILURE;
     }
     abort_on_panic();
@@ -106,20 +108,6 @@ fn run_master(options: &RunOptions) -> ExitCode {
             }
         }
     }
-}
-
-/// Log lines go to standard error, or to the cell's directory.
-fn start_log(options: &RunOptions) -> std::io::Result<()> {
-    let filter = EnvFilter::try_from_env("GRIDWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_target(false);
-    if options.log_file {
-        let path = options.dir.join("log/master.log");
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
-        log.with_writer(std::sync::Mutex::new(file)).init();
-    } else {
-        log.with_writer(std::io::stderr).init();
-    }
-    Ok(())
 }
 
 /// A bug in one thread ends the process before anything wrong is durable: the log and the agents bring everything back.

@@ -23,6 +23,7 @@ mod status;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod viewer;
 mod waiters;
 
 pub use jobs::Walk;
@@ -46,6 +47,7 @@ use master_core::names::Rewriter;
 use master_core::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
+use proto::job::Owner;
 use proto::wire::client::{Query, QuotaFilter, Reply};
 use proto::wire::stream::Change;
 use proto::wire::view::Data;
@@ -56,6 +58,7 @@ use stream::Subscribers;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
+use viewer::Viewer;
 use waiters::Waiters;
 
 /// What the driver has for the query thread, in order.
@@ -92,6 +95,8 @@ pub struct Question {
     pub query: Query,
     /// The host on which it is asked: `localhost` means it.
     pub from: HostName,
+    /// Who asks; none where the master asks for itself.
+    pub asker: Option<Owner>,
     /// Takes the answer.
     pub answer: Answer,
 }
@@ -369,7 +374,7 @@ impl QueryThread {
     }
 
     fn answer(&mut self, question: Question) {
-        let Question { mut query, from, answer } = question;
+        let Question { mut query, from, asker, answer } = question;
         let Model { state, statics, .. } = &self.model;
         let names = state.config.host_names(&statics.naming, &from);
         Rewriter { names, complex: &state.config.complex }.query(&mut query);
@@ -381,7 +386,7 @@ impl QueryThread {
             Query::WaitPlaced { job } => self.waiters.wait_placed(job, answer, &self.model, &self.store),
             query => {
                 // Whoever asked may have gone.
-                let _ = answer.send(respond(&self.model, query));
+                let _ = answer.send(respond(&self.model, query, || Viewer::new(&self.model, asker, from)));
             }
         }
     }
@@ -400,6 +405,7 @@ impl QueryThread {
         self.sync_at = None;
         if let Err(error) = self.files.accounting.sync(&self.store) {
             tracing::warn!("{}", crate::error_chain(&error));
+            self.sync_at = Some(Instant::now() + FILE_SYNC);
         }
     }
 }
@@ -410,10 +416,10 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
 }
 
 /// The answer to a question that can be answered at once, or its first part.
-fn respond(model: &Model, query: Query) -> Answered {
+fn respond(model: &Model, query: Query, viewer: impl FnOnce() -> Viewer) -> Answered {
     let walk = match query {
         Query::Jobs(filter) => Walk::rows(model, &filter),
-        Query::JobDetails { targets } => Ok(Walk::details(model, targets)),
+        Query::JobDetails { targets } => Ok(Walk::details(model, targets, viewer())),
         Query::Reasons => Ok(Walk::reasons(model)),
         Query::Explain { job, tasks } => Walk::explanation(model, job, &tasks),
         query => return whole(model, query).into(),

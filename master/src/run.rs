@@ -5,7 +5,7 @@ use crate::args::RunOptions;
 use crate::clock::{Clock, wall_now};
 use crate::config::{CellConfig, ConfigError, MasterConfig};
 use crate::connections::Admitted;
-use crate::driver::{Driver, DriverInput, Outlets};
+use crate::driver::{Disk, Driver, DriverInput, Outlets};
 use crate::issuer::{self, Issuer, KeyError};
 use crate::layout::Layout;
 use crate::lock::{LockError, MasterLock};
@@ -15,6 +15,7 @@ use crate::query::{Asked, Files, Model, QueryInput, QueryThread, ScheduleFile, S
 use crate::renewal::Renewal;
 use crate::replay::{Replayed, replay};
 use crate::reporting::ReportingFile;
+use crate::reserve::Reserve;
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
 use crate::set_aside::{CORE_THREAD, SetAside};
@@ -33,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use tokio::runtime::{Handle, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// Inputs of the query thread that may wait; beyond them the core waits for its readers.
@@ -99,20 +100,31 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
     crate::copy::refuse(&layout)?;
     let cell = CellConfig::read(&layout.etc("cell.toml"))?;
     let config = MasterConfig::read(&layout.etc("master.toml"))?;
+    logging::limit_bytes(config.log_bytes);
     // Held to the end: by it the others know that this master lives.
     let _lock = MasterLock::take(&layout)?;
-    let store = Store::open(&layout.database())?;
-    let state = restore(&store, &cell, &layout)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("master-io")
         .build()
         .map_err(system("start the threads"))?;
-    let master = Master::start(&runtime, &layout, &cell, config, store, state)?;
+    let _log = runtime.spawn(reopen_log(hangup(&runtime)?));
+    let mut reserve = Reserve::new(layout.master("reserve"), config.disk_reserve_bytes);
+    let store = open_store(&layout, &mut reserve)?;
+    let state = restore(&store, &cell, &layout)?;
+    let master = Master::start(&runtime, &layout, &cell, config, Disk { store, reserve }, state)?;
     let outcome = runtime.block_on(master.serve(&layout));
     // Tasks that are left belong to connections that are closed.
     runtime.shutdown_background();
     outcome
+}
+
+/// Opens the database. Where the disk has not even room for that, the reserve is given up for it.
+fn open_store(layout: &Layout, reserve: &mut Reserve) -> Result<Store, StoreError> {
+    match Store::open(&layout.database()) {
+        Err(error) if error.is_disk_full() && reserve.release() => Store::open(&layout.database()),
+        opened => opened,
+    }
 }
 
 fn restore(store: &Store, cell: &CellConfig, layout: &Layout) -> Result<State, RunError> {
@@ -159,7 +171,7 @@ impl Master {
         layout: &Layout,
         cell: &CellConfig,
         config: MasterConfig,
-        store: Store,
+        disk: Disk,
         state: State,
     ) -> Result<Self, RunError> {
         let ca = issuer::read_ca(layout)?;
@@ -170,7 +182,7 @@ impl Master {
         let (desk, queues) = open_desk(layout, cell, config, ca, Slaves::of(&state));
         let (revoked, revocations) = mpsc::unbounded_channel();
         let threads =
-            Threads::start(runtime.handle(), layout, &desk, queues, Start { store, state, admitted, revoked })?;
+            Threads::start(runtime.handle(), layout, &desk, queues, Start { disk, state, admitted, revoked })?;
         let server = Arc::new(server);
         let served = credentials.identity().clone();
         let renewal = Renewal::new(layout.clone(), desk.issuer.clone(), server.clone(), served);
@@ -272,7 +284,7 @@ fn open_desk(
 
 /// What the threads begin with.
 struct Start {
-    store: Store,
+    disk: Disk,
     state: State,
     admitted: Arc<Admitted>,
     revoked: mpsc::UnboundedSender<quic::Serial>,
@@ -287,7 +299,7 @@ impl Threads {
         start: Start,
     ) -> Result<Self, RunError> {
         let Queues { inputs, to_query, from_driver, asked } = queues;
-        let Start { store, state, admitted, revoked } = start;
+        let Start { disk, state, admitted, revoked } = start;
         let clock = Clock::continue_from(state.now);
         let naming = naming(layout)?;
         let query = query_thread(
@@ -316,8 +328,14 @@ impl Threads {
         let aside = SetAside::read(layout.master("aborts"));
         aside.note_panics();
         let load = LoadLimits { values: desk.config.load_values, bytes: desk.config.load_value_bytes };
-        let core = Core::new(state).at(Site { master_host: Some(desk.host.clone()), naming, load, zone });
-        let driver = Driver::new(core, store, clock, inputs, outlets, aside, runtime.clone());
+        let core = Core::new(state).at(Site {
+            master_host: Some(desk.host.clone()),
+            naming,
+            load,
+            users: desk.config.users,
+            zone,
+        });
+        let driver = Driver::new(core, disk, clock, inputs, outlets, aside, runtime.clone())?;
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn(CORE_THREAD, move || {
             // Dropped when the thread ends, however that comes about.
@@ -365,6 +383,19 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
 
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, RunError> {
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(system("start a thread"))
+}
+
+/// SIGHUP, which ends a process that does not wait for it: also while it replays a long log.
+fn hangup(runtime: &Runtime) -> Result<Signal, RunError> {
+    let _inside = runtime.enter();
+    signal(SignalKind::hangup()).map_err(system("wait for signals"))
+}
+
+/// Opens the log anew at each SIGHUP.
+async fn reopen_log(mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        logging::reopen();
+    }
 }
 
 /// Closes what is open with revoked certificates. The admission knows of the revocation before the serial comes here.

@@ -12,6 +12,7 @@ pub use info::{SchedulingInfo, Update};
 use crate::clock::Clock;
 use crate::driver::DriverInput;
 use crate::query::QueryInput;
+use crate::reserve::DiskRoom;
 use master_core::decide::tickets;
 use master_core::effect::{Input, Placing};
 use master_core::event::{Event, Record};
@@ -69,6 +70,8 @@ pub enum SchedulerInput {
     Trigger(Monitoring),
     /// From now on others place jobs, or this scheduler does again.
     Placing(Placing),
+    /// Whether the disk has room for starts.
+    Room(DiskRoom),
     /// The end.
     Stop,
 }
@@ -92,6 +95,8 @@ pub struct SchedulerThread {
     is_wanted: bool,
     /// A program outside places jobs: no pass is made.
     stands_by: bool,
+    /// Whether the disk has room: without it nothing is started.
+    room: DiskRoom,
     is_ending: bool,
     /// When the next pass may begin: a pass is followed by a pause as long as itself, at most [`DEBOUNCE_MAX`].
     not_before: Instant,
@@ -134,6 +139,7 @@ impl SchedulerThread {
             query,
             is_wanted: true,
             stands_by,
+            room: DiskRoom::Enough,
             is_ending: false,
             not_before: now,
             at_latest: now,
@@ -199,6 +205,10 @@ impl SchedulerThread {
                 self.is_wanted = true;
                 self.not_before = Instant::now();
             }
+            SchedulerInput::Room(room) => {
+                self.room = room;
+                self.is_wanted = true;
+            }
             SchedulerInput::Placing(by) => {
                 self.stands_by = by == Placing::External;
                 self.is_wanted = true;
@@ -213,7 +223,7 @@ impl SchedulerThread {
         self.is_wanted = false;
         // What is asked for while this pass runs is for the next one.
         let monitoring = std::mem::take(&mut self.monitoring);
-        if self.stands_by {
+        if self.stands_by || self.room == DiskRoom::Short {
             self.scheduler.stand_by(self.clock.now());
         } else {
             self.plan(inputs, runtime);
@@ -254,7 +264,7 @@ impl SchedulerThread {
         let reserving = if began < self.reserve_after { Reserving::Keep } else { Reserving::Anew };
         self.scheduler.begin(now, reserving);
         let is_monitored = self.scheduler.model().state().config.scheduler.monitor();
-        while !self.stands_by && !self.is_ending {
+        while !self.stands_by && self.room == DiskRoom::Enough && !self.is_ending {
             let began = Instant::now();
             let Slice { orders, finished } = self.scheduler.next(BUDGET);
             profile.planned(began, &orders);

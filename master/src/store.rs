@@ -10,12 +10,14 @@ mod codec;
 mod golden;
 mod log;
 mod room;
+mod scripts;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod upgrade;
 
-pub use accounting::{AccountingCursor, AccountingRow};
+pub use accounting::{AccountingCursor, AccountingRow, Damage};
+pub use scripts::ScriptChanges;
 
 use room::Room;
 use rusqlite::{Connection, OpenFlags};
@@ -24,7 +26,7 @@ use std::time::Duration;
 use upgrade::OLD_VERSIONS;
 
 /// The layout of the tables; a database of an older one is brought up to date, of another one refused.
-const SCHEMA_VERSION: i32 = 3;
+const SCHEMA_VERSION: i32 = 4;
 
 /// `gwst` in the header of the file: what `file(1)` and we know the database by.
 const APPLICATION_ID: i32 = 0x6777_7374;
@@ -119,6 +121,12 @@ pub enum StoreError {
         /// What is wrong with them.
         why: String,
     },
+    /// A script whose bytes are damaged.
+    #[error("its bytes in the database are damaged: {why}")]
+    DamagedScript {
+        /// What is wrong with it.
+        why: String,
+    },
     /// Events are missing.
     #[error("event {expected} is missing from the log, the next one there is {found}; restore a backup")]
     Gap {
@@ -127,6 +135,17 @@ pub enum StoreError {
         /// The one that came.
         found: u64,
     },
+}
+
+impl StoreError {
+    /// Whether the file system had no room.
+    pub fn is_disk_full(&self) -> bool {
+        let Self::Database { source, .. } = self else { return false };
+        let is_full = |code: rusqlite::ErrorCode| matches!(code, rusqlite::ErrorCode::DiskFull);
+        // The files beside the database have no error of their own for that.
+        let extended = source.sqlite_error().map(|error| error.extended_code);
+        source.sqlite_error_code().is_some_and(is_full) || extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+    }
 }
 
 /// An open database.
@@ -144,10 +163,14 @@ impl Store {
     /// `Database`, also if there is one already.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        store.run("prepare", |db| db.pragma_update(None, "page_size", PAGE_BYTES))?;
+        store.run("prepare", |db| {
+            db.pragma_update(None, "page_size", PAGE_BYTES)?;
+            // Room that scripts leave is given back, where [`Store::give_back`] asks for it.
+            db.pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        })?;
         store.prepare()?;
         store.run("create tables in", |db| {
-            db.execute_batch(&format!("BEGIN; {EVENT_TABLES} {SNAPSHOT_TABLES} {FILE_TABLE} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;"))
+            db.execute_batch(&format!("BEGIN; {EVENT_TABLES} {SNAPSHOT_TABLES} {FILE_TABLE} {} PRAGMA user_version = {SCHEMA_VERSION}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;", scripts::TABLE))
         })?;
         Ok(store)
     }

@@ -8,6 +8,7 @@ mod cell;
 use cell::{Agent, Cell};
 use proto::diagnostic::Code;
 use proto::id::JobNumber;
+use proto::job::{JobSpec, Program, ScriptDigest, StoredScript};
 use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState};
 use proto::wire::client::{AccountingFilter, Answer, Command, JobFilter, Query, Reply};
 use proto::wire::view::Data;
@@ -228,4 +229,115 @@ fn a_wait_ends_with_the_command_that_waits() {
     });
     drop(waiting);
     cell::wait_until("the place is free", || !is_full());
+}
+
+#[test]
+fn connections_that_are_refused_again_and_again_leave_few_lines_in_the_log() {
+    const REFUSED: usize = 5_000;
+    let cell = Cell::with_settings("clients_per_user = 1");
+    let _first = cell.connect_silently();
+    for _ in 0..REFUSED {
+        let mut client = cell.connect();
+        assert_eq!(cell::reply(&mut client).unwrap_err().code, Code::Overloaded);
+    }
+    let log = std::fs::read_to_string(cell.path("log/master.log")).unwrap();
+    let lines = log.lines().filter(|line| line.contains("are connected already")).count();
+    assert!(lines > 0 && lines < REFUSED / 2, "{lines} lines");
+}
+
+/// The environments of all jobs as a reply shows them, and whether it says that values are left out.
+fn environments(reply: Reply) -> Vec<(Vec<(String, String)>, bool)> {
+    let Some(Data::JobDetails(found)) = reply.data else { panic!("no details: {reply:?}") };
+    found.into_iter().map(|detail| (detail.spec.environment.to_vec(), detail.hides_environment)).collect()
+}
+
+#[test]
+fn the_environment_of_a_job_is_shown_to_its_owner_and_to_operators_and_others_see_names() {
+    let cell = Cell::new();
+    cell::runtime().block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let (secret, home) = (pair("SECRET", "hunter2"), pair("SGE_O_HOME", "/home/alice"));
+        let environment = vec![secret.clone(), home.clone()];
+        agent.submit(JobSpec { environment: environment.clone().into(), ..cell::job("mine", None) }).await;
+        let details = || Query::JobDetails { targets: Vec::new() };
+        assert_eq!(environments(agent.ask("alice", details()).await), [(environment.clone(), false)]);
+        assert_eq!(environments(agent.ask("bob", details()).await), [(vec![pair("SECRET", ""), home], true)]);
+        // Who runs the test on the master's host brought the cell up and administers it.
+        let asked = cell.query(details());
+        assert_eq!(environments(asked), [(environment, false)]);
+    });
+}
+
+/// A job whose script is long, of one character that tells it from others.
+fn long_job(name: char) -> JobSpec {
+    let text = format!("#!/bin/sh\n#{}\n", name.to_string().repeat(2 << 20));
+    let program = Program::Script { path: "long.sh".to_owned(), content: text.into_bytes().into() };
+    JobSpec { program, ..cell::job("long", None) }
+}
+
+fn script(spec: &JobSpec) -> &[u8] {
+    if let Program::Script { content, .. } = &spec.program { content } else { panic!("{:?}", spec.program) }
+}
+
+#[test]
+fn a_long_script_lies_in_the_database_once_reaches_its_host_and_goes_with_its_last_job() {
+    let mut cell = Cell::new();
+    let scripts = |cell: &Cell| {
+        let db = rusqlite::Connection::open(cell.path("master/state.db")).unwrap();
+        db.query_row("SELECT count(*) FROM scripts", [], |row| row.get::<_, u32>(0)).unwrap()
+    };
+    let runtime = cell::runtime();
+    let numbers = runtime.block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        let mut numbers = Vec::new();
+        for name in ['a', 'a', 'b'] {
+            numbers.push(agent.submit(long_job(name)).await);
+        }
+        numbers
+    });
+    assert_eq!(scripts(&cell), 2);
+    cell.kill_and_restart();
+    runtime.block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        agent.report_load().await;
+        let mut described = Vec::new();
+        let mut forgotten = 0;
+        while forgotten < numbers.len() {
+            match agent.message().await {
+                MasterMessage::Describe { spec, .. } => described.push(spec),
+                MasterMessage::Start(order) => {
+                    for state in [TaskReportState::Accepted, TaskReportState::Ended(Box::new(cell::success()))] {
+                        agent.say(AgentMessage::Task(TaskReport { key: order.key, state })).await;
+                    }
+                }
+                MasterMessage::Forget { .. } => forgotten += 1,
+                _ => {}
+            }
+        }
+        let sent: Vec<&[u8]> = described.iter().map(|spec| script(spec)).collect();
+        let expected = ['a', 'a', 'b'].map(long_job);
+        assert!(
+            sent == expected.iter().map(script).collect::<Vec<_>>(),
+            "each host gets the script as it was submitted"
+        );
+    });
+    cell::wait_until("the scripts are gone", || scripts(&cell) == 0);
+    cell.terminate();
+    assert!(cell.check().contains("the whole log gives the same state"), "{}", cell.check());
+}
+
+#[test]
+fn who_knows_the_checksum_of_a_script_does_not_get_it() {
+    let cell = Cell::new();
+    cell::runtime().block_on(async {
+        let mut agent = Agent::connect(&cell).await;
+        let script = Box::new(StoredScript { digest: ScriptDigest([1; 32]), bytes: 10_000 });
+        let program = Program::Stored { path: "x".to_owned(), script };
+        let reply = agent.change(77, Command::Submit(Box::new(JobSpec { program, ..cell::job("x", None) }))).await;
+        assert!(
+            matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.code == Code::BadMessage),
+            "{reply:?}"
+        );
+    });
 }

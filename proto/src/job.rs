@@ -25,6 +25,19 @@ pub struct Owner {
     pub groups: Vec<String>,
 }
 
+/// The SHA-256 of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ScriptDigest(pub [u8; 32]);
+
+/// A script that lies elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredScript {
+    /// The checksum by which it is found.
+    pub digest: ScriptDigest,
+    /// Its size.
+    pub bytes: u64,
+}
+
 /// What a job runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -35,6 +48,14 @@ pub enum Program {
         path: String,
         /// Its content, byte for byte.
         content: Arc<[u8]>,
+    },
+    /// A script whose content the master keeps apart from its state. It never leaves the master: agents get a
+    /// [`Program::Script`], and those who look at jobs one without content.
+    Stored {
+        /// The path as the user gave it; `STDIN` for a script from standard input.
+        path: String,
+        /// How the content is found. Apart from the rest: a million jobs have a program each.
+        script: Box<StoredScript>,
     },
     /// `-b y`: a command that exists on the execution host.
     Command {

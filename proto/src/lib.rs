@@ -19,6 +19,7 @@ pub mod job;
 pub mod launch;
 pub mod limit;
 pub mod load;
+pub mod log;
 mod name;
 pub mod object;
 pub mod pe;

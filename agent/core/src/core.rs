@@ -283,7 +283,7 @@ impl Core {
         // A job that a command restarts needs no script.
         let script = match &spec.program {
             Program::Script { content, .. } if document.start.has_script() => Some(Arc::clone(content)),
-            Program::Script { .. } | Program::Command { .. } => None,
+            Program::Script { .. } | Program::Stored { .. } | Program::Command { .. } => None,
         };
         Effect::Launcher { request: Box::new(Request::Launch(Box::new(document))), script }
     }

@@ -244,7 +244,7 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
     let login = order.queue.shell_start_mode != "unix_behavior" && is_login_shell(order, shell);
     let shell = shell.to_owned();
     match &spec.program {
-        Program::Script { .. } => {
+        Program::Script { .. } | Program::Stored { .. } => {
             Start::Script { shell, login, mode: start_mode(order, spec), args: spec.args.clone() }
         }
         Program::Command { command } => {
@@ -257,7 +257,7 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
 /// The starter of the queue in place of the shell: it is given the script or the command, and its arguments.
 fn by_starter(starter: String, order: &StartOrder, spec: &JobSpec) -> Start {
     match &spec.program {
-        Program::Script { .. } => {
+        Program::Script { .. } | Program::Stored { .. } => {
             let stdin = start_mode(order, spec) == StartMode::ScriptFromStdin;
             Start::Starter { starter, stdin, args: spec.args.clone() }
         }

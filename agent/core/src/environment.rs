@@ -110,7 +110,7 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
     hosts.dedup();
     let directory = site.task_directory(&order.key);
     let script = match &spec.program {
-        Program::Script { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
+        Program::Script { .. } | Program::Stored { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
         Program::Command { command } => Cow::from(command),
     };
     all.extend::<[(_, Cow<'a, str>); 25]>([

@@ -115,7 +115,7 @@ fn parse(bytes: &[u8]) -> BTreeMap<TaskKey, String> {
             (Some("+"), Some(key)) => drop(released.insert(key, words.next().unwrap_or_default().to_owned())),
             (Some("-"), Some(key)) => drop(released.remove(&key)),
             // A damaged line is one task less that is known after a crash of the machine, which the master finds lost.
-            _ => eprintln!("gridwright-shepherd: {NAME}: the line {line:?} is none of a journal and is left out"),
+            _ => crate::log::line(format_args!("{NAME}: the line {line:?} is none of a journal and is left out")),
         }
     }
     released

@@ -20,6 +20,7 @@ mod shepherds;
 mod tracking;
 
 use crate::folder::{self, Folder};
+use crate::log::Log;
 use crate::proc;
 use crate::shepherd::{Host, LoginLimit};
 use crate::sys;
@@ -54,18 +55,20 @@ pub struct Options {
     pub agent_gid: Option<u32>,
     /// Tasks run as this process's own user.
     pub single_user: bool,
+    /// The file that standard output and error lead to.
+    pub log_file: Option<PathBuf>,
     /// An inherited socket that needs no check.
     pub fd: Option<RawFd>,
 }
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until SIGTERM or SIGINT. SIGHUP opens the log anew.
 ///
 /// # Errors
 /// A directory that cannot be prepared, a launcher that runs already, rules that cannot be read.
 pub fn run(options: &Options) -> io::Result<()> {
     // A forked child that panics must not unwind into the launcher's own frames and let go of its lock.
     std::panic::set_hook(Box::new(|panic| {
-        eprintln!("gridwright-shepherd: {panic}");
+        crate::log::line(format_args!("{panic}"));
         std::process::abort();
     }));
     sys::ignore_broken_pipes();
@@ -74,6 +77,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         // Root needs no group, and what works with the file rights of a user must not have root's groups beside them.
         nix::unistd::setgroups(&[])?;
     }
+    let mut log = Log::start(options.log_file.as_deref())?;
     let folder = fs::canonicalize(&options.dir)?;
     // Relative names from here on: a socket's name has room for 107 bytes, a directory's for more.
     std::env::set_current_dir(&folder)?;
@@ -86,10 +90,10 @@ pub fn run(options: &Options) -> io::Result<()> {
     }
     let _lock = hold_lock(&own)?;
     if let Err(error) = directory::record(&folder, &boot_id) {
-        eprintln!("gridwright-shepherd: a copy of this directory would not be recognised: {error}");
+        crate::log::line(format_args!("a copy of this directory would not be recognised: {error}"));
     }
     if let Err(error) = marks::add() {
-        eprintln!("gridwright-shepherd: tasks/marks: this start leaves no mark: {error}");
+        crate::log::line(format_args!("tasks/marks: this start leaves no mark: {error}"));
     }
     let host = Host {
         folder,
@@ -98,6 +102,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         login_limits: if options.single_user { Vec::new() } else { login_limits() },
         oom_score_adjusted: oom_score_is_adjusted(),
     };
+    log.limit(host.rules.log_bytes);
     sys::become_subreaper()?;
     let mut signals = SigSet::empty();
     [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]
@@ -108,7 +113,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     // Last: who looks for a launcher believes in one that has written it.
     own.write("pid", &format!("{}\n", std::process::id()), 0o644)?;
     let inherited = options.fd.map(|fd| UnixStream::from(sys::own(fd)));
-    let server = server::Server::new(host, options.agent_uid, listener, &signals)?;
+    let server = server::Server::new(host, options.agent_uid, listener, &signals, log)?;
     notify::ready();
     let outcome = server.run(inherited);
     // The next launcher makes it anew; a missing file is what is wanted.

@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod folder;
 pub mod journal;
 pub mod launcher;
+pub mod log;
 pub mod proc;
 pub mod shepherd;
 pub mod sys;

@@ -1,12 +1,13 @@
 //! `gridwright-shepherd launch`: the launcher of one host.
 
 use gridwright_shepherd::launcher::{self, Options};
+use gridwright_shepherd::log;
 use nix::unistd::{Group, User};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--daemon] [--fd N]
+usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--daemon] [--fd N] [--log-file FILE]
        gridwright-shepherd adopt --dir DIR
 
   launch             runs tasks until SIGTERM; they go on without it
@@ -18,9 +19,18 @@ usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROU
   --single-user      run every task as this process's own user
   --daemon           in a session of its own
   --fd N             take orders on this inherited socket as well
+  --log-file FILE    lead standard output and error to FILE, which is turned over when it is full; SIGHUP opens it anew
 ";
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).is_some_and(|word| word == "--help" || word == "-h") {
+        print!("{USAGE}\n{}", proto::log::VARIABLE_HELP);
+        return ExitCode::SUCCESS;
+    }
+    if let Err(refusal) = log::check_variable() {
+        eprintln!("gridwright-shepherd: {}\n{}", refusal.what, refusal.detail_lines().join("\n"));
+        return ExitCode::FAILURE;
+    }
     if let Some(dir) = copy_to_adopt() {
         return end(&dir, launcher::adopt(&dir));
     }
@@ -65,6 +75,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
         agent_gid: None,
         single_user: false,
         fd: None,
+        log_file: None,
     };
     while let Some(name) = args.next() {
         match name.as_str() {
@@ -84,6 +95,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
             "--dir" => dir = Some(PathBuf::from(value)),
             "--agent-uid" => options.agent_uid = uid(&name, &value)?,
             "--agent-gid" => options.agent_gid = Some(gid(&name, &value)?),
+            "--log-file" => options.log_file = Some(PathBuf::from(value)),
             "--fd" => options.fd = Some(number(&name, &value)?),
             _ => return Err(format!("unknown option {name:?}")),
         }

@@ -130,7 +130,7 @@ pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<Owned
             }
             Err(error) => {
                 let (TaskError::NotBegun(reason) | TaskError::Begun(reason)) = &error;
-                eprintln!("gridwright-shepherd: task {key}: {reason}");
+                crate::log::line(format_args!("task {key}: {reason}"));
                 sys::exit_now(if matches!(error, TaskError::NotBegun(_)) { NOT_BEGUN } else { 1 })
             }
         };

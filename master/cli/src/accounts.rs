@@ -98,6 +98,7 @@ impl Recorded {
 # min_uid N, min_gid N     the lowest uid and gid that jobs run as (1000, 100)
 # deny_user NAME           a user whose jobs never run here; more lines for more users
 # sensor_user NAME|UID     an account that load sensors may run as, below min_uid too
+# log_bytes N              bytes of log/launcher.log at which it is turned over (16777216); two older ones are kept
 # tracking_gids LOW HIGH   gids that belong to nobody and may mark the processes of a task (none)
 ";
         etc.write("launcher.conf", &format!("{settings}sensor_user {}\n", self.sensor), 0o644)

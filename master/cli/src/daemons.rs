@@ -210,7 +210,18 @@ pub fn program(name: &str) -> Result<PathBuf, Fail> {
     })
 }
 
-/// Starts a daemon in the background, its output in its log.
+/// Refuses a `GRIDWRIGHT_LOG` that no daemon would understand, before anything is made.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_environment() -> Result<(), Fail> {
+    match std::env::var_os(proto::log::VARIABLE) {
+        Some(text) => proto::log::check_filter(&text.to_string_lossy()).map_err(Fail::from),
+        None => Ok(()),
+    }
+}
+
+/// Starts a daemon in the background. What it prints before it has opened its log goes there too.
 ///
 /// # Errors
 /// If the program, the log or the process cannot be had.
@@ -220,16 +231,30 @@ pub fn spawn(daemon: Daemon, dir: &Path, args: &[&str], account: Option<(u32, u3
         let refusal = Diagnostic::new(Code::SystemRefused, format!("error: cannot {what}"));
         Fail::from(refusal.at(log_path.display().to_string()).why(error.to_string()))
     };
-    let log = open_log(&log_path, account).map_err(|error| refuse("open the log", &error))?;
+    let log = open_logs(&log_path, account).map_err(|error| refuse("open the log", &error))?;
     let errors = log.try_clone().map_err(|error| refuse("open the log", &error))?;
     let mut command = Command::new(program(program_name)?);
-    command.args(args).stdin(Stdio::null()).stdout(log).stderr(errors).current_dir("/");
+    command.args(args).arg("--log-file").stdin(Stdio::null()).stdout(log).stderr(errors).current_dir("/");
+    if daemon != Daemon::Master {
+        command.arg(&log_path);
+    }
     if let Some((uid, gid)) = account {
         command.uid(uid).gid(gid);
     }
     command.spawn().map_err(|error| refuse(&format!("start {program_name}"), &error))
 }
 
+/// Opens the log of a daemon. One with an account of its own may make no file beside it, so the older logs are made for it.
+fn open_logs(path: &Path, account: Option<(u32, u32)>) -> std::io::Result<File> {
+    if account.is_some() {
+        for number in ["1", "2"] {
+            open_log(&path.with_extension(format!("log.{number}")), account)?;
+        }
+    }
+    open_log(path, account)
+}
+
+/// Opens a log to append to it, never through a link, and gives it to its daemon.
 fn open_log(path: &Path, account: Option<(u32, u32)>) -> std::io::Result<File> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(ErrorKind::InvalidInput.into());

@@ -40,6 +40,8 @@ pub struct Site {
     pub naming: Naming,
     /// What one host may report.
     pub load: LoadLimits,
+    /// What the jobs of one user may take.
+    pub users: UserLimits,
     /// The time zone of the machine, by whose clock calendars go.
     pub zone: Zone,
 }
@@ -56,6 +58,21 @@ pub struct LoadLimits {
 impl Default for LoadLimits {
     fn default() -> Self {
         Self { values: 1_000, bytes: 1_024 }
+    }
+}
+
+/// What the jobs of one user may take that have not ended: beyond it a submission is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserLimits {
+    /// Jobs; an array is one.
+    pub jobs: u64,
+    /// Bytes, as [`Index::bytes_of`](crate::state::index::Index::bytes_of) counts them.
+    pub job_bytes: u64,
+}
+
+impl Default for UserLimits {
+    fn default() -> Self {
+        Self { jobs: u64::MAX, job_bytes: u64::MAX }
     }
 }
 

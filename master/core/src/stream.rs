@@ -228,10 +228,11 @@ fn other(what: &str) -> Change {
 
 /// A specification without the content of its script, which may be long and is nobody's business but the job's.
 fn without_script(spec: &Arc<JobSpec>) -> Arc<JobSpec> {
-    let Program::Script { path, content } = &spec.program else { return spec.clone() };
-    if content.is_empty() {
-        return spec.clone();
-    }
+    let path = match &spec.program {
+        Program::Script { path, content } if !content.is_empty() => path,
+        Program::Stored { path, .. } => path,
+        Program::Script { .. } | Program::Command { .. } => return spec.clone(),
+    };
     let program = Program::Script { path: path.clone(), content: Arc::new([]) };
     Arc::new(JobSpec { program, ..(**spec).clone() })
 }

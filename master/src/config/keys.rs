@@ -158,6 +158,34 @@ pub const MASTER_KEYS: &[Key] = &[
     ),
     count("load_value_bytes", 64, 65_536, "1024", "The longest load value, and the longest name of one, in bytes."),
     count(
+        "jobs_per_user",
+        1,
+        4_294_967_295,
+        "1000000",
+        "Jobs of one user that have not ended; the next one is refused. An array is one job. Each costs about 2 KiB of memory;\nmax_u_jobs of the cluster configuration (qconf -mconf) is a limit of the site's own.",
+    ),
+    count(
+        "job_bytes_per_user",
+        1_048_576,
+        1_099_511_627_776,
+        "1073741824",
+        "Bytes of scripts, arguments, environments and lists in the jobs of one user that have not ended; the next one is\nrefused. Equal scripts count once, and of each job 16 KiB are free. Scripts lie on the disk, the rest in memory.",
+    ),
+    count(
+        "disk_reserve_bytes",
+        0,
+        1_099_511_627_776,
+        "16777216",
+        "Bytes kept in the file master/reserve. With less than half of that free beside it, the master refuses changes and starts\nnothing, and records how tasks end; when the disk is full, the file is given up for that. 0: no reserve.",
+    ),
+    count(
+        "log_bytes",
+        65_536,
+        1_099_511_627_776,
+        "16777216",
+        "Bytes of log/master.log, where it is used, at which it is turned over: two older files of that size are kept\nbeside it, as master.log.1 and master.log.2.",
+    ),
+    count(
         "certificate_days",
         1,
         3_650,
@@ -198,6 +226,13 @@ pub const AGENT_KEYS: &[Key] = &[
         "Commands that may wait for jobs (qsub -sync y): each holds one of the host's 62 streams to the master.",
     ),
     count("waits_per_user", 1, 46, "23", "Of these, commands of one user."),
+    count(
+        "log_bytes",
+        1,
+        1_099_511_627_776,
+        "16777216",
+        "Bytes of the log file, where one is used, at which it is turned over; two older ones are kept.",
+    ),
     text(
         "cgroup_parent",
         Some(""),

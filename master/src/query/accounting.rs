@@ -2,11 +2,11 @@
 //! memory nor the database's log grows with the number of records.
 
 use super::select::{Jobs, Patterns};
-use crate::store::{AccountingRow, Store, StoreError};
+use crate::store::{AccountingRow, Damage, Store, StoreError};
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, JobNumber, TaskId};
-use proto::wire::client::{AccountingFilter, Reply};
+use proto::wire::client::{AccountingFilter, Answer, Reply};
 use proto::wire::view::Data;
 use std::path::PathBuf;
 
@@ -38,7 +38,10 @@ impl Accounting {
     /// between two parts: what was recorded meanwhile comes with the last.
     pub fn part(&mut self) -> Reply {
         match self.read() {
-            Ok((records, more)) => Reply { more, ..Reply::data(Data::Accounting(records)) },
+            Ok(Part { records, damages, more }) => {
+                let answers = damages.iter().map(|damage| Answer::Refused(unreadable(damage))).collect();
+                Reply { more, answers, ..Reply::data(Data::Accounting(records)) }
+            }
             Err(error) => {
                 let refusal = Diagnostic::new(Code::SystemRefused, "cannot read the accounting records");
                 Reply::refusal(refusal.why(crate::error_chain(&error)))
@@ -51,7 +54,7 @@ impl Accounting {
         Reply { more: true, ..Reply::data(Data::Accounting(Vec::new())) }
     }
 
-    fn read(&mut self) -> Result<(Vec<AccountingRecord>, bool), StoreError> {
+    fn read(&mut self) -> Result<Part, StoreError> {
         let store = match self.store.take() {
             Some(store) => store,
             None => Store::open_to_read(&self.database)?,
@@ -61,18 +64,51 @@ impl Accounting {
             Some([JobNumber(number)]) => Some(*number),
             _ => None,
         };
-        let (mut found, mut looked_at, mut last) = (Vec::new(), 0, self.after);
-        store.accounting(self.after, number, |AccountingRow { seq, record }| {
-            (last, looked_at) = (seq, looked_at + 1);
-            if matches(&self.filter, &self.jobs, &self.owners, &record) {
-                found.push(record);
+        let (mut part, mut looked_at, mut last) = (Part::default(), 0, self.after);
+        store.accounting(self.after, number, |found| {
+            looked_at += 1;
+            match found {
+                Ok(AccountingRow { seq, record }) => {
+                    last = seq;
+                    if matches(&self.filter, &self.jobs, &self.owners, &record) {
+                        part.records.push(record);
+                    }
+                }
+                Err(damage) => {
+                    last = damage.seq;
+                    part.damages.push(damage);
+                }
             }
-            found.len() < PART_RECORDS && looked_at < PART_ROWS
+            part.records.len() < PART_RECORDS && looked_at < PART_ROWS
         })?;
+        part.more = part.records.len() == PART_RECORDS || looked_at == PART_ROWS;
         (self.after, self.store) = (last, Some(store));
-        let more = found.len() == PART_RECORDS || looked_at == PART_ROWS;
-        Ok((found, more))
+        Ok(part)
     }
+}
+
+/// What was found for one part of an answer.
+#[derive(Default)]
+struct Part {
+    records: Vec<AccountingRecord>,
+    damages: Vec<Damage>,
+    more: bool,
+}
+
+/// Jobs that the message about damaged records names.
+const NAMED_JOBS: usize = 20;
+
+fn unreadable(damage: &Damage) -> Diagnostic {
+    let Damage { seq, jobs, why } = damage;
+    let mut names = jobs.iter().take(NAMED_JOBS).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    if jobs.len() > NAMED_JOBS {
+        names += &format!(" and {} more", jobs.len() - NAMED_JOBS);
+    }
+    let what = format!("error: accounting records of these jobs cannot be read and are left out: {names}");
+    Diagnostic::new(Code::SystemRefused, what)
+        .at(format!("the master's database, up to event {}", seq.0))
+        .why(format!("they are damaged: {why}"))
+        .fix("look for them in default/common/accounting, or restore a copy of the database; all others are shown")
 }
 
 fn matches(filter: &AccountingFilter, jobs: &Jobs, owners: &Patterns, record: &AccountingRecord) -> bool {

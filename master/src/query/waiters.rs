@@ -1,7 +1,7 @@
 //! Those who wait for a job: `qsub -sync y` until it has left, `qsub -now y` until it is placed or given up.
 
 use super::{Answer, Model};
-use crate::store::{AccountingRow, Store};
+use crate::store::{AccountingRow, Damage, Store};
 use master_core::event::{Event, Record};
 use master_core::state::job::{FinishedJob, FinishedTask};
 use proto::accounting::AccountingRecord;
@@ -93,8 +93,8 @@ fn find(model: &Model, store: &Store, number: JobNumber) -> Found {
 /// The last job of that number that has an accounting record.
 fn last_accounted(store: &Store, number: JobNumber) -> Option<SubmitSeq> {
     let mut last = None;
-    let note = |row: AccountingRow| {
-        last = last.max(Some(row.record.key.seq));
+    let note = |row: Result<AccountingRow, Damage>| {
+        last = last.max(row.ok().map(|row| row.record.key.seq));
         true
     };
     if let Err(error) = store.accounting(EventSeq(0), Some(number.0), note) {
@@ -121,9 +121,13 @@ fn ended(model: &Model, store: &Store, seq: SubmitSeq, number: JobNumber) -> Rep
     let listed = finished(model, seq);
     let is_complete = listed.is_some_and(|job| job.tasks.len() as u64 >= task_count(job));
     if !is_complete {
-        let collect = |row: AccountingRow| {
-            if row.record.key.seq == seq {
-                tasks.insert(row.record.key.task, of_record(&row.record));
+        let collect = |row: Result<AccountingRow, Damage>| {
+            match row {
+                Ok(row) if row.record.key.seq == seq => drop(tasks.insert(row.record.key.task, of_record(&row.record))),
+                Ok(_) => {}
+                Err(damage) => {
+                    tracing::error!("accounting records up to event {} are damaged: {}", damage.seq.0, damage.why)
+                }
             }
             true
         };

@@ -86,7 +86,7 @@ async fn admit(desk: &Desk, request: JoinRequest) -> Result<(HostName, JoinReply
 async fn called(desk: &Desk, host: HostName) -> HostName {
     let (answer, receiver) = oneshot::channel();
     let query = Query::HostNames { names: vec![host.to_string()] };
-    let asked = desk.questions.send(Question { query, from: host.clone(), answer }).await;
+    let asked = desk.questions.send(Question { query, from: host.clone(), asker: None, answer }).await;
     let replies = if asked.is_ok() { receiver.await.unwrap_or_default().replies } else { Vec::new() };
     match replies.into_iter().find_map(|reply| reply.data) {
         Some(Data::Names(names)) => names.first().map_or(host, |name| HostName::new(name)),

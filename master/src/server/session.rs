@@ -8,7 +8,7 @@ use master_core::effect::Input;
 use master_core::state::slaves::task_of;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, RequestId, TaskKey};
-use proto::job::Owner;
+use proto::job::{Owner, Program};
 use proto::wire::client::{AccountingFilter, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::stream::Subscription;
@@ -209,6 +209,10 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Answe
 
 async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Command) -> Answering {
     let (token, entropy) = match &command {
+        Command::Submit(spec) if matches!(spec.program, Program::Stored { .. }) => {
+            let what = "error: a job is submitted with its script, not with the checksum of one";
+            return Answering::Now(Reply::refusal(Diagnostic::new(Code::BadMessage, what).fix("use qsub")));
+        }
         Command::CreateToken { .. } => match new_token(desk) {
             Ok((token, hash)) => (Some(token), hash),
             Err(refusal) => return Answering::Now(Reply::refusal(refusal)),
@@ -254,7 +258,8 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
         _ => None,
     };
     let (answer, receiver) = oneshot::channel();
-    match desk.questions.try_send(Question { query, from: caller.host.clone(), answer }) {
+    let (from, asker) = (caller.host.clone(), Some(caller.owner.clone()));
+    match desk.questions.try_send(Question { query, from, asker, answer }) {
         Ok(()) => match place {
             Some(place) => Answering::Wait(receiver, place),
             None => Answering::Query(receiver),

@@ -22,6 +22,17 @@ pub struct AccountingRow {
     pub record: AccountingRecord,
 }
 
+/// Records that cannot be read: those of one row, or one alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The last event of the row, or the event of the record.
+    pub seq: EventSeq,
+    /// The jobs whose records they are.
+    pub jobs: Vec<u32>,
+    /// What is wrong with them.
+    pub why: String,
+}
+
 /// How far the classic accounting file is known to hold the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountingCursor {
@@ -98,17 +109,24 @@ impl<'a> Ends<'a> {
     }
 }
 
+/// The record of a row's entry.
+fn decoded((seq, job, body): End) -> Result<AccountingRow, Damage> {
+    let damage =
+        |error: rmp_serde::decode::Error| Damage { seq: EventSeq(seq), jobs: vec![job], why: error.to_string() };
+    rmp_serde::from_slice(&body).map(|record| AccountingRow { seq: EventSeq(seq), record }).map_err(damage)
+}
+
 impl Store {
     /// Gives every record behind the event `after` to `each`, oldest first, until it says false. With a job number, those of
-    /// that job alone.
+    /// that job alone. In the place of records that are damaged it gets what is known about them, and the walk goes on.
     ///
     /// # Errors
-    /// `Damaged` if a record cannot be read; `Database`.
+    /// `Database`.
     pub fn accounting(
         &self,
         after: EventSeq,
         job_number: Option<u32>,
-        mut each: impl FnMut(AccountingRow) -> bool,
+        mut each: impl FnMut(Result<AccountingRow, Damage>) -> bool,
     ) -> Result<(), StoreError> {
         let failed = |source| self.failed("read accounting records from", source);
         let by_job = "SELECT last, body FROM ends_of_job JOIN ends USING (last) \
@@ -118,18 +136,33 @@ impl Store {
             Some(job) => statement.query(params![signed(after.0), job]),
             None => statement.query([signed(after.0)]),
         };
-        let mut ends = Ends::new(self, rows.map_err(failed)?);
-        while let Some((seq, number, body)) = ends.step()? {
-            if seq <= after.0 || job_number.is_some_and(|job| job != number) {
-                continue;
-            }
-            let damaged = |why| StoreError::Damaged { seq, kind: "accounting record".to_owned(), why };
-            let record = rmp_serde::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
-            if !each(AccountingRow { seq: EventSeq(seq), record }) {
+        let mut rows = rows.map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let goes_on = match run::<End>(row, "accounting records").map_err(failed)? {
+                Ok(ends) => ends
+                    .into_iter()
+                    .filter(|(seq, number, _)| *seq > after.0 && job_number.is_none_or(|job| job == *number))
+                    .all(|end| each(decoded(end))),
+                Err(damaged) => {
+                    let seq = row.get::<_, i64>(0).map_err(failed)?.unsigned_abs();
+                    each(Err(self.damage(seq, &damaged)?))
+                }
+            };
+            if !goes_on {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// What is known about a row of records that cannot be read.
+    fn damage(&self, last: u64, why: &StoreError) -> Result<Damage, StoreError> {
+        let jobs = self.run("read accounting records from", |db| {
+            let mut select = db.prepare("SELECT job_number FROM ends_of_job WHERE last = ?1 ORDER BY job_number")?;
+            select.query_map([signed(last)], |row| row.get(0))?.collect()
+        })?;
+        let why = if let StoreError::DamagedRun { why, .. } = why { why.clone() } else { why.to_string() };
+        Ok(Damage { seq: EventSeq(last), jobs, why })
     }
 
     /// How far the accounting file was written when that was last noted.

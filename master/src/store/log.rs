@@ -2,7 +2,7 @@
 
 use super::codec::Stored;
 use super::room::{self, Room};
-use super::{Store, StoreError, accounting, signed};
+use super::{ScriptChanges, Store, StoreError, accounting, signed};
 use master_core::event::Record;
 use proto::id::EventSeq;
 use rusqlite::{Connection, Row, Statement, TransactionBehavior, params};
@@ -17,6 +17,7 @@ fn append<R: Borrow<Record>>(
     db: &mut Connection,
     room: &mut Room,
     records: &[R],
+    scripts: &ScriptChanges,
 ) -> rusqlite::Result<Result<(), StoreError>> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
@@ -34,6 +35,7 @@ fn append<R: Borrow<Record>>(
             insert(&mut events, room, run[run.len() - 1].borrow().seq.0, &Encoded(run))?;
             accounting::insert_run(&transaction, room, run)?;
         }
+        scripts.apply(&transaction, room)?;
     }
     transaction.commit().map(Ok)
 }
@@ -67,7 +69,21 @@ impl Store {
     /// # Errors
     /// `Database`: the disk is full or gone; `Gap`: they do not follow the last event of the log. Nothing was appended.
     pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> Result<(), StoreError> {
-        append(&mut self.db, &mut self.room, records).map_err(|source| self.failed("append to", source))?
+        self.append_with(records, &ScriptChanges::default())
+    }
+
+    /// Appends events, and keeps and drops the scripts that they are about, all or none.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn append_with<R: Borrow<Record>>(&mut self, records: &[R], scripts: &ScriptChanges) -> Result<(), StoreError> {
+        append(&mut self.db, &mut self.room, records, scripts).map_err(|source| self.failed("append to", source))?
+    }
+
+    /// Works the write-ahead log into the database as far as nobody reads it, so that its file has room again. Best effort: what does
+    /// not succeed is tried again with a later commit.
+    pub fn tidy(&self) {
+        let _ = self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
 
     /// Gives every event behind `after` to `each`, in order. The first event that is to be read must be `after + 1`.

@@ -237,7 +237,7 @@ fn accounting_records_are_found_by_job_and_by_place() {
         let mut rows = Vec::new();
         store
             .accounting(EventSeq(after), job, |row| {
-                rows.push(row);
+                rows.push(row.unwrap());
                 true
             })
             .unwrap();
@@ -248,6 +248,61 @@ fn accounting_records_are_found_by_job_and_by_place() {
     assert_eq!(rows(rows(0, None)[3].seq.0, None).len(), 1);
     // All are of one row, which has another job's behind that one.
     assert_eq!(rows(rows(0, None)[1].seq.0, Some(2)), []);
+}
+
+#[test]
+fn a_damaged_row_of_accounting_records_is_named_and_all_others_are_given() {
+    let dir = TempDir::new("store");
+    let mut store = Store::create(&database(&dir)).unwrap();
+    // A row each.
+    ends_of_two_jobs(6).iter().for_each(|end| store.append(std::slice::from_ref(end)).unwrap());
+    Connection::open(database(&dir)).unwrap().execute("UPDATE ends SET body = x'c1ff' WHERE last = 3", []).unwrap();
+    let (mut read, mut damaged) = (Vec::new(), Vec::new());
+    let note = |row: Result<AccountingRow, Damage>| {
+        match row {
+            Ok(row) => read.push(row.seq.0),
+            Err(damage) => damaged.push((damage.seq.0, damage.jobs)),
+        }
+        true
+    };
+    store.accounting(EventSeq(0), None, note).unwrap();
+    assert_eq!((read, damaged), (vec![1, 2, 4, 5, 6], vec![(3, vec![2])]));
+}
+
+#[test]
+fn scripts_come_and_go_with_events_and_equal_ones_are_kept_once() {
+    let dir = TempDir::new("store");
+    let mut store = Store::create(&database(&dir)).unwrap();
+    let body: std::sync::Arc<[u8]> = b"#!/bin/sh\n".repeat(100_000).into();
+    let digest = crate::scripts::digest(&body);
+    let kept = ScriptChanges { kept: vec![(digest, body.clone()), (digest, body.clone())], dropped: Vec::new() };
+    store.append_with(&cell_events(1), &kept).unwrap();
+    assert_eq!(store.script(&digest).unwrap(), Some(body));
+    assert_eq!(store.scripts().unwrap(), [digest].into());
+    store.drop_scripts(vec![digest]).unwrap();
+    assert_eq!((store.script(&digest).unwrap(), store.scripts().unwrap().len()), (None, 0));
+}
+
+#[test]
+fn room_of_scripts_that_are_gone_is_given_back_to_the_file_system() {
+    let dir = TempDir::new("store");
+    let mut store = Store::create(&database(&dir)).unwrap();
+    // It cannot be compressed.
+    let mut seed = 1u64;
+    let mut noise = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 56) as u8
+    };
+    let body: std::sync::Arc<[u8]> = (0..20 << 20).map(|_| noise()).collect();
+    let digest = crate::scripts::digest(&body);
+    let kept = ScriptChanges { kept: vec![(digest, body)], dropped: Vec::new() };
+    store.append_with(&cell_events(1), &kept).unwrap();
+    store.drop_scripts(vec![digest]).unwrap();
+    while store.give_back().unwrap() {}
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    Connection::open(database(&dir)).unwrap().query_row(checkpoint, [], |_| Ok(())).unwrap();
+    let bytes = std::fs::metadata(database(&dir)).unwrap().len();
+    assert!(bytes < 6 << 20, "{bytes}");
 }
 
 /// Ends of two arrays, in turn, for more than one run.
@@ -277,7 +332,7 @@ proptest! {
         for job in [None, Some(1), Some(2), Some(3)] {
             let mut found = Vec::new();
             store.accounting(EventSeq(after), job, |row| {
-                found.push(row.seq);
+                found.push(row.unwrap().seq);
                 found.len() < count
             }).unwrap();
             let is_asked_for = |event: &&Record| job.is_none_or(|job| event.event.accounting().unwrap().job_number.0 == job);

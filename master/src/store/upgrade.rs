@@ -1,10 +1,10 @@
 //! Databases whose tables are of an older version. In version 1 each event and each accounting record had a row of its own; up to version 2 a
-//! snapshot was one row, and no row was compressed.
+//! snapshot was one row, and no row was compressed; up to version 3 there was no table of scripts.
 
 use super::codec::Stored;
 use super::log::RUN_EVENTS;
 use super::room::Room;
-use super::{EVENT_TABLES, SNAPSHOT_TABLES, Store, StoreError, accounting, log};
+use super::{EVENT_TABLES, SNAPSHOT_TABLES, Store, StoreError, accounting, log, scripts};
 use data_encoding::HEXLOWER;
 use proto::id::RequestId;
 use rusqlite::{Connection, Row, TransactionBehavior};
@@ -12,13 +12,16 @@ use serde_bytes::ByteBuf;
 use std::borrow::Cow;
 
 /// The versions of the tables that are brought up to date.
-pub(super) const OLD_VERSIONS: [i32; 2] = [SINGLE_EVENTS, SINGLE_SNAPSHOTS];
+pub(super) const OLD_VERSIONS: [i32; 3] = [SINGLE_EVENTS, SINGLE_SNAPSHOTS, NO_SCRIPTS];
 
 /// Each event and each accounting record has a row of its own.
 const SINGLE_EVENTS: i32 = 1;
 
 /// Each snapshot is one row, as it was before.
 const SINGLE_SNAPSHOTS: i32 = 2;
+
+/// Each script is in the event of its job, which is read for ever: only new jobs have theirs in a table.
+const NO_SCRIPTS: i32 = 3;
 
 impl Store {
     /// Puts what a database of an old version holds into tables of this one: all of it, or nothing was changed.
@@ -34,12 +37,15 @@ impl Store {
                 }
                 transaction.execute_batch("DROP TABLE old_events; DROP TABLE accounting")?;
             }
-            transaction.execute_batch(&format!(
-                "ALTER TABLE snapshots RENAME TO old_snapshots; {SNAPSHOT_TABLES}
-                 INSERT INTO snapshots SELECT seq, version, wall FROM old_snapshots;
-                 INSERT INTO snapshot_parts SELECT seq, 0, body FROM old_snapshots;
-                 DROP TABLE old_snapshots"
-            ))?;
+            transaction.execute_batch(scripts::TABLE)?;
+            if from != NO_SCRIPTS {
+                transaction.execute_batch(&format!(
+                    "ALTER TABLE snapshots RENAME TO old_snapshots; {SNAPSHOT_TABLES}
+                     INSERT INTO snapshots SELECT seq, version, wall FROM old_snapshots;
+                     INSERT INTO snapshot_parts SELECT seq, 0, body FROM old_snapshots;
+                     DROP TABLE old_snapshots"
+                ))?;
+            }
             transaction.pragma_update(None, "user_version", to)?;
             transaction.commit().map(Ok)
         };
@@ -49,6 +55,10 @@ impl Store {
     /// The same for who may only read: what is new is this connection's own, and gone with it.
     pub(super) fn upgrade_to_read(&self, from: i32) -> Result<(), StoreError> {
         let work = |db: &Connection| {
+            db.execute_batch(&scripts::TABLE.replace("CREATE TABLE", "CREATE TEMP TABLE"))?;
+            if from == NO_SCRIPTS {
+                return Ok(Ok(()));
+            }
             db.execute_batch(
                 "CREATE TEMP VIEW snapshots AS SELECT seq, version, wall FROM main.snapshots;
                  CREATE TEMP VIEW snapshot_parts AS SELECT seq, 0 AS part, body FROM main.snapshots",
@@ -215,7 +225,8 @@ pub(super) mod tests {
         let (mut events, mut ends, mut of_job) = (Vec::new(), Vec::new(), Vec::new());
         store.replay(EventSeq(0), |record| events.push(record)).unwrap();
         for (job, found) in [(None, &mut ends), (Some(7), &mut of_job)] {
-            let note = |row: crate::store::AccountingRow| {
+            let note = |row: Result<crate::store::AccountingRow, crate::store::Damage>| {
+                let row = row.unwrap();
                 found.push(row.seq.0);
                 true
             };
@@ -233,7 +244,17 @@ pub(super) mod tests {
 
     type Make = fn(&Path, &[Record]) -> Connection;
 
-    const VERSIONS: [(i32, Make); 2] = [(SINGLE_EVENTS, old_log), (SINGLE_SNAPSHOTS, log_of_version_2)];
+    /// A database as version 3 made it.
+    fn log_of_version_3(path: &Path, records: &[Record]) -> Connection {
+        Store::create(path).unwrap().append(records).unwrap();
+        let db = Connection::open(path).unwrap();
+        db.execute_batch("DROP TABLE scripts").unwrap();
+        db.pragma_update(None, "user_version", NO_SCRIPTS).unwrap();
+        db
+    }
+
+    const VERSIONS: [(i32, Make); 3] =
+        [(SINGLE_EVENTS, old_log), (SINGLE_SNAPSHOTS, log_of_version_2), (NO_SCRIPTS, log_of_version_3)];
 
     #[test]
     fn a_database_of_an_old_version_has_all_that_it_had() {
@@ -260,7 +281,8 @@ pub(super) mod tests {
 
     #[test]
     fn a_trimmed_log_of_an_old_version_goes_on_behind_its_snapshot() {
-        for (_, make) in VERSIONS {
+        // Version 3 had the snapshots of today.
+        for (_, make) in VERSIONS.into_iter().filter(|(version, _)| *version != NO_SCRIPTS) {
             let dir = TempDir::new("upgrade");
             let events = history();
             let mut state = State::new();

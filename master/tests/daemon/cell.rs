@@ -268,9 +268,18 @@ impl Agent {
 
     /// Sends a change on a stream of its own, for a user of this host.
     pub async fn change(&mut self, id: u128, command: Command) -> Reply {
+        self.request("alice", ClientMessage::Change { id: RequestId(id), command }).await
+    }
+
+    /// Asks for a user of this host.
+    pub async fn ask(&mut self, user: &str, query: Query) -> Reply {
+        self.request(user, ClientMessage::Query(query)).await
+    }
+
+    async fn request(&mut self, user: &str, message: ClientMessage) -> Reply {
         let (mut sender, mut receiver) = self.connection.open_bi(FrameLimits::REPLY).await.unwrap();
-        sender.send(Kind::Hello, 0, &Vouch { owner: owner(), task: None }).await.unwrap();
-        let message = ClientMessage::Change { id: RequestId(id), command };
+        let owner = Owner { user: UserName::from(user), ..owner() };
+        sender.send(Kind::Hello, 0, &Vouch { owner, task: None }).await.unwrap();
         sender.send(Kind::Request, 5, &message).await.unwrap();
         let frame = next(&mut receiver).await;
         assert_eq!((frame.kind, frame.id), (Kind::Reply, 5), "{:?}", frame.message::<Diagnostic>());

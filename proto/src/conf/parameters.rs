@@ -84,6 +84,7 @@ const QMASTER: &[(&str, ParameterClass)] = &[
     ("ENABLE_RESCHEDULE_SLAVE", Kept),
     ("DISABLE_AUTO_RESCHEDULING", Served),
     ("MAX_DYN_EC", Served),
+    ("SHOW_JOB_ENVIRONMENT", Served),
     ("STREE_SPOOL_INTERVAL", Kept),
     ("SIMULATE_EXECDS", Refused),
     ("MONITOR_TIME", Unread),
@@ -298,6 +299,9 @@ pub struct QmasterParams {
     pub disable_auto_rescheduling: bool,
     /// `MAX_DYN_EC`: how many event clients may connect, if it is set.
     pub max_dyn_ec: Option<u32>,
+    /// `SHOW_JOB_ENVIRONMENT`: everybody sees the values of all jobs' environments, as in 8.1.9.
+    #[serde(default)]
+    pub show_job_environment: bool,
     /// `STREE_SPOOL_INTERVAL`: seconds between two records of share tree usage, if it is set.
     pub stree_spool_interval_s: Option<u64>,
     /// `SIMULATE_EXECDS`: hosts and jobs are simulated.
@@ -317,6 +321,7 @@ impl Readable for QmasterParams {
             enable_reschedule_slave: flag("ENABLE_RESCHEDULE_SLAVE")?,
             disable_auto_rescheduling: flag("DISABLE_AUTO_RESCHEDULING")?,
             max_dyn_ec: parameters.parsed("MAX_DYN_EC", value::bounded::<0, 0xffff_ffff, u32>)?,
+            show_job_environment: flag("SHOW_JOB_ENVIRONMENT")?,
             stree_spool_interval_s: parameters.seconds("STREE_SPOOL_INTERVAL")?,
             simulate_execds: flag("SIMULATE_EXECDS")?,
         })

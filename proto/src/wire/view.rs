@@ -318,6 +318,9 @@ pub struct JobDetail {
     /// When the state of a checkpointing job is written, by its `-c` or its environment; none of other jobs.
     #[serde(default)]
     pub checkpoint_when: Option<When>,
+    /// Whether the values of the environment are left out: only the owner, operators and managers see them.
+    #[serde(default)]
+    pub hides_environment: bool,
 }
 
 /// Lines of `scheduling info`, and the jobs that they are about: those that have the same lines together.

@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 pub fn ready() {
     let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
     if let Err(error) = send(&address) {
-        eprintln!("gridwright-shepherd: cannot tell the service manager READY=1: {error}");
+        crate::log::line(format_args!("cannot tell the service manager READY=1: {error}"));
     }
 }
 

@@ -62,7 +62,7 @@ impl Results {
             Ok(Fork::Child) => {
                 let synced = sys::close_all_except(&mut []).and_then(|()| sync_each(self.waiting.keys()));
                 if let Err(error) = &synced {
-                    eprintln!("gridwright-shepherd: results are not durable yet: {error}");
+                    crate::log::line(format_args!("results are not durable yet: {error}"));
                 }
                 sys::exit_now(i32::from(synced.is_err()))
             }
@@ -70,7 +70,7 @@ impl Results {
                 self.syncing = Some((pid, std::mem::take(&mut self.waiting).into_keys().collect()));
             }
             Err(error) => {
-                eprintln!("gridwright-shepherd: results wait to be made durable: {error}");
+                crate::log::line(format_args!("results wait to be made durable: {error}"));
                 self.waiting.values_mut().for_each(|due| *due = now + TROUBLE_MS);
             }
         }

@@ -1,7 +1,7 @@
 //! What this host's own files permit, whatever the agent asks for (DESIGN section 7).
 //!
 //! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`, `sensor_user NAME`,
-//! `tracking_gids LOW HIGH`.
+//! `tracking_gids LOW HIGH`, `log_bytes N`.
 //! `etc/root-commands` has one whole command per line ([`super::root_commands`]), `etc/root-sensors` one load sensor with its
 //! arguments. Files that another user could have written are refused.
 
@@ -32,6 +32,8 @@ pub struct Rules {
     pub min_gid: u32,
     /// The gids that are given to tasks to track them by; none by default.
     pub tracking_gids: Option<RangeInclusive<u32>>,
+    /// Bytes at which the log file is turned over.
+    pub log_bytes: u64,
     denied: BTreeSet<String>,
     sensor_users: BTreeSet<String>,
     root_commands: RootCommands,
@@ -49,6 +51,7 @@ impl Rules {
             min_uid: 1000,
             min_gid: 100,
             tracking_gids: None,
+            log_bytes: 16 << 20,
             denied: BTreeSet::new(),
             sensor_users: BTreeSet::from(["gridwright-sensor".to_owned()]),
             root_commands: RootCommands::default(),
@@ -70,6 +73,7 @@ impl Rules {
         let value = value.trim();
         match name {
             "min_uid" => self.min_uid = value.parse().ok()?,
+            "log_bytes" => self.log_bytes = value.parse().ok()?,
             "min_gid" => self.min_gid = value.parse().ok()?,
             "tracking_gids" => self.tracking_gids = Some(range(value)?),
             "deny_user" => drop(self.denied.insert(value.to_owned())),

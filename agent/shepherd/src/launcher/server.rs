@@ -13,6 +13,7 @@ use super::shepherds::Shepherds;
 use super::tracking::Tracking;
 use super::{script, sensor};
 use crate::journal::Journal;
+use crate::log::Log;
 use crate::shepherd::burial::Traces;
 use crate::shepherd::{self, Host};
 use crate::sys::{self, Fork, Wait, Waited};
@@ -73,6 +74,7 @@ pub struct Server {
     accept_at: Option<u64>,
     /// When tasks without a connection are looked at again.
     recover_at: u64,
+    log: Log,
 }
 
 /// A process that this launcher forked and has not reaped.
@@ -122,7 +124,7 @@ impl Server {
     ///
     /// # Errors
     /// Those of epoll, signalfd and the journal.
-    pub fn new(host: Host, agent_uid: u32, listener: UnixListener, mask: &SigSet) -> io::Result<Self> {
+    pub fn new(host: Host, agent_uid: u32, listener: UnixListener, mask: &SigSet, log: Log) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let signals = SignalFd::with_flags(mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         listener.set_nonblocking(true)?;
@@ -153,10 +155,11 @@ impl Server {
             told_nice: false,
             accept_at: None,
             recover_at: 0,
+            log,
         })
     }
 
-    /// Finds the tasks that exist, then serves until SIGTERM, SIGINT or SIGHUP.
+    /// Finds the tasks that exist, then serves until SIGTERM or SIGINT.
     ///
     /// # Errors
     /// Those of epoll.
@@ -178,6 +181,7 @@ impl Server {
             }
             self.catch_up();
             self.flush();
+            self.log.keep_short();
         }
     }
 
@@ -277,7 +281,7 @@ impl Server {
                 }
                 Err(error) => {
                     // Out of descriptors, mostly. The connection stays in the queue, which would wake us again at once.
-                    eprintln!("gridwright-shepherd: no connection is taken for {TROUBLE_MS} ms: {error}");
+                    crate::log::line(format_args!("no connection is taken for {TROUBLE_MS} ms: {error}"));
                     self.watch_listener(EpollFlags::empty());
                     self.accept_at = Some(sys::boot_ms() + TROUBLE_MS);
                     return;
@@ -306,7 +310,7 @@ impl Server {
 
     fn tell_refused(&mut self, text: &str) {
         let lines = self.refusals.note(sys::boot_ms(), text);
-        lines.iter().for_each(|line| eprintln!("gridwright-shepherd: {line}"));
+        lines.iter().for_each(|line| crate::log::line(format_args!("{line}")));
     }
 
     fn add_agent(&mut self, stream: UnixStream) -> io::Result<()> {
@@ -333,15 +337,15 @@ impl Server {
                 Ok(Some(request)) => match self.handle(request, &mut agent) {
                     Ok(notices) => notices.iter().for_each(|notice| agent.queue(notice)),
                     Err(error) => {
-                        eprintln!(
-                            "gridwright-shepherd: the tasks cannot be listed, so the agent has to ask again: {error}"
-                        );
+                        crate::log::line(format_args!(
+                            "the tasks cannot be listed, so the agent has to ask again: {error}"
+                        ));
                         alive = false;
                         break;
                     }
                 },
                 Err(error) => {
-                    eprintln!("gridwright-shepherd: the agent's connection is closed: {error}");
+                    crate::log::line(format_args!("the agent's connection is closed: {error}"));
                     alive = false;
                     break;
                 }
@@ -584,8 +588,10 @@ impl Server {
 
     fn take_signals(&mut self) -> ControlFlow<()> {
         while let Ok(Some(info)) = self.signals.read_signal() {
-            if info.ssi_signo != libc::SIGCHLD as u32 {
-                return ControlFlow::Break(());
+            match i32::try_from(info.ssi_signo) {
+                Ok(libc::SIGCHLD) => {}
+                Ok(libc::SIGHUP) => self.log.reopen(),
+                _ => return ControlFlow::Break(()),
             }
         }
         while let Wait::Ended(waited) = sys::wait_any() {
@@ -630,7 +636,7 @@ impl Server {
     /// As [`Server::recover`]; where that fails it is done again later, and until then the task counts as one that runs.
     fn find_out(&mut self, key: TaskKey) {
         if let Err(error) = self.recover(key) {
-            eprintln!("gridwright-shepherd: task {key}: what became of it is looked at again later: {error}");
+            crate::log::line(format_args!("task {key}: what became of it is looked at again later: {error}"));
             self.tasks.entry(key).or_default();
             self.put_off();
         }

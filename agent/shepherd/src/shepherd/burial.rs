@@ -77,7 +77,7 @@ pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
         return Ok(());
     }
     if contents.is_damaged {
-        eprintln!("gridwright-shepherd: task {key}: its record is damaged; it counts as lost");
+        crate::log::line(format_args!("task {key}: its record is damaged; it counts as lost"));
     }
     dir.trim()?;
     let traces = contents.launch.as_ref().map(Traces::of).or_else(|| burial.traces.clone());

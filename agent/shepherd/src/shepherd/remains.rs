@@ -77,7 +77,7 @@ impl Supervisor<'_> {
     fn give_up(&mut self, count: u32) {
         if self.left != count {
             let key = self.context.document.key;
-            eprintln!("gridwright-shepherd: task {key}: {count} processes take no SIGKILL: they hang in the kernel");
+            crate::log::line(format_args!("task {key}: {count} processes take no SIGKILL: they hang in the kernel"));
         }
         // A child that is not reaped keeps this shepherd from another task.
         self.left = count.max(1);
@@ -90,10 +90,10 @@ impl Supervisor<'_> {
             let account = &document.account;
             match tmpdir::start_removal(tmpdir, account.uid, account.gid, &document.key) {
                 Ok(pid) => self.await_removal(pid)?,
-                Err(error) => eprintln!(
-                    "gridwright-shepherd: task {}: {}/{} stays: {error}",
+                Err(error) => crate::log::line(format_args!(
+                    "task {}: {}/{} stays: {error}",
                     document.key, tmpdir.base, tmpdir.name
-                ),
+                )),
             }
         }
         if let Some(cgroup) = &self.context.cgroup {

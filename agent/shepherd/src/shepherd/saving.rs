@@ -116,7 +116,7 @@ impl Supervisor<'_> {
         match spawn(self.context, &Errand::Checkpoint(&command)) {
             Ok((pid, _setup)) => Some(pid),
             Err(error) => {
-                eprintln!("gridwright-shepherd: task {}: {command}: {error}", self.context.document.key);
+                crate::log::line(format_args!("task {}: {command}: {error}", self.context.document.key));
                 None
             }
         }

@@ -450,7 +450,7 @@ impl<'a> Supervisor<'a> {
                 let command = command.replace("$job_pid", &pid.to_string());
                 // The method is a child like any other: reaped by the loop, ended with the task.
                 if let Err(error) = spawn(self.context, &Errand::Method(&command)) {
-                    eprintln!("gridwright-shepherd: task {}: {command}: {error}", self.context.document.key);
+                    crate::log::line(format_args!("task {}: {command}: {error}", self.context.document.key));
                 }
             }
         }
@@ -463,7 +463,7 @@ impl<'a> Supervisor<'a> {
             match self.context.dir.write_result(result) {
                 Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
                     if !std::mem::replace(&mut told, true) {
-                        eprintln!("gridwright-shepherd: task {}: its result waits for disk space: {error}", result.key);
+                        crate::log::line(format_args!("task {}: its result waits for disk space: {error}", result.key));
                     }
                     std::thread::sleep(DISK_PAUSE);
                 }

@@ -91,7 +91,7 @@ pub fn start_removal(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::
             let closed = sys::close_all_except(&mut []).and(unblocked.map_err(io::Error::from));
             let outcome = closed.and_then(|()| remove(tmpdir, uid, gid, key));
             if let Err(error) = &outcome {
-                eprintln!("gridwright-shepherd: task {key}: {}/{} stays: {error}", tmpdir.base, tmpdir.name);
+                crate::log::line(format_args!("task {key}: {}/{} stays: {error}", tmpdir.base, tmpdir.name));
             }
             sys::exit_now(i32::from(outcome.is_err()))
         }

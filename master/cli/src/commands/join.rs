@@ -35,6 +35,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         let refusal = Diagnostic::new(Code::BadSyntax, "gridwright join: write gridwright join MASTER[:PORT] TOKEN");
         return Err(Fail::new(exit::USAGE, refusal.fix("make a token on the master: gridwright token")));
     };
+    daemons::check_environment()?;
     let patience = up::patience(&parsed, "gridwright join")?;
     let dir = up::directory(&parsed)?;
     up::go_where_all_reach_us("join", &dir, words)?;

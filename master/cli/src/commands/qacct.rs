@@ -22,7 +22,7 @@ use crate::{exit, output};
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::QueueInstanceName;
-use proto::wire::client::{AccountingFilter, Query, QueueFilter, Reply};
+use proto::wire::client::{AccountingFilter, Answer, Query, QueueFilter, Reply};
 use proto::wire::view::Data;
 use select::Selection;
 use std::collections::BTreeSet;
@@ -73,17 +73,17 @@ pub fn run(words: Vec<String>) -> Outcome {
     if parsed.has("-l") {
         selection.only_in(&suitable_queues(&parsed)?);
     }
-    let mut found = Found { records: Vec::new(), sums: Sums::new(selection.columns()) };
+    let mut found = Found { records: Vec::new(), sums: Sums::new(selection.columns()), skipped: Vec::new() };
     match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
         Some(path) => file::read(path, |record| found.take(&mut selection, vec![record]))?,
         None => ask_master(&mut selection, &mut found, format)?,
     }
-    let Found { records, sums } = found;
+    let Found { records, sums, skipped } = found;
     if selection.ignored() > 0 {
         let jobs = selection.ignored();
         output::note(&format!("{jobs} jobs ignored for accounting. Jobs' master queue no longer exists."));
     }
-    match (selection.jobs(), format) {
+    let shown = match (selection.jobs(), format) {
         (Some(jobs), _) => blocks(&records, jobs, &selection, format, &clock),
         (None, Format::Json) => {
             output::data(&json::Document::new().with("usage", &table::json(sums)).finish());
@@ -94,6 +94,11 @@ pub fn run(words: Vec<String>) -> Outcome {
             output::data(&format!("{begin}{}", table::text(sums)));
             Ok(exit::OK)
         }
+    };
+    // What could be read is shown, and nobody takes it for all there is.
+    match output::answers(&skipped) {
+        exit::OK => shown,
+        code => shown.map(|shown| if shown == exit::OK { code } else { shown }),
     }
 }
 
@@ -101,6 +106,8 @@ pub fn run(words: Vec<String>) -> Outcome {
 struct Found {
     records: Vec<AccountingRecord>,
     sums: Sums,
+    /// Refusals about records that the master cannot read.
+    skipped: Vec<Answer>,
 }
 
 impl Found {
@@ -127,7 +134,10 @@ fn ask_master(selection: &mut Selection, found: &mut Found, format: Format) -> R
     }
     let mut rest = Reply::default();
     client.query_parts(Query::Accounting(filter), |part| match part.data {
-        Some(Data::Accounting(records)) if part.answers.is_empty() => found.take(selection, records),
+        Some(Data::Accounting(records)) => {
+            found.skipped.extend(part.answers);
+            found.take(selection, records);
+        }
         _ => rest = part,
     })?;
     ask::settled(rest)?;

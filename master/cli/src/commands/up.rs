@@ -81,6 +81,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&UP.help());
         return Ok(exit::OK);
     }
+    daemons::check_environment()?;
     let dir = directory(&parsed)?;
     let original = copy::original_of(&dir, parsed.has("--as-copy"))?;
     if original.is_some() {

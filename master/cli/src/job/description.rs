@@ -44,6 +44,8 @@ pub struct Description<'a> {
     pub checkpoint_when: Option<When>,
     /// Whether nothing but a verification was asked for, which shows the script too.
     pub verifies: bool,
+    /// Whether the values of the environment are not known, but its names.
+    pub hides_environment: bool,
 }
 
 impl Description<'_> {
@@ -104,7 +106,10 @@ impl Description<'_> {
     /// What it runs, and in which parallel environment or advance reservation.
     pub fn program(&self, block: &mut Block) {
         let spec = self.spec;
-        let exported = environment(spec).map(|(name, value)| format!("{name}={}", or_none(value)));
+        let exported = environment(spec).map(|(name, value)| match self.hides_environment {
+            true => name.to_owned(),
+            false => format!("{name}={}", or_none(value)),
+        });
         block.put_list("env_list", exported.collect());
         block.put_list("job_args", spec.args.clone());
         block.put_list("master hard queue_list", spec.requests.master_queues.clone());
@@ -115,7 +120,9 @@ impl Description<'_> {
                 // Narrower than the rest, as in 8.1.9.
                 let _ = writeln!(block.text, "{:<23}\n{}", "script_ptr:", String::from_utf8_lossy(content));
             }
-            Program::Script { .. } | Program::Command { .. } => block.put("script_file", script_file(spec)),
+            Program::Script { .. } | Program::Stored { .. } | Program::Command { .. } => {
+                block.put("script_file", script_file(spec))
+            }
         }
         block.put_some("project", spec.project.as_ref());
         if let Some(pe) = &spec.requests.pe {
@@ -191,7 +198,7 @@ pub fn environment(spec: &JobSpec) -> impl Iterator<Item = (&str, &str)> {
 /// The script's or command's name.
 pub fn script_file(spec: &JobSpec) -> &str {
     match &spec.program {
-        Program::Script { path, .. } => path,
+        Program::Script { path, .. } | Program::Stored { path, .. } => path,
         Program::Command { command } => command,
     }
 }

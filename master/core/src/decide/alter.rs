@@ -119,6 +119,7 @@ fn alter_spec(
         return Err(one(refusal.fix("it keeps the slots that it has; change a job that waits")));
     }
     checks::check_spec(turn.state(), &spec)?;
+    checks::check_growth(turn.state(), turn.site().users, &job.spec, &spec).map_err(one)?;
     if changes.validation == Some(Validation::Poke) && (job.active > 0 || job.spec.holds.any()) {
         return Ok(done(vec!["verification: job is already running or is held".to_owned()]));
     }

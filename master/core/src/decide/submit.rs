@@ -56,7 +56,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
         verify::Verdict::OnlyAsked(answer) => return Ok(Accepted::Verified(vec![answer])),
         verify::Verdict::GoOn(warnings) => answers.extend(warnings),
     }
-    checks::check_counts(turn.state(), &spec).map_err(one)?;
+    checks::check_counts(turn.state(), turn.site().users, &spec).map_err(one)?;
     let owner = spec.owner.user.clone();
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
     let array_waits_for =

@@ -1,5 +1,7 @@
 //! Ways to find things in a [`State`] without walking over it. Everything here follows from the rest of the state.
 
+pub mod bytes;
+
 use super::State;
 use super::commons::Commons;
 use super::job::{Job, Placement};
@@ -7,6 +9,7 @@ use super::paged::Paged;
 use super::reservation::AdvanceReservation;
 use proto::complex::Complex;
 use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
+use proto::job::JobSpec;
 use proto::time::Wall;
 use proto::wire::client::Reply;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +32,7 @@ pub struct Index {
     /// Tasks that people or thresholds have suspended: they have no tickets.
     suspended: BTreeSet<(SubmitSeq, TaskId)>,
     answers: BTreeMap<RequestId, Arc<Reply>>,
+    bytes: bytes::Bytes,
     /// What the descriptions of jobs have in common.
     pub commons: Commons,
 }
@@ -57,6 +61,17 @@ impl Index {
     /// How many jobs a user has.
     pub fn job_count(&self, user: &UserName) -> usize {
         self.by_owner.get(user).map_or(0, Paged::len)
+    }
+
+    /// Bytes of what is long in the jobs of a user: scripts, which count once however many jobs have them, and what is more than
+    /// [`FREE_BYTES`](bytes::FREE_BYTES) in arguments, environment and lists of each job.
+    pub fn bytes_of(&self, user: &UserName) -> u64 {
+        self.bytes.of(user)
+    }
+
+    /// How many of these bytes a further job would add.
+    pub fn bytes_with(&self, spec: &JobSpec) -> u64 {
+        self.bytes.with(spec)
     }
 
     /// How many tasks are on hosts.
@@ -136,6 +151,7 @@ impl Index {
 
     pub(super) fn add_job(&mut self, complex: &Complex, job: &Job) {
         self.commons.enter(complex, &job.spec);
+        self.bytes.add(&job.spec);
         self.by_owner.entry(job.spec.owner.user.clone()).or_default().insert(job.seq, ());
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             self.successors.entry(*predecessor).or_default().insert(job.seq);
@@ -148,6 +164,7 @@ impl Index {
 
     pub(super) fn remove_job(&mut self, job: &Job) {
         self.commons.leave(&job.spec);
+        self.bytes.remove(&job.spec);
         let owner = &job.spec.owner.user;
         if let Some(jobs) = self.by_owner.get_mut(owner) {
             jobs.remove(&job.seq);

@@ -7,6 +7,7 @@ use super::detail::detail;
 use super::filter::Chosen;
 use super::row;
 use crate::query::select::Jobs;
+use crate::query::viewer::Viewer;
 use crate::query::{Model, parts};
 use master_core::explain::{self, Counting, Question, Told};
 use master_core::sched::Of;
@@ -57,6 +58,7 @@ enum What {
         jobs: Jobs,
         /// The places of targets that no job had yet.
         missing: BTreeSet<usize>,
+        viewer: Viewer,
         aside: Option<Box<Aside>>,
     },
     Reasons {
@@ -81,11 +83,11 @@ impl Walk {
     }
 
     /// The answer to [`proto::wire::client::Query::JobDetails`].
-    pub(in crate::query) fn details(model: &Model, targets: Vec<String>) -> Self {
+    pub(in crate::query) fn details(model: &Model, targets: Vec<String>, viewer: Viewer) -> Self {
         let jobs = Jobs::new(&targets);
         let only = only(&model.state, &jobs);
         let missing = (0..targets.len()).collect();
-        Self::new(model, only, What::Details { targets, jobs, missing, aside: None })
+        Self::new(model, only, What::Details { targets, jobs, missing, viewer, aside: None })
     }
 
     /// The answer to [`proto::wire::client::Query::Reasons`].
@@ -131,9 +133,9 @@ impl Walk {
         let mut stretch = Stretch { after, until, only: only.as_ref(), end, jobs, is_last: false };
         let (mut replies, has_told) = match &mut what {
             What::Rows { chosen, left } => rows(model, &mut stretch, chosen, left),
-            What::Details { targets, jobs, missing, aside } => {
+            What::Details { targets, jobs, missing, viewer, aside } => {
                 let mut findings = resume(model, aside.take());
-                let (mut replies, has_told) = details(model, &mut stretch, &mut findings, jobs, missing);
+                let (mut replies, has_told) = details(model, &mut stretch, &mut findings, viewer, jobs, missing);
                 *aside = Some(Box::new(findings.aside()));
                 if stretch.is_last
                     && let Some(last) = replies.last_mut()
@@ -253,6 +255,7 @@ fn details(
     model: &Model,
     stretch: &mut Stretch<'_>,
     findings: &mut Findings<'_>,
+    viewer: &Viewer,
     jobs: &Jobs,
     missing: &mut BTreeSet<usize>,
 ) -> (Vec<Reply>, bool) {
@@ -264,7 +267,7 @@ fn details(
             is_meant = true;
         }
         if is_meant {
-            told.push(detail(model, findings, job));
+            told.push(detail(model, findings, viewer, job));
         }
         told.len()
     });
@@ -376,6 +379,10 @@ mod tests {
         }
     }
 
+    fn nobody(model: &Model) -> Viewer {
+        Viewer::new(model, None, "login".into())
+    }
+
     fn all() -> JobFilter {
         let states = JobStates { pending: true, running: true, suspended: true, finished: true, ..Default::default() };
         JobFilter { states, ..JobFilter::default() }
@@ -429,11 +436,12 @@ mod tests {
         let mut cell = Cell::new();
         (1..=100).for_each(|job| cell.submit(job, |_| ()));
         let targets = ["70", "3", "999", "3"].map(str::to_owned).to_vec();
-        let walk = Walk::details(&cell.0, targets);
+        let walk = Walk::details(&cell.0, targets, nobody(&cell.0));
         let parts = cell.walk(walk, |_, _| ());
         assert_eq!((told(&parts.concat()), parts.len()), (vec![3, 70], 3), "a look at the clock after each");
         assert_eq!(parts.concat().last().unwrap().answers, [refuse("999")]);
-        let (replies, rest) = cell.part(Walk::details(&cell.0, vec!["job7?".to_owned(), "nosuch".to_owned()]));
+        let (replies, rest) =
+            cell.part(Walk::details(&cell.0, vec!["job7?".to_owned(), "nosuch".to_owned()], nobody(&cell.0)));
         assert!(replies.is_empty(), "none of the first has such a name");
         let parts = cell.walk(rest.unwrap(), |_, _| ());
         assert_eq!(told(&parts.concat()), (70..80).collect::<Vec<u32>>());

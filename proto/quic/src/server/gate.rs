@@ -1,6 +1,7 @@
 //! What those who are not authenticated may cost: enrolments by number and rate, and lines in the log.
 
 use super::ServerLimits;
+use proto::log::Limiter;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,35 +114,24 @@ fn neighbourhood(address: IpAddr) -> IpAddr {
 }
 
 /// Writes one line for each refused peer, and one number for those that came too fast.
-#[derive(Default)]
-pub(super) struct RefusalLog(Mutex<Option<Second>>);
+pub(super) struct RefusalLog {
+    since: Instant,
+    limiter: Mutex<Limiter>,
+}
 
-struct Second {
-    began: Instant,
-    logged: u32,
-    suppressed: u64,
+impl Default for RefusalLog {
+    fn default() -> Self {
+        Self { since: Instant::now(), limiter: Mutex::new(Limiter::new(LINES_PER_S, LINES_PER_S)) }
+    }
 }
 
 impl RefusalLog {
     pub(super) fn log(&self, address: SocketAddr, why: &str) {
-        if let Some(suppressed) = self.may_log(Instant::now()) {
+        let now_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let admitted = self.limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(now_ms);
+        if let Some(suppressed) = admitted {
             tracing::warn!(peer = %address, suppressed, "connection refused: {why}");
         }
-    }
-
-    /// How many lines were left out since the last one; `None` if this one is left out too.
-    fn may_log(&self, now: Instant) -> Option<u64> {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let second = slot.get_or_insert(Second { began: now, logged: 0, suppressed: 0 });
-        if now.saturating_duration_since(second.began) >= Duration::from_secs(1) {
-            (second.began, second.logged) = (now, 0);
-        }
-        if second.logged >= LINES_PER_S {
-            second.suppressed += 1;
-            return None;
-        }
-        second.logged += 1;
-        Some(std::mem::take(&mut second.suppressed))
     }
 }
 
@@ -194,12 +184,5 @@ mod tests {
         assert!(visit(ADDRESSES_MAX, now).is_err());
         assert!(visit(ADDRESSES_MAX, now + Duration::from_secs(1)).is_ok());
         assert_eq!(gate.lock().addresses.len(), 1);
-    }
-
-    #[test]
-    fn refusals_beyond_ten_per_second_are_counted() {
-        let (log, now) = (RefusalLog::default(), Instant::now());
-        assert_eq!((0..15).filter(|_| log.may_log(now).is_some()).count(), 10);
-        assert_eq!(log.may_log(now + Duration::from_secs(1)), Some(5));
     }
 }

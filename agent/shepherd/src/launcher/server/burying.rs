@@ -74,7 +74,7 @@ impl Server {
                 let closed = sys::close_all_except(&mut []);
                 let outcome = closed.and_then(|()| bury(&self.host, &burial));
                 if let Err(error) = &outcome {
-                    eprintln!("gridwright-shepherd: task {key}: cannot record its end: {error}");
+                    crate::log::line(format_args!("task {key}: cannot record its end: {error}"));
                 }
                 sys::exit_now(i32::from(outcome.is_err()))
             }

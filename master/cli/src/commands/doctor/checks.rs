@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 const LEAST_FREE_BYTES: u64 = 100 << 20;
 /// Free files, likewise.
 const LEAST_FREE_FILES: u64 = 1000;
+/// `disk_reserve_bytes` of `etc/master.toml`, where it is not set.
+const DISK_RESERVE_BYTES: i64 = 16 << 20;
 /// How long the end of a connection may take to leave this machine.
 const GOODBYE: Duration = Duration::from_millis(100);
 /// Milliseconds of a day.
@@ -97,6 +99,7 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.push(control_groups(dir));
     findings.push(name_service());
     findings.push(space(dir));
+    findings.extend(reserve(dir));
     findings.extend(buffer(dir));
     findings.extend(set_aside(dir));
     findings.extend(sensors(dir));
@@ -320,6 +323,30 @@ fn judge_space(dir: &Path, stat: &Statvfs) -> Finding {
         return Finding::fine("space", found);
     }
     Finding::bad("space", found, "make room: without it no result can be kept")
+}
+
+/// The room that the master keeps for itself, where it has given that up.
+fn reserve(dir: &Path) -> Option<Finding> {
+    let text = std::fs::read_to_string(dir.join("etc/master.toml")).ok()?;
+    let settings: toml::Table = text.parse().ok()?;
+    let wanted = settings.get("disk_reserve_bytes").and_then(toml::Value::as_integer);
+    let wanted = u64::try_from(wanted.unwrap_or(DISK_RESERVE_BYTES)).ok().filter(|wanted| *wanted > 0)?;
+    let (folder, file) = (dir.join("master"), dir.join("master/reserve"));
+    let stat = statvfs(&folder).ok()?;
+    let free = stat.blocks_available().saturating_mul(stat.fragment_size());
+    let is_whole = match std::fs::metadata(&file) {
+        Ok(about) => about.len() == wanted,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        // Only the master's own user and root can tell.
+        Err(_) => return None,
+    };
+    // A reserve that is missing is made anew where there is room for it and as much again.
+    if free >= if is_whole { wanted / 2 } else { 2 * wanted } {
+        return None;
+    }
+    let found = format!("{} MiB are free in {}: the master refuses changes", free >> 20, folder.display());
+    let fix = format!("make {} MiB free there; the master goes on by itself", (2 * wanted) >> 20);
+    Some(Finding::bad("reserve", found, fix))
 }
 
 fn set_aside(dir: &Path) -> Option<Finding> {

@@ -32,7 +32,8 @@ pub fn json(details: &[JobDetail], missing: &[String]) -> String {
 fn block(detail: &JobDetail, binding: bool, clock: &Clock) -> String {
     let (row, spec) = (&detail.row, &*detail.spec);
     let (account, checkpoint_when) = (Some(row.account.as_str()), detail.checkpoint_when);
-    let description = Description { spec, account, checkpoint_when, verifies: false };
+    let description =
+        Description { spec, account, checkpoint_when, verifies: false, hides_environment: detail.hides_environment };
     let mut block = Block { text: format!("{}\n", "=".repeat(62)) };
     block.put("job_number", row.number);
     block.put("exec_file", format_args!("job_scripts/{}", row.number));

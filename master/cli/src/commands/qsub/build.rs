@@ -76,7 +76,7 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
 /// The name of a job without `-N`: the base name of its script or command.
 fn default_name(program: &Program) -> String {
     let path = match program {
-        Program::Script { path, .. } => path,
+        Program::Script { path, .. } | Program::Stored { path, .. } => path,
         Program::Command { command } => command,
     };
     path.rsplit('/').next().unwrap_or(path).to_owned()
@@ -135,7 +135,13 @@ pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
         Occasion::When(when) => Some(when),
         Occasion::Never | Occasion::EverySeconds(_) => None,
     });
-    let description = Description { spec, account: spec.account.as_deref(), checkpoint_when, verifies: true };
+    let description = Description {
+        spec,
+        account: spec.account.as_deref(),
+        checkpoint_when,
+        verifies: true,
+        hides_environment: false,
+    };
     let mut block = Block::default();
     block.put("job_number", "unassigned");
     block.put_some("deadline", spec.deadline.map(|deadline| clock.asctime(deadline)));

@@ -2,11 +2,13 @@
 
 use super::names::{check_account, check_job_name};
 use super::{access, scopes};
+use crate::core::UserLimits;
 use crate::decide::Caller;
 use crate::matching::{Demand, QueuePattern};
 use crate::sched::expected_ms;
 use crate::state::State;
 use crate::state::config::Configuration;
+use crate::state::index::bytes;
 use proto::amount::Type;
 use proto::checkpoint::Occasion;
 use proto::diagnostic::{Code, Diagnostic};
@@ -130,7 +132,7 @@ fn of_reservation(refusal: Diagnostic) -> Diagnostic {
 ///
 /// # Errors
 /// If the cell, or the user, has as many jobs as it may have.
-pub(super) fn check_counts(state: &State, spec: &JobSpec) -> Result<(), Diagnostic> {
+pub(super) fn check_counts(state: &State, users: UserLimits, spec: &JobSpec) -> Result<(), Diagnostic> {
     let settings = &state.config.settings;
     let full = |count: usize, limit: u32| limit > 0 && count >= limit as usize;
     let refusal = |what: String| Diagnostic::new(Code::JobLimit, what).fix("wait until jobs have ended");
@@ -144,7 +146,38 @@ pub(super) fn check_counts(state: &State, spec: &JobSpec) -> Result<(), Diagnost
             "job rejected: only {limit} jobs are allowed per user (current job count: {count})"
         )));
     }
-    Ok(())
+    if count as u64 >= users.jobs {
+        let what = format!("job rejected: only {} jobs are allowed per user (current job count: {count})", users.jobs);
+        return Err(refusal(what).at("jobs_per_user of etc/master.toml"));
+    }
+    check_bytes(state, users, spec, state.index.bytes_with(spec))
+}
+
+/// The same for a job that is altered.
+///
+/// # Errors
+/// If it grows beyond what its owner may have.
+pub(in crate::decide) fn check_growth(
+    state: &State,
+    users: UserLimits,
+    before: &JobSpec,
+    spec: &JobSpec,
+) -> Result<(), Diagnostic> {
+    check_bytes(state, users, spec, bytes::counted(spec).saturating_sub(bytes::counted(before)))
+}
+
+/// Scripts, arguments, environments and lists of a user take a bounded part of the master's disk and memory.
+fn check_bytes(state: &State, users: UserLimits, spec: &JobSpec, more: u64) -> Result<(), Diagnostic> {
+    let held = state.index.bytes_of(&spec.owner.user);
+    if more == 0 || held.saturating_add(more) <= users.job_bytes {
+        return Ok(());
+    }
+    let limit = users.job_bytes;
+    let what = format!("job rejected: the scripts and lists of a user's jobs may take {limit} bytes");
+    Err(Diagnostic::new(Code::JobLimit, what)
+        .at("job_bytes_per_user of etc/master.toml on the master's host")
+        .why(format!("your jobs take {held} bytes, this one {more} more"))
+        .fix("wait until jobs have ended, submit them as one array, or read large data from a file that the job opens"))
 }
 
 pub(super) fn rejected(why: &str) -> Diagnostic {
@@ -172,7 +205,7 @@ fn check_program(spec: &JobSpec) -> Result<(), Diagnostic> {
     match &spec.program {
         Program::Script { content, .. } if content.is_empty() => Err(rejected("no script in your request")),
         Program::Command { command } if command.is_empty() => Err(rejected("no script in your request")),
-        Program::Script { .. } | Program::Command { .. } => Ok(()),
+        Program::Script { .. } | Program::Stored { .. } | Program::Command { .. } => Ok(()),
     }
 }
 

@@ -1,9 +1,12 @@
 use super::cell::{owner, resources, selection, texts};
 use super::*;
+use crate::core::{Core, Site, UserLimits};
 use crate::event::Event;
 use proto::diagnostic::Code;
 use proto::id::{JobNumber, RequestId};
-use proto::job::{JobChanges, JobSpec, MailEvents, PeRequest, Program, Requests, Validation};
+use proto::job::{
+    JobChanges, JobSpec, MailEvents, PeRequest, Program, Requests, ScriptDigest, StoredScript, Validation,
+};
 use proto::pe::AllocationRule;
 use proto::request::SlotRange;
 use proto::time::Wall;
@@ -210,6 +213,69 @@ fn full_cells_and_users_with_many_jobs_get_exit_code_25() {
     assert_eq!(text, Err("job rejected: only 3 jobs are allowed per cluster".to_owned()));
     cell.qdel("u1", &["1"]);
     assert!(cell.try_submit(job()).is_ok());
+}
+
+/// A cell in which a user may have so many jobs, with so many bytes.
+fn limited(jobs: u64, job_bytes: u64) -> Cell {
+    let mut cell = Cell::ready();
+    let site = Site { users: UserLimits { jobs, job_bytes }, ..Site::default() };
+    cell.core = std::mem::replace(&mut cell.core, Core::new(crate::state::State::new())).at(site);
+    cell
+}
+
+/// A job whose script of so many bytes lies apart.
+fn with_script(name: u8, bytes: u64) -> JobSpec {
+    let script = StoredScript { digest: ScriptDigest([name; 32]), bytes };
+    JobSpec { program: Program::Stored { path: "long.sh".to_owned(), script: Box::new(script) }, ..job() }
+}
+
+#[test]
+fn the_jobs_of_one_user_have_a_limit_of_the_master() {
+    let mut cell = limited(2, u64::MAX);
+    cell.submit(job());
+    cell.submit(job());
+    let text = cell.try_submit(job());
+    assert_eq!(text, Err("job rejected: only 2 jobs are allowed per user (current job count: 2)".to_owned()));
+    cell.submit(JobSpec { owner: owner("u2").into(), ..job() });
+    cell.qdel("u1", &["1"]);
+    assert!(cell.try_submit(job()).is_ok());
+}
+
+#[test]
+fn the_scripts_of_one_user_have_a_limit_and_equal_ones_count_once() {
+    let mut cell = limited(u64::MAX, 25_000_000);
+    cell.submit(with_script(1, 12_000_000));
+    cell.submit(with_script(1, 12_000_000));
+    let second = cell.submit(with_script(2, 12_000_000));
+    let reply = cell.command("u1", Command::Submit(Box::new(with_script(3, 12_000_000))));
+    let Answer::Refused(refusal) = &reply.answers[0] else { panic!("refused") };
+    assert_eq!(refusal.code, Code::JobLimit);
+    assert!(refusal.why.contains("24000000 bytes") && refusal.place.contains("job_bytes_per_user"), "{refusal}");
+    assert!(!refusal.fix.is_empty());
+    cell.submit(JobSpec { owner: owner("u2").into(), ..with_script(3, 12_000_000) });
+    cell.submit(job());
+    cell.qdel("u1", &["1"]);
+    assert!(cell.try_submit(with_script(3, 12_000_000)).is_err(), "another job has that script too");
+    cell.qdel("u1", &[&second.to_string()]);
+    assert!(cell.try_submit(with_script(3, 12_000_000)).is_ok());
+}
+
+#[test]
+fn long_environments_and_arguments_count_too_also_where_a_job_is_altered() {
+    let mut cell = limited(u64::MAX, 1_000_000);
+    let long = |bytes: usize| vec![("X".to_owned(), "x".repeat(bytes))];
+    cell.submit(JobSpec { environment: long(600_000).into(), ..job() });
+    assert!(cell.try_submit(JobSpec { environment: long(600_000).into(), ..job() }).is_err());
+    assert!(cell.try_submit(JobSpec { args: vec!["x".repeat(600_000)], ..job() }).is_err());
+    let ordinary = cell.submit(JobSpec { environment: long(10_000).into(), ..job() });
+    let alter = |cell: &mut Cell, bytes| {
+        let jobs = selection(&[&ordinary.to_string()]);
+        let changes = JobChanges { environment: Some(long(bytes)), ..JobChanges::default() };
+        let reply = cell.command("u1", Command::Alter { jobs, changes: Box::new(changes) });
+        reply.answers.iter().any(Answer::is_refusal)
+    };
+    assert!(alter(&mut cell, 600_000));
+    assert!(!alter(&mut cell, 300_000));
 }
 
 #[test]

@@ -84,6 +84,7 @@ pub(super) fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDe
         errors: Vec::new(),
         scheduling_info: info.map(str::to_owned).into(),
         checkpoint_when: None,
+        hides_environment: false,
     }
 }
 
@@ -346,4 +347,16 @@ fn ids_of_resource_maps_are_told_of_each_task() {
     }
     assert_eq!(document.matches("<RESL_value>3</RESL_value>").count(), 1, "each id once");
     assert!(document.contains("<RESL_amount>2</RESL_amount>"), "with how often the task has it\n{document}");
+}
+
+#[test]
+fn an_environment_without_values_is_told_by_its_names_alone() {
+    let mut detail = detail_of(9, |spec| {
+        spec.environment = vec![("SECRET".to_owned(), String::new()), ("A".to_owned(), String::new())].into();
+    });
+    detail.hides_environment = true;
+    let text = detail::render(std::slice::from_ref(&detail), false, &utc());
+    assert!(text.contains("env_list:                   SECRET,A\n"), "{text}");
+    let document = detail_xml::render(&[detail]);
+    assert!(document.contains("<VA_variable>SECRET</VA_variable>") && !document.contains("VA_value"), "{document}");
 }

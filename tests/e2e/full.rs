@@ -1,0 +1,81 @@
+//! A master whose disk is full: it answers, refuses changes by name, records how tasks end, and goes on by itself.
+
+use gridwright_tests::cell::{Cell, available, in_namespaces, is_root, records, wait_until};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// The file that takes all room.
+fn fill(path: &Path) {
+    let mut file = std::fs::File::create(path).unwrap();
+    for size in [65_536, 4_096, 1] {
+        let block = vec![0; size];
+        while file.write_all(&block).is_ok() {}
+    }
+}
+
+/// Puts the master's directory onto a small file system of this mount namespace.
+fn shrink(cell: &Cell) {
+    let script = "rm \"$1/reserve\" && cp -a \"$1\" \"$1.copy\" && mount -t tmpfs -o size=12m small \"$1\" && cp -a \"$1.copy\"/. \"$1\" \
+                  && chown --reference=\"$1.copy\" \"$1\" && chmod 700 \"$1\" && rm -r \"$1.copy\"";
+    let master = cell.dir().join("master");
+    let done = Command::new("sh").args(["-c", script, "sh"]).arg(&master).status().unwrap();
+    assert!(done.success());
+}
+
+#[test]
+fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
+    if !available("root, who can mount", is_root()) {
+        return;
+    }
+    if !in_namespaces("full::a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on", "true") {
+        return;
+    }
+    let cell = Cell::up();
+    cell.down(&[]).ok();
+    let file = cell.dir().join("etc/master.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\ndisk_reserve_bytes = 2097152\n")).unwrap();
+    shrink(&cell);
+    cell.bring_up(&[]).ok();
+    let (pid, reserve) = (cell.pid("master"), cell.dir().join("master/reserve"));
+    assert_eq!(std::fs::metadata(&reserve).unwrap().len(), 2 << 20);
+    cell.write("job.sh", "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.1; done\n", 0o755);
+    let job = cell.submit(&["-t", "1-8", "job.sh"]);
+    let running = || cell.user(&["qstat", "-s", "r"]).out.lines().filter(|line| line.contains(" r ")).count();
+    wait_until(|| cell.state_of(&job), || running() == 4);
+
+    let filling = cell.dir().join("master/filling");
+    fill(&filling);
+    // The file system is looked at five times a second.
+    wait_until(
+        || cell.log("master"),
+        || {
+            cell.user(&["qsub", "-h", "-N", "held", "-b", "y", "true"]).code != 0
+                && cell.log("master").contains("disk is full")
+        },
+    );
+    for words in [&["qsub", "-b", "y", "true"][..], &["qdel", &job], &["qhold", &job]] {
+        cell.user(words).refused(&["the master's disk is full", "fix: make room", "disk_reserve_bytes"]);
+    }
+    assert_eq!(running(), 4, "questions are answered");
+    cell.user(&["qhost"]).ok();
+    cell.admin(&["doctor"]).refused(&["the master refuses changes"]);
+
+    cell.write("go", "", 0o644);
+    let ended = || records(&cell.user(&["qacct", "-j", &job]).out).len();
+    wait_until(|| format!("four ends: {}", cell.state_of(&job)), || ended() == 4);
+    wait_until(|| cell.state_of(&job), || running() == 0);
+    assert_eq!(ended(), 4, "nothing is started");
+
+    std::fs::remove_file(&filling).unwrap();
+    cell.accounted(&job, 8);
+    let next = cell.submit(&["-b", "y", "true"]);
+    cell.accounted(&next, 1);
+    assert_eq!((cell.pid("master"), std::fs::metadata(&reserve).unwrap().len()), (pid, 2 << 20));
+    let lines = std::fs::read_to_string(cell.dir().join("default/common/accounting")).unwrap().lines().count();
+    wait_until(
+        || format!("nine lines, {lines} are there"),
+        || std::fs::read_to_string(cell.dir().join("default/common/accounting")).unwrap().lines().count() == 9,
+    );
+}
