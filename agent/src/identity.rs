@@ -62,7 +62,12 @@ pub fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let draft = path.with_extension("new");
     let write = || -> io::Result<()> {
-        let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&draft)?;
+        match std::fs::remove_file(&draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        // A new file: what is there already could be a link, or have other rights.
+        let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&draft, path)

@@ -3,14 +3,18 @@
 use crate::config::{self, DEFAULT_PORT};
 use crate::layout::Layout;
 use crate::{Failure, identity};
+use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
+use nix::unistd::{Gid, Uid, getegid, geteuid, setegid, seteuid};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::wire::agent::PROTOCOL_VERSION;
 use proto::wire::frame::Kind;
 use proto::wire::join::{JoinReply, JoinRequest};
 use quic::{Client, CloseCode, HostKey, IdentityError, JoinToken, MasterAddress, PeerIdentity, StreamError};
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -141,15 +145,38 @@ fn host_name(given: Option<&str>) -> Result<HostName, Diagnostic> {
 
 fn make_directories(dir: &Path) -> io::Result<Layout> {
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
+    std::fs::create_dir_all(dir)?;
+    let found = std::fs::metadata(dir)?;
+    if found.uid() != geteuid().as_raw() {
+        return Err(io::Error::other(format!("the directory belongs to uid {}", found.uid())));
+    }
     for below in ["etc", "agent", "run", "log", "tasks"] {
         std::fs::create_dir_all(dir.join(below))?;
     }
     Layout::new(dir)
 }
 
+/// Does something in `agent/` with the rights of its owner. Root has given it to the agent's account on a host that joined before, and
+/// what root opens by name there could be a link to anywhere.
+fn as_owner<T>(layout: &Layout, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(layout.dir().join("agent"))?.metadata()?;
+    let own = (geteuid(), getegid());
+    if !own.0.is_root() || folder.uid() == own.0.as_raw() {
+        return work();
+    }
+    nix::unistd::setgroups(&[])?;
+    setegid(Gid::from_raw(folder.gid()))?;
+    seteuid(Uid::from_raw(folder.uid()))?;
+    let outcome = work();
+    seteuid(own.0)?;
+    setegid(own.1)?;
+    outcome
+}
+
 /// A host that is in another cell already would be in none of the two afterwards.
 fn refuse_another_cell(layout: &Layout, token: &JoinToken) -> Result<(), Diagnostic> {
-    let present = std::fs::read_to_string(layout.agent("host.crt")).ok();
+    let present = as_owner(layout, || std::fs::read_to_string(layout.agent("host.crt"))).ok();
     let present = present.and_then(|certificate| PeerIdentity::from_pem(&certificate).ok());
     match present {
         Some(identity) if identity.cell != token.cell() => {
@@ -169,17 +196,13 @@ fn write(layout: &Layout, host: &HostName, master: &MasterAddress, key: &HostKey
         toml::Value::String(reply.master_host.to_string()),
         master.port
     );
-    for (path, text, mode) in [
-        (layout.agent("host.key"), &key.to_pem(), 0o600),
-        (layout.agent("ca.crt"), &reply.ca, 0o644),
-        (layout.etc("agent.toml"), &config::document(host, master), 0o644),
-        (layout.etc("cell.toml"), &cell, 0o644),
-        // Last: with it the host is complete.
-        (layout.agent("host.crt"), &reply.certificate, 0o644),
-    ] {
-        identity::write_file(&path, text, mode)?;
-    }
-    Ok(())
+    let own = |name: &str, text: &str, mode| as_owner(layout, || identity::write_file(&layout.agent(name), text, mode));
+    own("host.key", &key.to_pem(), 0o600)?;
+    own("ca.crt", &reply.ca, 0o644)?;
+    identity::write_file(&layout.etc("agent.toml"), &config::document(host, master), 0o644)?;
+    identity::write_file(&layout.etc("cell.toml"), &cell, 0o644)?;
+    // Last: with it the host is complete.
+    own("host.crt", &reply.certificate, 0o644)
 }
 
 fn bad_key(error: &IdentityError) -> Diagnostic {

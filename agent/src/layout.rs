@@ -5,7 +5,7 @@ use crate::folder::{self, Folder};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -141,13 +141,11 @@ impl DaemonLock {
         let folder = layout.folder(name).map_err(|source| unwritable(layout.run(name), source))?;
         let (path, pid_file) = (folder.path("lock"), folder.path("pid"));
         let file = folder.open_lock("lock").map_err(|source| unwritable(path.clone(), source))?;
-        let mut lock = alone(file).map_err(|errno| match errno {
+        let lock = alone(file).map_err(|errno| match errno {
             Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), who: holder(&pid_file) },
             errno => unwritable(path.clone(), errno.into()),
         })?;
-        let identity = folder::own_identity().map_err(|source| unwritable(path.clone(), source))?;
-        let noted = lock.set_len(0).and_then(|()| lock.write_all(identity.as_bytes()));
-        noted.map_err(|source| unwritable(path, source))?;
+        folder::note_holder(&lock).map_err(|source| unwritable(path, source))?;
         let pid = format!("{}\n", std::process::id());
         folder.write("pid", &pid, 0o644).map_err(|source| unwritable(pid_file, source))?;
         Ok(Self(lock))
@@ -194,7 +192,7 @@ mod tests {
         let held = DaemonLock::take(&layout, "agent").unwrap();
         ends.join().unwrap();
         let noted = std::fs::read_to_string(layout.run("agent").join("lock")).unwrap();
-        assert_eq!(noted, folder::own_identity().unwrap());
+        assert!(noted.starts_with(&format!("{} ", std::process::id())) && noted.split(' ').count() == 3, "{noted}");
         assert!(matches!(DaemonLock::take(&layout, "agent"), Err(LockError::Held { who, .. }) if !who.is_empty()));
         drop(held);
         std::fs::remove_dir_all(&dir).unwrap();

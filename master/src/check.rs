@@ -3,13 +3,27 @@
 use crate::layout::Layout;
 use crate::replay::{Replayed, replay, replay_all};
 use crate::store::{Store, StoreError};
+use nix::unistd::{Gid, Uid};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+
+/// Root goes on with the rights of the owner of the database: SQLite makes files beside it, by name and in a directory where that account
+/// could have made links.
+fn become_owner(dir: &Path) {
+    let Ok(found) = std::fs::symlink_metadata(dir.join("master")) else { return };
+    if nix::unistd::geteuid().is_root() && found.uid() != 0 {
+        let _ = nix::unistd::setgroups(&[]);
+        let _ = nix::unistd::setgid(Gid::from_raw(found.gid()));
+        let _ = nix::unistd::setuid(Uid::from_raw(found.uid()));
+    }
+}
 
 /// Replays the log twice, from the newest snapshot and from the first event, and says what was found.
 ///
 /// # Errors
 /// An event that this version cannot read: see [`StoreError`].
 pub fn check(dir: &Path) -> Result<String, StoreError> {
+    become_owner(dir);
     let store = Store::open_to_read(&Layout::new(dir).database())?;
     let Replayed { state, snapshot, events, passed_over } = replay(&store)?;
     let mut report = String::new();

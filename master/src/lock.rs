@@ -5,7 +5,7 @@ use crate::layout::Layout;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,14 +74,12 @@ impl MasterLock {
         let (path, pid_file) = (folder.path("lock"), folder.path("pid"));
         let holder = || std::fs::read_to_string(&pid_file).unwrap_or_default().trim().to_owned();
         let file = folder.open_lock("lock").map_err(|source| unwritable(path.clone(), source))?;
-        let mut run = alone(file).map_err(|errno| match errno {
+        let run = alone(file).map_err(|errno| match errno {
             Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), pid: holder() },
             errno => unwritable(path.clone(), errno.into()),
         })?;
         let database = lock_database(layout, holder)?;
-        let identity = folder::own_identity().map_err(|source| unwritable(path.clone(), source))?;
-        let noted = run.set_len(0).and_then(|()| run.write_all(identity.as_bytes()));
-        noted.map_err(|source| unwritable(path, source))?;
+        folder::note_holder(&run).map_err(|source| unwritable(path, source))?;
         let pid = format!("{}\n", std::process::id());
         folder.write("pid", &pid, 0o644).map_err(|source| unwritable(pid_file, source))?;
         Ok(Self { run, database })

@@ -123,16 +123,19 @@ fn foreign(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
 }
 
-/// The pid and the start time of this process, in clock ticks since boot: together they name one process for ever.
+/// What a lock says of its holder: the pid and the start time of this process, in clock ticks since boot, which together name one
+/// process for ever, and the inode of the lock, which a copy of the directory does not have.
 ///
 /// # Errors
-/// If `/proc` is not there.
-pub fn own_identity() -> io::Result<String> {
+/// If `/proc` is not there, or the file cannot be written.
+pub fn note_holder(mut lock: &File) -> io::Result<()> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // Field 22 of proc_pid_stat(5); the name in brackets may hold blanks.
     let start = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(19));
     let start = start.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat has no start time"))?;
-    Ok(format!("{} {start}\n", std::process::id()))
+    let text = format!("{} {start} {}\n", std::process::id(), lock.metadata()?.ino());
+    lock.set_len(0)?;
+    lock.write_all(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::{Mode, umask};
 use rules::Rules;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -157,10 +157,9 @@ fn make_folders(options: &Options) -> io::Result<Folder> {
 
 /// A launcher is alive if its lock is held. What is written there names the process for ever.
 fn hold_lock(own: &Folder) -> io::Result<Flock<File>> {
-    let mut lock = alone(own.open_lock("lock")?)
+    let lock = alone(own.open_lock("lock")?)
         .map_err(|errno| io::Error::other(format!("run/launcher/lock: a launcher runs already ({errno})")))?;
-    lock.set_len(0)?;
-    lock.write_all(folder::own_identity()?.as_bytes())?;
+    folder::note_holder(&lock)?;
     Ok(lock)
 }
 

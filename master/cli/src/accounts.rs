@@ -8,11 +8,15 @@ use nix::unistd::{Gid, Group, Uid, User};
 use proto::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Where free uids are looked for: below what systemd gives to dynamic users, above what administrators give out.
 const FREE_FROM: u32 = 58_000;
+
+/// How many of them there are.
+const FREE_COUNT: u32 = 2_000;
 
 /// The group of master and agent, where the host has it.
 const GROUP: &str = "gridwright";
@@ -67,7 +71,7 @@ impl Recorded {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(refuse(error.to_string())),
             Err(_) => {}
         }
-        let chosen = Self::choose().map_err(&refuse)?;
+        let chosen = Self::choose(dir).map_err(&refuse)?;
         let body = toml::to_string(&chosen).map_err(|error| refuse(error.to_string()))?;
         let text = format!(
             "# Uids of the daemons and their gid, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
@@ -84,7 +88,7 @@ impl Recorded {
     pub fn found_or_chosen(dir: &Path) -> Result<Self, String> {
         match std::fs::read_to_string(dir.join("etc/accounts.toml")) {
             Ok(text) => toml::from_str(&text).map_err(|error| error.to_string()),
-            Err(_) => Self::choose(),
+            Err(_) => Self::choose(dir),
         }
     }
 
@@ -104,10 +108,11 @@ impl Recorded {
         etc.write("launcher.conf", &format!("{settings}sensor_user {}\n", self.sensor), 0o644)
     }
 
-    fn choose() -> Result<Self, String> {
+    fn choose(dir: &Path) -> Result<Self, String> {
         let mut taken = Vec::new();
+        let first = spread(dir);
         let mut pick = |name: &str| {
-            let uid = named(name).or_else(|| free(&taken)).ok_or("no free uid was found")?;
+            let uid = named(name).or_else(|| free(first, &taken)).ok_or("no free uid was found")?;
             taken.push(uid);
             Ok::<u32, String>(uid)
         };
@@ -143,6 +148,30 @@ impl Recorded {
         }
         earlier::remove_files(&run).map_err(at("run"))
     }
+}
+
+/// Refuses to work in a directory where somebody else makes names: the cell of another user, for root or for anybody.
+///
+/// # Errors
+/// If the directory is there and belongs to another user, or others may write to it and root starts the cell.
+pub fn check_place(dir: &Path) -> Result<(), Fail> {
+    // The directory may be reached by a link.
+    let found = Folder::open(&dir.join("."));
+    let checked = match &found {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        // A directory that cannot even be read is reported by what comes next.
+        Err(_) => return Ok(()),
+        Ok(folder) if nix::unistd::geteuid().is_root() => folder.check_ours(),
+        Ok(folder) => folder.check_owner(),
+    };
+    checked.map_err(|error| {
+        let refusal = Diagnostic::new(Code::NotPermitted, "error: this directory is somebody else's");
+        let fix = match nix::unistd::geteuid().is_root() {
+            true => format!("run it as that user, or: chown root {0}; chmod go-w {0}", dir.display()),
+            false => "run it as that user, or name another directory with --dir".to_owned(),
+        };
+        refusal.at(dir.display().to_string()).why(error.to_string()).fix(fix).into()
+    })
 }
 
 /// Gives the master its files in `default/common`, a directory of root's, where it makes none itself.
@@ -220,6 +249,13 @@ fn not_given(path: String, error: &io::Error) -> Fail {
     refusal.at(path).why(error.to_string()).into()
 }
 
+/// The uids of master and agent, where they are recorded.
+pub fn daemon_uids(dir: &Path) -> Option<[u32; 2]> {
+    let text = std::fs::read_to_string(dir.join("etc/accounts.toml")).ok()?;
+    let Accounts { master, agent, group: _ } = toml::from_str::<Recorded>(&text).ok()?.daemons();
+    Some([master, agent])
+}
+
 /// The uid that load sensors of a cell run under, where it is recorded.
 pub fn sensor_uid(dir: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(dir.join("etc/accounts.toml")).ok()?;
@@ -230,12 +266,21 @@ fn named(name: &str) -> Option<u32> {
     User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
 }
 
-fn free(taken: &[u32]) -> Option<u32> {
+/// Where the search for free uids begins: two cells of one host hardly ever begin at the same place, and so have accounts of their own.
+fn spread(dir: &Path) -> u32 {
+    // FNV-1a, which is the same in every release.
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = dir.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
+    (hash % u64::from(FREE_COUNT)) as u32
+}
+
+fn free(first: u32, taken: &[u32]) -> Option<u32> {
     let unknown = |id: &u32| {
         User::from_uid(Uid::from_raw(*id)).is_ok_and(|user| user.is_none())
             && Group::from_gid(Gid::from_raw(*id)).is_ok_and(|group| group.is_none())
     };
-    (FREE_FROM..FREE_FROM + 2000).filter(|id| !taken.contains(id)).find(unknown)
+    let candidates = (0..FREE_COUNT).map(|n| FREE_FROM + (first + n) % FREE_COUNT);
+    candidates.filter(|id| !taken.contains(id)).find(unknown)
 }
 
 #[cfg(test)]
@@ -252,9 +297,11 @@ mod tests {
 
     #[test]
     fn free_uids_have_neither_user_nor_group_and_differ() {
-        let first = free(&[]).unwrap();
-        let second = free(&[first]).unwrap();
+        let first = free(FREE_COUNT - 1, &[]).unwrap();
+        let second = free(FREE_COUNT - 1, &[first]).unwrap();
         assert_ne!(first, second);
+        assert!([first, second].iter().all(|uid| (FREE_FROM..FREE_FROM + FREE_COUNT).contains(uid)));
+        assert_ne!(spread(Path::new("/no/cell/1")), spread(Path::new("/no/cell/2")));
         assert!(User::from_uid(Uid::from_raw(first)).unwrap().is_none());
     }
 }

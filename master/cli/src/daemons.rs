@@ -114,20 +114,27 @@ impl Daemon {
         if lock.is_some_and(is_held) {
             return true;
         }
-        // The master also locks the directory of its database, which nothing removes beside it.
-        let database = (self == Daemon::Master).then(|| Folder::open(&dir.join("master")).ok()).flatten();
-        database.and_then(|folder| folder.handle().try_clone().ok()).is_some_and(is_held)
+        self.database(dir).and_then(|folder| folder.handle().try_clone().ok()).is_some_and(is_held)
     }
 
-    /// The process that its lock names. Where the lock cannot be read, by the pid file, which tells less. The owner of the directory is
-    /// the daemon's account: nobody else writes there.
+    /// The directory of the master's database, which it locks, too: nothing removes that beside it.
+    fn database(self, dir: &Path) -> Option<Folder> {
+        (self == Daemon::Master).then(|| Folder::open(&dir.join("master")).ok()).flatten()
+    }
+
+    /// The process that its lock names, or that holds the lock of the database. Where neither can be read, by the pid file, which tells
+    /// less. The owner of the directory is the daemon's account: nobody else writes there.
     fn identity(self, dir: &Path) -> Option<Identity> {
-        let folder = self.folder(dir)?;
-        let text = match folder.read("lock") {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => folder.read("pid").ok()?,
-            read => read.ok()?,
+        let parse = |folder: &Folder, text: &str| Identity::parse(text, folder.owner().ok()?, self.program());
+        let folder = self.folder(dir);
+        if let Some((folder, lock)) = folder.as_ref().and_then(|folder| Some((folder, folder.file("lock").ok()?))) {
+            return parse(folder, &process::holder_in(&lock)?);
+        }
+        let of_database = || {
+            let database = self.database(dir)?;
+            Identity::of_process(process::holder(database.handle())?, database.owner().ok()?, self.program())
         };
-        Identity::parse(&text, folder.owner().ok()?, self.program())
+        of_database().or_else(|| parse(folder.as_ref()?, &folder.as_ref()?.read("pid").ok()?))
     }
 
     /// The pid in its pid file.

@@ -4,7 +4,7 @@
 //! never through a symbolic link, and a file is judged after it was opened.
 
 use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
-use nix::sys::stat::{Mode, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, fstatat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, geteuid, unlinkat};
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -74,14 +74,20 @@ impl Folder {
     /// # Errors
     /// What is wrong with it.
     pub fn check_ours(&self) -> io::Result<()> {
-        let found = self.handle.metadata()?;
-        if found.uid() != geteuid().as_raw() {
-            return Err(foreign(format!("the directory belongs to uid {}", found.uid())));
-        }
-        if found.mode() & WRITABLE != 0 {
+        self.check_owner()?;
+        if self.handle.metadata()?.mode() & WRITABLE != 0 {
             return Err(foreign("others than its owner can write to the directory".to_owned()));
         }
         Ok(())
+    }
+
+    /// Checks that the directory is this user's.
+    ///
+    /// # Errors
+    /// That it belongs to somebody else.
+    pub fn check_owner(&self) -> io::Result<()> {
+        let uid = self.owner()?;
+        if uid == geteuid().as_raw() { Ok(()) } else { Err(foreign(format!("the directory belongs to uid {uid}"))) }
     }
 
     /// Sets owner, group and rights of the directory; what is so already is not touched.
@@ -161,7 +167,15 @@ impl Folder {
 
     /// Whether a name is there, whatever it is.
     pub fn has(&self, name: &str) -> bool {
-        fstatat(&self.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
+        self.facts(name).is_ok()
+    }
+
+    /// The facts about a name, which is not opened; of a link, its own.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn facts(&self, name: &str) -> io::Result<FileStat> {
+        Ok(fstatat(&self.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
     /// The names in the directory.

@@ -16,6 +16,7 @@ mod folder;
 mod fuzz;
 mod interrupt;
 mod job;
+mod keys;
 mod output;
 mod programs;
 mod site;

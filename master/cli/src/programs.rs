@@ -4,6 +4,7 @@
 //! directory, where daemons under their accounts and the links of the q* names find them.
 
 use crate::fail::Fail;
+use crate::folder::Folder;
 use proto::diagnostic::{Code, Diagnostic};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub fn reachable(spare: &Path) -> Result<PathBuf, Fail> {
         return Ok(home);
     }
     std::fs::create_dir_all(spare).map_err(|error| refuse(spare, &error))?;
+    // Root runs what lies there.
+    Folder::open(spare).and_then(|folder| folder.check_ours()).map_err(|error| refuse(spare, &error))?;
     for name in ALL {
         let (from, to) = (home.join(name), spare.join(name));
         put(&from, &to).map_err(|error| refuse(&from, &error))?;

@@ -5,13 +5,14 @@ mod reach;
 mod reporting;
 mod signals;
 
-use crate::accounts::Recorded;
+use crate::accounts::{self, Recorded};
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::daemons::{self, Daemon, POLL, State, earlier};
 use crate::fail::Fail;
 use crate::folder::Folder;
+use crate::keys::{self, OpenKey};
 use crate::site::Site;
 use crate::{exit, output};
 use nix::sys::signal::{Signal, kill};
@@ -120,6 +121,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 /// # Errors
 /// If the programs cannot be put or started there.
 pub fn go_where_all_reach_us(verb: &str, dir: &Path, words: Vec<String>) -> Result<(), Fail> {
+    accounts::check_place(dir)?;
     let own = daemons::program("gridwright")?;
     let reachable = crate::programs::reachable(&dir.join("bin/programs"))?.join("gridwright");
     let is_same = std::fs::canonicalize(&own).ok() == std::fs::canonicalize(&reachable).ok();
@@ -230,6 +232,10 @@ impl Cell {
             let what = format!("error: the {} of an earlier release runs here as process {pid}", daemon.name());
             let fix = format!("end it first, its jobs go on: gridwright down --dir {}", self.dir.display());
             return Err(Diagnostic::new(Code::WrongState, what).at(self.dir.display().to_string()).fix(fix).into());
+        }
+        for OpenKey { path, mode } in keys::close(&self.dir)? {
+            let advice = "if somebody else uses this machine, revoke what it is good for";
+            output::note(&format!("{} had rights {mode:o} and has none for others now; {advice}", path.display()));
         }
         if nix::unistd::getuid().is_root() {
             let recorded = Recorded::of(&self.dir)?;

@@ -1,9 +1,15 @@
 //! The process of a daemon. A number alone names no process: it may be another one's by now, or have been made up.
 
 use super::ending;
+use nix::sys::stat::{major, minor};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+
+/// Three numbers and blanks are shorter.
+const TEXT_MAX: u64 = 100;
 
 /// What a daemon wrote about itself, and what it has to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +96,26 @@ impl Identity {
     }
 }
 
+/// The `PID START` that a lock says of its holder. It says its own inode, too: the lock in a copy of the directory names the processes of
+/// the original, which are none of the copy's.
+pub fn holder_in(lock: &File) -> Option<String> {
+    let mut text = String::new();
+    lock.take(TEXT_MAX).read_to_string(&mut text).ok()?;
+    let inode: u64 = text.split_whitespace().nth(2)?.parse().ok()?;
+    (inode == lock.metadata().ok()?.ino()).then_some(text)
+}
+
+/// The process that holds a lock of an open file, by proc_locks(5).
+pub fn holder(file: &File) -> Option<i32> {
+    let found = file.metadata().ok()?;
+    let place = format!("{:02x}:{:02x}:{}", major(found.dev()), minor(found.dev()), found.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [_, "FLOCK", _, _, pid, held, ..] if *held == place => pid.parse().ok(),
+        _ => None,
+    })
+}
+
 /// By `/proc/PID/stat`, field 22 of proc_pid_stat(5).
 fn start_of(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
@@ -118,6 +144,19 @@ mod tests {
         }
         let taken = Identity::parse("7 12\n", 0, "gridwright-agent").unwrap();
         assert_eq!((taken.pid, taken.start), (7, Some(12)));
+    }
+
+    #[test]
+    fn a_lock_in_a_copy_of_the_directory_names_nobody() {
+        let base = std::env::temp_dir().join(format!("gridwright-cli-lock-{}", std::process::id()));
+        let lock = File::create_new(&base).unwrap();
+        std::fs::write(&base, format!("7 12 {}\n", lock.metadata().unwrap().ino())).unwrap();
+        let copy = base.with_extension("copy");
+        std::fs::copy(&base, &copy).unwrap();
+        let read = |path: &std::path::Path| holder_in(&File::open(path).unwrap());
+        assert!(read(&base).is_some_and(|text| text.starts_with("7 12 ")));
+        assert_eq!(read(&copy), None);
+        [base, copy].iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The examinations, each of which says what it found and, where that is bad, what to do.
 
+mod boundary;
 mod place;
 
 use crate::client::Client;
 use crate::commands::up;
 use crate::daemons::Daemon;
+use crate::folder::Folder;
 use crate::site::Site;
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use proto::diagnostic::Diagnostic;
@@ -94,6 +96,7 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.extend(agent_file(dir).err());
     findings.extend(daemons(dir));
     findings.push(certificate(dir));
+    findings.extend(boundary::all(dir));
     findings.extend(reach(dir));
     findings.extend(reports(dir));
     findings.push(control_groups(dir));
@@ -172,7 +175,7 @@ fn credentials(dir: &Path) -> Result<Credentials, Finding> {
     let bad = |why: String, fix: &str| Finding::bad("certificate", why, fix);
     let read = |name: &str| {
         let path = dir.join("agent").join(name);
-        std::fs::read_to_string(&path).map_err(|error| {
+        Folder::open(&dir.join("agent")).and_then(|folder| folder.read(name)).map_err(|error| {
             let fix = match error.kind() {
                 ErrorKind::PermissionDenied => "run the doctor as root, or as the user the cell runs as",
                 _ => AGAIN,
@@ -351,7 +354,7 @@ fn reserve(dir: &Path) -> Option<Finding> {
 
 fn set_aside(dir: &Path) -> Option<Finding> {
     let path = dir.join("master/aborts");
-    let text = std::fs::read_to_string(&path).ok()?;
+    let text = Folder::open(&dir.join("master")).ok()?.read("aborts").ok()?;
     let mut aside = text.lines().filter_map(|line| line.split_once(' ')).filter(|(count, _)| *count != "1");
     let (_, first) = aside.next()?;
     let mark = first.split_once(' ').map_or(first, |(_, mark)| mark);

@@ -1,6 +1,7 @@
 //! Whether this host itself reports, which the count of all that report does not say.
 
 use crate::client::Client;
+use crate::folder::Folder;
 use crate::site::Site;
 use proto::diagnostic::Diagnostic;
 use proto::id::HostName;
@@ -22,7 +23,7 @@ pub struct Reporting {
 impl Reporting {
     /// The host whose state directory is `dir`; none before it has a certificate.
     pub fn of(dir: &Path, started: Option<Instant>) -> Option<Self> {
-        let certificate = std::fs::read_to_string(dir.join("agent/host.crt")).ok()?;
+        let certificate = Folder::open(&dir.join("agent")).ok()?.read("host.crt").ok()?;
         let host = PeerIdentity::from_pem(&certificate).ok()?.host;
         Some(Self { host, site: Site::at(dir), started })
     }
