@@ -2,6 +2,8 @@
 
 #[path = "e2e/backfill.rs"]
 mod backfill;
+#[path = "e2e/boundary.rs"]
+mod boundary;
 #[path = "e2e/carried.rs"]
 mod carried;
 #[path = "e2e/categories.rs"]
