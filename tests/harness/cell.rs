@@ -442,7 +442,7 @@ pub fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// The longer form of a test, which `tests/long` asks for, or the one of every change.
+/// The longer form of a test, which the scripts in `tests/long` ask for, or the one of every change.
 pub fn long_or<T>(long: T, short: T) -> T {
     if std::env::var_os("GRIDWRIGHT_TESTS_LONG").is_some() { long } else { short }
 }
