@@ -22,6 +22,8 @@ pub struct ProcessStat {
     pub session: i32,
     /// CPU in clock ticks, its own and that of children it waited for.
     pub cpu_ticks: u64,
+    /// Its threads.
+    pub threads: u64,
     /// When it started, in clock ticks since boot.
     pub start_ticks: u64,
     /// Bytes of address space.
@@ -51,6 +53,7 @@ pub fn parse_stat(text: &str) -> Option<ProcessStat> {
         group: pids(5)?,
         session: pids(6)?,
         cpu_ticks: number(14)? + number(15)? + number(16)? + number(17)?,
+        threads: number(20)?,
         start_ticks: number(22)?,
         vmem_bytes: number(23)?,
         rss_pages: number(24)?,
@@ -74,34 +77,46 @@ pub const MAX_PROCESSES: usize = 1 << 16;
 
 /// All live descendants of a process, parents before children.
 pub fn descendants(root: i32) -> Vec<ProcessStat> {
+    descendants_while(root, |_| true)
+}
+
+/// Live descendants of a process, parents before children, as long as `goes_on` says so of each: a task that forks faster than it is
+/// walked has been seen enough once it is over its limits.
+pub fn descendants_while(root: i32, mut goes_on: impl FnMut(&ProcessStat) -> bool) -> Vec<ProcessStat> {
     let me = std::process::id();
     if !fs::exists(format!("/proc/self/task/{me}/children")).unwrap_or(false) {
         return descendants_by_parent(root);
     }
     let mut found = Vec::new();
-    let mut parents = vec![root];
-    while let Some(parent) = parents.pop() {
-        for child in children(parent) {
-            if found.len() >= MAX_PROCESSES {
-                return found;
-            }
+    let mut parents = vec![(root, u64::MAX)];
+    while let Some((parent, threads)) = parents.pop() {
+        for child in children(parent, threads) {
             // A child of the parent may have ended and its number be another's by now. An orphan comes to the root.
-            if let Some(process) = stat(child).filter(|process| [parent, root].contains(&process.parent)) {
-                parents.push(child);
-                found.push(process);
+            let Some(process) = stat(child).filter(|process| [parent, root].contains(&process.parent)) else {
+                continue;
+            };
+            parents.push((child, process.threads));
+            if process.is_gone() {
+                continue;
+            }
+            found.push(process);
+            if found.len() >= MAX_PROCESSES || !goes_on(&process) {
+                return found;
             }
         }
     }
-    found.retain(|process| !process.is_gone());
     found
 }
 
-fn children(pid: i32) -> Vec<i32> {
+/// The children of all threads of a process: of the only one, or of each that is listed.
+fn children(pid: i32, threads: u64) -> Vec<i32> {
+    let pids = |list: String| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>();
+    if threads == 1 {
+        return fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).map(pids).unwrap_or_default();
+    }
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
+    lists.flat_map(pids).collect()
 }
 
 /// The same from the parents of all processes, for kernels without `children` files.
@@ -129,7 +144,7 @@ fn all_processes() -> Vec<ProcessStat> {
 /// The live children of a process.
 pub fn children_of(parent: i32) -> Vec<ProcessStat> {
     let found = if fs::exists(format!("/proc/self/task/{}/children", std::process::id())).unwrap_or(false) {
-        children(parent).into_iter().filter_map(stat).collect()
+        children(parent, u64::MAX).into_iter().filter_map(stat).collect()
     } else {
         all_processes()
     };
@@ -230,14 +245,6 @@ pub fn signal(process: &ProcessStat, signal: i32) {
     }
 }
 
-/// Processes and threads of the host, in one short read; 0 where that cannot be read.
-pub fn host_tasks() -> u64 {
-    // `0.20 0.18 0.12 1/80 11206`: the number behind the slash (proc_loadavg(5)).
-    let text = read_short("/proc/loadavg").unwrap_or_default();
-    let counts = text.split_ascii_whitespace().nth(3).and_then(|counts| counts.split_once('/'));
-    counts.and_then(|(_, all)| all.parse().ok()).unwrap_or(0)
-}
-
 /// Milliseconds of CPU in clock ticks of 1/100 s, the unit of `/proc` on every Linux we run on.
 pub fn ticks_to_ms(ticks: u64) -> u64 {
     ticks.saturating_mul(10)
@@ -275,6 +282,7 @@ mod tests {
             group: 42,
             session: 41,
             cpu_ticks: 100,
+            threads: 1,
             start_ticks: 12345,
             vmem_bytes: 2_048_000,
             rss_pages: 250,

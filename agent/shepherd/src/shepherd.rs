@@ -11,6 +11,7 @@ pub mod environment;
 mod evidence;
 mod peers;
 mod plan;
+mod probe;
 mod remains;
 mod report;
 mod sampler;

@@ -476,6 +476,18 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })
 }
 
+/// Lets this process run before all ordinary ones, whatever these do; what it forks is ordinary again (sched(7)).
+///
+/// # Errors
+/// EPERM without the right to it.
+pub fn become_urgent() -> io::Result<()> {
+    // SAFETY: sched_param is plain integers, for which zero is valid.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 1;
+    // SAFETY: `parameters` is a valid sched_param; 0 is this process.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &parameters) })
+}
+
 /// This process's nice value.
 pub fn nice() -> i32 {
     // SAFETY: getpriority takes integers; 0 is this process, which exists.

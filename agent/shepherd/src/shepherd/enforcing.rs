@@ -2,49 +2,46 @@
 
 use super::ending::Action;
 use super::evidence;
+use super::probe::Probe;
 use super::supervisor::{FIRST_SAMPLE_MS, Running, Supervisor};
-use crate::{proc, sys};
+use crate::sys;
 use proto::launch::{Evidence, LimitHit, Notice, Order};
 
-/// How often a task with a memory limit is looked at for many new processes. A program that does nothing but fork makes some
-/// twenty in this time.
-const PROBE_MS: u64 = 10;
-
-/// A sample is taken at once when this many processes and threads appeared on the host since the last look.
-const MANY_NEW: u64 = 8;
+/// The nice value of a shepherd on a host that gives it no other priority.
+const HIGHEST_PRIORITY: i32 = -20;
 
 impl Supervisor<'_> {
-    /// When a job that starts at `now` is first looked at for many new processes.
-    pub(super) fn first_probe(&mut self, now: u64) -> u64 {
-        let limits = &self.context.document.task_limits;
-        if limits.h_vmem_bytes.is_none() && limits.h_rss_bytes.is_none() {
-            return u64::MAX;
+    /// Begins to look for many new processes, for a job whose memory is limited.
+    pub(super) fn begin_probing(&mut self, now: u64) {
+        let document = &self.context.document;
+        let limits = &document.task_limits;
+        let is_limited = limits.h_vmem_bytes.is_some() || limits.h_rss_bytes.is_some();
+        if !is_limited || document.sample_interval_ms == 0 {
+            return;
         }
-        self.sampler.note_host_tasks(proc::host_tasks());
-        now + PROBE_MS
+        // A task that makes processes without end must not keep its shepherd from ending it: the shepherd is awake for some
+        // microseconds every few milliseconds, and what it starts is ordinary again. Without the right to that it waits its turn.
+        let _ = sys::become_urgent().or_else(|_| sys::set_nice(HIGHEST_PRIORITY));
+        self.probe = Probe::new(now);
     }
 
     pub(super) fn keep_limits(&mut self, now: u64) {
         let Some(mut job) = self.running() else { return };
         self.keep_clock(&job, now);
         let is_due = now >= job.next_sample;
-        if is_due || self.sees_many_new(&mut job, now) {
-            self.sampler.sample(now);
+        let must_sample = std::mem::take(&mut self.must_sample);
+        if is_due || must_sample {
+            let before = self.sampler.usage().processes;
+            self.sampler.sample(now, &self.context.document.task_limits);
+            let grows = self.sampler.usage().processes > before + 1;
+            self.probe.iter_mut().filter(|_| must_sample).for_each(|probe| probe.learn(now, grows));
             self.keep_sampled();
         }
         if is_due {
+            self.probe.iter_mut().for_each(Probe::calm_down);
             self.plan_sample(&mut job, now);
         }
         self.job = Some(job);
-    }
-
-    /// Whether so many processes appeared on the host that they may be the task's.
-    fn sees_many_new(&mut self, job: &mut Running, now: u64) -> bool {
-        if now < job.next_probe {
-            return false;
-        }
-        job.next_probe = now + PROBE_MS;
-        self.sampler.note_host_tasks(proc::host_tasks()) >= MANY_NEW
     }
 
     fn plan_sample(&mut self, job: &mut Running, now: u64) {

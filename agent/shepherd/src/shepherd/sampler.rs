@@ -6,7 +6,7 @@
 
 use crate::proc::{self, ProcessStat};
 use crate::sys::Waited;
-use proto::launch::{Bound, LaunchDocument, Resource, TaskUsage};
+use proto::launch::{Bound, LaunchDocument, Resource, TaskLimits, TaskUsage};
 use std::fs;
 
 /// The largest values seen of one process, for the limits that make a program fail by itself.
@@ -28,8 +28,6 @@ pub struct Sampler {
     reaped_cpu_us: u64,
     sampled_boot_ms: u64,
     page_bytes: u64,
-    /// Processes and threads of the host at the last look.
-    host_tasks: u64,
 }
 
 impl Sampler {
@@ -48,13 +46,7 @@ impl Sampler {
             reaped_cpu_us: 0,
             sampled_boot_ms: boot_ms,
             page_bytes,
-            host_tasks: 0,
         }
-    }
-
-    /// Notes how many processes and threads the host has, and says how many more these are than at the last look.
-    pub fn note_host_tasks(&mut self, count: u64) -> u64 {
-        count.saturating_sub(std::mem::replace(&mut self.host_tasks, count))
     }
 
     /// What was used up to the last sample.
@@ -67,14 +59,22 @@ impl Sampler {
         self.peaks
     }
 
-    /// Takes a sample of every descendant of this process.
-    pub fn sample(&mut self, boot_ms: u64) {
-        let processes = proc::descendants(std::process::id() as i32);
+    /// Takes a sample of every descendant of this process, or of as many as are over a limit of the task.
+    pub fn sample(&mut self, boot_ms: u64, limits: &TaskLimits) {
+        let mut sum = Sum { page_bytes: self.page_bytes, ..Sum::default() };
+        let processes = proc::descendants_while(std::process::id() as i32, |process| {
+            sum.add(process);
+            !sum.is_over(limits)
+        });
         let elapsed_ms = boot_ms.saturating_sub(self.sampled_boot_ms);
         self.sampled_boot_ms = boot_ms;
         self.add_memory(&processes, elapsed_ms);
         let live_ms: u64 = processes.iter().map(|process| proc::ticks_to_ms(process.cpu_ticks)).sum();
         self.raise_cpu(self.reaped_cpu_us / 1000 + live_ms);
+        if sum.is_over(limits) {
+            // The task is to be ended now: reading more of each process lets it make further ones.
+            return;
+        }
         let live_io: u64 = processes.iter().map(io_of).sum();
         self.usage.io_bytes = self.usage.io_bytes.max(live_io.saturating_add(reaped_io()));
         if self.wants_peaks {
@@ -132,6 +132,30 @@ impl Sampler {
         usage.io_bytes = usage.io_bytes.max(reaped_io());
         (usage.vmem_bytes, usage.rss_bytes, usage.processes) = (0, 0, 0);
         *usage
+    }
+}
+
+/// What the processes of a walk have together.
+#[derive(Default)]
+struct Sum {
+    page_bytes: u64,
+    vmem_bytes: u64,
+    rss_bytes: u64,
+    processes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, process: &ProcessStat) {
+        self.vmem_bytes = self.vmem_bytes.saturating_add(process.vmem_bytes);
+        self.rss_bytes = self.rss_bytes.saturating_add(process.rss_pages * self.page_bytes);
+        self.processes += 1;
+    }
+
+    fn is_over(&self, limits: &TaskLimits) -> bool {
+        let over = |limit: Option<u64>, value: u64| limit.is_some_and(|limit| value > limit);
+        over(limits.h_vmem_bytes, self.vmem_bytes)
+            || over(limits.h_rss_bytes, self.rss_bytes)
+            || over(limits.h_maxproc, self.processes)
     }
 }
 

@@ -8,6 +8,7 @@ use super::child::{self, Errand};
 use super::ending::{Action, Ending};
 use super::evidence::{self, Facts};
 use super::peers::Peers;
+use super::probe::Probe;
 use super::report::{self, SetupReport};
 use super::sampler::{self, Sampler};
 use super::saving::Saving;
@@ -20,8 +21,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 use proto::launch::{
-    Cause, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd, ProcedureKind,
-    RefusedLimit, Request, Start, TaskUsage, frame,
+    Cause, Evidence, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd,
+    ProcedureKind, RefusedLimit, Request, Start, TaskUsage, frame,
 };
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -70,6 +71,10 @@ pub struct Supervisor<'a> {
     /// `s_rt`, once it is reached: to blame only if the job ends of it, and no hard limit comes first.
     pub(super) soft_clock: Option<LimitHit>,
     pub(super) ordered: bool,
+    /// Looks for many new processes while a job with a memory limit runs.
+    pub(super) probe: Option<Probe>,
+    /// Whether it has seen some, and no sample was taken since.
+    pub(super) must_sample: bool,
     /// When SIGKILL was first sent to all processes of the present child.
     pub(super) killed_at: Option<u64>,
     /// How many processes did not end after SIGKILL: they hang in the kernel.
@@ -88,8 +93,6 @@ pub(super) struct Running {
     pub(super) started_boot_ms: u64,
     pub(super) next_sample: u64,
     pub(super) sample_step: u64,
-    /// When it is next looked whether many processes appeared; never without a memory limit.
-    pub(super) next_probe: u64,
 }
 
 /// How a child of any kind ended.
@@ -123,6 +126,8 @@ impl<'a> Supervisor<'a> {
             soft_hit: None,
             soft_clock: None,
             ordered: false,
+            probe: None,
+            must_sample: false,
             killed_at: None,
             left: 0,
             has_remover: false,
@@ -151,7 +156,7 @@ impl<'a> Supervisor<'a> {
             Ok(()) => self.run_job()?,
         };
         // Neither the job's limits nor the end that was made of it concern what cleans up after it.
-        (self.is_over, self.ending) = (true, Ending::default());
+        (self.is_over, self.ending, self.probe) = (true, Ending::default(), None);
         let stop = document.pe_stop.as_ref().filter(|_| started_pe);
         let after_pe = self.procedure(ProcedureKind::PeStop, stop);
         let after = after_pe.and(self.procedure(ProcedureKind::Epilog, document.epilog.as_ref())).err();
@@ -195,7 +200,10 @@ impl<'a> Supervisor<'a> {
         let usage = self.sampler.finish(&main);
         self.clean_saved(&cause)?;
         if self.limit.is_none() && !self.ordered {
-            self.limit = self.soft_clock.take();
+            let hit = self.soft_clock.take();
+            // A job that ended well may have been about to.
+            let evidence = if cause == Cause::Exited(0) { Evidence::Likely } else { Evidence::Certain };
+            self.limit = hit.map(|hit| LimitHit { evidence, ..hit });
         }
         if self.limit.is_none() && !self.ordered {
             let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
@@ -268,8 +276,8 @@ impl<'a> Supervisor<'a> {
         let interval = u64::from(self.context.document.sample_interval_ms);
         let first = if interval == 0 { u64::MAX } else { FIRST_SAMPLE_MS.min(interval) };
         let next_sample = now.saturating_add(first);
-        let next_probe = if interval > 0 { self.first_probe(now) } else { u64::MAX };
-        self.job = Some(Running { pid, started_boot_ms: now, next_sample, sample_step: first, next_probe });
+        self.job = Some(Running { pid, started_boot_ms: now, next_sample, sample_step: first });
+        self.begin_probing(now);
         // A process that is gone by now needs no signal.
         self.main = sys::open_pidfd(pid).ok();
         self.saving.begin(self.context.document.checkpoint.as_ref(), now);
@@ -354,7 +362,7 @@ impl<'a> Supervisor<'a> {
             let hard = at(limits.h_rt_s).filter(|_| !self.ending.is_settled());
             let soft = at(limits.s_rt_s).filter(|_| !self.ending.has_begun());
             let clock = hard.into_iter().chain(soft).min().unwrap_or(u64::MAX);
-            clock.min(job.next_sample).min(job.next_probe).min(self.saving.next_at())
+            clock.min(job.next_sample).min(self.saving.next_at())
         });
         job.into_iter().chain(other).chain(self.ending.next_at()).min().unwrap_or(u64::MAX)
     }
@@ -371,18 +379,31 @@ impl<'a> Supervisor<'a> {
             self.peers.listen(&self.context.dir.file("sock"));
         }
         let at = self.listen_at.map_or(at, |listen_at| at.min(listen_at));
-        let left = at.saturating_sub(now).min(LONGEST_SLEEP_MS);
-        let timeout = PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX);
-        {
-            let fds = [self.signals.as_fd()].into_iter().chain(self.peers.descriptors());
-            let mut wait: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-            match poll(&mut wait, timeout) {
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
+        self.wait_until(at)?;
         self.take_signals();
         Ok(())
+    }
+
+    /// Waits for an event, for the clock, or until many processes appeared.
+    fn wait_until(&mut self, at: u64) -> io::Result<()> {
+        let fds = [self.signals.as_fd()].into_iter().chain(self.peers.descriptors());
+        let mut wait: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        loop {
+            let until = self.probe.as_ref().map_or(at, |probe| at.min(probe.next_ms()));
+            let left = until.saturating_sub(sys::boot_ms()).min(LONGEST_SLEEP_MS);
+            let timeout = PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX);
+            match poll(&mut wait, timeout) {
+                Ok(0) => {}
+                Ok(_) | Err(Errno::EINTR) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            }
+            let now = sys::boot_ms();
+            let Some(probe) = self.probe.as_mut().filter(|_| now < at) else { return Ok(()) };
+            if probe.next_ms() <= now && probe.sees_many_new(now) {
+                self.must_sample = true;
+                return Ok(());
+            }
+        }
     }
 
     fn take_signals(&mut self) {

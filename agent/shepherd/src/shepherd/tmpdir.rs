@@ -86,6 +86,8 @@ pub fn start_removal(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::
         Fork::Child => {
             sys::set_name(REMOVER);
             sys::end_after(REMOVAL_S);
+            // Not with the priority of a shepherd; without the right to that there was none to give up.
+            let _ = sys::set_nice(0);
             sys::default_signals();
             let unblocked = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
             let closed = sys::close_all_except(&mut []).and(unblocked.map_err(io::Error::from));
