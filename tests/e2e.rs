@@ -14,6 +14,8 @@ mod checkpoints;
 mod copies;
 #[path = "e2e/crash.rs"]
 mod crash;
+#[path = "e2e/damage.rs"]
+mod damage;
 #[path = "e2e/doctor.rs"]
 mod doctor;
 #[path = "e2e/external.rs"]

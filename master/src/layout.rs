@@ -5,6 +5,7 @@
 //! DIR/etc/master.toml        settings of the master, every key with its meaning
 //! DIR/etc/agent.toml         settings of this machine's agent
 //! DIR/master/state.db        event log, snapshots, accounting records (SQLite; -wal and -shm beside it)
+//! DIR/master/reserve         room that is given up for the event log when the disk is full
 //! DIR/master/ca.crt ca.key   the cluster CA; whoever reads the key can admit hosts
 //! DIR/master/master.crt .key what the master serves with
 //! DIR/master/tickets.key     keys of TLS session tickets
@@ -16,7 +17,7 @@
 //! DIR/run/master/pid         its process id, for people
 //! DIR/run/master/master.sock commands talk to the master here
 //! DIR/run/master/ready       exists while the master answers
-//! DIR/log/master.log         its log, where asked for
+//! DIR/log/master.log         its log, where asked for; master.log.1 and .2 are what was in it before
 //! DIR/bin/ARCH/              links of the q* names to the gridwright program
 //! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting schedd_runlog schedule
 //! DIR/mpi/                   parallel environments for message passing libraries, for qconf -Ap

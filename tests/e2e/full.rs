@@ -1,9 +1,9 @@
 //! A master whose disk is full: it answers, refuses changes by name, records how tasks end, and goes on by itself.
 
-use gridwright_tests::cell::{Cell, available, in_namespaces, is_root, records, wait_until};
+use gridwright_tests::cell::{As, Cell, available, in_namespaces, is_root, records, wait_until};
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The file that takes all room.
 fn fill(path: &Path) {
@@ -16,11 +16,23 @@ fn fill(path: &Path) {
 
 /// Puts the master's directory onto a small file system of this mount namespace.
 fn shrink(cell: &Cell) {
-    let script = "rm \"$1/reserve\" && cp -a \"$1\" \"$1.copy\" && mount -t tmpfs -o size=12m small \"$1\" && cp -a \"$1.copy\"/. \"$1\" \
+    let script = "rm -f \"$1/reserve\" && cp -a \"$1\" \"$1.copy\" && mount -t tmpfs -o size=12m small \"$1\" && cp -a \"$1.copy\"/. \"$1\" \
                   && chown --reference=\"$1.copy\" \"$1\" && chmod 700 \"$1\" && rm -r \"$1.copy\"";
     let master = cell.dir().join("master");
     let done = Command::new("sh").args(["-c", script, "sh"]).arg(&master).status().unwrap();
     assert!(done.success());
+}
+
+/// A cell whose master has 12 MiB, of which it keeps `reserve_bytes`.
+fn on_a_small_disk(reserve_bytes: u64) -> Cell {
+    let cell = Cell::up();
+    cell.down(&[]).ok();
+    let file = cell.dir().join("etc/master.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\ndisk_reserve_bytes = {reserve_bytes}\n")).unwrap();
+    shrink(&cell);
+    cell.bring_up(&[]).ok();
+    cell
 }
 
 #[test]
@@ -31,13 +43,7 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
     if !in_namespaces("full::a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on", "true") {
         return;
     }
-    let cell = Cell::up();
-    cell.down(&[]).ok();
-    let file = cell.dir().join("etc/master.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, format!("{text}\ndisk_reserve_bytes = 2097152\n")).unwrap();
-    shrink(&cell);
-    cell.bring_up(&[]).ok();
+    let cell = on_a_small_disk(2 << 20);
     let (pid, reserve) = (cell.pid("master"), cell.dir().join("master/reserve"));
     assert_eq!(std::fs::metadata(&reserve).unwrap().len(), 2 << 20);
     cell.write("job.sh", "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.1; done\n", 0o755);
@@ -78,4 +84,35 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
         || format!("nine lines, {lines} are there"),
         || std::fs::read_to_string(cell.dir().join("default/common/accounting")).unwrap().lines().count() == 9,
     );
+}
+
+#[test]
+fn what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost() {
+    if !available("root, who can mount", is_root()) {
+        return;
+    }
+    if !in_namespaces("full::what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost", "true") {
+        return;
+    }
+    let cell = on_a_small_disk(0);
+    let pid = cell.pid("master");
+    let filling = cell.dir().join("master/filling");
+    // It cannot be compressed, and no free page of the database holds it.
+    let mut script = b"#!/bin/sh\ntrue\nexit\n".to_vec();
+    script.extend((0..3_u32 << 20).map(|n| b'0' + (n.wrapping_mul(2_654_435_761) >> 26) as u8));
+    let path = cell.work().join("long.sh");
+    std::fs::write(&path, script).unwrap();
+    fill(&filling);
+    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    command.args(["qsub", "-terse", "-cwd", "-j", "y"]).arg(&path).stdout(Stdio::piped());
+    let waiting = command.spawn().unwrap();
+    wait_until(|| cell.log("master"), || cell.log("master").contains("waiting for room"));
+    cell.user(&["qsub", "-b", "y", "true"]).refused(&["the master's disk is full", "fix: make room"]);
+    cell.user(&["qstat", "-f"]).ok();
+    std::fs::remove_file(&filling).unwrap();
+    let said = waiting.wait_with_output().unwrap();
+    assert!(said.status.success());
+    let job = String::from_utf8(said.stdout).unwrap().trim().to_owned();
+    cell.accounted(&job, 1);
+    assert_eq!(cell.pid("master"), pid);
 }

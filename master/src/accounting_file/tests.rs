@@ -62,6 +62,23 @@ fn a_file_that_was_moved_away_is_begun_anew() {
 }
 
 #[test]
+fn what_a_full_disk_refused_is_written_once_when_there_is_room_again() {
+    let dir = TempDir::new("accounting");
+    let path = dir.path().join("accounting");
+    let (store, events, lines) = database(&dir, 3);
+    std::fs::write(&path, "").unwrap();
+    let mut file = AccountingFile::open(&path, &store).unwrap();
+    // Half a line had room.
+    std::fs::write(&path, &lines[..20]).unwrap();
+    store.keep_accounting_cursor(AccountingCursor { seq: EventSeq(0), bytes: 0, inode: file.inode }).unwrap();
+    file.is_behind = true;
+    assert!(file.append(&events), "there is something to be synced");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), &lines[..20]);
+    file.sync(&store).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), lines);
+}
+
+#[test]
 fn lines_of_other_programs_stay() {
     let dir = TempDir::new("accounting");
     let path = dir.path().join("accounting");

@@ -18,10 +18,10 @@ impl Server {
             return;
         }
         self.told_nice = true;
-        eprintln!(
-            "gridwright-shepherd: a queue has the nice value {wanted} (`priority`) and this launcher, started with {own}, may not \
-             lower it: tasks run with {own}"
-        );
+        crate::log::line(format_args!(
+            "a queue has the nice value {wanted} (`priority`) and this launcher, started with {own}, may not lower it: tasks run \
+             with {own}"
+        ));
     }
 
     /// Gives a running task another share. What it starts later inherits it; a task that has ended by now needs none.
