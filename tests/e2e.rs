@@ -18,6 +18,8 @@ mod crash;
 mod damage;
 #[path = "e2e/doctor.rs"]
 mod doctor;
+#[path = "e2e/explained.rs"]
+mod explained;
 #[path = "e2e/external.rs"]
 mod external;
 #[path = "e2e/full.rs"]

@@ -24,6 +24,7 @@ mod sim;
 mod slaves;
 mod users;
 
+use ::sensors::check::CellFacts;
 use lexopt::{Arg, Parser, ValueExt};
 use proto::diagnostic::Diagnostic;
 use std::io::Read;
@@ -35,12 +36,14 @@ usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [-
        gridwright-agent sim --dir DIR --count N [--slots S] [--load FILE] [--daemon] [--log-file FILE]
        gridwright-agent join MASTER[:PORT] TOKEN --dir DIR [--host NAME]
        gridwright-agent sensor-check SCRIPT [ARGUMENTS] [--dir DIR] [--user NAME|UID:GID] [--deadline SECONDS]
+                                [--cell-facts]
 
   run            the agent of this host, until SIGTERM; jobs go on without it
   sim            N hosts sim0001, sim0002 ... that only pretend to run jobs
   join           enrols this host with a token and writes its certificates
   sensor-check   runs a load sensor through the whole protocol and says what was understood
 
+  --cell-facts   standard input tells what the cell has: lines type NAME TYPE, host NAME, interval SECONDS
   --dir DIR      the state directory of the cell on this host
   --sensor-user  under whom load sensors run (default: gridwright-sensor)
   --slots S      slots of each simulated host (default: those of the queue)
@@ -51,6 +54,9 @@ usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [-
 
 exit codes: 0 done, 1 failed, 2 wrong usage
 ";
+
+/// Bytes of facts about the cell that are read: a million hosts have fewer.
+const FACTS_MAX: u64 = 64 << 20;
 
 /// What ends the program with exit code 1.
 #[derive(Debug)]
@@ -140,6 +146,7 @@ struct Given {
     load: Option<PathBuf>,
     host: Option<String>,
     deadline: Option<u32>,
+    cell_facts: bool,
     words: Vec<String>,
 }
 
@@ -157,6 +164,7 @@ impl Given {
                 Arg::Long("slots") => given.slots = Some(parser.value()?.parse()?),
                 Arg::Long("load") => given.load = Some(parser.value()?.into()),
                 Arg::Long("host") => given.host = Some(parser.value()?.string()?),
+                Arg::Long("cell-facts") => given.cell_facts = true,
                 Arg::Long("deadline") => given.deadline = Some(parser.value()?.parse()?),
                 Arg::Value(word) => given.words.push(word.string()?),
                 Arg::Short(_) | Arg::Long(_) => return Err(argument.unexpected().into()),
@@ -204,8 +212,17 @@ fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage
         dir: dir.unwrap_or_else(|| "/var/lib/gridwright".into()),
         user: given.user,
         deadline_s: given.deadline,
+        cell: if given.cell_facts { Some(cell_facts()?) } else { None },
     };
     Ok(sensor_check::run(&options))
+}
+
+/// What standard input tells of the cell.
+fn cell_facts() -> Result<CellFacts, Usage> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(FACTS_MAX).read_to_string(&mut text);
+    read.map_err(|error| Usage(format!("cannot read the facts about the cell: {error}")))?;
+    Ok(CellFacts::parse(&text))
 }
 
 /// What comes before a daemon does anything: its session and its log.

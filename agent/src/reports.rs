@@ -4,12 +4,13 @@ mod ledger;
 
 use crate::driver::DriverInput;
 use crate::link::Online;
-use crate::sensors::{Sampled, SensorAnswers};
+use crate::sensors::{Answer, Sampled, SensorAnswers};
 use ::sensors::collector::{self, Collector, Values};
+use ::sensors::judge::{AttributeTypes, FaultyValue, ValueFault, Verdicts, judge};
 use ::sensors::memory::MemFree;
 use ::sensors::report::merge;
 use ledger::Ledger;
-use proto::id::HostName;
+use proto::id::{AttributeName, HostName};
 use proto::load::SensorStatus;
 use proto::wire::agent::{AgentConfig, AgentMessage};
 use proto::wire::frame::Kind;
@@ -22,6 +23,9 @@ use tokio::time::{Instant, sleep_until};
 
 /// The interval where the master names none: the default of `load_report_time`.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(40);
+
+/// Faults of values that are logged, of all sensors together.
+const FAULTS_LOGGED: usize = 1000;
 
 /// Where a host's own values come from.
 pub enum Source {
@@ -55,6 +59,8 @@ pub struct Reporter {
     pub report_now: Arc<Notify>,
     /// Takes the health of sensors to the master.
     pub driver: mpsc::Sender<DriverInput>,
+    /// Values that the cell cannot use, as far as they were logged.
+    pub faults: LoggedFaults,
 }
 
 /// Why the next report is due.
@@ -130,17 +136,25 @@ impl Reporter {
             None => Vec::new(),
         };
         let own = self.own_values().await;
-        let blocks: Vec<&Sampled> = answers.iter().filter_map(|answer| answer.values.as_ref()).collect();
-        let all = merge(&own, blocks.iter().map(|sampled| sampled.block.values()));
+        let types = self.config.borrow().attribute_types.clone();
+        let judged: Vec<Option<Judged<'_>>> = answers.iter().map(|answer| Judged::of(answer, &types)).collect();
+        let blocks = || judged.iter().flatten();
+        let all = merge(&own, blocks().map(|block| block.verdicts.usable.as_ref()));
         let mut report = ledger.next(&all);
         let now = Instant::now();
         report.sampled_ago_ms = milliseconds(now - sampled);
         report.up_ms = milliseconds(now - started);
-        let ages = blocks.iter().map(|sampled| (sampled.block.values(), milliseconds(sampled.age(now))));
+        let ages = blocks().map(|block| (block.verdicts.usable.as_ref(), milliseconds(block.sampled.age(now))));
         report.older = ledger.older(ages, report.sampled_ago_ms);
         connection.send_report(Kind::Load, report.sequence, &report).await?;
         ledger.sent();
-        self.tell_health(answers.into_iter().map(|answer| answer.status).collect()).await;
+        let statuses = answers.iter().zip(&judged).map(|(answer, judged)| with_faults(answer, judged.as_ref()));
+        let statuses: Vec<SensorStatus> = statuses.collect();
+        for (answer, block) in answers.iter().zip(&judged) {
+            let faulty = block.iter().flat_map(|block| &block.verdicts.faulty);
+            faulty.for_each(|value| self.faults.log(&answer.status.command, value));
+        }
+        self.tell_health(statuses).await;
         Ok(())
     }
 
@@ -186,6 +200,39 @@ impl MachineValues {
             }
         }
         sample.values
+    }
+}
+
+/// A block of a sensor, and which of its values the cell can use.
+struct Judged<'a> {
+    sampled: &'a Sampled,
+    verdicts: Verdicts<'a>,
+}
+
+impl<'a> Judged<'a> {
+    fn of(answer: &'a Answer, types: &AttributeTypes) -> Option<Self> {
+        let sampled = answer.values.as_ref()?;
+        Some(Self { sampled, verdicts: judge(sampled.block.values(), types) })
+    }
+}
+
+/// The health of a sensor with the faults of its values.
+fn with_faults(answer: &Answer, judged: Option<&Judged<'_>>) -> SensorStatus {
+    let faults = judged.map(|judged| judged.verdicts.faults(judged.sampled.block.values()));
+    SensorStatus { faults: faults.unwrap_or_default(), ..answer.status.clone() }
+}
+
+/// Faults that were logged: each is told once, and not with each report.
+#[derive(Default)]
+pub struct LoggedFaults(BTreeSet<(String, AttributeName, ValueFault)>);
+
+impl LoggedFaults {
+    fn log(&mut self, sensor: &str, value: &FaultyValue) {
+        let key = (sensor.to_owned(), value.name.clone(), value.fault);
+        // A sensor that invents names does not fill the memory: those beyond are in its status.
+        if self.0.len() < FAULTS_LOGGED && self.0.insert(key) {
+            tracing::warn!("load sensor {sensor}: {value}");
+        }
     }
 }
 

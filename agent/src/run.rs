@@ -5,7 +5,7 @@ use crate::driver::{Driver, INPUT_QUEUE, Ports, read_epoch};
 use crate::launcher_link::{self, LauncherLink, LauncherQueue, SensorNotice};
 use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
-use crate::reports::{MachineValues, Reporter, Source};
+use crate::reports::{LoggedFaults, MachineValues, Reporter, Source};
 use crate::sensors::{SensorSite, Sensors};
 use crate::slaves::Slaves;
 use crate::users::Counter;
@@ -153,6 +153,7 @@ impl Agent {
             config: wires.config.clone(),
             report_now: wires.report_now.clone(),
             driver: wires.driver.clone(),
+            faults: LoggedFaults::default(),
         };
         let link = Link {
             host: self.config.host.clone(),

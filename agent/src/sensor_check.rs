@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::clock;
 use crate::sensors::{self, Output, Process, check_file};
-use ::sensors::check::Transcript;
+use ::sensors::check::{CellFacts, Transcript};
 use ::sensors::config::{SensorSpec, parse_load_sensor};
 use ::sensors::launch::command_line;
 use ::sensors::protocol::{Action, Exit, Health, Machine, Settings, Signal, Trace};
@@ -37,6 +37,8 @@ pub struct Options {
     pub user: Option<String>,
     /// Seconds that an answer may take; 60 by default.
     pub deadline_s: Option<u32>,
+    /// What is known of the cell, by which values are judged.
+    pub cell: Option<CellFacts>,
 }
 
 /// Runs the sensor and prints what was understood. The exit code says whether it can be used.
@@ -92,7 +94,7 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
         account,
         environment: sensors::environment(&options.dir.display().to_string(), &host),
         machine: Machine::new(settings, sensors::self_names(&host), clock::tick()),
-        transcript: Transcript::default(),
+        transcript: Transcript::new(options.cell.clone()),
         running: None,
     };
     Ok(check.run().await)

@@ -10,7 +10,7 @@ use crate::driver::{Driver, INPUT_QUEUE, Ports};
 use crate::launcher_link;
 use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
-use crate::reports::{Reporter, Source};
+use crate::reports::{LoggedFaults, Reporter, Source};
 use crate::{Failure, clock, notify, run};
 use ::sensors::collector::Values;
 use agent_core::core::Core;
@@ -156,6 +156,7 @@ impl Fleet {
             config,
             report_now,
             driver: driver_for_reports,
+            faults: LoggedFaults::default(),
         };
         tokio::spawn(reporter.run());
         let link = Link {

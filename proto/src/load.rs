@@ -78,4 +78,19 @@ pub struct SensorStatus {
     /// How many values its last block held.
     #[serde(default)]
     pub values: u64,
+    /// Those of its last block that the cell cannot use.
+    #[serde(default)]
+    pub faults: ValueFaults,
+}
+
+/// Values of a sensor that the cell cannot use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ValueFaults {
+    /// How many there are.
+    pub count: u64,
+    /// What is wrong with the first few, one text for each.
+    pub examples: Vec<String>,
+    /// Hosts other than its own that the sensor reports for, and how many values: the master knows which of them are hosts of the cell.
+    pub other_hosts: BTreeMap<HostName, u64>,
 }

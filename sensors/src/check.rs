@@ -4,11 +4,18 @@
 //! did and saw; this module turns the record into text and a verdict. Deliberately absent: the running.
 
 use crate::host::HostSpec;
+use crate::judge::{AttributeTypes, ValueFault, judge};
 use crate::protocol::{Action, Block, Doubt, Exit, Meaning, Request, Signal, Value, WarningKind};
+use proto::amount::Type;
+use proto::id::{AttributeName, HostName};
 use proto::time::Tick;
+use std::collections::BTreeSet;
 
 /// Lines of the sensor that are shown; the rest of a flood is counted.
 const LINES_SHOWN: usize = 200;
+
+/// Things that are wrong and named at the end.
+const COMPLAINTS: usize = 20;
 
 /// Characters of a line that are shown.
 const CHARS_SHOWN: usize = 160;
@@ -19,10 +26,68 @@ pub struct Transcript {
     start: Option<Tick>,
     blocks: usize,
     warnings: usize,
-    /// The first warning of each kind, in the order in which they came.
-    first: Vec<(WarningKind, String)>,
+    /// The first warning of each kind, in the order in which they came; of values, the first of each name.
+    first: Vec<Complaint>,
+    /// What is known of the cell, by which values are judged.
+    cell: Option<CellFacts>,
+    /// When the sensor was last asked.
+    asked: Option<Tick>,
     /// Lines of the sensor so far.
     lines: usize,
+}
+
+/// What is known of the cell in which a sensor is to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CellFacts {
+    /// The attributes of its complex.
+    pub types: AttributeTypes,
+    /// Its execution hosts.
+    pub hosts: BTreeSet<HostName>,
+    /// `load_report_time` in milliseconds; 0 if it is not known.
+    pub report_interval_ms: u64,
+}
+
+impl CellFacts {
+    /// Reads lines `type NAME TYPE`, `host NAME` and `interval SECONDS`; others are skipped.
+    pub fn parse(text: &str) -> CellFacts {
+        let mut facts = CellFacts::default();
+        for line in text.lines() {
+            match line.split(' ').collect::<Vec<_>>().as_slice() {
+                ["type", name, r#type] => {
+                    let read = Type::parse(r#type).map(|r#type| (AttributeName::from(*name), r#type));
+                    facts.types.extend(read);
+                }
+                ["host", name] => drop(facts.hosts.insert(HostName::new(name))),
+                ["interval", seconds] => {
+                    facts.report_interval_ms = seconds.parse().map_or(0, |seconds: u64| seconds * 1000)
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+/// Something that is wrong with a sensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Complaint {
+    flaw: Flaw,
+    /// The value that is meant, if one is.
+    name: Option<AttributeName>,
+    text: String,
+}
+
+/// What may be wrong with a sensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    /// It does not keep the protocol.
+    Protocol(WarningKind),
+    /// The cell cannot use a value.
+    Value(ValueFault),
+    /// It reports for a host that the cell does not have.
+    Stranger,
+    /// An answer takes longer than the time between two reports.
+    Slow,
 }
 
 /// How a checked sensor did.
@@ -47,6 +112,11 @@ impl Verdict {
 }
 
 impl Transcript {
+    /// The record of a run that has not begun. Without facts about the cell, names and types of values are not judged.
+    pub fn new(cell: Option<CellFacts>) -> Self {
+        Self { cell, ..Self::default() }
+    }
+
     /// Takes what the machine asked for at `now`, and tells it: seconds since the start, who (`->` to the sensor, `<-` from it,
     /// `!!` a warning), what, and what it was understood to mean.
     pub fn actions(&mut self, actions: &[Action], now: Tick) -> Vec<String> {
@@ -60,13 +130,17 @@ impl Transcript {
 
     fn action(&mut self, action: &Action, now: Tick) -> Vec<String> {
         match action {
-            Action::Block(_) => self.blocks += 1,
-            Action::Warn(warning) => {
-                self.warnings += 1;
-                if self.first.iter().all(|(kind, _)| *kind != warning.kind) {
-                    self.first.push((warning.kind, warning.text.clone()));
-                }
+            Action::Block(block) => {
+                self.blocks += 1;
+                let mut lines = describe_block(block);
+                lines.extend(self.judge(block, now).into_iter().map(|text| format!("!! {text}")));
+                return self.timed(lines, now);
             }
+            Action::Warn(warning) => {
+                let (flaw, text) = (Flaw::Protocol(warning.kind), warning.text.clone());
+                self.complain(Complaint { flaw, name: None, text });
+            }
+            Action::Write(Request::Collect) => self.asked = Some(now),
             Action::Line { .. } | Action::Stderr(_) => {
                 self.lines += 1;
                 if self.lines == LINES_SHOWN + 1 {
@@ -77,13 +151,56 @@ impl Transcript {
                 }
             }
             Action::Start
-            | Action::Write(_)
+            | Action::Write(Request::Quit)
             | Action::CloseStdin
             | Action::SignalGroup(_)
             | Action::Health { .. }
             | Action::Ended => {}
         }
         self.timed(describe_action(action), now)
+    }
+
+    fn complain(&mut self, complaint: Complaint) {
+        self.warnings += 1;
+        let is_new = |known: &Complaint| (known.flaw, &known.name) != (complaint.flaw, &complaint.name);
+        if self.first.len() < COMPLAINTS && self.first.iter().all(is_new) {
+            self.first.push(complaint);
+        }
+    }
+
+    /// What the cell cannot use of a block, and whether it came too late for a report.
+    fn judge(&mut self, block: &Block, now: Tick) -> Vec<String> {
+        let Some(cell) = &self.cell else { return Vec::new() };
+        let verdicts = judge(block.values(), &cell.types);
+        let faulty = verdicts.faulty.iter().map(|value| Complaint {
+            flaw: Flaw::Value(value.fault),
+            name: Some(value.name.clone()),
+            text: value.to_string(),
+        });
+        let others = block.values().keys().filter_map(|(host, _)| match host {
+            HostSpec::Other(host) if !cell.hosts.contains(host) => Some(host.clone()),
+            HostSpec::Other(_) | HostSpec::This | HostSpec::Global => None,
+        });
+        let strangers = others.collect::<BTreeSet<_>>().into_iter().map(|host| Complaint {
+            flaw: Flaw::Stranger,
+            name: Some(AttributeName::from(host.as_str())),
+            text: format!("values for host {host}: it is no execution host of the cell"),
+        });
+        let took_ms = self.asked.map_or(0, |asked| now.since_ms(asked));
+        let interval_ms = cell.report_interval_ms;
+        let slow = (interval_ms > 0 && took_ms > interval_ms).then(|| Complaint {
+            flaw: Flaw::Slow,
+            name: None,
+            text: format!(
+                "an answer took {} s, longer than load_report_time ({} s)",
+                took_ms / 1000,
+                interval_ms / 1000
+            ),
+        });
+        let complaints: Vec<Complaint> = faulty.chain(strangers).chain(slow).collect();
+        let texts = complaints.iter().map(|complaint| shown(&complaint.text)).collect();
+        complaints.into_iter().for_each(|complaint| self.complain(complaint));
+        texts
     }
 
     fn timed(&mut self, lines: Vec<String>, now: Tick) -> Vec<String> {
@@ -103,7 +220,7 @@ impl Transcript {
 
     /// The judgement over the whole run.
     pub fn verdict(&self) -> Verdict {
-        let is_too_slow = self.first.iter().any(|(kind, _)| *kind == WarningKind::NoAnswer);
+        let is_too_slow = self.first.iter().any(|first| first.flaw == Flaw::Protocol(WarningKind::NoAnswer));
         match (self.blocks, self.warnings) {
             // What came after the deadline helps nobody: the agent would end the sensor each time.
             (_, _) if is_too_slow => Verdict::Failed,
@@ -126,8 +243,27 @@ impl Transcript {
         let reasons = self
             .first
             .iter()
-            .flat_map(|(kind, text)| [format!("  why: {}", shown(text)), format!("  fix: {}", remedy(*kind))]);
+            .flat_map(|first| [format!("  why: {}", shown(&first.text)), format!("  fix: {}", first.flaw.remedy())]);
         std::iter::once(head).chain(reasons).collect()
+    }
+}
+
+impl Flaw {
+    /// What its author can do about it.
+    fn remedy(self) -> &'static str {
+        match self {
+            Flaw::Protocol(kind) => remedy(kind),
+            Flaw::Value(ValueFault::UnknownAttribute) => {
+                "write the full name of an attribute of qconf -sc, or have it added: qconf -mc"
+            }
+            Flaw::Value(ValueFault::NotOfType(_)) => {
+                "print a value of the attribute's type (qconf -sc shows it), and leave the line out where there is none"
+            }
+            Flaw::Stranger => "report for $HOST, for global, or for execution hosts (qconf -sel)",
+            Flaw::Slow => {
+                "collect in the background and answer at once, or give it an interval_s in a [[sensor]] section of etc/agent.toml"
+            }
+        }
     }
 }
 
@@ -174,7 +310,8 @@ fn describe_action(action: &Action) -> Vec<String> {
         Action::SignalGroup(Signal::Terminate) => "-> SIGTERM to the process group".to_owned(),
         // The sweep after every end is routine; a kill that mattered came with a warning.
         Action::SignalGroup(Signal::Kill) => return Vec::new(),
-        Action::Block(block) => return describe_block(block),
+        // Told where it is judged.
+        Action::Block(_) => return Vec::new(),
         Action::Warn(warning) => format!("!! {}", shown(&warning.text)),
         Action::Health { from, to } => format!("-- {from} -> {to}"),
         Action::Stderr(text) => format!("<- (standard error) {}", shown(text)),
@@ -249,16 +386,23 @@ mod tests {
 
     /// A run with this output, as it was told.
     fn run(output: &str) -> (Transcript, Vec<String>) {
+        run_in(None, output, 250)
+    }
+
+    /// The same in a cell, with the output after so many milliseconds.
+    fn run_in(cell: Option<CellFacts>, output: &str, at_ms: u64) -> (Transcript, Vec<String>) {
         let settings = Settings { trace: Trace::Lines, ..Settings::default() };
         let names = SelfNames::new(&"vm".into(), [], Domains::Compare);
         let mut machine = Machine::new(settings, names, Tick(0));
-        let (mut transcript, mut told) = (Transcript::default(), Vec::new());
+        let (mut transcript, mut told) = (Transcript::new(cell), Vec::new());
+        let end = Tick(at_ms + 1000);
         told.extend(transcript.actions(&machine.tick(Tick(0)), Tick(0)));
         told.extend(transcript.actions(&machine.started(Tick(0)), Tick(0)));
-        told.extend(transcript.actions(&machine.bytes(output.as_bytes(), Tick(250)), Tick(250)));
-        told.extend(transcript.actions(&machine.stop(Tick(1250)), Tick(1250)));
-        told.extend(transcript.exited(Exit::Status(0), Tick(1260)));
-        told.extend(transcript.actions(&machine.exited(Exit::Status(0), Tick(1260)), Tick(1260)));
+        told.extend(transcript.actions(&machine.bytes(output.as_bytes(), Tick(at_ms)), Tick(at_ms)));
+        told.extend(transcript.actions(&machine.stop(end), end));
+        let end = end.plus_ms(10);
+        told.extend(transcript.exited(Exit::Status(0), end));
+        told.extend(transcript.actions(&machine.exited(Exit::Status(0), end), end));
         told.extend(transcript.summary());
         (transcript, told)
     }
@@ -302,6 +446,29 @@ mod tests {
             "  fix: write each value as host:name:value, and everything else to standard error",
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn values_that_the_cell_cannot_use_are_named_and_the_sensor_is_not_called_good() {
+        let cell = CellFacts::parse("type slowval INT\ntype name STRING\nhost node2\ninterval 5\nnonsense\n");
+        let output = "begin\nvm:slowval:abc\nvm:notdefined:3\nother:slowval:3\nnode2:slowval:3\nvm:name:abc\nend\n";
+        let (transcript, told) = run_in(Some(cell.clone()), output, 250);
+        assert_eq!(transcript.verdict(), Verdict::Warned);
+        let reasons: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("  why: ")).collect();
+        assert_eq!(
+            reasons,
+            [
+                "notdefined for this host: the complex has no such attribute",
+                "slowval for this host: \"abc\" is not of type INT",
+                "values for host other: it is no execution host of the cell",
+            ]
+        );
+        assert!(told.iter().any(|line| line.contains("!! slowval for this host")), "{told:?}");
+        let (transcript, _) = run_in(Some(cell.clone()), "begin\nvm:slowval:7\nend\n", 250);
+        assert_eq!(transcript.verdict(), Verdict::Good);
+        let (_, told) = run_in(Some(cell), "begin\nvm:slowval:7\nend\n", 8000);
+        let why = "  why: an answer took 8 s, longer than load_report_time (5 s)";
+        assert!(told.iter().any(|line| line == why), "{told:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!   [`check`] explains a run to the author of a sensor.
 //!
 //! [`report`] merges both and says what changed since the last report. Deliberately absent: processes, pipes, timers and the
-//! network (the agent drives the machine), and any typing of values, which needs the complex and belongs to the master.
+//! network (the agent drives the machine). [`judge`] says which values a cell can use, by the types that the master tells.
 
 pub mod cgroup;
 pub mod check;
@@ -20,6 +20,7 @@ pub mod disk;
 pub mod error;
 pub mod gpu;
 pub mod host;
+pub mod judge;
 pub mod launch;
 pub mod load;
 pub mod memory;

@@ -58,3 +58,51 @@ fn a_good_sensor_stays_fresh_beside_one_that_hangs_one_that_floods_and_one_that_
     let after = resident_kib(cell.pid("agent"));
     assert!(after < before + (8 << 10), "the agent grew from {before} to {after} KiB");
 }
+
+/// Says once a second what it is given as words.
+fn saying(lines: &[&str]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| format!("echo \"{line}\"; ")).collect();
+    format!(
+        "#!/bin/sh\nwhile read line; do [ \"$line\" = quit ] && exit 0\necho begin; {}echo end\ndone\n",
+        lines.concat()
+    )
+}
+
+#[test]
+fn values_that_the_cell_cannot_use_are_named_everywhere_and_hide_no_good_one() {
+    let cell = Cell::up();
+    let none = cell.user(&["sensor", "status"]).ok();
+    assert!(none.err.contains("no load sensor") && none.out.is_empty(), "{none}");
+    cell.add_complex("slowval slowval INT <= YES NO 0 0");
+    cell.set_global("load_report_time", "0:0:1");
+    let good = cell.write_top("good.sh", &saying(&["$HOST:slowval:7"]), 0o755).display().to_string();
+    let lines = ["$HOST:slowval:abc", "$HOST:notdefined:3", "other:slowval:3"];
+    let bad = cell.write_top("bad.sh", &saying(&lines), 0o755).display().to_string();
+    cell.set_global("load_sensor", &format!("{good},{bad}"));
+    let status = || status_of(&cell, "bad.sh");
+    wait_until(&status, || status().contains("3 bad values"));
+    for part in ["\"abc\" is not of type INT", "notdefined", "host other: it is no execution host"] {
+        assert!(status().contains(part), "{part} in {}", status());
+    }
+    let values = || cell.user(&["qhost", "-F", "slowval"]).ok().out;
+    wait_until(&values, || values().contains("hl:slowval=7"));
+    let doctor = cell.admin(&["doctor"]).to_string();
+    assert!(doctor.contains("3 values that the cell cannot use"), "{doctor}");
+    let checked = cell.user(&["sensor", "check", &bad]).ok().out;
+    assert!(checked.contains("works, with warnings") && checked.contains("no execution host"), "{checked}");
+    let checked = cell.user(&["sensor", "check", &good]).ok().out;
+    assert!(checked.contains("\ngood: "), "{checked}");
+    let log = || cell.log("agent");
+    assert_eq!(log().matches("is not of type INT").count(), 1, "{}", log());
+    assert_eq!(cell.log("master").matches("it is no execution host").count(), 1, "{}", cell.log("master"));
+}
+
+#[test]
+fn a_sensor_that_takes_longer_than_load_report_time_is_told_so() {
+    let cell = Cell::up();
+    cell.set_global("load_report_time", "0:0:1");
+    let text = saying(&["$HOST:load_avg:1"]).replace("echo begin;", "sleep 3; echo begin;");
+    let slow = cell.write_top("slow.sh", &text, 0o755).display().to_string();
+    let checked = cell.user(&["sensor", "check", &slow]).ok().out;
+    assert!(checked.contains("longer than load_report_time (1 s)"), "{checked}");
+}

@@ -9,7 +9,7 @@ use ::sensors::protocol::{Action, Exit, Machine, Settings, Signal};
 use ::sensors::safety::{FileChange, FileStamp, Uid, file_change};
 use nix::unistd::User;
 use proto::launch;
-use proto::load::SensorStatus;
+use proto::load::{SensorStatus, ValueFaults};
 use proto::time::Tick;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -267,6 +267,7 @@ impl SensorTask {
             last_error: status.last_error.unwrap_or_default(),
             stderr: status.stderr,
             values: u64::try_from(status.values).unwrap_or(u64::MAX),
+            faults: ValueFaults::default(),
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::cell::{Cell, Host, often};
 use crate::launcher::Launcher;
+use proto::amount::Type;
 use proto::load::SensorStatus;
 use proto::wire::agent::{AgentConfig, AgentMessage, MasterMessage};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 pub(crate) const GOOD: &str = "#!/bin/sh
 while read -r line; do
@@ -110,4 +112,33 @@ async fn a_file_that_others_can_write_is_refused_with_the_remedy() {
     let (_, mut host) = cell.welcome(with(&[&path])).await;
     let statuses = status(&mut host, |statuses| matches!(statuses, [only] if only.health == "refused")).await;
     assert!(statuses[0].last_error.contains("chmod go-w"), "{statuses:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_of_the_wrong_type_is_counted_and_hides_no_good_one() {
+    let cell = Cell::new();
+    let good = program(cell.path(), "good", GOOD);
+    let bad =
+        program(cell.path(), "bad", &GOOD.replace("lic:4", "lic:abc").replace("global:day:Sat", "$HOST:nosuch:1"));
+    let launcher = Launcher::new(cell.path());
+    let _agent = cell.start_agent();
+    let _session = launcher.accept(vec![]);
+    let types = [("lic".into(), Type::Int), ("day".into(), Type::String)].into();
+    let config = AgentConfig { attribute_types: Arc::new(types), ..with(&[&good, &bad]) };
+    let (_, mut host) = cell.welcome(config).await;
+    let both = |statuses: &[SensorStatus]| statuses.len() == 2 && statuses.iter().all(|status| status.values == 2);
+    let statuses = status(&mut host, both).await;
+    assert_eq!((statuses[0].faults.count, statuses[1].faults.count), (0, 2));
+    assert_eq!(
+        statuses[1].faults.examples,
+        ["lic for this host: \"abc\" is not of type INT", "nosuch for this host: the complex has no such attribute"]
+    );
+    host.say(MasterMessage::ReportNow).await;
+    loop {
+        let report = host.load_report().await;
+        if report.full && report.sequence > 1 {
+            assert_eq!(report.values["node1"].get("lic").map(String::as_str), Some("4"));
+            return;
+        }
+    }
 }

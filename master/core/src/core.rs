@@ -163,7 +163,8 @@ impl Core {
 
     /// How the agent of a host is to behave: for its welcome.
     pub fn agent_config(&self, host: &HostName) -> AgentConfig {
-        decide::agents::agent_config(&self.state.config, host)
+        let config = &self.state.config;
+        decide::agents::agent_config(config, host, &decide::agents::attribute_types(config))
     }
 
     /// Decides what an input leads to. The events it returns are already applied; they must be appended in their order.

@@ -5,9 +5,10 @@
 //! in [`Kind::Load`](super::frame::Kind::Load) frames on a unidirectional stream each. Commands of users on the agent's host
 //! travel on bidirectional streams of their own, opened by the agent with a [`Vouch`].
 
+use crate::amount::Type;
 use crate::common::Common;
 use crate::diagnostic::Diagnostic;
-use crate::id::{CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
+use crate::id::{AttributeName, CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
 use crate::job::{Granted, JobSpec, Owner};
 use crate::limit::LimitSet;
 use crate::load::SensorStatus;
@@ -16,6 +17,7 @@ use crate::rsmap::GrantedIds;
 use crate::usage::{TaskResult, Usage};
 use crate::wire::slave::SlaveSpec;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The version of these messages. A peer one release apart is understood.
@@ -111,6 +113,9 @@ pub struct AgentConfig {
     pub use_cgroups: Option<bool>,
     /// The nice values among which running tasks are placed by their tickets (`reprioritize`); none leaves them to the queue.
     pub reprioritize: Option<NiceRange>,
+    /// The types of the attributes of the complex, by which values of load sensors are judged; empty from a master that does not tell
+    /// them, and then no value is.
+    pub attribute_types: Arc<BTreeMap<AttributeName, Type>>,
 }
 
 /// A range of nice values: `PTF_MAX_PRIORITY` and `PTF_MIN_PRIORITY` of `execd_params`.

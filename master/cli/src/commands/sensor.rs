@@ -1,18 +1,22 @@
 //! `gridwright sensor check` and `sensor status`.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::site::Site;
 use crate::{daemons, exit, output};
+use proto::amount::{Amount, Type};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::load::SensorStatus;
+use proto::object::ObjectKind;
 use proto::wire::client::Query;
 use proto::wire::view::Data;
 use std::fmt::Write as _;
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, ExitStatus, Stdio};
 
 const STATUS: CommandDef = CommandDef {
     name: "gridwright sensor",
@@ -63,6 +67,11 @@ pub fn run(words: Vec<String>) -> Outcome {
         if is_json {
             output::data(&json::line(&serde_json::json!({ "version": 1, "sensors": sensors })));
         } else {
+            if sensors.values().all(Vec::is_empty) {
+                output::note(
+                    "no load sensor reports here: load_sensor of qconf -mconf names the programs that are to run",
+                );
+            }
             for (host, sensors) in sensors {
                 output::data(&sensors.iter().map(|sensor| status_text(host.as_str(), sensor)).collect::<String>());
             }
@@ -111,11 +120,55 @@ fn check(words: Vec<String>) -> Outcome {
     } else if let (true, Some(uid)) = (nix::unistd::getuid().is_root(), crate::accounts::sensor_uid(site.dir())) {
         command.args(["--user", &format!("{uid}:{uid}")]);
     }
+    let facts = cell_facts(&site);
+    if facts.is_none() {
+        output::note("the cell does not answer: names and types of values are not checked");
+    } else {
+        command.arg("--cell-facts").stdin(Stdio::piped());
+    }
     command.arg("--").args(&parsed.operands);
-    let status = command.status().map_err(|error| {
+    let status = run_with_input(&mut command, facts.as_deref()).map_err(|error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
     })?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED))
+}
+
+/// Runs a program to its end, with this on its standard input if there is something.
+fn run_with_input(command: &mut Command, input: Option<&str>) -> std::io::Result<ExitStatus> {
+    let mut child = command.spawn()?;
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // A program that refuses its arguments reads nothing, and says so itself.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    child.wait()
+}
+
+/// What the checker has to know of the cell, line by line. `None` if the cell does not answer.
+fn cell_facts(site: &Site) -> Option<String> {
+    let mut client = Client::connect(site, "gridwright sensor").ok()?;
+    let mut object = |kind| {
+        let query = Query::Object { kind, name: String::new() };
+        match ask::data(&mut client, query) {
+            Ok(Some(Data::Object(fields))) => Some(fields),
+            _ => None,
+        }
+    };
+    let (complex, conf) = (object(ObjectKind::ComplexTable)?, object(ObjectKind::ClusterConf)?);
+    let mut facts = String::new();
+    for field in complex.iter() {
+        // A line of qconf -sc behind the name: the shortcut, the type, and more.
+        if let Some(r#type) = field.value.split_whitespace().nth(1) {
+            let _ = writeln!(facts, "type {} {type}", field.key);
+        }
+    }
+    for host in ask::names(&mut client, ObjectKind::ExecHost).ok()? {
+        let _ = writeln!(facts, "host {host}");
+    }
+    let time = conf.value("load_report_time").and_then(|text| Amount::parse(text, Type::Time).ok()?.finite());
+    if let Some(seconds) = time {
+        let _ = writeln!(facts, "interval {seconds}");
+    }
+    Some(facts)
 }
 
 fn status_text(host: &str, sensor: &SensorStatus) -> String {
@@ -138,7 +191,13 @@ fn status_text(host: &str, sensor: &SensorStatus) -> String {
     if let Some(back_off) = sensor.back_off_s {
         let _ = write!(text, ", starts again in {back_off} s");
     }
+    if sensor.faults.count > 0 {
+        let _ = write!(text, ", {} bad values", sensor.faults.count);
+    }
     text.push('\n');
+    for fault in &sensor.faults.examples {
+        let _ = writeln!(text, "  bad value: {fault}");
+    }
     if !sensor.last_error.is_empty() {
         let _ = writeln!(text, "  last error: {}", sensor.last_error);
     }

@@ -14,11 +14,14 @@ use crate::effect::{ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
 use crate::state::config::Configuration;
+use proto::amount::Type;
 use proto::conf::{NotifySignal, PdcInterval};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{HostName, TaskKey};
+use proto::id::{AttributeName, HostName, TaskKey};
 use proto::usage::{Failed, TaskResult, Usage};
 use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 pub(crate) use table::Deadline;
 
 /// Milliseconds in a second.
@@ -30,8 +33,16 @@ const SKEW_MS: u64 = 60_000;
 /// How long a connected agent may take to show that it lives when another one comes under its name.
 const ANSWER_MS: u64 = 2_000;
 
-/// How an agent is to behave, by the configuration that holds on its host.
-pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConfig {
+/// Types of attributes by name, shared by all agents.
+pub(crate) type AttributeTypes = Arc<BTreeMap<AttributeName, Type>>;
+
+/// The types of all attributes of the complex, for the agents.
+pub(crate) fn attribute_types(config: &Configuration) -> AttributeTypes {
+    Arc::new(config.complex.iter().map(|attribute| (attribute.name.clone(), attribute.r#type)).collect())
+}
+
+/// How an agent is to behave, by the configuration that holds on its host. `types` are those of the complex, which agents share.
+pub(crate) fn agent_config(config: &Configuration, host: &HostName, types: &AttributeTypes) -> AgentConfig {
     let settings = config.settings_of(host);
     let params = settings.execd();
     let report_interval_ms = settings.load_report_time.seconds().unwrap_or(0).saturating_mul(MS);
@@ -56,6 +67,7 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName) -> AgentConf
         use_qidle: params.use_qidle,
         use_cgroups: params.use_cgroups,
         reprioritize: tickets::range(config, host),
+        attribute_types: types.clone(),
     }
 }
 
@@ -92,7 +104,8 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
         let why = Diagnostic::new(Code::WrongState, format!("the agent of {host} connected again"));
         turn.effect(Effect::Disconnect { connection: old, why });
     }
-    let config = agent_config(&turn.state().config, &host);
+    let config = &turn.state().config;
+    let config = agent_config(config, &host, &attribute_types(config));
     heard(turn, &host);
     turn.agents_mut().add(connection, host.clone(), &hello, config.clone());
     turn.send(connection, MasterMessage::Configure(config));
@@ -215,8 +228,9 @@ fn max_unheard_ms(turn: &Turn<'_>) -> u64 {
 /// Sends the configuration again to every agent for which it changed. Runs after every input that changed objects.
 pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
     let hosts: Vec<(HostName, ConnectionId)> = turn.agents().connected().collect();
+    let types = attribute_types(&turn.state().config);
     for (host, connection) in hosts {
-        let config = agent_config(&turn.state().config, &host);
+        let config = agent_config(&turn.state().config, &host, &types);
         if turn.agents_mut().set_config(&host, &config) {
             turn.send(connection, MasterMessage::Configure(config));
         }

@@ -7,13 +7,16 @@ use crate::names;
 use crate::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{AttributeName, HostName};
-use proto::load::{LoadReport, SensorStatus};
+use proto::load::{LoadReport, SensorStatus, ValueFaults};
 
 /// Load sensors of one host whose health is kept.
 const SENSORS: usize = 100;
 
 /// Lines of standard error that are kept of one sensor.
 const SENSOR_LINES: usize = 50;
+
+/// Faults of values that are described of one sensor, and other hosts that one may report for.
+const FAULTS: usize = 20;
 
 /// Bytes that are kept of each text about a sensor.
 const SENSOR_TEXT: usize = 1_024;
@@ -87,11 +90,58 @@ fn tell_refused(turn: &mut Turn<'_>, host: HostName, refused: usize) {
 /// Takes the health of a host's sensors, as many as can be shown.
 pub(super) fn sensors(turn: &mut Turn<'_>, host: HostName, mut sensors: Vec<SensorStatus>) {
     sensors.truncate(SENSORS);
-    for SensorStatus { command, health, user, last_error, stderr, .. } in &mut sensors {
+    for SensorStatus { command, health, user, last_error, stderr, faults, .. } in &mut sensors {
         stderr.truncate(SENSOR_LINES);
-        [command, health, user, last_error].into_iter().chain(stderr).for_each(shorten);
+        while faults.other_hosts.len() > FAULTS {
+            faults.other_hosts.pop_last();
+        }
+        let texts = [command, health, user, last_error].into_iter().chain(stderr).chain(&mut faults.examples);
+        texts.for_each(shorten);
     }
+    sensors.iter_mut().for_each(|sensor| add_strangers(turn, &host, sensor));
+    tell_strangers(turn, &host, &sensors);
     turn.observe(Observation::Sensors { host, sensors });
+}
+
+/// Counts values for hosts that are no execution hosts of the cell among those that the cell cannot use.
+fn add_strangers(turn: &Turn<'_>, host: &HostName, sensor: &mut SensorStatus) {
+    let ValueFaults { count, examples, other_hosts } = &mut sensor.faults;
+    examples.truncate(FAULTS);
+    let config = &turn.state().config;
+    let canonical = config.host_names(&turn.site().naming, host);
+    let is_stranger = |other: &HostName| {
+        let other = canonical.canonical(other.as_str());
+        other != *host && !config.exec_hosts.contains_key(&other)
+    };
+    for (other, values) in other_hosts.iter().filter(|(other, _)| is_stranger(other)) {
+        *count += values;
+        if examples.len() < FAULTS {
+            examples.push(stranger(other));
+        }
+    }
+}
+
+fn stranger(host: &HostName) -> String {
+    format!("values for host {host}: it is no execution host of the cell")
+}
+
+/// In the log once for each sensor and host, and not with each report. What else is wrong with a value the agent logs.
+fn tell_strangers(turn: &mut Turn<'_>, host: &HostName, sensors: &[SensorStatus]) {
+    let known = turn.observations().hosts.get(host);
+    let mut warnings = Vec::new();
+    for sensor in sensors {
+        let before = known.and_then(|known| known.sensors.iter().find(|known| known.command == sensor.command));
+        for other in sensor.faults.other_hosts.keys() {
+            let text = stranger(other);
+            let is_new = before.is_none_or(|before| !before.faults.examples.contains(&text));
+            if sensor.faults.examples.contains(&text) && is_new {
+                let what = format!("load sensor {} of host {host} reports {text}", sensor.command);
+                let fix = "mend the sensor, or add the host: qconf -ae; gridwright sensor status names such values";
+                warnings.push(Diagnostic::new(Code::UnknownObject, what).fix(fix));
+            }
+        }
+    }
+    warnings.into_iter().for_each(|warning| turn.effect(Effect::Warn(warning)));
 }
 
 fn shorten(text: &mut String) {

@@ -393,6 +393,11 @@ fn sensors(dir: &Path) -> Vec<Finding> {
     let Some(Data::Sensors(hosts)) = reply.data else { return Vec::new() };
     let judge = |sensor: &proto::load::SensorStatus| {
         let found = format!("{} is {}", sensor.command, sensor.health);
+        if sensor.faults.count > 0 {
+            let first = sensor.faults.examples.first().map_or("", String::as_str);
+            let found = format!("{found}, with {} values that the cell cannot use: {first}", sensor.faults.count);
+            return Finding::bad("sensor", found, format!("try it: gridwright sensor check {}", sensor.command));
+        }
         if matches!(sensor.health.as_str(), "running" | "starting") {
             return Finding::fine("sensor", found);
         }

@@ -6,7 +6,7 @@ use crate::observe::Observation;
 use crate::state::job::Place;
 use proto::id::{AttributeName, Epoch, HostName, TaskKey};
 use proto::job::JobSpec;
-use proto::load::LoadReport;
+use proto::load::{LoadReport, SensorStatus, ValueFaults};
 use proto::object::ObjectKind;
 use proto::usage::{Exit, Failed, Usage};
 use proto::wire::agent::{
@@ -519,4 +519,23 @@ fn load_values_beyond_the_limit_are_refused_singly_and_told_once() {
     assert_eq!(cell.core.observations().reported_values(&host), 1);
     assert_eq!(warnings(&mut cell, report(5, true, many(0..9))), 0);
     assert_eq!(cell.core.observations().hosts[&host].refused, 0);
+}
+
+#[test]
+fn values_of_a_sensor_for_hosts_that_the_cell_does_not_have_are_counted_and_told_once() {
+    let mut cell = Cell::ready();
+    let connection = cell.connection("h1");
+    let mut warnings = |cell: &mut Cell, count: u64| {
+        let other_hosts = [("other".into(), count), ("h2".into(), 1)].into();
+        let faults = ValueFaults { count: 1, examples: vec!["slow: no INT".to_owned()], other_hosts };
+        let sensor = SensorStatus { command: "/s".to_owned(), faults, ..SensorStatus::default() };
+        let message = Box::new(AgentMessage::Sensors(vec![sensor]));
+        cell.input(Input::AgentMessage { connection, message });
+        cell.effects.iter().filter(|effect| matches!(effect, Effect::Warn(_))).count()
+    };
+    assert_eq!(warnings(&mut cell, 2), 1);
+    let known = &cell.core.observations().hosts["h1"].sensors[0].faults;
+    assert_eq!(known.count, 3, "one of the wrong type, two for a stranger, none for h2");
+    assert_eq!(known.examples[1], "values for host other: it is no execution host of the cell");
+    assert_eq!(warnings(&mut cell, 3), 0, "it is in the log already");
 }

@@ -21,7 +21,7 @@ fn told(cell: &Cell) -> Vec<&[(TaskKey, i64)]> {
 }
 
 fn range(cell: &Cell) -> Option<NiceRange> {
-    crate::decide::agents::agent_config(&cell.core.state().config, &"h1".into()).reprioritize
+    cell.core.agent_config(&"h1".into()).reprioritize
 }
 
 #[test]
