@@ -24,7 +24,10 @@ fn explain_takes_what_qsub_prints_and_what_other_commands_take() {
     let held = "it is held: user hold (u)";
     for word in [printed, array, &format!("{array}.3"), "arr", "arr.3", "ar*"] {
         let said = explained(&cell, word);
-        assert!(said.starts_with(&format!("job {array}: It may not start yet.")) && said.contains(held), "{word}: {said}");
+        assert!(
+            said.starts_with(&format!("job {array}: It may not start yet.")) && said.contains(held),
+            "{word}: {said}"
+        );
     }
     let both = cell.user(&["explain", &first, &format!("{array}.2")]).ok().out;
     assert!(both.contains(&format!("job {first}: It runs.")) && both.contains(held), "{both}");

@@ -126,15 +126,26 @@ fn turn_comes(state: &State) -> &'static str {
 /// What can never be had, then what a pass found, each with the nearest miss first. A pass does not look for the former where
 /// something else failed before, such as a queue that is full.
 fn with_never(found: &[Group], never: &[Reason]) -> Vec<Told> {
-    let is_permanent = |group: &Group| never.iter().any(|reason| is_alike(&group.examples[0], reason));
-    let is_found = |reason: &Reason| found.iter().any(|group| is_alike(&group.examples[0], reason));
-    let unmet = grouped(never.iter().filter(|reason| !is_found(reason)));
+    let are_alike = |one: &Group, other: &Group| is_alike(&one.examples[0], &other.examples[0]);
+    let (as_found, unmet): (Vec<Group>, Vec<Group>) =
+        grouped(never.iter()).into_iter().partition(|group| found.iter().any(|found| are_alike(found, group)));
     let mut told: Vec<Told> = unmet.into_iter().map(|group| Told { group, permanent: true }).collect();
-    told.extend(found.iter().map(|group| Told { group: group.clone(), permanent: is_permanent(group) }));
+    told.extend(found.iter().map(|group| match as_found.iter().find(|never| are_alike(never, group)) {
+        Some(never) if knows_more(never, group) => Told { group: never.clone(), permanent: true },
+        never => Told { group: group.clone(), permanent: never.is_some() },
+    }));
     told.sort_by_key(|told| (!told.permanent, nearness(&told.group.nearest)));
     let closed: Vec<PeName> = told.iter().filter_map(|told| closed_pe(&told.group.nearest.what)).collect();
     told.retain(|told| !follows(&told.group.nearest.what, &closed));
     told
+}
+
+/// Whether how much there is in all is known only of what can never be had, and not of what is free now.
+fn knows_more(never: &Group, now: &Group) -> bool {
+    if let What::PeOffers { of, .. } = &never.nearest.what {
+        return of.is_none();
+    }
+    now.most.is_none() && never.most.is_some()
 }
 
 /// The environment to which the owner has no access, if that is the reason.

@@ -111,8 +111,15 @@ impl End<'_> {
             let _ = writeln!(text, "    limit: {}", block::limit(hit));
         }
         if !record.reason.is_empty() {
-            let _ = writeln!(text, "    reason: {}", record.reason.replace('\n', " "));
+            let _ = writeln!(text, "    reason: {}", without_head(&record.reason).replace('\n', " "));
         }
         text
     }
+}
+
+/// A reason without the date and the ids that a shepherd puts in front: `11/25/2026 19:46:07 [2004:17602]: error: …`.
+fn without_head(reason: &str) -> &str {
+    let Some((head, rest)) = reason.split_once("]: ") else { return reason };
+    let is_head = head.contains(" [") && head.chars().all(|letter| letter.is_ascii_digit() || " /:[".contains(letter));
+    if is_head { rest } else { reason }
 }

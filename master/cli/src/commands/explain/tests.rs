@@ -121,12 +121,14 @@ job 5: It may not start yet.
 fn an_end_tells_where_when_how_and_which_limit() {
     let record: AccountingRecord = record(0, 137, Failed::LIMIT_ENFORCED);
     let hit = LimitHit { limit: "h_rt".to_owned(), value: 6, reached: 7, evidence: Evidence::Certain };
-    let record = AccountingRecord { limit: Some(hit), ..record };
+    let reason = "11/25/2026 19:46:07 [2004:17602]: out of time".to_owned();
+    let record = AccountingRecord { limit: Some(hit), reason, ..record };
     let expected = "\
 job 14: It has ended, and it failed.
   on all.q@vm from 11/21/2026 01:09:55 to 11/21/2026 01:10:05: exit status 137 (Killed)
     failed 37: qmaster enforced h_rt, h_cpu, or h_vmem limit
     limit: h_rt=00:00:06 reached 00:00:07 (certain)
+    reason: out of time
   what it used: qacct -j 14
 ";
     assert_eq!(ended::text(JobNumber(14), &[record], &Clock::new(TimeZone::UTC)), expected);

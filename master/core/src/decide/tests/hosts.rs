@@ -525,7 +525,7 @@ fn load_values_beyond_the_limit_are_refused_singly_and_told_once() {
 fn values_of_a_sensor_for_hosts_that_the_cell_does_not_have_are_counted_and_told_once() {
     let mut cell = Cell::ready();
     let connection = cell.connection("h1");
-    let mut warnings = |cell: &mut Cell, count: u64| {
+    let warnings = |cell: &mut Cell, count: u64| {
         let other_hosts = [("other".into(), count), ("h2".into(), 1)].into();
         let faults = ValueFaults { count: 1, examples: vec!["slow: no INT".to_owned()], other_hosts };
         let sensor = SensorStatus { command: "/s".to_owned(), faults, ..SensorStatus::default() };

@@ -120,6 +120,19 @@ fn a_load_value_above_the_total_of_the_host_is_never_had_also_while_the_queue_is
 }
 
 #[test]
+fn a_load_value_above_the_total_of_the_host_tells_the_total() {
+    check(
+        "host a | mem_total=24G mem_free=20G
+         queue all.q a slots=1
+         job 1 -l mem_free=900G
+         pass",
+        1,
+        &["(-l mem_free=900G) cannot run at host \"a\" because it offers only mem_free=20.000G \
+           | mem_free: needed 900.000G, free 20.000G, of 24.000G | there is never more than 24.000G: ask for less"],
+    );
+}
+
+#[test]
 fn what_can_never_be_had_comes_first_while_the_queue_is_full() {
     let cell = "complex gputype gputype STRING == YES NO NONE 0
          host a | arch=lx-amd64
@@ -302,6 +315,23 @@ fn a_parallel_environment_that_is_too_small_says_how_many_slots_it_has() {
         2,
         &["cannot run in PE \"mpi\": it has 4 slots in all, 2 in use, and 3 are needed \
            | slots: needed 3, free 2, of 4 | held by 1 u1 2"],
+    );
+}
+
+#[test]
+fn a_parallel_job_that_no_host_is_large_enough_for_is_told_how_many_slots_there_are_in_all() {
+    let script = "conf job_load_adjustments NONE
+         host a
+         pe mpi 99 $fill_up
+         queue all.q a slots=4
+         job 1 -pe mpi 3
+         pass
+         job 2 -pe mpi 40";
+    let reason = explained(script, 2).reasons.remove(0);
+    assert_eq!(
+        line(&reason),
+        "cannot run in PE \"mpi\": suitable queues have 4 slots for it, and 40 are needed | slots: needed 40, free 4 \
+         | there are never more than 4 slots for it: ask for fewer"
     );
 }
 
