@@ -1,7 +1,7 @@
 //! Copies of a cell's directory beside the original, and directories that were moved.
 
 use crate::hosts::{can_have_hosts, join, master, reports, submit_on, token};
-use gridwright_tests::cell::{As, Cell, Network, Said, is_root, records, wait_until};
+use gridwright_tests::cell::{As, Cell, Network, Process, Said, is_root, records, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -75,6 +75,27 @@ fn no_daemon_runs_in_a_copy_and_the_jobs_of_the_original_go_on() {
     runs_on(&cell, &job);
     let own = cell.admin(&["doctor", "--dir", &cell.dir_word()]);
     assert!(own.out.contains("ok   directory"), "{own}");
+    ends_well(&cell, &job);
+}
+
+#[test]
+fn a_launcher_that_takes_a_copy_for_an_original_still_finds_that_its_tasks_run_elsewhere() {
+    let cell = Cell::up();
+    let job = running_job(&cell);
+    let copy = copy_of(&cell);
+    // As in a copy that was made before the cell ran under this release.
+    std::fs::remove_file(copy.join("etc/directory")).unwrap();
+    let mut command = cell.command(As::Admin, &cell.programs().gridwright().with_file_name("gridwright-shepherd"));
+    command.args(["launch", "--dir", &copy.display().to_string()]);
+    if is_root() {
+        command.args(["--agent-uid", "58001"]);
+    } else {
+        command.arg("--single-user");
+    }
+    let launcher = Process::start(command, &cell.top().join("launcher.out"));
+    wait_until(|| launcher.printed(), || launcher.printed().contains("of which this one is a copy"));
+    runs_on(&cell, &job);
+    drop(launcher);
     ends_well(&cell, &job);
 }
 

@@ -188,6 +188,41 @@ pub fn marked(marks: &Marks<'_>) -> Vec<ProcessStat> {
     others.filter(|process| is_marked(process, marks)).collect()
 }
 
+/// How far up a process is looked for what it belongs to.
+const MAX_ABOVE: usize = 256;
+
+/// Whether a process is below a shepherd or launcher of another directory and below none of this one: then this directory is a copy of
+/// that one. A cell that runs inside a job of ours is below both.
+pub fn belongs_elsewhere(process: &ProcessStat) -> bool {
+    let own = directory_of("self");
+    let mut is_of_another = false;
+    let mut next = process.parent;
+    for _ in 0..MAX_ABOVE {
+        let Some(above) = Some(next).filter(|pid| *pid > 1).and_then(stat) else { break };
+        if is_shepherd(above.pid) {
+            let directory = directory_of(&above.pid.to_string());
+            if directory == own {
+                return false;
+            }
+            is_of_another |= directory.is_some();
+        }
+        next = above.parent;
+    }
+    is_of_another
+}
+
+/// Launchers and shepherds work in the directory of their cell.
+fn directory_of(pid: &str) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(format!("/proc/{pid}/cwd")).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Whether a process is a launcher or a shepherd of this user, of whatever release.
+fn is_shepherd(pid: i32) -> bool {
+    let name = read_short(&format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.starts_with("gridwright-shep") && real_uid(pid) == Some(nix::unistd::geteuid().as_raw())
+}
+
 fn is_marked(process: &ProcessStat, marks: &Marks<'_>) -> bool {
     marks.session.is_some_and(|leader| is_in_session(process, leader))
         || marks.tracking_gid.is_some_and(|gid| has_group(process.pid, gid))

@@ -81,7 +81,7 @@ pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
     }
     dir.trim()?;
     let traces = contents.launch.as_ref().map(Traces::of).or_else(|| burial.traces.clone());
-    let left = end_remains(host, &contents, traces.as_ref(), key);
+    let left = end_remains(host, &contents, traces.as_ref(), key)?;
     dir.write_result(&result(host, burial, &contents, left))?;
     dir.clean_active();
     if let Some((traces, tmpdir)) = traces.as_ref().and_then(|traces| Some((traces, traces.tmpdir.as_ref()?))) {
@@ -131,7 +131,10 @@ fn may_have_run(burial: &Burial, contents: &Contents) -> bool {
 }
 
 /// Kills every process that carries a mark of the task, and counts those that do not end.
-fn end_remains(host: &Host, contents: &Contents, traces: Option<&Traces>, key: TaskKey) -> u32 {
+///
+/// # Errors
+/// The task runs, under a launcher of another directory.
+fn end_remains(host: &Host, contents: &Contents, traces: Option<&Traces>, key: TaskKey) -> io::Result<u32> {
     let exec = contents.exec.as_ref();
     let in_this_boot = exec.filter(|exec| exec.boot_id == host.boot_id);
     let entry = marker(&key);
@@ -142,12 +145,17 @@ fn end_remains(host: &Host, contents: &Contents, traces: Option<&Traces>, key: T
         environment: &entry,
         owner: uid.map_or(Owner::AtLeast(host.rules.min_uid), Owner::Is),
     };
+    if proc::marked(&marks).iter().any(proc::belongs_elsewhere) {
+        return Err(io::Error::other(
+            "its processes belong to a launcher of another directory, of which this one is a copy",
+        ));
+    }
     let cgroup = in_this_boot.and_then(|exec| exec.cgroup.as_deref()).map(Cgroup::at);
     let left = kill_marked(&marks, cgroup.as_ref());
     if let Some(cgroup) = cgroup {
         cgroup.remove();
     }
-    left
+    Ok(left)
 }
 
 fn kill_marked(marks: &Marks<'_>, cgroup: Option<&Cgroup>) -> u32 {
