@@ -42,6 +42,8 @@ mod logs;
 mod many;
 #[path = "e2e/names.rs"]
 mod names;
+#[path = "e2e/operator.rs"]
+mod operator;
 #[path = "e2e/parameters.rs"]
 mod parameters;
 #[path = "e2e/priorities.rs"]

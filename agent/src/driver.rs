@@ -47,6 +47,8 @@ pub enum DriverInput {
     Soft(Box<AgentMessage>),
     /// Which is the main process of a task that runs here?
     MainProcess(TaskKey, oneshot::Sender<MainProcess>),
+    /// The administrator of the host ends its tasks.
+    EndTasks,
 }
 
 /// What a new connection begins with. Messages that come into being after the hello was made are in the outbox.
@@ -148,6 +150,7 @@ impl Driver {
             DriverInput::Master(message) => Input::Master(message),
             DriverInput::LauncherConnected => Input::LauncherConnected,
             DriverInput::LauncherLost => Input::LauncherLost,
+            DriverInput::EndTasks => Input::EndTasks,
             DriverInput::Launcher(notice) => Input::Launcher(notice),
         };
         let epoch = self.core.epoch();

@@ -63,12 +63,28 @@ async fn join(options: &Options) -> Result<(HostName, Layout), Diagnostic> {
     let token: JoinToken = options.token.parse().map_err(bad_token)?;
     let master = address(&options.master)?;
     let host = host_name(options.host.as_deref())?;
-    let layout = make_directories(&options.dir).map_err(|error| unwritable(&options.dir, &error))?;
-    refuse_another_cell(&layout, &token)?;
+    let (layout, made) = make_directories(&options.dir).map_err(|error| unwritable(&options.dir, &error))?;
+    let outcome = enrol_here(options, &token, &master, &host, &layout).await;
+    if outcome.is_err() {
+        // A join that was refused leaves nothing; what is not empty stays.
+        made.iter().rev().for_each(|dir| drop(std::fs::remove_dir(dir)));
+    }
+    outcome.map(|host| (host, layout))
+}
+
+/// Asks the master, and writes what it answers.
+async fn enrol_here(
+    options: &Options,
+    token: &JoinToken,
+    master: &MasterAddress,
+    host: &HostName,
+    layout: &Layout,
+) -> Result<HostName, Diagnostic> {
+    refuse_another_cell(layout, token)?;
     let key = HostKey::generate().map_err(|error| bad_key(&error))?;
     let csr = key.csr_pem().map_err(|error| bad_key(&error))?;
     let connection =
-        Client::join(&master, token.ca_fingerprint(), CONNECT_DEADLINE).await.map_err(|error| error.diagnostic())?;
+        Client::join(master, token.ca_fingerprint(), CONNECT_DEADLINE).await.map_err(|error| error.diagnostic())?;
     let request =
         JoinRequest { version: PROTOCOL_VERSION, token: options.token.trim().to_owned(), host: host.clone(), csr };
     let enrolment = timeout(REPLY_DEADLINE, enrol(&connection, &request)).await;
@@ -77,8 +93,8 @@ async fn join(options: &Options) -> Result<(HostName, Layout), Diagnostic> {
     sleep(GOODBYE).await;
     let reply = enrolment.map_err(|_| broken(&"it did not answer in time"))??;
     let host = PeerIdentity::from_pem(&reply.certificate).map_err(|error| bad_key(&error))?.host;
-    write(&layout, &host, &master, &key, &reply).map_err(|error| unwritable(layout.dir(), &error))?;
-    Ok((host, layout))
+    write(layout, &host, master, &key, &reply).map_err(|error| unwritable(layout.dir(), &error))?;
+    Ok(host)
 }
 
 async fn enrol(connection: &quic::JoinConnection, request: &JoinRequest) -> Result<JoinReply, Diagnostic> {
@@ -143,17 +159,20 @@ fn host_name(given: Option<&str>) -> Result<HostName, Diagnostic> {
     }
 }
 
-fn make_directories(dir: &Path) -> io::Result<Layout> {
+/// The directories of a host, and those that were not there before, outer ones first.
+fn make_directories(dir: &Path) -> io::Result<(Layout, Vec<PathBuf>)> {
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
+    let mut missing: Vec<PathBuf> = dir.ancestors().filter(|dir| !dir.exists()).map(Path::to_owned).collect();
+    missing.reverse();
     std::fs::create_dir_all(dir)?;
     let found = std::fs::metadata(dir)?;
     if found.uid() != geteuid().as_raw() {
         return Err(io::Error::other(format!("the directory belongs to uid {}", found.uid())));
     }
-    for below in ["etc", "agent", "run", "log", "tasks"] {
-        std::fs::create_dir_all(dir.join(below))?;
-    }
-    Layout::new(dir)
+    let below = ["etc", "agent", "run", "log", "tasks"].map(|name| dir.join(name));
+    missing.extend(below.iter().filter(|dir| !dir.exists()).cloned());
+    below.iter().try_for_each(std::fs::create_dir_all)?;
+    Ok((Layout::new(dir)?, missing))
 }
 
 /// Does something in `agent/` with the rights of its owner. Root has given it to the agent's account on a host that joined before, and

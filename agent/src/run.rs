@@ -1,7 +1,7 @@
 //! `gridwright-agent run`: the agent of this host. Puts the parts together and takes them apart.
 
 use crate::config::{self, Config};
-use crate::driver::{Driver, INPUT_QUEUE, Ports, read_epoch};
+use crate::driver::{Driver, DriverInput, INPUT_QUEUE, Ports, read_epoch};
 use crate::launcher_link::{self, LauncherLink, LauncherQueue, SensorNotice};
 use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
@@ -73,7 +73,7 @@ struct Agent {
 
 /// The channels between the parts.
 struct Wires {
-    driver: mpsc::Sender<crate::driver::DriverInput>,
+    driver: mpsc::Sender<DriverInput>,
     launcher: LauncherQueue,
     config: watch::Receiver<AgentConfig>,
     report_now: Arc<Notify>,
@@ -119,6 +119,7 @@ impl Agent {
         let instance = clock::instance(&self.layout.root(), host.as_str());
         let driver = Driver::new(Core::new(self.site(), epoch), host, instance, ports);
         tokio::spawn(driver.run(driver_inputs));
+        tokio::spawn(end_tasks_on_signal(wires.driver.clone()));
         let (notices, sensor_notices) = mpsc::channel(SENSOR_NOTICES);
         let (layout, driver) = (self.layout.clone(), wires.driver.clone());
         tokio::spawn(LauncherLink { layout, queue: launcher_requests, driver, sensors: notices }.run());
@@ -244,6 +245,17 @@ fn own_environment() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let is_ours = |name: &str| NOT_INHERITED.contains(&name) || name.starts_with("GRIDWRIGHT_");
     std::env::vars_os().filter_map(text).filter(|(name, _)| !is_ours(name)).collect()
+}
+
+/// SIGUSR2 of `gridwright down --kill-jobs` ends the tasks of this host; the agent stays to tell the master.
+async fn end_tasks_on_signal(driver: mpsc::Sender<DriverInput>) {
+    let Ok(mut ends) = signal(SignalKind::user_defined2()) else { return };
+    while ends.recv().await.is_some() {
+        tracing::info!("the administrator of this host ends its tasks; none is started any more");
+        if driver.send(DriverInput::EndTasks).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Ends the agent at SIGTERM or SIGINT; a second signal ends it at once. SIGHUP opens the log anew.

@@ -43,6 +43,8 @@ pub enum Input {
     LauncherLost,
     /// The launcher said something.
     Launcher(Box<Notice>),
+    /// The administrator of the host ends its tasks before the agent: none is started any more.
+    EndTasks,
 }
 
 /// What the shell is to do, in this order.
@@ -126,6 +128,8 @@ pub struct Core {
     reprioritizes: bool,
     /// Whether the agent ends once the master knows the end of every task that is to migrate, so that they go on elsewhere.
     stopping: bool,
+    /// Whether the host takes no starts any more.
+    closing: bool,
 }
 
 impl Core {
@@ -144,6 +148,7 @@ impl Core {
             priorities: Priorities::default(),
             reprioritizes: false,
             stopping: false,
+            closing: false,
         }
     }
 
@@ -188,6 +193,7 @@ impl Core {
                 Vec::new()
             }
             Input::Launcher(notice) => self.notice(*notice, now),
+            Input::EndTasks => self.end_tasks(),
         }
     }
 
@@ -269,6 +275,10 @@ impl Core {
         if self.newer_attempt(key) {
             return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
         }
+        if self.closing {
+            // Without an answer the order stays the master's: it is said again to the next agent, which starts the task.
+            return Vec::new();
+        }
         let Some(spec) = self.jobs.get(&key.seq).cloned() else {
             // The order overtook the description, or the master believes that we still have it.
             return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
@@ -336,6 +346,14 @@ impl Core {
         let active = self.tasks.iter().filter(|(_, task)| kill_jobs && !matches!(task, Task::Ended(_)));
         let kill = |key: &TaskKey| launcher(Request::Signal { key: *key, order: Order::Terminate });
         active.map(|(key, _)| kill(key)).chain([Effect::Stop]).collect()
+    }
+
+    fn end_tasks(&mut self) -> Vec<Effect> {
+        self.closing = true;
+        let is_active = |task: &Task| !matches!(task, Task::Ended(_));
+        let active: Vec<TaskKey> = self.tasks.iter().filter(|(_, task)| is_active(task)).map(|(key, _)| *key).collect();
+        self.orders.extend(active.iter().map(|key| (*key, Order::Terminate)));
+        active.into_iter().map(|key| launcher(Request::Signal { key, order: Order::Terminate })).collect()
     }
 
     fn notice(&mut self, notice: Notice, now: &Now<'_>) -> Vec<Effect> {

@@ -14,8 +14,9 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::Pid;
 use process::Identity;
 use proto::diagnostic::{Code, Diagnostic};
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -181,6 +182,14 @@ impl Daemon {
         Err(refuse(format!("error: the {} does not end", self.name())).fix(fix).into())
     }
 
+    /// Has the agent end the tasks of this host; false if there is none.
+    ///
+    /// # Errors
+    /// If this user may not do so.
+    pub fn end_tasks(dir: &Path) -> std::io::Result<bool> {
+        Daemon::Agent.identity(dir).map_or(Ok(false), |identity| identity.end_tasks())
+    }
+
     fn note_stranger(self, dir: &Path, identity: Option<&Identity>) {
         if identity.is_some_and(Identity::is_ending) {
             return;
@@ -189,6 +198,30 @@ impl Daemon {
         let named = identity.map_or("no process".to_owned(), |identity| format!("process {}", identity.pid()));
         output::note(&format!("{} names {named}, which is not the {}: nothing is ended", lock.display(), self.name()));
     }
+}
+
+/// How many tasks run on this machine for the cell in `dir`: their shepherds hold locks on the directories of the tasks, which are
+/// looked at without being tried.
+pub fn running_tasks(dir: &Path) -> usize {
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    kept_tasks(dir).filter(|task| task.metadata().is_ok_and(|found| is_locked(&locks, found.ino()))).count()
+}
+
+/// The directories of tasks that run, or whose ends the master does not know yet.
+pub fn kept_tasks(dir: &Path) -> impl Iterator<Item = DirEntry> {
+    let is_key = |name: &str| name.starts_with(|c: char| c.is_ascii_hexdigit()) && name.contains('.');
+    let tasks = std::fs::read_dir(dir.join("tasks")).into_iter().flatten().flatten();
+    tasks.filter(move |task| task.file_name().to_str().is_some_and(is_key))
+}
+
+/// By the lines of `/proc/locks`, such as `1: FLOCK ADVISORY WRITE 7738 fe:00:5652812 0 EOF`. The device there is not that of stat(2) on
+/// every file system, so the inode alone tells.
+fn is_locked(locks: &str, inode: u64) -> bool {
+    let inode = inode.to_string();
+    locks
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .any(|place| place.rsplit(':').next() == Some(&inode))
 }
 
 /// Waits until something holds; false if it does not within `patience`.
@@ -271,4 +304,16 @@ fn open_log(path: &Path, account: Option<(u32, u32)>) -> std::io::Result<File> {
         folder::give_file(&file, uid, gid)?;
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_locked;
+
+    #[test]
+    fn a_lock_is_found_by_its_inode() {
+        let locks = "1: FLOCK  ADVISORY  WRITE 7738 fe:00:5652812 0 EOF\n2: POSIX  ADVISORY  READ 1 fe:00:56 0 9\n";
+        assert!(is_locked(locks, 5_652_812) && is_locked(locks, 56));
+        assert!(!is_locked(locks, 52_812) && !is_locked("", 1));
+    }
 }

@@ -1,8 +1,11 @@
 //! Where the cell of this shell is: its directory, and the socket to talk to.
 
+pub mod place;
 #[cfg(test)]
 mod tests;
 
+use crate::args::Parsed;
+use place::Purpose;
 use proto::diagnostic::{Code, Diagnostic};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -22,11 +25,14 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site that the environment names: `GRIDWRIGHT_DIR`, else `SGE_ROOT`, else [`DEFAULT_DIR`].
+    /// The site where [`place::directory`] finds it.
     pub fn from_environment() -> Self {
-        let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let dir = named("GRIDWRIGHT_DIR").or_else(|| named("SGE_ROOT")).unwrap_or_else(|| DEFAULT_DIR.into());
-        Self { dir: dir.into() }
+        Self { dir: place::directory(None, Purpose::Use) }
+    }
+
+    /// The site that `--dir` names, else where [`place::directory`] finds it.
+    pub fn of(parsed: &Parsed) -> Self {
+        Self { dir: place::directory(parsed.value("--dir"), Purpose::Use) }
     }
 
     /// The site in `dir`.

@@ -218,6 +218,17 @@ fn an_agent_that_is_ended_waits_until_the_master_knows_what_moved() {
 }
 
 #[test]
+fn an_agent_that_ends_its_tasks_starts_no_other() {
+    let mut core = ready();
+    start(&mut core, key(1, 1));
+    core.handle(Input::Launcher(Box::new(Notice::Executed { key: key(1, 1), pid: 1, boot_ms: 1 })), &NOW);
+    assert_eq!(states(&core.handle(Input::EndTasks, &NOW)), ["signal"]);
+    assert!(states(&start(&mut core, key(2, 1))).is_empty());
+    let over = core.handle(Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key(1, 1)))))), &NOW);
+    assert_eq!(states(&over), ["ended"], "the master hears of the end");
+}
+
+#[test]
 fn running_tasks_share_the_host_by_their_tickets_while_the_master_says_so() {
     let mut core = ready();
     let (heavy, light) = (key(1, 1), TaskKey { task: proto::id::TaskId(2), ..key(1, 1) });

@@ -46,7 +46,15 @@ impl Format {
 /// # Errors
 /// As [`Client::connect`].
 pub fn connect(program: &str, format: Format) -> Result<Client, Fail> {
-    let client = Client::connect(&Site::from_environment(), program)?;
+    connect_at(&Site::from_environment(), program, format)
+}
+
+/// Connects to the master of a cell, for answers that are written in `format`.
+///
+/// # Errors
+/// As [`Client::connect`].
+pub fn connect_at(site: &Site, program: &str, format: Format) -> Result<Client, Fail> {
+    let client = Client::connect(site, program)?;
     Ok(match format {
         Format::Text => client,
         Format::Xml | Format::Json => client.with_raw_values(),

@@ -4,6 +4,7 @@ mod checks;
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::{Outcome, up};
+use crate::site::place::{self, Purpose};
 use crate::{exit, output};
 use checks::Finding;
 use proto::diagnostic::{Code, Diagnostic};
@@ -14,7 +15,7 @@ const DOCTOR: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        place::DIR,
         with("-fmt", Values::One, "text|json", "how to print (default: text)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
@@ -30,8 +31,8 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let is_json = super::sensor::is_json(&parsed)?;
-    let dir = up::directory(&parsed)?;
-    if !up::is_cell(&dir) {
+    let dir = up::directory(&parsed, Purpose::Use)?;
+    if !place::is_cell(&dir) {
         let refusal = Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(dir.display().to_string());
         return Err(refusal.fix("name its state directory with --dir").into());
     }
@@ -42,4 +43,12 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&findings.iter().map(Finding::text).collect::<String>());
     }
     Ok(if findings.iter().all(|finding| finding.fine) { exit::OK } else { exit::FAILED })
+}
+
+/// Says that this host is not called what the cell calls it, as `gridwright doctor` does.
+pub fn warn_of_name(dir: &std::path::Path) {
+    let finding = checks::name(dir);
+    if !finding.fine {
+        output::note(&format!("warning: {}; {}", finding.found, finding.fix));
+    }
 }

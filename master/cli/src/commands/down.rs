@@ -1,11 +1,13 @@
 //! `gridwright down`: ends the daemons of the cell on this machine.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, flag};
 use crate::client::Client;
 use crate::commands::{Outcome, up};
-use crate::daemons::{Daemon, earlier, wait_for};
+use crate::daemons::{self, Daemon, earlier, wait_for};
 use crate::directory::{self, Standing};
+use crate::fail::Fail;
 use crate::site::Site;
+use crate::site::place::{self, Purpose};
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Command, JobSelection};
@@ -19,8 +21,8 @@ const DOWN: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
-        flag("--kill-jobs", "delete all jobs first and wait until they are gone"),
+        place::DIR,
+        flag("--kill-jobs", "end all jobs first and wait; on a host without the master those of the host alone"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -29,6 +31,9 @@ const DOWN: CommandDef = CommandDef {
 
 /// How long one daemon may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the ends of a host's tasks may take to be known to the master.
+const REPORT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long jobs may take to end with `--kill-jobs`.
 const JOB_PATIENCE: Duration = Duration::from_secs(90);
@@ -40,8 +45,8 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&DOWN.help());
         return Ok(exit::OK);
     }
-    let dir = up::directory(&parsed)?;
-    if !up::is_cell(&dir) {
+    let dir = up::directory(&parsed, Purpose::Use)?;
+    if !place::is_cell(&dir) {
         let refusal = Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(dir.display().to_string());
         return Err(refusal.fix("name its state directory with --dir").into());
     }
@@ -63,7 +68,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 ///
 /// # Errors
 /// A daemon that does not end.
-pub fn end_daemons(dir: &Path) -> Result<(), crate::fail::Fail> {
+pub fn end_daemons(dir: &Path) -> Result<(), Fail> {
     // A foreground `up` must not start again what ends now.
     let stop = up::stop_folder(dir);
     let marked = stop.as_ref().is_ok_and(|folder| folder.write(up::STOP_MARK, "", 0o644).is_ok());
@@ -83,7 +88,7 @@ pub fn end_daemons(dir: &Path) -> Result<(), crate::fail::Fail> {
 }
 
 /// The daemons are root's and their accounts', or one user's: nobody else can end them.
-fn check_caller(dir: &Path) -> Result<(), crate::fail::Fail> {
+fn check_caller(dir: &Path) -> Result<(), Fail> {
     let owner = std::fs::metadata(dir).map_or(0, |found| found.uid());
     let caller = nix::unistd::geteuid();
     if caller.is_root() || caller.as_raw() == owner {
@@ -96,7 +101,24 @@ fn check_caller(dir: &Path) -> Result<(), crate::fail::Fail> {
     Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user, or as root").into())
 }
 
-fn kill_jobs(dir: &Path) -> Result<(), crate::fail::Fail> {
+/// Ends all jobs of the cell where its master is, and those of this host elsewhere. Nothing is to be done where the cell is down.
+fn kill_jobs(dir: &Path) -> Result<(), Fail> {
+    let is_master = dir.join("etc/master.toml").exists();
+    let asked = if is_master { Daemon::Master } else { Daemon::Agent };
+    if asked.is_alive(dir) {
+        return if is_master { kill_jobs_of_the_cell(dir) } else { kill_jobs_of_the_host(dir) };
+    }
+    match daemons::running_tasks(dir) {
+        0 => Ok(()),
+        tasks => {
+            let what = format!("error: {tasks} tasks run on this host, and the {} does not", asked.name());
+            let fix = format!("bring it up first: gridwright up --dir {} --detach", dir.display());
+            Err(Diagnostic::new(Code::WrongState, what).at(dir.display().to_string()).fix(fix).into())
+        }
+    }
+}
+
+fn kill_jobs_of_the_cell(dir: &Path) -> Result<(), Fail> {
     let mut client = Client::connect(&Site::at(dir), "gridwright down")?;
     let everybody = JobSelection { users: vec!["*".to_owned()], ..JobSelection::default() };
     client.change(Command::Delete { jobs: everybody, force: false })?;
@@ -106,4 +128,19 @@ fn kill_jobs(dir: &Path) -> Result<(), crate::fail::Fail> {
     }
     let refusal = Diagnostic::new(Code::WrongState, "error: jobs are still running");
     Err(refusal.fix("look with qstat -u '*'; their hosts may be away: qdel -f removes them").into())
+}
+
+fn kill_jobs_of_the_host(dir: &Path) -> Result<(), Fail> {
+    let refuse = |what: &str| Diagnostic::new(Code::SystemRefused, what).at(dir.display().to_string());
+    Daemon::end_tasks(dir).map_err(|error| {
+        let refusal = refuse("error: the tasks of this host may not be ended by this user").why(error.to_string());
+        Fail::from(refusal.fix("run it as root, or as the user the cell runs as"))
+    })?;
+    if wait_for(JOB_PATIENCE, || daemons::running_tasks(dir) == 0) {
+        // A master that is away hears of the ends from the next agent.
+        wait_for(REPORT_PATIENCE, || daemons::kept_tasks(dir).next().is_none());
+        return Ok(());
+    }
+    let fix = format!("{} says what keeps them", Daemon::Launcher.log(dir).display());
+    Err(refuse("error: tasks still run on this host").fix(fix).into())
 }

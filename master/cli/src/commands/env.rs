@@ -1,7 +1,8 @@
 //! `gridwright env`: what a shell needs to find the cell and the q* commands.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, flag};
 use crate::commands::{Outcome, up};
+use crate::site::place::{self, Purpose};
 use crate::{directory, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 
@@ -11,7 +12,7 @@ const ENV: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        place::DIR,
         flag("--csh", "for csh and tcsh"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
@@ -26,7 +27,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&ENV.help());
         return Ok(exit::OK);
     }
-    let dir = up::directory(&parsed)?;
+    let dir = up::directory(&parsed, Purpose::Use)?;
     let settings =
         dir.join(if parsed.has("--csh") { "default/common/settings.csh" } else { "default/common/settings.sh" });
     let text = std::fs::read_to_string(&settings).map_err(|error| {

@@ -6,6 +6,7 @@ use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
+use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, TaskKey, UserName};
@@ -42,6 +43,7 @@ const EVENTS: CommandDef = CommandDef {
         with("--kind", Values::One, "KIND,...", "only events of these kinds"),
         with("--name", Values::One, "NAME", "the name that qconf -secl shows (default: events)"),
         with("--owner", Values::One, "USER,...", "only what becomes of jobs of these users; of their own all may ask"),
+        crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -64,11 +66,12 @@ pub fn run(words: Vec<String>) -> Outcome {
     let owners = ask::list(&parsed, "--owner").into_iter().map(UserName::from).collect();
     let kinds = ask::list(&parsed, "--kind");
     let subscription = Subscription { name, start: start(&parsed)?, kinds, owners, every_s };
-    Reader { subscription, is_json, clock: Clock::local(), seen: None }.read()
+    Reader { site: Site::of(&parsed), subscription, is_json, clock: Clock::local(), seen: None }.read()
 }
 
 /// One run: what is asked for, how it is printed, and how far it has come.
 struct Reader {
+    site: Site,
     subscription: Subscription,
     is_json: bool,
     clock: Clock,
@@ -98,7 +101,7 @@ impl Reader {
     /// Reads until the stream ends; as an error where that is because there is no master.
     fn read_once(&mut self) -> Result<u8, Diagnostic> {
         let format = if self.is_json { Format::Json } else { Format::Text };
-        let mut client = ask::connect("gridwright events", format).map_err(|fail| fail.diagnostic)?;
+        let mut client = ask::connect_at(&self.site, "gridwright events", format).map_err(|fail| fail.diagnostic)?;
         let (query, mut ended) = (Query::Events(self.subscription.clone()), Ok(exit::OK));
         client.query_while(query, |part| match part.answers.first() {
             Some(Answer::Refused(refusal)) if refusal.code == Code::NoMaster => {

@@ -32,6 +32,7 @@ const EXPLAIN: CommandDef = CommandDef {
         ),
         with("-t", Values::One, "task_id_range", "only these tasks of the job in front of it"),
         with("-fmt", Values::One, "text|json", "how to print (default: text); json is one line for each job"),
+        crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -64,7 +65,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let style =
         Style { is_json: super::sensor::is_json(&parsed)?, has_order: parsed.has("--order"), clock: Clock::local() };
     let format = if style.is_json { Format::Json } else { Format::Text };
-    let mut client = ask::connect("gridwright explain", format)?;
+    let mut client = ask::connect_at(&crate::site::Site::of(&parsed), "gridwright explain", format)?;
     let mut code = exit::OK;
     for word in words {
         code = code.max(match target::jobs(&mut client, word) {

@@ -3,11 +3,12 @@
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::{Outcome, up};
 use crate::fail::Fail;
+use crate::site::place::{self, Purpose};
 use crate::{daemons, directory, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::view::CellStatus;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const JOIN: CommandDef = CommandDef {
     name: "gridwright join",
@@ -15,7 +16,7 @@ const JOIN: CommandDef = CommandDef {
     operand_placeholder: "MASTER[:PORT] TOKEN",
     operands: Operands::Anywhere,
     options: &[
-        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        place::DIR,
         with("--host", Values::One, "NAME", "the name of this host (default: hostname)"),
         with("--wait", Values::One, "SECONDS", "how long its first load report may take (default: 60)"),
         flag("-help", "print this help"),
@@ -37,7 +38,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     };
     daemons::check_environment()?;
     let patience = up::patience(&parsed, "gridwright join")?;
-    let dir = up::directory(&parsed)?;
+    let dir = up::directory(&parsed, Purpose::Make)?;
     up::go_where_all_reach_us("join", &dir, words)?;
     let is_copy = matches!(directory::standing(&dir), directory::Standing::Copy(_));
     let mut command = Command::new(daemons::program("gridwright-agent")?);
@@ -45,12 +46,15 @@ pub fn run(words: Vec<String>) -> Outcome {
     if let Some(host) = parsed.value("--host") {
         command.args(["--host", host]);
     }
-    let status = command.status().map_err(|error| {
+    // It says why it refused; how daemons are started by hand is nothing for who has them started.
+    let done = command.stderr(Stdio::inherit()).output().map_err(|error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
     })?;
-    if !status.success() {
+    if !done.status.success() {
         return Ok(exit::FAILED);
     }
+    let said = String::from_utf8_lossy(&done.stdout);
+    output::data(&said.lines().take(1).fold(String::new(), |all, line| all + line + "\n"));
     if is_copy {
         up::copy::adopt(&dir)?;
     }
@@ -58,7 +62,14 @@ pub fn run(words: Vec<String>) -> Outcome {
     let status = up::start_existing(&dir, patience)?;
     let host = up::host_of(&dir).map_or_else(String::new, |host| format!(" as {host}"));
     let CellStatus { hosts_reporting, hosts, host: master, .. } = status;
-    output::data(&format!("joined{host}: {hosts_reporting} of {hosts} hosts report to {master}\n"));
+    output::data(&format!(
+        "joined{host}: {hosts_reporting} of {hosts} hosts report to {master}; its launcher and agent run\n"
+    ));
+    output::note(&format!(
+        "nothing starts them again after a boot or restarts them: gridwright up --dir {} does; where the units are installed: \
+         gridwright down --dir {0}; systemctl enable --now gridwright-launcher gridwright-agent",
+        dir.display()
+    ));
     Ok(exit::OK)
 }
 

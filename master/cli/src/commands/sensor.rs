@@ -25,6 +25,7 @@ const STATUS: CommandDef = CommandDef {
     operands: Operands::Anywhere,
     options: &[
         with("-fmt", Values::One, "text|json", "how to print the status (default: text)"),
+        crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -39,6 +40,7 @@ const CHECK: CommandDef = CommandDef {
     options: &[
         with("--deadline", Values::One, "SECONDS", "how long an answer may take (default: 60)"),
         with("--user", Values::One, "NAME|UID:GID", "as whom to run it (default: as the cell's sensors; root only)"),
+        crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -61,8 +63,8 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let is_json = is_json(&parsed)?;
     let hosts = parsed.operands[1..].to_vec();
-    let reply = ask::connect("gridwright sensor", if is_json { Format::Json } else { Format::Text })?
-        .query(Query::Sensors { hosts })?;
+    let format = if is_json { Format::Json } else { Format::Text };
+    let reply = ask::connect_at(&Site::of(&parsed), "gridwright sensor", format)?.query(Query::Sensors { hosts })?;
     if let Some(Data::Sensors(sensors)) = &reply.data {
         if is_json {
             output::data(&json::line(&serde_json::json!({ "version": 1, "sensors": sensors })));
@@ -107,7 +109,7 @@ fn check(words: Vec<String>) -> Outcome {
         ));
     }
     let mut command = Command::new(daemons::program("gridwright-agent")?);
-    let site = Site::from_environment();
+    let site = Site::of(&parsed);
     command.arg("sensor-check").arg("--dir").arg(site.dir());
     if let Some(text) = parsed.value("--deadline") {
         let seconds = text.parse::<u32>().ok().filter(|seconds| *seconds > 0);

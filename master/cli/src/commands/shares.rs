@@ -6,6 +6,7 @@ use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::value::{cut, fraction, millionths};
+use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::client::Query;
 use proto::wire::view::{Data, ShareNode};
@@ -20,6 +21,7 @@ const SHARES: CommandDef = CommandDef {
     options: &[
         with("-fmt", Values::One, "text|json|tab", "how to print (default: text); tab: the columns of sge_share_mon"),
         flag("-h", "with -fmt tab: print the names of the columns first"),
+        crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -71,8 +73,8 @@ pub fn run(words: Vec<String>) -> Outcome {
             return Err(Fail::bad_value(format!("error: unknown format \"{other}\"")).fix("text, json or tab"));
         }
     };
-    let mut client =
-        ask::connect("gridwright shares", if matches!(form, Form::Json) { Format::Json } else { Format::Text })?;
+    let format = if matches!(form, Form::Json) { Format::Json } else { Format::Text };
+    let mut client = ask::connect_at(&Site::of(&parsed), "gridwright shares", format)?;
     let nodes = match ask::data(&mut client, Query::Shares)? {
         Some(Data::Shares(nodes)) => nodes,
         other => return ask::unexpected(other.as_ref()),

@@ -19,6 +19,7 @@ const TOKEN: CommandDef = CommandDef {
         with("--uses", Values::One, "N", "how many hosts may join with it (default: 1)"),
         with("--valid", Values::One, "SECONDS", "how long it may be used (default: 3600)"),
         with("--hosts", Values::One, "PATTERN", "which names may join with it (default: *)"),
+        crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -31,7 +32,7 @@ const HOST: CommandDef = CommandDef {
               although its task directory is another one; tasks that it does not know are lost then.",
     operand_placeholder: "revoke|rebind HOST",
     operands: Operands::Anywhere,
-    options: &[flag("-help", "print this help"), flag("--help", "print this help")],
+    options: &[crate::site::place::DIR, flag("-help", "print this help"), flag("--help", "print this help")],
     exit_codes: "0 done; 1 refused; 2 wrong option",
 };
 
@@ -61,7 +62,7 @@ pub fn create(words: Vec<String>) -> Outcome {
     let valid_s = number("--valid", 3600)?;
     let host_pattern = parsed.value("--hosts").unwrap_or("*").to_owned();
     let command = Command::CreateToken { uses, valid_s, host_pattern };
-    let reply = Client::connect(&Site::from_environment(), "gridwright token")?.change(command)?;
+    let reply = Client::connect(&Site::of(&parsed), "gridwright token")?.change(command)?;
     if let Some(Data::Token(token)) = &reply.data {
         output::data(&format!("{token}\n"));
     }
@@ -75,7 +76,7 @@ pub fn host(words: Vec<String>) -> Outcome {
         [verb, host] if verb == "revoke" || verb == "rebind" => {
             let host = host.clone();
             let command = if verb == "revoke" { Command::RevokeHost { host } } else { Command::RebindHost { host } };
-            let reply = Client::connect(&Site::from_environment(), "gridwright host")?.change(command)?;
+            let reply = Client::connect(&Site::of(&parsed), "gridwright host")?.change(command)?;
             Ok(output::answers(&reply.answers))
         }
         _ if parsed.has("-help") || parsed.has("--help") => {

@@ -14,6 +14,7 @@ use crate::fail::Fail;
 use crate::folder::Folder;
 use crate::keys::{self, OpenKey};
 use crate::site::Site;
+use crate::site::place::{self, Purpose, is_cell};
 use crate::{exit, output};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -36,7 +37,7 @@ const UP: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("--dir", Values::One, "DIR", "state directory (default: $GRIDWRIGHT_DIR, else per user)"),
+        place::DIR,
         with(
             "--slots",
             Values::One,
@@ -83,7 +84,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     daemons::check_environment()?;
-    let dir = directory(&parsed)?;
+    let dir = directory(&parsed, Purpose::Make)?;
     let original = copy::original_of(&dir, parsed.has("--as-copy"))?;
     if original.is_some() {
         copy::forget_processes(&dir);
@@ -107,6 +108,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         status.hosts,
         cell.dir.display()
     ));
+    super::doctor::warn_of_name(&cell.dir);
     if parsed.has("--detach") {
         return Ok(exit::OK);
     }
@@ -141,25 +143,16 @@ fn number(parsed: &Parsed, name: &str) -> Result<Option<u32>, Fail> {
     })
 }
 
-/// The state directory that an option or the environment names, or the user's own.
-pub fn directory(parsed: &Parsed) -> Result<PathBuf, Fail> {
-    let named = parsed.value("--dir").map(PathBuf::from);
-    let environment = std::env::var_os("GRIDWRIGHT_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    let dir = named.or(environment).unwrap_or_else(own_directory);
+/// The state directory that is meant, with an absolute path.
+///
+/// # Errors
+/// If there is no current directory that a relative one could begin with.
+pub fn directory(parsed: &Parsed, purpose: Purpose) -> Result<PathBuf, Fail> {
+    let dir = place::directory(parsed.value("--dir"), purpose);
     std::path::absolute(&dir).map_err(|error| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the state directory has no absolute path");
         refusal.at(dir.display().to_string()).why(error.to_string()).fix("name one with --dir").into()
     })
-}
-
-/// `/var/lib/gridwright` for root, below the home directory for others.
-fn own_directory() -> PathBuf {
-    if nix::unistd::getuid().is_root() {
-        return crate::site::DEFAULT_DIR.into();
-    }
-    let state = std::env::var_os("XDG_STATE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/".into())).join(".local/state");
-    state.unwrap_or_else(home).join("gridwright")
 }
 
 /// The cell that is brought up.
@@ -176,7 +169,7 @@ struct Cell {
 
 impl Cell {
     fn new(parsed: &Parsed) -> Result<Self, Fail> {
-        let dir = directory(parsed)?;
+        let dir = directory(parsed, Purpose::Make)?;
         let simulated = number(parsed, "--sim-hosts")?.unwrap_or(0);
         if simulated > SIMULATED_MAX {
             let what = format!("gridwright up: --sim-hosts {simulated} is too many");
@@ -222,6 +215,8 @@ impl Cell {
             output::note(
                 "new cell: no load thresholds and no load adjustments are set; set them with qconf -mq and qconf -msconf",
             );
+        } else if !parsed.has("--as-copy") {
+            reach::warn_of_port(&self.dir, parsed.value("--port"));
         }
         self.settle_accounts()
     }
@@ -463,11 +458,6 @@ pub fn stop_folder(dir: &Path) -> std::io::Result<Folder> {
 
 fn is_marked(dir: &Path) -> bool {
     stop_folder(dir).is_ok_and(|folder| folder.has(STOP_MARK))
-}
-
-/// Whether a directory holds a cell, or the part of one that a joined host has.
-pub fn is_cell(dir: &Path) -> bool {
-    dir.join("etc/cell.toml").exists() || dir.join("etc/agent.toml").exists()
 }
 
 /// Starts the daemons of a directory that is a cell already and waits for the first load report.

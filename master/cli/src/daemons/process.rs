@@ -78,6 +78,18 @@ impl Identity {
     /// # Errors
     /// `EPERM` where this user may not.
     pub fn terminate(&self) -> io::Result<bool> {
+        self.signal(Signal::TERM)
+    }
+
+    /// Sends SIGUSR2, by which an agent ends the tasks of its host, as [`Identity::terminate`] sends SIGTERM.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn end_tasks(&self) -> io::Result<bool> {
+        self.signal(Signal::USR2)
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<bool> {
         let Some(pid) = rustix::process::Pid::from_raw(self.pid) else { return Ok(false) };
         // Opened before it is looked at: from then on the descriptor cannot come to mean another process.
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -88,7 +100,7 @@ impl Identity {
         if !self.is_complete() || !self.exists() || !self.runs_the_program() {
             return Ok(false);
         }
-        match pidfd_send_signal(handle, Signal::TERM) {
+        match pidfd_send_signal(handle, signal) {
             Ok(()) => Ok(true),
             Err(rustix::io::Errno::SRCH) => Ok(false),
             Err(errno) => Err(errno.into()),

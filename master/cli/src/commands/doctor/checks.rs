@@ -124,7 +124,7 @@ fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
 }
 
 /// The host is the name in its certificate; `hostname` has to lead there, by itself or as the cell's rules of names say.
-fn name(dir: &Path) -> Finding {
+pub fn name(dir: &Path) -> Finding {
     let actual = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
     let Some(host) = up::host_of(dir) else {
         let found = format!("hostname says {actual}; the cell has given this host no name");

@@ -5,6 +5,7 @@ use crate::args::Parsed;
 use crate::directory::{self, Standing};
 use crate::fail::Fail;
 use crate::folder::Folder;
+use crate::site::place::is_cell;
 use crate::{daemons, output};
 use proto::diagnostic::{Code, Diagnostic};
 use std::os::unix::process::CommandExt;
@@ -16,12 +17,12 @@ use std::process::Command;
 /// # Errors
 /// A copy that nobody said is one, a host's copy, and `--as-copy` for what is no copy.
 pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
-    let is_host_alone = super::is_cell(dir) && !dir.join("etc/master.toml").exists();
+    let is_host_alone = is_cell(dir) && !dir.join("etc/master.toml").exists();
     match directory::standing(dir) {
         Standing::Copy(recorded) if !as_copy || is_host_alone => Err(recorded.refusal(dir).into()),
         Standing::Copy(recorded) => Ok(Some(recorded.path)),
         Standing::Original | Standing::Unknown if !as_copy => Ok(None),
-        Standing::Unknown if super::is_cell(dir) && !is_host_alone => Ok(Some("another directory".to_owned())),
+        Standing::Unknown if is_cell(dir) && !is_host_alone => Ok(Some("another directory".to_owned())),
         Standing::Original | Standing::Unknown => {
             let refusal =
                 Diagnostic::new(Code::WrongState, "error: the directory is no copy of a cell: --as-copy does nothing");

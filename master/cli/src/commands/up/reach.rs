@@ -76,6 +76,26 @@ fn is_every_hosts_name(name: &str) -> bool {
     matches!(name.split('.').next().unwrap_or_default(), "" | "localhost")
 }
 
+/// A cell that is there keeps its port: hosts that joined know it.
+pub fn warn_of_port(dir: &Path, wanted: Option<&str>) {
+    let settings = std::fs::read_to_string(dir.join("etc/cell.toml")).unwrap_or_default();
+    if let Some((wanted, port)) = wanted.zip(port_of(&settings)).filter(|(wanted, port)| !["0", port].contains(wanted))
+    {
+        output::note(&format!(
+            "warning: --port {wanted} is for a new cell; this one keeps port {port}, which etc/cell.toml and etc/agent.toml of each \
+             host name"
+        ));
+    }
+}
+
+fn port_of(settings: &str) -> Option<&str> {
+    settings
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .find(|(key, _)| key.trim() == "port")
+        .map(|(_, port)| port.trim())
+}
+
 /// What helps, by the last words of a daemon that ended.
 pub fn remedy(dir: &Path, daemon: Daemon, last_words: &str) -> String {
     let dir = dir.display();
@@ -115,6 +135,12 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(is_every_hosts_name(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn the_port_of_a_cell_is_read_from_its_settings() {
+        assert_eq!(port_of("cell = \"a\"\nport = 6444\n"), Some("6444"));
+        assert_eq!(port_of("# port = 1\nports = 2\n"), None);
     }
 
     #[test]

@@ -1,0 +1,99 @@
+//! Where the directory of the cell is looked for: one rule for all commands.
+//!
+//! `--dir`, else `GRIDWRIGHT_DIR`, else the first of `SGE_ROOT`, the user's own directory and [`DEFAULT_DIR`] that holds a cell. The own
+//! directory is `gridwright` below `$XDG_STATE_HOME`, which is `~/.local/state` by default; root's is [`DEFAULT_DIR`]. Where none holds
+//! a cell, the own one is meant. Commands that make a cell leave [`DEFAULT_DIR`] to root: it is the machine's.
+
+use super::DEFAULT_DIR;
+use crate::args::{OptionDef, Values, with};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The option of every command of `gridwright` that names the directory.
+pub const DIR: OptionDef = with(
+    "--dir",
+    Values::One,
+    "DIR",
+    "state directory of the cell (default: $GRIDWRIGHT_DIR, else $SGE_ROOT, the user's own, /var/lib/gridwright)",
+);
+
+/// What the directory is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A cell that is there.
+    Use,
+    /// A cell that may have to be made.
+    Make,
+}
+
+/// What names directories.
+#[derive(Clone, Debug, Default)]
+struct Surroundings {
+    named: Option<PathBuf>,
+    gridwright_dir: Option<PathBuf>,
+    sge_root: Option<PathBuf>,
+    own: PathBuf,
+    is_root: bool,
+}
+
+/// The directory that is meant.
+pub fn directory(named: Option<&str>, purpose: Purpose) -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let is_root = nix::unistd::getuid().is_root();
+    let state = || {
+        let home = variable("HOME").unwrap_or_else(|| "/".into());
+        variable("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state")).join("gridwright")
+    };
+    let surroundings = Surroundings {
+        named: named.map(PathBuf::from),
+        gridwright_dir: variable("GRIDWRIGHT_DIR"),
+        sge_root: variable("SGE_ROOT"),
+        own: if is_root { DEFAULT_DIR.into() } else { state() },
+        is_root,
+    };
+    choose(surroundings, purpose, is_cell)
+}
+
+/// Whether a directory holds a cell, or the part of one that a joined host has.
+pub fn is_cell(dir: &Path) -> bool {
+    dir.join("etc/cell.toml").exists() || dir.join("etc/agent.toml").exists()
+}
+
+fn choose(surroundings: Surroundings, purpose: Purpose, holds_cell: impl Fn(&Path) -> bool) -> PathBuf {
+    let Surroundings { named, gridwright_dir, sge_root, own, is_root } = surroundings;
+    if let Some(dir) = named.or(gridwright_dir) {
+        return dir;
+    }
+    let machine = (is_root || purpose == Purpose::Use).then(|| PathBuf::from(DEFAULT_DIR));
+    let candidates = sge_root.into_iter().chain([own.clone()]).chain(machine);
+    candidates.into_iter().find(|dir| holds_cell(dir)).unwrap_or(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_directory_that_is_named_or_holds_a_cell_is_meant() {
+        let user = || Surroundings { sge_root: Some("/sge".into()), own: "/own".into(), ..Surroundings::default() };
+        let check = |surroundings, purpose, cells: &[&str], expected: &str| {
+            let found = choose(surroundings, purpose, |dir| cells.iter().any(|cell| Path::new(cell) == dir));
+            assert_eq!(found, Path::new(expected), "{cells:?}");
+        };
+        let all = ["/sge", "/own", DEFAULT_DIR];
+        check(
+            Surroundings { named: Some("/n".into()), gridwright_dir: Some("/g".into()), ..user() },
+            Purpose::Use,
+            &all,
+            "/n",
+        );
+        check(Surroundings { gridwright_dir: Some("/g".into()), ..user() }, Purpose::Make, &all, "/g");
+        check(user(), Purpose::Use, &all, "/sge");
+        check(user(), Purpose::Use, &all[1..], "/own");
+        check(user(), Purpose::Use, &all[2..], DEFAULT_DIR);
+        check(user(), Purpose::Make, &all[2..], "/own");
+        check(user(), Purpose::Use, &[], "/own");
+        let root = Surroundings { own: DEFAULT_DIR.into(), is_root: true, ..user() };
+        check(root, Purpose::Make, &[], DEFAULT_DIR);
+    }
+}
