@@ -80,12 +80,12 @@ fn values_that_the_cell_cannot_use_are_named_everywhere_and_hide_no_good_one() {
     let bad = cell.write_top("bad.sh", &saying(&lines), 0o755).display().to_string();
     cell.set_global("load_sensor", &format!("{good},{bad}"));
     let status = || status_of(&cell, "bad.sh");
-    wait_until(&status, || status().contains("3 bad values"));
+    wait_until(status, || status().contains("3 bad values"));
     for part in ["\"abc\" is not of type INT", "notdefined", "host other: it is no execution host"] {
         assert!(status().contains(part), "{part} in {}", status());
     }
     let values = || cell.user(&["qhost", "-F", "slowval"]).ok().out;
-    wait_until(&values, || values().contains("hl:slowval=7"));
+    wait_until(values, || values().contains("hl:slowval=7"));
     let doctor = cell.admin(&["doctor"]).to_string();
     assert!(doctor.contains("3 values that the cell cannot use"), "{doctor}");
     let checked = cell.user(&["sensor", "check", &bad]).ok().out;
