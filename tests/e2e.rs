@@ -58,6 +58,8 @@ mod scopes;
 mod sensors;
 #[path = "e2e/shares.rs"]
 mod shares;
+#[path = "e2e/sick.rs"]
+mod sick;
 #[path = "e2e/slaves.rs"]
 mod slaves;
 #[path = "e2e/surroundings.rs"]

@@ -45,6 +45,8 @@ pub enum DriverInput {
     Launcher(Box<Notice>),
     /// Something for the master that may be lost.
     Soft(Box<AgentMessage>),
+    /// Something is due by itself.
+    Tick,
     /// Which is the main process of a task that runs here?
     MainProcess(TaskKey, oneshot::Sender<MainProcess>),
     /// The administrator of the host ends its tasks.
@@ -112,8 +114,10 @@ impl Driver {
     /// Works until nobody is left who brings inputs, or the master ends the agent.
     pub async fn run(mut self, mut inputs: mpsc::Receiver<DriverInput>) {
         loop {
+            let timer = self.core.next_timer();
             let input = tokio::select! {
                 input = inputs.recv() => input,
+                () = until_boot_ms(timer) => Some(DriverInput::Tick),
                 () = sleep_until(self.usage_due), if !self.usage.is_empty() => {
                     self.send_usage();
                     continue;
@@ -152,6 +156,7 @@ impl Driver {
             DriverInput::LauncherLost => Input::LauncherLost,
             DriverInput::EndTasks => Input::EndTasks,
             DriverInput::Launcher(notice) => Input::Launcher(notice),
+            DriverInput::Tick => Input::Tick,
         };
         let epoch = self.core.epoch();
         let boot_id = std::mem::take(&mut self.boot_id);
@@ -186,6 +191,13 @@ impl Driver {
         match effect {
             Effect::Send(message) => match *message {
                 AgentMessage::Usage(usage) => self.collect_usage(usage),
+                AgentMessage::Health { unfit } => {
+                    match &unfit {
+                        Some(why) => tracing::warn!("this host cannot start jobs: {why}"),
+                        None => tracing::info!("this host can start jobs again"),
+                    }
+                    self.send(AgentMessage::Health { unfit });
+                }
                 AgentMessage::Task(_) | AgentMessage::Sensors(_) | AgentMessage::Refused(_) => self.send(*message),
             },
             Effect::Launcher { request, script } => {
@@ -272,6 +284,14 @@ impl Driver {
         if let Err(error) = write_epoch(path, self.core.epoch()) {
             tracing::error!("cannot write {}: {error}", path.display());
         }
+    }
+}
+
+/// Waits until the boot clock shows so many milliseconds; for ever where nothing is due.
+async fn until_boot_ms(at: Option<u64>) {
+    match at {
+        Some(at) => tokio::time::sleep(Duration::from_millis(at.saturating_sub(clock::boot_ms()))).await,
+        None => std::future::pending().await,
     }
 }
 

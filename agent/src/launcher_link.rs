@@ -7,8 +7,8 @@ mod socket;
 
 use crate::driver::DriverInput;
 use crate::layout::Layout;
-use proto::launch::{FRAME_PREFIX_BYTES, Notice, Request, frame, unframe};
-use socket::send_message;
+use proto::launch::{Blame, FRAME_PREFIX_BYTES, Notice, Request, frame, unframe};
+use socket::{descriptors, send_message};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl LauncherLink {
         self.driver.send(DriverInput::LauncherConnected).await.ok()?;
         let Self { queue, driver, sensors, layout: _ } = self;
         let end = tokio::select! {
-            end = write(stream, &mut queue.requests) => end?,
+            end = write(stream, &mut queue.requests, driver) => end?,
             end = read(stream, driver, sensors) => end?,
             () = queue.reset.notified() => format!("it does not take {REQUEST_QUEUE} requests"),
         };
@@ -186,13 +186,31 @@ impl LauncherLink {
     }
 }
 
-async fn write(stream: &UnixStream, requests: &mut mpsc::Receiver<ToLauncher>) -> Option<String> {
+async fn write(
+    stream: &UnixStream,
+    requests: &mut mpsc::Receiver<ToLauncher>,
+    driver: &mpsc::Sender<DriverInput>,
+) -> Option<String> {
     loop {
         let ToLauncher { request, attached } = requests.recv().await?;
-        if let Err(error) = send_message(stream, &frame(&request), attached).await {
+        let descriptors = match descriptors(attached) {
+            Ok(descriptors) => descriptors,
+            Err(error) => {
+                driver.send(DriverInput::Launcher(Box::new(not_passed_on(&request, &error)))).await.ok()?;
+                continue;
+            }
+        };
+        if let Err(error) = send_message(stream, &frame(&request), &descriptors).await {
             return Some(error.to_string());
         }
     }
+}
+
+/// The answer to a request whose script found no memory file: the launcher never hears of it.
+fn not_passed_on(request: &Request, error: &io::Error) -> Notice {
+    let key = if let Request::Launch(document) = request { Some(document.key) } else { None };
+    let text = format!("the agent cannot pass the script on: {error}");
+    Notice::Refused { key, sensor: None, text, blame: Blame::Host }
 }
 
 async fn read(
@@ -236,7 +254,7 @@ async fn deliver(
     let for_sensor = match notice {
         Notice::SensorStarted { id, pid } => SensorNotice::Started { id, pid },
         Notice::SensorEnded { id, pid, status } => SensorNotice::Ended { id, pid, status },
-        Notice::Refused { sensor: Some(id), key: _, text } => SensorNotice::Refused { id, text },
+        Notice::Refused { sensor: Some(id), key: _, text, blame: _ } => SensorNotice::Refused { id, text },
         notice @ (Notice::Accepted { .. }
         | Notice::Refused { sensor: None, .. }
         | Notice::Executed { .. }
@@ -244,6 +262,7 @@ async fn deliver(
         | Notice::Usage { .. }
         | Notice::Ended(_)
         | Notice::Tasks { .. }
+        | Notice::Health { .. }
         | Notice::Forgotten { .. }) => return driver.send(DriverInput::Launcher(Box::new(notice))).await.ok(),
     };
     sensors.send(for_sensor).await.ok()

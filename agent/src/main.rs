@@ -8,6 +8,7 @@ mod backoff;
 mod clock;
 mod config;
 mod directory;
+mod disk;
 mod driver;
 mod folder;
 mod identity;

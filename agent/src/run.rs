@@ -131,6 +131,7 @@ impl Agent {
             slaves,
         };
         tokio::spawn(users::serve(listener, counter));
+        tokio::spawn(crate::disk::watch(self.layout.clone()));
         notify::tell_manager("READY=1");
         tracing::info!("agent {} of {} starts", env!("CARGO_PKG_VERSION"), self.config.host);
         let last_words = self.work(&wires, sensor_notices);

@@ -374,6 +374,7 @@ impl Driver {
             }
             Effect::Shutdown => self.ending = true,
             Effect::Warn(diagnostic) => tracing::warn!("{diagnostic}"),
+            Effect::Note(text) => tracing::info!("{text}"),
         }
     }
 
@@ -434,7 +435,7 @@ impl Out {
                 | Effect::Placing { .. }
                 | Effect::CutOff { .. }
                 | Effect::Shutdown => true,
-                Effect::Observed(_) | Effect::Warn(_) => false,
+                Effect::Observed(_) | Effect::Warn(_) | Effect::Note(_) => false,
             },
         }
     }

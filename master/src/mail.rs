@@ -10,6 +10,7 @@ mod tests;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use master_core::decide::fitness;
 use master_core::event::{Actor, Event, Record, Then};
 use master_core::state::State;
 use master_core::state::job::{Job, Placement};
@@ -177,7 +178,8 @@ impl Postmaster {
     fn queue_error(&mut self, state: &State, instance: &QueueInstanceName, error: &str) -> Option<Mail> {
         let action = format!("Queue \"{instance}\" set to ERROR");
         let is_cause = |ended: &AccountingRecord| ended.queue == instance.queue && ended.host == instance.host;
-        match self.failed.take().filter(|ended| is_cause(ended)) {
+        // One job is not the cause where many failed.
+        match self.failed.take().filter(|ended| is_cause(ended) && !fitness::is_about_host(error)) {
             Some(ended) => self.caused(state, &ended, &action),
             None => to_administrator(state, action.clone(), format!("{action}\n{error}\n")),
         }

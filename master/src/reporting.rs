@@ -99,7 +99,10 @@ impl ReportingFile {
         match observation {
             Observation::Load { host, .. } => self.note(state, |lines| lines.of_load(observations, host, now_s)),
             Observation::Contact { .. } | Observation::Unheard { .. } => self.failures(state, observations, now_s),
-            Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => {}
+            Observation::Usage(_)
+            | Observation::Sensors { .. }
+            | Observation::LoadRefused { .. }
+            | Observation::Unfit { .. } => {}
         }
     }
 

@@ -189,7 +189,10 @@ impl SchedulerThread {
             SchedulerInput::Observed(observation) => {
                 self.scheduler.observe(&observation);
                 self.is_wanted |= match observation {
-                    Observation::Load { .. } | Observation::Contact { .. } | Observation::Unheard { .. } => true,
+                    Observation::Load { .. }
+                    | Observation::Contact { .. }
+                    | Observation::Unheard { .. }
+                    | Observation::Unfit { .. } => true,
                     Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => false,
                 };
             }

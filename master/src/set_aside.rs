@@ -160,6 +160,7 @@ fn mark(core: &Core, input: &Input) -> Mark {
             }
             AgentMessage::Usage(_) => format!("use of tasks on host {}", host_of(*connection)),
             AgentMessage::Sensors(_) => format!("sensors of host {}", host_of(*connection)),
+            AgentMessage::Health { .. } => format!("health of host {}", host_of(*connection)),
             AgentMessage::Refused(_) => format!("refusal of host {}", host_of(*connection)),
         },
         Input::LoadReport { connection, .. } => format!("load report of host {}", host_of(*connection)),

@@ -23,6 +23,8 @@ pub use result::{
     TaskUsage,
 };
 
+pub use crate::usage::Blame;
+
 /// The largest script of a job, in bytes: `qsub` takes no larger one, and no launcher does.
 pub const MAX_SCRIPT_BYTES: u64 = 32 << 20;
 

@@ -161,6 +161,8 @@ impl Failed {
     pub const NO: Failed = Failed(0);
     /// The start was ordered and never happened.
     pub const BEFORE_JOB: Failed = Failed(1);
+    /// The host could not prepare the job.
+    pub const BEFORE_PROLOG: Failed = Failed(7);
     /// The prolog failed.
     pub const IN_PROLOG: Failed = Failed(8);
     /// The epilog failed.
@@ -304,6 +306,17 @@ impl Exit {
     }
 }
 
+/// Whose fault it is that a task did not start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blame {
+    /// The job's or its user's: it would fail on any host, so it waits in error. An older host says so of every start that fails.
+    #[default]
+    Job,
+    /// The host's: another job would have failed there too, so the task waits again and the host gets no more of them for now.
+    Host,
+}
+
 /// Everything known about the end of one attempt of a task. Times are durations, never times of day (DESIGN section 3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
@@ -335,6 +348,9 @@ pub struct TaskResult {
     /// The main process of the job, if a command wrote its state during this attempt.
     #[serde(default, skip_serializing_if = "is_default")]
     pub saved_pid: Option<i32>,
+    /// Whose fault it is, where the job process never ran.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub blame: Blame,
 }
 
 /// Whether a value goes without saying.
@@ -356,6 +372,17 @@ impl TaskResult {
             limit: None,
             refused_limits: Vec::new(),
             saved_pid: None,
+            blame: Blame::Job,
         }
+    }
+
+    /// The result of an attempt that never came to run because its host cannot start tasks at the moment.
+    pub fn host_unfit(reason: impl Into<String>) -> Self {
+        Self { blame: Blame::Host, ..Self::not_started(Failed::BEFORE_PROLOG, reason) }
+    }
+
+    /// Whether the job process never ran by the fault of its host.
+    pub fn is_hosts_fault(&self) -> bool {
+        self.exit == Exit::NotStarted && self.blame == Blame::Host
     }
 }

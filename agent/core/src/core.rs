@@ -2,17 +2,21 @@
 //!
 //! Invariants: an attempt is started at most once by this agent, because the launcher answers a second launch with what became
 //! of the first; an ended attempt is told to the master until it says forget; nothing is told about tasks before the launcher has
-//! listed what it knows, because silence about a running task would mean that it is lost.
+//! listed what it knows, because silence about a running task would mean that it is lost; an order is given back to the master only
+//! while no launcher has been told of it.
+
+mod health;
 
 use crate::document::launch_document;
-use crate::outcome::{task_result, usage};
+use crate::outcome::{in_words, task_result, usage};
 use crate::priority::{Priorities, Share};
 use crate::site::Site;
+use health::Health;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, Epoch, SubmitSeq, TaskKey};
 use proto::job::{JobSpec, Program};
 use proto::launch::{LaunchResult, Notice, Order, Request, TaskState, TaskSummary};
-use proto::usage::{Failed, TaskResult};
+use proto::usage::{Blame, Failed, TaskResult};
 use proto::wire::agent::{
     AgentConfig, AgentMessage, MasterMessage, MasterWelcome, StartOrder, TaskReport, TaskReportState, TaskSignal,
 };
@@ -45,6 +49,8 @@ pub enum Input {
     Launcher(Box<Notice>),
     /// The administrator of the host ends its tasks before the agent: none is started any more.
     EndTasks,
+    /// Time passed: wanted when [`Core::next_timer`] says.
+    Tick,
 }
 
 /// What the shell is to do, in this order.
@@ -76,6 +82,8 @@ pub enum Effect {
 /// A task of this host.
 #[derive(Clone, Debug, PartialEq)]
 enum Task {
+    /// Its order came while there was no launcher, and none has been told of it.
+    Held(Box<StartOrder>, Arc<JobSpec>),
     /// The launcher was asked to start it and has not answered.
     Asked(Box<StartOrder>, Arc<JobSpec>),
     /// Its shepherd prepares it.
@@ -92,7 +100,7 @@ enum End {
     /// As its shepherd wrote.
     Result(Box<LaunchResult>),
     /// The launcher refused it, or it could not be asked.
-    Refused(String),
+    Refused(String, Blame),
     /// It is over, and nobody knows how: it may have run.
     Lost,
 }
@@ -118,6 +126,8 @@ pub struct Core {
     connected: bool,
     /// Whether the launcher has listed its tasks since it was connected.
     listed: bool,
+    /// Whether tasks can be started here, and what the master knows of it.
+    health: Health,
     jobs: BTreeMap<SubmitSeq, Arc<JobSpec>>,
     tasks: BTreeMap<TaskKey, Task>,
     /// The last order to each task that has not ended: a launcher that died may not have carried it out.
@@ -142,6 +152,7 @@ impl Core {
             config: AgentConfig::default(),
             connected: false,
             listed: false,
+            health: Health::default(),
             jobs: BTreeMap::new(),
             tasks: BTreeMap::new(),
             orders: BTreeMap::new(),
@@ -166,7 +177,7 @@ impl Core {
     pub fn main_process(&self, key: TaskKey) -> MainProcess {
         match self.tasks.get(&key) {
             Some(Task::Running { pid, .. }) => MainProcess::Is(*pid),
-            Some(Task::Asked(..) | Task::Accepted) => MainProcess::NotYetKnown,
+            Some(Task::Held(..) | Task::Asked(..) | Task::Accepted) => MainProcess::NotYetKnown,
             None if !self.listed => MainProcess::NotYetKnown,
             Some(Task::Ended(_)) | None => MainProcess::None,
         }
@@ -177,8 +188,19 @@ impl Core {
         self.tasks.values().filter(|task| !matches!(task, Task::Ended(_))).count()
     }
 
+    /// When [`Input::Tick`] is wanted, by the boot clock in milliseconds; `None` if nothing waits for time to pass.
+    pub fn next_timer(&self) -> Option<u64> {
+        self.health.next_timer()
+    }
+
     /// Takes one input in.
     pub fn handle(&mut self, input: Input, now: &Now<'_>) -> Vec<Effect> {
+        let mut effects = self.take(input, now);
+        effects.extend(self.keep_health(now));
+        effects
+    }
+
+    fn take(&mut self, input: Input, now: &Now<'_>) -> Vec<Effect> {
         match input {
             Input::Welcome(welcome) => self.welcome(*welcome),
             Input::MasterLost => {
@@ -190,10 +212,12 @@ impl Core {
             Input::LauncherConnected => vec![launcher(Request::List)],
             Input::LauncherLost => {
                 self.listed = false;
+                self.health.launcher_lost(now.boot_ms);
                 Vec::new()
             }
             Input::Launcher(notice) => self.notice(*notice, now),
             Input::EndTasks => self.end_tasks(),
+            Input::Tick => Vec::new(),
         }
     }
 
@@ -211,6 +235,7 @@ impl Core {
         self.cell = Some(welcome.cell);
         self.epoch = welcome.epoch;
         self.connected = true;
+        self.health.welcomed();
         self.configure(welcome.config)
     }
 
@@ -283,9 +308,13 @@ impl Core {
             // The order overtook the description, or the master believes that we still have it.
             return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
         };
+        if !self.listed {
+            self.tasks.insert(key, Task::Held(Box::new(order), spec));
+            return Vec::new();
+        }
         let launch = self.launch(&order, &spec);
         self.tasks.insert(key, Task::Asked(Box::new(order), spec));
-        if self.listed { vec![launch] } else { Vec::new() }
+        vec![launch]
     }
 
     fn launch(&self, order: &StartOrder, spec: &Arc<JobSpec>) -> Effect {
@@ -315,6 +344,14 @@ impl Core {
         match self.tasks.get(&key) {
             None => vec![send(TaskReport { key, state: TaskReportState::Unknown })],
             Some(task @ Task::Ended(_)) => vec![send(report(key, task, now))],
+            Some(Task::Held(..)) if matches!(order, Order::Terminate | Order::Migrate) => {
+                let text = "the task was ended by an order before a launcher was told of it".to_owned();
+                self.become_task(key, Task::Ended(End::Refused(text, Blame::Host)), now)
+            }
+            Some(Task::Held(..)) => {
+                self.orders.insert(key, order);
+                Vec::new()
+            }
             Some(Task::Asked(..) | Task::Accepted | Task::Running { .. }) => {
                 self.orders.insert(key, order);
                 vec![launcher(Request::Signal { key, order })]
@@ -325,7 +362,7 @@ impl Core {
     fn forget(&mut self, key: TaskKey) -> Vec<Effect> {
         match self.tasks.get(&key) {
             // What runs is never forgotten, whatever the master says.
-            Some(Task::Asked(..) | Task::Accepted | Task::Running { .. }) => Vec::new(),
+            Some(Task::Held(..) | Task::Asked(..) | Task::Accepted | Task::Running { .. }) => Vec::new(),
             Some(Task::Ended(_)) | None => {
                 self.tasks.remove(&key);
                 let stop = (self.stopping && !self.is_migrating()).then_some(Effect::Stop);
@@ -366,7 +403,7 @@ impl Core {
                 let key = result.key;
                 self.become_task(key, Task::Ended(End::Result(result)), now)
             }
-            Notice::Refused { key: Some(key), text, .. } => self.refused(key, text, now),
+            Notice::Refused { key: Some(key), text, blame, .. } => self.refused(key, text, blame, now),
             Notice::Usage { key, usage: used } => {
                 if self.config.reprioritize.is_some() && matches!(self.tasks.get(&key), Some(Task::Running { .. })) {
                     self.priorities.used(key, &used);
@@ -374,9 +411,14 @@ impl Core {
                 let told = Effect::Send(Box::new(AgentMessage::Usage(vec![(key, usage(&used))])));
                 std::iter::once(told).chain(self.reprioritize(now)).collect()
             }
-            Notice::Tasks { tasks, reprioritizes } => {
+            Notice::Tasks { tasks, reprioritizes, examines } => {
                 self.reprioritizes = reprioritizes;
+                self.health.launcher_listed(examines, now.boot_ms);
                 self.listed(tasks, now)
+            }
+            Notice::Health { trouble } => {
+                self.health.examined(trouble, now.boot_ms);
+                Vec::new()
             }
             Notice::Refused { key: None, text, .. } => {
                 vec![Effect::Warn(Diagnostic::new(Code::SystemRefused, "the launcher refused a request").why(text))]
@@ -391,7 +433,7 @@ impl Core {
     /// A task goes forward; what ended stays ended.
     fn become_task(&mut self, key: TaskKey, next: Task, now: &Now<'_>) -> Vec<Effect> {
         let rank = |task: &Task| match task {
-            Task::Asked(..) => 0,
+            Task::Held(..) | Task::Asked(..) => 0,
             Task::Accepted => 1,
             Task::Running { .. } => 2,
             Task::Ended(_) => 3,
@@ -408,11 +450,16 @@ impl Core {
         vec![send(message)]
     }
 
-    fn refused(&mut self, key: TaskKey, text: String, now: &Now<'_>) -> Vec<Effect> {
+    fn refused(&mut self, key: TaskKey, text: String, blame: Blame, now: &Now<'_>) -> Vec<Effect> {
         match self.tasks.get(&key) {
-            Some(Task::Asked(..)) => self.become_task(key, Task::Ended(End::Refused(text)), now),
+            Some(Task::Asked(..)) => {
+                if blame == Blame::Host {
+                    self.health.doubted(now.boot_ms);
+                }
+                self.become_task(key, Task::Ended(End::Refused(text, blame)), now)
+            }
             // A signal to a task that ended in between.
-            Some(Task::Accepted | Task::Running { .. } | Task::Ended(_)) | None => Vec::new(),
+            Some(Task::Held(..) | Task::Accepted | Task::Running { .. } | Task::Ended(_)) | None => Vec::new(),
         }
     }
 
@@ -426,11 +473,12 @@ impl Core {
             effects.extend(self.become_task(key, from_summary(summary), now));
         }
         let asked = self.tasks.values().filter_map(|task| match task {
-            Task::Asked(order, spec) => Some((order.clone(), Arc::clone(spec))),
+            Task::Held(order, spec) | Task::Asked(order, spec) => Some((order.clone(), Arc::clone(spec))),
             Task::Accepted | Task::Running { .. } | Task::Ended(_) => None,
         });
         let asked: Vec<_> = asked.collect();
         effects.extend(asked.iter().map(|(order, spec)| self.launch(order, spec)));
+        self.tasks.extend(asked.into_iter().map(|(order, spec)| (order.key, Task::Asked(order, spec))));
         // A repeat does no harm, and what was asked of a launcher that died is asked of this one.
         effects.extend(self.orders.iter().map(|(key, order)| launcher(Request::Signal { key: *key, order: *order })));
         if first {
@@ -451,13 +499,14 @@ fn from_summary(summary: TaskSummary) -> Task {
 
 fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
     let state = match task {
-        Task::Asked(..) | Task::Accepted => TaskReportState::Accepted,
+        Task::Held(..) | Task::Asked(..) | Task::Accepted => TaskReportState::Accepted,
         Task::Running { started_boot_ms, .. } => {
             TaskReportState::Running { for_ms: now.boot_ms.saturating_sub(*started_boot_ms) }
         }
         Task::Ended(end) => TaskReportState::Ended(Box::new(match end {
             End::Result(result) => task_result(result, now.boot_ms, result.boot_id == now.boot_id),
-            End::Refused(text) => TaskResult::not_started(Failed::BEFORE_JOB, text.clone()),
+            End::Refused(text, Blame::Job) => TaskResult::not_started(Failed::BEFORE_JOB, in_words(text)),
+            End::Refused(text, Blame::Host) => TaskResult::host_unfit(in_words(text)),
             End::Lost => crate::outcome::lost("its result is missing on the host"),
         })),
     };

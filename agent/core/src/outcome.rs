@@ -1,7 +1,7 @@
 //! From what a shepherd left behind to what the master is told.
 
 use proto::launch::{self, Cause, LaunchResult, TaskUsage};
-use proto::usage::{Evidence, Exit, Failed, LimitHit, RefusedLimit, Rusage, TaskResult, Usage};
+use proto::usage::{Blame, Evidence, Exit, Failed, LimitHit, RefusedLimit, Rusage, TaskResult, Usage};
 
 /// Exit status by which a job asks to be run again.
 const EXIT_RESCHEDULE: u8 = 99;
@@ -27,6 +27,14 @@ pub fn task_result(result: &LaunchResult, boot_ms: u64, same_boot: bool) -> Task
         limit,
         refused_limits: result.refused_limits.iter().map(refused_limit).collect(),
         saved_pid: result.saved_pid,
+        blame: blame(&result.cause),
+    }
+}
+
+fn blame(cause: &Cause) -> Blame {
+    match cause {
+        Cause::FailedToStart(failure) if failure.is_hosts_fault() => Blame::Host,
+        Cause::FailedToStart(_) | Cause::Exited(_) | Cause::Signalled { .. } | Cause::ShepherdDied => Blame::Job,
     }
 }
 
@@ -91,7 +99,7 @@ fn shepherd_died(left_processes: Option<u32>) -> String {
 }
 
 /// A failure as people read it: without Rust's `(os error N)`, whose number travels beside the text.
-fn in_words(text: &str) -> String {
+pub(crate) fn in_words(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((before, rest)) => format!("{before}{}", rest.split_once(')').map_or("", |(_, after)| after)),
         None => text.to_owned(),
@@ -225,6 +233,19 @@ mod tests {
         ] {
             let told = task_result(&LaunchResult { left_processes, ..result(Cause::ShepherdDied) }, 150, true);
             assert!(told.reason.ends_with(expected), "{}", told.reason);
+        }
+    }
+
+    #[test]
+    fn only_a_start_that_failed_by_its_host_blames_the_host() {
+        let missing = Failure { failed: 28, text: "no directory".to_owned(), errno: 2, path: String::new() };
+        for (cause, blamed) in [
+            (Cause::FailedToStart(Failure::of_host("no process", 11)), Blame::Host),
+            (Cause::FailedToStart(missing), Blame::Job),
+            (Cause::Exited(1), Blame::Job),
+            (Cause::ShepherdDied, Blame::Job),
+        ] {
+            assert_eq!(task_result(&result(cause.clone()), 150, true).blame, blamed, "{cause:?}");
         }
     }
 

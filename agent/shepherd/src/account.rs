@@ -2,6 +2,7 @@
 //!
 //! Called only in forked children: a directory that does not answer holds up one task, whose shepherd has a deadline.
 
+use nix::errno::Errno;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use proto::launch::{Account, Failed, Failure};
 use std::ffi::CString;
@@ -54,7 +55,8 @@ pub fn of_task(mut identity: Identity, account: &Account) -> Result<Identity, Fa
 /// A [`Failure`] if the user is unknown or the name service fails.
 pub fn by_name(name: &str) -> Result<Identity, Failure> {
     let user = User::from_name(name)
-        .map_err(|errno| no_user(format!("user {name:?}: the name service failed: {errno}")))?
+        .or_else(|errno| if is_unknown(errno) { Ok(None) } else { Err(errno) })
+        .map_err(|errno| Failure::of_host(format!("user {name:?}: the name service failed: {errno}"), errno as i32))?
         .ok_or_else(|| no_user(format!("user {name:?} is unknown on this host")))?;
     let gid = user.gid.as_raw();
     Ok(Identity {
@@ -65,6 +67,11 @@ pub fn by_name(name: &str) -> Result<Identity, Failure> {
         home: user.dir.to_string_lossy().into_owned(),
         shell: user.shell.to_string_lossy().into_owned(),
     })
+}
+
+/// The numbers by which getpwnam(3) says no more than that it knows no such name. Any other is a name service that does not work.
+fn is_unknown(errno: Errno) -> bool {
+    matches!(errno, Errno::ENOENT | Errno::ESRCH | Errno::EBADF | Errno::EPERM)
 }
 
 /// The account this process runs as, where everything runs as one user.

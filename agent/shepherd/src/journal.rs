@@ -23,6 +23,9 @@ const DRAFT: &str = "tasks/journal.new";
 /// The room of the file, unless the tasks of the host need more: some 12,000 starts from one rewriting to the next.
 const ROOM: u64 = 1 << 20;
 
+/// More than a line of the journal has.
+const LINE_BYTES: u64 = 256;
+
 /// The exec records of a host.
 pub struct Journal {
     file: File,
@@ -59,6 +62,19 @@ impl Journal {
         self.file.sync_data()?;
         self.released.extend(keys.iter().map(|key| (*key, self.boot_id.clone())));
         Ok(())
+    }
+
+    /// Whether a start could be recorded again: writes where the next line goes, and makes that durable.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn probe(&mut self) -> io::Result<()> {
+        if self.used + LINE_BYTES > self.room {
+            (self.file, self.used, self.room) = write_anew(&self.released)?;
+        }
+        // The empty rest begins there.
+        self.file.write_all_at(&[0], self.used)?;
+        self.file.sync_data()
     }
 
     /// Drops a task. A crash of the machine may undo that; the task is then reported once more, and forgotten again.

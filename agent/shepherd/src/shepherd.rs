@@ -211,6 +211,7 @@ fn prepare(
         return Err(io::Error::other("another launcher has recorded the task's end already"));
     }
     dir.write_launch(&document)?;
+    dir.reserve()?;
     dir.write_host_file(&document)?;
     let mut attached = attached;
     let script = attached.pop_if(|_| document.start.has_script());

@@ -54,6 +54,11 @@ pub fn fork() -> io::Result<Fork> {
     }
 }
 
+/// Whether an error number says that the system has no more descriptors or memory to give, whoever asks.
+pub fn is_exhaustion(errno: i32) -> bool {
+    [libc::EMFILE, libc::ENFILE, libc::ENOMEM].contains(&errno)
+}
+
 /// Ends this process at once, without destructors: the end of every forked child.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit has no preconditions.

@@ -9,7 +9,8 @@
 
 pub mod record;
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
 use proto::id::TaskKey;
 use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
@@ -24,6 +25,9 @@ pub const TASKS: &str = "tasks";
 
 /// What is known of a task, in its directory.
 const RECORD: &str = "record";
+
+/// Room that a record keeps for its later parts: many times what an exec record and a result take.
+const RESERVED_BYTES: i64 = 16 << 10;
 
 /// The directory of one task.
 #[derive(Clone, Debug)]
@@ -61,6 +65,20 @@ impl TaskDir {
     /// Those of the file system.
     pub fn write_launch(&self, document: &LaunchDocument) -> io::Result<()> {
         append(&self.open_record()?, Part::Launch, &document.encode())
+    }
+
+    /// Sets room aside for what is still to be written here, the exec record and the result, so that a disk that fills up while the
+    /// task runs does not keep its end from being recorded. A file system that cannot do that does without.
+    ///
+    /// # Errors
+    /// Those of the file system; a full one has no room to set aside.
+    pub fn reserve(&self) -> io::Result<()> {
+        let record = self.open_record()?;
+        let used = i64::try_from(record.metadata()?.len()).unwrap_or(i64::MAX);
+        match fallocate(&record, FallocateFlags::FALLOC_FL_KEEP_SIZE, used, RESERVED_BYTES) {
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL) | Ok(()) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Writes `pe_hostfile` of a parallel task, which its user reads.

@@ -10,13 +10,20 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// Sends a whole message; the descriptors ride with its first byte.
-pub(super) async fn send_message(stream: &UnixStream, bytes: &[u8], attached: Attached) -> io::Result<()> {
-    let descriptors: Vec<OwnedFd> = match attached {
+/// What goes along with a message, as descriptors.
+///
+/// # Errors
+/// No descriptor or no memory is left for a script.
+pub(super) fn descriptors(attached: Attached) -> io::Result<Vec<OwnedFd>> {
+    Ok(match attached {
         Attached::Nothing => Vec::new(),
         Attached::Script(content) => vec![sealed(&content)?],
         Attached::Streams(streams) => streams.into(),
-    };
+    })
+}
+
+/// Sends a whole message; the descriptors ride with its first byte.
+pub(super) async fn send_message(stream: &UnixStream, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<()> {
     let raw: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
     let mut sent = 0;
     while sent < bytes.len() {

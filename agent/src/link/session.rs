@@ -176,11 +176,5 @@ async fn how_it_closed(connection: &Connection, error: StreamError) -> SessionEn
 }
 
 fn closed_end(closed: Closed) -> SessionEnd {
-    SessionEnd::Broken(match closed {
-        Closed::Here => "closed here".to_owned(),
-        Closed::ByPeer { code: _, reason } if !reason.is_empty() => reason,
-        Closed::ByPeer { code, reason: _ } => format!("it closed the connection ({code:?})"),
-        Closed::Silent => "it was silent for 45 s".to_owned(),
-        Closed::Broken { why } => why,
-    })
+    SessionEnd::Broken(closed.to_string())
 }

@@ -130,7 +130,14 @@ impl SensorTask {
         if self.process.take().is_none() {
             return Vec::new();
         }
-        self.is_refused = true;
+        self.refused(reason)
+    }
+
+    /// The log says why at once: a sensor that was never started looks like one that has nothing to say.
+    fn refused(&mut self, reason: &str) -> Vec<Action> {
+        if !std::mem::replace(&mut self.is_refused, true) {
+            tracing::warn!("load sensor {} is not started: {reason}", self.spec);
+        }
         self.machine.start_failed(reason, clock::tick())
     }
 
@@ -221,8 +228,7 @@ impl SensorTask {
         if let Some(user) = uid(&self.user).await
             && let Err(reason) = file::check(&self.spec.path, user).await
         {
-            self.is_refused = true;
-            return self.machine.start_failed(&reason, clock::tick());
+            return self.refused(&reason);
         }
         self.started_from = file::stamp(&self.spec.path).await;
         let (process, streams) = match Process::new() {

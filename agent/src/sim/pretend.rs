@@ -5,7 +5,7 @@ use crate::driver::DriverInput;
 use crate::launcher_link::{Attached, LauncherRequests, ToLauncher};
 use proto::id::TaskKey;
 use proto::launch::{
-    Cause, LaunchDocument, LaunchResult, Notice, Order, Request, Start, TaskState, TaskSummary, TaskUsage,
+    Blame, Cause, LaunchDocument, LaunchResult, Notice, Order, Request, Start, TaskState, TaskSummary, TaskUsage,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -78,18 +78,21 @@ impl PretendLauncher {
                 (Some(Task::Running { .. }), Order::Suspend | Order::Resume | Order::User1 | Order::User2) => vec![],
                 (Some(Task::Ended(result)), _) => vec![Notice::Ended(result.clone())],
                 (None, _) => {
-                    vec![Notice::Refused { key: Some(key), sensor: None, text: "no such task".to_owned() }]
+                    let (text, blame) = ("no such task".to_owned(), Blame::Job);
+                    vec![Notice::Refused { key: Some(key), sensor: None, text, blame }]
                 }
             },
             Request::List => {
                 let tasks = self.tasks.iter().map(|(key, task)| summary(*key, task)).collect();
-                vec![Notice::Tasks { tasks, reprioritizes: false }]
+                vec![Notice::Tasks { tasks, reprioritizes: false, examines: false }]
             }
             Request::Forget { key } => {
                 self.tasks.remove(&key);
                 vec![Notice::Forgotten { key }]
             }
-            Request::Reprioritize { .. } | Request::StartSensor(_) | Request::StopSensor { .. } => Vec::new(),
+            Request::Reprioritize { .. } | Request::Examine | Request::StartSensor(_) | Request::StopSensor { .. } => {
+                Vec::new()
+            }
         }
     }
 

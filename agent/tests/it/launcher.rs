@@ -41,7 +41,7 @@ impl Launcher {
         thread::spawn(move || serve(&stream, &answers, &sender));
         let session = Session { stream: writer, requests };
         assert_eq!(session.next().0, Request::List);
-        session.say(&Notice::Tasks { tasks, reprioritizes: true });
+        session.say(&Notice::Tasks { tasks, reprioritizes: true, examines: false });
         session
     }
 }
@@ -108,6 +108,7 @@ fn serve(stream: &UnixStream, answers: &Arc<Mutex<UnixStream>>, requests: &mpsc:
                 request @ (Request::Signal { .. }
                 | Request::Reprioritize { .. }
                 | Request::List
+                | Request::Examine
                 | Request::Forget { .. }) => (request, None),
             };
             if requests.send(message).is_err() {

@@ -36,7 +36,11 @@ async fn status(host: &mut Host, is_right: impl Fn(&[SensorStatus]) -> bool) -> 
     loop {
         match host.message().await {
             AgentMessage::Sensors(statuses) if is_right(&statuses) => return statuses,
-            AgentMessage::Sensors(_) | AgentMessage::Task(_) | AgentMessage::Usage(_) | AgentMessage::Refused(_) => {}
+            AgentMessage::Sensors(_)
+            | AgentMessage::Task(_)
+            | AgentMessage::Usage(_)
+            | AgentMessage::Refused(_)
+            | AgentMessage::Health { .. } => {}
         }
     }
 }

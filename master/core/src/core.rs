@@ -3,6 +3,7 @@
 use crate::decide::agents::Agents;
 use crate::decide::errands::Errands;
 use crate::decide::external::External;
+use crate::decide::fitness::Fitness;
 use crate::decide::limits::Told;
 use crate::decide::usage::Checkpoints;
 use crate::decide::{self, Caller, Turn};
@@ -91,6 +92,8 @@ pub struct Core {
     pub(crate) checkpoints: Checkpoints,
     /// Commands that have jobs left to look at.
     pub(crate) errands: Errands,
+    /// How well hosts start tasks.
+    pub(crate) fitness: Fitness,
     /// What was told of the last start.
     pub(crate) told: Told,
     /// Whether an input was handled.
@@ -110,6 +113,7 @@ impl Core {
             next_calendar: None,
             checkpoints: Checkpoints::default(),
             errands: Errands::default(),
+            fitness: Fitness::default(),
             told: Told::default(),
             has_begun: false,
             last: None,

@@ -12,6 +12,7 @@ mod dependency;
 mod end;
 pub(crate) mod errands;
 pub(crate) mod external;
+pub mod fitness;
 pub(crate) mod limits;
 mod load;
 mod modify_jobs;

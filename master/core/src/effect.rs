@@ -185,4 +185,6 @@ pub enum Effect {
     Shutdown,
     /// Something an operator should read in the log.
     Warn(Diagnostic),
+    /// Something for the log that asks nothing of anybody.
+    Note(String),
 }

@@ -8,6 +8,7 @@ use proto::time::Tick;
 use proto::usage::Usage;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// One soft fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,15 @@ pub enum Observation {
         /// How many; none is 0.
         values: usize,
     },
+    /// Whether a host can start tasks.
+    Unfit {
+        /// The host.
+        host: HostName,
+        /// Whether it is connected.
+        connected: bool,
+        /// What keeps it from starting any; none if nothing does.
+        why: Option<String>,
+    },
     /// Use of running tasks.
     Usage(Vec<(TaskKey, Usage)>),
     /// Health of a host's sensors.
@@ -74,6 +84,8 @@ pub struct HostObservation {
     pub connected: bool,
     /// Whether it counts as unknown: never heard, or not for `max_unheard`.
     pub unheard: bool,
+    /// What keeps it from starting tasks, if anything does: its queue instances are in error until it is well.
+    pub unfit: Option<Arc<str>>,
     /// When it was last heard.
     pub heard: Option<Tick>,
     /// When its last load report arrived on the present connection.
@@ -106,6 +118,13 @@ pub struct LoadEntry {
 /// Invariant: names rise, each is there once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loads(Vec<(AttributeName, LoadEntry)>);
+
+impl HostObservation {
+    /// Whether tasks can be given to it.
+    pub fn is_ready(&self) -> bool {
+        self.connected && self.unfit.is_none()
+    }
+}
 
 impl Loads {
     /// The value of an attribute, if it is reported.
@@ -177,6 +196,7 @@ impl Observations {
             Observation::Contact { host, at, connected } => self.contact(host, *at, *connected),
             Observation::Unheard { host } => self.unheard(host),
             Observation::LoadRefused { host, values } => self.host(host).refused = *values,
+            Observation::Unfit { host, connected: _, why } => self.host(host).unfit = why.as_deref().map(Arc::from),
             Observation::Usage(usage) => self.usage.extend(usage.iter().copied()),
             Observation::Sensors { host, sensors } => self.host(host).sensors = sensors.clone(),
         }
@@ -189,9 +209,10 @@ impl Observations {
         }
     }
 
-    /// Whether tasks can be given to a host: its agent is connected and agrees with the master on its tasks.
+    /// Whether tasks can be given to a host: its agent is connected and agrees with the master on its tasks, and nothing keeps it from
+    /// starting any.
     pub fn is_ready(&self, host: &HostName) -> bool {
-        self.hosts.get(host).is_some_and(|host| host.connected)
+        self.hosts.get(host).is_some_and(HostObservation::is_ready)
     }
 
     /// Whether a value is known that this host reported.

@@ -98,7 +98,7 @@ pub fn soft_facts(state: &State, observations: &Observations) -> Vec<Change> {
         observations
             .hosts
             .iter()
-            .map(|(host, known)| Change::Contact { host: host.clone(), connected: known.connected }),
+            .map(|(host, known)| Change::Contact { host: host.clone(), connected: known.is_ready() }),
     );
     let mut by_reporter: BTreeMap<HostName, BTreeMap<HostName, BTreeMap<AttributeName, String>>> = BTreeMap::new();
     for (subject, values) in observations.load.iter() {
@@ -123,6 +123,9 @@ pub fn observed(observation: &Observation) -> Option<Change> {
         }),
         Observation::Contact { host, at: _, connected } => {
             Some(Change::Contact { host: host.clone(), connected: *connected })
+        }
+        Observation::Unfit { host, connected, why } => {
+            Some(Change::Contact { host: host.clone(), connected: *connected && why.is_none() })
         }
         // Its values count no longer.
         Observation::Unheard { host } => {

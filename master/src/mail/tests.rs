@@ -173,6 +173,21 @@ fn the_administrator_is_told_of_errors_of_jobs_and_queues() {
 }
 
 #[test]
+fn a_host_that_is_closed_for_starts_that_failed_in_a_row_is_told_as_such_and_not_as_the_doing_of_the_last_job() {
+    let mut cell = Cell::new(&[("administrator_mail", "root@h")]);
+    cell.submit(1, wants(MailEvents::default()));
+    cell.start(1);
+    cell.end(1, Failed(28), 0, "no such directory", Then::Requeued);
+    let error = "queue all.q marked QERROR: 10 starts in a row failed on host node1, the last one: no such directory";
+    assert!(fitness::is_about_host(error));
+    let state = InstanceState { errors: vec![error.to_owned()], ..InstanceState::default() };
+    let instance = granted()[0].instance.clone();
+    let told = cell.event(Event::InstanceChanged { instance, state }).remove(0);
+    assert!(told.contains("Queue \"all.q@node1\" set to ERROR\n") && told.contains(error), "{told}");
+    assert!(!told.contains("caused action"), "{told}");
+}
+
+#[test]
 fn times_and_sizes_are_written_as_people_read_them() {
     assert_eq!([duration(0), duration(3_661_000), duration(90_061_000)], ["00:00:00", "01:01:01", "1:01:01:01"]);
     assert_eq!([memory(0), memory(512), memory(1 << 30)], ["NA", "512.000", "1.000G"]);

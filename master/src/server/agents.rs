@@ -5,11 +5,12 @@ use super::{Desk, Ended, join};
 use crate::connections::{Outbox, Outgoing};
 use master_core::effect::{ConnectionId, Input};
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::HostName;
 use proto::load::LoadReport;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, Vouch};
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::join::{RenewReply, RenewRequest};
-use quic::{Accepted, CloseCode, Connection, FrameLimits, Server, StreamError, StreamReceiver, StreamSender};
+use quic::{Accepted, CloseCode, Closed, Connection, FrameLimits, Server, StreamError, StreamReceiver, StreamSender};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -52,13 +53,30 @@ pub async fn accept(server: Arc<Server>, desk: Arc<Desk>) {
 
 async fn serve(connection: Connection, desk: Arc<Desk>) {
     let host = connection.peer().host.clone();
+    let address = connection.remote_address();
     let end = match timeout(HELLO_DEADLINE, hello(&connection)).await {
-        Ok(Ok((hello, sender, receiver))) => converse(&connection, &desk, hello, sender, receiver).await,
-        Ok(Err(end)) => end,
-        Err(_) => "it said no hello in time".to_owned(),
+        Ok(Ok((hello, sender, receiver))) => {
+            let end = converse(&connection, &desk, hello, sender, receiver).await;
+            tracing::warn!("the agent of host {host} at {address} is gone: {end}");
+            end
+        }
+        Ok(Err(end)) if was_a_visit(&connection).await => end,
+        Ok(Err(end)) => no_agent(&host, &connection, end),
+        Err(_) => no_agent(&host, &connection, "it said no hello in time".to_owned()),
     };
-    tracing::info!("agent {host} at {}: {end}", connection.remote_address());
     connection.close(CloseCode::Done, &end);
+}
+
+/// Whether a host came, looked and went with a word, as `gridwright doctor` does.
+async fn was_a_visit(connection: &Connection) -> bool {
+    let closed = timeout(Duration::ZERO, connection.closed()).await;
+    matches!(closed, Ok(Closed::ByPeer { code: Some(CloseCode::Done), .. }))
+}
+
+/// A connection that never became that of an agent.
+fn no_agent(host: &HostName, connection: &Connection, end: End) -> End {
+    tracing::info!("agent {host} at {}: {end}", connection.remote_address());
+    end
 }
 
 /// The first stream is the control stream, and the first frame on it the agent's hello.
@@ -97,7 +115,7 @@ async fn converse(
         Some(end) = control.join_next() => end.unwrap_or_else(|error| error.to_string()),
         end = reports(connection, desk, id) => end,
         end = streams(connection, desk) => end,
-        closed = connection.closed() => format!("{closed:?}"),
+        closed = connection.closed() => closed.to_string(),
     };
     control.shutdown().await;
     desk.connections.leave(id);

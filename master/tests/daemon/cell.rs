@@ -357,5 +357,6 @@ pub fn success() -> TaskResult {
         limit: None,
         refused_limits: Vec::new(),
         saved_pid: None,
+        blame: Default::default(),
     }
 }

@@ -9,6 +9,7 @@ use quinn::{ConnectionError, VarInt};
 use rustls::pki_types::CertificateDer;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -52,6 +53,21 @@ impl CloseCode {
         Self::TooSlow,
     ];
 
+    /// The code in words.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Done => "it has said all",
+            Self::ShuttingDown => "it stops",
+            Self::Misbehaved => "it was sent what it must not be sent",
+            Self::CertificateRequired => "it was shown no certificate of the kind that it asks for",
+            Self::Revoked => "the certificate is not admitted",
+            Self::OutOfTime => "the certificate is out of its time",
+            Self::Overloaded => "a limit is reached",
+            Self::Replaced => "a newer connection of the same host took its place",
+            Self::TooSlow => "it was kept waiting for too long",
+        }
+    }
+
     pub(crate) fn number(self) -> VarInt {
         VarInt::from_u32(self as u32)
     }
@@ -81,6 +97,22 @@ pub enum Closed {
         /// In the words of the transport.
         why: String,
     },
+}
+
+impl fmt::Display for Closed {
+    /// How it ended, as a log has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Here => f.write_str("the connection was closed here"),
+            Self::ByPeer { code: _, reason } if !reason.is_empty() => f.write_str(reason),
+            Self::ByPeer { code: Some(code), reason: _ } => {
+                write!(f, "the other side closed the connection: {}", code.words())
+            }
+            Self::ByPeer { code: None, reason: _ } => f.write_str("the other side closed the connection"),
+            Self::Silent => f.write_str("the other side has been silent for 45 s"),
+            Self::Broken { why } => f.write_str(why),
+        }
+    }
 }
 
 impl From<ConnectionError> for Closed {

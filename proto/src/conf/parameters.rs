@@ -85,6 +85,7 @@ const QMASTER: &[(&str, ParameterClass)] = &[
     ("DISABLE_AUTO_RESCHEDULING", Served),
     ("MAX_DYN_EC", Served),
     ("SHOW_JOB_ENVIRONMENT", Served),
+    ("MAX_START_FAILURES", Served),
     ("STREE_SPOOL_INTERVAL", Kept),
     ("SIMULATE_EXECDS", Refused),
     ("MONITOR_TIME", Unread),
@@ -278,6 +279,9 @@ impl Default for ExecdParams {
     }
 }
 
+/// `MAX_START_FAILURES` where it is not set: more than a user's mistake makes at once, fewer than a pass gives to a large host.
+const START_FAILURES: u32 = 10;
+
 /// What `qmaster_params` says, as far as Gridwright acts on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QmasterParams {
@@ -302,6 +306,8 @@ pub struct QmasterParams {
     /// `SHOW_JOB_ENVIRONMENT`: everybody sees the values of all jobs' environments, as in 8.1.9.
     #[serde(default)]
     pub show_job_environment: bool,
+    /// `MAX_START_FAILURES`: after how many starts of different jobs that fail in a row on a host it is closed; 0 closes none.
+    pub max_start_failures: u32,
     /// `STREE_SPOOL_INTERVAL`: seconds between two records of share tree usage, if it is set.
     pub stree_spool_interval_s: Option<u64>,
     /// `SIMULATE_EXECDS`: hosts and jobs are simulated.
@@ -322,6 +328,9 @@ impl Readable for QmasterParams {
             disable_auto_rescheduling: flag("DISABLE_AUTO_RESCHEDULING")?,
             max_dyn_ec: parameters.parsed("MAX_DYN_EC", value::bounded::<0, 0xffff_ffff, u32>)?,
             show_job_environment: flag("SHOW_JOB_ENVIRONMENT")?,
+            max_start_failures: parameters
+                .parsed("MAX_START_FAILURES", value::bounded::<0, 10_000, u32>)?
+                .unwrap_or(START_FAILURES),
             stree_spool_interval_s: parameters.seconds("STREE_SPOOL_INTERVAL")?,
             simulate_execds: flag("SIMULATE_EXECDS")?,
         })

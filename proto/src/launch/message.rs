@@ -7,6 +7,7 @@ use super::document::LaunchDocument;
 use super::pairs::{DecodeError, MAX_DOCUMENT_BYTES, Reader, Record, Slot, Writer, put_kind, read_kind, record, words};
 use super::result::{LaunchResult, TaskUsage};
 use crate::id::TaskKey;
+use crate::usage::Blame;
 
 /// The bytes of the length in front of each message.
 pub const FRAME_PREFIX_BYTES: usize = 4;
@@ -60,6 +61,8 @@ pub enum Request {
     },
     /// Name every task directory. Answered by `Tasks`.
     List,
+    /// Find out whether a task could be started now. Sent only to a launcher whose `Tasks` offered it. Answered by `Health`.
+    Examine,
     /// Remove the directory of a task that has ended. Answered by `Forgotten`, also if there is none.
     Forget {
         /// The task.
@@ -121,6 +124,8 @@ words!(Order {
     User2 = "usr2",
 });
 
+words!(Blame { Job = "job", Host = "host" });
+
 /// What the launcher tells the agent; the shepherds use the same words to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -137,6 +142,8 @@ pub enum Notice {
         sensor: Option<u64>,
         /// What, where, why and how to fix it.
         text: String,
+        /// Whose fault it is. An older launcher does not say: the job's.
+        blame: Blame,
     },
     /// The job's execve happened.
     Executed {
@@ -167,6 +174,13 @@ pub enum Notice {
         tasks: Vec<TaskSummary>,
         /// Whether the launcher knows [`Request::Reprioritize`]: an older one does not say so.
         reprioritizes: bool,
+        /// Whether the launcher knows [`Request::Examine`]: an older one does not say so.
+        examines: bool,
+    },
+    /// Whether tasks can be started.
+    Health {
+        /// What keeps every task from being started; none if nothing does.
+        trouble: Option<String>,
     },
     /// The task's directory is gone.
     Forgotten {
@@ -238,6 +252,7 @@ impl Record for Request {
                 cpu_weight.write("cpu_weight", writer);
             }
             Request::List => put_kind(writer, "list"),
+            Request::Examine => put_kind(writer, "examine"),
             Request::Forget { key } => {
                 put_kind(writer, "forget");
                 key.write("key", writer);
@@ -264,6 +279,7 @@ impl Record for Request {
                 cpu_weight: Slot::read("cpu_weight", reader)?,
             }),
             "list" => Ok(Request::List),
+            "examine" => Ok(Request::Examine),
             "forget" => Ok(Request::Forget { key: Slot::read("key", reader)? }),
             "start-sensor" => Slot::read("sensor", reader).map(Request::StartSensor),
             "stop-sensor" => {
@@ -279,11 +295,12 @@ impl Record for Notice {
         match self {
             Notice::Accepted { key } => put_keyed(writer, "accepted", key),
             Notice::Idle { key } => put_keyed(writer, "idle", key),
-            Notice::Refused { key, sensor, text } => {
+            Notice::Refused { key, sensor, text, blame } => {
                 put_kind(writer, "refused");
                 key.write("key", writer);
                 sensor.write("sensor", writer);
                 text.write("text", writer);
+                (*blame == Blame::Host).then_some(*blame).write("blame", writer);
             }
             Notice::Executed { key, pid, boot_ms } => {
                 put_keyed(writer, "executed", key);
@@ -298,10 +315,15 @@ impl Record for Notice {
                 put_kind(writer, "ended");
                 writer.put("result", &**result);
             }
-            Notice::Tasks { tasks, reprioritizes } => {
+            Notice::Tasks { tasks, reprioritizes, examines } => {
                 put_kind(writer, "tasks");
                 tasks.write("task", writer);
                 reprioritizes.then_some(true).write("reprioritizes", writer);
+                examines.then_some(true).write("examines", writer);
+            }
+            Notice::Health { trouble } => {
+                put_kind(writer, "health");
+                trouble.write("trouble", writer);
             }
             Notice::Forgotten { key } => put_keyed(writer, "forgotten", key),
             Notice::SensorStarted { id, pid } => {
@@ -326,6 +348,7 @@ impl Record for Notice {
                 key: Slot::read("key", reader)?,
                 sensor: Slot::read("sensor", reader)?,
                 text: Slot::read("text", reader)?,
+                blame: Option::<Blame>::read("blame", reader)?.unwrap_or_default(),
             }),
             "executed" => Ok(Notice::Executed {
                 key: Slot::read("key", reader)?,
@@ -337,7 +360,9 @@ impl Record for Notice {
             "tasks" => Ok(Notice::Tasks {
                 tasks: Slot::read("task", reader)?,
                 reprioritizes: Option::<bool>::read("reprioritizes", reader)?.unwrap_or(false),
+                examines: Option::<bool>::read("examines", reader)?.unwrap_or(false),
             }),
+            "health" => Ok(Notice::Health { trouble: Slot::read("trouble", reader)? }),
             "forgotten" => Ok(Notice::Forgotten { key: Slot::read("key", reader)? }),
             "sensor-started" => {
                 Ok(Notice::SensorStarted { id: Slot::read("id", reader)?, pid: Slot::read("pid", reader)? })

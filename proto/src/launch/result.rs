@@ -146,13 +146,25 @@ pub struct Failure {
 }
 record!(Failure { failed, text, errno, path });
 
+impl Failure {
+    /// A failure for which neither the job nor its user is to blame.
+    pub fn of_host(text: impl Into<String>, errno: i32) -> Self {
+        Failure { failed: Failed::BEFORE_PROLOG, text: text.into(), errno, path: String::new() }
+    }
+
+    /// Whether any other job would have failed there too.
+    pub fn is_hosts_fault(&self) -> bool {
+        self.failed == Failed::BEFORE_PROLOG
+    }
+}
+
 /// The `failed` codes of sge_status(5) that a host produces.
 pub struct Failed;
 
 impl Failed {
     /// Presumed failure before the job.
     pub const BEFORE_JOB: u8 = 1;
-    /// Preparing the job's environment on the host.
+    /// The host could not prepare the job: its own fault, which any other job would meet too (see [`Failure::is_hosts_fault`]).
     pub const BEFORE_PROLOG: u8 = 7;
     /// The prolog failed.
     pub const PROLOG: u8 = 8;

@@ -192,6 +192,7 @@ fn every_other_message_reads_back() {
     let requests = [
         Request::Signal { key, order: Order::Terminate },
         Request::List,
+        Request::Examine,
         Request::Reprioritize { key, nice: Some(-3), cpu_weight: Some(250) },
         Request::Reprioritize { key, nice: None, cpu_weight: None },
         Request::Forget { key },
@@ -204,11 +205,14 @@ fn every_other_message_reads_back() {
     let notices = [
         Notice::Accepted { key },
         Notice::Idle { key },
-        Notice::Refused { key: Some(key), sensor: None, text: "no".into() },
+        Notice::Refused { key: Some(key), sensor: None, text: "no".into(), blame: Blame::Job },
+        Notice::Refused { key: Some(key), sensor: None, text: "full".into(), blame: Blame::Host },
+        Notice::Health { trouble: None },
+        Notice::Health { trouble: Some("full".into()) },
         Notice::Executed { key, pid: 1, boot_ms: 2 },
         Notice::Usage { key, usage: TaskUsage::default() },
-        Notice::Tasks { tasks: vec![summary.clone()], reprioritizes: true },
-        Notice::Tasks { tasks: vec![summary], reprioritizes: false },
+        Notice::Tasks { tasks: vec![summary.clone()], reprioritizes: true, examines: false },
+        Notice::Tasks { tasks: vec![summary], reprioritizes: false, examines: true },
         Notice::Forgotten { key },
         Notice::SensorStarted { id: 9, pid: 2 },
         Notice::SensorEnded { id: 9, pid: 2, status: 137 },
@@ -226,4 +230,13 @@ fn refusals_name_what_is_wrong() {
     assert_eq!(Request::decode(b"GWL\x01"), Err(DecodeError::Missing("kind")));
     assert_eq!(unframe::<Request>(&[0xff; 8]), Err(DecodeError::TooLarge));
     assert_eq!(unframe::<Request>(&[4, 0, 0, 0, b'G']), Ok(None));
+}
+
+/// The bytes are those of a launcher that knew no other fault than the job's.
+#[test]
+fn a_refusal_of_an_older_launcher_blames_the_job() {
+    let old = b"GWL\x01\x04kind\x07\0\0\0refused\x04text\x02\0\0\0no";
+    let expected = Notice::Refused { key: None, sensor: None, text: "no".into(), blame: Blame::Job };
+    assert_eq!(Notice::decode(old), Ok(expected.clone()));
+    assert_eq!(expected.encode(), old, "and what blames the job reads so to an older agent");
 }

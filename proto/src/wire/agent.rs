@@ -139,6 +139,11 @@ pub enum AgentMessage {
     Sensors(Vec<SensorStatus>),
     /// A refusal of something the master sent that names no task.
     Refused(Diagnostic),
+    /// Whether the host can start tasks, told when that changes. After a welcome it can until this says otherwise.
+    Health {
+        /// What keeps it from starting any; none if nothing does.
+        unfit: Option<String>,
+    },
 }
 
 /// Where a task is, as its host sees it.

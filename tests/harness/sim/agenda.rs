@@ -74,6 +74,11 @@ pub(super) enum Happening {
         host: HostIndex,
         life: u64,
     },
+    AgentTimer {
+        host: HostIndex,
+        life: u64,
+        at: u64,
+    },
     LauncherStarts {
         host: HostIndex,
     },

@@ -20,6 +20,10 @@ pub(super) struct Node {
     pub(super) boot: u64,
     pub(super) booted: u64,
     pub(super) cut_off_until: u64,
+    /// Until when its launcher can start nothing.
+    pub(super) sick_until: u64,
+    /// Whether its launcher knows that when it is asked.
+    pub(super) knows_sickness: bool,
     pub(super) directories: BTreeMap<TaskKey, TaskDirectory>,
     pub(super) epoch: Epoch,
     pub(super) agent: Option<Agent>,
@@ -41,6 +45,8 @@ pub(super) struct Agent {
     is_ready: bool,
     reports: u64,
     is_full_wanted: bool,
+    /// When the core wants to be called, by the boot clock.
+    timer: Option<u64>,
     /// The connection to the launcher.
     pub(super) session: Option<u64>,
 }
@@ -53,6 +59,8 @@ impl Node {
             boot: 1,
             booted: 0,
             cut_off_until: 0,
+            sick_until: 0,
+            knows_sickness: false,
             directories: BTreeMap::new(),
             epoch: Epoch::default(),
             agent: None,
@@ -103,6 +111,7 @@ impl World {
             is_ready: false,
             reports: 0,
             is_full_wanted: true,
+            timer: None,
             session: None,
         });
         self.trace(|| format!("agent of host {host} starts"));
@@ -214,6 +223,29 @@ impl World {
         if dies {
             self.agent_dies(host);
         }
+        self.plan_agent_timer(host);
+    }
+
+    fn plan_agent_timer(&mut self, host: HostIndex) {
+        let boot_ms = self.boot_ms(host);
+        let node = &mut self.nodes[host];
+        let life = node.agent_life;
+        let Some(agent) = &mut node.agent else { return };
+        let next = agent.core.next_timer();
+        if std::mem::replace(&mut agent.timer, next) != next
+            && let Some(at) = next
+        {
+            self.soon(at.saturating_sub(boot_ms), Happening::AgentTimer { host, life, at });
+        }
+    }
+
+    pub(super) fn agent_timer(&mut self, host: HostIndex, life: u64, at: u64) {
+        let node = &mut self.nodes[host];
+        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.timer == Some(at)) else {
+            return;
+        };
+        agent.timer = None;
+        self.agent_input(host, Input::Tick);
     }
 
     fn agent_performs(&mut self, host: HostIndex, effect: Effect) {

@@ -62,6 +62,8 @@ pub struct Counts {
     pub breaks: u64,
     pub partitions: u64,
     pub stalls: u64,
+    pub illnesses: u64,
+    pub host_refusals: u64,
     pub repeated_requests: u64,
     pub wall_jumps: u64,
     pub epochs_raised: u64,
@@ -102,6 +104,8 @@ impl AddAssign for Counts {
         self.breaks += other.breaks;
         self.partitions += other.partitions;
         self.stalls += other.stalls;
+        self.illnesses += other.illnesses;
+        self.host_refusals += other.host_refusals;
         self.repeated_requests += other.repeated_requests;
         self.wall_jumps += other.wall_jumps;
         self.epochs_raised += other.epochs_raised;
@@ -150,7 +154,8 @@ impl World {
             50..=55 => self.host_reboots(host),
             56..=77 => self.link_breaks_at(host),
             78..=85 => self.partition(host),
-            86..=96 => self.stall(host),
+            86..=92 => self.stall(host),
+            93..=96 => self.host_falls_ill(host),
             _ => self.wall_jumps(),
         }
     }

@@ -6,7 +6,7 @@ use super::world::World;
 use agent_core::core::Input;
 use proto::id::{Epoch, TaskKey};
 use proto::launch::{
-    Cause, Failed, Failure, LaunchDocument, LaunchResult, Notice, Order, Request, TaskState, TaskSummary, TaskUsage,
+    Blame, Cause, Failure, LaunchDocument, LaunchResult, Notice, Order, Request, TaskState, TaskSummary, TaskUsage,
     frame, unframe,
 };
 use std::collections::VecDeque;
@@ -106,8 +106,28 @@ impl World {
         }
         self.counts.launcher_crashes += 1;
         self.trace(|| format!("launcher of host {host} dies"));
-        let wait = self.random.around(2_000);
+        // Mostly it is started again at once; without it for long, orders go back to the master.
+        let wait = if self.random.chance(200) { self.random.between(5_000, 60_000) } else { self.random.around(2_000) };
         self.soon(wait, Happening::LauncherStarts { host });
+    }
+
+    /// A launcher can start nothing for a while: its disk is full, or it has no process, and it may not know that.
+    pub(super) fn host_falls_ill(&mut self, host: HostIndex) {
+        self.counts.illnesses += 1;
+        let length = self.random.between(1_000, 60_000);
+        let node = &mut self.nodes[host];
+        (node.sick_until, node.knows_sickness) = (self.time + length, self.random.chance(700));
+        let knows = node.knows_sickness;
+        self.trace(|| format!("host {host} is ill for {length} ms and knows it: {knows}"));
+    }
+
+    fn is_ill(&self, host: HostIndex) -> bool {
+        self.nodes[host].sick_until > self.time
+    }
+
+    fn examine(&self, host: HostIndex) -> Notice {
+        let is_known = self.is_ill(host) && self.nodes[host].knows_sickness;
+        Notice::Health { trouble: is_known.then(|| "no space left".to_owned()) }
     }
 
     /// The launcher is gone, whether it comes back or not; false if there was none.
@@ -208,7 +228,12 @@ impl World {
                 self.counts.reprioritized += 1;
                 Vec::new()
             }
-            Request::List => vec![Notice::Tasks { tasks: self.summaries(host), reprioritizes: true }],
+            Request::List => {
+                // Where there are thousands, looking after each is most of what happens.
+                let examines = self.nodes.len() < 100;
+                vec![Notice::Tasks { tasks: self.summaries(host), reprioritizes: true, examines }]
+            }
+            Request::Examine => vec![self.examine(host)],
             Request::Forget { key } => self.forget(host, key),
             Request::StartSensor(_) | Request::StopSensor { .. } => panic!("no sensor is configured"),
         };
@@ -228,6 +253,11 @@ impl World {
                 }
             };
         }
+        if self.is_ill(host) {
+            self.counts.host_refusals += 1;
+            let text = "no space left".to_owned();
+            return vec![Notice::Refused { key: Some(key), sensor: None, text, blame: Blame::Host }];
+        }
         let program = self.program(&document.job_name);
         let boot = self.nodes[host].boot;
         let directory = TaskDirectory { boot, program, shepherd: Shepherd::Preparing, ordered: false };
@@ -239,7 +269,9 @@ impl World {
 
     fn signal(&mut self, host: HostIndex, key: TaskKey, order: Order) -> Vec<Notice> {
         let (now, boot) = (self.time, self.nodes[host].boot);
-        let refused = |text: &str| vec![Notice::Refused { key: Some(key), sensor: None, text: text.to_owned() }];
+        let refused = |text: &str| {
+            vec![Notice::Refused { key: Some(key), sensor: None, text: text.to_owned(), blame: Blame::Job }]
+        };
         let Some(directory) = self.nodes[host].directories.get_mut(&key) else { return refused("no such task") };
         let mut plan = None;
         match (&mut directory.shepherd, order) {
@@ -298,7 +330,8 @@ impl World {
                 vec![Notice::Forgotten { key }]
             }
             Some(Shepherd::Preparing | Shepherd::Running { .. } | Shepherd::Dead { .. }) => {
-                vec![Notice::Refused { key: Some(key), sensor: None, text: "the task has not ended".to_owned() }]
+                let text = "the task has not ended".to_owned();
+                vec![Notice::Refused { key: Some(key), sensor: None, text, blame: Blame::Job }]
             }
         }
     }
@@ -449,8 +482,7 @@ impl World {
         if directory.shepherd.started_boot_ms().is_some() {
             return self.write_result(host, key, Cause::ShepherdDied, true);
         }
-        let text = "the task's shepherd died before it could start the job".to_owned();
-        let failure = Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() };
+        let failure = Failure::of_host("the task's shepherd died before it could start the job", 0);
         self.write_result(host, key, Cause::FailedToStart(failure), false);
     }
 

@@ -10,6 +10,7 @@ use super::world::World;
 use master_core::core::{Core, Step};
 use master_core::effect::{ConnectionId, Effect, Input};
 use master_core::event::{Event, Record};
+use master_core::observe::Observation;
 use proto::id::HostName;
 use proto::time::{Now, Tick, Wall};
 use proto::wire::agent::{MasterWelcome, PROTOCOL_VERSION};
@@ -44,6 +45,8 @@ pub(super) struct Master {
     connections: BTreeSet<LinkId>,
     /// The hosts that the core has let in, noted apart from it.
     admitted: BTreeMap<ConnectionId, HostName>,
+    /// The hosts that everybody was told cannot start tasks.
+    unfit: BTreeSet<HostName>,
 }
 
 impl World {
@@ -108,6 +111,7 @@ impl World {
             timers_armed: 0,
             connections: BTreeSet::new(),
             admitted: BTreeMap::new(),
+            unfit: BTreeSet::new(),
         };
         if self.random.chance(150) {
             self.counts.epochs_raised += 1;
@@ -287,7 +291,7 @@ impl World {
             | Effect::CutOff { .. } => {
                 panic!("nobody asked for {effect:?}")
             }
-            Effect::Warn(_) => {}
+            Effect::Warn(_) | Effect::Note(_) => {}
         }
     }
 
@@ -327,7 +331,7 @@ impl World {
     }
 }
 
-/// Tasks are given only to hosts that are connected, and that the core has let in.
+/// Tasks are given only to hosts that are connected, that the core has let in, and that can start them as far as anybody knows.
 fn check_hosts(
     master: &mut Master,
     events: &[Arc<Record>],
@@ -340,6 +344,8 @@ fn check_hosts(
             let is_in = |host: &HostName| master.admitted.values().any(|admitted| admitted == host);
             let away = granted.iter().find(|part| !is_in(&part.instance.host));
             assert!(away.is_none(), "{key} was placed on {away:?}, which is not connected");
+            let unfit = granted.iter().find(|part| master.unfit.contains(&part.instance.host));
+            assert!(unfit.is_none(), "{key} was placed on {unfit:?}, which cannot start it");
         }
     }
     master.admitted.extend(connected);
@@ -347,6 +353,12 @@ fn check_hosts(
     for effect in effects {
         if let Effect::Disconnect { connection, .. } = effect {
             master.admitted.remove(connection);
+        }
+        if let Effect::Observed(Observation::Unfit { host, why, .. }) = effect {
+            match why {
+                Some(_) => master.unfit.insert(host.clone()),
+                None => master.unfit.remove(host),
+            };
         }
     }
 }

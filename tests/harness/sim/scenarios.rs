@@ -157,3 +157,53 @@ fn a_job_that_is_deleted_while_the_launcher_is_away_ends_once_it_is_back() {
     let still = world.nodes[HOST].agent.as_ref().and_then(|agent| agent.link);
     assert_eq!(still, link, "no new connection was needed");
 }
+
+/// A cluster whose one host has been without a launcher since just now, and a job that was given to it in the meantime.
+fn placed_without_a_launcher() -> World {
+    let mut world = cluster();
+    submit(&mut world, "plain");
+    until(&mut world, is_placed);
+    assert!(directory(&world).is_none(), "the order has not reached the launcher");
+    assert!(world.launcher_gone(HOST));
+    world
+}
+
+#[test]
+fn a_task_that_no_launcher_was_told_of_goes_back_and_runs_once_when_there_is_one() {
+    let mut world = placed_without_a_launcher();
+    until(&mut world, |world| !is_placed(world));
+    let later = world.time + 60_000;
+    until(&mut world, |world| world.time > later);
+    assert!(!is_placed(&world), "and nothing more is given to the host meanwhile");
+    world.launcher_starts(HOST);
+    ends(&mut world, 1, 1);
+}
+
+#[test]
+fn a_job_that_is_deleted_while_no_launcher_was_told_of_it_is_gone_at_once() {
+    let mut world = placed_without_a_launcher();
+    delete(&mut world);
+    let soon = world.time + 5_000;
+    until(&mut world, |world| world.time > soon);
+    assert!(world.state().jobs.is_empty());
+    world.launcher_starts(HOST);
+    ends(&mut world, 0, 0);
+}
+
+#[test]
+fn a_task_that_an_ill_host_refused_waits_without_a_record_and_runs_once_the_host_is_well() {
+    for knows in [true, false] {
+        let mut world = cluster();
+        let until_ms = world.time + 90_000;
+        (world.nodes[HOST].sick_until, world.nodes[HOST].knows_sickness) = (until_ms, knows);
+        submit(&mut world, "plain");
+        until(&mut world, |world| world.time > until_ms);
+        assert_eq!(world.counts.attempts_accounted, 0);
+        let refusals = world.counts.host_refusals;
+        assert!(
+            (1..=4).contains(&refusals),
+            "{refusals} refusals: a host that refuses is left alone for longer each time"
+        );
+        ends(&mut world, 1, 1);
+    }
+}

@@ -108,6 +108,7 @@ pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
     fields.set("reschedule_unknown", reschedule_unknown);
     fields.set("max_unheard", "00:02:00");
     fields.set("reprioritize", "1");
+    fields.set("qmaster_params", "MAX_START_FAILURES=4");
     fields
 }
 

@@ -119,7 +119,7 @@ impl World {
             "again" if self.random.chance(500) => plain(runs_ms, 99),
             "fails" if self.random.chance(500) => plain(runs_ms, 100),
             "nostart" if self.random.chance(500) => {
-                Program { runs_ms, exit: 0, start_fails: self.random.pick(&[8, 26, 17]).unwrap_or(26) }
+                Program { runs_ms, exit: 0, start_fails: self.random.pick(&[7, 8, 26, 17]).unwrap_or(26) }
             }
             _ => plain(runs_ms, if self.random.chance(100) { 1 } else { 0 }),
         }

@@ -364,6 +364,7 @@ impl World {
             Happening::AgentStarts { host } => self.agent_starts(host),
             Happening::AgentDials { host, life } => self.agent_dials(host, life),
             Happening::AgentSeeksLauncher { host, life } => self.agent_seeks_launcher(host, life),
+            Happening::AgentTimer { host, life, at } => self.agent_timer(host, life, at),
             Happening::LauncherStarts { host } => self.launcher_starts(host),
             Happening::RequestReachesLauncher { host, session } => self.request_reaches_launcher(host, session),
             Happening::NoticeReachesAgent { host, session } => self.notice_reaches_agent(host, session),
@@ -384,6 +385,7 @@ impl World {
         let hosts: Vec<HostIndex> = (0..self.nodes.len()).collect();
         for host in hosts {
             self.nodes[host].cut_off_until = self.nodes[host].cut_off_until.min(self.time);
+            self.nodes[host].sick_until = self.nodes[host].sick_until.min(self.time);
         }
     }
 

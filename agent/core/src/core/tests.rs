@@ -9,7 +9,10 @@ fn ready() -> Core {
     let mut core = Core::new(site(), Epoch(0));
     core.handle(Input::LauncherConnected, &NOW);
     assert_eq!(
-        core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true })), &NOW),
+        core.handle(
+            Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true, examines: false })),
+            &NOW
+        ),
         [Effect::Ready]
     );
     core.handle(Input::Welcome(Box::new(welcome(1))), &NOW);
@@ -44,12 +47,15 @@ fn states(effects: &[Effect]) -> Vec<&'static str> {
                     TaskReportState::Unknown => "unknown",
                 },
                 AgentMessage::Usage(_) => "usage",
+                AgentMessage::Health { unfit: Some(_) } => "unfit",
+                AgentMessage::Health { unfit: None } => "fit",
                 AgentMessage::Sensors(_) | AgentMessage::Refused(_) => "other",
             },
             Effect::Launcher { request, .. } => match **request {
                 Request::Launch(_) => "launch",
                 Request::Signal { .. } => "signal",
                 Request::List => "list",
+                Request::Examine => "examine",
                 Request::Forget { .. } => "forget",
                 Request::Reprioritize { .. } => "reprioritize",
                 Request::StartSensor(_) | Request::StopSensor { .. } => "sensor",
@@ -60,6 +66,27 @@ fn states(effects: &[Effect]) -> Vec<&'static str> {
             Effect::ReportNow | Effect::Stop | Effect::Warn(_) => "else",
         })
         .collect()
+}
+
+/// The launcher lists no task.
+fn listed(core: &mut Core, examines: bool, now: &Now<'_>) -> Vec<Effect> {
+    core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true, examines })), now)
+}
+
+fn at(boot_ms: u64) -> Now<'static> {
+    Now { boot_ms, ..NOW }
+}
+
+/// The result that a task was told to have ended with.
+fn result_of(effects: &[Effect]) -> TaskResult {
+    let result = |effect: &Effect| match effect {
+        Effect::Send(message) => match &**message {
+            AgentMessage::Task(TaskReport { state: TaskReportState::Ended(result), .. }) => Some((**result).clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    effects.iter().find_map(result).expect("an end is told")
 }
 
 fn ended(key: TaskKey) -> LaunchResult {
@@ -156,8 +183,10 @@ fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
         started_boot_ms: 1000,
         result: Some(ended(key(2, 1))),
     };
-    let effects =
-        core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![running, over], reprioritizes: true })), &NOW);
+    let effects = core.handle(
+        Input::Launcher(Box::new(Notice::Tasks { tasks: vec![running, over], reprioritizes: true, examines: false })),
+        &NOW,
+    );
     assert_eq!(states(&effects), ["running", "ended", "ready"]);
     let reports = core.reports(&NOW);
     assert_eq!(reports[0].state, TaskReportState::Running { for_ms: 4000 });
@@ -168,11 +197,10 @@ fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
 fn a_launch_that_the_launcher_lost_is_asked_again() {
     let mut core = ready();
     start(&mut core, key(1, 1));
-    core.handle(Input::LauncherLost, &NOW);
+    assert_eq!(states(&core.handle(Input::LauncherLost, &NOW)), ["unfit"]);
     assert_eq!(states(&start(&mut core, key(1, 1))), ["accepted"]);
     core.handle(Input::LauncherConnected, &NOW);
-    let effects = core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true })), &NOW);
-    assert_eq!(states(&effects), ["launch", "ready"]);
+    assert_eq!(states(&listed(&mut core, false, &NOW)), ["launch", "ready", "fit"]);
 }
 
 #[test]
@@ -196,9 +224,13 @@ fn an_order_to_a_task_is_repeated_to_the_next_launcher_until_the_task_has_ended(
     core.handle(Input::Master(Box::new(signal)), &NOW);
     core.handle(Input::LauncherConnected, &NOW);
     let running = TaskSummary { key, state: TaskState::Running, pid: 9, started_boot_ms: 1, result: None };
-    let mut list =
-        |tasks| states(&core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks, reprioritizes: true })), &NOW));
-    assert_eq!(list(vec![running]), ["running", "signal", "ready"]);
+    let mut list = |tasks| {
+        states(
+            &core
+                .handle(Input::Launcher(Box::new(Notice::Tasks { tasks, reprioritizes: true, examines: false })), &NOW),
+        )
+    };
+    assert_eq!(list(vec![running]), ["running", "signal", "ready", "fit"]);
     let over = TaskSummary { key, state: TaskState::Ended, pid: 9, started_boot_ms: 1, result: Some(ended(key)) };
     assert_eq!(list(vec![over]), ["ended"]);
 }
@@ -273,7 +305,7 @@ fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
     let mut core = ready();
     let key = key(1, 1);
     let summary = TaskSummary { key, state: TaskState::Ended, pid: 0, started_boot_ms: 0, result: None };
-    let listed = Notice::Tasks { tasks: vec![summary], reprioritizes: true };
+    let listed = Notice::Tasks { tasks: vec![summary], reprioritizes: true, examines: false };
     let effects = core.handle(Input::Launcher(Box::new(listed)), &NOW);
     let results: Vec<_> = effects
         .iter()
@@ -286,4 +318,91 @@ fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
         })
         .collect();
     assert_eq!(results, [Failed(18)]);
+}
+
+#[test]
+fn an_order_that_no_launcher_was_told_of_is_given_back_after_a_while_and_never_started() {
+    let mut core = ready();
+    core.handle(Input::LauncherLost, &NOW);
+    assert_eq!(core.next_timer(), None, "nothing waits");
+    start(&mut core, key(1, 1));
+    let due = NOW.boot_ms + health::LAUNCHER_PATIENCE_MS;
+    assert_eq!(core.next_timer(), Some(due));
+    assert_eq!(core.handle(Input::Tick, &at(due - 1)), []);
+    let given_back = core.handle(Input::Tick, &at(due));
+    assert_eq!(states(&given_back), ["ended"]);
+    assert!(result_of(&given_back).is_hosts_fault() && result_of(&given_back).reason.contains("launcher"));
+    assert_eq!(core.next_timer(), None);
+    core.handle(Input::LauncherConnected, &at(due));
+    assert_eq!(states(&listed(&mut core, false, &at(due))), ["ready", "fit"], "it is not launched late");
+    assert_eq!(states(&start(&mut core, key(1, 1))), ["ended"], "and a repeated order gets the same answer");
+}
+
+#[test]
+fn a_task_that_a_launcher_was_told_of_waits_for_the_next_one_however_long_that_takes() {
+    let mut core = ready();
+    start(&mut core, key(1, 1));
+    core.handle(Input::LauncherLost, &NOW);
+    let late = at(NOW.boot_ms + 100 * health::LAUNCHER_PATIENCE_MS);
+    assert_eq!(core.handle(Input::Tick, &late), []);
+    core.handle(Input::LauncherConnected, &late);
+    assert_eq!(states(&listed(&mut core, false, &late)), ["launch", "ready", "fit"]);
+}
+
+#[test]
+fn an_order_that_waits_for_a_launcher_ends_at_once_when_it_is_to() {
+    let mut core = ready();
+    core.handle(Input::LauncherLost, &NOW);
+    let key = key(1, 1);
+    start(&mut core, key);
+    let signal = |signal| Input::Master(Box::new(MasterMessage::Signal { key, signal }));
+    assert_eq!(core.handle(signal(TaskSignal::Suspend), &NOW), []);
+    assert_eq!(states(&core.handle(signal(TaskSignal::Terminate), &NOW)), ["ended"]);
+    assert_eq!(core.next_timer(), None);
+}
+
+#[test]
+fn the_master_is_told_once_what_keeps_a_host_from_starting_tasks_and_again_on_a_new_connection() {
+    let mut core = ready();
+    let examined = |core: &mut Core, trouble: Option<&str>, boot_ms| {
+        let trouble = trouble.map(str::to_owned);
+        states(&core.handle(Input::Launcher(Box::new(Notice::Health { trouble })), &at(boot_ms)))
+    };
+    assert_eq!(states(&listed(&mut core, true, &NOW)), ["examine"]);
+    assert_eq!(examined(&mut core, Some("no space"), 5_000), ["unfit"]);
+    assert_eq!(core.next_timer(), Some(7_000), "it looks again soon");
+    assert_eq!(states(&core.handle(Input::Tick, &at(7_000))), ["examine"]);
+    assert_eq!(examined(&mut core, Some("no space"), 7_000), [""; 0]);
+    core.handle(Input::MasterLost, &at(7_001));
+    let welcomed = core.handle(Input::Welcome(Box::new(welcome(1))), &at(7_002));
+    assert_eq!(states(&welcomed), ["configure", "unfit"]);
+    assert_eq!(states(&core.handle(Input::Tick, &at(9_000))), ["examine"]);
+    assert_eq!(examined(&mut core, None, 9_001), ["fit"]);
+    assert_eq!(core.next_timer(), Some(19_001));
+}
+
+#[test]
+fn a_start_that_the_host_could_not_make_is_told_as_its_own_fault_and_has_it_examined() {
+    let mut core = ready();
+    listed(&mut core, true, &NOW);
+    core.handle(Input::Launcher(Box::new(Notice::Health { trouble: None })), &NOW);
+    for (blame, follows) in [(Blame::Job, &["ended"][..]), (Blame::Host, &["ended", "examine"])] {
+        let key = key(1, if blame == Blame::Job { 1 } else { 2 });
+        start(&mut core, key);
+        let notice = Notice::Refused { key: Some(key), sensor: None, text: "no (os error 28)".to_owned(), blame };
+        let effects = core.handle(Input::Launcher(Box::new(notice)), &NOW);
+        assert_eq!(states(&effects), follows);
+        assert_eq!((result_of(&effects).blame, result_of(&effects).reason.as_str()), (blame, "no"));
+    }
+}
+
+#[test]
+fn a_launcher_that_does_not_answer_counts_as_one_that_hangs() {
+    let mut core = ready();
+    assert_eq!(states(&listed(&mut core, true, &NOW)), ["examine"]);
+    let due = core.next_timer().unwrap();
+    assert_eq!(states(&core.handle(Input::Tick, &at(due))), ["unfit"]);
+    assert_eq!(core.next_timer(), None);
+    let late = Notice::Health { trouble: None };
+    assert_eq!(states(&core.handle(Input::Launcher(Box::new(late)), &at(due + 1))), ["fit"]);
 }

@@ -9,7 +9,7 @@ use super::root_commands::RootCommands;
 use crate::trusted;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fstat};
-use proto::launch::{Account, LaunchDocument, Procedure, SensorSpec};
+use proto::launch::{Account, Blame, LaunchDocument, Procedure, SensorSpec};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read};
@@ -20,6 +20,27 @@ use std::path::{Component, Path};
 
 /// Where control groups are; nothing else can be made there, and no links.
 const CGROUPS: &str = "/sys/fs/cgroup";
+
+/// Why a task is not started, and whose fault that is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whose fault it is.
+    pub blame: Blame,
+    /// What, where, why and how to fix it.
+    pub text: String,
+}
+
+impl Refusal {
+    /// One that the job or its user would meet on any host with these rules.
+    pub fn of_job(text: impl Into<String>) -> Self {
+        Refusal { blame: Blame::Job, text: text.into() }
+    }
+
+    /// One that any other job would meet here too.
+    pub fn of_host(text: impl Into<String>) -> Self {
+        Refusal { blame: Blame::Host, text: text.into() }
+    }
+}
 
 /// The rules in force; read when the launcher starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,24 +104,24 @@ impl Rules {
         Some(())
     }
 
-    /// Whether a task may be started by a launcher that works in `folder`.
+    /// Whether a task may be started by a launcher that works in `folder`. Procedures and groups are those of the queue and of this host:
+    /// no job chose them.
     ///
     /// # Errors
     /// What is refused, why, and which file admits it.
-    pub fn check(&self, document: &LaunchDocument, folder: &Path) -> Result<(), String> {
+    pub fn check(&self, document: &LaunchDocument, folder: &Path) -> Result<(), Refusal> {
         let LaunchDocument { account, prolog, epilog, pe_start, pe_stop, .. } = document;
         if self.single_user {
             return Ok(());
         }
-        self.check_account(account)?;
-        self.check_tracking(account.tracking_gid)?;
-        document.cgroup_parent.as_deref().map_or(Ok(()), check_cgroup)?;
+        self.check_account(account).map_err(Refusal::of_job)?;
+        self.check_tracking(account.tracking_gid).map_err(Refusal::of_host)?;
+        document.cgroup_parent.as_deref().map_or(Ok(()), check_cgroup).map_err(Refusal::of_host)?;
         let mut procedures = [prolog, epilog, pe_start, pe_stop].into_iter().flatten();
         let is_roots = |procedure: &&Procedure| procedure.user.as_deref() == Some("root");
-        procedures
-            .by_ref()
-            .filter(is_roots)
-            .try_for_each(|procedure| self.root_commands.check(&procedure.command, document, folder))
+        procedures.by_ref().filter(is_roots).try_for_each(|procedure| {
+            self.root_commands.check(&procedure.command, document, folder).map_err(Refusal::of_host)
+        })
     }
 
     /// Whether a user may run anything on this host.

@@ -1,6 +1,7 @@
 //! The launcher's loop: connections of the agent, sockets of the shepherds, ends of children.
 
 mod burying;
+mod health;
 mod priority;
 mod starting;
 
@@ -9,6 +10,7 @@ use super::identities::Identities;
 use super::orphans::Orphans;
 use super::refusals::Refusals;
 use super::results::Results;
+use super::rules::Refusal;
 use super::shepherds::Shepherds;
 use super::tracking::Tracking;
 use super::{script, sensor};
@@ -18,6 +20,7 @@ use crate::shepherd::burial::Traces;
 use crate::shepherd::{self, Host};
 use crate::sys::{self, Fork, Wait, Waited};
 use crate::task_dir::{self, Spares, TaskDir};
+use health::{Health, refused, refused_sensor};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -43,9 +46,6 @@ const TROUBLE_MS: u64 = 2_000;
 /// The most connections of the agent's uid: it needs one, and a moment long a second one when it was started again.
 const MAX_AGENTS: usize = 16;
 
-/// The room on the disk of `tasks/` below which nothing is started: a document, a script, a record and a result.
-const MIN_FREE_BYTES: u64 = 1 << 20;
-
 /// The state of the launcher. All of it can be built anew from `tasks/`.
 pub struct Server {
     host: Host,
@@ -70,6 +70,7 @@ pub struct Server {
     refusals: Refusals,
     /// Whether it was said that tasks keep a higher nice value than their queue's.
     told_nice: bool,
+    health: Health,
     /// When connections are taken again, where the system refused one.
     accept_at: Option<u64>,
     /// When tasks without a connection are looked at again.
@@ -153,6 +154,7 @@ impl Server {
             orphans: Orphans::default(),
             refusals: Refusals::default(),
             told_nice: false,
+            health: Health::default(),
             accept_at: None,
             recover_at: 0,
             log,
@@ -418,7 +420,8 @@ impl Server {
                 self.reprioritize(key, nice, cpu_weight);
                 Vec::new()
             }
-            Request::List => vec![Notice::Tasks { tasks: self.list()?, reprioritizes: true }],
+            Request::List => vec![Notice::Tasks { tasks: self.list()?, reprioritizes: true, examines: true }],
+            Request::Examine => vec![Notice::Health { trouble: self.trouble() }],
             Request::Forget { key } => vec![self.forget(key)],
             Request::StartSensor(spec) => match agent.take_descriptors::<3>() {
                 Some(streams) => vec![self.start_sensor(spec, &streams)],
@@ -446,22 +449,23 @@ impl Server {
         let Some(attached) = attached else {
             let what = if needs_script { "no script" } else { "no streams" };
             let text = format!("{what} came with the document: the launcher may be out of descriptors (ulimit -n)");
-            return vec![refused(key, text)];
+            return vec![refused(key, Refusal::of_host(text))];
         };
-        if let Some(Err(text)) = attached.first().filter(|_| needs_script).map(script::check) {
-            return vec![refused(key, text)];
-        }
+        let script_bytes = match attached.first().filter(|_| needs_script).map_or(Ok(0), script::size) {
+            Ok(bytes) => bytes,
+            Err(refusal) => return vec![refused(key, refusal)],
+        };
         let dir = TaskDir::new(&key);
-        if let Err(text) = task_dir::room(MIN_FREE_BYTES) {
-            return if dir.exists() { self.known(key, &dir) } else { vec![refused(key, text)] };
+        if let Err(text) = health::room_for(script_bytes) {
+            return if dir.exists() { self.known(key, &dir) } else { vec![refused(key, Refusal::of_host(text))] };
         }
-        if let Err(text) = self.host.rules.check(&document, &self.host.folder) {
-            return vec![refused(key, text)];
+        if let Err(refusal) = self.host.rules.check(&document, &self.host.folder) {
+            return vec![refused(key, refusal)];
         }
         self.tell_kept_nice(document.nice);
         match self.spares.create(&dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.known(key, &dir),
-            Err(error) => vec![refused(key, format!("{}: {error}", dir.file("").display()))],
+            Err(error) => vec![refused(key, Refusal::of_host(format!("{}: {error}", dir.file("").display())))],
             Ok(()) => {
                 self.starting.push(Starting { document, attached });
                 Vec::new()
@@ -483,7 +487,7 @@ impl Server {
         let Some(task) = self.tasks.get_mut(&key) else {
             let dir = TaskDir::new(&key);
             let ended = shepherd::ended(&dir);
-            return vec![ended.unwrap_or_else(|| refused(key, "no such task on this host".into()))];
+            return vec![ended.unwrap_or_else(|| refused(key, Refusal::of_job("no such task on this host")))];
         };
         match task.token.and_then(|token| self.shepherds.connection(token)) {
             // A shepherd that cannot be written to has ended: its end is on the way.
@@ -513,7 +517,7 @@ impl Server {
     fn forget(&mut self, key: TaskKey) -> Notice {
         let dir = TaskDir::new(&key);
         if !self.results.contains(&key) && dir.exists() && !dir.has_result() {
-            return refused(key, "the task has not ended".into());
+            return refused(key, Refusal::of_job("the task has not ended"));
         }
         match self.spares.remove(&dir) {
             Ok(()) => {
@@ -521,7 +525,7 @@ impl Server {
                 self.results.forget(&key);
                 Notice::Forgotten { key }
             }
-            Err(error) => refused(key, format!("its directory cannot be removed: {error}")),
+            Err(error) => refused(key, Refusal::of_host(format!("its directory cannot be removed: {error}"))),
         }
     }
 
@@ -574,6 +578,7 @@ impl Server {
             | Notice::Refused { .. }
             | Notice::Usage { .. }
             | Notice::Tasks { .. }
+            | Notice::Health { .. }
             | Notice::Forgotten { .. }
             | Notice::SensorStarted { .. }
             | Notice::SensorEnded { .. } => {}
@@ -683,12 +688,4 @@ impl Server {
 
 fn shell_status(status: i32) -> i32 {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
-}
-
-fn refused(key: TaskKey, text: String) -> Notice {
-    Notice::Refused { key: Some(key), sensor: None, text }
-}
-
-fn refused_sensor(spec: &SensorSpec, text: String) -> Notice {
-    Notice::Refused { key: None, sensor: Some(spec.id), text }
 }

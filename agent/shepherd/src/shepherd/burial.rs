@@ -7,7 +7,7 @@ use crate::sys;
 use crate::task_dir::TaskDir;
 use crate::task_dir::record::Contents;
 use proto::id::TaskKey;
-use proto::launch::{Cause, Failed, Failure, LaunchDocument, LaunchResult, TaskUsage, TmpDir};
+use proto::launch::{Cause, Failure, LaunchDocument, LaunchResult, TaskUsage, TmpDir};
 use std::io;
 use std::time::Duration;
 
@@ -96,8 +96,8 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
     let lost = burial.released.clone().filter(|boot| contents.exec.is_none() && *boot != host.boot_id);
     let executed = lost.is_some() || may_have_run(burial, contents);
     let exec = contents.exec.as_ref();
-    let text = "the task's shepherd died before it could start the job".to_owned();
-    let failure = Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() };
+    // No job can end its shepherd, which is root's.
+    let failure = Failure::of_host("the task's shepherd died before it could start the job", 0);
     let ended_boot_ms = sys::boot_ms();
     let started_boot_ms = exec.map_or(0, |exec| exec.boot_ms);
     let same_boot = exec.is_some_and(|exec| exec.boot_id == host.boot_id);

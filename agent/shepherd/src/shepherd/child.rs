@@ -42,7 +42,7 @@ pub enum Errand<'a> {
 pub fn run(context: &Context, errand: &Errand<'_>, reporter: OwnedFd, shepherd: i32) -> ! {
     // The reporter moves out of the way of the numbers that a script may need.
     let reporter = Reporter::new(sys::duplicate_above(reporter.as_raw_fd(), 10).unwrap_or(reporter));
-    match prepare(context, errand) {
+    match prepare(context, errand, &reporter) {
         Ok(ready) => ready.execute(context, &reporter, shepherd),
         Err(failure) => reporter.failed(&failure),
     }
@@ -59,14 +59,19 @@ struct Ready {
     exec_failure: Vec<u8>,
 }
 
-fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
-    setsid().map_err(|errno| before_job("cannot make a session", errno.into()))?;
+fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Result<Ready, Failure> {
+    setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
     let identity = identity_for(context, errand)?;
     let is_job = matches!(errand, Errand::Job);
     let exec = if is_job { Some(open_exec(context)?) } else { None };
     let record = if is_job { exec_record(context, &identity).encode() } else { Vec::new() };
     let is_owner = identity.uid == context.document.account.uid;
-    let opened = if is_owner { None } else { Some(open_as_owner(context, errand)?) };
+    let opened = if is_owner {
+        None
+    } else {
+        reporter.at_users_files();
+        Some(open_as_owner(context, errand)?)
+    };
     become_user(context, &identity)?;
     if is_owner {
         umask(Mode::from_bits_truncate(context.document.umask));
@@ -75,7 +80,10 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
     let made = planned.map(|planned| tmpdir::create(planned, identity.uid, &context.document.key)).transpose()?;
     let (streams, places) = match opened {
         Some(opened) => opened,
-        None => enter_and_open(context, &identity, errand)?,
+        None => {
+            reporter.at_users_files();
+            enter_and_open(context, &identity, errand)?
+        }
     };
     let (invocation, script) = invocation_for(context, errand, &places)?;
     let mut environment = environment::of(context, &identity, &places);
@@ -91,7 +99,7 @@ fn prepare(context: &Context, errand: &Errand<'_>) -> Result<Ready, Failure> {
 impl Ready {
     fn execute(self, context: &Context, reporter: &Reporter, shepherd: i32) {
         if let Err(error) = self.write_record().and_then(|()| self.place_descriptors()) {
-            return reporter.failed(&before_job("cannot finish the set-up", error));
+            return reporter.failed(&unprepared("cannot finish the set-up", error));
         }
         for (index, limit) in context.document.limits.iter().enumerate() {
             if let Err(errno) = sys::set_limit(limit.resource, limit.soft, limit.hard) {
@@ -170,7 +178,7 @@ fn task_identity(context: &Context) -> Result<Identity, Failure> {
 }
 
 fn open_exec(context: &Context) -> Result<File, Failure> {
-    context.dir.open_record().map_err(|error| before_job("cannot write the exec record", error))
+    context.dir.open_record().map_err(|error| unprepared("cannot write the exec record", error))
 }
 
 fn exec_record(context: &Context, identity: &Identity) -> ExecRecord {
@@ -194,7 +202,7 @@ fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
         let entered = cgroup.enter();
         // An ordinary user's group may be one that no process can be moved to: the task is tracked as a tree of processes then.
         if !context.rules.single_user {
-            entered.map_err(|error| before_job("cannot enter the task's cgroup", error))?;
+            entered.map_err(|error| unprepared("cannot enter the task's cgroup", error))?;
         }
     }
     if context.oom_score_adjusted {
@@ -204,7 +212,7 @@ fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
     match sys::set_nice(document.nice) {
         // Only root goes below the value that the launcher was started with; it has said so, and the task keeps that value.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-        other => other.map_err(|error| before_job("cannot set the nice value", error))?,
+        other => other.map_err(|error| unprepared("cannot set the nice value", error))?,
     }
     if context.rules.single_user {
         return Ok(());
@@ -214,9 +222,9 @@ fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
     let tracking = document.account.tracking_gid.map(Gid::from_raw);
     let groups: Vec<Gid> = identity.groups.iter().copied().chain(tracking).collect();
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
-    setgroups(&groups).map_err(|errno| before_job("cannot set the groups", errno.into()))?;
-    setresgid(gid, gid, gid).map_err(|errno| before_job("cannot set the group", errno.into()))?;
-    setresuid(uid, uid, uid).map_err(|errno| before_job("cannot set the user", errno.into()))?;
+    setgroups(&groups).map_err(|errno| unprepared("cannot set the groups", errno.into()))?;
+    setresgid(gid, gid, gid).map_err(|errno| unprepared("cannot set the group", errno.into()))?;
+    setresuid(uid, uid, uid).map_err(|errno| unprepared("cannot set the user", errno.into()))?;
     let kept_root = !uid.is_root() && nix::unistd::setuid(Uid::from_raw(0)).is_ok();
     assert!(!kept_root && Uid::effective() == uid && Uid::current() == uid, "the rights of root must be gone");
     Ok(())
@@ -238,7 +246,7 @@ fn raise_hard_limits(context: &Context) {
 /// Empties the inheritable and ambient sets, and drops from the bounding set what the queue does not keep.
 fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
     let cannot =
-        |error: caps::errors::CapsError| before_job("cannot drop capabilities", io::Error::other(error.to_string()));
+        |error: caps::errors::CapsError| unprepared("cannot drop capabilities", io::Error::other(error.to_string()));
     caps::clear(None, CapSet::Ambient).map_err(cannot)?;
     caps::clear(None, CapSet::Inheritable).map_err(cannot)?;
     let Some(kept) = bounding_set else { return Ok(()) };
@@ -258,7 +266,7 @@ fn open_as_owner(context: &Context, errand: &Errand<'_>) -> Result<(Opened, Plac
         streams::nowhere("/")
     };
     let Ok(owner) = identity_for(context, &Errand::Job) else { return nowhere() };
-    setgroups(&owner.groups).map_err(|errno| before_job("cannot set the groups", errno.into()))?;
+    setgroups(&owner.groups).map_err(|errno| unprepared("cannot set the groups", errno.into()))?;
     sys::set_file_ids(owner.uid, owner.gid);
     let opened = if sys::file_uid() == owner.uid { enter_and_open(context, &owner, errand) } else { nowhere() };
     sys::set_file_ids(Uid::effective().as_raw(), Gid::effective().as_raw());
@@ -329,13 +337,13 @@ fn place_script(context: &Context) -> Result<(Option<ScriptPlace>, Option<OwnedF
     if File::open(&script.path).is_ok() {
         return Ok((Some(place(&script.path)), None));
     }
-    let kept = script.memory.try_clone().map_err(|error| before_job("cannot keep the script open", error))?;
+    let kept = script.memory.try_clone().map_err(|error| unprepared("cannot keep the script open", error))?;
     Ok((Some(place("/dev/fd/3")), Some(kept)))
 }
 
 fn with_script_input(context: &Context, invocation: &Invocation, streams: Opened) -> Result<Opened, Failure> {
     let Some(script) = context.script.as_ref().filter(|_| invocation.script_on_stdin) else { return Ok(streams) };
-    let cannot = |error| before_job("cannot read the script from standard input", error);
+    let cannot = |error| unprepared("cannot read the script from standard input", error);
     let stdin = match File::open(&script.path) {
         Ok(file) => file.into(),
         Err(_) => script.memory.try_clone().map_err(cannot)?,
@@ -359,9 +367,9 @@ fn exec_failure(invocation: &Invocation) -> Failure {
     Failure { failed: Failed::NO_SHELL, text: format!("cannot execute {what:?}"), errno: 0, path }
 }
 
-fn before_job(what: &str, error: io::Error) -> Failure {
-    let errno = error.raw_os_error().unwrap_or(0);
-    Failure { failed: Failed::BEFORE_JOB, text: format!("{what}: {error}"), errno, path: String::new() }
+/// What goes wrong in steps that are the same for every job is the host's fault.
+fn unprepared(what: &str, error: io::Error) -> Failure {
+    Failure::of_host(format!("{what}: {error}"), error.raw_os_error().unwrap_or(0))
 }
 
 fn refused(text: String) -> Failure {

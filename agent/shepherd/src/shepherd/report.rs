@@ -1,6 +1,6 @@
 //! What a child tells its shepherd between fork and execve, over a pipe that execve closes.
 //!
-//! `L` index errno (four bytes each): a limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve comes
+//! `U`: the user's own files come next. `L` index errno (four bytes each): a limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve comes
 //! next. `X` errno failure: execve failed. So `G` at the end means that the program runs, and silence that the child died. The writer allocates nothing, since an address-space limit may be in force already.
 
 use proto::launch::pairs::Record;
@@ -23,6 +23,11 @@ impl Reporter {
     pub fn failed(&self, failure: &Failure) {
         self.write(b"F");
         self.write(&failure.encode());
+    }
+
+    /// From here on the user's own files are touched, which may hang by the user's fault.
+    pub fn at_users_files(&self) {
+        self.write(b"U");
     }
 
     /// `setrlimit` refused a limit of the document.
@@ -80,6 +85,7 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
                 }
                 bytes = rest;
             }
+            (b'U', rest) => bytes = rest,
             (b'G', rest) => {
                 executing = true;
                 bytes = rest;
@@ -107,6 +113,11 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
         report.failure = Some(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() });
     }
     report
+}
+
+/// Whether a child has said that it had come to the user's own files.
+pub fn is_at_users_files(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&b'U')
 }
 
 fn exec_failure(errno: i32, failure: &[u8]) -> Failure {
@@ -143,6 +154,7 @@ mod tests {
     #[test]
     fn only_the_last_word_before_execve_means_that_the_program_runs() {
         assert_eq!(parse(b"G", &[]), SetupReport::default());
+        assert_eq!(parse(b"UG", &[]), SetupReport::default());
         assert!(parse(&[], &[]).failure.is_some());
     }
 }

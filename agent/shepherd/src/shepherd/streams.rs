@@ -3,6 +3,7 @@
 use super::environment::Places;
 use super::plan::expand;
 use crate::account::Identity;
+use crate::sys;
 use proto::launch::{Failed, Failure, OutputPath, Streams};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -127,10 +128,12 @@ fn append_to(path: &str) -> io::Result<File> {
 
 /// In the words of 8.1.9, with the path that was asked for.
 fn cannot_open(what: &str, path: &str, error: &io::Error) -> Failure {
+    let errno = error.raw_os_error().unwrap_or(0);
     Failure {
-        failed: Failed::OPEN_FILE,
+        // That the system has no more descriptors is not for the user to mend.
+        failed: if sys::is_exhaustion(errno) { Failed::BEFORE_PROLOG } else { Failed::OPEN_FILE },
         text: format!("error: can't open {what} file \"{path}\": {error}"),
-        errno: error.raw_os_error().unwrap_or(0),
+        errno,
         path: path.to_owned(),
     }
 }

@@ -239,6 +239,7 @@ impl<'a> Supervisor<'a> {
         let name = kind.as_str();
         let status = match ended {
             Err(error) => return Err(procedure_failure(code, format!("{name}: {error}"))),
+            Ok(ChildEnd::NotStarted(failure)) if failure.is_hosts_fault() => return Err(failure),
             Ok(ChildEnd::NotStarted(failure)) => return Err(Failure { failed: code, ..failure }),
             Ok(ChildEnd::Ended(waited)) => shell_status(&cause_of(waited.status)),
         };
@@ -253,7 +254,13 @@ impl<'a> Supervisor<'a> {
 
     /// Forks a child for the errand and attends to everything until it ends.
     fn run_child(&mut self, errand: &Errand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
-        let (pid, setup) = spawn(self.context, errand)?;
+        let (pid, setup) = match spawn(self.context, errand) {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                let text = format!("cannot start a process: {error}");
+                return Ok(ChildEnd::NotStarted(Failure::of_host(text, error.raw_os_error().unwrap_or(0))));
+            }
+        };
         self.killed_at = None;
         let SetupReport { refused, failure } = self.await_setup(pid, setup);
         let is_job = matches!(errand, Errand::Job);
@@ -294,7 +301,7 @@ impl<'a> Supervisor<'a> {
             let left = deadline.saturating_sub(sys::boot_ms());
             let mut wait = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
             match poll(&mut wait, PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX)) {
-                Ok(0) => return self.setup_hangs(pid),
+                Ok(0) => return self.setup_hangs(pid, report::is_at_users_files(&bytes)),
                 Err(Errno::EINTR) => continue,
                 Ok(_) | Err(_) => {}
             }
@@ -302,17 +309,22 @@ impl<'a> Supervisor<'a> {
                 Ok(0) => return report::parse(&bytes, &self.context.document.limits),
                 Ok(count) => bytes.extend_from_slice(&chunk[..count]),
                 Err(Errno::EINTR) => {}
-                Err(errno) => return SetupReport { failure: Some(hung(&errno.to_string())), ..SetupReport::default() },
+                Err(errno) => return hung(Failure::of_host(format!("{NOT_PREPARED}: {errno}"), errno as i32)),
             }
         }
     }
 
-    fn setup_hangs(&mut self, pid: i32) -> SetupReport {
+    /// Whose fault it is depends on how far the child came: a user can name a pipe as output that nobody reads.
+    fn setup_hangs(&mut self, pid: i32, is_at_users_files: bool) -> SetupReport {
         if let Some(process) = proc::stat(pid) {
             proc::signal(&process, libc::SIGKILL);
         }
-        let why = "the name service or a file system of the user did not answer in time";
-        SetupReport { failure: Some(hung(why)), ..SetupReport::default() }
+        if is_at_users_files {
+            let text = format!("{NOT_PREPARED}: the user's working directory or files could not be opened in time");
+            return hung(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() });
+        }
+        let why = "the name service or the place of temporary directories did not answer in time";
+        hung(Failure::of_host(format!("{NOT_PREPARED}: {why}"), 0))
     }
 
     /// The loop itself: until child `pid` has ended.
@@ -590,7 +602,9 @@ fn procedure_failure(failed: u8, text: String) -> Failure {
     Failure { failed, text, errno: 0, path: String::new() }
 }
 
-fn hung(why: &str) -> Failure {
-    let text = format!("the job could not be prepared: {why}");
-    Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() }
+/// How the failures of a child begin that said nothing by itself.
+const NOT_PREPARED: &str = "the job could not be prepared";
+
+fn hung(failure: Failure) -> SetupReport {
+    SetupReport { failure: Some(failure), ..SetupReport::default() }
 }

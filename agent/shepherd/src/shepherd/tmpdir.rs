@@ -48,7 +48,7 @@ pub fn create(tmpdir: &TmpDir, uid: u32, key: &TaskKey) -> Result<TmpDir, Failur
 
 fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
     let cannot = |text: String, errno: i32| Failure {
-        failed: Failed::BEFORE_JOB,
+        failed: if is_hosts(errno) { Failed::BEFORE_PROLOG } else { Failed::BEFORE_JOB },
         text: format!("cannot make the temporary directory {}/{}: {text}", tmpdir.base, tmpdir.name),
         errno,
         path: tmpdir.base.clone(),
@@ -61,6 +61,13 @@ fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
         },
         other => other.map_err(|error| cannot(error.to_string(), error.raw_os_error().unwrap_or(0))),
     }
+}
+
+/// Whether a directory that cannot be made for this reason could not be made for anybody: its place is missing, full, broken or read-only, or
+/// the system has no more to give.
+fn is_hosts(errno: i32) -> bool {
+    let of_place = [libc::ENOENT, libc::ENOTDIR, libc::ENOSPC, libc::EROFS, libc::EIO, libc::ESTALE];
+    of_place.contains(&errno) || sys::is_exhaustion(errno)
 }
 
 /// The depth to which directories are held open at once; deeper ones are moved up first.

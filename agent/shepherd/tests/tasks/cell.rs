@@ -6,8 +6,9 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use proto::id::{CellId, SubmitSeq, TaskId, TaskKey};
 use proto::launch::{
-    Bound, Cause, LaunchDocument, LaunchResult, Method, Notice, Order, OutputPath, ProcessLimit, Request, Resource,
-    Security, Start, StartMode, Streams, TaskLimits, TaskState, TaskSummary, Termination, TmpDir, frame, unframe,
+    Blame, Bound, Cause, LaunchDocument, LaunchResult, Method, Notice, Order, OutputPath, ProcessLimit, Request,
+    Resource, Security, Start, StartMode, Streams, TaskLimits, TaskState, TaskSummary, Termination, TmpDir, frame,
+    unframe,
 };
 use std::fs::{self, File};
 use std::io::{IoSlice, Read, Write};
@@ -314,6 +315,21 @@ impl Cell {
             Notice::Refused { key: Some(found), text, .. } if *found == key => Some(text.clone()),
             _ => None,
         })
+    }
+
+    /// Whose fault a refused start is, as the launcher says.
+    pub fn blamed(&mut self, key: TaskKey) -> Blame {
+        self.hear(|notice| match notice {
+            Notice::Refused { key: Some(found), blame, .. } if *found == key => Some(*blame),
+            _ => None,
+        })
+    }
+
+    /// What keeps the launcher from starting any task, as it finds when it is asked.
+    pub fn trouble(&mut self) -> Option<String> {
+        self.heard.retain(|notice| !matches!(notice, Notice::Health { .. }));
+        self.send(&Request::Examine);
+        self.hear(|notice| if let Notice::Health { trouble } = notice { Some(trouble.clone()) } else { None })
     }
 
     /// Waits until the launcher has found a running task, as an agent does that connects.

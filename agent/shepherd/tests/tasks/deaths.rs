@@ -5,7 +5,7 @@ use gridwright_shepherd::proc;
 use gridwright_shepherd::task_dir::record::Contents;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
-use proto::launch::{Cause, Notice, Order, StartMode};
+use proto::launch::{Blame, Cause, Notice, Order, StartMode};
 use std::os::fd::AsRawFd;
 
 #[test]
@@ -128,6 +128,8 @@ fn a_launcher_without_descriptors_refuses_starts_sleeps_and_finds_what_ended_onc
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
     let key = cell.launch_script(document, "#!/bin/sh\nexit 3\n");
     assert!(cell.refused(key).contains("out of descriptors"), "{}", cell.refused(key));
+    assert_eq!(cell.blamed(key), Blame::Host);
+    assert!(cell.trouble().is_some_and(|trouble| trouble.contains("out of descriptors")));
     let document = cell.shell("true");
     let key = cell.launch(document);
     assert!(cell.refused(key).contains("Too many open files"), "{}", cell.refused(key));
@@ -139,6 +141,7 @@ fn a_launcher_without_descriptors_refuses_starts_sleeps_and_finds_what_ended_onc
     drop(held);
 
     assert_eq!(cell.ended(orphan).cause, Cause::ShepherdDied);
+    until("a launcher that finds itself well again", || cell.trouble().is_none().then_some(()));
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
     assert_eq!(cell.run_script(document, "#!/bin/sh\nexit 4\n").cause, Cause::Exited(4));
 }

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, direct, failed};
 use nix::unistd::{Uid, chown};
-use proto::launch::{Cause, LaunchDocument, LaunchResult, Notice, Procedure, Request, SensorSpec};
+use proto::launch::{Blame, Cause, LaunchDocument, LaunchResult, Notice, Procedure, Request, SensorSpec};
 use std::fs::{self, Permissions};
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -55,6 +55,7 @@ fn root_runs_only_what_the_hosts_own_file_lists() {
     let key = cell.launch(document);
     if Uid::effective().is_root() {
         assert!(cell.refused(key).contains("etc/root-commands"));
+        assert_eq!(cell.blamed(key), Blame::Host, "no job chose the procedures of its queue");
     } else {
         cell.ended(key);
     }

@@ -9,7 +9,7 @@ mod table;
 pub use table::Agents;
 
 use super::tasks::TaskEnd;
-use super::{Turn, end, load, reconcile, slaves, tasks, tickets, usage};
+use super::{Turn, end, fitness, load, reconcile, slaves, tasks, tickets, usage};
 use crate::effect::{ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
@@ -29,6 +29,9 @@ const MS: u64 = 1000;
 
 /// Wall clocks that differ by more than this are worth a warning.
 const SKEW_MS: u64 = 60_000;
+
+/// Bytes that are kept of what keeps a host from starting tasks.
+const HEALTH_TEXT: usize = 1_024;
 
 /// How long a connected agent may take to show that it lives when another one comes under its name.
 const ANSWER_MS: u64 = 2_000;
@@ -113,6 +116,8 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     binding::bind(turn, &host, &hello.marks);
     reconcile::reconcile(turn, connection, &host, hello.tasks);
     let at = turn.now.tick;
+    // It says so again if it is unwell.
+    fitness::said(turn, &host, None);
     turn.observe(Observation::Contact { host, at, connected: true });
 }
 
@@ -188,8 +193,15 @@ pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: Ag
         AgentMessage::Task(report) => tasks::report(turn, connection, &host, report),
         AgentMessage::Usage(usage) => observe_usage(turn, &host, usage),
         AgentMessage::Sensors(sensors) => load::sensors(turn, host, sensors),
+        AgentMessage::Health { unfit } => fitness::said(turn, &host, unfit.map(shorten)),
         AgentMessage::Refused(why) => turn.effect(Effect::Warn(why.at(format!("agent of {host}")))),
     }
+}
+
+/// What a host says of itself is shown to everybody.
+fn shorten(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(HEALTH_TEXT));
+    text
 }
 
 /// Only the use of tasks that the host runs by our order counts.
@@ -263,6 +275,7 @@ pub(crate) fn timers(turn: &mut Turn<'_>) {
             Deadline::Reschedule => reschedule_unknown(turn, &host),
             Deadline::Limit => overdue::enforce(turn, &host),
             Deadline::Slaves => slaves::end_leftovers(turn, &host),
+            Deadline::Pause => fitness::show(turn, &host),
         }
     }
 }
@@ -274,6 +287,7 @@ fn check_unheard(turn: &mut Turn<'_>, host: HostName) {
         return turn.agents_mut().expect(deadline, host, Deadline::Unheard);
     }
     turn.agents_mut().give_up(&host);
+    warn_of_silence(turn, &host);
     slaves::give_up_on(turn, &host);
     turn.observe(Observation::Unheard { host: host.clone() });
     overdue::watch(turn, &host);
@@ -283,6 +297,15 @@ fn check_unheard(turn: &mut Turn<'_>, host: HostName) {
         let deadline = turn.now.tick.plus_ms(wait_s.saturating_mul(MS));
         turn.agents_mut().expect(deadline, host, Deadline::Reschedule);
     }
+}
+
+fn warn_of_silence(turn: &mut Turn<'_>, host: &HostName) {
+    let tasks = turn.state().index.on_host(host).count();
+    let unheard_s = max_unheard_ms(turn) / MS;
+    let what =
+        format!("nothing was heard of host {host} for {unheard_s} s: it gets no jobs, and {tasks} tasks are there");
+    let fix = "look at the host and its network; qhost shows it with its values again when it is back";
+    turn.effect(Effect::Warn(Diagnostic::new(Code::SystemRefused, what).fix(fix)));
 }
 
 /// `reschedule_unknown`: rerunnable tasks of a host that stayed unknown run again elsewhere.

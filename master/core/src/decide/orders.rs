@@ -9,7 +9,7 @@ use crate::sched::order::Order;
 use crate::state::config::Configuration;
 use crate::state::eligible::eligible;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{SubmitSeq, TaskId, TaskKey};
+use proto::id::{HostName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec};
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
     if granted.is_empty() || granted.iter().skip(1).any(|granted| granted.slots == 0) {
         return Err(stale("it grants no slots"));
     }
-    if let Some(away) = granted.iter().find(|granted| !turn.observations().is_ready(&granted.instance.host)) {
-        return Err(stale(&format!("host {} is not connected", away.instance.host)));
+    if let Some(why) = granted.iter().find_map(|granted| not_ready(turn, &granted.instance.host)) {
+        return Err(stale(&why));
     }
     let lost = |granted: &&Granted| state.is_unconfirmed(&granted.instance.host, seq, task);
     if let Some(granted) = granted.iter().find(lost) {
@@ -83,6 +83,14 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
     let demand = asked.of(&state.config, &job.spec);
     matching::check_grant(state, turn.observations(), demand, grant, turn.now)
         .map_err(|reasons| stale(&reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))
+}
+
+/// Why no task can be given to a host, if so.
+fn not_ready(turn: &Turn<'_>, host: &HostName) -> Option<String> {
+    match turn.observations().hosts.get(host).filter(|known| known.connected) {
+        None => Some(format!("host {host} is not connected")),
+        Some(known) => known.unfit.as_ref().map(|why| format!("host {host} cannot start jobs: {why}")),
+    }
 }
 
 fn stale(why: &str) -> Diagnostic {

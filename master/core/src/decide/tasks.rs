@@ -1,6 +1,6 @@
 //! Tasks on hosts: orders out, reports in, from the placement to the end (EXE-17, CONS-08).
 
-use super::{Turn, end, limits, reconcile, reserved, slaves, usage};
+use super::{Turn, end, fitness, limits, reconcile, reserved, slaves, usage};
 use crate::effect::ConnectionId;
 use crate::event::{Event, Then};
 use crate::state::slaves::task_of;
@@ -78,19 +78,33 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
     }
     match state {
         TaskReportState::Accepted => {}
-        TaskReportState::Running { for_ms } => running(turn, key, for_ms),
-        TaskReportState::Ended(result) => {
-            // Of a short task the host tells the end alone.
-            if result.exit != Exit::NotStarted {
-                running(turn, key, result.ended_ago_ms.saturating_add(result.wallclock_ms));
-            }
-            if key.pe_task > 0 {
-                slaves::ended(turn, connection, key, &result);
-            } else {
-                slaves::task_ended(turn, connection, key, *result);
-            }
+        TaskReportState::Running { for_ms } => {
+            running(turn, key, for_ms);
+            fitness::started(turn, host);
         }
+        TaskReportState::Ended(result) => ended(turn, connection, host, key, *result),
         TaskReportState::Unknown => reconcile::unknown(turn, host, key),
+    }
+}
+
+/// A task is over on its host, or never began there.
+fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: TaskKey, result: TaskResult) {
+    if result.exit == Exit::NotStarted {
+        fitness::not_started(turn, host, key, &result);
+    } else {
+        // Of a short task the host tells the end alone.
+        running(turn, key, result.ended_ago_ms.saturating_add(result.wallclock_ms));
+        fitness::started(turn, host);
+    }
+    let never_ran = |turn: &Turn<'_>| turn.state().placed(key).is_some_and(|(_, _, task)| task.started.is_none());
+    if key.pe_task > 0 {
+        slaves::ended(turn, connection, key, &result);
+    } else if result.is_hosts_fault() && never_ran(turn) {
+        // As if it had not been given to that host: nobody has to clear anything, and nothing is accounted.
+        withdraw(turn, key);
+        turn.send(connection, MasterMessage::Forget { key });
+    } else {
+        slaves::task_ended(turn, connection, key, result);
     }
 }
 
@@ -154,7 +168,7 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     finish_if_empty(turn, key.seq);
 }
 
-/// Takes back a placement that never reached its host.
+/// Takes back a placement that never reached its host, or that the host could not start by its own fault.
 pub(super) fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
     let Some((_, _, placement)) = turn.state().placed(key) else { return };
     let then = if placement.deleting { Then::Done } else { Then::Requeued };

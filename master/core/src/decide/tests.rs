@@ -12,6 +12,7 @@ mod clones;
 mod cluster;
 mod errands;
 mod external;
+mod fitness;
 mod hosts;
 mod life;
 mod maps;

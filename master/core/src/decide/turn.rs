@@ -5,6 +5,7 @@ use crate::decide::agents::Agents;
 use crate::decide::causes::Touch;
 use crate::decide::errands::Errands;
 use crate::decide::external::External;
+use crate::decide::fitness::Fitness;
 use crate::decide::limits::Told;
 use crate::decide::usage::Checkpoints;
 use crate::effect::{ConnectionId, Effect};
@@ -80,6 +81,11 @@ impl<'a> Turn<'a> {
     /// The same, to be changed.
     pub fn external_mut(&mut self) -> &mut External {
         &mut self.core.external
+    }
+
+    /// How well hosts start tasks, to be changed.
+    pub fn fitness_mut(&mut self) -> &mut Fitness {
+        &mut self.core.fitness
     }
 
     /// Running tasks that are to be charged, to be changed.

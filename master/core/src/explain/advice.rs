@@ -59,7 +59,7 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
     let part = Part::of(job, question.tasks);
     let known = header(findings, job, &part);
     if part.pending.is_empty() {
-        let (summary, reasons) = on_hosts(findings.state, job, &part);
+        let (summary, reasons) = on_hosts(findings.state, findings.observations, job, &part);
         return Explanation { summary, reasons, ..known };
     }
     let demand = Demand::of_job(findings.state, job);

@@ -24,6 +24,7 @@ pub(super) fn hint(teller: &Teller<'_>, reason: &Reason) -> Option<String> {
             Some(format!("qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr"))
         }
         What::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
+        What::HostUnfit { .. } => Some("it opens by itself when that is mended".to_owned()),
         What::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
         What::UnknownResource { attribute } => {
             Some(format!("no host, queue or sensor there has {attribute}: qhost -F {attribute}"))

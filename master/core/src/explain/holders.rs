@@ -89,6 +89,7 @@ fn good<'a>(teller: &Teller<'_>, level: &'a Level, what: &'a What) -> Option<Goo
         | What::InError
         | What::Ambiguous
         | What::NoContact
+        | What::HostUnfit { .. }
         | What::Overloaded(_)
         | What::SuspendAlarm(_)
         | What::NotInQueueList

@@ -110,6 +110,7 @@ fn is_about_cluster(reason: &Reason) -> bool {
         | What::InError
         | What::Ambiguous
         | What::NoContact
+        | What::HostUnfit { .. }
         | What::Full { .. }
         | What::Overloaded(_) => true,
         What::NotInQueueList

@@ -18,7 +18,7 @@ pub fn state_letters(cluster: &Cluster<'_>, name: &QueueInstanceName) -> String 
         ('D', set.is_some_and(|state| state.calendar == CalendarState::Off)),
         ('d', set.is_some_and(|state| state.disabled)),
         ('u', is_unknown(cluster, &name.host)),
-        ('E', set.is_some_and(|state| !state.errors.is_empty())),
+        ('E', set.is_some_and(|state| !state.errors.is_empty()) || unfit(cluster, &name.host).is_some()),
         ('S', set.is_some_and(|state| state.subordinate)),
         ('s', set.is_some_and(|state| state.suspended)),
         ('c', cluster.config.ambiguous.contains_key(name)),
@@ -36,11 +36,21 @@ pub fn state_reasons(cluster: &Cluster<'_>, name: &QueueInstanceName, asked: &st
             'a' => lines.extend(alarms(cluster, name, "load-threshold", &cluster.overloads(name))),
             'A' => lines.extend(alarms(cluster, name, "suspend-threshold", &cluster.suspend_alarms(name))),
             'c' => lines.extend(cluster.config.ambiguous.get(name).into_iter().flatten().map(ToString::to_string)),
-            'E' => lines.extend(cluster.instances.get(name).into_iter().flat_map(|state| state.errors.clone())),
+            'E' => {
+                lines.extend(cluster.instances.get(name).into_iter().flat_map(|state| state.errors.clone()));
+                let (queue, host) = (&name.queue, &name.host);
+                let of_host = |why| format!("queue {queue} marked QERROR because host {host} cannot start jobs: {why}");
+                lines.extend(unfit(cluster, host).map(of_host));
+            }
             _ => {}
         }
     }
     lines
+}
+
+/// What keeps a host from starting tasks, until it is well again.
+fn unfit<'a>(cluster: &Cluster<'a>, host: &HostName) -> Option<&'a str> {
+    cluster.observations.hosts.get(host)?.unfit.as_deref()
 }
 
 /// Whether nothing is known of a host: never heard, or not for `max_unheard` (LOAD-10).

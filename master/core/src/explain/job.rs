@@ -1,6 +1,7 @@
 //! Reasons about a job itself: errors, holds, predecessors, times and limits on how many of its tasks run; and what its running tasks do.
 
 use super::advice::{plain, wall};
+use crate::observe::Observations;
 use crate::sched::expected_end;
 use crate::sched::timeline::NEVER;
 use crate::state::State;
@@ -219,12 +220,17 @@ fn ended_predecessor(state: &State, seq: SubmitSeq) -> Option<Predecessor> {
 }
 
 /// What tasks do that have been given to hosts: one sentence, and what keeps them from going on.
-pub(super) fn on_hosts(state: &State, job: &Job, part: &Part) -> (String, Vec<WaitReason>) {
+pub(super) fn on_hosts(
+    state: &State,
+    observations: &Observations,
+    job: &Job,
+    part: &Part,
+) -> (String, Vec<WaitReason>) {
     let placements: Vec<(TaskId, &Placement)> =
         part.on_hosts.iter().filter_map(|task| Some((*task, job.tasks.get(task)?.place.placement()?))).collect();
     let mut reasons = Vec::new();
     for (task, placement) in placements.iter().take(TASKS_LOOKED_AT) {
-        for (text, hint) in stops(state, job.number, placement) {
+        for (text, hint) in stops(state, job.number, placement).into_iter().chain(stuck(observations, placement)) {
             add(&mut reasons, job, *task, &text, &hint);
         }
     }
@@ -238,6 +244,19 @@ pub(super) fn on_hosts(state: &State, job: &Job, part: &Part) -> (String, Vec<Wa
         (_, false) => "All of its tasks have been given to hosts, which have not said yet that they run.",
     };
     (summary.to_owned(), reasons)
+}
+
+/// Why a task does not begin that was given to a host: it begins there, or comes back, once the host can tell.
+fn stuck(observations: &Observations, placement: &Placement) -> Option<(String, String)> {
+    let host = placement.host();
+    let known = observations.hosts.get(host).filter(|known| known.connected);
+    let why = match known {
+        _ if placement.started.is_some() => return None,
+        Some(known) => format!("cannot start jobs: {}", known.unfit.as_deref()?),
+        None => "is not connected".to_owned(),
+    };
+    let hint = format!("gridwright doctor on {host} says what is wrong; qdel -f ends it without the host");
+    Some((format!("it waits for host {host}, which {why}"), hint))
 }
 
 /// What stops a task on its host, each with what to do.

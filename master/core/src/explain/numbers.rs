@@ -56,6 +56,7 @@ pub(super) fn numbers(cluster: &Cluster<'_>, what: &What) -> Numbers {
         | What::InError
         | What::Ambiguous
         | What::NoContact
+        | What::HostUnfit { .. }
         | What::NotInQueueList
         | What::NotReserved { .. }
         | What::NotInMasterQueues

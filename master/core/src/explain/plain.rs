@@ -46,6 +46,7 @@ impl Teller<'_> {
             What::NoPeAccess { pe } => format!("user {} {reason}{}", self.demand.user, self.pe_lists(pe)),
             What::PeOffers { pe, slots, needed, of } => self.pe_offers(pe, *slots, *needed, *of),
             What::Quota(denial) => self.quota(denial).unwrap_or_else(|| reason.to_string()),
+            What::HostUnfit { why } => format!("{reason}: its host cannot start jobs: {why}"),
             What::Disabled
             | What::Suspended
             | What::Subordinate

@@ -24,6 +24,7 @@ pub fn sentence(reason: &Reason, asked: &str) -> String {
         | What::InError
         | What::Ambiguous
         | What::NoContact
+        | What::HostUnfit { .. }
         | What::Full { .. }
         | What::Overloaded(_)
         | What::NotInQueueList
@@ -65,6 +66,7 @@ impl fmt::Display for Reason {
             | What::InError
             | What::Ambiguous
             | What::NoContact
+            | What::HostUnfit { .. }
             | What::Full { .. }
             | What::Overloaded(_) => {
                 write!(f, "queue instance \"{level}\" dropped because it is {}", state(&self.what))

@@ -47,8 +47,13 @@ impl Cluster<'_> {
         if self.config.ambiguous.contains_key(site.instance) {
             return Some(What::Ambiguous);
         }
-        let is_heard = || site.host.spot.contact.is_some_and(|host| host.connected && !host.unheard);
-        (matches!(self.mode, Mode::Now | Mode::Later) && !is_heard()).then_some(What::NoContact)
+        if !matches!(self.mode, Mode::Now | Mode::Later) {
+            return None;
+        }
+        let Some(host) = site.host.spot.contact.filter(|host| host.connected && !host.unheard) else {
+            return Some(What::NoContact);
+        };
+        host.unfit.clone().map(|why| What::HostUnfit { why })
     }
 
     /// Whether tasks that are planned will have a queue instance suspended by another one of its host. For those that run its state tells.

@@ -217,7 +217,9 @@ impl Model {
                 let others = report.values.keys().chain(report.withdrawn.keys()).chain(&settled);
                 others.filter(|subject| *subject != host).for_each(|subject| self.changed(subject));
             }
-            Observation::Contact { host, .. } | Observation::Unheard { host } => self.host_changed(host),
+            Observation::Contact { host, .. } | Observation::Unheard { host } | Observation::Unfit { host, .. } => {
+                self.host_changed(host)
+            }
             Observation::Usage(usage) => {
                 let keys = usage.iter().map(|(key, _)| *key).collect();
                 self.live.refresh(&self.state, &self.observations, keys);

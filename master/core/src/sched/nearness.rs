@@ -12,6 +12,7 @@ pub fn nearness(reason: &Reason) -> (u32, u64) {
         What::Full { .. } | What::InUse { .. } | What::Quota(_) => (0, 1000),
         What::Overloaded(_) | What::SuspendAlarm(_) | What::Subordinate | What::Preempted => (1, 0),
         What::NoContact
+        | What::HostUnfit { .. }
         | What::MayRunThere
         | What::Suspended
         | What::InError

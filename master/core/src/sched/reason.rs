@@ -6,6 +6,7 @@ use proto::amount::{Amount, Type};
 use proto::complex::Relop;
 use proto::id::{AttributeName, PeName, ReservationId};
 use proto::wire::view::Dominance;
+use std::sync::Arc;
 
 /// One reason, about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,11 @@ pub enum What {
     Ambiguous,
     /// The agent of the host is not connected, or was not heard for too long.
     NoContact,
+    /// The host cannot start tasks at the moment.
+    HostUnfit {
+        /// What keeps it from that.
+        why: Arc<str>,
+    },
     /// All slots of the queue instance are taken.
     Full {
         /// How many there are.

@@ -1,8 +1,10 @@
 //! From the requests of one round to shepherds at work.
 
-use super::{Child, Server, Starting, refused};
+use super::health::{no_shepherd, refused, unrecorded};
+use super::{Child, Server, Starting};
 use crate::account::Identity;
 use crate::launcher::connection::Connection;
+use crate::launcher::rules::Refusal;
 use crate::launcher::shepherds::Own;
 use crate::shepherd::burial::Traces;
 use crate::shepherd::{self, User};
@@ -22,11 +24,14 @@ impl Server {
             return Vec::new();
         }
         let keys: Vec<TaskKey> = starting.iter().map(|start| start.document.key).collect();
-        let recorded = self.journal.release(&keys).map_err(|error| format!("the start cannot be recorded: {error}"));
+        let recorded = self.journal.release(&keys).map_err(|error| unrecorded(&error));
+        self.health.is_journal_stuck = recorded.is_err();
         let each = starting.into_iter().map(|Starting { document, attached }| {
             let key = document.key;
             let started = recorded.clone().and_then(|()| {
-                self.start(document, attached).map_err(|error| format!("cannot start a shepherd: {error}"))
+                let started = self.start(document, attached);
+                self.health.is_without_processes = started.is_err();
+                started.map_err(|error| no_shepherd(&error))
             });
             match started {
                 Ok(()) => Notice::Accepted { key },
@@ -35,7 +40,7 @@ impl Server {
                     self.journal.forget(&key);
                     // An empty directory of our own; if it stays, the next launcher records a start that failed.
                     let _ = TaskDir::new(&key).remove();
-                    refused(key, text)
+                    refused(key, Refusal::of_host(text))
                 }
             }
         });

@@ -11,11 +11,12 @@ use crate::site::Site;
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use proto::diagnostic::Diagnostic;
 use proto::time::Wall;
-use proto::wire::client::Query;
+use proto::wire::client::{Query, QueueFilter};
 use proto::wire::view::Data;
 use quic::{CloseCode, Credentials, MasterAddress};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -103,6 +104,8 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.push(name_service());
     findings.push(space(dir));
     findings.extend(reserve(dir));
+    findings.extend(space_of_tasks(dir));
+    findings.extend(fitness(dir));
     findings.extend(buffer(dir));
     findings.extend(set_aside(dir));
     findings.extend(sensors(dir));
@@ -311,6 +314,27 @@ fn space(dir: &Path) -> Finding {
         ),
         Ok(stat) => judge_space(dir, &stat),
     }
+}
+
+/// The place of the tasks, where it is a file system of its own.
+fn space_of_tasks(dir: &Path) -> Option<Finding> {
+    let tasks = dir.join("tasks");
+    let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+    (tasks.exists() && device(&tasks) != device(dir)).then(|| space(&tasks))
+}
+
+/// What keeps the host from starting jobs, as the master knows it.
+fn fitness(dir: &Path) -> Option<Finding> {
+    let host = up::host_of(dir)?;
+    let filter = QueueFilter { explain: "E".to_owned(), states: "E".to_owned(), ..QueueFilter::default() };
+    let reply = Client::connect(&Site::at(dir), "gridwright doctor").ok()?.query(Query::Queues(filter)).ok()?;
+    let Data::Queues(queues) = reply.data? else { return None };
+    let closed: Vec<_> = queues.into_iter().filter(|queue| queue.host == host).collect();
+    let first = closed.first()?;
+    let why = first.explain.last().map_or("", String::as_str);
+    let found = format!("{} queue instances of {host} are in error: {why}", closed.len());
+    let fix = format!("mend what it names; what stays then is opened by qmod -cq '*@{host}'");
+    Some(Finding::bad("starts", found, fix))
 }
 
 fn judge_space(dir: &Path, stat: &Statvfs) -> Finding {

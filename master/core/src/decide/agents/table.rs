@@ -19,6 +19,8 @@ pub(crate) enum Deadline {
     Reschedule,
     /// Whether the time of a task of an unknown host is over.
     Limit,
+    /// Whether a host that refused a start may have another one.
+    Pause,
     /// Whether slave tasks of jobs that ended on a host are still there.
     Slaves,
 }

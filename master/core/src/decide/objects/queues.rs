@@ -1,6 +1,6 @@
 //! `qmod` on queues: disable, suspend, clear errors, run the jobs of a queue again (QUE-19, JOB-21).
 
-use crate::decide::{Caller, Turn, causes, modify_jobs};
+use crate::decide::{Caller, Turn, causes, fitness, modify_jobs};
 use crate::event::InstanceState;
 use crate::matching::QueuePattern;
 use proto::diagnostic::{Code, Diagnostic};
@@ -79,13 +79,31 @@ fn modify_instance(
         QueueAction::ClearError => (InstanceState { errors: Vec::new(), ..before.clone() }, "no error"),
         QueueAction::Reschedule => return reschedule(turn, instance, force),
     };
-    if after == before {
+    let (forgiven, unwell) = match action {
+        QueueAction::ClearError => fitness::forgive(turn, &instance.host),
+        QueueAction::Disable
+        | QueueAction::Enable
+        | QueueAction::Suspend
+        | QueueAction::Unsuspend
+        | QueueAction::Reschedule => (false, None),
+    };
+    let stays = unwell.map(|why| {
+        let what = format!("\"{instance}\" stays in error: host {} cannot start jobs: {why}", instance.host);
+        Diagnostic::new(Code::WrongState, what).fix("mend that; it opens by itself then")
+    });
+    if after == before && !forgiven {
+        if let Some(stays) = stays {
+            return vec![Answer::Refused(stays)];
+        }
         let text = format!("Queue instance \"{instance}\" is already in the specified state: {word}");
         return vec![Answer::Done(text)];
     }
-    causes::set(turn, instance, after);
+    if after != before {
+        causes::set(turn, instance, after);
+    }
     let done = if force { "forced state change of" } else { "changed state of" };
-    vec![Answer::Done(format!("{} {done} \"{instance}\" ({word})", caller.at_host()))]
+    let done = Answer::Done(format!("{} {done} \"{instance}\" ({word})", caller.at_host()));
+    std::iter::once(done).chain(stays.map(Answer::Warning)).collect()
 }
 
 /// Runs all jobs again whose master task is in the instance.

@@ -155,7 +155,8 @@ impl Cluster {
                 | Effect::CutOff { .. }
                 | Effect::MonitorScheduling
                 | Effect::Shutdown
-                | Effect::Warn(_) => {}
+                | Effect::Warn(_)
+                | Effect::Note(_) => {}
             }
         }
     }

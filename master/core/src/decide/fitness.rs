@@ -1,0 +1,196 @@
+//! Hosts that cannot start tasks: by their own word, by a start that they refused, or because several starts in a row failed there.
+//!
+//! What a host says and what it refused closes its queue instances until it is well again, and nobody has to do anything: it is an
+//! observation, no event. A host that claims to be well and refuses again is left alone for longer each time. Too many starts in a row
+//! that failed, by whatever fault, close it until an operator has looked (`MAX_START_FAILURES` of `qmaster_params`).
+
+use super::Turn;
+use super::agents::Deadline;
+use crate::effect::Effect;
+use crate::event::Event;
+use crate::observe::Observation;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{HostName, QueueInstanceName, SubmitSeq, TaskKey, UserName};
+use proto::time::Tick;
+use proto::usage::{Blame, TaskResult};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long a host that refused a start gets no other one, unless it says before that it was unwell and is no more.
+pub(crate) const FIRST_PAUSE_MS: u64 = 10_000;
+
+/// The longest such time: it doubles while the host refuses again after each.
+pub(crate) const LONGEST_PAUSE_MS: u64 = 600_000;
+
+/// What the error of an instance says that was closed for starts that failed in a row.
+const IN_A_ROW: &str = "starts in a row failed on host";
+
+/// Whether an error of a queue instance is about starts that failed in a row, and not about one job.
+pub fn is_about_host(error: &str) -> bool {
+    error.contains(IN_A_ROW)
+}
+
+/// How well hosts start tasks. Volatile: a new master finds it out anew.
+#[derive(Debug, Default)]
+pub(crate) struct Fitness {
+    hosts: BTreeMap<HostName, HostFitness>,
+}
+
+/// What is remembered of one host.
+#[derive(Debug, Default)]
+struct HostFitness {
+    /// What it says keeps it from starting tasks.
+    said: Option<String>,
+    refused: Option<Pause>,
+    /// Jobs whose starts failed since one succeeded.
+    failed: BTreeMap<SubmitSeq, FailedStart>,
+}
+
+/// The time in which a host that refused a start gets no other one.
+#[derive(Debug)]
+struct Pause {
+    why: String,
+    until: Tick,
+    length_ms: u64,
+}
+
+#[derive(Debug)]
+struct FailedStart {
+    owner: UserName,
+    blame: Blame,
+}
+
+impl HostFitness {
+    fn unfit(&self, now: Tick) -> Option<&str> {
+        let paused = self.refused.as_ref().filter(|pause| pause.until > now);
+        self.said.as_deref().or(paused.map(|pause| pause.why.as_str()))
+    }
+
+    /// Whether the starts that failed tell more about the host than about one user.
+    fn is_evidence(&self) -> bool {
+        let owners: BTreeSet<&UserName> = self.failed.values().map(|failure| &failure.owner).collect();
+        owners.len() > 1 || self.failed.values().any(|failure| failure.blame == Blame::Host)
+    }
+}
+
+/// A host says what keeps it from starting tasks; none if nothing does.
+pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) {
+    let record = turn.fitness_mut().of(host);
+    let was_unwell = std::mem::replace(&mut record.said, unfit).is_some();
+    if was_unwell && record.said.is_none() {
+        // It knew what was wrong and knows that it is mended: what it refused meanwhile says nothing more.
+        record.refused = None;
+    }
+    show(turn, host);
+}
+
+/// A task did not start.
+pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, result: &TaskResult) {
+    let state = turn.state();
+    let Some((job, _, placement)) = state.placed(TaskKey { pe_task: 0, ..key }) else { return };
+    if placement.deleting || placement.rescheduling || placement.migrating {
+        return;
+    }
+    let failure = FailedStart { owner: job.spec.owner.user.clone(), blame: result.blame };
+    let is_unfit = turn.observations().hosts.get(host).is_some_and(|known| known.unfit.is_some());
+    match result.blame {
+        // Starts that were on their way when the first of them was refused are no further failures.
+        Blame::Host if is_unfit => {}
+        Blame::Host => {
+            pause(turn, host, &result.reason);
+            show(turn, host);
+            count(turn, host, key.seq, failure, &result.reason);
+        }
+        Blame::Job => count(turn, host, key.seq, failure, &result.reason),
+    }
+}
+
+/// An operator has looked at a host: what it refused and what failed there is forgotten. Whether anything was in force, and what the host
+/// says itself keeps it from starting tasks, which it alone takes back.
+pub(crate) fn forgive(turn: &mut Turn<'_>, host: &HostName) -> (bool, Option<String>) {
+    let now = turn.now.tick;
+    let Some(record) = turn.fitness_mut().hosts.get_mut(host) else { return (false, None) };
+    record.failed.clear();
+    let was_paused = record.refused.take().is_some_and(|pause| pause.until > now);
+    let said = record.said.clone();
+    show(turn, host);
+    (was_paused, said)
+}
+
+/// A task runs: the host starts tasks. What was on its way before a refusal says nothing.
+pub(super) fn started(turn: &mut Turn<'_>, host: &HostName) {
+    let now = turn.now.tick;
+    if let Some(record) = turn.fitness_mut().hosts.get_mut(host).filter(|record| record.unfit(now).is_none()) {
+        (record.refused, record.failed) = (None, BTreeMap::new());
+    }
+}
+
+fn pause(turn: &mut Turn<'_>, host: &HostName, why: &str) {
+    let now = turn.now.tick;
+    let record = turn.fitness_mut().of(host);
+    let before = record.refused.as_ref().map(|pause| pause.length_ms);
+    let length_ms = before.map_or(FIRST_PAUSE_MS, |before_ms| (2 * before_ms).min(LONGEST_PAUSE_MS));
+    let until = now.plus_ms(length_ms);
+    record.refused = Some(Pause { why: why.to_owned(), until, length_ms });
+    turn.agents_mut().expect(until, host.clone(), Deadline::Pause);
+}
+
+/// Tells everybody whether a host can start tasks, where that has changed.
+pub(super) fn show(turn: &mut Turn<'_>, host: &HostName) {
+    let now = turn.now.tick;
+    let why = turn.fitness_mut().hosts.get(host).and_then(|record| record.unfit(now)).map(str::to_owned);
+    let Some(known) = turn.observations().hosts.get(host) else { return };
+    if known.unfit.as_deref() == why.as_deref() {
+        return;
+    }
+    let (was_unfit, connected) = (known.unfit.is_some(), known.connected);
+    match &why {
+        Some(why) => {
+            let what = format!("host {host} cannot start jobs and gets none until it can");
+            turn.effect(Effect::Warn(Diagnostic::new(Code::SystemRefused, what).why(why.clone())));
+        }
+        None if was_unfit && connected => turn.effect(Effect::Note(format!("host {host} can start jobs again"))),
+        None => {}
+    }
+    turn.observe(Observation::Unfit { host: host.clone(), connected, why });
+}
+
+/// Counts a start that failed, and closes the host after too many in a row.
+///
+/// What is the fault of one user's jobs alone closes nothing: whoever submits many of them with a mistake would close one host after the
+/// other.
+fn count(turn: &mut Turn<'_>, host: &HostName, job: SubmitSeq, failure: FailedStart, why: &str) {
+    let most = turn.state().config.settings.qmaster().max_start_failures as usize;
+    if most == 0 {
+        return;
+    }
+    let record = turn.fitness_mut().of(host);
+    record.failed.insert(job, failure);
+    while record.failed.len() > most {
+        record.failed.pop_first();
+    }
+    if record.failed.len() == most && record.is_evidence() {
+        record.failed.clear();
+        close(turn, host, most, why);
+    }
+}
+
+/// Puts the queue instances of a host into error, until an operator clears it.
+fn close(turn: &mut Turn<'_>, host: &HostName, failed: usize, why: &str) {
+    let on_host = turn.state().config.resolved.keys().filter(|instance| instance.host == *host);
+    let instances: Vec<QueueInstanceName> = on_host.cloned().collect();
+    for instance in instances {
+        let mut state = turn.state().instances.get(&instance).cloned().unwrap_or_default();
+        let queue = &instance.queue;
+        state.errors.push(format!("queue {queue} marked QERROR: {failed} {IN_A_ROW} {host}, the last one: {why}"));
+        turn.record(Event::InstanceChanged { instance, state });
+    }
+    let what = format!("host {host} is closed: {failed} starts of different jobs failed there in a row");
+    let fix = format!("look at the host (gridwright doctor there), then open it: qmod -cq '*@{host}'");
+    turn.effect(Effect::Warn(Diagnostic::new(Code::SystemRefused, what).why(why).fix(fix)));
+}
+
+impl Fitness {
+    fn of(&mut self, host: &HostName) -> &mut HostFitness {
+        self.hosts.entry(host.clone()).or_default()
+    }
+}

@@ -1,0 +1,217 @@
+use super::cell::{owner, result, selection};
+use super::*;
+use crate::decide::fitness::{FIRST_PAUSE_MS, LONGEST_PAUSE_MS};
+use crate::effect::{Effect, Input};
+use crate::event::Event;
+use crate::state::job::Place;
+use proto::id::TaskKey;
+use proto::job::JobSpec;
+use proto::usage::{Exit, Failed, TaskResult};
+use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState};
+use proto::wire::client::{Command, ModifyAction};
+
+const FULL: &str = "no space left on the disk of tasks/";
+
+fn unfit(cell: &Cell, host: &str) -> Option<String> {
+    cell.core.observations().hosts.get(host)?.unfit.as_deref().map(str::to_owned)
+}
+
+fn errors(cell: &Cell) -> Vec<String> {
+    cell.core.state().instances.values().flat_map(|state| state.errors.clone()).collect()
+}
+
+/// The host says what keeps it from starting tasks.
+fn says(cell: &mut Cell, host: &str, unfit: Option<&str>) {
+    let connection = cell.connection(host);
+    let message = Box::new(AgentMessage::Health { unfit: unfit.map(str::to_owned) });
+    cell.input(Input::AgentMessage { connection, message });
+}
+
+/// A task of a new job of a user is given to `h1`.
+fn placed(cell: &mut Cell, user: &str) -> (u32, TaskKey) {
+    let number = cell.submit(JobSpec { owner: owner(user).into(), ..job() });
+    let key = cell.order(number, 1, "h1").unwrap();
+    (number, key)
+}
+
+/// The same, and the host refuses it by its own fault.
+fn refused(cell: &mut Cell, user: &str) -> u32 {
+    let (number, key) = placed(cell, user);
+    cell.end(key, "h1", TaskResult::host_unfit(FULL));
+    number
+}
+
+/// The same by the fault of the job.
+fn failed(cell: &mut Cell, user: &str) {
+    let (_, key) = placed(cell, user);
+    cell.end(key, "h1", result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"));
+}
+
+#[test]
+fn a_start_that_the_host_could_not_make_costs_the_job_nothing_but_an_attempt() {
+    let mut cell = Cell::ready();
+    let (number, key) = placed(&mut cell, "u1");
+    cell.end(key, "h1", TaskResult::host_unfit(FULL));
+    assert!(matches!(cell.sent()[..], [MasterMessage::Forget { .. }]));
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).attempts, 1);
+    assert!(cell.records().is_empty() && errors(&cell).is_empty());
+    assert_eq!(unfit(&cell, "h1").as_deref(), Some(FULL));
+    assert_eq!(cell.order(number, 1, "h1"), Err(format!("host h1 cannot start jobs: {FULL}")));
+    cell.run(number, 1, "h2");
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_older_host_that_names_no_fault_puts_the_job_into_error_as_before() {
+    let mut cell = Cell::ready();
+    let (number, key) = placed(&mut cell, "u1");
+    cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_JOB, FULL));
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: Some(FULL.to_owned()) });
+    assert_eq!(unfit(&cell, "h1"), None);
+}
+
+#[test]
+fn a_host_that_says_that_it_is_unwell_gets_nothing_until_it_says_that_it_is_well() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    says(&mut cell, "h1", Some(FULL));
+    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Warn(_))));
+    assert!(cell.order(number, 1, "h1").is_err());
+    cell.pass(10 * LONGEST_PAUSE_MS);
+    assert!(cell.order(number, 1, "h1").is_err(), "time alone mends nothing");
+    says(&mut cell, "h1", None);
+    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Note(_))));
+    cell.run(number, 1, "h1");
+    assert!(cell.log.iter().all(|record| !matches!(record.event, Event::InstanceChanged { .. })), "it is no event");
+}
+
+#[test]
+fn a_host_that_connects_again_says_anew_whether_it_is_unwell() {
+    let mut cell = Cell::ready();
+    says(&mut cell, "h1", Some("its launcher does not run"));
+    cell.disconnect("h1");
+    cell.connect("h1");
+    assert_eq!(unfit(&cell, "h1"), None);
+}
+
+#[test]
+fn a_host_that_claims_to_be_well_and_refuses_is_left_alone_for_longer_each_time() {
+    let mut cell = Cell::ready();
+    let number = refused(&mut cell, "u1");
+    for pause_ms in [FIRST_PAUSE_MS, 2 * FIRST_PAUSE_MS, 4 * FIRST_PAUSE_MS] {
+        cell.pass(pause_ms - 1);
+        assert!(cell.order(number, 1, "h1").is_err(), "after {pause_ms} ms");
+        cell.pass(1);
+        let key = cell.order(number, 1, "h1").unwrap();
+        cell.end(key, "h1", TaskResult::host_unfit(FULL));
+    }
+    cell.pass(8 * FIRST_PAUSE_MS);
+    cell.run(number, 1, "h1");
+    let again = refused(&mut cell, "u1");
+    cell.pass(FIRST_PAUSE_MS);
+    assert!(cell.order(again, 1, "h1").is_ok(), "a success makes the next pause the first again");
+}
+
+#[test]
+fn a_host_that_knew_why_it_refused_gets_starts_again_as_soon_as_it_is_well() {
+    let mut cell = Cell::ready();
+    let number = refused(&mut cell, "u1");
+    says(&mut cell, "h1", Some(FULL));
+    says(&mut cell, "h1", None);
+    assert!(cell.order(number, 1, "h1").is_ok());
+}
+
+#[test]
+fn an_operator_opens_a_host_that_refused_and_none_that_says_itself_that_it_is_unwell() {
+    let mut cell = Cell::ready();
+    let number = refused(&mut cell, "u1");
+    let clear = |cell: &mut Cell| cell.qmod("op", ModifyAction::ClearQueueError, "*@h1").concat();
+    assert!(clear(&mut cell).contains("changed state of"));
+    assert!(clear(&mut cell).contains("already in the specified state"));
+    let key = cell.order(number, 1, "h1").unwrap();
+    cell.end(key, "h1", TaskResult::host_unfit(FULL));
+    says(&mut cell, "h1", Some(FULL));
+    let said = clear(&mut cell);
+    assert!(said.contains("changed state of") && said.contains("stays in error"), "{said}");
+    assert!(clear(&mut cell).contains("stays in error: host h1 cannot start jobs"));
+    assert!(unfit(&cell, "h1").is_some());
+}
+
+#[test]
+fn starts_that_were_on_their_way_to_a_host_that_refuses_them_all_close_it_for_a_moment_only() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
+    let keys: Vec<TaskKey> = (0..4).map(|_| placed(&mut cell, "u1").1).collect();
+    keys.into_iter().for_each(|key| cell.end(key, "h1", TaskResult::host_unfit(FULL)));
+    assert!(errors(&cell).is_empty() && unfit(&cell, "h1").is_some());
+}
+
+#[test]
+fn too_many_failed_starts_in_a_row_close_the_host_until_an_operator_opens_it() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=3")]);
+    failed(&mut cell, "u1");
+    failed(&mut cell, "u2");
+    let (_, key) = placed(&mut cell, "u1");
+    cell.report(key, "h1", TaskReportState::Running { for_ms: 1 });
+    failed(&mut cell, "u1");
+    failed(&mut cell, "u1");
+    assert_eq!(errors(&cell), [""; 0], "a success begins the count anew");
+    failed(&mut cell, "u2");
+    let said = errors(&cell);
+    assert_eq!(said.len(), 1);
+    assert!(said[0].contains("3 starts in a row failed on host h1, the last one: no such directory"), "{said:?}");
+    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Warn(why) if why.fix.contains("qmod -cq"))));
+    let number = cell.submit(job());
+    assert!(cell.order(number, 1, "h1").is_err());
+    cell.qmod("op", ModifyAction::ClearQueueError, "*@h1");
+    cell.run(number, 1, "h1");
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn the_mistakes_of_one_user_close_no_host() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
+    (0..20).for_each(|_| failed(&mut cell, "u1"));
+    assert_eq!(errors(&cell), [""; 0]);
+    failed(&mut cell, "u2");
+    assert_eq!(errors(&cell).len(), 1);
+}
+
+#[test]
+fn a_cell_may_have_no_host_closed_for_starts_that_fail() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=0")]);
+    for _ in 0..20 {
+        failed(&mut cell, "u1");
+        failed(&mut cell, "u2");
+    }
+    assert_eq!(errors(&cell), [""; 0]);
+}
+
+#[test]
+fn a_task_that_was_deleted_before_its_host_could_start_it_is_gone_and_blames_nobody() {
+    let mut cell = Cell::ready();
+    let (number, key) = placed(&mut cell, "u1");
+    cell.command("u1", Command::Delete { jobs: selection(&[&number.to_string()]), force: false });
+    cell.end(key, "h1", TaskResult::host_unfit("the task was ended by an order before a launcher was told of it"));
+    assert!(!cell.exists(number) && cell.records().is_empty());
+    assert_eq!(unfit(&cell, "h1"), None);
+}
+
+#[test]
+fn the_same_refusal_after_a_reconnect_is_taken_once() {
+    let mut cell = Cell::ready();
+    let (number, key) = placed(&mut cell, "u1");
+    cell.disconnect("h1");
+    let report = || TaskReport { key, state: TaskReportState::Ended(Box::new(TaskResult::host_unfit(FULL))) };
+    cell.connect_with("h1", 1, vec![report()]);
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(unfit(&cell, "h1").as_deref(), Some(FULL));
+    cell.disconnect("h1");
+    cell.connect_with("h1", 1, vec![report()]);
+    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Forget { .. })));
+    assert_eq!(cell.task(number, 1).attempts, 1);
+}
