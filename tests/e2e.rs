@@ -58,12 +58,16 @@ mod scopes;
 mod sensors;
 #[path = "e2e/shares.rs"]
 mod shares;
+#[path = "e2e/shown.rs"]
+mod shown;
 #[path = "e2e/sick.rs"]
 mod sick;
 #[path = "e2e/slaves.rs"]
 mod slaves;
 #[path = "e2e/surroundings.rs"]
 mod surroundings;
+#[path = "e2e/tokens.rs"]
+mod tokens;
 #[path = "e2e/tolerances.rs"]
 mod tolerances;
 #[path = "e2e/usage.rs"]

@@ -28,7 +28,7 @@ mod users;
 use ::sensors::check::CellFacts;
 use lexopt::{Arg, Parser, ValueExt};
 use proto::diagnostic::Diagnostic;
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -41,7 +41,7 @@ usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [-
 
   run            the agent of this host, until SIGTERM; jobs go on without it
   sim            N hosts sim0001, sim0002 ... that only pretend to run jobs
-  join           enrols this host with a token and writes its certificates
+  join           enrols this host with a token and writes its certificates; - reads the token from standard input
   sensor-check   runs a load sensor through the whole protocol and says what was understood
 
   --cell-facts   standard input tells what the cell has: lines type NAME TYPE, host NAME, interval SECONDS
@@ -58,6 +58,9 @@ exit codes: 0 done, 1 failed, 2 wrong usage
 
 /// Bytes of facts about the cell that are read: a million hosts have fewer.
 const FACTS_MAX: u64 = 64 << 20;
+
+/// More than any token has.
+const TOKEN_BYTES: u64 = 64 << 10;
 
 /// What ends the program with exit code 1.
 #[derive(Debug)]
@@ -199,8 +202,22 @@ fn sim_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
 
 fn join_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
     let [master, token] = given.words("MASTER TOKEN")?;
-    let options = join::Options { master, token, dir: given.dir()?, host: given.host.clone() };
-    Ok(join::run(&options).map(|()| ExitCode::SUCCESS))
+    let dir = given.dir()?;
+    let joined = token_of(token).and_then(|token| {
+        join::run(&join::Options { master, token, dir, host: given.host.clone() }).map(|()| ExitCode::SUCCESS)
+    });
+    Ok(joined)
+}
+
+/// The token as it was given; `-` is the first line of standard input, which no other user of the machine sees.
+fn token_of(word: String) -> Result<String, Failure> {
+    if word != "-" {
+        return Ok(word);
+    }
+    let mut line = String::new();
+    let read = std::io::stdin().lock().take(TOKEN_BYTES).read_line(&mut line);
+    read.map_err(|error| Failure(format!("cannot read the token from standard input: {error}")))?;
+    Ok(line.trim().to_owned())
 }
 
 fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {

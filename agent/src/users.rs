@@ -6,6 +6,7 @@
 mod account;
 mod exchange;
 mod inside;
+mod pulse;
 mod slave;
 
 use crate::config::UserLimits;
@@ -17,6 +18,7 @@ use exchange::{End, Exchange};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::Vouch;
 use proto::wire::frame::{Frame, Kind};
+use pulse::{Pulse, SILENCE};
 use quic::{AGENT_STREAMS, Connection, FrameLimits, FrameReceiver, FrameSender, Full, Share, Shares, StreamError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +60,7 @@ struct Desk {
     driver: mpsc::Sender<DriverInput>,
     slaves: Slaves,
     slave_commands: Shares,
+    pulse: Pulse,
 }
 
 /// What the users' commands are served with.
@@ -80,7 +83,8 @@ pub async fn serve(listener: UnixListener, counter: Counter) {
     let waits = Shares::new(limits.waits.min(STREAMS - STREAMS_WITHOUT_WAITS), limits.waits_per_user);
     let streams = Arc::new(Semaphore::new(STREAMS));
     let slave_commands = Shares::new(SLAVE_COMMANDS, SLAVE_COMMANDS_PER_USER);
-    let desk = Desk { online, hurry, streams, waits, limits, driver, slaves, slave_commands };
+    let pulse = Pulse::default();
+    let desk = Desk { online, hurry, streams, waits, limits, driver, slaves, slave_commands, pulse };
     let clients = Shares::new(limits.clients, limits.clients_per_user);
     loop {
         match listener.accept().await {
@@ -205,12 +209,24 @@ impl Desk {
         };
         let connection = self.connection().await?;
         let broken = |error: StreamError| no_master(&error.to_string());
+        let before = connection.received_datagrams();
         let (mut to_master, from_master) = connection.open_bi(FrameLimits::REPLY).await.map_err(broken)?;
         to_master.send(Kind::Hello, 0, vouch).await.map_err(broken)?;
         if let Some(hello) = hello {
             to_master.send_frame(hello).await.map_err(broken)?;
         }
-        Ok(Exchange::new(&self.waits, &vouch.owner).run(first, from_client, to_client, to_master, from_master).await)
+        // Nothing that changes the cell goes into the dark: what was not passed on was surely not done.
+        if !self.pulse.beats(&connection, before).await {
+            return Err(silent());
+        }
+        let exchange = Exchange::new(&self.waits, &vouch.owner);
+        let end = tokio::select! {
+            end = exchange.run(first, from_client, to_client, to_master, from_master) => end,
+            () = exchange.is_forsaken(|| self.pulse.is_gone(&connection, vouch)) => {
+                return Err(if exchange.may_have_changed() { unanswered() } else { silent() });
+            }
+        };
+        Ok(end)
     }
 
     /// The present connection. Where one is being made, the attempt is hurried on and waited for.
@@ -235,6 +251,17 @@ fn busy() -> Diagnostic {
     let what = format!("error: all {STREAMS} streams of this host to the master are in use");
     let why = format!("none was free within {} s", STREAM_PATIENCE.as_secs());
     Diagnostic::new(Code::Overloaded, what).why(why).fix("try again in a moment, or from the master's host")
+}
+
+fn silent() -> Diagnostic {
+    no_master(&format!("it has not answered for {} s", SILENCE.as_secs()))
+}
+
+/// A change was passed on, and nobody knows whether it arrived: the command repeats it, with the same id.
+fn unanswered() -> Diagnostic {
+    Diagnostic::new(Code::OutcomeUnknown, "error: no answer from qmaster: the outcome is unknown")
+        .why(silent().why)
+        .fix("look with qstat or qconf whether the change was made before repeating it")
 }
 
 fn no_master(why: &str) -> Diagnostic {

@@ -456,6 +456,7 @@ fn whole(model: &Model, query: Query) -> Vec<Reply> {
             vec![Reply::data(Data::Warnings(master_core::decide::objects::without_effect(&model.state.config)))]
         }
         Query::Status => vec![status::status(model)],
+        Query::Tokens => vec![hosts::tokens(model)],
         // These are answered elsewhere: accounting by the database, waiting by the waiters, events by the subscribers, jobs by walks.
         Query::Jobs(_)
         | Query::JobDetails { .. }

@@ -411,6 +411,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::HostRevoked { .. }
         | Event::HostTasksBound { .. }
         | Event::TokenCreated(_)
+        | Event::TokenRevoked { .. }
         | Event::TokenUsed { .. }
         | Event::NumbersContinued { .. }
         | Event::RequestAnswered { .. } => false,

@@ -91,7 +91,7 @@ pub enum StoreError {
     },
     /// An event that this version does not know.
     #[error(
-        "event {seq} is of kind {kind} version {version}, which this version of Gridwright does not know; start the version that wrote it, or restore a backup"
+        "event {seq} is of kind {kind} version {version}, which this version of Gridwright does not know; start the version that wrote it, or put back a backup of its directory"
     )]
     UnknownEvent {
         /// Its place in the log.
@@ -102,7 +102,9 @@ pub enum StoreError {
         version: i64,
     },
     /// An event whose bytes are damaged.
-    #[error("event {seq} ({kind}) is damaged: {why}; restore a backup, whose log replays up to the event before it")]
+    #[error(
+        "event {seq} ({kind}) is damaged: {why}; put back a backup of its directory, whose log replays up to the event before it"
+    )]
     Damaged {
         /// Its place in the log.
         seq: u64,
@@ -112,7 +114,9 @@ pub enum StoreError {
         why: String,
     },
     /// A run of events, or of accounting records, whose bytes are damaged.
-    #[error("the {of} up to that of event {last} are damaged: {why}; restore a backup, whose log replays up to them")]
+    #[error(
+        "the {of} up to that of event {last} are damaged: {why}; put back a backup of its directory, whose log replays up to them"
+    )]
     DamagedRun {
         /// The last event of the run.
         last: u64,
@@ -128,7 +132,9 @@ pub enum StoreError {
         why: String,
     },
     /// Events are missing.
-    #[error("event {expected} is missing from the log, the next one there is {found}; restore a backup")]
+    #[error(
+        "event {expected} is missing from the log, the next one there is {found}; put back a backup of its directory"
+    )]
     Gap {
         /// The event that should come.
         expected: u64,

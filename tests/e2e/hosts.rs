@@ -28,8 +28,10 @@ pub fn token(master: &Cell, words: &[&str]) -> String {
 }
 
 pub fn join(host: &Cell, token: &str) -> Said {
-    let dir = host.dir_word();
-    host.admin(&["join", "h1:6444", token, "--dir", &dir, "--wait", &PATIENCE.as_secs().to_string()])
+    let (dir, file) = (host.dir_word(), host.write_top("token", &format!("{token}\n"), 0o600));
+    let patience = PATIENCE.as_secs().to_string();
+    let file = file.display().to_string();
+    host.admin(&["join", "h1:6444", "--token-file", &file, "--dir", &dir, "--wait", &patience])
 }
 
 /// The words of a host's line in `qhost`.
@@ -94,6 +96,8 @@ fn a_host_that_is_cut_off_is_seen_and_its_jobs_are_accounted_when_it_is_back() {
     let running = submit_on(&master, "h2", &["job.sh"]);
     wait_until(|| master.state_of(&running), || master.read("starts") == "start\n");
     network.cut("h2");
+    // The transport believes in the connection for the better part of a minute; commands there do not wait for that.
+    other.run(As::User, &["qstat"]).refused(&["no connection to the master", "fix:", "gridwright doctor"]);
     wait_until(|| master.admin(&["qhost"]).out, || !reports(&master, "h2"));
     let waiting = submit_on(&master, "h2", &["-b", "y", "true"]);
     master.write("go", "", 0o644);
@@ -103,6 +107,54 @@ fn a_host_that_is_cut_off_is_seen_and_its_jobs_are_accounted_when_it_is_back() {
     assert_eq!(master.accounted(&waiting, 1)[0].value("hostname"), "h2");
     assert_eq!(master.read("starts"), "start\n");
     wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h2"));
+}
+
+#[test]
+fn a_host_is_listed_and_leaves_the_cell_when_nothing_runs_there() {
+    if !can_have_hosts() {
+        return;
+    }
+    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let master = master(&network);
+    let other = Cell::on(&network, "h2");
+    join(&other, &token(&master, &["create"])).ok();
+    for words in [
+        &["qconf", "-as", "h2"][..],
+        &["qconf", "-rattr", "queue", "slots", "3", "all.q@h2"],
+        &["qconf", "-aattr", "queue", "hostlist", "h2", "all.q"],
+    ] {
+        master.admin(words).ok();
+    }
+    let listing = || master.admin(&["host", "list"]).ok().out;
+    let line = || listing().lines().find(|line| line.starts_with("h2 ")).unwrap_or_default().to_owned();
+    assert!(line().contains("connected") && line().ends_with("execution, submission"), "{}", listing());
+    let job = submit_on(&master, "h2", &["-b", "y", "sleep", "600"]);
+    master.wait_for_state(&job, "r");
+    let found = ["all.q", "@allhosts", job.as_str()];
+    let refused =
+        master.admin(&["host", "remove", "h2"]).refused(&["tasks run on host \"h2\"", "qmod -d '*@h2'", "--force"]);
+    assert!(found.iter().all(|word| refused.out.contains(word)), "{refused}");
+    master.admin(&["host", "remove", "h1"]).refused(&["host of the master", "fix:"]);
+    master.admin(&["qdel", &job]).ok();
+    master.accounted(&job, 1);
+    master.admin(&["host", "remove", "h2", "--dry-run"]).ok();
+    assert!(listing().contains("h2 "), "{}", listing());
+    let removed = master.admin(&["host", "remove", "h2"]).ok();
+    assert!(removed.out.contains("host h2 is removed"), "{removed}");
+    for words in [
+        &["host", "list"][..],
+        &["qconf", "-sel"],
+        &["qconf", "-ss"],
+        &["qconf", "-sq", "all.q"],
+        &["qconf", "-shgrp", "@allhosts"],
+    ] {
+        let said = master.admin(words).ok();
+        assert!(!said.out.contains("h2"), "{said}");
+    }
+    other.down(&[]).ok();
+    // Its certificate is worth nothing any more; with a new token it is a new host.
+    join(&other, &token(&master, &[])).ok();
+    assert!(line().contains("connected"), "{}", listing());
 }
 
 #[test]

@@ -98,8 +98,8 @@ fn bad_objects_are_refused_with_file_and_line_and_nothing_changes() {
 }
 
 /// Bad input to the commands of `gridwright` itself, where there is a cell.
-const OWN: [Case; 45] = [
-    (&[], 2, &["no command", "up", "qsub", "fix:"]),
+const OWN: [Case; 51] = [
+    (&[], 2, &["no command", "up", "gridwright help", "fix:"]),
     (&["bogus"], 2, &["\"bogus\"", "fix:"]),
     (&["jion"], 2, &["\"jion\"", "did you mean join"]),
     (&["up", "extra"], 2, &["\"extra\"", "fix:"]),
@@ -120,17 +120,23 @@ const OWN: [Case; 45] = [
     (&["down", "--dir", "/nope"], 1, &["no cell", "where: /nope", "fix:"]),
     (&["env", "--dir", "/nope"], 1, &["no cell", "where: /nope", "fix:"]),
     (&["env", "x"], 2, &["\"x\"", "fix:"]),
-    (&["join"], 2, &["MASTER[:PORT] TOKEN", "fix:"]),
-    (&["join", "m"], 2, &["MASTER[:PORT] TOKEN", "fix:"]),
-    (&["join", "m", "t", "x"], 2, &["MASTER[:PORT] TOKEN", "fix:"]),
+    (&["join"], 2, &["MASTER[:PORT] --token-file", "fix:"]),
+    (&["join", "m"], 2, &["MASTER[:PORT] --token-file", "fix:"]),
+    (&["join", "m", "t", "x"], 2, &["MASTER[:PORT] --token-file", "fix:"]),
+    (&["join", "m", "--token-file", "/no/such"], 1, &["where: /no/such", "why:", "fix:"]),
     (&["join", "m", "t"], 1, &["token", "fix:"]),
     (&["join", "m", "t", "--wait", "x"], 7, &["--wait x", "fix:"]),
     (&["token", "extra"], 2, &["\"extra\"", "fix:"]),
     (&["token", "--uses", "x"], 7, &["--uses x", "fix:"]),
     (&["token", "--uses", "0"], 1, &["nobody", "fix:"]),
+    (&["token", "revoke"], 2, &["id of a token", "fix:"]),
+    (&["token", "revoke", "nosuch"], 1, &["\"nosuch\"", "fix:"]),
+    (&["token", "--valid", "1y"], 7, &["--valid 1y", "fix:"]),
     (&["token", "--valid", "0"], 1, &["one second", "fix:"]),
     (&["token", "--hosts", "((("], 1, &["(((", "fix:"]),
     (&["host"], 2, &["revoke HOST", "fix:"]),
+    (&["host", "remove"], 2, &["remove HOST", "fix:"]),
+    (&["host", "remove", "nosuch"], 1, &["\"nosuch\"", "fix:"]),
     (&["host", "revoke", "nosuch"], 1, &["nosuch", "fix:"]),
     (&["sensor"], 2, &["check SCRIPT", "fix:"]),
     (&["sensor", "bogus"], 2, &["check SCRIPT", "fix:"]),

@@ -1,7 +1,8 @@
 //! Commands that wait for a job: through a restart of the master, and until Ctrl-C. And what tells why a job waits.
 
 use gridwright_tests::cell::{As, Cell, Plan, Process, wait_until};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// Starts `qsub` with these words beside the test and waits until its job is in the wanted state.
 fn submit(cell: &Cell, words: &[&str], state: &str) -> Process {
@@ -54,6 +55,19 @@ fn an_interrupted_wait_deletes_the_job() {
         assert!(printed.contains("job 1"), "{printed}");
         wait_until(|| cell.state_of("1"), || cell.user(&["qstat", "-j", "1"]).code != 0);
     }
+}
+
+#[test]
+fn an_interrupted_wait_ends_also_while_the_master_is_silent() {
+    let cell = Cell::up();
+    let mut qsub = submit(&cell, &["-sync", "y", "-h", "-b", "y", "sleep", "600"], "hqw");
+    let master = Pid::from_raw(cell.pid("master"));
+    kill(master, Signal::SIGSTOP).unwrap();
+    qsub.signal(Signal::SIGTERM);
+    let (ended, printed) = (code(&mut qsub), qsub.printed());
+    kill(master, Signal::SIGCONT).unwrap();
+    assert_eq!(ended, 75, "{printed}");
+    assert!(printed.contains("it is not known whether job 1 was deleted") && printed.contains("qdel 1"), "{printed}");
 }
 
 #[test]

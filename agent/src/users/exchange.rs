@@ -1,6 +1,7 @@
 //! One stream to the master and the client that it serves: what was asked and not yet answered, and who waits for a job.
 
 use super::overloaded;
+use super::pulse::DUE;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::Owner;
 use proto::wire::client::{ClientMessage, Query};
@@ -8,6 +9,7 @@ use proto::wire::frame::{Frame, Kind};
 use quic::{FrameReceiver, FrameSender, Full, Share, Shares, StreamReceiver, StreamSender};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -22,6 +24,10 @@ const REQUESTS: usize = 64;
 
 /// The longest request that may be one for a wait: nothing else is looked into.
 const WAIT_BYTES: usize = 256;
+
+/// What a request that changes something begins with, as MessagePack writes [`ClientMessage::Change`], and within how many bytes.
+const CHANGE: &[u8] = b"change";
+const KIND_BYTES: usize = 12;
 
 /// How a stream's service ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,8 @@ pub(super) struct Exchange<'a> {
     owner: &'a Owner,
     /// Requests without their last answer; those that wait for a job with their place.
     open: Mutex<BTreeMap<u64, Option<Share>>>,
+    /// Whether a change was passed on.
+    changes: AtomicBool,
     /// Woken when a request or the end of an answer has passed.
     moved: Notify,
 }
@@ -52,7 +60,7 @@ struct Part {
 impl<'a> Exchange<'a> {
     /// Nothing is asked yet.
     pub(super) fn new(waits: &'a Shares, owner: &'a Owner) -> Self {
-        Self { waits, owner, open: Mutex::default(), moved: Notify::new() }
+        Self { waits, owner, open: Mutex::default(), changes: AtomicBool::new(false), moved: Notify::new() }
     }
 
     /// Passes frames on in both directions.
@@ -139,6 +147,25 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Completes once an answer is due for a while and the master is gone, as `is_gone` finds out. Those who wait for jobs are patient.
+    pub(super) async fn is_forsaken<F: Future<Output = bool>>(&self, is_gone: impl Fn() -> F) {
+        loop {
+            sleep(DUE).await;
+            if self.is_answer_due() && is_gone().await && self.is_answer_due() {
+                return;
+            }
+        }
+    }
+
+    fn is_answer_due(&self) -> bool {
+        self.open().values().any(Option::is_none)
+    }
+
+    /// Whether a change was passed on.
+    pub(super) fn may_have_changed(&self) -> bool {
+        self.changes.load(Ordering::Relaxed)
+    }
+
     /// Notes a request; refused if it is one too many, or would wait where all places of those who wait are taken.
     fn admit(&self, frame: &Frame) -> Result<(), Diagnostic> {
         if frame.kind != Kind::Request {
@@ -155,6 +182,9 @@ impl<'a> Exchange<'a> {
             None
         };
         self.open().insert(frame.id, place);
+        if is_change(frame) {
+            self.changes.store(true, Ordering::Relaxed);
+        }
         // Before it is sent, which may take long.
         self.moved.notify_one();
         Ok(())
@@ -186,10 +216,31 @@ impl<'a> Exchange<'a> {
     }
 }
 
+/// Whether a request changes something: the name of its kind is at its beginning, and nothing else is looked into.
+fn is_change(frame: &Frame) -> bool {
+    let begin = &frame.body[..frame.body.len().min(KIND_BYTES)];
+    begin.windows(CHANGE.len()).any(|part| part == CHANGE)
+}
+
 /// Whether a request is answered only when a job has ended or started, or as long as the client likes.
 fn is_wait(frame: &Frame) -> bool {
     let asks = |message| {
         matches!(message, ClientMessage::Query(Query::Wait { .. } | Query::WaitPlaced { .. } | Query::Events(_)))
     };
     frame.body.len() <= WAIT_BYTES && frame.message().is_ok_and(asks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::id::RequestId;
+    use proto::wire::client::Command;
+
+    #[test]
+    fn a_change_is_told_from_a_question_by_its_first_bytes() {
+        let change = ClientMessage::Change { id: RequestId(7), command: Command::TriggerScheduling };
+        for (message, expected) in [(change, true), (ClientMessage::Query(Query::Status), false)] {
+            assert_eq!(is_change(&Frame::new(Kind::Request, 1, &message)), expected, "{message:?}");
+        }
+    }
 }

@@ -182,7 +182,8 @@ impl CommandDef {
     }
 
     fn option(&self, word: &str) -> Result<&'static OptionDef, Diagnostic> {
-        let found = self.options.iter().find(|option| option.name == word);
+        let called = |name: &str| self.options.iter().find(|option| option.name == name);
+        let found = called(word).or_else(|| TWO_DASHES.contains(&word).then(|| called(&word[1..])).flatten());
         let option = found.ok_or_else(|| self.unknown(word))?;
         match option.support {
             Support::Yes => Ok(option),
@@ -245,6 +246,9 @@ impl CommandDef {
         text
     }
 }
+
+/// Options of one dash that may be written with two, as other programs have them.
+const TWO_DASHES: [&str; 2] = ["--help", "--fmt"];
 
 /// Whether a word is an option: `-` alone is standard input, `-5` would be an option nobody has.
 fn is_option(word: &str) -> bool {
@@ -309,6 +313,18 @@ mod tests {
             assert!(!refusal.fix.is_empty());
         }
         assert!(QSUB.read(words("-cwe")).unwrap_err().fix.contains("did you mean -cwd"));
+    }
+
+    #[test]
+    fn help_and_format_are_written_with_one_dash_or_two() {
+        const BOTH: CommandDef =
+            CommandDef { options: &[flag("-help", ""), with("-fmt", Values::One, "", "")], ..QSUB };
+        for line in ["-fmt json -help", "--fmt json --help"] {
+            let parsed = BOTH.parse(words(line)).unwrap();
+            assert_eq!((parsed.value("-fmt"), parsed.has("-help")), (Some("json"), true), "{line}");
+        }
+        let parsed = BOTH.parse(words("job.sh --help")).unwrap();
+        assert!(!parsed.has("-help") && parsed.operands == ["job.sh", "--help"], "it is for the script");
     }
 
     #[test]

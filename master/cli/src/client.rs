@@ -50,6 +50,8 @@ pub struct Client {
     repeat_for: Duration,
     look_for: Duration,
     restart: Duration,
+    /// How long one answer may take to begin or go on; none is for ever.
+    patience: Option<Duration>,
     /// The task that this process belongs to, where the agent is to vouch for it.
     task: Option<TaskKey>,
     values: Values,
@@ -91,8 +93,27 @@ impl Client {
             repeat_for: REPEAT_FOR,
             look_for: LOOK_FOR,
             restart: RESTART,
+            patience: None,
             task,
             values: Values::Shown,
+        };
+        client.open()?;
+        Ok(client)
+    }
+
+    /// Another connection for one last request, whose answer is waited for that long and not repeated.
+    ///
+    /// # Errors
+    /// `NoMaster` if no daemon of the site answers.
+    pub fn hurried(&self, patience: Duration) -> Result<Self, Diagnostic> {
+        let mut client = Self {
+            site: self.site.clone(),
+            program: self.program.clone(),
+            stream: None,
+            repeat_for: Duration::ZERO,
+            restart: Duration::ZERO,
+            patience: Some(patience),
+            ..*self
         };
         client.open()?;
         Ok(client)
@@ -187,12 +208,24 @@ impl Client {
     /// # Errors
     /// `NoMaster` if nothing was sent, `OutcomeUnknown` if it was and no answer came.
     pub fn change(&mut self, command: Command) -> Result<Reply, Diagnostic> {
+        Ok(self.repeat(command, None)?.expect("without an interrupt there is an answer or an error"))
+    }
+
+    /// Changes something like [`Client::change`]; nothing if an interrupt comes before the answer. The change may have been made then.
+    ///
+    /// # Errors
+    /// As [`Client::change`].
+    pub fn change_unless(&mut self, command: Command, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
+        self.repeat(command, Some(interrupt))
+    }
+
+    fn repeat(&mut self, command: Command, interrupt: Option<&Interrupt>) -> Result<Option<Reply>, Diagnostic> {
         let message = ClientMessage::Change { id: random_request()?, command };
         let give_up = Instant::now() + self.repeat_for;
         let mut sent = false;
         loop {
-            let error = match self.attempt(&message, &mut sent) {
-                Ok(reply) => return Ok(reply),
+            let error = match self.attempt(&message, &mut sent, interrupt) {
+                Ok(outcome) => return Ok(outcome),
                 Err(error) if !sent => return Err(error),
                 Err(error) => error,
             };
@@ -200,18 +233,31 @@ impl Client {
             if Instant::now() >= give_up {
                 return Err(unknown_outcome(&error));
             }
-            std::thread::sleep(REPEAT_PAUSE);
+            match interrupt {
+                Some(interrupt) if interrupt.comes_within(REPEAT_PAUSE)? => return Ok(None),
+                Some(_) => {}
+                None => std::thread::sleep(REPEAT_PAUSE),
+            }
         }
     }
 
     /// One attempt at a change; `sent` says whether there was one before, and from here on that there was.
-    fn attempt(&mut self, message: &ClientMessage, sent: &mut bool) -> Result<Reply, Diagnostic> {
+    fn attempt(
+        &mut self,
+        message: &ClientMessage,
+        sent: &mut bool,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<Option<Reply>, Diagnostic> {
         self.ready()?;
         let is_repeat = std::mem::replace(sent, true);
-        let reply = self.exchange(message)?;
-        match not_taken(&reply).filter(|_| is_repeat) {
+        let reply = match interrupt {
+            Some(interrupt) => self.exchange_unless(message, interrupt)?,
+            None => Some(self.exchange(message)?),
+        };
+        let Some(reply) = reply else { return Ok(None) };
+        match not_taken(&reply).filter(|refusal| is_repeat || refusal.code == Code::OutcomeUnknown) {
             Some(refusal) => Err(refusal.clone()),
-            None => Ok(reply),
+            None => Ok(Some(reply)),
         }
     }
 
@@ -229,7 +275,9 @@ impl Client {
             None => self.site.connect(self.restart),
         }?;
         let hello = ClientHello { version: PROTOCOL_VERSION, program: self.program.clone(), task: self.task };
-        blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&error))?;
+        let limited = stream.set_read_timeout(self.patience).and_then(|()| stream.set_write_timeout(self.patience));
+        limited.map_err(|error| broken(&self.site, &error))?;
+        blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&self.site, &error))?;
         self.has_answered = false;
         Ok(self.stream.insert(stream))
     }
@@ -278,12 +326,14 @@ impl Client {
         mut each: impl FnMut(Reply) -> ControlFlow<()>,
     ) -> Result<(), Diagnostic> {
         let values = self.values;
-        let stream = self.stream.as_mut().ok_or_else(|| broken(&"the connection was closed"))?;
+        let site = &self.site;
+        let stream = self.stream.as_mut().ok_or_else(|| broken(site, &"the connection was closed"))?;
         loop {
             // Also where sending failed: an agent without a master refuses and closes before it has read anything.
-            let received = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(&error))?;
+            let received = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(site, &error))?;
             let Some(frame) = received else {
-                return Err(sent.err().map_or_else(|| broken(&"the connection was closed"), |error| broken(&error)));
+                let closed = || broken(site, &"the connection was closed");
+                return Err(sent.err().map_or_else(closed, |error| broken(site, &error)));
             };
             let Some(part) = part_of(&frame, id, values)? else { continue };
             let more = part.more;
@@ -342,15 +392,18 @@ fn append(whole: &mut Reply, part: Reply) {
         (Some(Data::Kept(rows)), Some(Data::Kept(more))) => rows.extend(more),
         (Some(Data::Categories(rows)), Some(Data::Categories(more))) => rows.extend(more),
         (Some(Data::Reasons(rows)), Some(Data::Reasons(more))) => rows.extend(more),
+        (Some(Data::Tokens(rows)), Some(Data::Tokens(more))) => rows.extend(more),
         (data, Some(more)) => *data = Some(more),
         (_, None) => {}
     }
 }
 
-/// The refusal of a daemon that did not take a request, and so does not know whether an earlier attempt was carried out.
+/// The refusal of a daemon that did not take a request, and so does not know whether an earlier attempt was carried out, or that passed it
+/// on and got no answer.
 fn not_taken(reply: &Reply) -> Option<&Diagnostic> {
+    const CODES: [Code; 3] = [Code::NoMaster, Code::Overloaded, Code::OutcomeUnknown];
     match reply.answers.as_slice() {
-        [Answer::Refused(refusal)] if matches!(refusal.code, Code::NoMaster | Code::Overloaded) => Some(refusal),
+        [Answer::Refused(refusal)] if CODES.contains(&refusal.code) => Some(refusal),
         _ => None,
     }
 }
@@ -361,10 +414,10 @@ fn unknown_outcome(error: &Diagnostic) -> Diagnostic {
         .fix("look with qstat or qconf whether the change was made before repeating it")
 }
 
-fn broken(error: &dyn std::fmt::Display) -> Diagnostic {
+fn broken(site: &Site, error: &dyn std::fmt::Display) -> Diagnostic {
     Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: the connection broke")
         .why(error.to_string())
-        .fix("look into log/master.log of the cell's directory")
+        .fix(site.where_to_look())
 }
 
 /// A request id that no other request of the cell has.

@@ -9,7 +9,9 @@ mod down;
 mod env;
 mod events;
 mod explain;
+mod help;
 mod hold;
+mod host;
 mod join;
 mod qacct;
 mod qalter;
@@ -41,43 +43,54 @@ use std::process::ExitCode;
 /// What a command returns: its exit code, or a refusal that ends it.
 pub type Outcome = Result<u8, Fail>;
 
-/// A command: its name and the function behind it.
-type Entry = (&'static str, fn(Vec<String>) -> Outcome);
+/// A command.
+pub struct Entry {
+    /// The link or first word that calls it.
+    pub name: &'static str,
+    /// The function behind it.
+    run: fn(Vec<String>) -> Outcome,
+    /// What it does, for the overview.
+    pub line: &'static str,
+}
 
-/// Every name that `gridwright` answers to, as a link or as its first word.
-const COMMANDS: &[Entry] = &[
-    ("up", up::run),
-    ("down", down::run),
-    ("env", env::run),
-    ("join", join::run),
-    ("demo", demo::run),
-    ("doctor", doctor::run),
-    ("events", events::run),
-    ("explain", explain::run),
-    ("sensor", sensor::run),
-    ("shares", shares::run),
-    ("token", token::create),
-    ("host", token::host),
-    ("qsub", qsub::run),
-    ("qdel", qdel::run),
-    ("qhold", hold::hold),
-    ("qrls", hold::release),
-    ("qalter", qalter::alter),
-    ("qresub", qalter::resubmit),
-    ("qmod", qmod::run),
-    ("qconf", qconf::run),
-    ("qacct", qacct::run),
-    ("qevent", qevent::run),
-    ("qhost", qhost::run),
-    ("qping", qping::run),
-    ("qquota", qquota::run),
-    ("qrsh", qrsh::run),
-    ("qrsub", qrsub::run),
-    ("qrdel", qrdel::run),
-    ("qrstat", qrstat::run),
-    ("qsched", qsched::run),
-    ("qselect", qselect::run),
-    ("qstat", qstat::run),
+/// Every name that `gridwright` answers to, as a link or as its first word: its own commands, then those of Grid Engine.
+pub const COMMANDS: &[Entry] = &[
+    Entry { name: "up", run: up::run, line: "brings up a cell in a directory, or starts what of it does not run" },
+    Entry { name: "down", run: down::run, line: "ends the daemons of a directory; jobs go on" },
+    Entry { name: "env", run: env::run, line: "prints the settings of a shell that works with a cell" },
+    Entry { name: "join", run: join::run, line: "makes this machine a host of a cell, with a token" },
+    Entry { name: "token", run: token::run, line: "makes, lists and revokes the tokens with which hosts join" },
+    Entry { name: "host", run: host::run, line: "lists the hosts of the cell, removes and revokes one" },
+    Entry { name: "doctor", run: doctor::run, line: "checks this host and says what is wrong and how to mend it" },
+    Entry { name: "explain", run: explain::run, line: "says why a job waits" },
+    Entry { name: "events", run: events::run, line: "prints what happens in the cell, as it happens" },
+    Entry { name: "sensor", run: sensor::run, line: "shows the load sensors, or tries a script that is to be one" },
+    Entry {
+        name: "shares",
+        run: shares::run,
+        line: "prints the share tree: what each node is entitled to and has used",
+    },
+    Entry { name: "demo", run: demo::run, line: "shows the main things in a cell of its own, in under a minute" },
+    Entry { name: "qsub", run: qsub::run, line: "submits a job" },
+    Entry { name: "qstat", run: qstat::run, line: "shows jobs and queues; -j JOB everything about a job" },
+    Entry { name: "qdel", run: qdel::run, line: "deletes jobs and tasks" },
+    Entry { name: "qhold", run: hold::hold, line: "holds pending jobs and tasks" },
+    Entry { name: "qrls", run: hold::release, line: "releases held jobs and tasks" },
+    Entry { name: "qalter", run: qalter::alter, line: "changes jobs" },
+    Entry { name: "qresub", run: qalter::resubmit, line: "submits copies of jobs" },
+    Entry { name: "qacct", run: qacct::run, line: "shows what jobs that have ended used, and why they ended" },
+    Entry { name: "qhost", run: qhost::run, line: "shows hosts with their load values and resources" },
+    Entry { name: "qselect", run: qselect::run, line: "prints the names of the queue instances that fit" },
+    Entry { name: "qquota", run: qquota::run, line: "shows what resource quotas limit and how much of it is used" },
+    Entry { name: "qmod", run: qmod::run, line: "enables, disables, suspends and clears queues and jobs" },
+    Entry { name: "qconf", run: qconf::run, line: "shows and changes the configuration" },
+    Entry { name: "qrsub", run: qrsub::run, line: "reserves slots in advance" },
+    Entry { name: "qrstat", run: qrstat::run, line: "shows advance reservations" },
+    Entry { name: "qrdel", run: qrdel::run, line: "deletes advance reservations" },
+    Entry { name: "qsched", run: qsched::run, line: "shows what is kept for tasks that wait" },
+    Entry { name: "qrsh", run: qrsh::run, line: "inside of a parallel job: runs a command on another host of it" },
+    Entry { name: "qping", run: qping::run, line: "asks whether the master or an agent answers" },
+    Entry { name: "qevent", run: qevent::run, line: "runs a script whenever a job or a task has ended" },
 ];
 
 /// Runs the command of that name; `gridwright NAME …` is `NAME …`.
@@ -86,34 +99,25 @@ pub fn run(name: &str, mut words: Vec<String>) -> ExitCode {
     if name == "gridwright" && !words.is_empty() {
         name = words.remove(0);
     }
-    let code = match COMMANDS.iter().find(|(known, _)| *known == name) {
-        Some((_, command)) => command(words).unwrap_or_else(|fail| {
+    ExitCode::from(call(&name, words))
+}
+
+fn call(name: &str, words: Vec<String>) -> u8 {
+    match COMMANDS.iter().find(|entry| entry.name == name) {
+        Some(_) if help::is_version(&words) => help::version(),
+        Some(entry) => (entry.run)(help::spelt_out(name, words)).unwrap_or_else(|fail| {
             output::diagnostic(&fail.diagnostic);
             fail.exit
         }),
-        None => unsupported::refuse(&name).unwrap_or_else(|| unknown(&name)),
-    };
-    ExitCode::from(code)
-}
-
-/// What `gridwright` alone says.
-fn overview() -> u8 {
-    let names: Vec<&str> = COMMANDS.iter().map(|(known, _)| *known).collect();
-    let (own, classic): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| !name.starts_with('q'));
-    output::note("gridwright: no command is given");
-    output::note(&format!("  of gridwright: {}\n  of Grid Engine: {}", own.join(" "), classic.join(" ")));
-    output::note("  fix: gridwright COMMAND -help; a first cell: gridwright up --detach");
-    exit::USAGE
+        None => help::answer(name, &words).or_else(|| unsupported::refuse(name)).unwrap_or_else(|| unknown(name)),
+    }
 }
 
 fn unknown(name: &str) -> u8 {
-    if matches!(name, "gridwright" | "help" | "-help" | "--help" | "-h") {
-        return overview();
-    }
-    let near = COMMANDS.iter().map(|(known, _)| *known).min_by_key(|known| crate::args::distance(known, name));
+    let near = COMMANDS.iter().map(|entry| entry.name).min_by_key(|known| crate::args::distance(known, name));
     output::note(&format!("gridwright: no command \"{name}\""));
     match near.filter(|near| crate::args::distance(near, name) <= 2) {
-        Some(near) => output::note(&format!("  fix: did you mean {near}?")),
+        Some(near) => output::note(&format!("  fix: did you mean {near}? All commands: gridwright help")),
         None => output::note("  fix: gridwright help lists the commands"),
     }
     exit::USAGE

@@ -15,29 +15,39 @@ use std::time::{Duration, Instant};
 /// The state directory used where nothing names another one.
 pub const DEFAULT_DIR: &str = "/var/lib/gridwright";
 
+/// The name of the one cell of a directory.
+const CELL: &str = "default";
+
 /// The pause between two attempts to reach a master that is away.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The cell of `SGE_CELL`, if that is another one than every directory has.
+fn other_cell() -> Option<String> {
+    std::env::var("SGE_CELL").ok().filter(|cell| !cell.is_empty() && cell != CELL)
+}
 
 /// The cell that this shell works with.
 #[derive(Clone, Debug)]
 pub struct Site {
     dir: PathBuf,
+    /// The cell that `SGE_CELL` names, if that is not the one of every directory.
+    other_cell: Option<String>,
 }
 
 impl Site {
     /// The site where [`place::directory`] finds it.
     pub fn from_environment() -> Self {
-        Self { dir: place::directory(None, Purpose::Use) }
+        Self { other_cell: other_cell(), ..Self::at(place::directory(None, Purpose::Use)) }
     }
 
     /// The site that `--dir` names, else where [`place::directory`] finds it.
     pub fn of(parsed: &Parsed) -> Self {
-        Self { dir: place::directory(parsed.value("--dir"), Purpose::Use) }
+        parsed.value("--dir").map_or_else(Self::from_environment, Self::at)
     }
 
     /// The site in `dir`.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), other_cell: None }
     }
 
     /// The state directory.
@@ -63,6 +73,7 @@ impl Site {
 
     /// The same, trying again while `is_patient` says so.
     fn connect_while(&self, mut is_patient: impl FnMut() -> bool) -> Result<UnixStream, Diagnostic> {
+        self.must_have_cell()?;
         let mut away = match self.connect_to("master") {
             Ok(stream) => return Ok(stream),
             Err(error) => error,
@@ -82,9 +93,32 @@ impl Site {
         Err(self.master_away(&away))
     }
 
+    /// # Errors
+    /// If `SGE_CELL` names a cell that is not in this directory.
+    fn must_have_cell(&self) -> Result<(), Diagnostic> {
+        let Some(cell) = self.other_cell.as_ref().filter(|cell| !self.dir.join(cell).is_dir()) else { return Ok(()) };
+        let refusal = Diagnostic::new(Code::WrongCell, format!("error: cell \"{cell}\" does not exist"))
+            .at(self.dir.join(cell).display().to_string())
+            .why(format!("SGE_CELL is {cell}; a directory holds one cell, which is called {CELL}"));
+        Err(refusal.fix("unset SGE_CELL, or name another directory with GRIDWRIGHT_DIR"))
+    }
+
     /// Whether the cell's master belongs to this machine: where there is an agent alone, nothing was written for a master.
     fn has_master(&self) -> bool {
         self.dir.join("etc/master.toml").exists()
+    }
+
+    /// What to do about a master that was reached and does not answer.
+    pub fn where_to_look(&self) -> String {
+        let dir = self.dir.display();
+        match self.has_master() {
+            true => {
+                format!("{dir}/log/master.log says what the master did; gridwright doctor --dir {dir} checks this host")
+            }
+            false => {
+                format!("check that the master runs and that UDP passes to its host: gridwright doctor --dir {dir}")
+            }
+        }
     }
 
     /// Connects to the agent of this machine: it knows the tasks here.

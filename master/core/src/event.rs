@@ -329,6 +329,11 @@ pub enum Event {
     },
     /// A join token was made.
     TokenCreated(JoinGrant),
+    /// A join token is no longer taken.
+    TokenRevoked {
+        /// Hash of the token.
+        hash: String,
+    },
     /// A host joined with a token.
     TokenUsed {
         /// Hash of the token.

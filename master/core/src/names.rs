@@ -35,6 +35,7 @@ impl Rewriter<'_> {
             | Command::Import(_)
             | Command::DryRun(_)
             | Command::CreateToken { .. }
+            | Command::RevokeToken { .. }
             | Command::RevokeHost { .. }
             | Command::RebindHost { .. }
             | Command::SimulatedHosts { .. }
@@ -80,6 +81,7 @@ impl Rewriter<'_> {
             | Query::WithoutEffect
             | Query::Events(_)
             | Query::EventClients
+            | Query::Tokens
             | Query::Status => {}
         }
     }

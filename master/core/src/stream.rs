@@ -63,6 +63,7 @@ pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
         | Event::HostRevoked { .. }
         | Event::HostTasksBound { .. }
         | Event::TokenCreated(_)
+        | Event::TokenRevoked { .. }
         | Event::TokenUsed { .. }
         | Event::RequestAnswered { .. } => None,
     }
@@ -208,6 +209,7 @@ fn change(event: &Event) -> Change {
         Event::HostRevoked { .. } => other("host-revoked"),
         Event::HostTasksBound { .. } => other("host-tasks-bound"),
         Event::TokenCreated(_) => other("token-created"),
+        Event::TokenRevoked { .. } => other("token-revoked"),
         Event::TokenUsed { .. } => other("token-used"),
         Event::RequestAnswered { .. } => other("request-answered"),
     }

@@ -2,6 +2,7 @@
 
 use super::Model;
 use super::select::{self, Patterns};
+use master_core::event::JoinGrant;
 use master_core::ledger::Level;
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{HostObservation, Loads};
@@ -9,7 +10,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::load::SensorStatus;
 use proto::wire::client::{HostFilter, Reply};
-use proto::wire::view::{Data, HostView};
+use proto::wire::view::{Data, HostView, TokenView};
 use std::collections::BTreeMap;
 
 /// The answer to [`proto::wire::client::Query::Hosts`]: a request is asked of hosts, so the cluster as a whole is not in it.
@@ -60,8 +61,25 @@ fn view(model: &Model, cluster: &Cluster<'_>, host: &HostName, attributes: Optio
         report_age_ms: observed.and_then(|host| host.reported).map(|at| statics.clock.tick().since_ms(at)),
         agent_up_ms: observed.and_then(|host| host.agent_started).map(|at| statics.clock.tick().since_ms(at)),
         connected: observed.is_some_and(|host| host.connected),
+        certified_until: model.state.certificates.get(host).and_then(|own| own.values().max().copied()),
         resources: attributes.map_or_else(Vec::new, |names| cluster.resources(&level(host), names)),
     }
+}
+
+/// How much of a token's hash names it: more than any two tokens of a cell have in common.
+const TOKEN_ID: usize = 12;
+
+/// The answer to [`proto::wire::client::Query::Tokens`].
+pub(super) fn tokens(model: &Model) -> Reply {
+    let view = |grant: &JoinGrant| TokenView {
+        id: grant.hash.chars().take(TOKEN_ID).collect(),
+        uses_left: grant.uses_left,
+        expires: grant.expires,
+        host_pattern: grant.host_pattern.clone(),
+    };
+    let mut tokens: Vec<TokenView> = model.state.tokens.values().map(view).collect();
+    tokens.sort_by(|one, other| (one.expires, &one.id).cmp(&(other.expires, &other.id)));
+    Reply::data(Data::Tokens(tokens))
 }
 
 /// The answer to [`proto::wire::client::Query::Sensors`].

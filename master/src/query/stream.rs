@@ -311,7 +311,8 @@ fn may_subscribe(model: &Model, owner: &Owner, host: &HostName, owners: &[UserNa
     }
     let master_host = Some(HostName::new(&model.statics.host));
     let site = Site { master_host, ..Site::default() };
-    Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager()
+    let refused = Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager();
+    refused.map_err(|refusal| refusal.fix(format!("for your own jobs: gridwright events --owner {}", owner.user)))
 }
 
 fn check_name(name: &str) -> Result<(), Diagnostic> {

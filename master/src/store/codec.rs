@@ -187,6 +187,7 @@ kinds! {
     HostRevoked = "host-revoked",
     HostTasksBound = "host-tasks-bound",
     TokenCreated = "token-created",
+    TokenRevoked = "token-revoked",
     TokenUsed = "token-used",
     RequestAnswered = "request-answered",
     NumbersContinued = "numbers-continued",

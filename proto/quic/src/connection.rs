@@ -251,6 +251,16 @@ impl Connection {
         self.link.remote_address()
     }
 
+    /// How many datagrams have come on this connection: it grows while the peer is there.
+    pub fn received_datagrams(&self) -> u64 {
+        self.link.quic.stats().udp_rx.datagrams
+    }
+
+    /// A number that no other connection of this process has.
+    pub fn id(&self) -> usize {
+        self.link.quic.stable_id()
+    }
+
     /// Opens a stream with an answer. Waits while 8 are open. The peer learns of it with the first frame.
     ///
     /// # Errors

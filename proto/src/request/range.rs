@@ -55,7 +55,16 @@ impl RangeError {
             | RangeError::TooLarge(_)
             | RangeError::TooManyPieces => Code::BadSyntax,
         };
-        Diagnostic::new(code, self.to_string())
+        let diagnostic = Diagnostic::new(code, self.to_string());
+        match self {
+            RangeError::ZeroTask => diagnostic.fix("number tasks from 1"),
+            RangeError::ZeroSlots => diagnostic.fix("ask for one slot at least"),
+            RangeError::NotANumber(_)
+            | RangeError::Trailer { .. }
+            | RangeError::Step
+            | RangeError::TooLarge(_)
+            | RangeError::TooManyPieces => diagnostic,
+        }
     }
 }
 

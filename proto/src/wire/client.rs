@@ -106,6 +106,11 @@ pub enum Command {
         /// A pattern that the host's name must match.
         host_pattern: String,
     },
+    /// `gridwright token revoke`: no host joins with it any more.
+    RevokeToken {
+        /// The beginning of its hash, as [`Data::Tokens`] has it.
+        id: String,
+    },
     /// `gridwright host revoke`: its certificates are no longer admitted.
     RevokeHost {
         /// The host.
@@ -388,6 +393,8 @@ pub enum Query {
     EventClients,
     /// `qping`, `up`, `doctor`. Answered with [`Data::Status`].
     Status,
+    /// `gridwright token list`: tokens that are not used up.
+    Tokens,
     /// `qstat -j` without a list: why jobs wait. Answered with [`Data::Reasons`].
     Reasons,
 }

@@ -77,6 +77,8 @@ pub enum Data {
     Warnings(Vec<Diagnostic>),
     /// A new join token; it is shown once and stored only as a hash.
     Token(String),
+    /// Join tokens, the one that ends first before the others.
+    Tokens(Vec<TokenView>),
     /// Elements of the event stream, in order.
     Events(Vec<Item>),
     /// What became of orders, one for each in their order.
@@ -431,6 +433,19 @@ pub struct KeptUse {
     pub amount: String,
 }
 
+/// A join token. The token itself is kept nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenView {
+    /// The beginning of its hash, which names it.
+    pub id: String,
+    /// How many hosts may still join with it.
+    pub uses_left: u32,
+    /// When it ends.
+    pub expires: Wall,
+    /// The names with which hosts may join.
+    pub host_pattern: String,
+}
+
 /// One host, or `global`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostView {
@@ -445,6 +460,9 @@ pub struct HostView {
     pub agent_up_ms: Option<u64>,
     /// Whether its agent is connected.
     pub connected: bool,
+    /// How long its last certificate is valid; none for a host that has not joined, or was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certified_until: Option<Wall>,
     /// Attributes of `-F`.
     pub resources: Vec<ResourceView>,
 }

@@ -119,6 +119,7 @@ impl Witness {
             | Event::HostRevoked { .. }
             | Event::HostTasksBound { .. }
             | Event::TokenCreated(_)
+            | Event::TokenRevoked { .. }
             | Event::NumbersContinued { .. }
             | Event::TokenUsed { .. } => {}
         }

@@ -12,6 +12,10 @@ enum Turn {
     NoMaster,
     /// Reads the request and answers.
     Answer,
+    /// Reads the request, where there is one, and says nothing until the client has gone.
+    Silence,
+    /// Reads the request and says that it passed it on and got no answer.
+    Unknown,
 }
 
 /// A daemon that treats one connection after the other as told; it ends with the requests that it read.
@@ -64,11 +68,22 @@ fn serve(mut stream: UnixStream, turn: &Turn) -> Option<ClientMessage> {
         return None;
     }
     assert_eq!(blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap().kind, Kind::Hello);
-    let frame = blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap();
+    let frame = match blocking::recv(&mut stream, FRAME_LIMIT).unwrap() {
+        None if matches!(turn, Turn::Silence) => return None,
+        frame => frame.unwrap(),
+    };
     let message = frame.message().unwrap();
-    if let Turn::Answer = turn {
-        let reply = Reply::answers(vec![Answer::Done("done".to_owned())]);
-        blocking::send(&mut stream, Kind::Reply, frame.id, &reply, FRAME_LIMIT).unwrap();
+    match turn {
+        Turn::Answer => {
+            let reply = Reply::answers(vec![Answer::Done("done".to_owned())]);
+            blocking::send(&mut stream, Kind::Reply, frame.id, &reply, FRAME_LIMIT).unwrap();
+        }
+        Turn::Unknown => {
+            let refusal = Diagnostic::new(Code::OutcomeUnknown, "error: no answer");
+            blocking::send(&mut stream, Kind::Refusal, frame.id, &refusal, FRAME_LIMIT).unwrap();
+        }
+        Turn::Silence => while let Ok(Some(_)) = blocking::recv(&mut stream, FRAME_LIMIT) {},
+        Turn::Drop | Turn::NoMaster => {}
     }
     Some(message)
 }
@@ -108,6 +123,37 @@ fn a_change_that_was_never_sent_has_no_master() {
     assert!(client.change(Command::TriggerScheduling).is_err());
     daemon.requests();
     assert_eq!(client.change(Command::TriggerScheduling).unwrap_err().code, Code::NoMaster);
+}
+
+#[test]
+fn an_interrupt_ends_a_change_that_nobody_answers() {
+    let daemon = Daemon::start("interrupted", vec![Turn::Silence]);
+    let interrupt = Interrupt::hold().unwrap();
+    let mut client = daemon.client();
+    nix::sys::pthread::pthread_kill(nix::sys::pthread::pthread_self(), nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(client.change_unless(Command::TriggerScheduling, &interrupt), Ok(None));
+    drop(client);
+    assert_eq!(daemon.requests().len(), 1);
+}
+
+#[test]
+fn a_last_request_does_not_wait_for_a_daemon_that_is_silent() {
+    let daemon = Daemon::start("last", vec![Turn::Silence, Turn::Silence]);
+    let client = daemon.client();
+    let mut last = client.hurried(Duration::from_millis(50)).unwrap();
+    drop(client);
+    assert_eq!(last.change(Command::TriggerScheduling).unwrap_err().code, Code::OutcomeUnknown);
+    drop(last);
+    assert_eq!(daemon.requests().len(), 1);
+}
+
+#[test]
+fn a_change_that_an_agent_passed_on_in_vain_is_repeated() {
+    let daemon = Daemon::start("vain", vec![Turn::Unknown, Turn::Answer]);
+    let reply = daemon.client().change(Command::TriggerScheduling).unwrap();
+    assert_eq!(reply.answers, [Answer::Done("done".to_owned())]);
+    let ids = daemon.requests();
+    assert_eq!((ids.len(), ids[0]), (2, ids[1]));
 }
 
 #[test]

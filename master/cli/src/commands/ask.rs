@@ -41,7 +41,7 @@ impl Format {
     }
 }
 
-/// Connects to the master of this shell's cell, for answers that are written in `format`.
+/// Connects to the master of the cell that the command line or this shell names, for answers that are written in `format`.
 ///
 /// # Errors
 /// As [`Client::connect`].

@@ -230,6 +230,7 @@ pub fn hosts() -> Vec<HostView> {
         agent_up_ms: None,
         connected: false,
         resources: Vec::new(),
+        certified_until: None,
     };
     let load = reported.map(|(name, text)| (AttributeName::from(name), text.to_owned())).into();
     vec![host("global"), HostView { load, connected: true, report_age_ms: Some(1_000), ..host("vm") }]

@@ -41,6 +41,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&output::json::line(&serde_json::json!({ "version": 1, "checks": findings })));
     } else {
         output::data(&findings.iter().map(Finding::text).collect::<String>());
+        output::data(&summary(findings.iter().filter(|finding| !finding.fine).count()));
     }
     Ok(if findings.iter().all(|finding| finding.fine) { exit::OK } else { exit::FAILED })
 }
@@ -50,5 +51,14 @@ pub fn warn_of_name(dir: &std::path::Path) {
     let finding = checks::name(dir);
     if !finding.fine {
         output::note(&format!("warning: {}; {}", finding.found, finding.fix));
+    }
+}
+
+/// The last line, which is seen also where many lines are fine.
+fn summary(wrong: usize) -> String {
+    match wrong {
+        0 => "nothing is wrong\n".to_owned(),
+        1 => "1 thing is wrong: see BAD above\n".to_owned(),
+        wrong => format!("{wrong} things are wrong: see BAD above\n"),
     }
 }

@@ -76,7 +76,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut found = Found { records: Vec::new(), sums: Sums::new(selection.columns()), skipped: Vec::new() };
     match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
         Some(path) => file::read(path, |record| found.take(&mut selection, vec![record]))?,
-        None => ask_master(&mut selection, &mut found, format)?,
+        None => ask_master(ask::connect("qacct", format)?, &mut selection, &mut found)?,
     }
     let Found { records, sums, skipped } = found;
     if selection.ignored() > 0 {
@@ -122,9 +122,8 @@ impl Found {
 }
 
 /// Asks the master for what the selection may choose from, and takes it part by part.
-fn ask_master(selection: &mut Selection, found: &mut Found, format: Format) -> Result<(), Fail> {
+fn ask_master(mut client: Client, selection: &mut Selection, found: &mut Found) -> Result<(), Fail> {
     let filter: AccountingFilter = selection.question();
-    let mut client = ask::connect("qacct", format)?;
     let names = selection.hosts();
     if !names.is_empty()
         && let Some(Data::Names(names)) = ask::data(&mut client, Query::HostNames { names })?

@@ -42,7 +42,7 @@ const QRSH: CommandDef = CommandDef {
 /// Runs `qrsh`.
 pub fn run(words: Vec<String>) -> Outcome {
     let is_inherit = words.iter().any(|word| word == "-inherit");
-    if !is_inherit && !words.iter().any(|word| word == "-help") {
+    if !is_inherit && !words.iter().any(|word| word == "-help" || word == "--help") {
         let what = "gridwright: qrsh is not supported yet";
         let fix = "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end; qrsh -inherit works inside of \
                    parallel jobs";

@@ -44,7 +44,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut client = Client::connect(&site, "qsub")?;
     // From before the job exists: a Ctrl-C while it is being submitted must not leave it behind.
     let interrupt = if request.immediate || request.sync { Some(Interrupt::hold()?) } else { None };
-    let reply = client.change(Command::Submit(Box::new(spec)))?;
+    let submission = Command::Submit(Box::new(spec));
+    let reply = match &interrupt {
+        None => client.change(submission)?,
+        Some(interrupt) => client.change_unless(submission, interrupt)?.ok_or_else(interrupted)?,
+    };
     match accepted(&reply)? {
         Some(Data::Submitted { number, name, array }) => {
             output::data(&confirmation(*number, name, *array, request.terse));
@@ -54,6 +58,12 @@ pub fn run(words: Vec<String>) -> Outcome {
         }
         _ => Ok(exit::OK),
     }
+}
+
+/// A signal ended the command before the master had answered.
+fn interrupted() -> Diagnostic {
+    Diagnostic::new(Code::OutcomeUnknown, "error: interrupted: it is not known whether the job was submitted")
+        .fix("qstat shows whether it is there, qdel deletes it")
 }
 
 /// Refuses what the command line gets wrong before a script is looked for, which a missing argument may have swallowed.

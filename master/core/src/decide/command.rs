@@ -24,6 +24,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut
         | Command::Import(_)
         | Command::DryRun(_)
         | Command::CreateToken { .. }
+        | Command::RevokeToken { .. }
         | Command::RevokeHost { .. }
         | Command::RebindHost { .. }
         | Command::SimulatedHosts { .. }

@@ -40,6 +40,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         Command::CreateToken { uses, valid_s, host_pattern } => {
             hosts::create_token(turn, request, uses, valid_s, host_pattern)
         }
+        Command::RevokeToken { id } => hosts::revoke_token(turn, &id),
         Command::RevokeHost { host } => hosts::revoke(turn, caller, &host),
         Command::RebindHost { host } => hosts::rebind(turn, caller, &host),
         Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, caller, request, count, slots),

@@ -40,6 +40,7 @@ pub fn job_of(event: &Event) -> Option<SubmitSeq> {
         | Event::HostRevoked { .. }
         | Event::HostTasksBound { .. }
         | Event::TokenCreated(_)
+        | Event::TokenRevoked { .. }
         | Event::TokenUsed { .. }
         | Event::NumbersContinued { .. }
         | Event::RequestAnswered { .. } => None,

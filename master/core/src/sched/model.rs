@@ -191,6 +191,7 @@ impl Model {
             | Event::HostRevoked { .. }
             | Event::HostTasksBound { .. }
             | Event::TokenCreated(_)
+            | Event::TokenRevoked { .. }
             | Event::TokenUsed { .. }
             | Event::NumbersContinued { .. }
             | Event::RequestAnswered { .. } => {}

@@ -50,7 +50,7 @@ impl Selection {
         let moment = |name: &str| {
             let Some(text) = parsed.value(name) else { return Ok(None) };
             let moment = date::parse(text, clock.this_year(), clock.zone());
-            moment.map(Some).map_err(|why| bad_value(name, text, why))
+            moment.map(Some).map_err(|why| bad_value(name, text, &format!("{why} Write [[CC]YY]MMDDhhmm[.SS]")))
         };
         let tasks = match parsed.value("-t") {
             Some(text) => {

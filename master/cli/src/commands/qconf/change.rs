@@ -126,8 +126,19 @@ fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str
             return Ok(exit::FAILED);
         }
     };
+    if is_of_cell(kind, given, &fields) {
+        let what = format!("error: \"{path}\" holds the configuration of the whole cell and is called after a host");
+        let why = "a configuration belongs to the host that its file is called after";
+        return Err(Diagnostic::new(Code::BadValue, what).why(why).fix("call the file global").into());
+    }
     let name = if given.is_empty() { kind.name_in(&fields).unwrap_or_default().to_owned() } else { given.to_owned() };
     send(session, kind, &name, path, target, fields)
+}
+
+/// Whether the text under the name of a host is that of the cell: it has all that only a cell has.
+fn is_of_cell(kind: ObjectKind, name: &str, fields: &Fields) -> bool {
+    let of_cell = ["administrator_mail", "max_u_jobs", "reporting_params", "auto_user_fshare"];
+    kind == ObjectKind::ClusterConf && name != "global" && of_cell.iter().all(|key| fields.value(key).is_some())
 }
 
 /// Sends an object that was read from a file.
@@ -196,10 +207,14 @@ pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
     in_order.sort_by_key(|refusal| line_of(refusal));
     let Some((first, others)) = in_order.split_first() else { return };
     output::diagnostic(&located(first));
+    let mut said = located(first).detail_lines();
     for other in others {
         let other = located(other);
         output::note(&format!("  also: {}", other.what.replace('\n', ": ")));
-        other.detail_lines().iter().for_each(|line| output::note(&format!("  {line}")));
+        let details = other.detail_lines();
+        let new = details.iter().filter(|line| !said.contains(line));
+        new.for_each(|line| output::note(&format!("  {line}")));
+        said = details;
     }
     text::not_read(kind, path, first).iter().for_each(|line| output::note(line));
 }

@@ -8,6 +8,10 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::wire::client::{Answer, Command, JobSelection, JobTarget, Query};
 use proto::wire::view::{Data, EndedTask};
+use std::time::Duration;
+
+/// How long an interrupted command waits for the answer to the deletion of its job.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// What to wait for.
 #[derive(Clone, Copy)]
@@ -74,7 +78,13 @@ impl Wait {
         output::note("\nInterrupted!\nPlease wait while qsub shuts down.");
         let target = JobTarget { job: self.job.to_string(), tasks: Vec::new() };
         let jobs = JobSelection { targets: vec![target], ..JobSelection::default() };
-        let reply = client.change(Command::Delete { jobs, force: false })?;
+        let deleted =
+            client.hurried(LAST_WORD).and_then(|mut last| last.change(Command::Delete { jobs, force: false }));
+        let reply = deleted.map_err(|error| {
+            let what = format!("error: it is not known whether job {} was deleted", self.job);
+            let refusal = Diagnostic::new(Code::OutcomeUnknown, what).why(error.what);
+            refusal.fix(format!("once the master answers: qdel {}", self.job))
+        })?;
         for answer in &reply.answers {
             match answer {
                 Answer::Done(text) => output::note(text),

@@ -67,6 +67,23 @@ pub(super) fn create_token(turn: &mut Turn<'_>, request: Request, uses: u32, val
     Reply::data(Data::Token(hash))
 }
 
+/// A token is no longer taken. It is named by the beginning of its hash.
+pub(super) fn revoke_token(turn: &mut Turn<'_>, id: &str) -> Reply {
+    let found: Vec<String> = turn.state().tokens.keys().filter(|hash| hash.starts_with(id)).cloned().collect();
+    let refuse = |what: String| {
+        let refusal = Diagnostic::new(Code::UnknownObject, what);
+        Reply::refusal(refusal.fix("gridwright token list shows the tokens that may be used, with their ids"))
+    };
+    match found.as_slice() {
+        [] => refuse(format!("there is no token \"{id}\": it was used up, or never made")),
+        [hash] if !id.is_empty() => {
+            turn.record(Event::TokenRevoked { hash: hash.clone() });
+            Reply::answers(vec![Answer::Done(format!("token {id} is revoked"))])
+        }
+        _ => refuse(format!("\"{id}\" is the beginning of {} tokens", found.len())),
+    }
+}
+
 /// Admits a host that joins, and adds it to the execution hosts and to `@allhosts`, nowhere else.
 pub(crate) fn join(turn: &mut Turn<'_>, join: Join) {
     let Join { reply_to, token_hash, host, serial, not_after } = join;

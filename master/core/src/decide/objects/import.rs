@@ -35,6 +35,7 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::StartSlave(_)
         | Command::DryRun(_)
         | Command::CreateToken { .. }
+        | Command::RevokeToken { .. }
         | Command::RevokeHost { .. }
         | Command::RebindHost { .. }
         | Command::SimulatedHosts { .. }

@@ -48,6 +48,23 @@ impl Cell {
 }
 
 #[test]
+fn a_revoked_token_admits_no_host() {
+    let mut cell = Cell::ready();
+    cell.token(2, 60, "*");
+    let revoke =
+        |cell: &mut Cell, user: &str, id: &str| texts(&cell.command(user, Command::RevokeToken { id: id.to_owned() }));
+    let denied = revoke(&mut cell, "u1", "0000");
+    assert_eq!(denied, ["denied: \"u1\" must be manager for this operation"]);
+    assert_eq!(revoke(&mut cell, "boss", "ff"), ["there is no token \"ff\": it was used up, or never made"]);
+    assert_eq!(revoke(&mut cell, "boss", ""), ["\"\" is the beginning of 1 tokens"]);
+    cell.join(&zero_hash(), "n1").unwrap();
+    assert_eq!(revoke(&mut cell, "boss", "000000000000"), ["token 000000000000 is revoked"]);
+    let refusal = cell.join(&zero_hash(), "n2").unwrap_err();
+    assert_eq!(refusal.what, "the token is not known here, or used up");
+    cell.assert_replay_is_live();
+}
+
+#[test]
 fn queue_states_change_in_the_words_of_8_1_9() {
     let mut cell = Cell::ready();
     use ModifyAction::{ClearQueueError, DisableQueue, EnableQueue, RescheduleQueue, Suspend, SuspendQueue, Unsuspend};
