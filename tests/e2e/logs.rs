@@ -3,6 +3,7 @@
 use gridwright_tests::cell::{As, Cell, Said, is_root, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// The daemons of a machine with a master.
@@ -46,6 +47,22 @@ fn the_logs_of_a_cell_are_turned_over_and_keep_two_older_files() {
     let size = |name: &str| std::fs::metadata(cell.dir().join("log").join(name)).unwrap().len();
     assert!(size("master.log.1") >= 80_000 && size("master.log.2") >= 70_000);
     assert!(!is_root() || std::fs::metadata(&log).unwrap().uid() != 0, "the daemon's own");
+}
+
+#[test]
+fn the_log_of_a_launcher_is_turned_over_while_it_runs() {
+    let cell = Cell::up();
+    cell.down(&[]).ok();
+    let conf = cell.dir().join("etc/launcher.conf");
+    let text = std::fs::read_to_string(&conf).unwrap_or_default();
+    std::fs::write(&conf, format!("{text}log_bytes 65536\n")).unwrap();
+    cell.bring_up(&[]).ok();
+    let log = cell.dir().join("log/launcher.log");
+    std::fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(&[b'x'; 70_000]).unwrap();
+    // A task has the launcher look.
+    cell.run_script("#!/bin/sh\ntrue\n", &[]);
+    wait_until(|| "a log that was turned over".to_owned(), || std::fs::metadata(&log).unwrap().len() < 65_536);
+    assert!(std::fs::metadata(log.with_extension("log.1")).unwrap().len() >= 70_000);
 }
 
 #[test]

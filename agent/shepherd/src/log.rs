@@ -3,6 +3,7 @@
 //! The twin of the file of `gridwright-logging`, which the root part does not depend on.
 
 use nix::libc::O_NOFOLLOW;
+use nix::sys::stat::fstat;
 use proto::diagnostic::Diagnostic;
 use proto::log::{VARIABLE, check_filter, escaped};
 use std::fmt;
@@ -65,10 +66,11 @@ impl Log {
     /// Moves the content away once there is too much of it. The file stays: living shepherds write to it too.
     pub fn keep_short(&self) {
         let Some(path) = &self.path else { return };
-        let Ok(mut file) = io::stderr().as_fd().try_clone_to_owned().map(File::from) else { return };
-        if file.metadata().map_or(0, |about| about.len()) <= self.limit_bytes {
+        let bytes = fstat(io::stderr().as_fd()).map_or(0, |about| u64::try_from(about.st_size).unwrap_or(0));
+        if bytes <= self.limit_bytes {
             return;
         }
+        let Ok(mut file) = io::stderr().as_fd().try_clone_to_owned().map(File::from) else { return };
         let kept = keep(path, &mut file);
         // A file that cannot be emptied is tried again with the next line.
         let _ = file.set_len(0);
