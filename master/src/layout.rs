@@ -4,6 +4,7 @@
 //! DIR/etc/cell.toml          what all daemons of the cell agree on; readable by everybody
 //! DIR/etc/master.toml        settings of the master, every key with its meaning
 //! DIR/etc/agent.toml         settings of this machine's agent
+//! DIR/etc/directory          which directory this is, by the launcher: the daemons refuse to run in a copy
 //! DIR/master/state.db        event log, snapshots, accounting records (SQLite; -wal and -shm beside it)
 //! DIR/master/reserve         room that is given up for the event log when the disk is full
 //! DIR/master/ca.crt ca.key   the cluster CA; whoever reads the key can admit hosts
@@ -11,7 +12,7 @@
 //! DIR/master/tickets.key     keys of TLS session tickets
 //! DIR/agent/host.crt .key    certificate and key of this machine's agent
 //! DIR/agent/ca.crt           the CA that the agent trusts
-//! DIR/tasks/                 one directory a task, made by the launcher
+//! DIR/tasks/                 one directory a task, made by the launcher; marks: by which the master knows this directory again
 //! DIR/run/NAME/              one directory for each daemon, which alone makes files there: launcher, master, agent, sim
 //! DIR/run/master/lock        held while the master lives
 //! DIR/run/master/pid         its process id, for people

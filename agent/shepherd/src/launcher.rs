@@ -90,7 +90,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     }
     let _lock = hold_lock(&own)?;
     if let Err(error) = directory::record(&folder, &boot_id) {
-        crate::log::line(format_args!("a copy of this directory would not be recognised: {error}"));
+        crate::log::line(format_args!("etc/directory: {error}; a copy of this directory would not be recognised"));
     }
     if let Err(error) = marks::add() {
         crate::log::line(format_args!("tasks/marks: this start leaves no mark: {error}"));

@@ -34,6 +34,10 @@ pub fn refuse_copy(folder: &Path, boot: &str) -> io::Result<()> {
 /// # Errors
 /// Those of the file system.
 pub fn record(folder: &Path, boot: &str) -> io::Result<()> {
+    if !Path::new(FILE).parent().is_some_and(Path::is_dir) {
+        // No cell was made here, so nobody copies one.
+        return Ok(());
+    }
     loop {
         let present = now(folder, boot)?;
         if read()?.as_ref() == Some(&present) {
