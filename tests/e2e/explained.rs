@@ -55,6 +55,9 @@ fn a_job_that_has_ended_is_explained_from_the_accounting() {
     assert!(said.contains("task 2 on all.q@") && !said.contains("task 1 "), "{said}");
     let json = cell.user(&["explain", "-fmt", "json", &plain]).ok().out;
     assert!(json.contains("\"version\":1") && json.contains("\"ended\":[{"), "{json}");
+    let held = cell.submit(&["-h", "-b", "y", "true"]);
+    cell.user(&["qdel", &held]).ok();
+    cell.user(&["explain", &held]).refused(&["does not exist", "it was deleted before it ran"]);
 }
 
 #[test]

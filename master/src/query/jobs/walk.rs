@@ -101,8 +101,7 @@ impl Walk {
     /// What is answered instead: of a job that does not exist, or for which it does not matter what other jobs there are.
     pub(in crate::query) fn explanation(model: &Model, number: JobNumber, tasks: &[TaskRange]) -> Result<Self, Reply> {
         let Some(job) = model.state.job(number) else {
-            let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
-            return Err(Reply::refusal(refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB")));
+            return Err(Reply::refusal(gone(&model.state, number)));
         };
         let question = Question { seq: job.seq, tasks, zone: &model.statics.zone };
         let mut explanation = Box::new(explain::explain(&mut model.findings(), question));
@@ -199,6 +198,17 @@ impl Stretch<'_> {
             }
         }
         self.is_last = true;
+    }
+}
+
+/// That a job does not exist, and whether it has left without a trace in the accounting.
+fn gone(state: &State, number: JobNumber) -> Diagnostic {
+    let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
+    let refusal = refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB");
+    let finished = state.finished.iter().rev().find(|job| job.number == number);
+    match finished.filter(|job| !job.tasks.is_empty() && job.tasks.iter().all(|task| task.deleted)) {
+        Some(_) => refusal.why("it was deleted before it ran"),
+        None => refusal,
     }
 }
 
