@@ -349,14 +349,20 @@ impl Core {
                 self.become_task(key, Task::Ended(End::Refused(text, Blame::Host)), now)
             }
             Some(Task::Held(..)) => {
-                self.orders.insert(key, order);
+                self.keep_order(key, order);
                 Vec::new()
             }
             Some(Task::Asked(..) | Task::Accepted | Task::Running { .. }) => {
-                self.orders.insert(key, order);
+                self.keep_order(key, order);
                 vec![launcher(Request::Signal { key, order })]
             }
         }
+    }
+
+    /// Keeps an order until its task has ended, for a launcher that dies or is away.
+    fn keep_order(&mut self, key: TaskKey, order: Order) {
+        let kept = order.behind(self.orders.get(&key).copied());
+        self.orders.insert(key, kept);
     }
 
     fn forget(&mut self, key: TaskKey) -> Vec<Effect> {

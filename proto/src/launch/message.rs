@@ -114,6 +114,19 @@ pub enum Order {
     /// SIGUSR2 to all processes.
     User2,
 }
+impl Order {
+    /// The order that counts where this one came behind an earlier one that has not been carried out: the later, except that nothing takes
+    /// back an end, and only an end the writing of a state that leads to one.
+    pub fn behind(self, earlier: Option<Order>) -> Order {
+        let weight = |order| match order {
+            Order::Suspend | Order::Resume | Order::User1 | Order::User2 => 0,
+            Order::Migrate => 1,
+            Order::Terminate => 2,
+            Order::Kill => 3,
+        };
+        earlier.filter(|earlier| weight(*earlier) > weight(self)).unwrap_or(self)
+    }
+}
 words!(Order {
     Terminate = "terminate",
     Kill = "kill",

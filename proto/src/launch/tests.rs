@@ -240,3 +240,19 @@ fn a_refusal_of_an_older_launcher_blames_the_job() {
     assert_eq!(Notice::decode(old), Ok(expected.clone()));
     assert_eq!(expected.encode(), old, "and what blames the job reads so to an older agent");
 }
+
+#[test]
+fn of_orders_that_wait_the_later_counts_unless_the_earlier_ends_the_task() {
+    use Order::{Kill, Migrate, Resume, Suspend, Terminate};
+    for (earlier, later, counts) in [
+        (None, Resume, Resume),
+        (Some(Suspend), Resume, Resume),
+        (Some(Terminate), Resume, Terminate),
+        (Some(Terminate), Migrate, Terminate),
+        (Some(Migrate), Suspend, Migrate),
+        (Some(Migrate), Terminate, Terminate),
+        (Some(Kill), Terminate, Kill),
+    ] {
+        assert_eq!(later.behind(earlier), counts, "{later:?} behind {earlier:?}");
+    }
+}

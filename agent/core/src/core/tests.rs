@@ -406,3 +406,24 @@ fn a_launcher_that_does_not_answer_counts_as_one_that_hangs() {
     let late = Notice::Health { trouble: None };
     assert_eq!(states(&core.handle(Input::Launcher(Box::new(late)), &at(due + 1))), ["fit"]);
 }
+
+#[test]
+fn a_task_that_is_to_end_while_the_launcher_is_away_ends_whatever_comes_after() {
+    let mut core = ready();
+    let key = key(1, 1);
+    start(&mut core, key);
+    core.handle(Input::Launcher(Box::new(Notice::Executed { key, pid: 9, boot_ms: 4000 })), &NOW);
+    core.handle(Input::LauncherLost, &NOW);
+    for signal in [TaskSignal::Suspend, TaskSignal::Terminate, TaskSignal::Resume] {
+        core.handle(Input::Master(Box::new(MasterMessage::Signal { key, signal })), &NOW);
+    }
+    core.handle(Input::LauncherConnected, &NOW);
+    let ordered = listed(&mut core, false, &NOW).into_iter().find_map(|effect| match effect {
+        Effect::Launcher { request, .. } => match *request {
+            Request::Signal { order, .. } => Some(order),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(ordered, Some(Order::Terminate));
+}

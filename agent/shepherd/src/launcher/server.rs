@@ -94,7 +94,7 @@ struct Task {
     token: Option<u64>,
     /// The main process and the boot clock at its execve.
     executed: Option<(i32, u64)>,
-    /// An order that came before its shepherd could be reached; the last one counts.
+    /// The order that counts of those that came before its shepherd could be reached.
     waiting: Option<Order>,
     /// Whether an undertaker is at work on it.
     burying: bool,
@@ -492,7 +492,7 @@ impl Server {
         match task.token.and_then(|token| self.shepherds.connection(token)) {
             // A shepherd that cannot be written to has ended: its end is on the way.
             Some(connection) => drop(connection.send(&Request::Signal { key, order })),
-            None => task.waiting = Some(order),
+            None => task.waiting = Some(order.behind(task.waiting)),
         }
         Vec::new()
     }
