@@ -4,6 +4,7 @@
 use gridwright_tests::cell::{Account, Cell, Plan, Said, available, is_root};
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -74,7 +75,8 @@ impl Attacker {
             // One that was moved away with its own folder is not there any more.
             let Ok(entries) = std::fs::read_dir(&folder) else { continue };
             let present = entries.map(|entry| entry.unwrap().path());
-            let names: Vec<PathBuf> = present.chain(NAMES.iter().map(|name| folder.join(name))).collect();
+            // Each name once: a second time, the link would be moved over what was moved away.
+            let names: BTreeSet<PathBuf> = present.chain(NAMES.iter().map(|name| folder.join(name))).collect();
             self.act(|| {
                 for path in names {
                     let _ = std::fs::rename(&path, away(&path));
