@@ -180,6 +180,7 @@ fn administration() -> Vec<Event> {
         Event::TokenUsed { hash: grant.hash, host: host.clone() },
         Event::CertificateIssued { host: host.clone(), serial: "cd".repeat(16), not_after: Wall(BEGIN + 1) },
         Event::HostRevoked { host },
+        Event::TokenRevoked { hash: "ff".repeat(32) },
         Event::HostTasksBound { host: HostName::new("node1"), mark: Some(TasksMark("ab".repeat(16))) },
         Event::WallJumped { expected: Wall(BEGIN - 100_000) },
         Event::EpochRaised { epoch: Epoch(2) },
