@@ -94,13 +94,13 @@ impl DirectoryIdentity {
         let shown = dir.display();
         let fix = if dir.join("etc/master.toml").exists() {
             format!(
-                "to bring the copy up as a cell of its own: gridwright up --dir {shown} --as-copy; \
-                 none of its jobs runs there until qmod -e '*'"
+                "if the original is gone: gridwright up --dir {shown} --as-original; to bring the copy up as a cell of its \
+                 own beside it: gridwright up --dir {shown} --as-copy, and none of its jobs runs there until qmod -e '*'"
             )
         } else {
             format!(
-                "a host is not copied: let it join anew: gridwright join MASTER TOKEN --dir {shown}; \
-                 if the original is gone, first: gridwright host revoke HOST"
+                "if the original is gone: gridwright up --dir {shown} --as-original; else let the copy join under a name of \
+                 its own: gridwright join MASTER TOKEN --dir {shown}"
             )
         };
         let what = "error: the directory is a copy: its running jobs, its port and its keys belong to the original";

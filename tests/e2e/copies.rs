@@ -131,6 +131,25 @@ fn a_copy_comes_up_beside_its_original_as_a_cell_of_its_own() {
 }
 
 #[test]
+fn a_backup_takes_the_place_of_a_cell_that_is_gone() {
+    let cell = Cell::up();
+    let held = cell.submit(&["-h", "-b", "y", "-N", "held", "true"]);
+    let copy = copy_of(&cell);
+    let dir = copy.display().to_string();
+    let restore = ["up", "--dir", &dir, "--as-original", "--detach"];
+    cell.admin(&restore).refused(&["the original is not gone", &cell.dir_word()]);
+    cell.admin(&["up", "--as-original", "--detach"]).refused(&["not a copy"]);
+    cell.down(&[]).ok();
+    cell.admin(&restore).ok();
+    about(&cell, &copy, As::User, &["qrls", &held]).ok();
+    let record = || records(&about(&cell, &copy, As::User, &["qacct", "-j", &held]).out);
+    wait_until(|| format!("{:?}", record()), || !record().is_empty());
+    about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
+    about(&cell, &copy, As::Admin, &["up", "--dir", &dir, "--detach"]).ok();
+    about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
+}
+
+#[test]
 fn a_directory_that_was_moved_comes_up_with_its_own_paths() {
     let cell = Cell::up();
     cell.down(&[]).ok();

@@ -41,6 +41,13 @@ pub fn refuse_copy(dir: &Path) -> Result<(), Diagnostic> {
     }
 }
 
+/// Whether the original of a copy is at work on this machine: its launcher or one of its tasks. The device and the inode that are on
+/// record mean nothing after a boot or on another machine.
+pub fn is_at_work(original: &DirectoryIdentity) -> bool {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    boot.trim() == original.boot && is_in_use(original.device, original.inode)
+}
+
 /// Whether a process works in a directory, as launchers and shepherds do.
 fn is_in_use(device: u64, inode: u64) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return true };

@@ -53,6 +53,7 @@ const UP: CommandDef = CommandDef {
             "UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444, else a free one)",
         ),
         flag("--as-copy", "make a copied directory a cell of its own: no job runs, queues disabled, another port"),
+        flag("--as-original", "take the place of the original, which is gone: a restored backup, a new disk"),
         flag(
             "--detach",
             "return when the first load report is in; nothing restarts a daemon that dies then, as systemd would",
@@ -85,6 +86,9 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     daemons::check_environment()?;
     let dir = directory(&parsed, Purpose::Make)?;
+    if parsed.has("--as-original") {
+        copy::replace_original(&dir)?;
+    }
     let original = copy::original_of(&dir, parsed.has("--as-copy"))?;
     if original.is_some() {
         copy::forget_processes(&dir);

@@ -8,6 +8,7 @@ use crate::folder::Folder;
 use crate::site::place::is_cell;
 use crate::{daemons, output};
 use proto::diagnostic::{Code, Diagnostic};
+use proto::directory::FILE;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -30,6 +31,39 @@ pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
             Err(refusal.at(dir.display().to_string()).fix(fix).into())
         }
     }
+}
+
+/// Makes a copy the original, whose directory is gone. Its tasks are kept: the launcher takes over those whose shepherds live, and the
+/// others are accounted as lost. The launcher records the directory at its next start.
+///
+/// # Errors
+/// `dir` is not a copy, or a daemon or task of the original runs on this machine.
+pub fn replace_original(dir: &Path) -> Result<(), Fail> {
+    let refuse = |what: &str, why: String, fix: String| {
+        let refusal = Diagnostic::new(Code::WrongState, format!("error: {what}"));
+        Err(refusal.at(dir.display().to_string()).why(why).fix(fix).into())
+    };
+    let Standing::Copy(recorded) = directory::standing(dir) else {
+        let fix = format!("bring it up as it is: gridwright up --dir {}", dir.display());
+        return refuse("--as-original has nothing to do", "the directory is not a copy".to_owned(), fix);
+    };
+    if directory::is_at_work(&recorded) {
+        let why = format!("daemons or tasks run in {}", recorded.path);
+        let fix = format!(
+            "end them there (gridwright down --kill-jobs), or make this a cell of its own: gridwright up --dir {} --as-copy",
+            dir.display()
+        );
+        return refuse("the original is not gone", why, fix);
+    }
+    forget_processes(dir);
+    let removed = Folder::open(&dir.join("etc")).and_then(|etc| etc.remove("directory"));
+    removed.or_else(|error| {
+        refuse(
+            "the record of the original cannot be removed",
+            format!("{FILE}: {error}"),
+            "mend that and repeat".into(),
+        )
+    })
 }
 
 /// Makes the copy a cell of its own. Its directory is recorded last: until then all of it can be repeated.
