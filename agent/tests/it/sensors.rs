@@ -122,8 +122,11 @@ async fn a_file_that_others_can_write_is_refused_with_the_remedy() {
 async fn a_value_of_the_wrong_type_is_counted_and_hides_no_good_one() {
     let cell = Cell::new();
     let good = program(cell.path(), "good", GOOD);
-    let bad =
-        program(cell.path(), "bad", &GOOD.replace("lic:4", "lic:abc").replace("global:day:Sat", "$HOST:nosuch:1"));
+    let bad = program(
+        cell.path(),
+        "bad",
+        &GOOD.replace("lic:4", "lic:abc").replace("'global:day:Sat'", "\"$HOST:nosuch:1\""),
+    );
     let launcher = Launcher::new(cell.path());
     let _agent = cell.start_agent();
     let _session = launcher.accept(vec![]);
