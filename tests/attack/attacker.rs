@@ -81,13 +81,15 @@ impl Attacker {
     }
 }
 
-/// A copy of this program that everybody may run.
+/// A copy of this program that everybody may run. `cp` makes it: a descriptor of ours that is open for writing could be inherited by a
+/// process that another thread starts at that moment, and the copy would be busy (`ETXTBSY`) until that process executes.
 fn program(cell: &Cell) -> PathBuf {
     let path = cell.top().join("attacker");
     if !path.exists() {
         let draft = cell.top().join("attacker.new");
         let me = std::env::current_exe().expect("a program has a path");
-        std::fs::copy(me, &draft).expect("the directory is ours");
+        let copied = Command::new("cp").arg(me).arg(&draft).status().expect("cp is on every machine");
+        assert!(copied.success(), "cp {}: {copied}", draft.display());
         std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755)).expect("the file is ours");
         std::fs::rename(&draft, &path).expect("the directory is ours");
     }
