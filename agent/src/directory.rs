@@ -19,7 +19,8 @@ pub fn refuse_copy(layout: &Layout) -> Result<(), Failure> {
     refusal.map_or(Ok(()), |refusal| Err(Failure::refusal(&refusal)))
 }
 
-/// The marks beside the journal of tasks, newest first; none where no launcher that leaves them has run.
+/// Returns the marks beside the journal of tasks, newest first. The list is empty before the first launcher
+/// that writes marks.
 pub fn marks(file: &Path) -> Vec<TasksMark> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().map(|mark| TasksMark(mark.to_owned())).collect()

@@ -15,7 +15,7 @@ const FEW_FILES: u64 = 1_000;
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// Looks at the disk of the tasks and at that of the agent's own files, for ever.
+/// Watches the disk of the tasks and the disk of the agent's own files. Never returns.
 pub async fn watch(layout: Layout) {
     let places = [layout.dir().join("tasks"), layout.agent("")];
     let mut warned = [false; 2];
@@ -31,7 +31,7 @@ pub async fn watch(layout: Layout) {
     }
 }
 
-/// What is left of a disk, if that is little. A file system that hangs keeps nothing but this look waiting.
+/// Returns a warning if a disk is nearly full. A file system that hangs blocks only this check.
 async fn scarcity(place: PathBuf) -> Option<String> {
     tokio::task::spawn_blocking(move || little_left(&place)).await.ok()?
 }

@@ -78,7 +78,7 @@ pub struct Ports {
     pub slaves: Option<Slaves>,
     /// Where the highest epoch that was obeyed is kept; none for simulated hosts.
     pub epoch_file: Option<PathBuf>,
-    /// Where the launcher leaves the marks of its tasks; none for simulated hosts.
+    /// The file in which the launcher writes its marks. `None` on simulated hosts.
     pub marks_file: Option<PathBuf>,
 }
 

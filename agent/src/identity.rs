@@ -57,7 +57,7 @@ pub fn renewal_request(layout: &Layout) -> Result<String, CredentialsError> {
 /// Writes a file so that it is whole or not there, whatever happens.
 ///
 /// # Errors
-/// Those of the file system, with the file's name.
+/// Errors of the file system, with the file's name.
 pub fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let draft = path.with_extension("new");

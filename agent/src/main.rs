@@ -235,7 +235,7 @@ fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage
     Ok(sensor_check::run(&options))
 }
 
-/// What standard input tells of the cell.
+/// Reads the facts about the cell from standard input.
 fn cell_facts() -> Result<CellFacts, Usage> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(FACTS_MAX).read_to_string(&mut text);

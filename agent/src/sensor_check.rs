@@ -37,7 +37,7 @@ pub struct Options {
     pub user: Option<String>,
     /// Seconds that an answer may take; 60 by default.
     pub deadline_s: Option<u32>,
-    /// What is known of the cell, by which values are judged.
+    /// The facts about the cell against which values are checked.
     pub cell: Option<CellFacts>,
 }
 

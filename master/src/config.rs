@@ -99,7 +99,7 @@ pub struct MasterConfig {
     pub load_values: usize,
     /// The longest load value, and the longest name of one, in bytes.
     pub load_value_bytes: usize,
-    /// What the jobs of one user may take.
+    /// Limits for the jobs of one user.
     pub users: UserLimits,
     /// Bytes of the disk that are kept for what must be recorded.
     pub disk_reserve_bytes: u64,

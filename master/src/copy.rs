@@ -29,7 +29,7 @@ pub fn refuse(layout: &Layout) -> Result<(), RunError> {
 /// Returns what was done, for people.
 ///
 /// # Errors
-/// As of a start; nothing is changed then.
+/// The directory cannot be opened as for a start. Nothing is changed then.
 pub fn part(dir: &Path, original: &str) -> Result<String, RunError> {
     let layout = Layout::new(dir);
     let cell = CellConfig::read(&layout.etc("cell.toml"))?;

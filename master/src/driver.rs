@@ -103,9 +103,9 @@ pub struct Driver {
     post: Post,
     scripts: Scripts,
     reserve: Reserve,
-    /// What the scheduler knows about the room on the disk.
+    /// The room on the disk, as the scheduler was last told.
     room: DiskRoom,
-    /// What came while nothing could be made durable.
+    /// Inputs that arrived while nothing could be made durable.
     held: Vec<DriverInput>,
     ending: bool,
     /// When a turn was made durable last.

@@ -73,7 +73,7 @@ impl Folder {
     /// Puts a file in place in one step.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write(&self, name: &str, text: &str, mode: u32) -> io::Result<()> {
         let draft = format!(".{name}.new");
         self.remove(&draft)?;
@@ -87,7 +87,7 @@ impl Folder {
     /// Removes a file or a link. A file that is not there is not an error.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.handle, name, UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(nix::errno::Errno::ENOENT) => Ok(()),
@@ -105,8 +105,8 @@ fn foreign(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
 }
 
-/// What a lock says of its holder: the pid and the start time of this process, in clock ticks since boot, which together name one
-/// process for ever, and the inode of the lock, which a copy of the directory does not have.
+/// Writes the pid and start time of this process and the inode of the lock into the lock. Pid and start time (clock
+/// ticks since boot) together name one process for ever. The lock in a copy of the directory has another inode.
 ///
 /// # Errors
 /// If `/proc` is not there, or the file cannot be written.

@@ -95,7 +95,7 @@ pub struct Question {
     pub query: Query,
     /// The host on which it is asked: `localhost` means it.
     pub from: HostName,
-    /// Who asks; none where the master asks for itself.
+    /// The user who asks. `None` means the master itself.
     pub asker: Option<Owner>,
     /// Takes the answer.
     pub answer: Answer,

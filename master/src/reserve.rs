@@ -43,7 +43,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// A reserve of `bytes` in the file at `path`; none at all if that is 0.
+    /// Creates a reserve of `bytes` in the file at `path`. With 0 bytes there is no reserve.
     pub fn new(path: PathBuf, bytes: u64) -> Self {
         let mut reserve = Self { path, bytes, is_whole: false, room: DiskRoom::Enough, free: u64::MAX, looked: None };
         reserve.is_whole = bytes > 0 && fs::metadata(&reserve.path).is_ok_and(|about| about.len() == bytes);
@@ -62,7 +62,7 @@ impl Reserve {
         self.room
     }
 
-    /// When it is to be looked at again though nothing comes; none while there is room.
+    /// When the disk is checked again without any input. `None` while there is room.
     pub fn due(&self) -> Option<Instant> {
         (self.room == DiskRoom::Short).then(|| self.looked.map_or_else(Instant::now, |looked| looked + LOOK))
     }

@@ -29,11 +29,11 @@ pub fn digest(content: &[u8]) -> ScriptDigest {
     ScriptDigest(bytes)
 }
 
-/// Which scripts are in use, and those that are on their way.
+/// The scripts that jobs use, and scripts of submissions that are not stored yet.
 #[derive(Debug, Default)]
 pub struct Scripts {
     of_job: BTreeMap<SubmitSeq, ScriptDigest>,
-    /// In how many jobs each script is; none is here without a job.
+    /// The number of jobs that use each script. It is never 0.
     uses: BTreeMap<ScriptDigest, u32>,
     /// Scripts of submissions whose events are not stored yet.
     fresh: BTreeMap<ScriptDigest, Arc<[u8]>>,
@@ -45,10 +45,10 @@ pub struct Scripts {
 }
 
 impl Scripts {
-    /// The scripts of the jobs of a state. Others that are in the database are dropped from it.
+    /// Collects the scripts of the jobs of a state. Drops all other scripts from the database.
     ///
     /// # Errors
-    /// As [`Store::scripts`].
+    /// See [`Store::scripts`].
     pub fn of(state: &State, store: &mut Store) -> Result<Self, StoreError> {
         let mut scripts = Self::default();
         for job in state.jobs.values() {
@@ -74,7 +74,7 @@ impl Scripts {
         input
     }
 
-    /// What the database has to keep and to drop with these events.
+    /// Returns the scripts that the database stores and drops with these events.
     pub fn follow<R: Borrow<Record>>(&mut self, records: &[R]) -> ScriptChanges {
         let mut changes = ScriptChanges::default();
         let before = std::mem::take(&mut self.unused);

@@ -110,7 +110,7 @@ pub enum StoreError {
         seq: u64,
         /// Its kind.
         kind: String,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
     /// A run of events, or of accounting records, whose bytes are damaged.
@@ -128,7 +128,7 @@ pub enum StoreError {
     /// A script whose bytes are damaged.
     #[error("its bytes in the database are damaged: {why}")]
     DamagedScript {
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
     /// Events are missing.

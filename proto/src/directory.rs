@@ -31,14 +31,14 @@ pub struct DirectoryIdentity {
     pub path: String,
 }
 
-/// What a directory is to the one that its file names.
+/// The relation of a directory to the one that its file names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinship {
-    /// The same one, perhaps moved.
+    /// It is the named directory, perhaps moved.
     Same,
-    /// The same inode on another device in the same boot: mounted anew, or a snapshot beside its original.
+    /// It has the same inode on another device in the same boot: mounted again, or a snapshot beside its original.
     OtherDevice,
-    /// Another one with the same content.
+    /// It is another directory with the same content.
     Copy,
 }
 
@@ -56,7 +56,7 @@ impl DirectoryIdentity {
         }
     }
 
-    /// What [`FILE`] holds; `None` if it is damaged.
+    /// Parses the content of [`FILE`]. `None` means that it is damaged.
     pub fn parse(text: &str) -> Option<Self> {
         let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         Some(Self {
@@ -68,7 +68,7 @@ impl DirectoryIdentity {
         })
     }
 
-    /// What the directory `now` is, where its file says `self`.
+    /// Returns the relation of the directory `now` to `self`, which its file names.
     pub fn kinship(&self, now: &Self) -> Kinship {
         let is_born_then = match (self.born_ns, now.born_ns) {
             (Some(then), Some(now)) => then == now,

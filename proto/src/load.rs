@@ -78,7 +78,7 @@ pub struct SensorStatus {
     /// How many values its last block held.
     #[serde(default)]
     pub values: u64,
-    /// Those of its last block that the cell cannot use.
+    /// Values of the last block that the cell cannot use.
     #[serde(default)]
     pub faults: ValueFaults,
 }
@@ -89,7 +89,7 @@ pub struct SensorStatus {
 pub struct ValueFaults {
     /// How many there are.
     pub count: u64,
-    /// What is wrong with the first few, one text for each.
+    /// The faults of the first few values, one text for each.
     pub examples: Vec<String>,
     /// Hosts other than its own that the sensor reports for, and how many values: the master knows which of them are hosts of the cell.
     pub other_hosts: BTreeMap<HostName, u64>,

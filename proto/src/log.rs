@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// The environment variable that says which lines the daemons log.
 pub const VARIABLE: &str = "GRIDWRIGHT_LOG";
 
-/// What [`VARIABLE`] may say, for the help of each daemon.
+/// Help text about [`VARIABLE`], for each daemon.
 pub const VARIABLE_HELP: &str = "\
 environment:
   GRIDWRIGHT_LOG   which lines are logged: off, error, warn, info (the default), debug or trace;

@@ -306,7 +306,7 @@ impl Exit {
     }
 }
 
-/// Whose fault it is that a task did not start.
+/// The party at fault if a task did not start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Blame {
@@ -348,7 +348,7 @@ pub struct TaskResult {
     /// The main process of the job, if a command wrote its state during this attempt.
     #[serde(default, skip_serializing_if = "is_default")]
     pub saved_pid: Option<i32>,
-    /// Whose fault it is, where the job process never ran.
+    /// The party at fault, if the job process never ran.
     #[serde(default, skip_serializing_if = "is_default")]
     pub blame: Blame,
 }

@@ -28,7 +28,7 @@ pub struct Transcript {
     warnings: usize,
     /// The first warning of each kind, in the order in which they came; of values, the first of each name.
     first: Vec<Complaint>,
-    /// What is known of the cell, by which values are judged.
+    /// The facts about the cell against which values are checked.
     cell: Option<CellFacts>,
     /// When the sensor was last asked.
     asked: Option<Tick>,
@@ -36,7 +36,7 @@ pub struct Transcript {
     lines: usize,
 }
 
-/// What is known of the cell in which a sensor is to run.
+/// The facts about the cell in which a sensor is to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CellFacts {
     /// The attributes of its complex.
@@ -77,7 +77,7 @@ struct Complaint {
     text: String,
 }
 
-/// What may be wrong with a sensor.
+/// A fault of a sensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
     /// It does not keep the protocol.
@@ -168,7 +168,8 @@ impl Transcript {
         }
     }
 
-    /// What the cell cannot use of a block, and whether it came too late for a report.
+    /// Returns complaints about values of a block that the cell cannot use, and about a block that is too late
+    /// for a report.
     fn judge(&mut self, block: &Block, now: Tick) -> Vec<String> {
         let Some(cell) = &self.cell else { return Vec::new() };
         let verdicts = judge(block.values(), &cell.types);
@@ -249,7 +250,7 @@ impl Transcript {
 }
 
 impl Flaw {
-    /// What its author can do about it.
+    /// Returns the remedy for the author of the sensor.
     fn remedy(self) -> &'static str {
         match self {
             Flaw::Protocol(kind) => remedy(kind),
@@ -389,7 +390,7 @@ mod tests {
         run_in(None, output, 250)
     }
 
-    /// The same in a cell, with the output after so many milliseconds.
+    /// Runs the check in a cell, with the output after `at_ms` milliseconds.
     fn run_in(cell: Option<CellFacts>, output: &str, at_ms: u64) -> (Transcript, Vec<String>) {
         let settings = Settings { trace: Trace::Lines, ..Settings::default() };
         let names = SelfNames::new(&"vm".into(), [], Domains::Compare);

@@ -37,16 +37,16 @@ pub struct FaultyValue {
     pub name: AttributeName,
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The fault of the value.
     pub fault: ValueFault,
 }
 
 /// The values of one block, judged.
 #[derive(Clone, Debug)]
 pub struct Verdicts<'a> {
-    /// The values without those of the wrong type, so that another source of the same value counts in their place.
+    /// The values of the right type. Another source of the same attribute counts in place of a dropped value.
     pub usable: Cow<'a, HostValues>,
-    /// What the cell cannot use, by host and name.
+    /// The values that the cell cannot use, by host and name.
     pub faulty: Vec<FaultyValue>,
 }
 
@@ -66,7 +66,7 @@ pub fn judge<'a>(values: &'a HostValues, types: &AttributeTypes) -> Verdicts<'a>
     Verdicts { usable, faulty }
 }
 
-/// What is wrong with a value, if anything is.
+/// Returns the fault of a value, if it has one.
 pub fn fault(name: &AttributeName, text: &str, types: &AttributeTypes) -> Option<ValueFault> {
     if types.is_empty() {
         return None;

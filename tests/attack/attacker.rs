@@ -39,7 +39,7 @@ pub fn stranger() -> u32 {
     1_000_000_000 + std::process::id() % (1 << 22) * 64 + COUNT.fetch_add(1, Ordering::Relaxed) % 64
 }
 
-/// As whom an attacker runs.
+/// The user that an attacker runs as.
 #[derive(Clone, Copy, Debug)]
 pub struct Attacker {
     /// The user id.
@@ -55,7 +55,7 @@ impl Attacker {
         Self { uid, gid: uid }
     }
 
-    /// Whoever has taken a process over.
+    /// An attacker who has taken over a process.
     pub fn in_place_of(pid: i32) -> Self {
         let found = std::fs::metadata(format!("/proc/{pid}")).expect("the daemon lives");
         Self { uid: found.uid(), gid: found.gid() }

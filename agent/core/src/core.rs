@@ -47,7 +47,7 @@ pub enum Input {
     LauncherLost,
     /// The launcher said something.
     Launcher(Box<Notice>),
-    /// The administrator of the host ends its tasks before the agent: none is started any more.
+    /// The administrator of the host ends all tasks and then the agent, so no further task starts.
     EndTasks,
     /// Time passed: wanted when [`Core::next_timer`] says.
     Tick,

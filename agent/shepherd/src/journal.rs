@@ -40,7 +40,7 @@ impl Journal {
     /// Reads the journal of this host, or begins one.
     ///
     /// # Errors
-    /// Those of the file system. A line that is not whole was never synced and is left out.
+    /// Errors of the file system. A line that is not whole was never synced and is left out.
     pub fn open(boot_id: &str) -> io::Result<Self> {
         let released = match fs::read(NAME) {
             Ok(bytes) => parse(&bytes),
@@ -55,7 +55,7 @@ impl Journal {
     /// Makes it durable that these tasks may reach execve from now on.
     ///
     /// # Errors
-    /// Those of the file system: none of them may be started then.
+    /// Errors of the file system: none of them may be started then.
     pub fn release(&mut self, keys: &[TaskKey]) -> io::Result<()> {
         let lines: String = keys.iter().map(|key| line('+', key, &self.boot_id)).collect();
         self.append(&lines)?;
@@ -67,7 +67,7 @@ impl Journal {
     /// Whether a start could be recorded again: writes where the next line goes, and makes that durable.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn probe(&mut self) -> io::Result<()> {
         if self.used + LINE_BYTES > self.room {
             (self.file, self.used, self.room) = write_anew(&self.released)?;

@@ -124,7 +124,7 @@ pub fn run(options: &Options) -> io::Result<()> {
 /// Makes a copied directory one of its own, for `gridwright up --as-copy`: its tasks are dropped, no process is touched.
 ///
 /// # Errors
-/// A launcher that runs in it, and those of the file system.
+/// Another launcher runs in the directory, or the file system refuses.
 pub fn adopt(dir: &Path) -> io::Result<()> {
     let folder = fs::canonicalize(dir)?;
     std::env::set_current_dir(&folder)?;

@@ -22,7 +22,7 @@ pub fn line(text: fmt::Arguments<'_>) {
 /// Refuses a `GRIDWRIGHT_LOG` that is not understood. The launcher has few lines and writes all of them.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The variable has a value that cannot be parsed.
 pub fn check_variable() -> Result<(), Diagnostic> {
     match std::env::var_os(VARIABLE) {
         Some(text) => check_filter(&text.to_string_lossy()),
@@ -38,7 +38,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Leads standard output and error to `path`; where none is named, they stay as they are.
+    /// Redirects standard output and error to `path`. Without a path they stay as they are.
     ///
     /// # Errors
     /// The system's; a link, or a file that is not a plain one with a single name.

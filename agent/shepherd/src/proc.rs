@@ -151,12 +151,13 @@ pub fn children_of(parent: i32) -> Vec<ProcessStat> {
     found.into_iter().filter(|process| process.parent == parent && !process.is_gone()).collect()
 }
 
-/// Whose processes an entry of the environment marks: anybody can put one there, and `su` hands it on to another user.
+/// The users whose processes an environment entry marks. Anybody can set the entry, and `su` passes it on to
+/// another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// This user's.
     Is(u32),
-    /// Those of users from this uid on, where the task's own is not known.
+    /// All users from this uid on, for a task whose own user is not known.
     AtLeast(u32),
 }
 

@@ -138,7 +138,7 @@ pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<Owned
     }
 }
 
-/// What ended a shepherd before its task was over.
+/// The error that ended a shepherd before its task was over.
 enum TaskError {
     /// No process of the task had been started.
     NotBegun(io::Error),

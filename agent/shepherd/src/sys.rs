@@ -393,7 +393,7 @@ impl Program {
     /// Lets what is executed next have the directory that the file is in, for an interpreter that opens the file.
     ///
     /// # Errors
-    /// Those of fcntl(2).
+    /// Errors of fcntl(2).
     pub fn keep_open(&self) -> Result<(), Errno> {
         match &self.place {
             Place::Paths(_) => Ok(()),

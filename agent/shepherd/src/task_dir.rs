@@ -62,7 +62,7 @@ impl TaskDir {
     /// Writes the launch document. Not made durable: it serves a shepherd that lives, and people.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write_launch(&self, document: &LaunchDocument) -> io::Result<()> {
         append(&self.open_record()?, Part::Launch, &document.encode())
     }
@@ -71,7 +71,7 @@ impl TaskDir {
     /// task runs does not keep its end from being recorded. A file system that cannot do that does without.
     ///
     /// # Errors
-    /// Those of the file system; a full one has no room to set aside.
+    /// Errors of the file system; a full one has no room to set aside.
     pub fn reserve(&self) -> io::Result<()> {
         let record = self.open_record()?;
         let used = i64::try_from(record.metadata()?.len()).unwrap_or(i64::MAX);
@@ -84,7 +84,7 @@ impl TaskDir {
     /// Writes `pe_hostfile` of a parallel task, which its user reads.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write_host_file(&self, document: &LaunchDocument) -> io::Result<()> {
         let Some(lines) = &document.host_file else { return Ok(()) };
         let mut file = create_file(self.file("pe_hostfile"))?;
@@ -120,7 +120,7 @@ impl TaskDir {
     /// All that the record says. One that is missing says nothing.
     ///
     /// # Errors
-    /// Those of the file system, except that nothing is there.
+    /// Errors of the file system, except that nothing is there.
     pub fn read_all(&self) -> io::Result<Contents> {
         match fs::read(self.file(RECORD)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
@@ -139,7 +139,7 @@ impl TaskDir {
     /// Opens the record while the process may still write here, for [`write_exec`].
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn open_record(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o640).custom_flags(libc::O_NOFOLLOW).open(self.file(RECORD))
@@ -149,7 +149,7 @@ impl TaskDir {
     /// and one that waits gets it from [`TaskDir::sync_result`].
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write_result(&self, result: &LaunchResult) -> io::Result<()> {
         append(&self.open_record()?, Part::Result, &result.encode())
     }
@@ -157,7 +157,7 @@ impl TaskDir {
     /// Drops what a process that was killed in the middle of a write left behind the last whole part.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn trim(&self) -> io::Result<()> {
         let bytes = match fs::read(self.file(RECORD)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -171,7 +171,7 @@ impl TaskDir {
     /// recorded as one whose shepherd died.
     ///
     /// # Errors
-    /// Those of the file system; a result that is gone is forgotten, which is fine.
+    /// Errors of the file system; a result that is gone is forgotten, which is fine.
     pub fn sync_result(&self) -> io::Result<()> {
         match File::open(self.file(RECORD)) {
             Ok(file) => file.sync_all(),
@@ -216,7 +216,7 @@ impl TaskDir {
     /// Removes the directory. The tree is root's, and remove_dir_all follows no links.
     ///
     /// # Errors
-    /// Those of the file system, except that nothing is there.
+    /// Errors of the file system, except that nothing is there.
     pub fn remove(&self) -> io::Result<()> {
         // An empty directory goes without a descriptor, which there may not be.
         let outcome = fs::remove_dir(&self.path).or_else(|_| fs::remove_dir_all(&self.path));
@@ -239,7 +239,7 @@ fn append(mut file: &File, part: Part, body: &[u8]) -> io::Result<()> {
 /// Adds the exec record to a record that was opened before.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn write_exec(record: &File, exec: &[u8]) -> io::Result<()> {
     append(record, Part::Exec, exec)
 }
@@ -260,7 +260,7 @@ impl Spares {
     /// None yet. What an earlier launcher kept goes.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn new() -> io::Result<Self> {
         match fs::remove_dir_all(SPARES) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -291,7 +291,7 @@ impl Spares {
     /// Takes the directory of a task away: at once, so that the task is unknown from then on.
     ///
     /// # Errors
-    /// Those of the file system, except that nothing is there.
+    /// Errors of the file system, except that nothing is there.
     pub fn remove(&mut self, dir: &TaskDir) -> io::Result<()> {
         // The shepherd tells the end a moment before it lets go of its lock: another task must not find it locked.
         let is_free = self.free.len() < MAX_SPARES && matches!(dir.lock(), Ok(Some(_)));

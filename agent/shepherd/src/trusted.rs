@@ -1,4 +1,4 @@
-//! Programs that run with other rights than those of whoever asks for them: root's procedures, and load sensors.
+//! Programs that run with other rights than their requester has: procedures of root, and load sensors.
 //!
 //! The path is walked once, one component at a time, with descriptors that follow no link by themselves. Each directory, each link
 //! and the file itself must belong to an owner that is trusted, and nobody else may write it. So the file that was checked is the one
@@ -34,7 +34,7 @@ pub struct TrustedFile {
     head: Vec<u8>,
 }
 
-/// Which directory may hold something.
+/// The accounts that may write a directory on the way to a trusted file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writers {
     /// Only its owner makes names in it.
@@ -47,7 +47,7 @@ impl TrustedFile {
     /// Opens the program at an absolute path that belongs, with every directory and link on the way, to one of `owners`.
     ///
     /// # Errors
-    /// What is not as it must be, with its path and the remedy.
+    /// A file or directory on the way is not trusted. The text has its path and the remedy.
     pub fn open(path: &str, owners: &[u32]) -> Result<Self, String> {
         let found = walk(Path::new(path), owners).map_err(|text| format!("{path}: {text}"))?;
         let head = head_of(&found.file);
@@ -86,7 +86,7 @@ impl TrustedFile {
 /// Reads a text file under the same conditions; `None` if there is no such file.
 ///
 /// # Errors
-/// What is not as it must be, and errors of reading.
+/// A file or directory on the way is not trusted, or the file cannot be read.
 pub fn read_text(path: &Path, owners: &[u32]) -> Result<Option<String>, String> {
     if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Ok(None);

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// What goes along with a message, as descriptors.
+/// Returns the descriptors that go along with a message.
 ///
 /// # Errors
 /// No descriptor or no memory is left for a script.

@@ -25,7 +25,8 @@ const REQUESTS: usize = 64;
 /// The longest request that may be one for a wait: nothing else is looked into.
 const WAIT_BYTES: usize = 256;
 
-/// What a request that changes something begins with, as MessagePack writes [`ClientMessage::Change`], and within how many bytes.
+/// The kind of a changing request, as MessagePack writes [`ClientMessage::Change`]. It stands in the first
+/// `KIND_BYTES` bytes.
 const CHANGE: &[u8] = b"change";
 const KIND_BYTES: usize = 12;
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 /// lost packets for a lost master.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
-/// What was heard so lately needs no new sign.
+/// A master that was heard within this time needs no new sign of life.
 const FRESH: Duration = Duration::from_secs(2);
 
 /// How long an answer may be due before the master is asked for a sign of life.

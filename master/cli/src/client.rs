@@ -50,19 +50,19 @@ pub struct Client {
     repeat_for: Duration,
     look_for: Duration,
     restart: Duration,
-    /// How long one answer may take to begin or go on; none is for ever.
+    /// How long one answer may take to begin or go on. `None` means no limit.
     patience: Option<Duration>,
     /// The task that this process belongs to, where the agent is to vouch for it.
     task: Option<TaskKey>,
     values: Values,
 }
 
-/// What answers hold: see [`shown`].
+/// The form of values in answers: see [`shown`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
     /// For people: control characters in values are escaped.
     Shown,
-    /// As the master knows them.
+    /// Unescaped, as the master stores them.
     Raw,
 }
 
@@ -119,7 +119,8 @@ impl Client {
         Ok(client)
     }
 
-    /// The same with values as the master knows them: for what is not printed as text, or goes back to the master.
+    /// Returns a client whose answers are not escaped, for values that are not printed as text or go back to
+    /// the master.
     pub fn with_raw_values(self) -> Self {
         Self { values: Values::Raw, ..self }
     }
@@ -214,7 +215,7 @@ impl Client {
     /// Changes something like [`Client::change`]; nothing if an interrupt comes before the answer. The change may have been made then.
     ///
     /// # Errors
-    /// As [`Client::change`].
+    /// See [`Client::change`].
     pub fn change_unless(&mut self, command: Command, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
         self.repeat(command, Some(interrupt))
     }

@@ -253,7 +253,7 @@ pub fn program(name: &str) -> Result<PathBuf, Fail> {
 /// Refuses a `GRIDWRIGHT_LOG` that no daemon would understand, before anything is made.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The variable has a value that cannot be parsed.
 pub fn check_environment() -> Result<(), Fail> {
     match std::env::var_os(proto::log::VARIABLE) {
         Some(text) => proto::log::check_filter(&text.to_string_lossy()).map_err(Fail::from),

@@ -5,7 +5,7 @@ use proto::directory::{DirectoryIdentity, FILE, Kinship};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What is known of a state directory.
+/// The relation of a state directory to the one that its file records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is the one that it says.
@@ -16,7 +16,7 @@ pub enum Standing {
     Unknown,
 }
 
-/// What a state directory is, by its own file.
+/// Reads the file of a state directory and decides whether the directory is a copy.
 pub fn standing(dir: &Path) -> Standing {
     let recorded = std::fs::read_to_string(dir.join(FILE)).ok().and_then(|text| DirectoryIdentity::parse(&text));
     let (Some(recorded), Ok(metadata)) = (recorded, dir.metadata()) else { return Standing::Unknown };

@@ -29,7 +29,7 @@ impl Folder {
     /// Opens a directory; links on the way to it count, one at its end does not.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn open(path: &Path) -> io::Result<Self> {
         let handle = open(path, directory_flags(), Mode::empty())?;
         Ok(Self { handle: handle.into() })
@@ -38,7 +38,7 @@ impl Folder {
     /// Opens a directory in this one.
     ///
     /// # Errors
-    /// Those of the file system; `ELOOP` or `ENOTDIR` for a link.
+    /// Errors of the file system; `ELOOP` or `ENOTDIR` for a link.
     pub fn enter(&self, name: &str) -> io::Result<Self> {
         let handle = openat(&self.handle, name, directory_flags(), Mode::empty())?;
         Ok(Self { handle: handle.into() })
@@ -47,7 +47,7 @@ impl Folder {
     /// Makes a directory in this one, unless the name is taken, and opens it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn make(&self, name: &str, mode: u32) -> io::Result<Self> {
         match mkdirat(&self.handle, name, Mode::from_bits_truncate(mode)) {
             Err(errno) if errno != nix::errno::Errno::EEXIST => return Err(errno.into()),
@@ -64,7 +64,7 @@ impl Folder {
     /// The uid of its owner.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn owner(&self) -> io::Result<u32> {
         Ok(self.handle.metadata()?.uid())
     }
@@ -72,7 +72,7 @@ impl Folder {
     /// Checks that the directory is this user's and that nobody else makes names there.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The owner or the rights are wrong.
     pub fn check_ours(&self) -> io::Result<()> {
         self.check_owner()?;
         if self.handle.metadata()?.mode() & WRITABLE != 0 {
@@ -84,7 +84,7 @@ impl Folder {
     /// Checks that the directory is this user's.
     ///
     /// # Errors
-    /// That it belongs to somebody else.
+    /// The directory belongs to somebody else.
     pub fn check_owner(&self) -> io::Result<()> {
         let uid = self.owner()?;
         if uid == geteuid().as_raw() { Ok(()) } else { Err(foreign(format!("the directory belongs to uid {uid}"))) }
@@ -93,7 +93,7 @@ impl Folder {
     /// Sets owner, group and rights of the directory; what is so already is not touched.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn give(&self, uid: u32, gid: u32, mode: u32) -> io::Result<()> {
         give_file(&self.handle, uid, gid)?;
         let found = self.handle.metadata()?.mode() & 0o7777;
@@ -103,7 +103,7 @@ impl Folder {
     /// Opens a regular file to read it. It never waits, as for a named pipe.
     ///
     /// # Errors
-    /// Those of the file system, and if it is not a regular file.
+    /// Errors of the file system, and if it is not a regular file.
     pub fn file(&self, name: &str) -> io::Result<File> {
         self.open_file(name, OFlag::O_RDONLY, 0)
     }
@@ -111,7 +111,7 @@ impl Folder {
     /// Opens a regular file to append to it; it is made if it is missing.
     ///
     /// # Errors
-    /// Those of the file system, and if it is not a regular file with one name.
+    /// Errors of the file system, and if it is not a regular file with one name.
     pub fn append(&self, name: &str, mode: u32) -> io::Result<File> {
         let file = self.open_file(name, OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT, mode)?;
         if file.metadata()?.nlink() == 1 { Ok(file) } else { Err(foreign("the file has several names".to_owned())) }
@@ -126,7 +126,7 @@ impl Folder {
     /// The text of a regular file.
     ///
     /// # Errors
-    /// Those of the file system, and if it is not a regular file.
+    /// Errors of the file system, and if it is not a regular file.
     pub fn read(&self, name: &str) -> io::Result<String> {
         let mut text = String::new();
         self.file(name)?.take(READ_MAX).read_to_string(&mut text)?;
@@ -136,7 +136,7 @@ impl Folder {
     /// Puts a file in place in one step.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write(&self, name: &str, text: &str, mode: u32) -> io::Result<()> {
         let draft = format!(".{name}.new");
         self.remove(&draft)?;
@@ -149,7 +149,7 @@ impl Folder {
     /// Renames a file, a link or a directory in this one.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.handle, from, &self.handle, to)?)
     }
@@ -157,7 +157,7 @@ impl Folder {
     /// Removes a file or a link. A file that is not there is not an error.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.handle, name, UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(nix::errno::Errno::ENOENT) => Ok(()),
@@ -173,7 +173,7 @@ impl Folder {
     /// The facts about a name, which is not opened; of a link, its own.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn facts(&self, name: &str) -> io::Result<FileStat> {
         Ok(fstatat(&self.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
@@ -181,7 +181,7 @@ impl Folder {
     /// The names in the directory.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let entries = std::fs::read_dir(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))?;
         entries.map(|entry| Ok(entry?.file_name())).collect()
@@ -191,7 +191,7 @@ impl Folder {
 /// Gives an open file to an account, unless it has it already.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn give_file(file: &File, uid: u32, gid: u32) -> io::Result<()> {
     let found = file.metadata()?;
     if (found.uid(), found.gid()) == (uid, gid) {

@@ -108,7 +108,7 @@ impl Site {
         self.dir.join("etc/master.toml").exists()
     }
 
-    /// What to do about a master that was reached and does not answer.
+    /// Returns the advice for a master that was reached and does not answer.
     pub fn where_to_look(&self) -> String {
         let dir = self.dir.display();
         match self.has_master() {

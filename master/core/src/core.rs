@@ -41,7 +41,7 @@ pub struct Site {
     pub naming: Naming,
     /// What one host may report.
     pub load: LoadLimits,
-    /// What the jobs of one user may take.
+    /// Limits for the jobs of one user.
     pub users: UserLimits,
     /// The time zone of the machine, by whose clock calendars go.
     pub zone: Zone,
@@ -62,7 +62,7 @@ impl Default for LoadLimits {
     }
 }
 
-/// What the jobs of one user may take that have not ended: beyond it a submission is refused.
+/// Limits for the unfinished jobs of one user. A submission beyond them is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserLimits {
     /// Jobs; an array is one.

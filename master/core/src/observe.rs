@@ -50,7 +50,7 @@ pub enum Observation {
         host: HostName,
         /// Whether it is connected.
         connected: bool,
-        /// What keeps it from starting any; none if nothing does.
+        /// The reason why the host cannot start tasks. `None` means that it can.
         why: Option<String>,
     },
     /// Use of running tasks.

@@ -44,7 +44,7 @@ impl Driver {
     /// nothing of the turn has left, and questions are answered meanwhile.
     ///
     /// # Errors
-    /// What else is in the way, and the full disk if the master is to end.
+    /// Another error of the database, or the full disk if the master is to end.
     pub(super) fn make_durable(&mut self, records: &[Arc<Record>], scripts: &ScriptChanges) -> Result<(), StoreError> {
         let (mut has_tidied, mut has_told) = (false, false);
         loop {
@@ -76,7 +76,7 @@ impl Driver {
         }
     }
 
-    /// When the driver tidies up though nothing comes; none where there is nothing to tidy.
+    /// When the driver tidies up without any input. `None` means that there is nothing to tidy.
     pub(super) fn tidying_due(&self) -> Option<Instant> {
         (self.scripts.has_unused() || self.scripts.has_left_room()).then(|| Instant::now() + TIDYING)
     }
@@ -84,7 +84,7 @@ impl Driver {
     /// Drops scripts that no job needs, and gives some of their room back, while nothing else is to do.
     ///
     /// # Errors
-    /// As [`Driver::make_durable`].
+    /// See [`Driver::make_durable`].
     pub(super) fn tidy(&mut self) -> Result<(), StoreError> {
         if self.scripts.has_unused() {
             let changes = self.scripts.follow::<Arc<Record>>(&[]);

@@ -6,12 +6,12 @@ use master_core::decide::Caller;
 use proto::id::{HostName, UserName};
 use proto::job::Owner;
 
-/// What the one who asks may see.
+/// The parts of an answer that a user may see.
 pub struct Viewer(Sight);
 
 enum Sight {
     Everything,
-    /// The environments of this user's jobs; none of those of others.
+    /// Only the environments of this user's own jobs.
     Own(Option<UserName>),
 }
 

@@ -73,7 +73,7 @@ async fn was_a_visit(connection: &Connection) -> bool {
     matches!(closed, Ok(Closed::ByPeer { code: Some(CloseCode::Done), .. }))
 }
 
-/// A connection that never became that of an agent.
+/// Logs the end of a connection that never became an agent's.
 fn no_agent(host: &HostName, connection: &Connection, end: End) -> End {
     tracing::info!("agent {host} at {}: {end}", connection.remote_address());
     end

@@ -29,7 +29,7 @@ pub struct Damage {
     pub seq: EventSeq,
     /// The jobs whose records they are.
     pub jobs: Vec<u32>,
-    /// What is wrong with them.
+    /// The damage.
     pub why: String,
 }
 
@@ -155,7 +155,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is known about a row of records that cannot be read.
+    /// Returns the jobs of a row of records that cannot be read.
     fn damage(&self, last: u64, why: &StoreError) -> Result<Damage, StoreError> {
         let jobs = self.run("read accounting records from", |db| {
             let mut select = db.prepare("SELECT job_number FROM ends_of_job WHERE last = ?1 ORDER BY job_number")?;

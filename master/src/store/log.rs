@@ -75,7 +75,7 @@ impl Store {
     /// Appends events, and keeps and drops the scripts that they are about, all or none.
     ///
     /// # Errors
-    /// As [`Store::append`].
+    /// See [`Store::append`].
     pub fn append_with<R: Borrow<Record>>(&mut self, records: &[R], scripts: &ScriptChanges) -> Result<(), StoreError> {
         append(&mut self.db, &mut self.room, records, scripts).map_err(|source| self.failed("append to", source))?
     }

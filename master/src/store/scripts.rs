@@ -18,7 +18,7 @@ pub(super) const TABLE: &str =
 /// Pages that are given back to the file system at a time: 4 MiB, about 10 ms.
 const PAGES_GIVEN_BACK: u32 = 256;
 
-/// What becomes of scripts together with events.
+/// Changes to stored scripts that belong to the same commit as events.
 #[derive(Debug, Default)]
 pub struct ScriptChanges {
     /// Scripts of jobs that were submitted.
@@ -41,7 +41,7 @@ impl ScriptChanges {
 }
 
 impl Store {
-    /// The content of a script; none if it is not there.
+    /// Returns the content of a script. `None` means that it is not stored.
     ///
     /// # Errors
     /// `Database`; `DamagedScript` if its bytes are not those that its name says.

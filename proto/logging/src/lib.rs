@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing_subscriber::EnvFilter;
 
-/// The log file of this process; none where lines go to standard error.
+/// The log file of this process. It is empty if lines go to standard error.
 static FILE: OnceLock<Mutex<LogFile>> = OnceLock::new();
 
 /// Begins to log: to `file`, or to standard error.

@@ -474,7 +474,8 @@ nested!(Method);
 /// A prolog, epilog or procedure of a parallel environment. Nothing is on its standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Procedure {
-    /// The `user@` in front of the command; none is the task's user. `root` needs the command in `etc/root-commands`.
+    /// The `user@` in front of the command. `None` means the task's user. `root` needs the command in
+    /// `etc/root-commands`.
     pub user: Option<String>,
     /// The command line, split at blanks, no shell. `$stdin_path`, `$stdout_path`, `$stderr_path` and `$merge_stderr` are replaced by the
     /// shepherd, other pseudo variables are already.

@@ -155,7 +155,7 @@ pub enum Notice {
         sensor: Option<u64>,
         /// What, where, why and how to fix it.
         text: String,
-        /// Whose fault it is. An older launcher does not say: the job's.
+        /// The party at fault. An older launcher does not send it; then the job is.
         blame: Blame,
     },
     /// The job's execve happened.
@@ -192,7 +192,7 @@ pub enum Notice {
     },
     /// Whether tasks can be started.
     Health {
-        /// What keeps every task from being started; none if nothing does.
+        /// The reason why no task can start. `None` means that tasks can start.
         trouble: Option<String>,
     },
     /// The task's directory is gone.

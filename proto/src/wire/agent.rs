@@ -141,7 +141,7 @@ pub enum AgentMessage {
     Refused(Diagnostic),
     /// Whether the host can start tasks, told when that changes. After a welcome it can until this says otherwise.
     Health {
-        /// What keeps it from starting any; none if nothing does.
+        /// The reason why the host cannot start tasks. `None` means that it can.
         unfit: Option<String>,
     },
 }

@@ -460,7 +460,7 @@ pub struct HostView {
     pub agent_up_ms: Option<u64>,
     /// Whether its agent is connected.
     pub connected: bool,
-    /// How long its last certificate is valid; none for a host that has not joined, or was revoked.
+    /// The end of the last certificate. `None` for a host that has not joined, or was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certified_until: Option<Wall>,
     /// Attributes of `-F`.

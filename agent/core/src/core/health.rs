@@ -13,22 +13,23 @@ use proto::wire::agent::AgentMessage;
 /// How long an order waits for a launcher before the master gets it back: longer than a launcher takes that is started again.
 pub const LAUNCHER_PATIENCE_MS: u64 = 10_000;
 
-/// Between two examinations by a launcher that found nothing.
+/// The interval between examinations while the launcher finds nothing wrong.
 const EXAMINE_MS: u64 = 10_000;
 
-/// The same while something is wrong, so that the host serves again soon after it is mended.
+/// The interval between examinations while something is wrong. It is short, so the host serves again soon
+/// after the repair.
 const EXAMINE_AGAIN_MS: u64 = 2_000;
 
-/// After how long without an answer the launcher counts as one that hangs.
+/// A launcher that does not answer for this long counts as hanging.
 const ANSWER_MS: u64 = 30_000;
 
-/// What is known of the host's ability to start tasks.
+/// The facts about the host's ability to start tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Health {
     launcher: Launcher,
     /// What the launcher found at its last examination.
     trouble: Option<String>,
-    /// What the master knows on this connection.
+    /// The trouble that this connection has reported to the master.
     told: Option<String>,
     /// When orders that wait for a launcher are given back; `None` while none waits.
     give_back_at: Option<u64>,
@@ -37,7 +38,7 @@ pub(super) struct Health {
 /// How the launcher stands.
 #[derive(Clone, Copy, Debug, Default)]
 enum Launcher {
-    /// None has been connected so far.
+    /// No launcher has connected so far.
     #[default]
     NeverSeen,
     /// It has been away since this moment of the boot clock.
@@ -94,7 +95,7 @@ impl Health {
         launcher.into_iter().chain(self.give_back_at).min()
     }
 
-    /// What keeps every task from being started, if anything does.
+    /// Returns the reason why no task can start. `None` means that tasks can start.
     fn unfit(&self) -> Option<String> {
         match self.launcher {
             Launcher::NeverSeen | Launcher::Away { .. } => {

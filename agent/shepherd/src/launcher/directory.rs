@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What the file is written to before it takes its name.
+/// The draft of the file, renamed once it is complete.
 const DRAFT: &str = "etc/directory.new";
 
 /// Refuses a directory that is a copy. The present directory is `folder`, the launcher's.
@@ -32,7 +32,7 @@ pub fn refuse_copy(folder: &Path, boot: &str) -> io::Result<()> {
 /// Records which directory this is, unless that is on record. Called with the launcher's lock held.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn record(folder: &Path, boot: &str) -> io::Result<()> {
     if !Path::new(FILE).parent().is_some_and(Path::is_dir) {
         // No cell was made here, so nobody copies one.
@@ -60,7 +60,7 @@ pub fn record(folder: &Path, boot: &str) -> io::Result<()> {
 /// Makes a copy a directory of its own: its tasks are dropped, and no process is looked for.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn adopt(folder: &Path, boot: &str) -> io::Result<()> {
     for entry in fs::read_dir(TASKS)? {
         let entry = entry?;
@@ -74,7 +74,7 @@ fn now(folder: &Path, boot: &str) -> io::Result<DirectoryIdentity> {
     Ok(DirectoryIdentity::of(folder, &fs::metadata(".")?, boot))
 }
 
-/// What is on record. A damaged file says nothing of the directory, as that of a cell of an earlier release.
+/// Reads the recorded directory. A damaged file counts as absent, as in a cell of an earlier release.
 fn read() -> io::Result<Option<DirectoryIdentity>> {
     let text = match OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(FILE) {
         Ok(file) => io::read_to_string(file)?,

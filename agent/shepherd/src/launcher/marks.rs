@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 /// The file, below the launcher's directory.
 const NAME: &str = "tasks/marks";
 
-/// What a new one is written to before it takes the name.
+/// The draft of a new file of marks, renamed once it is complete.
 const DRAFT: &str = "tasks/marks.new";
 
 /// How many are kept: more starts of the launcher than come between two connections of the agent.
@@ -19,7 +19,7 @@ const KEPT: usize = 64;
 /// Adds a mark.
 ///
 /// # Errors
-/// Those of the file system; the marks stay as they are then.
+/// Errors of the file system; the marks stay as they are then.
 pub fn add() -> io::Result<()> {
     let present = match fs::read_to_string(NAME) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

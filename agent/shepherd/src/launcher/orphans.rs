@@ -7,7 +7,7 @@ use crate::proc::{self, ProcessStat};
 use crate::shepherd::tmpdir;
 use std::collections::BTreeSet;
 
-/// What is remembered from one look to the next.
+/// The state that is kept from one search for orphans to the next.
 #[derive(Default)]
 pub struct Orphans {
     /// Users that sensors were seen to run as.
@@ -20,7 +20,7 @@ pub struct Orphans {
 pub struct Own<'a> {
     /// Whether it forked this one.
     pub is_own: &'a dyn Fn(i32) -> bool,
-    /// Those among them that are sensors.
+    /// The processes of the launcher that are load sensors.
     pub sensors: Vec<i32>,
     /// Whether all processes are one user's, so that the user tells nothing.
     pub single_user: bool,
@@ -28,7 +28,7 @@ pub struct Own<'a> {
 
 impl Orphans {
     /// Sends SIGKILL to every orphan and what is below it, and counts the orphans that live. `uid` is the user of a task that ended:
-    /// what is that user's is no sensor's.
+    /// a process of that user does not belong to a sensor.
     pub fn end(&mut self, own: &Own<'_>, uid: Option<u32>) -> u32 {
         let found = self.find(own, uid);
         for orphan in &found {

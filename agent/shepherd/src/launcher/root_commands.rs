@@ -16,7 +16,7 @@ pub struct RootCommands {
     lines: Vec<Vec<String>>,
 }
 
-/// What the shepherd replaces later, and texts that stand for what no task has: no agent chooses them.
+/// Variables that the shepherd replaces later, and placeholders for absent values. No agent chooses them.
 const CONSTANTS: [&str; 7] = ["$stdin_path", "$stdout_path", "$stderr_path", "$merge_stderr", "\"\"", "0", "UNDEFINED"];
 
 /// Pseudo variables whose value only the agent knows.
@@ -32,7 +32,7 @@ impl RootCommands {
     /// Whether a command may run as root for a task whose launcher works in `folder`.
     ///
     /// # Errors
-    /// What is not listed, and how to list it.
+    /// The command is not listed. The text names it and says how to list it.
     pub fn check(&self, command: &str, document: &LaunchDocument, folder: &Path) -> Result<(), String> {
         let given: Vec<&str> = command.split_ascii_whitespace().collect();
         let facts = Facts::of(document, folder);
@@ -50,7 +50,7 @@ impl RootCommands {
     }
 }
 
-/// What the launcher itself knows of a task.
+/// The facts about a task that the launcher itself knows.
 struct Facts {
     known: [(&'static str, String); 5],
     job_name: String,

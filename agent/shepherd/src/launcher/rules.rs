@@ -21,10 +21,10 @@ use std::path::{Component, Path};
 /// Where control groups are; nothing else can be made there, and no links.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// Why a task is not started, and whose fault that is.
+/// The reason why a task is not started, and the party at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Whose fault it is.
+    /// The party at fault: job or host.
     pub blame: Blame,
     /// What, where, why and how to fix it.
     pub text: String,

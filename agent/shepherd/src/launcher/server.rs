@@ -98,7 +98,7 @@ struct Task {
     waiting: Option<Order>,
     /// Whether an undertaker is at work on it.
     burying: bool,
-    /// What its document says, for a record that cannot be read.
+    /// The traces from the launch document. They replace a record that cannot be read.
     traces: Option<Traces>,
     /// How its shepherd, a child of this launcher, ended.
     shepherd_end: Option<ShepherdEnd>,

@@ -18,7 +18,7 @@ const END_MS: u64 = 10_000;
 /// The pause between two looks at processes that are no children of ours.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
-/// What the launcher knows of a task whose shepherd is dead.
+/// The facts that the launcher has about a task whose shepherd is dead.
 #[derive(Clone, Debug)]
 pub struct Burial {
     /// The task.
@@ -32,11 +32,11 @@ pub struct Burial {
     /// How many processes that came to the launcher, the shepherd's parent, could not be ended. `None` if the shepherd's parent is
     /// another process, so that such processes went elsewhere.
     pub orphans_left: Option<u32>,
-    /// What is needed of the launch document, for a record that cannot be read.
+    /// The traces from the launch document. They replace a record that cannot be read.
     pub traces: Option<Traces>,
 }
 
-/// What has to be known of a task to find what it left behind.
+/// The facts that are needed to find the processes and files that a task left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traces {
     /// The user.
@@ -50,7 +50,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Those of the task of a document.
+    /// Returns the traces of the task in a launch document.
     pub fn of(document: &LaunchDocument) -> Self {
         let account = &document.account;
         Traces {
@@ -67,7 +67,7 @@ impl Traces {
 /// Runs in a fork of the launcher. Whoever holds the lock writes, and only where no result is: so once.
 ///
 /// # Errors
-/// Those of the task's directory.
+/// The task's directory cannot be read or written.
 pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
     let key = burial.key;
     let dir = TaskDir::new(&key);

@@ -367,7 +367,7 @@ fn exec_failure(invocation: &Invocation) -> Failure {
     Failure { failed: Failed::NO_SHELL, text: format!("cannot execute {what:?}"), errno: 0, path }
 }
 
-/// What goes wrong in steps that are the same for every job is the host's fault.
+/// Blames the host: these steps are the same for every job.
 fn unprepared(what: &str, error: io::Error) -> Failure {
     Failure::of_host(format!("{what}: {error}"), error.raw_os_error().unwrap_or(0))
 }

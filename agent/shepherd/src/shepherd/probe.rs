@@ -33,7 +33,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Begins at `now` (boot milliseconds); none where the host does not say its number of processes.
+    /// Begins at `now` (boot milliseconds). `None` means that the host does not report its number of processes.
     pub fn new(now: u64) -> Option<Self> {
         let loadavg = File::open("/proc/loadavg").ok()?;
         let fewest = count(&loadavg)?;

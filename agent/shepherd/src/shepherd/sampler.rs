@@ -135,7 +135,7 @@ impl Sampler {
     }
 }
 
-/// What the processes of a walk have together.
+/// Totals over the processes of one walk.
 #[derive(Default)]
 struct Sum {
     page_bytes: u64,

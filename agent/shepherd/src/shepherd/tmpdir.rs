@@ -86,7 +86,7 @@ const REFILLED_PAUSE: Duration = Duration::from_millis(200);
 /// nothing else. What cannot be removed stays, and the process says so.
 ///
 /// # Errors
-/// Those of fork(2).
+/// Errors of fork(2).
 pub fn start_removal(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::Result<i32> {
     match sys::fork()? {
         Fork::Parent(pid) => Ok(pid),

@@ -7,7 +7,7 @@
 use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
 
-/// Which part.
+/// A part of a task's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The launch document.
@@ -49,7 +49,7 @@ impl Part {
     }
 }
 
-/// What a record says of its task.
+/// The contents of a task's record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The launch document.

@@ -44,7 +44,7 @@ impl Format {
 /// Connects to the master of the cell that the command line or this shell names, for answers that are written in `format`.
 ///
 /// # Errors
-/// As [`Client::connect`].
+/// See [`Client::connect`].
 pub fn connect(program: &str, format: Format) -> Result<Client, Fail> {
     connect_at(&Site::from_environment(), program, format)
 }
@@ -52,7 +52,7 @@ pub fn connect(program: &str, format: Format) -> Result<Client, Fail> {
 /// Connects to the master of a cell, for answers that are written in `format`.
 ///
 /// # Errors
-/// As [`Client::connect`].
+/// See [`Client::connect`].
 pub fn connect_at(site: &Site, program: &str, format: Format) -> Result<Client, Fail> {
     let client = Client::connect(site, program)?;
     Ok(match format {

@@ -101,7 +101,8 @@ fn check_caller(dir: &Path) -> Result<(), Fail> {
     Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user, or as root").into())
 }
 
-/// Ends all jobs of the cell where its master is, and those of this host elsewhere. Nothing is to be done where the cell is down.
+/// Ends all jobs of the cell on the master's host, and on other hosts the jobs of that host. Does nothing if the cell is
+/// down; fails if tasks run here without the daemon that could end them.
 fn kill_jobs(dir: &Path) -> Result<(), Fail> {
     let is_master = dir.join("etc/master.toml").exists();
     let asked = if is_master { Daemon::Master } else { Daemon::Agent };

@@ -9,7 +9,7 @@ usage: gridwright COMMAND [options] | help COMMAND | --version
 A first cell: gridwright up --detach
 ";
 
-/// Answers `gridwright help [COMMAND]` and its relatives; none for any other word.
+/// Answers `gridwright help [COMMAND]` and its variants. `None` means that the word is not one of them.
 pub fn answer(name: &str, words: &[String]) -> Option<u8> {
     match name {
         "gridwright" => Some(nothing_asked()),

@@ -32,7 +32,7 @@ const TOKEN: CommandDef = CommandDef {
     exit_codes: "0 printed, or revoked; 1 refused; 2 wrong option or word; 7 value does not parse",
 };
 
-/// As much of a token's hash as `list` shows.
+/// The length of a token's id: the characters of its hash that `list` shows.
 const ID: usize = 12;
 
 /// How long a token is valid if nothing else is said.

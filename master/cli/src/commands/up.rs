@@ -150,7 +150,7 @@ fn number(parsed: &Parsed, name: &str) -> Result<Option<u32>, Fail> {
 /// The state directory that is meant, with an absolute path.
 ///
 /// # Errors
-/// If there is no current directory that a relative one could begin with.
+/// The path is relative and there is no current directory.
 pub fn directory(parsed: &Parsed, purpose: Purpose) -> Result<PathBuf, Fail> {
     let dir = place::directory(parsed.value("--dir"), purpose);
     std::path::absolute(&dir).map_err(|error| {
@@ -455,7 +455,7 @@ pub const STOP_MARK: &str = "down";
 /// Where that file is: where root alone makes files, or the one user whose cell it is.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn stop_folder(dir: &Path) -> std::io::Result<Folder> {
     Folder::open(&dir.join("run"))?.make("launcher", 0o755)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The daemons that may have left files.
 const ALL: [Daemon; 4] = [Daemon::Simulated, Daemon::Agent, Daemon::Launcher, Daemon::Master];
 
-/// What each of them made, behind its name.
+/// The endings of the files that each daemon created in `run/`.
 const ENDINGS: [&str; 4] = ["lock", "pid", "sock", "ready"];
 
 /// The first daemon of an earlier release that lives in this directory, and its process.
@@ -50,7 +50,7 @@ pub fn end(dir: &Path, patience: Duration) -> bool {
 /// Removes what they left. The caller has made sure that nobody else makes names in `run`.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn remove_files(run: &Folder) -> std::io::Result<()> {
     run.remove("down")?;
     for daemon in ALL {

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 /// Three numbers and blanks are shorter.
 const TEXT_MAX: u64 = 100;
 
-/// What a daemon wrote about itself, and what it has to be.
+/// A daemon's own record of its process, with the user and program that it must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The process.

@@ -17,7 +17,7 @@ pub const DIR: OptionDef = with(
     "state directory of the cell (default: $GRIDWRIGHT_DIR, else $SGE_ROOT, the user's own, /var/lib/gridwright)",
 );
 
-/// What the directory is wanted for.
+/// The purpose for which a command needs the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A cell that is there.
@@ -26,7 +26,7 @@ pub enum Purpose {
     Make,
 }
 
-/// What names directories.
+/// The sources that name a cell's directory.
 #[derive(Clone, Debug, Default)]
 struct Surroundings {
     named: Option<PathBuf>,

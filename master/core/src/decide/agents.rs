@@ -198,7 +198,7 @@ pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: Ag
     }
 }
 
-/// What a host says of itself is shown to everybody.
+/// Shortens the text that a host says about itself: everybody sees it.
 fn shorten(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(HEALTH_TEXT));
     text

@@ -21,7 +21,7 @@ pub(crate) const FIRST_PAUSE_MS: u64 = 10_000;
 /// The longest such time: it doubles while the host refuses again after each.
 pub(crate) const LONGEST_PAUSE_MS: u64 = 600_000;
 
-/// What the error of an instance says that was closed for starts that failed in a row.
+/// The error text of an instance that is closed because starts failed in a row.
 const IN_A_ROW: &str = "starts in a row failed on host";
 
 /// Whether an error of a queue instance is about starts that failed in a row, and not about one job.
@@ -35,10 +35,10 @@ pub(crate) struct Fitness {
     hosts: BTreeMap<HostName, HostFitness>,
 }
 
-/// What is remembered of one host.
+/// The record of one host.
 #[derive(Debug, Default)]
 struct HostFitness {
-    /// What it says keeps it from starting tasks.
+    /// The reason that the host gives why it cannot start tasks.
     said: Option<String>,
     refused: Option<Pause>,
     /// Jobs whose starts failed since one succeeded.
@@ -72,7 +72,7 @@ impl HostFitness {
     }
 }
 
-/// A host says what keeps it from starting tasks; none if nothing does.
+/// Notes the reason that a host gives why it cannot start tasks. `None` means that it can.
 pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) {
     let record = turn.fitness_mut().of(host);
     let was_unwell = std::mem::replace(&mut record.said, unfit).is_some();

@@ -35,7 +35,7 @@ const NOT_NOW: &str = "No queue instance can take it now; what it needs may beco
 const ONLY_KEPT: &str = "It would fit now, but not for as long as it may run: what it needs is kept for jobs of higher priority or reserved \
                          in advance, or its queue closes before.";
 
-/// What is to be explained.
+/// A job whose state is to be explained.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The job.
@@ -92,7 +92,7 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
     Explanation { summary: summary.to_owned(), reasons, by_order, ..known }
 }
 
-/// What is said of each job: which it is, how many of its tasks wait, and what is kept for it.
+/// Creates the head of an explanation: the job, its number of waiting tasks, and the slots that are kept for it.
 fn header(findings: &Findings<'_>, job: &Job, part: &Part) -> Explanation {
     let kept = findings.reservation(job.seq).map(|kept| (wall(findings.now, kept.at), kept.granted.clone()));
     let (starts, kept) = kept.map_or((None, Vec::new()), |(at, granted)| (Some(at), granted));

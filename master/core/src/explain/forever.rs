@@ -50,7 +50,7 @@ fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> O
     Some(small.chain(others).collect())
 }
 
-/// What stands against a job in these queue instances. `None` if one takes it.
+/// Returns the reasons why these queue instances never take a job. `None` means that one takes it.
 fn against(cluster: &Cluster<'_>, demand: &Demand, instances: &[QueueInstanceName]) -> Option<Vec<Reason>> {
     let globally = fit_globally(cluster, demand);
     if demand.pe.is_some() {

@@ -6,7 +6,7 @@ use crate::matching::{Barrier, Value};
 use crate::sched::finding::Group;
 use crate::sched::reason::{QuotaDenial, Reason, What};
 
-/// What would help against a reason.
+/// Returns advice against a reason.
 pub(super) fn hint(teller: &Teller<'_>, reason: &Reason) -> Option<String> {
     let Reason { level, what } = reason;
     match what {

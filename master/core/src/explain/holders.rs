@@ -18,7 +18,7 @@ use proto::wire::view::Holder;
 /// Holders that are named with a reason.
 const HOLDERS_SHOWN: usize = 5;
 
-/// What may be held.
+/// A good that jobs or reservations hold.
 enum Good<'a> {
     Attribute { level: &'a Level, name: &'a str, r#type: Type },
     PeSlots(&'a PeName),
@@ -61,7 +61,7 @@ impl Good<'_> {
     }
 }
 
-/// What is missing that others have.
+/// Returns the missing good if others hold it.
 fn good<'a>(teller: &Teller<'_>, level: &'a Level, what: &'a What) -> Option<Good<'a>> {
     let is_exclusive = |name: &AttributeName| {
         let attribute = teller.cluster.config.complex.get(name);

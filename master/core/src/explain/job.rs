@@ -23,9 +23,9 @@ const TASKS_LOOKED_AT: usize = 1000;
 
 /// The tasks of a job that are asked about.
 pub(super) struct Part {
-    /// Those that wait.
+    /// The tasks that wait.
     pub pending: TaskRanges,
-    /// Those on hosts, rising.
+    /// The tasks on hosts, in ascending order.
     pub on_hosts: Vec<TaskId>,
     /// Whether all are meant.
     is_whole: bool,
@@ -46,14 +46,14 @@ impl Part {
     }
 }
 
-/// What stands against a job by itself.
+/// The reasons against a job that do not depend on the cluster.
 pub(super) struct JobReasons {
     /// Set if it may not start for one of the reasons, whatever is free.
     pub summary: Option<String>,
     pub reasons: Vec<WaitReason>,
 }
 
-/// What stands against the tasks that wait, wherever they could run.
+/// Returns the reasons against the waiting tasks that hold on every host.
 pub(super) fn of_job(state: &State, job: &Job, part: &Part, now: Now) -> JobReasons {
     let mut reasons = errors(job, part);
     let has_eligible = part.has_eligible(state, job);
@@ -91,7 +91,7 @@ fn errors(job: &Job, part: &Part) -> Vec<WaitReason> {
     reasons
 }
 
-/// Counts a task with those of which the same is said.
+/// Adds a task to the reason with the same text, or adds a new reason.
 fn add(reasons: &mut Vec<WaitReason>, job: &Job, task: TaskId, text: &str, hint: &str) {
     let name = task_name(job, task);
     match reasons.iter_mut().find(|reason| reason.text == text) {
@@ -219,7 +219,7 @@ fn ended_predecessor(state: &State, seq: SubmitSeq) -> Option<Predecessor> {
     })
 }
 
-/// What tasks do that have been given to hosts: one sentence, and what keeps them from going on.
+/// Describes the tasks on hosts: one sentence, and the reasons that stop them.
 pub(super) fn on_hosts(
     state: &State,
     observations: &Observations,
@@ -259,7 +259,7 @@ fn stuck(observations: &Observations, placement: &Placement) -> Option<(String, 
     Some((format!("it waits for host {host}, which {why}"), hint))
 }
 
-/// What stops a task on its host, each with what to do.
+/// Returns the reasons that stop a task on its host, each with advice.
 fn stops(state: &State, number: JobNumber, placement: &Placement) -> Vec<(String, String)> {
     let instance = placement.master();
     let queue = state.instances.get(instance);

@@ -5,13 +5,13 @@ use crate::sched::reason::{QuotaDenial, Shortage, What};
 use proto::amount::{Amount, Type};
 use proto::wire::view::Comparison;
 
-/// What is needed of an attribute, and what is there.
+/// The needed and the free amount of an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub attribute: Option<String>,
     pub needed: Option<String>,
     pub free: Option<String>,
-    /// What there is in all, of an amount.
+    /// The total, if the attribute is an amount.
     pub capacity: Option<String>,
     pub comparison: Comparison,
 }
@@ -30,7 +30,7 @@ pub(super) fn number(value: &Value, r#type: Type) -> String {
     }
 }
 
-/// The numbers of a reason; none where it is about no attribute.
+/// Returns the numbers of a reason. They are empty for a reason without an attribute.
 pub(super) fn numbers(cluster: &Cluster<'_>, what: &What) -> Numbers {
     match what {
         What::Offers(shortage) => of_shortage(cluster, shortage),

@@ -9,7 +9,7 @@ use proto::amount::{Amount, Millionths};
 use proto::complex::Relop;
 use proto::wire::view::Dominance;
 
-/// What is free of something, and what there is of it in all.
+/// Pairs of attributes: the free amount and the total of the same thing.
 const TOTALS: [(&str, &str); 3] =
     [("mem_free", "mem_total"), ("swap_free", "swap_total"), ("virtual_free", "virtual_total")];
 

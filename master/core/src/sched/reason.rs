@@ -40,7 +40,7 @@ pub enum What {
     NoContact,
     /// The host cannot start tasks at the moment.
     HostUnfit {
-        /// What keeps it from that.
+        /// The reason that the host gives.
         why: Arc<str>,
     },
     /// All slots of the queue instance are taken.

@@ -201,7 +201,7 @@ impl Stretch<'_> {
     }
 }
 
-/// That a job does not exist, and whether it has left without a trace in the accounting.
+/// Returns the refusal for a job that does not exist. It says if the job was deleted before it ran.
 fn gone(state: &State, number: JobNumber) -> Diagnostic {
     let refusal = Diagnostic::new(Code::UnknownJob, format!("job {number} does not exist"));
     let refusal = refusal.fix("qstat lists the jobs; one that has ended: qacct -j JOB");

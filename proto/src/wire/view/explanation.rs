@@ -43,7 +43,7 @@ pub struct Explanation {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Place {
-    /// Its place, 1 of the first; none while the job is not looked at at all, and where something else than priorities decides.
+    /// The place of the job, 1 for the first. `None` if the job is not considered, or if priorities do not decide.
     pub place: Option<u64>,
     /// How many pending jobs have a place.
     pub of: u64,
@@ -51,7 +51,7 @@ pub struct Place {
     pub remark: Option<String>,
     /// Its dispatch priority, in millionths.
     pub prior: i64,
-    /// What the priority is the sum of.
+    /// The terms whose sum is the priority.
     pub terms: Vec<PriorityTerm>,
     /// Jobs in front of it, the nearest first; a few of them.
     pub in_front: Vec<InFront>,
@@ -67,7 +67,7 @@ pub struct PriorityTerm {
     pub name: String,
     /// The number that is normalised.
     pub raw: i64,
-    /// What it is the sum of, by name; nothing of the first term.
+    /// The named parts whose sum is the raw number. Empty for the first term.
     pub parts: Vec<(String, i64)>,
     /// The normalised number, 0 to 1.
     pub normalised: i64,
@@ -97,24 +97,24 @@ pub struct WaitReason {
     pub attribute: Option<String>,
     /// `global`, `host`, `queue`, `pe`, `job`.
     pub level: String,
-    /// What is needed, printed by its type.
+    /// The needed amount or value, printed by its type.
     pub needed: Option<String>,
-    /// What is free.
+    /// The free amount or the present value.
     pub free: Option<String>,
-    /// What there is in all.
+    /// The total amount.
     pub capacity: Option<String>,
     /// For how many objects it holds.
     pub count: u32,
     /// Some of them.
     pub examples: Vec<String>,
-    /// What would help, where that is sure.
+    /// Advice, if it is certain to help.
     pub hint: Option<String>,
-    /// What else is known about it.
+    /// Further facts about the reason.
     #[serde(default)]
     pub context: ReasonContext,
 }
 
-/// What is known about a reason beside its sentence and its numbers.
+/// Facts about a reason besides its sentence and its numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReasonContext {
@@ -136,7 +136,7 @@ pub struct ReasonContext {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
-    /// `needed` is an amount of which `free` is left.
+    /// `needed` is an amount, and `free` is the remaining amount.
     #[default]
     Amount,
     /// `needed` is a value that the job asks for, `free` is the one that is there: a text, a truth value, or a number of no amount.
@@ -155,7 +155,7 @@ pub struct Holder {
     pub task: Option<TaskId>,
     /// The reservation, if it is one.
     pub reservation: Option<ReservationId>,
-    /// Whose it is.
+    /// The owner.
     pub owner: String,
     /// How much it has, printed by the type of the attribute.
     pub amount: String,

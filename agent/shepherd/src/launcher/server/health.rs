@@ -15,7 +15,7 @@ const MIN_FREE_BYTES: u64 = 1 << 20;
 /// Pairs of descriptors that must be free: a start takes a socket pair, and a script or three streams came with it.
 const SPARE_PAIRS: usize = 3;
 
-/// What the last starts met that only another try can tell to be over.
+/// Failures of the last starts. Only another attempt shows whether the cause is gone.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     /// Whether the last start could not be recorded.
@@ -25,7 +25,7 @@ pub(super) struct Health {
 }
 
 impl Server {
-    /// What keeps every task from being started, if anything does.
+    /// Returns the reason why no task can start. `None` means that tasks can start.
     pub(super) fn trouble(&mut self) -> Option<String> {
         let room = room_for(0).err();
         room.or_else(lack_of_descriptors).or_else(|| self.stuck_journal()).or_else(|| self.lack_of_processes())
@@ -56,7 +56,7 @@ impl Server {
 /// Whether there is room for another task with a script of so many bytes.
 ///
 /// # Errors
-/// What is missing.
+/// The disk has too little room.
 pub(super) fn room_for(script_bytes: u64) -> Result<(), String> {
     task_dir::room(MIN_FREE_BYTES.saturating_add(script_bytes))
 }

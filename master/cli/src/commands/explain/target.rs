@@ -53,7 +53,7 @@ pub(super) fn word(text: &str) -> Result<Word<'_>, Fail> {
 /// The jobs that a word means, those that have ended only where no other is called so.
 ///
 /// # Errors
-/// As [`word`]; if there is no such job.
+/// See [`word`]. Also fails if there is no such job.
 pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<Chosen>, Fail> {
     let (whole, with_tasks) = match word(text)? {
         Word::Number(chosen) => return Ok(vec![chosen]),
@@ -76,7 +76,7 @@ pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<Chosen>, Fail>
     Err(Fail::new(exit::FAILED, refusal.fix("qstat -u '*' lists the jobs; of those that have ended: qacct -j")))
 }
 
-/// That a job has none of the tasks, and had none that ran.
+/// Returns the refusal for tasks that the job does not have and that never ran.
 pub(super) fn no_such_task(job: &Chosen) -> Fail {
     let ranges: Vec<String> = job.tasks.iter().map(ToString::to_string).collect();
     let what = format!("job {} has no task {}", job.number, ranges.join(","));

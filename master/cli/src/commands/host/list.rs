@@ -14,13 +14,13 @@ use proto::wire::client::{HostFilter, Query, QueueFilter};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is known of a host.
+/// One line of the list: the facts about a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Row {
     host: HostName,
     /// Whether its agent is connected to the master.
     connected: bool,
-    /// The end of its certificate; none for a host that has not joined, or was revoked.
+    /// The end of the certificate. `None` for a host that has not joined, or was revoked.
     certified_until: Option<Wall>,
     slots_used: u32,
     execution_host: bool,

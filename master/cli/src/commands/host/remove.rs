@@ -19,7 +19,7 @@ use proto::wire::client::{
 };
 use proto::wire::view::{Data, HostView, JobRow};
 
-/// What names a host, and what it does.
+/// The objects and lists that name a host, and the tasks that run there.
 #[derive(Debug, Default)]
 struct Found {
     /// Kinds of lists and objects that are the host's own.
@@ -164,7 +164,7 @@ impl Found {
         self.own.is_empty() && self.groups.is_empty() && self.queues.is_empty() && self.overrides.is_empty()
     }
 
-    /// What names the host, a line for each kind of place.
+    /// Returns the places that name the host, one line per kind.
     fn text(&self, host: &HostName) -> String {
         let mut text = format!("host {host}\n");
         let mut line = |what: &str, names: &[String]| {

@@ -135,7 +135,7 @@ fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str
     send(session, kind, &name, path, target, fields)
 }
 
-/// Whether the text under the name of a host is that of the cell: it has all that only a cell has.
+/// Whether a host's configuration text is really the cell's: it has every entry that only a cell has.
 fn is_of_cell(kind: ObjectKind, name: &str, fields: &Fields) -> bool {
     let of_cell = ["administrator_mail", "max_u_jobs", "reporting_params", "auto_user_fshare"];
     kind == ObjectKind::ClusterConf && name != "global" && of_cell.iter().all(|key| fields.value(key).is_some())

@@ -13,10 +13,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The directory that `dir` is a copy of, if it is to part from that; none if `dir` is to be brought up as it is.
+/// Returns the original of `dir` if the copy becomes a cell of its own. `None` means that `dir` comes up as it is.
 ///
 /// # Errors
-/// A copy that nobody said is one, a host's copy, and `--as-copy` for what is no copy.
+/// `dir` is a copy without `--as-copy`, or a copy of a host; or `--as-copy` is given for a directory that is
+/// not a copy.
 pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
     let is_host_alone = is_cell(dir) && !dir.join("etc/master.toml").exists();
     match directory::standing(dir) {
@@ -69,7 +70,7 @@ pub fn replace_original(dir: &Path) -> Result<(), Fail> {
 /// Makes the copy a cell of its own. Its directory is recorded last: until then all of it can be repeated.
 ///
 /// # Errors
-/// What cannot be done.
+/// A step fails. The refusal names it.
 pub(super) fn part(cell: &Cell, original: &str, parsed: &Parsed) -> Result<(), Fail> {
     let dir = &cell.dir;
     let accounts = cell.accounts.map(|recorded| recorded.daemons());
@@ -101,7 +102,7 @@ pub fn follow_move(dir: &Path) -> Result<(), Fail> {
 /// Makes a copied host's directory its own, once it has joined under a name of its own.
 ///
 /// # Errors
-/// What cannot be done.
+/// A step fails. The refusal names it.
 pub fn adopt(dir: &Path) -> Result<(), Fail> {
     run("gridwright-shepherd", &["adopt"], dir, None).map(drop)
 }

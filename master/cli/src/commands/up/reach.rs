@@ -44,7 +44,8 @@ fn closed_to(dir: &Path, closed: &Path, daemon: &str, uid: u32) -> Fail {
     Diagnostic::new(Code::SystemRefused, what).at(dir.to_string()).fix(fix).into()
 }
 
-/// By its mode; where that says no, an access list may still say yes, and it is tried.
+/// Decides by the mode of the directory. If the mode says no, an access list may still allow it, so this tries
+/// to enter.
 fn may_enter(dir: &Path, uid: u32, gid: u32) -> bool {
     let Ok(found) = dir.metadata() else { return true };
     let bit = match (found.uid() == uid, found.gid() == gid) {
@@ -61,7 +62,7 @@ fn enters(dir: &Path, uid: u32, gid: u32) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A name that each machine has for itself is no name for the master of other hosts.
+/// Warns if this host has a name that every machine has for itself: other hosts cannot reach the master by it.
 pub fn warn_of_localhost() {
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
     if is_every_hosts_name(&name) {
@@ -96,7 +97,7 @@ fn port_of(settings: &str) -> Option<&str> {
         .map(|(_, port)| port.trim())
 }
 
-/// What helps, by the last words of a daemon that ended.
+/// Returns the remedy for a daemon that ended, by its last words.
 pub fn remedy(dir: &Path, daemon: Daemon, last_words: &str) -> String {
     let dir = dir.display();
     if last_words.contains("Address already in use") {

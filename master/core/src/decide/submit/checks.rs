@@ -153,7 +153,7 @@ pub(super) fn check_counts(state: &State, users: UserLimits, spec: &JobSpec) -> 
     check_bytes(state, users, spec, state.index.bytes_with(spec))
 }
 
-/// The same for a job that is altered.
+/// Checks the limits of an owner for a job that is altered.
 ///
 /// # Errors
 /// If it grows beyond what its owner may have.

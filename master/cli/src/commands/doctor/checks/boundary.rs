@@ -38,7 +38,7 @@ fn private_keys(dir: &Path) -> Vec<Finding> {
     open.iter().map(bad).collect()
 }
 
-/// Whoever can rename a directory on the way can put another cell in the place of this one.
+/// Checks the directories on the way: an account that can rename one can replace the cell by another.
 fn directory(dir: &Path) -> Finding {
     let whole = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let owner = std::fs::metadata(&whole).map_or(0, |found| found.uid());
