@@ -242,7 +242,7 @@ impl fmt::Display for Failed {
     }
 }
 
-/// How sure it is that a limit ended a task (DESIGN section 7).
+/// How sure it is that a limit ended a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
@@ -317,7 +317,7 @@ pub enum Blame {
     Host,
 }
 
-/// Everything known about the end of one attempt of a task. Times are durations, never times of day (DESIGN section 3).
+/// Everything known about the end of one attempt of a task. Times are durations, never times of day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
     /// How the job process ended.

@@ -302,7 +302,7 @@ fn users_can_reach_the_daemons_and_cannot_touch_their_locks() {
     assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
     cell.user(&["qstat"]).ok();
     let dir = cell.dir_word();
-    cell.user(&["down", "--dir", &dir]).refused(&["not yours to end", "root", "fix:"]);
+    cell.user(&["down", "--dir", &dir]).refused(&["belongs to another user", "root", "fix:"]);
     // A doctor of users' cannot open the locks and sees the daemons all the same.
     let said = cell.user(&["doctor", "--dir", &dir]);
     for daemon in ["master", "agent", "launcher"] {

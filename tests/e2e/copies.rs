@@ -121,7 +121,7 @@ fn a_copy_comes_up_beside_its_original_as_a_cell_of_its_own() {
         || !records(&about(&cell, &copy, As::User, &["qacct", "-j", &waiting]).out).is_empty(),
     );
     runs_on(&cell, &job);
-    about(&cell, &copy, As::Admin, &["up", "--as-copy"]).refused(&["no copy"]);
+    about(&cell, &copy, As::Admin, &["up", "--as-copy"]).refused(&["not a copy"]);
     about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
     about(&cell, &copy, As::Admin, &["up", "--dir", &dir, "--detach"]).ok();
     about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();

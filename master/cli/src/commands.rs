@@ -55,14 +55,14 @@ pub struct Entry {
 
 /// Every name that `gridwright` answers to, as a link or as its first word: its own commands, then those of Grid Engine.
 pub const COMMANDS: &[Entry] = &[
-    Entry { name: "up", run: up::run, line: "brings up a cell in a directory, or starts what of it does not run" },
+    Entry { name: "up", run: up::run, line: "creates a cell in a directory, or starts its daemons that do not run" },
     Entry { name: "down", run: down::run, line: "ends the daemons of a directory; jobs go on" },
     Entry { name: "env", run: env::run, line: "prints the settings of a shell that works with a cell" },
     Entry { name: "join", run: join::run, line: "makes this machine a host of a cell, with a token" },
     Entry { name: "token", run: token::run, line: "makes, lists and revokes the tokens with which hosts join" },
     Entry { name: "host", run: host::run, line: "lists the hosts of the cell, removes and revokes one" },
     Entry { name: "doctor", run: doctor::run, line: "checks this host and says what is wrong and how to mend it" },
-    Entry { name: "explain", run: explain::run, line: "says why a job waits" },
+    Entry { name: "explain", run: explain::run, line: "says why a job waits, where it runs or how it ended" },
     Entry { name: "events", run: events::run, line: "prints what happens in the cell, as it happens" },
     Entry { name: "sensor", run: sensor::run, line: "shows the load sensors, or tries a script that is to be one" },
     Entry {

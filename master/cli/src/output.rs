@@ -1,4 +1,4 @@
-//! Printing: data on stdout, everything else on stderr, a broken pipe is no error (STYLE.md).
+//! Printing: data on stdout, everything else on stderr, a broken pipe is not an error.
 //!
 //! Everything that is printed passes [`escape::text`] here. Values of others have lost their line breaks before, where they come
 //! in ([`crate::client`]), because only there a value and the lines around it are apart.

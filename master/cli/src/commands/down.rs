@@ -97,7 +97,7 @@ fn check_caller(dir: &Path) -> Result<(), Fail> {
     let name =
         nix::unistd::User::from_uid(owner.into()).ok().flatten().map_or(format!("uid {owner}"), |user| user.name);
     let refusal =
-        Diagnostic::new(Code::NotPermitted, "error: this cell is not yours to end").at(dir.display().to_string());
+        Diagnostic::new(Code::NotPermitted, "error: the cell belongs to another user").at(dir.display().to_string());
     Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user, or as root").into())
 }
 

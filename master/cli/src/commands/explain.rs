@@ -30,7 +30,7 @@ const EXPLAIN: CommandDef = CommandDef {
             "--order",
             "show the place in the order and what the priority is made of, also where that is not the reason",
         ),
-        with("-t", Values::One, "task_id_range", "only these tasks of the job in front of it"),
+        with("-t", Values::One, "task_id_range", "only these tasks of the preceding JOB"),
         with("-fmt", Values::One, "text|json", "how to print (default: text); json is one line for each job"),
         crate::site::place::DIR,
         flag("-help", "print this help"),

@@ -19,7 +19,7 @@ const NOT_OWNER: u8 = 18;
 const OPTIONS: &[OptionDef] = &[
     with("-h", Values::One, "hold_list", "which holds: letters of u (user, the default), o (operator), s (system)"),
     flag("-help", "print this help"),
-    with("-t", Values::One, "task_id_range", "only these tasks of the job in front of it"),
+    with("-t", Values::One, "task_id_range", "only these tasks of the preceding JOB"),
     with("-u", Values::One, "user_list", "jobs of these users; * is everybody"),
 ];
 

@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 
 const JOIN: CommandDef = CommandDef {
     name: "gridwright join",
-    summary: "Enrols this machine in a cell with a token (made by gridwright token) and starts its launcher and agent.",
+    summary: "Enrols this machine in a cell with a token (made by gridwright token create) and starts its launcher and agent.",
     operand_placeholder: "MASTER[:PORT] --token-file FILE | MASTER[:PORT] - | MASTER[:PORT] TOKEN",
     operands: Operands::Anywhere,
     options: &[

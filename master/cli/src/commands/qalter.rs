@@ -78,7 +78,7 @@ const QALTER_OPTIONS: &[OptionDef] = &[
     ),
     flag("-soft", "consider following requests as soft"),
     with("-S", Values::One, "path_list", "command interpreter to be used"),
-    with("-t", Values::One, "task_id_range", "only these tasks of the job in front of it"),
+    with("-t", Values::One, "task_id_range", "only these tasks of the preceding JOB"),
     with("-tc", Values::One, "max_running_tasks", "throttle the number of concurrent tasks"),
     with("-u", Values::One, "user_list", "alter jobs of these users"),
     flag("-uall", "alter jobs of all users"),

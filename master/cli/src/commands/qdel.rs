@@ -16,7 +16,7 @@ const QDEL: CommandDef = CommandDef {
     options: &[
         flag("-f", "force: do not wait for the host (own jobs; the job may still run there for a while)"),
         flag("-help", "print this help"),
-        with("-t", Values::One, "task_id_range", "delete only these tasks of the job in front of it"),
+        with("-t", Values::One, "task_id_range", "delete only these tasks of the preceding JOB"),
         with("-u", Values::One, "user_list", "delete the jobs of these users; * is everybody"),
     ],
     exit_codes: "0 all deleted or registered for deletion; 1 something was refused, or a wrong option; 7 value does not parse",

@@ -70,9 +70,7 @@ pub fn run(words: Vec<String>) -> Outcome {
             output::data(&json::line(&serde_json::json!({ "version": 1, "sensors": sensors })));
         } else {
             if sensors.values().all(Vec::is_empty) {
-                output::note(
-                    "no load sensor reports here: load_sensor of qconf -mconf names the programs that are to run",
-                );
+                output::note("no load sensor reports: load_sensor of qconf -mconf names the programs to run");
             }
             for (host, sensors) in sensors {
                 output::data(&sensors.iter().map(|sensor| status_text(host.as_str(), sensor)).collect::<String>());

@@ -110,7 +110,7 @@ fn list(parsed: &Parsed) -> Outcome {
 
 fn table(tokens: &[TokenView], now: Wall, clock: &Clock) -> String {
     let row = |token: &TokenView| {
-        let end = if token.expires <= now { " (over)" } else { "" };
+        let end = if token.expires <= now { " (expired)" } else { "" };
         let TokenView { id, uses_left, expires, host_pattern } = token;
         format!("{id:<12}  {uses_left:>4}  {}  {host_pattern}{end}\n", clock.slashes(*expires))
     };
@@ -170,7 +170,7 @@ mod tests {
         );
         let expected = "\
 ID            USES  VALID UNTIL          HOSTS
-0123456789ab     2  01/01/1970 00:00:10  node* (over)
+0123456789ab     2  01/01/1970 00:00:10  node* (expired)
 ffffffffffff     2  01/01/1970 00:00:30  node*
 ";
         assert_eq!(text, expected);

@@ -56,9 +56,9 @@ const UP: CommandDef = CommandDef {
         flag("--as-original", "take the place of the original, which is gone: a restored backup, a new disk"),
         flag(
             "--detach",
-            "return when the first load report is in; nothing restarts a daemon that dies then, as systemd would",
+            "return when the first load report is in; a daemon that dies later stays down (the systemd units restart it)",
         ),
-        with("--wait", Values::One, "SECONDS", "how long that may take (default: 60)"),
+        with("--wait", Values::One, "SECONDS", "how long the first load report may take (default: 60)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -233,7 +233,8 @@ impl Cell {
             return Err(Diagnostic::new(Code::WrongState, what).at(self.dir.display().to_string()).fix(fix).into());
         }
         for OpenKey { path, mode } in keys::close(&self.dir)? {
-            let advice = "if somebody else uses this machine, revoke what it is good for";
+            let advice =
+                "a user who has read it can go on using it: gridwright host revoke HOST ends that for a host key";
             output::note(&format!("{} had rights {mode:o} and has none for others now; {advice}", path.display()));
         }
         if nix::unistd::getuid().is_root() {

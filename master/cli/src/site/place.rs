@@ -14,7 +14,7 @@ pub const DIR: OptionDef = with(
     "--dir",
     Values::One,
     "DIR",
-    "state directory of the cell (default: $GRIDWRIGHT_DIR, else $SGE_ROOT, the user's own, /var/lib/gridwright)",
+    "state directory of the cell (default: $GRIDWRIGHT_DIR, else $SGE_ROOT, ~/.local/state/gridwright, /var/lib/gridwright)",
 );
 
 /// The purpose for which a command needs the directory.

@@ -54,7 +54,7 @@ fn reason_text(reason: &WaitReason, clock: &Clock) -> String {
     }
     if reason.count > 1 {
         let what = if reason.level == "job" { "of its tasks" } else { "of this kind" };
-        let _ = writeln!(text, "    so for {} {what}, such as {}", reason.count, reason.examples.join(", "));
+        let _ = writeln!(text, "    this holds for {} {what}, such as {}", reason.count, reason.examples.join(", "));
     }
     if let Some(until) = reason.context.until {
         let _ = writeln!(text, "    until {}", clock.slashes(until));
@@ -84,7 +84,7 @@ fn holder_text(holder: &Holder, clock: &Clock) -> String {
         (Some(job), Some(task), _) => format!("job {job}.{task}"),
         (Some(job), None, _) => format!("job {job}"),
         (None, _, Some(reservation)) => format!("advance reservation {reservation}"),
-        (None, _, None) => "a job that has left".to_owned(),
+        (None, _, None) => "a job that has ended".to_owned(),
     };
     let owner = if holder.owner.is_empty() { String::new() } else { format!(" of {}", holder.owner) };
     let until = holder.until.map_or_else(String::new, |at| format!(", free by {}", clock.slashes(at)));

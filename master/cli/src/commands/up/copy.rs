@@ -26,8 +26,10 @@ pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
         Standing::Original | Standing::Unknown if !as_copy => Ok(None),
         Standing::Unknown if is_cell(dir) && !is_host_alone => Ok(Some("another directory".to_owned())),
         Standing::Original | Standing::Unknown => {
-            let refusal =
-                Diagnostic::new(Code::WrongState, "error: the directory is no copy of a cell: --as-copy does nothing");
+            let refusal = Diagnostic::new(
+                Code::WrongState,
+                "error: the directory is not a copy of a cell: --as-copy is not needed",
+            );
             let fix = format!("bring it up as it is: gridwright up --dir {}", dir.display());
             Err(refusal.at(dir.display().to_string()).fix(fix).into())
         }
@@ -46,7 +48,11 @@ pub fn replace_original(dir: &Path) -> Result<(), Fail> {
     };
     let Standing::Copy(recorded) = directory::standing(dir) else {
         let fix = format!("bring it up as it is: gridwright up --dir {}", dir.display());
-        return refuse("--as-original has nothing to do", "the directory is not a copy".to_owned(), fix);
+        return refuse(
+            "the directory is not a copy of a cell: --as-original is not needed",
+            "etc/directory names this directory, or nothing".to_owned(),
+            fix,
+        );
     };
     if directory::is_at_work(&recorded) {
         let why = format!("daemons or tasks run in {}", recorded.path);

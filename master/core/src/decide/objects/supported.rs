@@ -91,7 +91,7 @@ const USAGE_KINDS: &[&str] = &["cpu", "mem", "io"];
 const FALSE: Allowed = Allowed::Words(&["false", "0", "no"]);
 
 /// What helps with a parameter that is kept.
-const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md tells by what its purpose is met";
+const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md says what replaces it";
 
 /// Everything that an object of a supported kind may say and that has no effect.
 const TABLE: &[Row] = &[

@@ -27,7 +27,8 @@ fn private_keys(dir: &Path) -> Vec<Finding> {
         return vec![Finding::fine("keys", "private keys are readable by their owners alone")];
     }
     let bad = |key: &keys::OpenKey| {
-        let found = format!("{} has rights {:o}: others can take this machine's part", key.path.display(), key.mode);
+        let found =
+            format!("{} has rights {:o}: others can read it and act as its owner", key.path.display(), key.mode);
         let fix = format!(
             "chmod 600 {}, or gridwright up --dir {} --detach; if somebody may have read it, join again",
             key.path.display(),
@@ -64,7 +65,10 @@ fn shared_accounts(dir: &Path) -> Option<Finding> {
     let others: BTreeSet<PathBuf> =
         std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| cell_of(&entry.path(), &uids)).collect();
     let other = others.into_iter().find(|other| *other != own)?;
-    let found = format!("the cell in {} has the same uids: code that takes over one has both", other.display());
+    let found = format!(
+        "the cell in {} has the same uids: an attacker who controls one cell's daemons controls both",
+        other.display()
+    );
     Some(Finding::fine("accounts", found))
 }
 
