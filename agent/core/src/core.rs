@@ -216,7 +216,7 @@ impl Core {
                 Vec::new()
             }
             Input::Launcher(notice) => self.notice(*notice, now),
-            Input::EndTasks => self.end_tasks(),
+            Input::EndTasks => self.end_tasks(now),
             Input::Tick => Vec::new(),
         }
     }
@@ -301,8 +301,7 @@ impl Core {
             return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
         }
         if self.closing {
-            // Without an answer the order stays the master's: it is said again to the next agent, which starts the task.
-            return Vec::new();
+            return self.give_back_one(key, health::CLOSING, now);
         }
         let Some(spec) = self.jobs.get(&key.seq).cloned() else {
             // The order overtook the description, or the master believes that we still have it.
@@ -345,8 +344,7 @@ impl Core {
             None => vec![send(TaskReport { key, state: TaskReportState::Unknown })],
             Some(task @ Task::Ended(_)) => vec![send(report(key, task, now))],
             Some(Task::Held(..)) if matches!(order, Order::Terminate | Order::Migrate) => {
-                let text = "the task was ended by an order before a launcher was told of it".to_owned();
-                self.become_task(key, Task::Ended(End::Refused(text, Blame::Host)), now)
+                self.give_back_one(key, "the task was ended by an order before a launcher was told of it", now)
             }
             Some(Task::Held(..)) => {
                 self.keep_order(key, order);
@@ -391,12 +389,24 @@ impl Core {
         active.map(|(key, _)| kill(key)).chain([Effect::Stop]).collect()
     }
 
-    fn end_tasks(&mut self) -> Vec<Effect> {
+    /// Ends every task of the host and takes no other one. What no launcher was told of goes back to the master, which gives it to
+    /// another host.
+    fn end_tasks(&mut self, now: &Now<'_>) -> Vec<Effect> {
         self.closing = true;
         let is_active = |task: &Task| !matches!(task, Task::Ended(_));
         let active: Vec<TaskKey> = self.tasks.iter().filter(|(_, task)| is_active(task)).map(|(key, _)| *key).collect();
-        self.orders.extend(active.iter().map(|key| (*key, Order::Terminate)));
-        active.into_iter().map(|key| launcher(Request::Signal { key, order: Order::Terminate })).collect()
+        let (held, told): (Vec<TaskKey>, Vec<TaskKey>) =
+            active.into_iter().partition(|key| matches!(self.tasks.get(key), Some(Task::Held(..))));
+        let mut effects: Vec<Effect> =
+            held.into_iter().flat_map(|key| self.give_back_one(key, health::CLOSING, now)).collect();
+        self.orders.extend(told.iter().map(|key| (*key, Order::Terminate)));
+        effects.extend(told.into_iter().map(|key| launcher(Request::Signal { key, order: Order::Terminate })));
+        effects
+    }
+
+    /// Gives the master a task back that no launcher was told of. It is not the job's fault.
+    fn give_back_one(&mut self, key: TaskKey, why: &str, now: &Now<'_>) -> Vec<Effect> {
+        self.become_task(key, Task::Ended(End::Refused(why.to_owned(), Blame::Host)), now)
     }
 
     fn notice(&mut self, notice: Notice, now: &Now<'_>) -> Vec<Effect> {

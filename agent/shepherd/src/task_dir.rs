@@ -322,7 +322,7 @@ pub fn room(min_bytes: u64) -> Result<(), String> {
     let disk = nix::sys::statvfs::statvfs(TASKS).map_err(|errno| format!("{TASKS}: {errno}"))?;
     let free = disk.blocks_free() as u64 * disk.fragment_size() as u64;
     if free < min_bytes {
-        return Err(format!("no space left on the disk of {TASKS}/: {free} bytes are free, a start needs {min_bytes}"));
+        return Err(format!("no space left on the disk of {TASKS}/: fewer than {min_bytes} bytes are free"));
     }
     // Some file systems have no fixed number of files and say 0 of 0.
     if disk.files() > 0 && disk.files_free() == 0 {

@@ -3,11 +3,10 @@
 //! The master is told as soon as the answer changes, and gives the host nothing more meanwhile. Orders that crossed that word are kept for
 //! [`LAUNCHER_PATIENCE_MS`] and then given back: no launcher was told of them, so none can carry them out later.
 
-use super::{Core, Effect, End, Now, Task, launcher};
+use super::{Core, Effect, Now, Task, launcher};
 use crate::outcome::in_words;
 use proto::id::TaskKey;
 use proto::launch::Request;
-use proto::usage::Blame;
 use proto::wire::agent::AgentMessage;
 
 /// How long an order waits for a launcher before the master gets it back: longer than a launcher takes that is started again.
@@ -22,6 +21,9 @@ const EXAMINE_AGAIN_MS: u64 = 2_000;
 
 /// A launcher that does not answer for this long counts as hanging.
 const ANSWER_MS: u64 = 30_000;
+
+/// The reason of a host whose administrator ends its tasks.
+pub(super) const CLOSING: &str = "its administrator ends its tasks (gridwright down --kill-jobs)";
 
 /// The facts about the host's ability to start tasks.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +113,7 @@ impl Core {
     pub(super) fn keep_health(&mut self, now: &Now<'_>) -> Vec<Effect> {
         let mut effects: Vec<Effect> = self.examine(now.boot_ms).into_iter().collect();
         effects.extend(self.give_back(now));
-        let unfit = self.health.unfit();
+        let unfit = if self.closing { Some(CLOSING.to_owned()) } else { self.health.unfit() };
         if self.connected && unfit != self.health.told {
             self.health.told.clone_from(&unfit);
             effects.push(Effect::Send(Box::new(AgentMessage::Health { unfit })));
@@ -153,7 +155,6 @@ impl Core {
         }
         self.health.give_back_at = None;
         let text = self.health.unfit().unwrap_or_default();
-        let refused = |key: TaskKey| self.become_task(key, Task::Ended(End::Refused(text.clone(), Blame::Host)), now);
-        held.into_iter().flat_map(refused).collect()
+        held.into_iter().flat_map(|key| self.give_back_one(key, &text, now)).collect()
     }
 }

@@ -254,8 +254,8 @@ fn an_agent_that_ends_its_tasks_starts_no_other() {
     let mut core = ready();
     start(&mut core, key(1, 1));
     core.handle(Input::Launcher(Box::new(Notice::Executed { key: key(1, 1), pid: 1, boot_ms: 1 })), &NOW);
-    assert_eq!(states(&core.handle(Input::EndTasks, &NOW)), ["signal"]);
-    assert!(states(&start(&mut core, key(2, 1))).is_empty());
+    assert_eq!(states(&core.handle(Input::EndTasks, &NOW)), ["signal", "unfit"], "the master gives it nothing more");
+    assert_eq!(states(&start(&mut core, key(2, 1))), ["ended"], "it goes back to the master");
     let over = core.handle(Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key(1, 1)))))), &NOW);
     assert_eq!(states(&over), ["ended"], "the master hears of the end");
 }

@@ -144,6 +144,8 @@ pub(super) fn show(turn: &mut Turn<'_>, host: &HostName) {
     }
     let (was_unfit, connected) = (known.unfit.is_some(), known.connected);
     match &why {
+        // A reason that has changed is shown, and is no news for the log.
+        Some(_) if was_unfit => {}
         Some(why) => {
             let what = format!("host {host} cannot start jobs and gets none until it can");
             turn.effect(Effect::Warn(Diagnostic::new(Code::SystemRefused, what).why(why.clone())));

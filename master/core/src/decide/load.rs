@@ -114,7 +114,7 @@ fn add_strangers(turn: &Turn<'_>, host: &HostName, sensor: &mut SensorStatus) {
         other != *host && !config.exec_hosts.contains_key(&other)
     };
     for (other, values) in other_hosts.iter().filter(|(other, _)| is_stranger(other)) {
-        *count += values;
+        *count = count.saturating_add(*values);
         if examples.len() < FAULTS {
             examples.push(stranger(other));
         }

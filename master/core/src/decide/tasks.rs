@@ -78,12 +78,22 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
     }
     match state {
         TaskReportState::Accepted => {}
-        TaskReportState::Running { for_ms } => {
-            running(turn, key, for_ms);
-            fitness::started(turn, host);
-        }
+        TaskReportState::Running { for_ms } => runs(turn, host, key, for_ms),
         TaskReportState::Ended(result) => ended(turn, connection, host, key, *result),
         TaskReportState::Unknown => reconcile::unknown(turn, host, key),
+    }
+}
+
+/// A task has begun on a host `for_ms` ago. Only the first word of that proves that the host starts tasks now: it may have begun long
+/// before the host fell ill.
+fn runs(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, for_ms: u64) {
+    let is_news = match key.pe_task {
+        0 => turn.state().placed(key).is_some_and(|(_, _, task)| task.started.is_none()),
+        _ => turn.state().slave(key).is_some_and(|(_, _, slave)| slave.started.is_none()),
+    };
+    running(turn, key, for_ms);
+    if is_news {
+        fitness::started(turn, host);
     }
 }
 
@@ -93,8 +103,7 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: Ta
         fitness::not_started(turn, host, key, &result);
     } else {
         // Of a short task the host tells the end alone.
-        running(turn, key, result.ended_ago_ms.saturating_add(result.wallclock_ms));
-        fitness::started(turn, host);
+        runs(turn, host, key, result.ended_ago_ms.saturating_add(result.wallclock_ms));
     }
     let never_ran = |turn: &Turn<'_>| turn.state().placed(key).is_some_and(|(_, _, task)| task.started.is_none());
     if key.pe_task > 0 {

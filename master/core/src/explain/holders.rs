@@ -14,6 +14,7 @@ use proto::amount::{Amount, Type};
 use proto::id::{AttributeName, PeName, TaskKey};
 use proto::time::Wall;
 use proto::wire::view::Holder;
+use std::collections::BTreeSet;
 
 /// Holders that are named with a reason.
 const HOLDERS_SHOWN: usize = 5;
@@ -27,19 +28,26 @@ enum Good<'a> {
 /// Who has what is missing, those first that give it back first, and how many there are in all. Nobody, where it is not a matter of others.
 pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (Vec<Holder>, u32) {
     let Some(good) = good(teller, &reason.level, &reason.what) else { return (Vec::new(), 0) };
-    let mut found: Vec<Holder> = Vec::new();
+    // All bookings are looked at, so what costs more than a comparison is done for those alone that are shown.
+    let mut first: BTreeSet<(bool, Option<Wall>, TaskKey, Amount)> = BTreeSet::new();
+    let mut count: u32 = 0;
     for (key, booking) in teller.cluster.ledger.bookings() {
         let amount = good.amount(booking);
-        if amount > Amount::ZERO {
-            let until = expected_end(teller.cluster.config, booking);
-            let until = (until != NEVER && until > teller.now.tick).then(|| wall(teller.now, until));
-            found.push(holder(state, key, number(&Value::Amount(amount), good.r#type()), until));
+        if amount <= Amount::ZERO {
+            continue;
+        }
+        count = count.saturating_add(1);
+        let until = expected_end(teller.cluster.config, booking);
+        let until = (until != NEVER && until > teller.now.tick).then(|| wall(teller.now, until));
+        first.insert((until.is_none(), until, key, amount));
+        if first.len() > HOLDERS_SHOWN {
+            first.pop_last();
         }
     }
-    let count = u32::try_from(found.len()).unwrap_or(u32::MAX);
-    found.sort_by_key(|holder| (holder.until.is_none(), holder.until, holder.job, holder.task));
-    found.truncate(HOLDERS_SHOWN);
-    (found, count)
+    let shown = first
+        .into_iter()
+        .map(|(_, until, key, amount)| holder(state, key, number(&Value::Amount(amount), good.r#type()), until));
+    (shown.collect(), count)
 }
 
 impl Good<'_> {

@@ -11,6 +11,9 @@ use proto::id::{HostName, TaskKey};
 use proto::wire::agent::{AgentHello, TasksMark};
 use std::collections::BTreeSet;
 
+/// The most bytes of a mark; one of ours has 32. A longer one is not remembered: every event is kept for ever.
+const MARK_BYTES: usize = 64;
+
 /// Refuses an agent whose task directory is not the one that the host had, if a task would be lost by that.
 pub(super) fn check(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Diagnostic> {
     let state = turn.state();
@@ -39,7 +42,7 @@ pub(super) fn check(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Res
 
 /// Remembers the newest mark of an agent that was let in.
 pub(super) fn bind(turn: &mut Turn<'_>, host: &HostName, marks: &[TasksMark]) {
-    let Some(newest) = marks.first() else { return };
+    let Some(newest) = marks.first().filter(|mark| mark.0.len() <= MARK_BYTES) else { return };
     if turn.state().task_marks.get(host) != Some(newest) {
         turn.record(Event::HostTasksBound { host: host.clone(), mark: Some(newest.clone()) });
     }
