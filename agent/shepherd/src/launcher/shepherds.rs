@@ -110,7 +110,7 @@ impl Shepherds {
     /// Gives one a task, and says which process it is.
     ///
     /// # Errors
-    /// It is gone.
+    /// It is gone, or did not take the whole document at once; it is to be removed then, and ends without having begun.
     pub fn give(
         &mut self,
         token: u64,
@@ -122,6 +122,10 @@ impl Shepherds {
         let shepherd = self.all.get_mut(&token).ok_or_else(gone)?;
         let pid = shepherd.own.as_ref().ok_or_else(gone)?.pid;
         shepherd.connection.send_with(&Request::Launch(Box::new(document.clone())), attached)?;
+        if shepherd.connection.has_unsent() {
+            // Nobody waits for room here: a new shepherd gets the document by its fork.
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         shepherd.key = Some(key);
         Ok(pid)
     }

@@ -65,6 +65,19 @@ fn an_idle_shepherd_that_is_killed_costs_no_task() {
 }
 
 #[test]
+fn a_document_that_an_idle_shepherd_cannot_take_at_once_runs_with_another() {
+    let mut cell = Cell::start();
+    // The first one asks the name service; from then on its user's shepherds become idle.
+    for _ in 0..3 {
+        look(&mut cell);
+        let mut large = cell.shell("env | grep -c ^LARGE_");
+        large.environment.extend((0..10).map(|at| format!("LARGE_{at}={}", "x".repeat(30_000))));
+        let result = cell.run_document(large);
+        assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), "10\n"));
+    }
+}
+
+#[test]
 fn idle_shepherds_end_with_their_launcher() {
     let mut cell = Cell::start();
     let shepherds: BTreeSet<i32> = (0..5).map(|_| look(&mut cell).0.trim().parse().unwrap()).collect();

@@ -63,7 +63,7 @@ impl Server {
                     self.begin(key, token);
                     return Ok(());
                 }
-                // It is gone, and its end will be reaped.
+                // It is gone, or goes with its socket, and its end will be reaped.
                 Err(_) => self.shepherds.remove(token),
             }
         }
