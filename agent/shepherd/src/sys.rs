@@ -493,6 +493,18 @@ pub fn become_urgent() -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &parameters) })
 }
 
+/// Takes [`become_urgent`] back. Some may not say any more that what they fork is as urgent as they are, which then stays unsaid.
+///
+/// # Errors
+/// Those of sched_setscheduler(2).
+pub fn become_ordinary() -> io::Result<()> {
+    // SAFETY: sched_param is plain integers, for which zero is valid and the only priority of ordinary processes.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: `parameters` is a valid sched_param; 0 is this process.
+    let set = |policy| check(unsafe { libc::sched_setscheduler(0, policy, &parameters) });
+    set(libc::SCHED_OTHER).or_else(|_| set(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK))
+}
+
 /// This process's nice value.
 pub fn nice() -> i32 {
     // SAFETY: getpriority takes integers; 0 is this process, which exists.

@@ -2,10 +2,11 @@
 
 use super::ending::Action;
 use super::evidence;
-use super::probe::Probe;
+use super::probe::{self, Probe};
 use super::supervisor::{FIRST_SAMPLE_MS, Running, Supervisor};
 use crate::sys;
 use proto::launch::{Evidence, LimitHit, Notice, Order};
+use std::time::Instant;
 
 /// The nice value of a shepherd on a host that gives it no other priority.
 const HIGHEST_PRIORITY: i32 = -20;
@@ -19,10 +20,23 @@ impl Supervisor<'_> {
         if !is_limited || document.sample_interval_ms == 0 {
             return;
         }
+        self.probe = Probe::new(now);
+        if self.probe.is_none() {
+            return;
+        }
         // A task that makes processes without end must not keep its shepherd from ending it: the shepherd is awake for some
         // microseconds every few milliseconds, and what it starts is ordinary again. Without the right to that it waits its turn.
+        self.own_nice = sys::nice();
         let _ = sys::become_urgent().or_else(|_| sys::set_nice(HIGHEST_PRIORITY));
-        self.probe = Probe::new(now);
+    }
+
+    /// Ends what [`Supervisor::begin_probing`] began: what follows the job is no more urgent than anything else.
+    pub(super) fn end_probing(&mut self) {
+        if self.probe.take().is_some() {
+            // Both only give something back, so nothing forbids them.
+            let _ = sys::become_ordinary();
+            let _ = sys::set_nice(self.own_nice);
+        }
     }
 
     pub(super) fn keep_limits(&mut self, now: u64) {
@@ -30,9 +44,13 @@ impl Supervisor<'_> {
         self.keep_clock(&job, now);
         let is_due = now >= job.next_sample;
         let must_sample = std::mem::take(&mut self.must_sample);
+        let mut rested_at = 0;
         if is_due || must_sample {
             let before = self.sampler.usage().processes;
+            let began = Instant::now();
             self.sampler.sample(now, &self.context.document.task_limits);
+            rested_at = probe::rested_at(sys::boot_ms(), began.elapsed());
+            self.probe.iter_mut().for_each(|probe| probe.rest_until(rested_at));
             let grows = self.sampler.usage().processes > before + 1;
             self.probe.iter_mut().filter(|_| must_sample).for_each(|probe| probe.learn(now, grows));
             self.keep_sampled();
@@ -41,6 +59,7 @@ impl Supervisor<'_> {
             self.probe.iter_mut().for_each(Probe::calm_down);
             self.plan_sample(&mut job, now);
         }
+        job.next_sample = job.next_sample.max(rested_at);
         self.job = Some(job);
     }
 

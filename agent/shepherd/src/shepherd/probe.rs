@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 /// How often it is looked.
 const LOOK_MS: u64 = 5;
@@ -14,6 +15,10 @@ const QUICK_LOOK_MS: u64 = 2;
 
 /// How long that goes on.
 const QUICK_FOR_MS: u64 = 500;
+
+/// After a sample it is rested this many times as long as the sample took: the shepherd runs before all ordinary processes, and must
+/// leave most of a processor to them whatever the job does.
+const RESTS: u32 = 3;
 
 /// A sample is taken when this many processes and threads appeared since the last one.
 const MANY_NEW: u64 = 8;
@@ -56,6 +61,11 @@ impl Probe {
         are_many
     }
 
+    /// Does not look before `at` (boot milliseconds).
+    pub fn rest_until(&mut self, at: u64) {
+        self.next_ms = self.next_ms.max(at);
+    }
+
     /// Learns from a sample whether those that appeared were the task's.
     pub fn learn(&mut self, now: u64, are_its_own: bool) {
         if are_its_own {
@@ -70,6 +80,12 @@ impl Probe {
     pub fn calm_down(&mut self) {
         self.many_new = MANY_NEW;
     }
+}
+
+/// When the rest behind a sample ends that ended at `now` (boot milliseconds) and took so long.
+pub fn rested_at(now: u64, took: Duration) -> u64 {
+    let rest_ms = (RESTS * took).as_micros().div_ceil(1000);
+    now.saturating_add(u64::try_from(rest_ms).unwrap_or(u64::MAX))
 }
 
 /// `0.20 0.18 0.12 1/80 11206`: the number behind the slash (proc_loadavg(5)). The kernel writes the text anew for each read.
@@ -91,6 +107,18 @@ mod tests {
     fn the_number_of_processes_is_behind_the_slash() {
         assert_eq!(parse("0.20 0.18 0.12 1/80 11206\n"), Some(80));
         assert_eq!(parse("0.20 0.18\n"), None);
+    }
+
+    #[test]
+    fn nothing_is_looked_at_for_three_times_as_long_as_a_sample_took() {
+        assert_eq!(rested_at(1000, Duration::from_millis(40)), 1120);
+        assert_eq!(rested_at(1000, Duration::from_micros(200)), 1001);
+        let mut probe = Probe::new(0).expect("every Linux has the file");
+        probe.sees_many_new(1000);
+        probe.rest_until(1120);
+        assert_eq!(probe.next_ms(), 1120);
+        probe.rest_until(1001);
+        assert_eq!(probe.next_ms(), 1120);
     }
 
     #[test]

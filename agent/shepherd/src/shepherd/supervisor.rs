@@ -73,6 +73,8 @@ pub struct Supervisor<'a> {
     pub(super) ordered: bool,
     /// Looks for many new processes while a job with a memory limit runs.
     pub(super) probe: Option<Probe>,
+    /// The nice value of this process before that.
+    pub(super) own_nice: i32,
     /// Whether it has seen some, and no sample was taken since.
     pub(super) must_sample: bool,
     /// When SIGKILL was first sent to all processes of the present child.
@@ -127,6 +129,7 @@ impl<'a> Supervisor<'a> {
             soft_clock: None,
             ordered: false,
             probe: None,
+            own_nice: 0,
             must_sample: false,
             killed_at: None,
             left: 0,
@@ -156,7 +159,8 @@ impl<'a> Supervisor<'a> {
             Ok(()) => self.run_job()?,
         };
         // Neither the job's limits nor the end that was made of it concern what cleans up after it.
-        (self.is_over, self.ending, self.probe) = (true, Ending::default(), None);
+        (self.is_over, self.ending) = (true, Ending::default());
+        self.end_probing();
         let stop = document.pe_stop.as_ref().filter(|_| started_pe);
         let after_pe = self.procedure(ProcedureKind::PeStop, stop);
         let after = after_pe.and(self.procedure(ProcedureKind::Epilog, document.epilog.as_ref())).err();

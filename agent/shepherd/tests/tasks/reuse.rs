@@ -2,8 +2,10 @@
 
 use super::cell::{Cell, until};
 use gridwright_shepherd::proc;
-use proto::launch::{Cause, LaunchResult, Order};
+use proto::launch::{Cause, LaunchResult, Order, Procedure};
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// Runs a task that tells its shepherd and what it sees of a task before.
 fn look(cell: &mut Cell) -> (String, LaunchResult) {
@@ -75,6 +77,23 @@ fn a_document_that_an_idle_shepherd_cannot_take_at_once_runs_with_another() {
         let result = cell.run_document(large);
         assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), "10\n"));
     }
+}
+
+#[test]
+fn a_shepherd_is_as_urgent_as_any_other_process_once_its_limited_job_has_ended() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("true");
+    document.task_limits.h_vmem_bytes = Some(1 << 40);
+    // Nice value and policy of the shepherd, which is the parent of the epilog.
+    let path = cell.work.join("epilog");
+    fs::write(&path, "#!/bin/sh\nsed 's/.*) //' /proc/$PPID/stat | cut -d' ' -f17,39\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let command = path.to_string_lossy().into_owned();
+    document.epilog = Some(Procedure { user: None, command, timeout_s: 30 });
+    let result = cell.run_document(document);
+    let own = fs::read_to_string(format!("/proc/{}/stat", cell.launcher.id())).unwrap();
+    let fields: Vec<&str> = own.rsplit_once(')').unwrap().1.split_ascii_whitespace().collect();
+    assert_eq!(cell.output(&result, 'o'), format!("{} {}\n", fields[16], fields[38]), "{result:?}");
 }
 
 #[test]
