@@ -26,6 +26,9 @@ pub const TASKS: &str = "tasks";
 /// What is known of a task, in its directory.
 const RECORD: &str = "record";
 
+/// Others pass through the directory to what they may read and know by name. Who could open it could hold its lock.
+const MODE: u32 = 0o711;
+
 /// Room that a record keeps for its later parts: many times what an exec record and a result take.
 const RESERVED_BYTES: i64 = 16 << 10;
 
@@ -46,12 +49,12 @@ impl TaskDir {
         self.path.join(name)
     }
 
-    /// Makes the directory: others may pass through it to the script, the agent's group may read.
+    /// Makes the directory.
     ///
     /// # Errors
     /// `AlreadyExists` for a task that is known already.
     pub fn create(&self) -> io::Result<()> {
-        DirBuilder::new().mode(0o751).create(&self.path)
+        DirBuilder::new().mode(MODE).create(&self.path)
     }
 
     /// Whether the directory exists.
@@ -294,7 +297,8 @@ impl Spares {
     /// Errors of the file system, except that nothing is there.
     pub fn remove(&mut self, dir: &TaskDir) -> io::Result<()> {
         // The shepherd tells the end a moment before it lets go of its lock: another task must not find it locked.
-        let is_free = self.free.len() < MAX_SPARES && matches!(dir.lock(), Ok(Some(_)));
+        let is_free =
+            self.free.len() < MAX_SPARES && dir.lock().is_ok_and(|lock| lock.is_some_and(|lock| tighten(&lock)));
         if !is_free || !dir.holds_only_a_record() {
             return dir.remove();
         }
@@ -308,6 +312,12 @@ impl Spares {
         self.next += 1;
         Ok(())
     }
+}
+
+/// Takes from a directory what an earlier version let others do. It stays in its group, and gives nobody more than it did.
+fn tighten(folder: &File) -> bool {
+    let mode = folder.metadata().map(|found| found.mode() & (0o7000 | MODE));
+    mode.and_then(|mode| folder.set_permissions(fs::Permissions::from_mode(mode))).is_ok()
 }
 
 fn create_file(path: PathBuf) -> io::Result<File> {

@@ -2,10 +2,11 @@
 
 use super::cell::{Cell, until};
 use gridwright_shepherd::proc;
-use proto::launch::{Cause, LaunchResult, Order, Procedure};
+use proto::launch::{Cause, LaunchResult, Notice, Order, Procedure, Request};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Runs a task that tells its shepherd and what it sees of a task before.
 fn look(cell: &mut Cell) -> (String, LaunchResult) {
@@ -104,4 +105,21 @@ fn idle_shepherds_end_with_their_launcher() {
     for pid in shepherds {
         until("the end of an idle shepherd", || proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(()));
     }
+}
+
+#[test]
+fn others_can_neither_open_nor_lock_the_directory_of_a_task() {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let expected = if nix::unistd::Uid::effective().is_root() { 0o711 } else { 0o700 };
+    let mut cell = Cell::start();
+    let tasks = cell.dir.join("tasks");
+    let first = cell.run("true").key;
+    let path = tasks.join(first.to_string());
+    assert_eq!(mode(&path), expected);
+    // As an earlier version made it.
+    fs::set_permissions(&path, fs::Permissions::from_mode(expected | 0o040)).unwrap();
+    cell.send(&Request::Forget { key: first });
+    cell.hear(|notice| matches!(notice, Notice::Forgotten { key } if *key == first).then_some(()));
+    let second = cell.run("true").key;
+    assert_eq!(mode(&tasks.join(second.to_string())), expected);
 }
