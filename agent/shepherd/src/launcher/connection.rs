@@ -19,6 +19,8 @@ const MAX_DESCRIPTORS: usize = 64;
 pub struct Connection {
     stream: UnixStream,
     incoming: Vec<u8>,
+    /// How much of it was taken. It goes all at once: one message after the other would move the rest each time.
+    taken: usize,
     /// One entry for each message that came with descriptors: where some of them were lost, for want of free numbers here, the
     /// message has fewer, and those of the next one are not taken for its own.
     descriptors: VecDeque<Vec<OwnedFd>>,
@@ -37,6 +39,7 @@ impl Connection {
         Ok(Connection {
             stream,
             incoming: Vec::new(),
+            taken: 0,
             descriptors: VecDeque::new(),
             outgoing: Vec::new(),
             waits_for_room: false,
@@ -58,12 +61,18 @@ impl Connection {
         !self.outgoing.is_empty()
     }
 
+    /// Whether more waits to be sent than may.
+    pub fn is_overfull(&self) -> bool {
+        self.outgoing.len() > MAX_UNSENT
+    }
+
     /// Reads what is there.
     ///
     /// # Errors
     /// `UnexpectedEof` when the peer is gone; the messages before that are complete.
     pub fn fill(&mut self) -> io::Result<()> {
         let mut chunk = [0; 1 << 14];
+        self.drop_taken();
         loop {
             let sys::Received { count, descriptors } = match sys::receive(&self.stream, &mut chunk) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -89,11 +98,23 @@ impl Connection {
     /// # Errors
     /// `InvalidData`: the connection is of no more use.
     pub fn next<R: Record>(&mut self) -> io::Result<Option<R>> {
-        let found = unframe(&self.incoming).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-        Ok(found.map(|(message, taken)| {
-            self.incoming.drain(..taken);
-            message
-        }))
+        let left = &self.incoming[self.taken..];
+        let found = unframe(left).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        match found {
+            Some((message, taken)) => {
+                self.taken += taken;
+                Ok(Some(message))
+            }
+            None => {
+                self.drop_taken();
+                Ok(None)
+            }
+        }
+    }
+
+    fn drop_taken(&mut self) {
+        self.incoming.drain(..self.taken);
+        self.taken = 0;
     }
 
     fn waiting_descriptors(&self) -> usize {
@@ -159,6 +180,47 @@ impl Connection {
             }
         }
         self.outgoing.drain(..sent);
-        if self.outgoing.len() > MAX_UNSENT { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        if self.is_overfull() { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::launch::Request;
+
+    fn pair() -> (UnixStream, Connection) {
+        let (theirs, ours) = UnixStream::pair().unwrap();
+        (theirs, Connection::new(ours).unwrap())
+    }
+
+    #[test]
+    fn messages_come_whole_and_in_order_however_they_were_cut() {
+        let (mut peer, mut connection) = pair();
+        let order = [Request::List, Request::Examine, Request::List];
+        let bytes: Vec<u8> = order.iter().flat_map(frame).collect();
+        let mut heard = Vec::new();
+        for byte in &bytes {
+            peer.write_all(&[*byte]).unwrap();
+            connection.fill().unwrap();
+            heard.extend(connection.next::<Request>().unwrap());
+        }
+        assert_eq!(heard, order);
+        peer.write_all(&bytes).unwrap();
+        connection.fill().unwrap();
+        for expected in order {
+            assert_eq!(connection.next().unwrap(), Some(expected));
+        }
+        assert_eq!(connection.next::<Request>().unwrap(), None);
+        assert!(connection.incoming.is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_asks_and_does_not_read_is_overfull() {
+        let (_peer, mut connection) = pair();
+        connection.outgoing.resize(MAX_UNSENT, 0);
+        assert!(!connection.is_overfull());
+        connection.queue(&Request::List);
+        assert!(connection.is_overfull());
     }
 }

@@ -19,6 +19,9 @@ pub struct RootCommands {
 /// Variables that the shepherd replaces later, and placeholders for absent values. No agent chooses them.
 const CONSTANTS: [&str; 7] = ["$stdin_path", "$stdout_path", "$stderr_path", "$merge_stderr", "\"\"", "0", "UNDEFINED"];
 
+/// The most bytes of a plain name, as of a host's.
+const MAX_PLAIN: usize = 255;
+
 /// Pseudo variables whose value only the agent knows.
 const PLAIN: [&str; 5] = ["host", "queue", "pe", "pe_slots", "sge_cell"];
 
@@ -127,7 +130,7 @@ fn fits(pieces: &[Piece], text: &str) -> bool {
         Piece::Text(value) => follows(value),
         Piece::OneOf(values) => values.iter().any(|value| follows(value)),
         Piece::Plain => {
-            let plain = text.bytes().take_while(|&byte| is_plain(byte)).count();
+            let plain = text.bytes().take(MAX_PLAIN).take_while(|&byte| is_plain(byte)).count();
             (1..=plain).any(|count| fits(rest, &text[count..]))
         }
     }
@@ -218,5 +221,11 @@ mod tests {
         ] {
             assert_eq!(admits(line, command), expected, "{line}: {command}");
         }
+    }
+
+    #[test]
+    fn a_plain_name_is_no_longer_than_names_are() {
+        assert!(admits("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN))));
+        assert!(!admits("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN + 1))));
     }
 }

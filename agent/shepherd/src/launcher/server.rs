@@ -333,7 +333,8 @@ impl Server {
         let Some(mut agent) = self.agents.remove(&token) else { return };
         let filled = agent.fill();
         let mut alive = filled.is_ok();
-        loop {
+        // One that asks for more than it reads is dropped before its answers fill the memory.
+        while !agent.is_overfull() {
             match agent.next::<Request>() {
                 Ok(None) => break,
                 Ok(Some(request)) => match self.handle(request, &mut agent) {
@@ -347,14 +348,14 @@ impl Server {
                     }
                 },
                 Err(error) => {
-                    crate::log::line(format_args!("the agent's connection is closed: {error}"));
+                    self.tell_refused(&format!("the agent's connection is closed: {error}"));
                     alive = false;
                     break;
                 }
             }
         }
         self.start_all().iter().for_each(|notice| agent.queue(notice));
-        if alive {
+        if alive && !agent.is_overfull() {
             self.agents.insert(token, agent);
         } else if self.agents.is_empty() {
             self.end_sensors();
