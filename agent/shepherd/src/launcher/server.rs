@@ -534,6 +534,7 @@ impl Server {
         if let Err(text) = sensor::check(&spec) {
             return refused_sensor(&spec, text);
         }
+        self.know_sensors();
         match sys::fork() {
             Ok(Fork::Child) => sensor::run(&self.host, &spec, streams),
             Ok(Fork::Parent(pid)) => {
@@ -600,8 +601,10 @@ impl Server {
                 _ => return ControlFlow::Break(()),
             }
         }
+        self.know_sensors();
         while let Wait::Ended(waited) = sys::wait_any() {
             self.child_ended(&waited);
+            self.know_sensors();
         }
         ControlFlow::Continue(())
     }

@@ -49,6 +49,13 @@ impl Server {
         if left > 0 && gives_up { self.orphans.give_up(&own, uid) } else { left }
     }
 
+    /// Notes as whom sensors run, while they can be looked at: what one leaves is known by its user when it has ended.
+    pub(super) fn know_sensors(&mut self) {
+        if !self.host.rules.single_user {
+            self.sensors.keys().for_each(|&pid| self.orphans.know_sensor(pid));
+        }
+    }
+
     /// A process ended that came to us from a dead shepherd: what it left comes to us now.
     pub(super) fn orphan_ended(&mut self, pid: i32) {
         self.orphans.reaped(pid);
