@@ -123,8 +123,9 @@ impl Daemon {
         (self == Daemon::Master).then(|| Folder::open(&dir.join("master")).ok()).flatten()
     }
 
-    /// The process that its lock names, or that holds the lock of the database. Where neither can be read, by the pid file, which tells
-    /// less. The owner of the directory is the daemon's account: nobody else writes there.
+    /// Returns the process that its lock names, or that holds the lock of the database. Where neither can be read, as after a cleaner of old
+    /// files, the pid file names it, and it counts if it was started for this directory. The owner of the directory is the daemon's
+    /// account: nobody else writes there.
     fn identity(self, dir: &Path) -> Option<Identity> {
         let parse = |folder: &Folder, text: &str| Identity::parse(text, folder.owner().ok()?, self.program());
         let folder = self.folder(dir);
@@ -135,7 +136,15 @@ impl Daemon {
             let database = self.database(dir)?;
             Identity::of_process(process::holder(database.handle())?, database.owner().ok()?, self.program())
         };
-        of_database().or_else(|| parse(folder.as_ref()?, &folder.as_ref()?.read("pid").ok()?))
+        let by_pid_file = || {
+            let folder = folder.as_ref()?;
+            let noted = parse(folder, &folder.read("pid").ok()?)?;
+            let pid = noted.pid().as_raw();
+            let started_here = process::is_started_for(pid, dir);
+            let known = started_here.then(|| Identity::of_process(pid, folder.owner().ok()?, self.program())).flatten();
+            Some(known.unwrap_or(noted))
+        };
+        of_database().or_else(by_pid_file)
     }
 
     /// The pid in its pid file.

@@ -4,9 +4,12 @@ use super::ending;
 use nix::sys::stat::{major, minor};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Three numbers and blanks are shorter.
 const TEXT_MAX: u64 = 100;
@@ -128,6 +131,16 @@ pub fn holder(file: &File) -> Option<i32> {
     })
 }
 
+/// Whether a process was started for a state directory: `--dir DIR` is among its arguments.
+pub fn is_started_for(pid: i32, dir: &Path) -> bool {
+    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
+    let place = |path: &Path| path.canonicalize().ok();
+    let own = place(dir);
+    own.is_some()
+        && words.windows(2).any(|pair| pair[0] == b"--dir" && place(Path::new(OsStr::from_bytes(pair[1]))) == own)
+}
+
 /// By `/proc/PID/stat`, field 22 of proc_pid_stat(5).
 fn start_of(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
@@ -144,6 +157,8 @@ fn uid_of(status: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
+    use std::process::{Command, Stdio};
 
     fn own_uid() -> u32 {
         nix::unistd::geteuid().as_raw()
@@ -156,6 +171,26 @@ mod tests {
         }
         let taken = Identity::parse("7 12\n", 0, "gridwright-agent").unwrap();
         assert_eq!((taken.pid, taken.start), (7, Some(12)));
+    }
+
+    #[test]
+    fn a_process_is_known_by_the_directory_that_it_was_started_for() {
+        let [own, other] = [std::env::temp_dir(), PathBuf::from("/")];
+        let mut child = Command::new("sh")
+            .args(["-c", "echo; read line", "sh", "--dir"])
+            .arg(&own)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The kernel shows the arguments once the program runs.
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        assert!(is_started_for(pid, &own));
+        assert!(!is_started_for(pid, &other));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(!is_started_for(pid, &own));
     }
 
     #[test]
