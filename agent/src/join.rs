@@ -13,7 +13,7 @@ use proto::wire::frame::Kind;
 use proto::wire::join::{JoinReply, JoinRequest};
 use quic::{Client, CloseCode, HostKey, IdentityError, JoinToken, MasterAddress, PeerIdentity, StreamError};
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +22,12 @@ use tokio::time::{sleep, timeout};
 /// How long the master may take to answer at all, and then to decide.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 const REPLY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Write permission of group and others.
+const WRITABLE: u32 = 0o022;
+
+/// The most that is read of a certificate.
+const CERTIFICATE_BYTES: u64 = 1 << 20;
 
 /// How long the end of the connection may take to leave this machine.
 const GOODBYE: Duration = Duration::from_millis(100);
@@ -169,6 +175,9 @@ fn make_directories(dir: &Path) -> io::Result<(Layout, Vec<PathBuf>)> {
     if found.uid() != geteuid().as_raw() {
         return Err(io::Error::other(format!("the directory belongs to uid {}", found.uid())));
     }
+    if geteuid().is_root() && found.mode() & WRITABLE != 0 {
+        return Err(io::Error::other("others than root can write to the directory: chmod go-w is missing"));
+    }
     let below = ["etc", "agent", "run", "log", "tasks"].map(|name| dir.join(name));
     missing.extend(below.iter().filter(|dir| !dir.exists()).cloned());
     below.iter().try_for_each(std::fs::create_dir_all)?;
@@ -195,7 +204,7 @@ fn as_owner<T>(layout: &Layout, work: impl FnOnce() -> io::Result<T>) -> io::Res
 
 /// A host that is in another cell already would be in none of the two afterwards.
 fn refuse_another_cell(layout: &Layout, token: &JoinToken) -> Result<(), Diagnostic> {
-    let present = as_owner(layout, || std::fs::read_to_string(layout.agent("host.crt"))).ok();
+    let present = as_owner(layout, || read_certificate(&layout.agent("host.crt"))).ok();
     let present = present.and_then(|certificate| PeerIdentity::from_pem(&certificate).ok());
     match present {
         Some(identity) if identity.cell != token.cell() => {
@@ -206,6 +215,18 @@ fn refuse_another_cell(layout: &Layout, token: &JoinToken) -> Result<(), Diagnos
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Reads a certificate that the agent's account may have replaced: a link is not followed, and a named pipe is not waited for.
+fn read_certificate(path: &Path) -> io::Result<String> {
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(CERTIFICATE_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn write(layout: &Layout, host: &HostName, master: &MasterAddress, key: &HostKey, reply: &JoinReply) -> io::Result<()> {
@@ -253,6 +274,31 @@ mod tests {
         assert_eq!(address("fd00::1").unwrap().host, "fd00::1");
         assert_eq!(shown("m:x"), None);
         assert_eq!(shown(":7000"), None);
+    }
+
+    #[test]
+    fn a_certificate_that_is_a_named_pipe_or_a_link_is_not_read() {
+        let dir = std::env::temp_dir().join(format!("gridwright-agent-join-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let certificate = dir.join("host.crt");
+        nix::unistd::mkfifo(&certificate, Mode::S_IRUSR).unwrap();
+        assert!(read_certificate(&certificate).is_err());
+        std::fs::write(dir.join("other"), "kept").unwrap();
+        std::os::unix::fs::symlink("other", dir.join("link")).unwrap();
+        assert!(read_certificate(&dir.join("link")).is_err());
+        assert_eq!(read_certificate(&dir.join("other")).unwrap(), "kept");
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn root_joins_in_no_directory_that_others_may_write() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = std::env::temp_dir().join(format!("gridwright-agent-join-open-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let outcome = make_directories(&dir);
+        assert_eq!(outcome.is_err(), geteuid().is_root());
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The command line of `gridwright-master`.
 
-use crate::init::{self, DEFAULT_PORT, OwnerUids, Plan};
+use crate::init::{self, DEFAULT_PORT, Plan};
 use lexopt::prelude::*;
 use proto::id::{HostName, UserName};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub const HELP: &str = "\
 gridwright-master: the master of a Gridwright cell
 
-usage: gridwright-master init --dir DIR [--port PORT] [--slots N] [--host NAME] [--owner-uids MASTER,AGENT,SENSOR]
+usage: gridwright-master init --dir DIR [--port PORT] [--slots N] [--host NAME]
        gridwright-master run --dir DIR [--daemon] [--log-file]
        gridwright-master check --dir DIR
        gridwright-master tree --dir DIR
@@ -25,7 +25,6 @@ part    makes the copied cell in DIR one of its own: nothing runs in it, its que
   --port PORT      UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444)
   --slots N        slots of all.q on each host (default: processors of this machine)
   --host NAME      name of this host (default: as hostname says, up to the first dot)
-  --owner-uids M,A,S  give the files of a new cell to these user ids (root only)
   --original PATH  the directory that DIR is a copy of, for the books
   --daemon         be the leader of a session of its own
   --log-file       log to DIR/log/master.log instead of standard error
@@ -83,7 +82,6 @@ struct Given {
     port: Option<u16>,
     slots: Option<u32>,
     host: Option<HostName>,
-    owners: Option<OwnerUids>,
     original: Option<String>,
     daemon: bool,
     log_file: bool,
@@ -102,7 +100,7 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
         Some(other) => return Err(other.unexpected().to_string()),
     };
     let allowed: &[&str] = match subcommand.as_str() {
-        "init" => &["dir", "port", "slots", "host", "owner-uids"],
+        "init" => &["dir", "port", "slots", "host"],
         "run" => &["dir", "daemon", "log-file"],
         "check" | "tree" => &["dir"],
         "part" => &["dir", "original"],
@@ -137,9 +135,6 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Given
                 given.host =
                     Some(proto::hostgroup::host_name(&name).map_err(|_| format!("{name:?} is not a host name"))?);
             }
-            "owner-uids" => {
-                given.owners = Some(parser.value().and_then(|value| value.string()).map_err(text)?.parse()?)
-            }
             "original" => {
                 given.original = Some(parser.value().and_then(|value| value.string()).map_err(text)?);
             }
@@ -157,7 +152,6 @@ fn plan(given: Given, dir: PathBuf) -> Result<Plan, String> {
         slots: given.slots.unwrap_or_else(init::processors),
         host: given.host.unwrap_or_else(init::this_host),
         user: this_user(),
-        owners: given.owners,
     })
 }
 
@@ -195,12 +189,10 @@ mod tests {
         let part = Action::Part { dir: "/d".into(), original: "/a".to_owned() };
         assert_eq!(check("part --dir /d --original /a"), Ok(part));
         assert_eq!(check("--help"), Ok(Action::Help));
-        let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1 --owner-uids 1,2,3")
-        else {
+        let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1") else {
             panic!("init is read")
         };
         assert_eq!((plan.port, plan.slots, plan.host.as_str()), (7000, 3, "node1"));
-        assert_eq!(plan.owners, Some(OwnerUids { master: 1, agent: 2, sensor: 3 }));
     }
 
     #[test]
@@ -210,7 +202,7 @@ mod tests {
             ("run", "--dir DIR is missing"),
             ("run --dir /d --slots 3", "invalid option '--slots'"),
             ("init --dir /d --port 70000", "cannot parse argument"),
-            ("init --dir /d --owner-uids 1,2", "\"1,2\" is not MASTER,AGENT,SENSOR"),
+            ("init --dir /d --owner-uids 1,2,3", "invalid option '--owner-uids'"),
         ] {
             let message = check(line).unwrap_err();
             assert!(message.starts_with(expected), "{line}: {message}");

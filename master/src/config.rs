@@ -7,7 +7,7 @@ mod tests;
 
 pub use keys::{AGENT_KEYS, CELL_KEYS, Key, MASTER_KEYS};
 
-use keys::Form;
+use keys::{Form, RETIRED_KEYS};
 use master_core::core::UserLimits;
 use proto::id::{CellId, HostName};
 use std::collections::BTreeMap;
@@ -208,6 +208,9 @@ impl<'a> Values<'a> {
     /// Takes one line of the file.
     fn take(&mut self, keys: &[Key], name: &str, value: &DeValue<'_>, line: usize) -> Result<(), ConfigError> {
         let refuse = |what: String| ConfigError::Refused { path: self.path.to_owned(), line, what };
+        if RETIRED_KEYS.contains(&name) {
+            return Ok(());
+        }
         let Some(key) = keys.iter().find(|key| key.name == name) else {
             let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
             return Err(refuse(format!("unknown key {name}; the keys of this file are {}", known.join(", "))));

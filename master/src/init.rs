@@ -41,37 +41,6 @@ pub struct Plan {
     pub host: HostName,
     /// The user who makes the cell and manages it, beside root.
     pub user: UserName,
-    /// Under whom the daemons run, where that is not the user who makes the cell.
-    pub owners: Option<OwnerUids>,
-}
-
-/// The users of the daemons. Each one's group has the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnerUids {
-    /// The master.
-    pub master: u32,
-    /// The agent.
-    pub agent: u32,
-    /// The load sensors.
-    pub sensor: u32,
-}
-
-impl std::fmt::Display for OwnerUids {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{},{},{}", self.master, self.agent, self.sensor)
-    }
-}
-
-impl std::str::FromStr for OwnerUids {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let uids: Result<Vec<u32>, _> = text.split(',').map(|uid| uid.trim().parse()).collect();
-        match uids.as_deref() {
-            Ok(&[master, agent, sensor]) => Ok(Self { master, agent, sensor }),
-            Ok(_) | Err(_) => Err(format!("{text:?} is not MASTER,AGENT,SENSOR, three user ids")),
-        }
-    }
 }
 
 /// A cell cannot be made.
@@ -91,6 +60,14 @@ pub enum InitError {
         /// The system's reason.
         #[source]
         source: io::Error,
+    },
+    /// Others than the user who makes the cell can make names in its directory.
+    #[error("{0} is somebody else's: {why}; run it as that user, or: chown root {0}; chmod go-w {0}", path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// What was found.
+        why: String,
     },
     /// A key or certificate cannot be made.
     #[error("cannot make the keys of the cell")]
@@ -119,20 +96,15 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     let (cell, now) = (CellId(random_number()?), wall_now());
     tree::make_directories(&layout)?;
     let identity = Identity::create(cell, &plan.host, now)?;
-    identity.write(&layout, plan.owners)?;
+    identity.write(&layout)?;
     make_database(&layout, plan, cell, &identity, now)?;
     tree::write_classic_files(&layout, &Classic { master_host: &plan.host, port: plan.port, user: &plan.user })?;
     for written_by_the_master in tree::WRITTEN_BY_THE_MASTER {
         tree::write(&layout.common(written_by_the_master), "", 0o644)?;
     }
     write_configuration(&layout, plan)?;
-    tree::give_to_owners(&layout, plan.owners)?;
-    let set = [
-        ("cell", format!("{:016x}", cell.0)),
-        ("master_host", plan.host.to_string()),
-        ("port", plan.port.to_string()),
-        ("owner_uids", plan.owners.map_or(String::new(), |owners| owners.to_string())),
-    ];
+    let set =
+        [("cell", format!("{:016x}", cell.0)), ("master_host", plan.host.to_string()), ("port", plan.port.to_string())];
     tree::write(&marker, &config::document("What all daemons of this cell agree on.", CELL_KEYS, &set), 0o644)?;
     Ok(cell)
 }

@@ -64,7 +64,7 @@ mod tests {
     fn new_cell(dir: &TempDir) -> Layout {
         let dir = dir.path().join("cell");
         let (host, user) = (HostName::new("node1"), UserName::from("alice"));
-        init(&Plan { dir: dir.clone(), port: 7_000, slots: 1, host, user, owners: None }).unwrap();
+        init(&Plan { dir: dir.clone(), port: 7_000, slots: 1, host, user }).unwrap();
         Layout::new(dir)
     }
 

@@ -48,14 +48,8 @@ impl Drop for TempDir {
 
 /// The events of a new cell, then of `jobs` jobs that each run to their end: what a live core and an agent make together.
 pub fn cell_events(jobs: u64) -> Vec<Record> {
-    let plan = Plan {
-        dir: "/nowhere".into(),
-        port: 1,
-        slots: 2,
-        host: HostName::new("node1"),
-        user: UserName::from("alice"),
-        owners: None,
-    };
+    let plan =
+        Plan { dir: "/nowhere".into(), port: 1, slots: 2, host: HostName::new("node1"), user: UserName::from("alice") };
     let mut events = crate::init::first_events_of(&plan, CellId(1), Wall(1_800_000_000_000));
     for job in 1..=jobs {
         for event in life_of(job) {

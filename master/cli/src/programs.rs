@@ -6,18 +6,21 @@
 use crate::fail::Fail;
 use crate::folder::Folder;
 use proto::diagnostic::{Code, Diagnostic};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The programs that belong together.
 const ALL: [&str; 4] = ["gridwright", "gridwright-master", "gridwright-agent", "gridwright-shepherd"];
 
-/// A directory with all programs that everybody can reach: the one of this program, or else `spare`, filled from there.
-/// Whoever is not root reaches what they run themselves, and nobody else has to.
+/// A directory with all programs that everybody can reach: the one of this program, or else a directory below `dir`, filled
+/// from there. `below` names it, one directory in the other. Whoever is not root reaches what they run themselves, and nobody
+/// else has to.
 ///
 /// # Errors
-/// If a program is missing or cannot be put there.
-pub fn reachable(spare: &Path) -> Result<PathBuf, Fail> {
+/// If a program is missing or cannot be put there, or somebody else can make names on the way from `dir` to it.
+pub fn reachable(dir: &Path, below: &[&str]) -> Result<PathBuf, Fail> {
     let refuse = |place: &Path, error: &std::io::Error| {
         let refusal =
             Diagnostic::new(Code::SystemRefused, "error: the programs cannot be put where everybody reaches them");
@@ -30,14 +33,32 @@ pub fn reachable(spare: &Path) -> Result<PathBuf, Fail> {
     if !nix::unistd::getuid().is_root() || is_open(&own) {
         return Ok(home);
     }
-    std::fs::create_dir_all(spare).map_err(|error| refuse(spare, &error))?;
-    // Root runs what lies there.
-    Folder::open(spare).and_then(|folder| folder.check_ours()).map_err(|error| refuse(spare, &error))?;
+    let spare = make_ours(dir, below).map_err(|(place, error)| refuse(&place, &error))?;
     for name in ALL {
         let (from, to) = (home.join(name), spare.join(name));
         put(&from, &to).map_err(|error| refuse(&from, &error))?;
     }
-    Ok(spare.to_owned())
+    Ok(spare)
+}
+
+/// Makes `dir` and the directories below it, from the top, and checks each one after it was made: root runs what lies there.
+/// Another user may have made `dir` while it was still missing.
+fn make_ours(dir: &Path, below: &[&str]) -> Result<PathBuf, (PathBuf, io::Error)> {
+    let mut place = dir.to_owned();
+    let fail = |place: &Path| {
+        let place = place.to_owned();
+        move |error| (place, error)
+    };
+    DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(fail(dir))?;
+    // The cell's directory may be reached by a link.
+    let mut folder = Folder::open(&dir.join(".")).map_err(fail(dir))?;
+    folder.check_ours().map_err(fail(dir))?;
+    for name in below {
+        place.push(name);
+        folder = folder.make(name, 0o755).map_err(fail(&place))?;
+        folder.check_ours().map_err(fail(&place))?;
+    }
+    Ok(place)
 }
 
 /// Whether everybody may pass every directory on the way to a file.
@@ -58,6 +79,23 @@ fn put(from: &Path, to: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_directory_on_the_way_to_the_programs_is_judged_after_it_was_made() {
+        let base = std::env::temp_dir().join(format!("gridwright-programs-way-{}", std::process::id()));
+        let with_mode = |name: &str, mode| {
+            std::fs::set_permissions(base.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let below = ["bin", "programs"];
+        assert_eq!(make_ours(&base, &below).unwrap(), base.join("bin/programs"));
+        for open in ["", "bin", "bin/programs"] {
+            with_mode(open, 0o777);
+            let (place, error) = make_ours(&base, &below).unwrap_err();
+            assert_eq!((place, error.kind()), (base.join(open), io::ErrorKind::PermissionDenied), "{open}");
+            with_mode(open, 0o755);
+        }
+        std::fs::remove_dir_all(&base).unwrap();
+    }
 
     #[test]
     fn a_closed_directory_on_the_way_keeps_others_out() {

@@ -38,6 +38,9 @@ const fn count(name: &'static str, min: i64, max: i64, default: &'static str, do
     Key { name, form: Form::Count { min, max }, default: Some(default), doc }
 }
 
+/// Keys that earlier releases wrote and nothing reads: they are passed over.
+pub const RETIRED_KEYS: [&str; 1] = ["owner_uids"];
+
 /// `etc/cell.toml`: written when the cell is created.
 pub const CELL_KEYS: &[Key] = &[
     text("cell", None, "The cell for ever: 16 hexadecimal digits, drawn when it was created."),
@@ -48,11 +51,6 @@ pub const CELL_KEYS: &[Key] = &[
         default: Some("6444"),
         doc: "The UDP port of the master.",
     },
-    text(
-        "owner_uids",
-        Some(""),
-        "The user ids of master, agent and sensors, separated by commas, where root started the cell\nand no users of these names exist; empty: everything runs as the user who created the cell.",
-    ),
 ];
 
 /// `etc/master.toml`.

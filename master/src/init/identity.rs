@@ -1,6 +1,6 @@
 //! The keys of a new cell: its CA, the master's certificate, the first host's, and the keys of session tickets.
 
-use super::{InitError, OwnerUids, tree};
+use super::{InitError, tree};
 use crate::layout::Layout;
 use proto::id::{CellId, HostName};
 use proto::time::Wall;
@@ -41,21 +41,19 @@ impl Identity {
         })
     }
 
-    pub(super) fn write(&self, layout: &Layout, owners: Option<OwnerUids>) -> Result<(), InitError> {
+    pub(super) fn write(&self, layout: &Layout) -> Result<(), InitError> {
         let ca = self.ca.certificate().to_pem();
-        let (for_master, for_agent) = (owners.map(|o| o.master), owners.map(|o| o.agent));
-        for (path, text, mode, owner) in [
-            (layout.master("ca.crt"), &ca, 0o644, for_master),
-            (layout.master("ca.key"), &self.ca.key_pem(), 0o600, for_master),
-            (layout.master("master.crt"), &self.master.certificate, 0o644, for_master),
-            (layout.master("master.key"), &self.master.key, 0o600, for_master),
-            (layout.master("tickets.key"), &self.tickets.export(), 0o600, for_master),
-            (layout.agent("ca.crt"), &ca, 0o644, for_agent),
-            (layout.agent("host.crt"), &self.agent.certificate, 0o644, for_agent),
-            (layout.agent("host.key"), &self.agent.key, 0o600, for_agent),
+        for (path, text, mode) in [
+            (layout.master("ca.crt"), &ca, 0o644),
+            (layout.master("ca.key"), &self.ca.key_pem(), 0o600),
+            (layout.master("master.crt"), &self.master.certificate, 0o644),
+            (layout.master("master.key"), &self.master.key, 0o600),
+            (layout.master("tickets.key"), &self.tickets.export(), 0o600),
+            (layout.agent("ca.crt"), &ca, 0o644),
+            (layout.agent("host.crt"), &self.agent.certificate, 0o644),
+            (layout.agent("host.key"), &self.agent.key, 0o600),
         ] {
             tree::write(&path, text, mode)?;
-            tree::give(&path, owner, owner)?;
         }
         Ok(())
     }

@@ -14,7 +14,6 @@ fn made(dir: &TempDir) -> (Layout, CellId) {
         slots: 3,
         host: HostName::new("node1"),
         user: UserName::from("alice"),
-        owners: None,
     };
     let cell = init(&plan).unwrap();
     assert!(matches!(init(&plan), Err(InitError::Exists { .. })));
@@ -118,4 +117,23 @@ fn a_host_that_joined_gets_what_site_scripts_look_for() {
 fn a_directory_of_no_cell_gets_no_tree() {
     let dir = TempDir::new("tree");
     assert!(matches!(write_tree(dir.path(), &UserName::from("alice")), Err(InitError::Config(_))));
+}
+
+#[test]
+fn a_directory_in_which_others_make_names_is_refused_and_left_as_it_is() {
+    let dir = TempDir::new("init-open");
+    let set = |mode| std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    set(0o777);
+    let layout = Layout::new(dir.path());
+    let outcome = tree::make_directories(&layout);
+    if nix::unistd::geteuid().is_root() {
+        assert!(matches!(&outcome, Err(InitError::Foreign { .. })), "{outcome:?}");
+        assert_eq!(std::fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777, 0o777);
+        set(0o755);
+        std::os::unix::fs::chown(dir.path(), Some(4321), None).unwrap();
+        let foreign = tree::open_ours(dir.path()).unwrap_err().to_string();
+        assert!(foreign.contains("belongs to uid 4321") && foreign.contains("chown root"), "{foreign}");
+    } else {
+        outcome.unwrap();
+    }
 }

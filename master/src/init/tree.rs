@@ -1,17 +1,20 @@
 //! The directories of a new cell, and the files that site scripts expect below `SGE_ROOT`, on the master's host and on the others.
 
-use super::{InitError, OwnerUids, unwritable};
+use super::{InitError, unwritable};
 use crate::layout::{CELL_NAME, Layout, arch};
 use nix::fcntl::OFlag;
-use nix::unistd::{Gid, Uid, geteuid};
+use nix::unistd::geteuid;
 use proto::id::{HostName, UserName};
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 /// Files of `default/common` that the master writes. It makes none there itself.
 pub const WRITTEN_BY_THE_MASTER: [&str; 4] = ["accounting", "reporting", "schedd_runlog", "schedule"];
+
+/// Write permission of group and others.
+const WRITABLE: u32 = 0o022;
 
 /// The names that the one program answers to.
 const COMMANDS: &[&str] = &[
@@ -61,7 +64,8 @@ pub(super) struct Classic<'a> {
 /// Makes every directory, with the rights that its content needs.
 pub(super) fn make_directories(layout: &Layout) -> Result<(), InitError> {
     DirBuilder::new().recursive(true).mode(0o755).create(layout.dir()).map_err(unwritable(layout.dir()))?;
-    set_mode(layout.dir(), 0o755)?;
+    let top = open_ours(layout.dir())?;
+    top.set_permissions(Permissions::from_mode(0o755)).map_err(unwritable(layout.dir()))?;
     for (name, mode) in
         [("etc", 0o755), ("master", 0o700), ("agent", 0o700), ("tasks", 0o755), ("run", 0o755), ("log", 0o755)]
     {
@@ -72,6 +76,22 @@ pub(super) fn make_directories(layout: &Layout) -> Result<(), InitError> {
         make_directory(&layout.dir().join("run").join(daemon), 0o755)?;
     }
     Ok(())
+}
+
+/// Opens the cell's directory, which may be reached by a link, and refuses it if somebody else can make names there: the files
+/// below it are written by name. It is judged after it was made, because another user may have made it meanwhile.
+pub(super) fn open_ours(dir: &Path) -> Result<File, InitError> {
+    let flags = OFlag::O_DIRECTORY.bits();
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(dir).map_err(unwritable(dir))?;
+    let found = folder.metadata().map_err(unwritable(dir))?;
+    let why = if found.uid() != geteuid().as_raw() {
+        format!("it belongs to uid {}", found.uid())
+    } else if geteuid().is_root() && found.mode() & WRITABLE != 0 {
+        "others than root can write to it".to_owned()
+    } else {
+        return Ok(folder);
+    };
+    Err(InitError::Foreign { path: dir.to_owned(), why })
 }
 
 /// The directories that every host of a cell has for site scripts.
@@ -112,40 +132,10 @@ pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), InitError>
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(unwritable(path))
 }
 
-/// Gives a file to a user and group; nothing where none is named.
-pub(super) fn give(path: &Path, uid: Option<u32>, gid: Option<u32>) -> Result<(), InitError> {
-    if uid.is_none() && gid.is_none() {
-        return Ok(());
-    }
-    nix::unistd::chown(path, uid.map(Uid::from_raw), gid.map(Gid::from_raw))
-        .map_err(|errno| unwritable(path)(errno.into()))
-}
-
-/// Gives directories and the database to the daemons that use them.
-pub(super) fn give_to_owners(layout: &Layout, owners: Option<OwnerUids>) -> Result<(), InitError> {
-    let Some(OwnerUids { master, agent, sensor: _ }) = owners else { return Ok(()) };
-    give(&layout.dir().join("master"), Some(master), Some(master))?;
-    give(&layout.database(), Some(master), Some(master))?;
-    for leftover in ["state.db-wal", "state.db-shm"] {
-        let path = layout.master(leftover);
-        if path.exists() {
-            give(&path, Some(master), Some(master))?;
-        }
-    }
-    give(&layout.dir().join("agent"), Some(agent), Some(agent))?;
-    // Root's, with the agent's group to read: the launcher alone writes there.
-    give(&layout.dir().join("tasks"), None, Some(agent))?;
-    give(&layout.dir().join("run/master"), Some(master), Some(master))?;
-    give(&layout.dir().join("run/agent"), Some(agent), Some(agent))?;
-    for written_by_the_master in WRITTEN_BY_THE_MASTER {
-        give(&layout.common(written_by_the_master), Some(master), Some(master))?;
-    }
-    Ok(())
-}
-
 /// The files and links that scripts written for Grid Engine look for, on every host; what is there is overwritten. The
 /// accounting file is not among them: it is the master's.
 pub(super) fn write_classic_files(layout: &Layout, classic: &Classic<'_>) -> Result<(), InitError> {
+    open_ours(layout.dir())?;
     make_classic_directories(layout)?;
     let arch = arch();
     let dir = layout.dir();

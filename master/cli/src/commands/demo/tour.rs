@@ -59,7 +59,7 @@ impl Tour {
         std::fs::create_dir(&dir).map_err(|error| system("make a directory", &error))?;
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755))
             .map_err(|error| system("open it", &error))?;
-        let program = crate::programs::reachable(&dir.join("programs"))?.join("gridwright");
+        let program = crate::programs::reachable(&dir, &["programs"])?.join("gridwright");
         let work = dir.join("work");
         std::fs::create_dir(&work).map_err(|error| system("make a directory", &error))?;
         std::os::unix::fs::chown(&work, Some(account.uid), Some(account.gid))
