@@ -105,7 +105,7 @@ impl Daemon {
 
     /// Its own directory.
     fn folder(self, dir: &Path) -> Option<Folder> {
-        Folder::open(&dir.join("run").join(self.name())).ok()
+        Folder::below(dir, &["run", self.name()]).ok()
     }
 
     /// Whether another one could not start beside it.
@@ -120,7 +120,7 @@ impl Daemon {
 
     /// The directory of the master's database, which it locks, too: nothing removes that beside it.
     fn database(self, dir: &Path) -> Option<Folder> {
-        (self == Daemon::Master).then(|| Folder::open(&dir.join("master")).ok()).flatten()
+        (self == Daemon::Master).then(|| Folder::below(dir, &["master"]).ok()).flatten()
     }
 
     /// Returns the process that its lock names, or that holds the lock of the database. Where neither can be read, as after a cleaner of old

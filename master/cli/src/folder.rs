@@ -35,6 +35,15 @@ impl Folder {
         Ok(Self { handle: handle.into() })
     }
 
+    /// Opens a directory below a cell's, one name after the other. The cell's directory itself may be reached by a link, nothing
+    /// below it may.
+    ///
+    /// # Errors
+    /// Errors of the file system; `ELOOP` or `ENOTDIR` for a link below the cell's directory.
+    pub fn below(cell: &Path, names: &[&str]) -> io::Result<Self> {
+        names.iter().try_fold(Self::open(&cell.join("."))?, |folder, name| folder.enter(name))
+    }
+
     /// Opens a directory in this one.
     ///
     /// # Errors
@@ -271,5 +280,8 @@ mod tests {
         symlink("..", place.below("run")).unwrap();
         assert!(folder.enter("run").is_err() && folder.make("run", 0o755).is_err());
         assert!(Folder::open(&place.below("run")).is_err());
+        assert!(Folder::below(&place.0, &["below", "run", "below"]).is_err());
+        symlink("..", place.below("cell")).unwrap();
+        assert!(Folder::below(&place.below("cell"), &["below"]).is_ok());
     }
 }

@@ -1,5 +1,6 @@
 //! `gridwright down`: ends the daemons of the cell on this machine.
 
+use crate::accounts;
 use crate::args::{CommandDef, Operands, flag};
 use crate::client::Client;
 use crate::commands::{Outcome, up};
@@ -51,6 +52,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Err(refusal.fix("name its state directory with --dir").into());
     }
     check_caller(&dir)?;
+    accounts::check_place(&dir)?;
     // Its locks and pid files name the daemons of the original.
     if let Standing::Copy(recorded) = directory::standing(&dir) {
         output::data(&format!("nothing runs in {}: it is a copy of {}\n", dir.display(), recorded.path));
@@ -87,7 +89,7 @@ pub fn end_daemons(dir: &Path) -> Result<(), Fail> {
     Ok(())
 }
 
-/// The daemons are root's and their accounts', or one user's: nobody else can end them.
+/// The daemons are root's and their accounts', or one user's: nobody else can end them. Root's case is judged by the place.
 fn check_caller(dir: &Path) -> Result<(), Fail> {
     let owner = std::fs::metadata(dir).map_or(0, |found| found.uid());
     let caller = nix::unistd::geteuid();
@@ -98,7 +100,7 @@ fn check_caller(dir: &Path) -> Result<(), Fail> {
         nix::unistd::User::from_uid(owner.into()).ok().flatten().map_or(format!("uid {owner}"), |user| user.name);
     let refusal =
         Diagnostic::new(Code::NotPermitted, "error: the cell belongs to another user").at(dir.display().to_string());
-    Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user, or as root").into())
+    Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user").into())
 }
 
 /// Ends all jobs of the cell on the master's host, and on other hosts the jobs of that host. Does nothing if the cell is

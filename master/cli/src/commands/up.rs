@@ -3,6 +3,7 @@
 pub mod copy;
 mod reach;
 mod reporting;
+mod restarts;
 mod signals;
 
 use crate::accounts::{self, Recorded};
@@ -23,6 +24,7 @@ use proto::id::HostName;
 use proto::wire::client::Query;
 use proto::wire::view::{CellStatus, Data};
 use reporting::Reporting;
+use restarts::Restarts;
 use signals::Signals;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -86,6 +88,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     daemons::check_environment()?;
     let dir = directory(&parsed, Purpose::Make)?;
+    accounts::check_place(&dir)?;
     if parsed.has("--as-original") {
         copy::replace_original(&dir)?;
     }
@@ -129,7 +132,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 pub fn go_where_all_reach_us(verb: &str, dir: &Path, words: Vec<String>) -> Result<(), Fail> {
     accounts::check_place(dir)?;
     let own = daemons::program("gridwright")?;
-    let reachable = crate::programs::reachable(&dir.join("bin/programs"))?.join("gridwright");
+    let reachable = crate::programs::reachable(dir, &["bin", "programs"])?.join("gridwright");
     let is_same = std::fs::canonicalize(&own).ok() == std::fs::canonicalize(&reachable).ok();
     if is_same {
         return Ok(());
@@ -169,6 +172,7 @@ struct Cell {
     patience: Duration,
     /// When the agent was started, if this command did it.
     agent_started: Option<Instant>,
+    restarts: Restarts,
 }
 
 impl Cell {
@@ -201,8 +205,16 @@ impl Cell {
 
     /// What is there already.
     fn at(dir: &Path, patience: Duration) -> Self {
-        let (sim_args, children) = (Vec::new(), Vec::new());
-        Self { dir: dir.to_owned(), accounts: None, simulated: 0, sim_args, children, patience, agent_started: None }
+        Self {
+            dir: dir.to_owned(),
+            accounts: None,
+            simulated: 0,
+            sim_args: Vec::new(),
+            children: Vec::new(),
+            patience,
+            agent_started: None,
+            restarts: Restarts::default(),
+        }
     }
 
     fn create_if_new(&mut self, parsed: &Parsed) -> Result<(), Fail> {
@@ -245,18 +257,20 @@ impl Cell {
         Ok(())
     }
 
-    /// Starts what is gone, and what this command has not started already: a daemon that has just been started has no lock yet.
+    /// Starts the daemons that are gone.
     fn start(&mut self) -> Result<(), Fail> {
-        for daemon in self.daemons() {
-            let is_ours = self.children.iter().any(|(ours, _)| *ours == daemon);
-            // Simulated hosts ask the master for their certificates.
-            let has_master = || Daemon::Master.is_alive(&self.dir) && self.status().is_some();
-            let may_start = || daemon != Daemon::Simulated || has_master();
-            if !is_ours && daemon.state(&self.dir) == State::Gone && may_start() {
-                self.spawn(daemon)?;
-            }
-        }
-        Ok(())
+        self.gone().into_iter().try_for_each(|daemon| self.spawn(daemon))
+    }
+
+    /// The daemons that are gone and that this command has not started already: one that has just been started has no lock yet.
+    fn gone(&self) -> Vec<Daemon> {
+        let is_ours = |daemon: Daemon| self.children.iter().any(|(ours, _)| *ours == daemon);
+        // Simulated hosts ask the master for their certificates.
+        let has_master = || Daemon::Master.is_alive(&self.dir) && self.status().is_some();
+        let may_start = |daemon: Daemon| daemon != Daemon::Simulated || has_master();
+        let is_gone =
+            |daemon: &Daemon| !is_ours(*daemon) && daemon.state(&self.dir) == State::Gone && may_start(*daemon);
+        self.daemons().into_iter().filter(is_gone).collect()
     }
 
     /// The daemons of this machine, in the order of their start: a host that joined has no master.
@@ -272,6 +286,7 @@ impl Cell {
     }
 
     fn spawn(&mut self, daemon: Daemon) -> Result<(), Fail> {
+        self.restarts.note_start(daemon, Instant::now());
         let dir = self.dir.display().to_string();
         let accounts = self.accounts.map(Recorded::daemons);
         let agent = accounts.map(|accounts| (accounts.agent.to_string(), accounts.group.to_string()));
@@ -431,9 +446,8 @@ impl Cell {
             if is_marked(&self.dir) {
                 return Ok(exit::OK);
             }
-            // Reaps what died, so that the machine keeps no zombies of it.
-            self.children.retain_mut(|(_, child)| !matches!(child.try_wait(), Ok(Some(_))));
-            self.start()?;
+            self.reap();
+            self.start_again();
             if terminal && Instant::now() >= next_status {
                 next_status = Instant::now() + STATUS_EVERY;
                 if let Some(status) = self.status() {
@@ -450,6 +464,44 @@ impl Cell {
     }
 }
 
+/// Supervision in the foreground.
+impl Cell {
+    /// Takes note of the daemons that ended, so that the machine keeps no zombies of them, and says which they are.
+    fn reap(&mut self) {
+        let ended = |(daemon, child): &mut (Daemon, Child)| Some((*daemon, child.try_wait().ok().flatten()?));
+        let ends: Vec<_> = self.children.iter_mut().filter_map(ended).collect();
+        self.children.retain_mut(|(_, child)| !matches!(child.try_wait(), Ok(Some(_))));
+        for (daemon, status) in ends {
+            let log = daemon.log(&self.dir);
+            let text =
+                format!("the {} ended ({status}) and is started again; its log: {}", daemon.name(), log.display());
+            self.say_once(daemon, &text);
+        }
+    }
+
+    /// Starts the daemons that are gone, each at most once a second. One that cannot be started is tried again, and so are the others.
+    fn start_again(&mut self) {
+        for daemon in self.gone() {
+            if !self.restarts.is_due(daemon, Instant::now()) {
+                continue;
+            }
+            if !self.restarts.has_start(daemon) {
+                self.say_once(daemon, &format!("the {} is gone and is started again", daemon.name()));
+            }
+            if let Err(fail) = self.spawn(daemon) {
+                let why = fail.diagnostic;
+                self.say_once(daemon, &format!("the {} cannot be started and is tried again: {why}", daemon.name()));
+            }
+        }
+    }
+
+    fn say_once(&mut self, daemon: Daemon, text: &str) {
+        if self.restarts.is_news(daemon, text, Instant::now()) {
+            output::note(text);
+        }
+    }
+}
+
 /// The file by which `gridwright down` says that what ends is not to be started again.
 pub const STOP_MARK: &str = "down";
 
@@ -458,7 +510,7 @@ pub const STOP_MARK: &str = "down";
 /// # Errors
 /// Errors of the file system.
 pub fn stop_folder(dir: &Path) -> std::io::Result<Folder> {
-    Folder::open(&dir.join("run"))?.make("launcher", 0o755)
+    Folder::below(dir, &["run"])?.make("launcher", 0o755)
 }
 
 fn is_marked(dir: &Path) -> bool {

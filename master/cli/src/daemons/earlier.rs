@@ -16,7 +16,7 @@ const ENDINGS: [&str; 4] = ["lock", "pid", "sock", "ready"];
 
 /// The first daemon of an earlier release that lives in this directory, and its process.
 pub fn living(dir: &Path) -> Option<(Daemon, i32)> {
-    let run = Folder::open(&dir.join("run")).ok()?;
+    let run = Folder::below(dir, &["run"]).ok()?;
     ALL.into_iter().find_map(|daemon| Some((daemon, process(&run, daemon, dir)?.pid().as_raw())))
 }
 
@@ -38,7 +38,7 @@ fn process(run: &Folder, daemon: Daemon, dir: &Path) -> Option<Identity> {
 
 /// Ends them, and says whether all are gone within `patience`.
 pub fn end(dir: &Path, patience: Duration) -> bool {
-    let Ok(run) = Folder::open(&dir.join("run")) else { return true };
+    let Ok(run) = Folder::below(dir, &["run"]) else { return true };
     ALL.into_iter().all(|daemon| {
         let Some(identity) = process(&run, daemon, dir) else { return true };
         // Its lock tells whether it ended.

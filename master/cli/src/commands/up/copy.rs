@@ -63,7 +63,7 @@ pub fn replace_original(dir: &Path) -> Result<(), Fail> {
         return refuse("the original is not gone", why, fix);
     }
     forget_processes(dir);
-    let removed = Folder::open(&dir.join("etc")).and_then(|etc| etc.remove("directory"));
+    let removed = Folder::below(dir, &["etc"]).and_then(|etc| etc.remove("directory"));
     removed.or_else(|error| {
         refuse(
             "the record of the original cannot be removed",
@@ -116,12 +116,12 @@ pub fn adopt(dir: &Path) -> Result<(), Fail> {
 /// The locks and pid files of a copy name processes of the original.
 pub fn forget_processes(dir: &Path) {
     // What is missing is what is wanted.
-    let forget = |place: &Path, file: &str| drop(Folder::open(place).and_then(|folder| folder.remove(file)));
-    let run = dir.join("run");
+    let Ok(run) = Folder::below(dir, &["run"]) else { return };
     for name in ["master", "launcher", "agent", "sim"] {
+        let own = run.enter(name);
         for kind in ["lock", "pid"] {
-            forget(&run.join(name), kind);
-            forget(&run, &format!("{name}.{kind}"));
+            let _ = own.as_ref().map(|own| own.remove(kind));
+            let _ = run.remove(&format!("{name}.{kind}"));
         }
     }
 }
@@ -170,5 +170,21 @@ mod tests {
         check("cell = \"a\"\nport = 6444\n# port = 1\n", "cell = \"a\"\n# port = 1\nport = 7\n");
         check("a = 1\nport=6444", "a = 1\nport = 7\n");
         check("ports = 3\n", "ports = 3\nport = 7\n");
+    }
+
+    #[test]
+    fn the_locks_of_another_cell_are_not_removed_through_a_link() {
+        let base = std::env::temp_dir().join(format!("gridwright-copy-forget-{}", std::process::id()));
+        for cell in ["copy", "other"] {
+            std::fs::create_dir_all(base.join(cell).join("run/master")).unwrap();
+            std::fs::write(base.join(cell).join("run/master/lock"), "7 12 1\n").unwrap();
+        }
+        forget_processes(&base.join("copy"));
+        std::fs::rename(base.join("copy/run"), base.join("copy/old")).unwrap();
+        std::os::unix::fs::symlink("../other/run", base.join("copy/run")).unwrap();
+        forget_processes(&base.join("copy"));
+        let has_lock = |run: &str| base.join(run).join("master/lock").exists();
+        assert_eq!([has_lock("copy/old"), has_lock("other/run")], [false, true]);
+        std::fs::remove_dir_all(&base).unwrap();
     }
 }
