@@ -9,7 +9,7 @@ use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Write permission of group and others.
@@ -110,14 +110,15 @@ fn foreign(why: &str) -> io::Error {
 ///
 /// # Errors
 /// If `/proc` is not there, or the file cannot be written.
-pub fn note_holder(mut lock: &File) -> io::Result<()> {
+pub fn note_holder(lock: &File) -> io::Result<()> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // Field 22 of proc_pid_stat(5); the name in brackets may hold blanks.
     let start = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(19));
     let start = start.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat has no start time"))?;
     let text = format!("{} {start} {}\n", std::process::id(), lock.metadata()?.ino());
-    lock.set_len(0)?;
-    lock.write_all(text.as_bytes())
+    // Over the old text: a file that is emptied first may get no new block on a full disk.
+    lock.write_all_at(text.as_bytes(), 0)?;
+    lock.set_len(text.len() as u64)
 }
 
 #[cfg(test)]

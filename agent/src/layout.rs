@@ -133,7 +133,8 @@ pub enum LockError {
 pub struct DaemonLock(#[expect(dead_code, reason = "held, never read")] Flock<File>);
 
 impl DaemonLock {
-    /// Takes `run/NAME/lock`, which says then what process holds it, and writes `run/NAME/pid`, which is for people.
+    /// Takes `run/NAME/lock`, which says then what process holds it, and writes `run/NAME/pid`, which is for people: on a full disk
+    /// the agent goes on without it.
     ///
     /// # Errors
     /// `Held` if another process has it.
@@ -147,9 +148,20 @@ impl DaemonLock {
         })?;
         folder::note_holder(&lock).map_err(|source| unwritable(path, source))?;
         let pid = format!("{}\n", std::process::id());
-        folder.write("pid", &pid, 0o644).map_err(|source| unwritable(pid_file, source))?;
+        match folder.write("pid", &pid, 0o644) {
+            Err(source) if is_disk_full(&source) => {
+                // It may name an agent that is gone.
+                let _ = folder.remove("pid");
+                tracing::warn!("the disk is full: {} is not written", pid_file.display());
+            }
+            written => written.map_err(|source| unwritable(pid_file, source))?,
+        }
         Ok(Self(lock))
     }
+}
+
+fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn unwritable(path: PathBuf, source: io::Error) -> LockError {

@@ -4,6 +4,7 @@ use crate::folder;
 use crate::layout::Layout;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -38,6 +39,20 @@ pub enum LockError {
     },
 }
 
+impl LockError {
+    fn is_disk_full(&self) -> bool {
+        let Self::Unwritable { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
+/// Removes the file that keeps room for the log. The reserve is made anew when there is room again.
+fn give_up_reserve(layout: &Layout) -> io::Result<()> {
+    let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(layout.dir().join("master"))?;
+    Ok(unlinkat(&folder, "reserve", UnlinkatFlags::NoRemoveDir)?)
+}
+
 fn who(pid: &str) -> String {
     if pid.is_empty() { String::new() } else { format!(" by process {pid}") }
 }
@@ -65,11 +80,19 @@ pub struct MasterLock {
 }
 
 impl MasterLock {
-    /// Takes `run/master/lock`, which says then what process holds it, and the lock of the database; writes `run/master/pid`.
+    /// Takes `run/master/lock`, which says then what process holds it, and the lock of the database; writes `run/master/pid`. Where
+    /// the disk has not even room for that, the reserve beside the database is given up for it.
     ///
     /// # Errors
     /// `Held` if another process has one of them.
     pub fn take(layout: &Layout) -> Result<Self, LockError> {
+        match Self::try_take(layout) {
+            Err(error) if error.is_disk_full() && give_up_reserve(layout).is_ok() => Self::try_take(layout),
+            taken => taken,
+        }
+    }
+
+    fn try_take(layout: &Layout) -> Result<Self, LockError> {
         let folder = layout.folder().map_err(|source| unwritable(layout.dir().join("run/master"), source))?;
         let (path, pid_file) = (folder.path("lock"), folder.path("pid"));
         let holder = || std::fs::read_to_string(&pid_file).unwrap_or_default().trim().to_owned();
@@ -128,6 +151,19 @@ mod tests {
         let _held = MasterLock::take(&layout).unwrap();
         ends.join().unwrap();
         assert!(matches!(MasterLock::take(&layout), Err(LockError::Held { pid, .. }) if !pid.is_empty()));
+    }
+
+    #[test]
+    fn a_full_disk_costs_the_reserve_and_nothing_else_beside_the_database() {
+        let dir = crate::testing::TempDir::new("lock-full");
+        let layout = Layout::new(dir.path());
+        std::fs::create_dir_all(layout.master("")).unwrap();
+        ["reserve", "state.db"].iter().for_each(|name| std::fs::write(layout.master(name), "kept").unwrap());
+        let full = |kind: io::ErrorKind| unwritable(layout.master(""), kind.into()).is_disk_full();
+        assert_eq!([io::ErrorKind::StorageFull, io::ErrorKind::NotFound].map(full), [true, false]);
+        give_up_reserve(&layout).unwrap();
+        assert!(!layout.master("reserve").exists() && layout.master("state.db").exists());
+        assert!(give_up_reserve(&layout).is_err());
     }
 
     #[test]

@@ -92,10 +92,12 @@ impl Daemon {
         }
     }
 
-    /// Whether it is alive and has begun to serve: it writes its pid file then, and the lock names the same process.
+    /// Whether it is alive and has begun to serve. The launcher writes its pid file when it listens, and the lock names the same
+    /// process. The others write both at once, and on a full disk the lock alone.
     pub fn serves(self, dir: &Path) -> bool {
         let identity = self.identity(dir).filter(|identity| identity.is_complete() && identity.exists());
-        identity.is_some_and(|identity| self.state(dir) == State::Alive && self.noted_pid(dir) == Some(identity.pid()))
+        let has_begun = |pid: Pid| self != Daemon::Launcher || self.noted_pid(dir) == Some(pid);
+        identity.is_some_and(|identity| self.state(dir) == State::Alive && has_begun(identity.pid()))
     }
 
     /// Whether it is alive.
