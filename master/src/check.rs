@@ -9,21 +9,25 @@ use std::path::Path;
 
 /// Root goes on with the rights of the owner of the database: SQLite makes files beside it, by name and in a directory where that account
 /// could have made links.
-fn become_owner(dir: &Path) {
-    let Ok(found) = std::fs::symlink_metadata(dir.join("master")) else { return };
-    if nix::unistd::geteuid().is_root() && found.uid() != 0 {
-        let _ = nix::unistd::setgroups(&[]);
-        let _ = nix::unistd::setgid(Gid::from_raw(found.gid()));
-        let _ = nix::unistd::setuid(Uid::from_raw(found.uid()));
+fn become_owner(dir: &Path) -> Result<(), StoreError> {
+    let Ok(found) = std::fs::symlink_metadata(dir.join("master")) else { return Ok(()) };
+    if !nix::unistd::geteuid().is_root() || found.uid() == 0 {
+        return Ok(());
     }
+    let become_it = || {
+        nix::unistd::setgroups(&[])?;
+        nix::unistd::setgid(Gid::from_raw(found.gid()))?;
+        nix::unistd::setuid(Uid::from_raw(found.uid()))
+    };
+    become_it().map_err(|errno| StoreError::Account { uid: found.uid(), source: errno.into() })
 }
 
 /// Replays the log twice, from the newest snapshot and from the first event, and says what was found.
 ///
 /// # Errors
-/// An event that this version cannot read: see [`StoreError`].
+/// An event that this version cannot read, or root cannot give up its rights: see [`StoreError`].
 pub fn check(dir: &Path) -> Result<String, StoreError> {
-    become_owner(dir);
+    become_owner(dir)?;
     let store = Store::open_to_read(&Layout::new(dir).database())?;
     let Replayed { state, snapshot, events, passed_over } = replay(&store)?;
     let mut report = String::new();

@@ -81,6 +81,15 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+    /// Root cannot go on with the rights of the database's owner.
+    #[error("cannot go on as uid {uid}, the owner of the database")]
+    Account {
+        /// The owner.
+        uid: u32,
+        /// The system's reason.
+        #[source]
+        source: std::io::Error,
+    },
     /// The file is a database of something else, or of a version that this one does not know.
     #[error("{} is not a database of this version of Gridwright: {why}", path.display())]
     Foreign {

@@ -2,6 +2,7 @@
 
 use crate::fail::Fail;
 use crate::folder::Folder;
+use nix::errno::Errno;
 use proto::diagnostic::{Code, Diagnostic};
 use std::fs::Permissions;
 use std::io;
@@ -58,7 +59,8 @@ pub fn close(dir: &Path) -> Result<Vec<OpenKey>, Fail> {
 
 /// A host that joined has no keys of a master, and a user sees only what is closed to others anyway.
 fn is_passed_over(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+    // By the system's own number: a key that is not a regular file is refused with the same kind of error.
+    [Errno::ENOENT, Errno::EACCES].iter().any(|errno| error.raw_os_error() == Some(*errno as i32))
 }
 
 fn close_one(folder: &Path, name: &str) -> io::Result<Option<u32>> {
@@ -96,6 +98,10 @@ mod tests {
         assert_eq!(std::fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
         assert!(open_to_others(&dir).is_empty() && close(&dir).unwrap().is_empty());
         std::fs::hard_link(&key, dir.join("second-name")).unwrap();
+        assert!(close(&dir).is_err());
+        std::fs::remove_file(&key).unwrap();
+        assert!(close(&dir).unwrap().is_empty());
+        std::fs::create_dir(&key).unwrap();
         assert!(close(&dir).is_err());
         std::fs::remove_dir_all(&dir).unwrap();
     }

@@ -8,7 +8,7 @@ use crate::commands::up;
 use crate::daemons::Daemon;
 use crate::folder::Folder;
 use crate::site::Site;
-use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
+use nix::sys::statvfs::{FsFlags, Statvfs, fstatvfs, statvfs};
 use proto::diagnostic::Diagnostic;
 use proto::time::Wall;
 use proto::wire::client::{Query, QueueFilter};
@@ -358,13 +358,14 @@ fn reserve(dir: &Path) -> Option<Finding> {
     let settings: toml::Table = text.parse().ok()?;
     let wanted = settings.get("disk_reserve_bytes").and_then(toml::Value::as_integer);
     let wanted = u64::try_from(wanted.unwrap_or(DISK_RESERVE_BYTES)).ok().filter(|wanted| *wanted > 0)?;
-    let (folder, file) = (dir.join("master"), dir.join("master/reserve"));
-    let stat = statvfs(&folder).ok()?;
+    let folder = dir.join("master");
+    // Only the master's own user and root can tell.
+    let opened = Folder::below(dir, &["master"]).ok()?;
+    let stat = fstatvfs(opened.handle()).ok()?;
     let free = stat.blocks_available().saturating_mul(stat.fragment_size());
-    let is_whole = match std::fs::metadata(&file) {
-        Ok(about) => about.len() == wanted,
+    let is_whole = match opened.facts("reserve") {
+        Ok(about) => u64::try_from(about.st_size) == Ok(wanted),
         Err(error) if error.kind() == ErrorKind::NotFound => false,
-        // Only the master's own user and root can tell.
         Err(_) => return None,
     };
     // A reserve that is missing is made anew where there is room for it and as much again.

@@ -1,8 +1,10 @@
 //! What keeps users, daemons and root apart: keys, directories and accounts.
 
 use super::Finding;
+use crate::daemons::Daemon;
 use crate::{accounts, keys};
 use std::collections::BTreeSet;
+use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -61,10 +63,13 @@ fn directory(dir: &Path) -> Finding {
 /// Two cells whose daemons have the same uids: one that is broken into has the other one, too.
 fn shared_accounts(dir: &Path) -> Option<Finding> {
     let uids = accounts::daemon_uids(dir)?;
-    let own = std::fs::canonicalize(dir).ok()?;
-    let others: BTreeSet<PathBuf> =
-        std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| cell_of(&entry.path(), &uids)).collect();
-    let other = others.into_iter().find(|other| *other != own)?;
+    let own = [dir.to_owned(), std::fs::canonicalize(dir).ok()?];
+    // The daemons of this cell may have been started by a path through a link.
+    let pids = [Daemon::Master, Daemon::Agent].map(|daemon| daemon.pid(dir).map(|pid| pid.to_string()));
+    let is_own = |entry: &DirEntry| pids.iter().flatten().any(|pid| entry.file_name().to_str() == Some(pid));
+    let processes = std::fs::read_dir("/proc").ok()?.flatten().filter(|entry| !is_own(entry));
+    let others: BTreeSet<PathBuf> = processes.filter_map(|entry| cell_of(&entry.path(), &uids)).collect();
+    let other = others.into_iter().find(|other| !own.contains(other))?;
     let found = format!(
         "the cell in {} has the same uids: an attacker who controls one cell's daemons controls both",
         other.display()
@@ -72,7 +77,8 @@ fn shared_accounts(dir: &Path) -> Option<Finding> {
     Some(Finding::fine("accounts", found))
 }
 
-/// The directory of the cell whose daemon a process is, if it runs under one of these uids.
+/// The directory of the cell whose daemon a process is, if it runs under one of these uids. The process wrote its command line itself:
+/// root does not look at the path that is named there.
 fn cell_of(process: &Path, uids: &[u32]) -> Option<PathBuf> {
     let uid = std::fs::metadata(process).ok()?.uid();
     if !uids.contains(&uid) {
@@ -81,5 +87,5 @@ fn cell_of(process: &Path, uids: &[u32]) -> Option<PathBuf> {
     let line = std::fs::read(process.join("cmdline")).ok()?;
     let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"--dir");
     let dir = words.nth(1)?;
-    std::fs::canonicalize(std::ffi::OsStr::from_bytes(dir)).ok()
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(dir)))
 }
