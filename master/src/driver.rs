@@ -20,16 +20,18 @@ use crate::reserve::{DiskRoom, Reserve};
 use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
 use crate::scripts::Scripts;
 use crate::set_aside::SetAside;
+use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError};
 use master_core::core::{Core, Step};
-use master_core::effect::{ConnectionId, Effect, Input, Placing, ReplyTo};
+use master_core::effect::{Alarm, ConnectionId, Effect, Input, Placing, ReplyTo};
 use master_core::event::Record;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::time::Now;
 use proto::wire::agent::{MasterMessage, MasterWelcome, PROTOCOL_VERSION};
 use proto::wire::client::Reply;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -75,6 +77,8 @@ pub struct Outlets {
     pub connections: Arc<Connections>,
     /// Slave tasks and the streams that lead to them.
     pub slaves: Arc<Slaves>,
+    /// What all threads know at once.
+    pub signs: Signs,
     /// Admitted certificates.
     pub admitted: Arc<Admitted>,
     /// The CA, for simulated hosts.
@@ -107,6 +111,8 @@ pub struct Driver {
     room: DiskRoom,
     /// Inputs that arrived while nothing could be made durable.
     held: Vec<DriverInput>,
+    /// Whose load reports were dropped meanwhile.
+    unreported: BTreeSet<ConnectionId>,
     ending: bool,
     /// When a turn was made durable last.
     stored: Instant,
@@ -159,6 +165,7 @@ impl Driver {
             reserve,
             room: DiskRoom::Enough,
             held: Vec::new(),
+            unreported: BTreeSet::new(),
             ending: false,
             stored: Instant::now(),
         })
@@ -182,14 +189,15 @@ impl Driver {
                     self.tidy()?;
                 }
             }
-            if self.room == DiskRoom::Short {
-                self.look_at_room();
-            }
+            self.look_at_room();
             self.handle(&mut waiting, &mut turn);
             self.plan(&mut waiting, &mut turn);
             if turn.is_urgent || turn.records.len() >= BATCH || self.stored.elapsed() >= COMPANY || self.ending {
                 let next = Turn::like(&turn);
                 self.store_and_send(std::mem::replace(&mut turn, next))?;
+            }
+            if waiting.is_empty() && turn.is_empty() {
+                self.ask_for_reports();
             }
             self.post.leave(&self.outlets.connections, Instant::now());
         }
@@ -373,6 +381,7 @@ impl Driver {
                 self.to_query(QueryInput::CutOff { to, ids, is_manager, by });
             }
             Effect::Shutdown => self.ending = true,
+            Effect::Alarm(alarm) => raise(&alarm),
             Effect::Warn(diagnostic) => tracing::warn!("{diagnostic}"),
             Effect::Note(text) => tracing::info!("{text}"),
         }
@@ -390,6 +399,15 @@ impl Driver {
 
     fn to_scheduler(&self, input: SchedulerInput) {
         let _ = self.outlets.scheduler.send(input);
+    }
+}
+
+/// Writes what an operator must act on into the log. Each place there has a limit of its own: no host can hide one kind behind many of
+/// another.
+fn raise(alarm: &Alarm) {
+    match alarm {
+        Alarm::HostClosed(what) => tracing::error!("{what}"),
+        Alarm::OtherTasks(what) => tracing::error!("{what}"),
     }
 }
 
@@ -435,7 +453,7 @@ impl Out {
                 | Effect::Placing { .. }
                 | Effect::CutOff { .. }
                 | Effect::Shutdown => true,
-                Effect::Observed(_) | Effect::Warn(_) | Effect::Note(_) => false,
+                Effect::Observed(_) | Effect::Alarm(_) | Effect::Warn(_) | Effect::Note(_) => false,
             },
         }
     }

@@ -30,6 +30,7 @@ mod scheduler;
 mod scripts;
 mod server;
 mod set_aside;
+mod signs;
 mod slaves;
 mod store;
 #[cfg(test)]

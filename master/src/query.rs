@@ -38,6 +38,7 @@ use crate::mail::sender::Outbox;
 use crate::pending::Pending;
 use crate::reporting::ReportingFile;
 use crate::scheduler::{Monitoring, Update};
+use crate::signs::Signs;
 use crate::store::Store;
 use jiff::tz::TimeZone;
 use master_core::effect::ReplyTo;
@@ -129,7 +130,7 @@ impl From<Vec<Reply>> for Answered {
 pub type Answer = oneshot::Sender<Answered>;
 
 /// When the query thread writes things that are not asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Upkeep {
     /// Events between two snapshots, at least.
     pub snapshot_events: u64,
@@ -137,6 +138,8 @@ pub struct Upkeep {
     pub trim_log: bool,
     /// Events that may wait for one event client.
     pub event_queue: usize,
+    /// Whether the disk has room for snapshots.
+    pub signs: Signs,
 }
 
 /// The queues of those who ask.
@@ -151,6 +154,9 @@ pub struct Asked {
 
 /// How long the accounting file may be ahead of what is noted of it; what a crash makes us compare again.
 const FILE_SYNC: Duration = Duration::from_secs(5);
+
+/// The pause between two parts of what the accounting file catches up with: others get their turn in it.
+const PART_PAUSE: Duration = Duration::from_millis(20);
 
 /// The most inputs that are taken at a time.
 const BATCH: usize = 1_024;
@@ -208,7 +214,7 @@ impl QueryThread {
         replies: Arc<Pending<Reply>>,
         upkeep: Upkeep,
     ) -> Self {
-        let snapshots = Snapshots::new(&model.state, upkeep.snapshot_events, upkeep.trim_log);
+        let snapshots = Snapshots::new(&model.state, upkeep.snapshot_events, upkeep.trim_log, upkeep.signs.clone());
         Self {
             model,
             store,
@@ -402,11 +408,14 @@ impl QueryThread {
     }
 
     fn sync_file(&mut self) {
-        self.sync_at = None;
-        if let Err(error) = self.files.accounting.sync(&self.store) {
-            tracing::warn!("{}", crate::error_chain(&error));
-            self.sync_at = Some(Instant::now() + FILE_SYNC);
-        }
+        let next = match self.files.accounting.sync(&self.store) {
+            Ok(()) => self.files.accounting.is_behind().then_some(PART_PAUSE),
+            Err(error) => {
+                tracing::warn!("{}", crate::error_chain(&error));
+                Some(FILE_SYNC)
+            }
+        };
+        self.sync_at = next.map(|pause| Instant::now() + pause);
     }
 }
 

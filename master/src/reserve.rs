@@ -1,7 +1,7 @@
 //! DiskRoom on the master's disk for what must be recorded whatever happens: the ends of tasks that run.
 //!
-//! A file of that size lies beside the database. Where the file system has little room beside it, the master refuses changes and
-//! starts nothing; where it has none, the file is given up for the log. When there is room again the file is made anew, and the
+//! A file of that size lies beside the database. Where the file system has little room beside it, the master refuses changes, but for
+//! those that end something, and starts nothing; where it has none, the file is given up for the log. When there is room again the file is made anew, and the
 //! master goes on as before.
 
 use nix::fcntl::posix_fallocate;
@@ -46,7 +46,13 @@ impl Reserve {
     /// Creates a reserve of `bytes` in the file at `path`. With 0 bytes there is no reserve.
     pub fn new(path: PathBuf, bytes: u64) -> Self {
         let mut reserve = Self { path, bytes, is_whole: false, room: DiskRoom::Enough, free: u64::MAX, looked: None };
-        reserve.is_whole = bytes > 0 && fs::metadata(&reserve.path).is_ok_and(|about| about.len() == bytes);
+        if let Ok(there) = fs::symlink_metadata(&reserve.path) {
+            reserve.is_whole = bytes > 0 && there.is_file() && there.len() == bytes;
+            if !reserve.is_whole {
+                // One of another size keeps room that nobody counts, or less than was asked for.
+                drop(fs::remove_file(&reserve.path));
+            }
+        }
         if free_bytes(&reserve.path) < TO_START_BYTES {
             reserve.release();
         }
@@ -82,7 +88,7 @@ impl Reserve {
     /// The refusal of a change.
     pub fn refusal(&self) -> Diagnostic {
         let folder = self.path.parent().unwrap_or(&self.path).display();
-        let what = "error: the master's disk is full: it answers, records how tasks end, and takes no changes";
+        let what = "error: the master's disk is full: it answers, records how tasks end, and takes no changes but those that end something";
         Diagnostic::new(Code::SystemRefused, what)
             .at(format!("{folder} on the master's host"))
             .why(format!("{} MiB are free, {} MiB must be", self.free >> 20, self.needed() >> 20))
@@ -163,6 +169,20 @@ mod tests {
         let refusal = reserve.refusal();
         assert!(refusal.what.contains("disk is full") && refusal.fix.contains("make room"), "{refusal}");
         assert!(!dir.path().join("reserve").exists());
+    }
+
+    #[test]
+    fn a_reserve_of_another_size_is_made_anew_and_goes_where_none_is_wanted() {
+        let dir = TempDir::new("reserve-size");
+        let path = dir.path().join("reserve");
+        drop(Reserve::new(path.clone(), 2 << 20));
+        for bytes in [1 << 20, 3 << 20] {
+            let mut reserve = Reserve::new(path.clone(), bytes);
+            assert_eq!(reserve.room(Instant::now()), DiskRoom::Enough);
+            assert_eq!(fs::metadata(&path).unwrap().len(), bytes);
+        }
+        drop(Reserve::new(path.clone(), 0));
+        assert!(!path.exists());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::reserve::Reserve;
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
 use crate::set_aside::{CORE_THREAD, SetAside};
+use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError};
 use crate::tickets::Tickets;
@@ -213,6 +214,7 @@ impl Master {
         }
         notify::stopping(layout);
         doors.iter().for_each(|door| door.abort());
+        desk.signs.stop();
         // The driver may have ended by itself: then nobody takes this, and nobody has to.
         let _ = desk.inputs.send(DriverInput::Stop).await;
         let outcome = tokio::task::spawn_blocking(move || {
@@ -268,6 +270,7 @@ fn open_desk(
         joins: Arc::default(),
         connections: Arc::default(),
         slaves: Arc::new(slaves),
+        signs: Signs::default(),
         issuer: Arc::new(Issuer::new(Arc::new(ca), config.certificate_days, inputs)),
         database: layout.database(),
         waits: Shares::new(config.waits, config.waits_per_user),
@@ -321,6 +324,7 @@ impl Threads {
             joins: desk.joins.clone(),
             connections: desk.connections.clone(),
             slaves: desk.slaves.clone(),
+            signs: desk.signs.clone(),
             admitted,
             issuer: desk.issuer.clone(),
             revoked,
@@ -377,6 +381,7 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
         snapshot_events: desk.config.snapshot_events,
         trim_log: desk.config.trim_log,
         event_queue: desk.config.event_queue,
+        signs: desk.signs.clone(),
     };
     Ok(QueryThread::new(model, store, Files { accounting, reporting, schedule }, outbox, desk.replies.clone(), upkeep))
 }

@@ -16,6 +16,7 @@ use crate::driver::DriverInput;
 use crate::issuer::Issuer;
 use crate::pending::Pending;
 use crate::query::{More, Question, Subscribe};
+use crate::signs::Signs;
 use crate::slaves::Slaves;
 use master_core::effect::{ConnectionId, Input};
 use proto::diagnostic::{Code, Diagnostic};
@@ -45,6 +46,8 @@ pub struct Desk {
     pub connections: Arc<Connections>,
     /// Slave tasks and the streams that lead to them.
     pub slaves: Arc<Slaves>,
+    /// What all threads know at once.
+    pub signs: Signs,
     /// The CA.
     pub issuer: Arc<Issuer>,
     /// Limits.

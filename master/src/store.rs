@@ -140,6 +140,9 @@ pub enum StoreError {
         /// The damage.
         why: String,
     },
+    /// A snapshot was begun and given up for want of room.
+    #[error("no snapshot is written while the disk has little room")]
+    SnapshotPutOff,
     /// Events are missing.
     #[error(
         "event {expected} is missing from the log, the next one there is {found}; put back a backup of its directory"

@@ -1,4 +1,5 @@
-//! A master whose disk is full: it answers, refuses changes by name, records how tasks end, and goes on by itself.
+//! A master whose disk is full: it answers, refuses changes by name but for those that end something, records how tasks end,
+//! and goes on by itself.
 
 use gridwright_tests::cell::{As, Cell, available, in_namespaces, is_root, records, wait_until};
 use std::io::Write;
@@ -50,6 +51,7 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
     let job = cell.submit(&["-t", "1-8", "job.sh"]);
     let running = || cell.user(&["qstat", "-s", "r"]).out.lines().filter(|line| line.contains(" r ")).count();
     wait_until(|| cell.state_of(&job), || running() == 4);
+    let unwanted = cell.submit(&["-h", "-b", "y", "true"]);
 
     let filling = cell.dir().join("master/filling");
     fill(&filling);
@@ -61,9 +63,11 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
                 && cell.log("master").contains("disk is full")
         },
     );
-    for words in [&["qsub", "-b", "y", "true"][..], &["qdel", &job], &["qhold", &job]] {
+    for words in [&["qsub", "-b", "y", "true"][..], &["qhold", &job]] {
         cell.user(words).refused(&["the master's disk is full", "fix: make room", "disk_reserve_bytes"]);
     }
+    cell.user(&["qdel", &unwanted]).ok();
+    assert_ne!(cell.user(&["qstat", "-j", &unwanted]).code, 0, "it is gone");
     assert_eq!(running(), 4, "questions are answered");
     cell.user(&["qhost"]).ok();
     cell.admin(&["doctor"]).refused(&["the master refuses changes"]);

@@ -108,6 +108,15 @@ pub enum Placing {
     External,
 }
 
+/// What an operator must act on, by kind: many of one must not hide another.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Alarm {
+    /// A host was closed, because starts failed there again and again.
+    HostClosed(Diagnostic),
+    /// An agent with another task directory than its host had was refused.
+    OtherTasks(Diagnostic),
+}
+
 /// What the shell is to do, once the events that came with it are durable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -183,6 +192,8 @@ pub enum Effect {
     MonitorScheduling,
     /// End the master.
     Shutdown,
+    /// Something an operator must act on.
+    Alarm(Alarm),
     /// Something an operator should read in the log.
     Warn(Diagnostic),
     /// Something for the log that asks nothing of anybody.

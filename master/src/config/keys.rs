@@ -174,7 +174,7 @@ pub const MASTER_KEYS: &[Key] = &[
         0,
         1_099_511_627_776,
         "16777216",
-        "Bytes kept in the file master/reserve. With less than half of that free beside it, the master refuses changes and starts\nnothing, and records how tasks end; when the disk is full, the file is given up for that. 0: no reserve.",
+        "Bytes kept in the file master/reserve. With less than half of that free beside it, the master refuses changes\nexcept those that end something, starts nothing, and records how tasks end; when the disk is full, the file is given up for that. 0: no reserve.",
     ),
     count(
         "log_bytes",

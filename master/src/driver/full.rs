@@ -1,14 +1,16 @@
 //! What the driver does where the disk has little room or none: it refuses changes, and keeps what it cannot make durable yet.
 
 use super::{Driver, DriverInput, Turn};
+use crate::connections::Outgoing;
 use crate::query::QueryInput;
 use crate::reserve::DiskRoom;
 use crate::scheduler::SchedulerInput;
 use crate::store::{ScriptChanges, StoreError};
 use master_core::effect::{Input, ReplyTo};
 use master_core::event::Record;
-use proto::id::RequestId;
-use proto::wire::client::Reply;
+use proto::wire::agent::{AgentMessage, MasterMessage};
+use proto::wire::client::{Command, Reply};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
@@ -19,8 +21,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long nothing must have come before the driver tidies up.
 const TIDYING: Duration = Duration::from_millis(20);
 
-/// Inputs that are kept meanwhile; others wait in their queue.
+/// Inputs that are kept meanwhile. From then on commands are refused and what comes again is dropped, so that what agents have to
+/// say of their tasks has room.
 const HELD: usize = 16_384;
+
+/// Inputs from which on the others wait in their queue.
+const HELD_MOST: usize = 4 * HELD;
 
 impl Driver {
     /// Looks whether there is room for changes, and tells the scheduler when that is another answer than before.
@@ -28,16 +34,23 @@ impl Driver {
         let room = self.reserve.room(Instant::now());
         if room != self.room {
             self.room = room;
+            self.outlets.signs.has_room(room);
             self.to_scheduler(SchedulerInput::Room(room));
         }
     }
 
-    /// The command that an input is, if it is to be refused for want of room: a repeat of what was done gets its answer all the same.
+    /// Whom to tell that a command is refused for want of room. What ends something or belongs to a job that runs goes on, and a repeat of
+    /// what was done gets its answer all the same.
     pub(super) fn refused(&mut self, input: &Input) -> Option<ReplyTo> {
-        let (reply_to, id) = command(input)?;
+        let reply_to = self.new_command(input).filter(|_| !goes_on(input))?;
         self.look_at_room();
-        let is_repeat = self.core.state().index.answer(id).is_some();
-        (self.room == DiskRoom::Short && !is_repeat).then_some(reply_to)
+        (self.room == DiskRoom::Short).then_some(reply_to)
+    }
+
+    /// Who waits for the answer of a command that comes for the first time.
+    fn new_command(&self, input: &Input) -> Option<ReplyTo> {
+        let Input::Command { reply_to, id, .. } = input else { return None };
+        self.core.state().index.answer(*id).is_none().then_some(*reply_to)
     }
 
     /// Makes events durable. On a full disk it gives up the reserve for them; where that is not enough, or gone, it waits for room:
@@ -49,7 +62,10 @@ impl Driver {
         let (mut has_tidied, mut has_told) = (false, false);
         loop {
             let error = match self.store.append_with(records, scripts) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.outlets.signs.has_room(self.room);
+                    return Ok(());
+                }
                 Err(error) if error.is_disk_full() => error,
                 Err(error) => return Err(error),
             };
@@ -69,6 +85,8 @@ impl Driver {
                 has_told = true;
             }
             self.look_at_room();
+            // A snapshot that is being written gives its room back.
+            self.outlets.signs.has_room(DiskRoom::Short);
             has_tidied = false;
             if self.hold_inputs(Instant::now() + PAUSE).is_break() {
                 return Err(error);
@@ -99,10 +117,14 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes inputs until a time: refuses commands, and keeps everything else for later.
-    fn hold_inputs(&mut self, until: Instant) -> std::ops::ControlFlow<()> {
+    /// Takes inputs until a time: refuses commands, and keeps everything else for later. Breaks if the master is to end.
+    fn hold_inputs(&mut self, until: Instant) -> ControlFlow<()> {
         while Instant::now() < until {
-            if self.held.len() >= HELD {
+            // The word to stop comes through the queue too, where it may wait behind everything else.
+            if self.outlets.signs.is_stopping() {
+                return ControlFlow::Break(());
+            }
+            if self.held.len() >= HELD_MOST {
                 std::thread::sleep(until.saturating_duration_since(Instant::now()));
                 continue;
             }
@@ -111,15 +133,36 @@ impl Driver {
                 continue;
             };
             match input {
-                None | Some(DriverInput::Stop) => return std::ops::ControlFlow::Break(()),
-                Some(DriverInput::Core(input)) => match command(&input) {
-                    Some((reply_to, id)) if self.core.state().index.answer(id).is_none() => self.refuse_now(reply_to),
-                    Some(_) | None => self.held.push(DriverInput::Core(input)),
-                },
-                Some(other) => self.held.push(other),
+                None | Some(DriverInput::Stop) => return ControlFlow::Break(()),
+                Some(input) => self.hold(input),
             }
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
+    }
+
+    /// Keeps an input for later, if it is not refused and does not come again.
+    fn hold(&mut self, input: DriverInput) {
+        let is_full = self.held.len() >= HELD;
+        if let DriverInput::Core(core) = &input
+            && let Some(to) = self.new_command(core).filter(|_| is_full || !goes_on(core))
+        {
+            return self.refuse_now(to);
+        }
+        match &input {
+            DriverInput::Core(Input::LoadReport { connection, .. }) if is_full => {
+                self.unreported.insert(*connection);
+            }
+            _ if is_full && comes_again(&input) => {}
+            _ => self.held.push(input),
+        }
+    }
+
+    /// Has those whose load reports were dropped report anew. They have been welcomed by then.
+    pub(super) fn ask_for_reports(&mut self) {
+        for connection in std::mem::take(&mut self.unreported) {
+            let message = Outgoing::Message(Box::new(MasterMessage::ReportNow));
+            self.post.add(connection, message, Instant::now());
+        }
     }
 
     /// A refusal rests on no event: it may leave before those that wait.
@@ -133,6 +176,64 @@ impl Driver {
     }
 }
 
-fn command(input: &Input) -> Option<(ReplyTo, RequestId)> {
-    if let Input::Command { reply_to, id, .. } = input { Some((*reply_to, *id)) } else { None }
+/// Whether an input is a command that is carried out however little room there is: it gives room back, or ends something, or a job that
+/// runs needs it, or nothing of it is recorded.
+fn goes_on(input: &Input) -> bool {
+    let Input::Command { command, .. } = input else { return false };
+    matches!(
+        **command,
+        Command::Delete { .. }
+            | Command::DeleteReservations { .. }
+            | Command::Shutdown { .. }
+            | Command::StartSlave(_)
+            | Command::DryRun(_)
+            | Command::KillEventClients { .. }
+            | Command::TriggerScheduling
+    )
+}
+
+/// Whether an input may be lost, because a newer one of its kind says the same.
+fn comes_again(input: &DriverInput) -> bool {
+    match input {
+        DriverInput::Planned => true,
+        DriverInput::Core(Input::AgentMessage { message, .. }) => matches!(**message, AgentMessage::Usage(_)),
+        DriverInput::Core(input) => matches!(input, Input::Tick | Input::Tickets(_)),
+        DriverInput::Deliver(..) | DriverInput::Stop => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use master_core::effect::ConnectionId;
+    use proto::id::{HostName, RequestId};
+    use proto::job::Owner;
+
+    fn command(command: Command) -> Input {
+        let owner = Owner { user: "alice".into(), uid: 1, gid: 1, group: "users".into(), groups: Vec::new() };
+        let (reply_to, host) = (ReplyTo(1), HostName::new("node1"));
+        Input::Command { reply_to, id: RequestId(1), owner, host, entropy: [0; 32], command: Box::new(command) }
+    }
+
+    #[test]
+    fn what_ends_something_goes_on_without_room_and_other_changes_do_not() {
+        let ends = Command::Shutdown { hosts: Vec::new(), kill_jobs: false };
+        let dry_run = Command::DryRun(Box::new(Command::Objects(Vec::new())));
+        for command_of in [ends, dry_run, Command::KillEventClients { ids: Vec::new() }, Command::TriggerScheduling] {
+            assert!(goes_on(&command(command_of.clone())), "{command_of:?}");
+        }
+        for command_of in [Command::Objects(Vec::new()), Command::ClearUsage { users: Vec::new() }] {
+            assert!(!goes_on(&command(command_of.clone())), "{command_of:?}");
+        }
+    }
+
+    #[test]
+    fn usage_comes_again_and_what_agents_say_of_their_tasks_does_not() {
+        let from_agent = |message| {
+            DriverInput::Core(Input::AgentMessage { connection: ConnectionId(1), message: Box::new(message) })
+        };
+        assert!(comes_again(&from_agent(AgentMessage::Usage(Vec::new()))));
+        assert!(!comes_again(&from_agent(AgentMessage::Health { unfit: None })));
+        assert!(!comes_again(&DriverInput::Core(Input::AgentLost { connection: ConnectionId(1) })));
+    }
 }

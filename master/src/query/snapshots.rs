@@ -1,5 +1,6 @@
 //! Snapshots while the cell works: a thread of its own writes an image of the state, so that nobody waits for it.
 
+use crate::signs::Signs;
 use crate::store::{Store, StoreError};
 use master_core::state::State;
 use std::path::Path;
@@ -15,6 +16,8 @@ pub(super) struct Snapshots {
     last: u64,
     /// Whether one is being written.
     is_writing: bool,
+    /// Whether the disk has room for one.
+    signs: Signs,
     sender: mpsc::Sender<Written>,
     receiver: mpsc::Receiver<Written>,
 }
@@ -27,22 +30,22 @@ pub(super) struct Written {
 
 impl Snapshots {
     /// The next ones of a state that was just restored.
-    pub(super) fn new(state: &State, events: u64, trims: bool) -> Self {
+    pub(super) fn new(state: &State, events: u64, trims: bool, signs: Signs) -> Self {
         let (sender, receiver) = mpsc::channel(1);
-        Self { events, trims, last: state.last.0, is_writing: false, sender, receiver }
+        Self { events, trims, last: state.last.0, is_writing: false, signs, sender, receiver }
     }
 
-    /// Begins one if it is due and the one before is written. It comes seldom enough that it costs each event the same, however many jobs there are.
+    /// Begins one if it is due and the one before is written, and the disk has room. It comes seldom enough that it costs each event the same, however many jobs there are.
     pub(super) fn follow(&mut self, state: &State, store: &Store) {
         let events = self.events.max(state.jobs.len() as u64);
-        if self.is_writing || state.last.0 < self.last + events {
+        if self.is_writing || self.signs.is_short() || state.last.0 < self.last + events {
             return;
         }
         self.last = state.last.0;
         let (image, path, sender) = (state.image(), store.path().to_owned(), self.sender.clone());
-        let trims = self.trims;
+        let (trims, signs) = (self.trims, self.signs.clone());
         let work = move || {
-            let written = write(&path, &image, trims);
+            let written = write(&path, &image, trims, &signs);
             // At the end of the master nobody has to know any more.
             let _ = sender.blocking_send(written);
         };
@@ -59,21 +62,22 @@ impl Snapshots {
         written
     }
 
-    /// The last one, with which the next start begins.
+    /// The last one, with which the next start begins; on a short disk that begins with an earlier one.
     pub(super) fn finish(&mut self, store: &mut Store, state: &State) {
         if self.is_writing
             && let Some(written) = self.receiver.blocking_recv()
         {
             written.tell();
         }
-        Written { seq: state.last.0, bytes: store.keep_snapshot(state) }.tell();
+        let signs = &self.signs;
+        Written { seq: state.last.0, bytes: store.keep_snapshot_while(state, &|| !signs.is_short()) }.tell();
     }
 }
 
-fn write(path: &Path, image: &State, trims: bool) -> Written {
+fn write(path: &Path, image: &State, trims: bool, signs: &Signs) -> Written {
     let work = || {
         let mut store = Store::open(path)?;
-        let bytes = store.keep_snapshot(image)?;
+        let bytes = store.keep_snapshot_while(image, &|| !signs.is_short())?;
         if trims {
             store.trim()?;
         }

@@ -34,11 +34,23 @@ pub(super) const TRIM_RUNS: i64 = 16;
 
 impl Store {
     /// Keeps a snapshot of a state, and with it the one before; removes older ones. It says how many bytes it takes; 0 if there is one of that
-    /// event already. Other stores may write in between.
+    /// event already. Other stores may write in between. `goes_on` is asked before each part; of one that fails or does not go on nothing
+    /// stays.
     ///
     /// # Errors
-    /// `Database`: the snapshots that there were are there.
-    pub fn keep_snapshot(&mut self, state: &State) -> Result<u64, StoreError> {
+    /// `Database`, and `SnapshotPutOff` if it does not go on: the snapshots that there were are there.
+    pub fn keep_snapshot_while(&mut self, state: &State, goes_on: &dyn Fn() -> bool) -> Result<u64, StoreError> {
+        let kept = self.snapshot_in_parts(state, goes_on);
+        if kept.is_err()
+            && let Err(error) = self.remove_loose_parts()
+        {
+            // They go with the next snapshot.
+            tracing::debug!("{}", crate::error_chain(&error));
+        }
+        kept
+    }
+
+    fn snapshot_in_parts(&mut self, state: &State, goes_on: &dyn Fn() -> bool) -> Result<u64, StoreError> {
         let seq = signed(state.last.0);
         let is_there = |(kept, version): &(i64, i64)| *kept == seq && [PLAIN, PACKED].contains(version);
         if self.snapshot_versions()?.iter().any(is_there) {
@@ -47,7 +59,7 @@ impl Store {
         self.remove_loose_parts()?;
         // A part need not be durable before the row that says that all are.
         self.run("write a snapshot to", |db| db.pragma_update(None, "synchronous", "NORMAL"))?;
-        let written = self.write_parts(seq, state);
+        let written = self.write_parts(seq, state, goes_on);
         self.run("write a snapshot to", |db| db.pragma_update(None, "synchronous", "FULL"))?;
         let bytes = written?;
         let result = self.db.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
@@ -65,9 +77,9 @@ impl Store {
         Ok(bytes)
     }
 
-    fn write_parts(&self, seq: i64, state: &State) -> Result<u64, StoreError> {
-        let mut parts =
-            Parts { db: &self.db, seq, next: 0, part: Vec::with_capacity(PART_BYTES), bytes: 0, failed: None };
+    fn write_parts(&self, seq: i64, state: &State, goes_on: &dyn Fn() -> bool) -> Result<u64, StoreError> {
+        let part = Vec::with_capacity(PART_BYTES);
+        let mut parts = Parts { db: &self.db, seq, next: 0, part, bytes: 0, failed: None, goes_on, is_put_off: false };
         // A damaged block is found before anything in it is believed.
         let info = FrameInfo::new().block_size(BlockSize::Max256KB).block_checksums(true);
         let mut encoder = FrameEncoder::with_frame_info(info, &mut parts);
@@ -75,6 +87,7 @@ impl Store {
         let written = written.and_then(|()| encoder.try_finish().map_err(io::Error::other));
         let written = written.and_then(|()| parts.flush());
         match (written, parts.failed) {
+            (Err(_), None) if parts.is_put_off => Err(StoreError::SnapshotPutOff),
             (Ok(()), _) => Ok(parts.bytes),
             (Err(_), Some(source)) => Err(self.failed("write a snapshot to", source)),
             (Err(error), None) => {
@@ -170,6 +183,9 @@ struct Parts<'a> {
     part: Vec<u8>,
     bytes: u64,
     failed: Option<rusqlite::Error>,
+    /// Whether the next part is to be written.
+    goes_on: &'a dyn Fn() -> bool,
+    is_put_off: bool,
 }
 
 impl Write for Parts<'_> {
@@ -186,6 +202,10 @@ impl Write for Parts<'_> {
     fn flush(&mut self) -> io::Result<()> {
         if self.part.is_empty() {
             return Ok(());
+        }
+        if !(self.goes_on)() {
+            self.is_put_off = true;
+            return Err(io::Error::other("it does not go on"));
         }
         let insert = self.db.prepare_cached("INSERT INTO snapshot_parts VALUES (?1, ?2, ?3)");
         if let Err(error) = insert.and_then(|mut insert| insert.execute(params![self.seq, self.next, self.part])) {

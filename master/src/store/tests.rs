@@ -29,6 +29,13 @@ fn fold(records: &[Record]) -> State {
     state
 }
 
+impl Store {
+    /// Keeps a snapshot on a disk with room.
+    pub(super) fn keep_snapshot(&mut self, state: &State) -> Result<u64, StoreError> {
+        self.keep_snapshot_while(state, &|| true)
+    }
+}
+
 #[test]
 fn events_read_back_as_they_were_appended() {
     let dir = TempDir::new("store");
@@ -356,4 +363,18 @@ proptest! {
         store.append(std::slice::from_ref(&record)).unwrap();
         prop_assert_eq!(all(&store), vec![record]);
     }
+}
+
+#[test]
+fn of_a_snapshot_that_does_not_go_on_nothing_stays() {
+    let dir = TempDir::new("store");
+    let mut store = Store::create(&dir.path().join("state.db")).unwrap();
+    let state = large_state();
+    let asked = std::cell::Cell::new(0);
+    let goes_on = || asked.replace(asked.get() + 1) < 1;
+    let refused = store.keep_snapshot_while(&state, &goes_on);
+    assert!(matches!(refused, Err(StoreError::SnapshotPutOff)) && asked.get() == 2, "{refused:?}");
+    let parts: i64 = store.db.query_row("SELECT count(*) FROM snapshot_parts", [], |row| row.get(0)).unwrap();
+    assert_eq!(parts, 0);
+    assert!(store.keep_snapshot(&state).unwrap() > 0);
 }

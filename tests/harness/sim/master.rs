@@ -291,7 +291,7 @@ impl World {
             | Effect::CutOff { .. } => {
                 panic!("nobody asked for {effect:?}")
             }
-            Effect::Warn(_) | Effect::Note(_) => {}
+            Effect::Alarm(_) | Effect::Warn(_) | Effect::Note(_) => {}
         }
     }
 

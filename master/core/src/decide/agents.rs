@@ -10,7 +10,7 @@ pub use table::Agents;
 
 use super::tasks::TaskEnd;
 use super::{Turn, end, fitness, load, reconcile, slaves, tasks, tickets, usage};
-use crate::effect::{ConnectionId, Effect};
+use crate::effect::{Alarm, ConnectionId, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
 use crate::state::config::Configuration;
@@ -94,7 +94,7 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
         return turn.effect(Effect::Disconnect { connection, why });
     }
     if let Err(why) = binding::check(turn, &host, &hello) {
-        turn.effect(Effect::Warn(why.clone().at(format!("agent of {host}"))));
+        turn.effect(Effect::Alarm(Alarm::OtherTasks(why.clone().at(format!("agent of {host}")))));
         return turn.effect(Effect::Disconnect { connection, why });
     }
     if is_held(turn, &host, hello.instance) {

@@ -6,7 +6,7 @@
 
 use super::Turn;
 use super::agents::Deadline;
-use crate::effect::Effect;
+use crate::effect::{Alarm, Effect};
 use crate::event::Event;
 use crate::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
@@ -188,7 +188,7 @@ fn close(turn: &mut Turn<'_>, host: &HostName, failed: usize, why: &str) {
     }
     let what = format!("host {host} is closed: {failed} starts of different jobs failed there in a row");
     let fix = format!("look at the host (gridwright doctor there), then open it: qmod -cq '*@{host}'");
-    turn.effect(Effect::Warn(Diagnostic::new(Code::SystemRefused, what).why(why).fix(fix)));
+    turn.effect(Effect::Alarm(Alarm::HostClosed(Diagnostic::new(Code::SystemRefused, what).why(why).fix(fix))));
 }
 
 impl Fitness {

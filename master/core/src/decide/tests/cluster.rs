@@ -155,6 +155,7 @@ impl Cluster {
                 | Effect::CutOff { .. }
                 | Effect::MonitorScheduling
                 | Effect::Shutdown
+                | Effect::Alarm(_)
                 | Effect::Warn(_)
                 | Effect::Note(_) => {}
             }

@@ -1,7 +1,7 @@
 use super::cell::{owner, result, selection};
 use super::*;
 use crate::decide::fitness::{FIRST_PAUSE_MS, LONGEST_PAUSE_MS};
-use crate::effect::{Effect, Input};
+use crate::effect::{Alarm, Effect, Input};
 use crate::event::Event;
 use crate::state::job::Place;
 use proto::id::TaskKey;
@@ -162,7 +162,11 @@ fn too_many_failed_starts_in_a_row_close_the_host_until_an_operator_opens_it() {
     let said = errors(&cell);
     assert_eq!(said.len(), 1);
     assert!(said[0].contains("3 starts in a row failed on host h1, the last one: no such directory"), "{said:?}");
-    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Warn(why) if why.fix.contains("qmod -cq"))));
+    assert!(
+        cell.effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Alarm(Alarm::HostClosed(why)) if why.fix.contains("qmod -cq")))
+    );
     let number = cell.submit(job());
     assert!(cell.order(number, 1, "h1").is_err());
     cell.qmod("op", ModifyAction::ClearQueueError, "*@h1");
