@@ -99,9 +99,7 @@ impl State {
             Event::TokenCreated(grant) => {
                 self.tokens.insert(grant.hash.clone(), grant.clone());
             }
-            Event::TokenRevoked { hash } => {
-                self.tokens.remove(hash);
-            }
+            Event::TokenRevoked { hash } => drop(self.tokens.remove(hash)),
             Event::TokenUsed { hash, host: _ } => self.use_token(hash),
             Event::RequestAnswered { id, reply } => self.answer(*id, reply),
         }
