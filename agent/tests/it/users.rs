@@ -129,7 +129,11 @@ async fn waits_of_one_user_leave_streams_to_others() {
     // The default of waits_per_user.
     for _ in 0..23 {
         let user = asking(cell.path(), wait()).await;
-        waiting.push((user, soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap()));
+        let (to_client, mut from_client) =
+            soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
+        // Who waits is counted when the request is passed on, not when its stream is opened.
+        while soon("the request", from_client.recv()).await.unwrap().unwrap().kind != Kind::Request {}
+        waiting.push((user, to_client, from_client));
     }
     let (_sender, mut replies) = asking(cell.path(), wait()).await;
     let _stream = soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
