@@ -178,7 +178,7 @@ pub struct Marks<'a> {
     pub tracking_gid: Option<u32>,
     /// The entry that the shepherd put into the environment.
     pub environment: &'a str,
-    /// Whose processes that entry marks.
+    /// The user whose processes the entry marks.
     pub owner: Owner,
 }
 

@@ -54,7 +54,7 @@ pub fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Whether an error number says that the system has no more descriptors or memory to give, whoever asks.
+/// Returns whether an error number means that the whole system has no descriptors or memory left.
 pub fn is_exhaustion(errno: i32) -> bool {
     [libc::EMFILE, libc::ENFILE, libc::ENOMEM].contains(&errno)
 }
@@ -454,7 +454,7 @@ pub fn end_after(seconds: u32) {
 /// Sets the name by which ps(1) and `/proc/PID/comm` show this process.
 pub fn set_name(name: &CStr) {
     let zero: libc::c_ulong = 0;
-    // SAFETY: PR_SET_NAME reads a C string, of which it takes 15 bytes.
+    // SAFETY: PR_SET_NAME reads at most 15 bytes of a C string.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr(), zero, zero, zero) };
 }
 

@@ -1,4 +1,4 @@
-//! Connections that are refused, said in few lines: whoever may connect can do so many thousand times a second.
+//! Limits the log lines about refused connections: a peer can connect many thousand times a second.
 
 /// The time in which so many lines are written at most.
 const WINDOW_MS: u64 = 60_000;

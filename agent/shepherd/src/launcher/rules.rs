@@ -104,7 +104,7 @@ impl Rules {
         Some(())
     }
 
-    /// Whether a task may be started by a launcher that works in `folder`. Procedures and groups are those of the queue and of this host:
+    /// Returns whether a launcher that works in `folder` may start a task. The queue and this host set procedures and groups:
     /// no job chose them.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// longer for them.
 const END_MS: u64 = 10_000;
 
-/// The pause between two looks at processes that are no children of ours.
+/// The pause between two looks at processes that are not our children.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// The facts that the launcher has about a task whose shepherd is dead.

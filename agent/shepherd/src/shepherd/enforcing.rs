@@ -30,7 +30,7 @@ impl Supervisor<'_> {
         let _ = sys::become_urgent().or_else(|_| sys::set_nice(HIGHEST_PRIORITY));
     }
 
-    /// Ends what [`Supervisor::begin_probing`] began: what follows the job is no more urgent than anything else.
+    /// Gives the shepherd its ordinary scheduling policy back. The epilog runs after this.
     pub(super) fn end_probing(&mut self) {
         if self.probe.take().is_some() {
             // Both only give something back, so nothing forbids them.

@@ -77,8 +77,8 @@ impl Contents {
         contents
     }
 
-    /// Whether the record proves that the job was never executed: the exec record comes before execve(2), so a record that is
-    /// whole and has none is such a proof.
+    /// Returns whether the record proves that the job was never executed. The exec record precedes execve(2), so a whole
+    /// record without one is the proof.
     pub fn proves_no_start(&self) -> bool {
         self.launch.is_some() && self.exec.is_none() && self.result.is_none() && !self.is_damaged
     }
