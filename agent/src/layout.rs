@@ -1,4 +1,4 @@
-//! The agent's part of the state directory (DESIGN section 9): paths, sockets below long paths, and the lock by which a daemon
+//! The agent's part of the state directory (ARCHITECTURE.md "Storage"): paths, sockets below long paths, and the lock by which a daemon
 //! is known to be alive.
 
 use crate::folder::{self, Folder};

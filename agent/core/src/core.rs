@@ -326,7 +326,7 @@ impl Core {
         Effect::Launcher { request: Box::new(Request::Launch(Box::new(document))), script }
     }
 
-    /// Whether a later attempt of the same task is here: an older order is refused for ever (DESIGN section 3).
+    /// Whether a later attempt of the same task is here: an older order is refused for ever (ARCHITECTURE.md "Time, keys and requests").
     fn newer_attempt(&self, key: TaskKey) -> bool {
         let from = TaskKey { attempt: key.attempt.saturating_add(1), ..key };
         let to = TaskKey { attempt: u32::MAX, ..key };

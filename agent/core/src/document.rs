@@ -293,7 +293,7 @@ fn finite(amount: Option<Amount>) -> Option<u64> {
     amount.and_then(Amount::finite).and_then(|base| u64::try_from(base).ok())
 }
 
-/// Limits of each process. INFINITY where nothing was asked for is left alone: the inherited limit stays (DESIGN section 5). So the hard
+/// Limits of each process. INFINITY where nothing was asked for is left alone: the inherited limit stays. So the hard
 /// limit stays too where only a soft one was asked for: the program may answer the signal of the soft one.
 fn process_limits(limits: &LimitSet) -> Vec<ProcessLimit> {
     limits

@@ -1,4 +1,4 @@
-//! The environment of a job (CATALOGUE ENV; `reference/08env`). Nothing of the daemons' own environment is in it unless `INHERIT_ENV` is
+//! The environment of a job as 8.1.9 makes it, by recordings of a real one. Nothing of the daemons' own environment is in it unless `INHERIT_ENV` is
 //! set, and then only what the job's own does not replace.
 
 use crate::document::{is_login_shell, queue};
@@ -153,7 +153,7 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
     }
 }
 
-/// What a starter method must know to start the job as the queue would have (`reference/08env/exit_starter.txt`).
+/// What a starter method must know to start the job as the queue would have.
 fn starter<'a>(all: &mut Variables<'a>, order: &'a StartOrder, spec: &JobSpec, shell: &'a str) {
     let is_raw = matches!(spec.program, Program::Command { .. }) && spec.use_shell == Some(false);
     let mode = if is_raw { "raw_exec" } else { &order.queue.shell_start_mode };

@@ -1,4 +1,4 @@
-//! The agent's decisions, without a clock, socket, file, thread or random order inside (DESIGN sections 1 and 7).
+//! The agent's decisions, without a clock, socket, file, thread or random order inside (ARCHITECTURE.md "Bird's eye").
 //!
 //! [`Core::handle`](core::Core::handle) takes what the master, the launcher or a timer says and gives back what to do. The same
 //! code runs in the daemon, in simulated hosts and in the simulator.

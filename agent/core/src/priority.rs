@@ -1,4 +1,4 @@
-//! How the running tasks of a host share it, by their tickets (SEMANTICS 13): nice values, and weights of control groups.
+//! How the running tasks of a host share it, by their tickets (ALGORITHMS.md section 13): nice values, and weights of control groups.
 //!
 //! What a task has used lately is held against the square of its share; who is behind gets the most urgent nice value, who is ahead
 //! the least urgent one. So the values change all the time, and more tickets get more over some samples, by more than their proportion.

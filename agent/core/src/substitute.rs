@@ -1,4 +1,4 @@
-//! Pseudo variables in paths and commands (EXE-08, QUE-17).
+//! Pseudo variables in paths and commands.
 
 /// Replaces `$NAME` and `${NAME}` for the names in `table`; everything else stays, `$HOME` and `~` among it, which the shepherd
 /// replaces because only it asks the name service.

@@ -1,6 +1,6 @@
 //! What the name service said about users a moment ago, for the next task of the same user.
 //!
-//! The launcher never asks (DESIGN section 7): a task's child that has asked writes the answer into a pipe, still as root, and
+//! The launcher never asks (ARCHITECTURE.md "On a host"): a task's child that has asked writes the answer into a pipe, still as root, and
 //! the launcher hands it to the next shepherds for [`LIFE_MS`]. An array of short tasks so asks once and not for each task.
 //! Only answers are kept, never failures, and the checks of name and uid are made for every task.
 

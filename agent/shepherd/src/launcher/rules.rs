@@ -1,4 +1,4 @@
-//! What this host's own files permit, whatever the agent asks for (DESIGN section 7).
+//! What this host's own files permit, whatever the agent asks for (ARCHITECTURE.md "On a host").
 //!
 //! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`, `sensor_user NAME`,
 //! `tracking_gids LOW HIGH`, `log_bytes N`.

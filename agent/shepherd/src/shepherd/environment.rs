@@ -11,7 +11,7 @@ pub const ROOT_PATH: &str = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 /// The search path where a document has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 
-/// What a procedure of another user is told about the job (`reference/08env`): names, numbers and places that it only reads. The job's
+/// What a procedure of another user is told about the job: names, numbers and places that it only reads. The job's
 /// owner chooses some of the values, so no variable is here that a shell, a linker or a tool acts upon by itself: `TMPDIR` is missing
 /// for that reason, and because it is the owner's.
 const TOLD: [&str; 30] = [

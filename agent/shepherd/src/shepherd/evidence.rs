@@ -1,4 +1,4 @@
-//! Which limit ended a task, and how sure that is (DESIGN section 7).
+//! Which limit ended a task, and how sure that is (ARCHITECTURE.md "On a host").
 //!
 //! A job that fails for another reason under a limit is not blamed on it: without a signal of the kernel or a peak near the
 //! bound there is no hit at all.

@@ -232,7 +232,7 @@ impl<'a> Supervisor<'a> {
         if is_lost { Cause::ShepherdDied } else { cause }
     }
 
-    /// Runs a procedure and applies the exit code rules of CATALOGUE EXE-03.
+    /// Runs a procedure and applies the rules for its exit code: 99 runs the job again, 100 puts it into error.
     fn procedure(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
         let Some(procedure) = procedure else { return Ok(()) };
         let timeout_ms = (procedure.timeout_s > 0).then(|| u64::from(procedure.timeout_s) * 1000);

@@ -1,4 +1,4 @@
-//! What share of the host the processes of a task get while they run (CATALOGUE PRI-07): a nice value, and a weight where they have a control
+//! What share of the host the processes of a task get while they run: a nice value, and a weight where they have a control
 //! group.
 
 use super::Server;
