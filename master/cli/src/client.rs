@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// The largest frame that a command accepts or sends: a script with its environment, or one part of a long listing.
 pub const FRAME_LIMIT: usize = 64 << 20;
 
-/// How long a change is repeated after its connection broke (DESIGN section 3).
+/// How long a change is repeated after its connection broke (ARCHITECTURE.md "Time, keys and requests").
 const REPEAT_FOR: Duration = Duration::from_secs(60);
 
 /// How long a master of this host that is away is waited for before its absence is told: it may just be starting anew.

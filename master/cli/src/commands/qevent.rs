@@ -1,4 +1,4 @@
-//! `qevent`: runs scripts when jobs and tasks end (EVT-07).
+//! `qevent`: runs scripts when jobs and tasks end.
 
 use crate::args::{CommandDef, Operands, Values, flag, unsupported, with};
 use crate::client::Client;

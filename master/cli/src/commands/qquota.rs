@@ -1,4 +1,4 @@
-//! `qquota`: what is in use of the limits of resource quota sets (RQS-10, CLI-060).
+//! `qquota`: what is in use of the limits of resource quota sets.
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::Outcome;

@@ -1,4 +1,4 @@
-//! `qrdel`: deletes advance reservations (AR-09).
+//! `qrdel`: deletes advance reservations.
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::client::Client;

@@ -1,4 +1,4 @@
-//! `qrsh -inherit`: a slave task of the parallel job that this command is a process of (CATALOGUE IJS-03, PE-14). Other forms are refused.
+//! `qrsh -inherit`: a slave task of the parallel job that this command is a process of. Other forms are refused.
 
 mod talk;
 

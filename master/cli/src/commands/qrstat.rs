@@ -1,4 +1,4 @@
-//! `qrstat`: shows advance reservations (AR-05, AR-09).
+//! `qrstat`: shows advance reservations.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::commands::Outcome;

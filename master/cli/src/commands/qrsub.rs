@@ -1,4 +1,4 @@
-//! `qrsub`: reserves slots for a time to come (AR-01, AR-02).
+//! `qrsub`: reserves slots for a time to come.
 
 use crate::args::{CommandDef, Given, Operands, Values, flag, with};
 use crate::client::Client;

@@ -1,4 +1,4 @@
-//! `qsched`: shows what the scheduler keeps for jobs that wait, and from when on (RES-13).
+//! `qsched`: shows what the scheduler keeps for jobs that wait, and from when on.
 //!
 //! 8.1.9's reads the file `schedule` behind a helper that has to run all the time. This one asks the master: it needs neither that nor
 //! `MONITOR=1`, and works on every host.

@@ -1,4 +1,4 @@
-//! `qstat`: jobs and queues, in the layouts that programs parse (CLIENTS.md).
+//! `qstat`: jobs and queues, in the layouts that programs parse (master/cli/README.md "What programs may rely on").
 //!
 //! Options become questions ([`options`]), answers become lines ([`shown`]), lines become text, XML or JSON. Every renderer is a
 //! function of the views, so that the layouts are tested without a daemon.

@@ -1,4 +1,4 @@
-//! `gridwright shares`: what each part of the share tree is entitled to, ought to get and has (TIX-22).
+//! `gridwright shares`: what each part of the share tree is entitled to, ought to get and has.
 
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::Outcome;

@@ -1,4 +1,4 @@
-//! `sge_aliases(5)`: under which path a working directory is found on other hosts (ENV-07).
+//! `sge_aliases(5)`: under which path a working directory is found on other hosts.
 
 use crate::exit;
 use crate::fail::Fail;

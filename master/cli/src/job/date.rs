@@ -1,4 +1,4 @@
-//! `[[CC]YY]MMDDhhmm[.SS]` (VAL-16), read in the time zone of the shell.
+//! `[[CC]YY]MMDDhhmm[.SS]`, read in the time zone of the shell.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;

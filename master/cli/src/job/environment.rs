@@ -1,6 +1,6 @@
 //! Variables of the submitting environment that travel with a job.
 
-/// Everything that `-V` exports. Functions that bash exports are programs, not values (CLI-026), and what is not UTF-8 cannot
+/// Everything that `-V` exports. Functions that bash exports are programs, not values, and what is not UTF-8 cannot
 /// travel in a message.
 pub fn exported() -> impl Iterator<Item = (String, String)> {
     let all =

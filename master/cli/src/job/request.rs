@@ -259,7 +259,7 @@ impl JobRequest {
         known.ok_or_else(|| self.invalid("-scope", value).fix("write global, master or slave"))
     }
 
-    /// Soft requests are made for the whole job alone (OCS-04).
+    /// Soft requests are made for the whole job alone.
     fn check_scope_of_soft(&self, name: &str, value: &str) -> Result<(), Fail> {
         if !self.soft || self.scope == Scope::Global {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Jobs and tasks on a command line: `7`, `7.1-3`, `7 -t 1-3`, names, patterns, lists with commas (VAL-18).
+//! Jobs and tasks on a command line: `7`, `7.1-3`, `7 -t 1-3`, names, patterns, lists with commas.
 
 use super::empty;
 use crate::exit;

@@ -1,4 +1,4 @@
-//! Where options come from: request files, `-@` files, script directives and the command line, weakest first (JOB-07).
+//! Where options come from: request files, `-@` files, script directives and the command line, weakest first.
 
 use super::options::QSUB;
 use crate::args::{Given, Parsed};

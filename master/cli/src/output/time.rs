@@ -32,7 +32,7 @@ impl Clock {
         self.format(moment, "%a %b %e %H:%M:%S %Y")
     }
 
-    /// `2026-11-21T01:09:55`: no zone and no fraction, because programs parse it so (CLIENTS rule 4).
+    /// `2026-11-21T01:09:55`: no zone and no fraction, because programs parse it so.
     pub fn iso(&self, moment: Wall) -> String {
         self.format(moment, "%Y-%m-%dT%H:%M:%S")
     }

@@ -1,6 +1,6 @@
 //! A writer for the XML of Grid Engine 8.1.9: two blanks a level, no default namespace, empty elements in full.
 //!
-//! Programs match single lines of it with regular expressions, so the layout is part of the contract (CLIENTS.md).
+//! Programs match single lines of it with regular expressions, so the layout is part of the contract.
 
 use super::escape::is_control;
 use std::fmt::{Display, Write as _};

@@ -1,4 +1,4 @@
-//! The block of one record: keys in 13 columns, as programs slice them (CLIENTS rule 5).
+//! The block of one record: keys in 13 columns, as programs slice them (master/cli/README.md "What programs may rely on").
 
 use crate::output::time::Clock;
 use crate::output::value::{bytes, fraction};

@@ -1,4 +1,4 @@
-//! `-aattr -dattr -mattr -rattr`, their file forms, and `-purge`: single attributes of many objects (CLI-115).
+//! `-aattr -dattr -mattr -rattr`, their file forms, and `-purge`: single attributes of many objects.
 
 use super::session::Session;
 use super::{change, elements, for_each, named};

@@ -1,4 +1,4 @@
-//! `qconf -scatl` and `-scat`: the categories of jobs, with what jobs in them have in common (CAT-05).
+//! `qconf -scatl` and `-scat`: the categories of jobs, with what jobs in them have in common.
 
 use super::elements;
 use super::session::{Format, Session, unexpected};

@@ -1,4 +1,4 @@
-//! `-srqs -arqs -Arqs -mrqs -Mrqs`: resource quota sets, of which several stand in one text (CLI-114).
+//! `-srqs -arqs -Arqs -mrqs -Mrqs`: resource quota sets, of which several stand in one text.
 
 use super::draft::Draft;
 use super::session::{Format, Session};

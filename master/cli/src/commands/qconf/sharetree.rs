@@ -1,4 +1,4 @@
-//! `-sst`, `-astnode` and their relatives: the share tree as a whole and node by node (CLI-113).
+//! `-sst`, `-astnode` and their relatives: the share tree as a whole and node by node.
 
 use super::session::{Session, unexpected};
 use super::{change, elements};

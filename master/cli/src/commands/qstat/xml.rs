@@ -1,4 +1,4 @@
-//! `qstat -xml`: element names and their order are those that programs parse (CLIENTS rule 4).
+//! `qstat -xml`: element names and their order are those that programs parse.
 
 use super::columns::Columns;
 use super::options::Options;

@@ -7,7 +7,7 @@ use proto::checkpoint::Occasion;
 use proto::id::{HostName, UserName};
 use proto::job::{JobSpec, Owner, Program, Requests, Validation};
 
-/// Names of the submitting environment that travel as `SGE_O_NAME` (ENV-02).
+/// Names of the submitting environment that travel as `SGE_O_NAME`.
 const CARRIED: [&str; 8] = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "LANG"];
 
 /// The specification of a new job.
