@@ -1,4 +1,4 @@
-//! The one function that decides: an input and the time go in, events and effects come out (DESIGN section 3).
+//! The one function that decides: an input and the time go in, events and effects come out (ARCHITECTURE.md "One input").
 
 use crate::decide::agents::Agents;
 use crate::decide::errands::Errands;

@@ -1,4 +1,4 @@
-//! What placed tasks take from the consumables of the cluster, hosts and queue instances (SEMANTICS section 4.1).
+//! What placed tasks take from the consumables of the cluster, hosts and queue instances (ALGORITHMS.md section 4.1).
 //!
 //! Every consumable is booked at every level, whether a capacity is set there or not, so that a capacity that is added later is
 //! compared with what is really in use. Capacities are deliberately not known here, and neither are load values: the ledger

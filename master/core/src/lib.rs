@@ -1,4 +1,4 @@
-//! The master's decisions, without a clock, socket, file, thread or random order inside (DESIGN sections 1 and 3).
+//! The master's decisions, without a clock, socket, file, thread or random order inside (ARCHITECTURE.md "One input").
 //!
 //! [`Core::handle`](core::Core::handle) takes one input and the time and gives back events and effects. The state is the
 //! fold of the events by [`State::apply`](state::State::apply) and nothing else; the scheduler in [`sched`] is a client of

@@ -1,4 +1,4 @@
-//! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart (DESIGN section 3).
+//! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart (ARCHITECTURE.md "One input").
 
 use crate::event::{Event, Record};
 use crate::state::by_host::ByHost;

@@ -1,4 +1,4 @@
-//! The ticket policies: override, functional and share tree (SEMANTICS sections 10 and 11, CATALOGUE TIX).
+//! The ticket policies: override, functional and share tree (ALGORITHMS.md sections 10 and 11).
 //!
 //! Tickets are priced by [`class`]: jobs of one user, project, department, job share and override tickets differ only in when they were
 //! submitted, so the first of them have tickets of their own and all others those of the last one that has. What a pricing costs

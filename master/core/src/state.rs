@@ -1,4 +1,4 @@
-//! The state of a cell: the fold of its events (DESIGN section 3).
+//! The state of a cell: the fold of its events (ARCHITECTURE.md "One input").
 //!
 //! The core, the query side and the scheduler's model each fold the same events into a `State` of their own with
 //! [`State::apply`]; descriptions that are large are shared, not copied. Load values, contact and what tasks use while they run are not here: they are
@@ -207,7 +207,7 @@ impl State {
         self.unconfirmed.iter().filter(move |(_, keys)| has_job(keys)).map(|(host, _)| host)
     }
 
-    /// Whether an attempt of this very task may still run on a host (MATCH-16).
+    /// Whether an attempt of this very task may still run on a host.
     pub fn is_unconfirmed(&self, host: &HostName, seq: SubmitSeq, task: TaskId) -> bool {
         let keys = self.unconfirmed.get(host).into_iter().flatten();
         keys.into_iter().any(|key| key.seq == seq && key.task == task)

@@ -1,4 +1,4 @@
-//! `qrsub` and `qrdel`, and what time makes of advance reservations (CATALOGUE AR).
+//! `qrsub` and `qrdel`, and what time makes of advance reservations.
 
 use super::submit::checks;
 use super::{Caller, Turn, delete};
@@ -70,7 +70,7 @@ fn accept(
     Ok(Some(id))
 }
 
-/// Managers, operators and the members of `arusers` (AR-03).
+/// Managers, operators and the members of `arusers`.
 fn may_reserve(state: &State, caller: &Caller) -> Result<(), Diagnostic> {
     if caller.is_operator() || state.config.is_in_list(&caller.owner, RESERVATION_USERS) {
         return Ok(());
@@ -81,7 +81,7 @@ fn may_reserve(state: &State, caller: &Caller) -> Result<(), Diagnostic> {
         .fix(format!("an operator adds it: qconf -au {user} {RESERVATION_USERS}")))
 }
 
-/// Begin and end from the two of three that were given (AR-01).
+/// Begin and end from the two of three that were given.
 fn times(spec: &ReservationSpec, now: Wall) -> Result<(Wall, Wall), Diagnostic> {
     let wrong = |what: &str, place: &str, fix: &str| Err(Diagnostic::new(Code::BadValue, what).at(place).fix(fix));
     let start = spec.start.unwrap_or(now);
@@ -113,7 +113,7 @@ fn times(spec: &ReservationSpec, now: Wall) -> Result<(Wall, Wall), Diagnostic> 
     Ok((start, end))
 }
 
-/// `max_advance_reservations` (CFG-09).
+/// `max_advance_reservations`.
 fn check_count(state: &State) -> Result<(), Diagnostic> {
     let limit = state.config.settings.max_advance_reservations as usize;
     let limit = if limit == 0 { RESERVATIONS_MAX } else { limit.min(RESERVATIONS_MAX) };

@@ -1,4 +1,4 @@
-//! `qalter`, `qhold`, `qrls`: changes of jobs that are there already (JOB-18).
+//! `qalter`, `qhold`, `qrls`: changes of jobs that are there already.
 //!
 //! What changes concerns tasks that start later: a task on a host goes on as it was started, and keeps what was booked for it.
 

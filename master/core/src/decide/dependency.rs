@@ -1,4 +1,4 @@
-//! What a job waits for: `-hold_jid` and `-hold_jid_ad`, resolved once (JOB-04, JOB-05).
+//! What a job waits for: `-hold_jid` and `-hold_jid_ad`, resolved once.
 
 use super::select;
 use crate::state::State;

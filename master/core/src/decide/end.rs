@@ -1,4 +1,4 @@
-//! What the end of an attempt means: for the task, for its queue, and for accounting (EXE-03 to EXE-06).
+//! What the end of an attempt means: for the task, for its queue, and for accounting.
 
 use super::{category, reserved};
 use crate::event::Then;

@@ -23,7 +23,7 @@ const SENSOR_TEXT: usize = 1_024;
 
 /// Takes a load report unless it is late, or comes over a connection that was replaced.
 ///
-/// A host may report for itself, for `global`, and for other execution hosts (SENSORS); the rest is dropped.
+/// A host may report for itself, for `global`, and for other execution hosts (sensors/README.md "The protocol"); the rest is dropped.
 pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, mut report: LoadReport) {
     let Some(host) = turn.agents().host_of(connection).cloned() else { return };
     agents::heard(turn, &host);

@@ -1,4 +1,4 @@
-//! `qmod` on jobs: suspend, resume, clear an error, run again (JOB-21).
+//! `qmod` on jobs: suspend, resume, clear an error, run again.
 
 use super::select::{self, Owners, Selected};
 use super::tasks::{self, TaskEnd};

@@ -1,4 +1,4 @@
-//! Orders of a scheduler: each is checked against the state before it becomes an event (EVT-01, CONS-15).
+//! Orders of a scheduler: each is checked against the state before it becomes an event.
 
 use super::{Turn, causes, tasks};
 use crate::effect::Effect;
@@ -108,7 +108,7 @@ fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>) ->
     Ok(())
 }
 
-/// A `-now y` job that could not start leaves whole, unless a part of it has started after all (JOB-13).
+/// A `-now y` job that could not start leaves whole, unless a part of it has started after all.
 fn reject_immediate(turn: &mut Turn<'_>, seq: SubmitSeq) -> Result<(), Diagnostic> {
     let job = turn.state().jobs.get(&seq).ok_or_else(|| stale("the job is gone"))?;
     if !job.spec.immediate || job.active > 0 {

@@ -1,4 +1,4 @@
-//! After a connect: what the agent says it has against what the master gave it (DESIGN section 3, EXE-18).
+//! After a connect: what the agent says it has against what the master gave it (ALGORITHMS.md section 18).
 
 use super::Turn;
 use super::slaves;

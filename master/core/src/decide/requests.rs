@@ -1,4 +1,4 @@
-//! Changing requests: each is decided once, and a repeat gets the first answer (DESIGN section 3).
+//! Changing requests: each is decided once, and a repeat gets the first answer (ARCHITECTURE.md "Time, keys and requests").
 
 use super::{Caller, Turn, command};
 use crate::effect::{Effect, ReplyTo};
@@ -44,7 +44,7 @@ pub(super) fn answered(turn: &mut Turn<'_>, request: Request, reply: Reply, has_
     answer(turn, request.reply_to, reply);
 }
 
-/// What is kept of an answer: a secret is told once and never stored (DESIGN section 8).
+/// What is kept of an answer: a secret is told once and never stored.
 fn without_secrets(reply: &Reply) -> Reply {
     match &reply.data {
         Some(Data::Token(_) | Data::Certificates(_)) => {

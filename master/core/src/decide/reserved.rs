@@ -1,5 +1,5 @@
-//! What was reserved in place of what was used: in accounting with `ACCT_RESERVED_USAGE` of `execd_params` (CATALOGUE ACC-03), for the share
-//! tree with `SHARETREE_RESERVED_USAGE` (CFG-14).
+//! What was reserved in place of what was used: in accounting with `ACCT_RESERVED_USAGE` of `execd_params`, for the share
+//! tree with `SHARETREE_RESERVED_USAGE`.
 
 use crate::state::State;
 use crate::state::job::{Job, Placement};

@@ -1,4 +1,4 @@
-//! `qresub`: new jobs that are copies of jobs which are there (JOB-19).
+//! `qresub`: new jobs that are copies of jobs which are there.
 
 use super::select::{self, Missing, Owners};
 use super::submit::{self, Accepted};

@@ -1,4 +1,4 @@
-//! Who a caller is and what that allows (SEC-01, SEC-02, DESIGN section 8).
+//! Who a caller is and what that allows (ARCHITECTURE.md "Transport and identity").
 
 use crate::core::Site;
 use crate::state::State;
@@ -120,7 +120,7 @@ impl Caller {
         Err(Diagnostic::new(Code::HostNotPermitted, what).fix(format!("a manager adds it: qconf -as {}", self.host)))
     }
 
-    /// Whether the caller may make a change of holds (JOB-03): the owner's hold, the operator's, the system's.
+    /// Whether the caller may make a change of holds: the owner's hold, the operator's, the system's.
     ///
     /// # Errors
     /// With the first hold that needs another role.

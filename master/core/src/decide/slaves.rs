@@ -1,4 +1,4 @@
-//! Slave tasks of parallel jobs: who may start one, and that none outlives its job (PE-14, PE-15).
+//! Slave tasks of parallel jobs: who may start one, and that none outlives its job.
 //!
 //! A slave task is a fact from the moment it is placed. It is started, signalled and reconciled as any task; its end is recorded before that of
 //! the task that it belongs to.

@@ -87,7 +87,7 @@ pub(super) fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Answer> 
     Some(Answer::Warning(Diagnostic::new(Code::NotSupported, format!("warning: {}", why.text)).at("-R y").fix(why.fix)))
 }
 
-/// The next number that no job has (JOB-01).
+/// The next number that no job has.
 fn next_number(state: &State) -> JobNumber {
     let mut number = state.last_number.0;
     loop {

@@ -1,4 +1,4 @@
-//! Tasks on hosts: orders out, reports in, from the placement to the end (EXE-17, CONS-08).
+//! Tasks on hosts: orders out, reports in, from the placement to the end.
 
 use super::{Turn, end, fitness, limits, reconcile, reserved, slaves, usage};
 use crate::effect::ConnectionId;
@@ -34,7 +34,7 @@ impl TaskEnd {
         Self { result: presumed(turn, key, Failed::AFTER_JOB, reason), then: Some(Then::Done) }
     }
 
-    /// Its host is unknown and its time is over (LIM-12).
+    /// Its host is unknown and its time is over.
     pub(super) fn overdue(turn: &Turn<'_>, key: TaskKey, limit: &str, seconds: u64, reason: String) -> Self {
         let result = presumed(turn, key, Failed::LIMIT_ENFORCED, reason);
         let reached = result.wallclock_ms / 1000;
@@ -131,7 +131,7 @@ fn foreign(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: 
     }
 }
 
-/// The host does not run an attempt that was given up with it: its task may go there again (MATCH-16).
+/// The host does not run an attempt that was given up with it: its task may go there again.
 pub(super) fn confirm_gone(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     if turn.state().unconfirmed.get(host).is_some_and(|keys| keys.contains(&key)) {
         turn.record(Event::TaskConfirmedGone { key, host: host.clone() });
@@ -262,7 +262,7 @@ pub(super) fn is_stopped(turn: &Turn<'_>, key: TaskKey) -> Option<bool> {
 
 /// Tells the host of a task if an event stopped it or let it go on. `before` is [`is_stopped`] before the event.
 ///
-/// A checkpointing job that wants so moves in place of being stopped (SUB-06), and then nothing stops it any more.
+/// A checkpointing job that wants so moves in place of being stopped, and then nothing stops it any more.
 pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bool>) {
     let is_migrating = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.migrating);
     match (before, is_stopped(turn, key)) {

@@ -1,4 +1,4 @@
-//! Hosts are told what their running tasks are worth, so that they share themselves out by it (`reprioritize`, CATALOGUE PRI-07).
+//! Hosts are told what their running tasks are worth, so that they share themselves out by it (`reprioritize`, ALGORITHMS.md section 13).
 
 use super::Turn;
 use crate::effect::ConnectionId;

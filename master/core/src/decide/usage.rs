@@ -1,4 +1,4 @@
-//! What running tasks use is charged now and then while they run, so that it decays and no crash of the master loses it (DESIGN section 3).
+//! What running tasks use is charged now and then while they run, so that it decays and no crash of the master loses it (ARCHITECTURE.md "One input").
 
 use super::{Caller, Turn, reserved};
 use crate::event::Event;

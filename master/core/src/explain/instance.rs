@@ -1,4 +1,4 @@
-//! State letters of queue instances, and what `-explain` says about them (QUE-25, THR-07).
+//! State letters of queue instances, and what `-explain` says about them.
 
 #[cfg(test)]
 mod tests;
@@ -53,7 +53,7 @@ fn unfit<'a>(cluster: &Cluster<'a>, host: &HostName) -> Option<&'a str> {
     cluster.observations.hosts.get(host)?.unfit.as_deref()
 }
 
-/// Whether nothing is known of a host: never heard, or not for `max_unheard` (LOAD-10).
+/// Whether nothing is known of a host: never heard, or not for `max_unheard`.
 fn is_unknown(cluster: &Cluster<'_>, host: &HostName) -> bool {
     cluster.observations.hosts.get(host).is_none_or(|host| host.unheard || host.reported.is_none())
 }
@@ -74,7 +74,7 @@ fn alarm(cluster: &Cluster<'_>, name: &QueueInstanceName, threshold: &str, overl
             Some(_) => format!("error: no value for \"{attribute}\" because no load value is reported"),
         };
     };
-    // A value that is as it was reported is shown so (reference/09sched/14).
+    // A value that is as it was reported is shown so.
     let host = if dominance.level == 'g' { HostName::global() } else { name.host.clone() };
     let reported = cluster.observations.load.get(&host).and_then(|values| values.get(attribute));
     let value = match reported.filter(|_| dominance.source == 'l') {

@@ -87,7 +87,7 @@ impl From<Booking> for Stored {
 pub struct PeUse {
     /// The environment.
     pub name: PeName,
-    /// Whether the master is no task of it and takes one more slot where it runs (CONS-18).
+    /// Whether the master is no task of it and takes one more slot where it runs.
     pub extra_master_slot: bool,
     /// Whether slots on the host of the master take nothing of what only slaves ask for (`ign_sreq_on_mhost`).
     #[serde(default, skip_serializing_if = "is_false")]

@@ -1,4 +1,4 @@
-//! Which ids of resource maps tasks have, and which a task that is placed now gets (CATALOGUE OCS-01).
+//! Which ids of resource maps tasks have, and which a task that is placed now gets.
 
 use super::{Booking, Charges, Grant, Ledger, Level};
 use crate::state::config::Configuration;

@@ -169,7 +169,7 @@ impl AtLevel {
 
     /// How much of a numeric attribute tasks asked for here, at `level`, that were placed at `since` or later, consumable or not.
     ///
-    /// A load value that was sampled at `since` does not show their use yet (DESIGN section 5).
+    /// A load value that was sampled at `since` does not show their use yet (ALGORITHMS.md section 6.2).
     pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, counted: Counted, since: Tick) -> Amount {
         let mut total = Total::default();
         self.since(since).for_each(|(_, booking)| total.add(booking.asked(level, attribute, counted)));

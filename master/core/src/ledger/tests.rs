@@ -55,7 +55,7 @@ fn mebibytes(count: i64) -> Amount {
 
 #[test]
 fn consumables_are_booked_for_each_slot_once_a_job_or_once_a_host() {
-    // SEMANTICS section 4.1: 8 slots, 100M, four on a with the master and four on b.
+    // ALGORITHMS.md section 4.1: 8 slots, 100M, four on a with the master and four on b.
     for (kind, at_a, at_b, globally) in [("YES", 400, 400, 800), ("JOB", 100, 0, 100), ("HOST", 100, 100, 200)] {
         let config = config(&format!("mem mem MEMORY <= YES {kind} 0 0"));
         let mut ledger = Ledger::default();

@@ -1,4 +1,4 @@
-//! Who may use an object: access lists and projects (SEC-04, QUE-20, HST-01).
+//! Who may use an object: access lists and projects.
 //!
 //! Which lists in use the owner of a job is in is a part of its [`Demand`], looked up once; here sets of names are compared. A list
 //! that excludes wins, an empty list that admits admits everybody, and where projects are admitted a job without one is not.

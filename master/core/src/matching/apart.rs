@@ -1,4 +1,4 @@
-//! What the master of a parallel job and its other slots ask for apart (`-scope`, CATALOGUE OCS-04).
+//! What the master of a parallel job and its other slots ask for apart (`-scope`).
 
 use super::demand::{Request, Value, Wanted, implied, resolved};
 use super::fit::{Charge, Fit, Role, charge, room, shortage};

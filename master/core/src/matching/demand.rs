@@ -115,7 +115,7 @@ pub struct Demand {
     pub who: Who,
     /// What it takes of consumables, and asks for in numbers.
     pub charges: Arc<Charges>,
-    /// Hosts that may still run an attempt of one of its tasks that was given up (MATCH-16).
+    /// Hosts that may still run an attempt of one of its tasks that was given up.
     pub avoided_hosts: BTreeSet<HostName>,
     /// The access lists in use that the owner is in.
     pub lists: BTreeSet<String>,
@@ -123,7 +123,7 @@ pub struct Demand {
     pub project: Option<String>,
     /// `-ar`: the advance reservation that it belongs to.
     pub reservation: Option<ReservationId>,
-    /// Whether no quota counts it: a job of an advance reservation, or such a reservation itself (AR-08).
+    /// Whether no quota counts it: a job of an advance reservation, or such a reservation itself.
     pub is_exempt: bool,
     /// The hard requests as the job made them, `-l NONE` if it made none.
     pub text: String,
@@ -211,7 +211,7 @@ impl Demand {
         self.pe.as_ref().map_or(1, |pe| pe.slots.least())
     }
 
-    /// How its slots are placed on hosts in an environment: as it asks itself, or by the rule there (PE-18).
+    /// How its slots are placed on hosts in an environment: as it asks itself, or by the rule there.
     pub fn allocation_rule(&self, pe: &ParallelEnvironment) -> AllocationRule {
         self.allocation_rule.unwrap_or(pe.allocation_rule)
     }

@@ -1,4 +1,4 @@
-//! Attributes with which a job has an object alone (SEMANTICS section 14).
+//! Attributes with which a job has an object alone (ALGORITHMS.md section 14).
 
 use super::demand::{Request, Value, Wanted};
 use super::fit::Role;

@@ -121,7 +121,7 @@ impl Fit {
 impl Cluster<'_> {
     /// What fits at a level, given what fits above it. `slots` is how many are wanted: reasons tell why there are fewer.
     ///
-    /// All that is missing at the level is told, but nothing once a level above has failed (MATCH-01).
+    /// All that is missing at the level is told, but nothing once a level above has failed.
     pub fn fit_level(&self, above: Fit, spot: &Spot<'_, '_>, demand: &Demand, slots: u32, role: Role) -> Fit {
         let mut fit = above;
         if !fit.holds(slots) {

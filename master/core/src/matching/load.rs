@@ -1,5 +1,5 @@
 //! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, less what was booked since
-//! (SEMANTICS section 6, DESIGN section 5).
+//! (ALGORITHMS.md section 6).
 
 use super::demand::Value;
 use super::{Cluster, Spot, sum};

@@ -1,4 +1,4 @@
-//! What one level offers of one attribute (SEMANTICS section 3.1).
+//! What one level offers of one attribute (ALGORITHMS.md section 3.1).
 
 use super::demand::{Demand, Value};
 use super::load::Load;
@@ -25,7 +25,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The second letter of `hl:mem_free` (MATCH-06).
+    /// The second letter of `hl:mem_free`.
     pub fn letter(self) -> char {
         match self {
             Source::Load => 'l',
@@ -37,7 +37,7 @@ impl Source {
 }
 
 impl At<'_> {
-    /// The first letter of `hl:mem_free` (MATCH-06).
+    /// The first letter of `hl:mem_free`.
     pub fn letter(self) -> char {
         match self {
             At::Global => 'g',
@@ -122,9 +122,9 @@ impl<'a> Cluster<'a> {
         let configured = spot.value(&attribute.name).and_then(|text| self.configured(spot, attribute, text));
         let load = self.load(spot, attribute).map(|load| Offer::load(load, self.is_shared(attribute)));
         match (configured, load) {
-            // A configured value of the same level wins over the load where nothing is more or less restrictive (MATCH-03).
+            // A configured value of the same level wins over the load where nothing is more or less restrictive.
             (Some(configured), Some(_)) if !is_ordered(attribute) => (Some(configured), None),
-            // A fixed number that restricts a load value restricts all slots together, as the load does (CPX-16).
+            // A fixed number that restricts a load value restricts all slots together, as the load does.
             (Some(configured), load @ Some(_)) => {
                 (Some(Offer { shared: self.is_shared(attribute), ..configured }), load)
             }
@@ -162,7 +162,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// What is left of a capacity; negative where more is booked than there is (CONS-13).
+    /// What is left of a capacity; negative where more is booked than there is.
     fn left(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
         let capacity = match self.within() {
             Some(reservation) => reservation.block.amount(spot.level, attribute.name.as_str()),
@@ -177,7 +177,7 @@ impl<'a> Cluster<'a> {
 
 impl Cluster<'_> {
     /// What a capacity comes to at a later time: what others than jobs use of it now, as the load shows, they are taken to use then
-    /// (SEMANTICS section 4.2).
+    /// (ALGORITHMS.md section 4.2).
     fn less_used_by_others(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Amount {
         if self.mode != Mode::Later {
             return capacity;
@@ -199,7 +199,7 @@ pub fn is_ordered(attribute: &Attribute) -> bool {
     }
 }
 
-/// The attributes that every queue instance has by its settings (MATCH-11).
+/// The attributes that every queue instance has by its settings.
 fn queue_value(instance: &QueueInstanceName, settings: &QueueInstanceSettings, attribute: &Attribute) -> Option<Value> {
     let text = |text: &str| Some(Value::Text(text.to_owned()));
     let number = |number: i64| Some(Value::Amount(Amount::from_base(number)));

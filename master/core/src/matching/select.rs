@@ -1,4 +1,4 @@
-//! What `-l` and `-U` of `qselect`, `qstat` and `qhost` select (CLI-051, CLI-057, CLI-058).
+//! What `-l` and `-U` of `qselect`, `qstat` and `qhost` select.
 //!
 //! The [`Mode`](super::Mode) says by what: queue instances are selected on an empty cluster, by what they are; hosts by what they
 //! have now. Which names and patterns were meant is not decided here.
@@ -23,7 +23,7 @@ impl Cluster<'_> {
     /// Whether an object, with those above it, offers one slot all that is asked for.
     ///
     /// Unlike for a job, a load value that does not count in this mode is not there: 8.1.9 selects no queue instance by
-    /// `mem_free` (reference/06stat/067).
+    /// `mem_free`.
     pub fn has(&self, level: &Level, requests: &[Request]) -> bool {
         let spots = self.above(level);
         requests.iter().all(|request| self.has_one(&spots, request))

@@ -1,4 +1,4 @@
-//! Whether a queue instance takes jobs at all at the moment, whoever asks (QSEL-09, SEMANTICS section 6.3).
+//! Whether a queue instance takes jobs at all at the moment, whoever asks (ALGORITHMS.md section 6.3).
 
 use super::demand::Value;
 use super::{Cluster, Mode, Site, count, sum};
@@ -69,7 +69,7 @@ impl Cluster<'_> {
         self.config.suspended_on(&instance.host, used).any(|queue| *queue == instance.queue)
     }
 
-    /// Whether the calendar of a queue instance closes it before a job would end (RES-10).
+    /// Whether the calendar of a queue instance closes it before a job would end.
     fn is_closing(&self, settings: &QueueInstanceSettings) -> bool {
         let calendar = || settings.calendar.value().map(|calendar| calendar.as_str());
         self.window.is_some_and(|window| calendar().is_some_and(|calendar| window.closing.contains(calendar)))
@@ -101,7 +101,7 @@ impl Cluster<'_> {
     }
 
     /// The most slots that one parallel job may take in a queue instance before its load thresholds are reached, given what jobs
-    /// are expected to add to the load (SEMANTICS section 6.4).
+    /// are expected to add to the load (ALGORITHMS.md section 6.4).
     pub fn threshold_cap(&self, site: &Site<'_, '_>) -> u32 {
         let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else { return u32::MAX };
         let caps = settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(site, name, limit));
@@ -166,7 +166,7 @@ fn overload_at(attribute: &Attribute, dominance: Dominance, value: Value, limit:
     }
 }
 
-/// What keeps an instance in a state from taking jobs (QSEL-09).
+/// What keeps an instance in a state from taking jobs.
 fn out_of_service(state: &InstanceState) -> Option<What> {
     let InstanceState { disabled, suspended, errors, calendar, subordinate, preempted } = state;
     let causes = [
@@ -186,7 +186,7 @@ fn is_by_calendar(what: &What) -> bool {
     matches!(what, What::ClosedByCalendar | What::SuspendedByCalendar)
 }
 
-/// A threshold whose value is not known: an alarm (THR-02).
+/// A threshold whose value is not known: an alarm.
 fn unknown(name: &AttributeName, limit: &str) -> Overload {
     Overload {
         attribute: name.clone(),

@@ -1,4 +1,4 @@
-//! Soft requests: what a job would like (MATCH-10, SEMANTICS section 8).
+//! Soft requests: what a job would like (ALGORITHMS.md section 8).
 
 use super::demand::{Demand, Request};
 use super::fit::serves;

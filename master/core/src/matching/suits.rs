@@ -1,4 +1,4 @@
-//! Whether a queue instance takes jobs of a kind: what its configuration says, whatever runs (MATCH-15).
+//! Whether a queue instance takes jobs of a kind: what its configuration says, whatever runs.
 
 use super::demand::Demand;
 use super::pattern::is_in_queue_list;

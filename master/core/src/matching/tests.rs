@@ -1,4 +1,4 @@
-//! The worked numbers of SEMANTICS sections 3 and 4, and what 8.1.9 showed (reference/09sched).
+//! The worked numbers of ALGORITHMS.md sections 3 and 4, and what 8.1.9 showed (tests/captures/21sched.txt, 22sched.txt).
 
 use super::*;
 use crate::ledger::{Booking, Grant, Level};
@@ -91,7 +91,7 @@ fn requests_compare_with_what_a_level_offers() {
 
 #[test]
 fn relational_operators_and_types_as_8_1_9_has_them() {
-    // reference/09sched/08: a has 5, b has 6, c and d nothing.
+    // As recorded of 8.1.9: a has 5, b has 6, c and d nothing.
     let lab = lab("complex iv iv INT <= YES NO 0 0
         complex ige ige INT >= YES NO 0 0
         complex ieq ieq INT == YES NO 0 0
@@ -155,7 +155,7 @@ fn relational_operators_and_types_as_8_1_9_has_them() {
 
 #[test]
 fn texts_match_as_expressions_and_inverted_under_not_equal() {
-    // reference/09sched/07: abc, abd, xyz, a.c.
+    // As recorded of 8.1.9: abc, abd, xyz, a.c.
     let lab = lab("complex rs rs RESTRING == YES NO NONE 0
         complex cs cs CSTRING == YES NO NONE 0
         complex rsn rsn RESTRING != YES NO NONE 0
@@ -181,7 +181,7 @@ fn texts_match_as_expressions_and_inverted_under_not_equal() {
 
 #[test]
 fn numeric_load_is_shared_by_all_slots_and_a_queue_limit_is_not() {
-    // SEMANTICS section 3.2: 8G of load serve two slots of 3G; a limit of 4G serves any number.
+    // ALGORITHMS.md section 3.2: 8G of load serve two slots of 3G; a limit of 4G serves any number.
     let lab = lab("host a | mem_free=8G
         pe smp 99 $pe_slots
         queue all.q a slots=9 h_vmem=4G");
@@ -218,7 +218,7 @@ fn load_is_asked_for_once_where_the_configuration_says_so() {
 
 #[test]
 fn a_consumable_with_load_offers_the_lesser_of_both() {
-    // SEMANTICS section 4.2: capacity 1024M, booked 400M.
+    // ALGORITHMS.md section 4.2: capacity 1024M, booked 400M.
     for (load, left) in [("300M", "hl:mem=300.000M"), ("900M", "hc:mem=624.000M")] {
         let lab = lab(&format!(
             "complex mem mem MEMORY <= YES YES 0 0
@@ -280,7 +280,7 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
 
 #[test]
 fn the_most_restrictive_level_is_shown() {
-    // reference/09sched/01 and SEMANTICS section 3.4.
+    // ALGORITHMS.md section 3.4.
     let mut lab = lab("complex lic lic INT <= YES YES 0 0
         global lic=5
         host a lic=4
@@ -310,7 +310,7 @@ fn the_most_restrictive_level_is_shown() {
 
 #[test]
 fn what_is_left_of_a_capacity_and_the_limit_of_a_queue_are_shown_by_the_lesser() {
-    // SEMANTICS section 3.4: of 6G at the host 2G are booked; the queue limits to 3G or to 5G.
+    // ALGORITHMS.md section 3.4: of 6G at the host 2G are booked; the queue limits to 3G or to 5G.
     for (limit, expected) in [("3G", "qf:h_vmem=3.000G"), ("5G", "hc:h_vmem=4.000G")] {
         let lab = lab(&format!(
             "complex h_vmem h_vmem MEMORY <= YES YES 0 0
@@ -325,7 +325,7 @@ fn what_is_left_of_a_capacity_and_the_limit_of_a_queue_are_shown_by_the_lesser()
 
 #[test]
 fn equal_and_not_equal_hold_at_each_level_and_what_is_configured_wins_within_one() {
-    // SEMANTICS section 3.1: == and != have no stricter side, so a host's own value hides its load and no other level's.
+    // ALGORITHMS.md section 3.1: == and != have no stricter side, so a host's own value hides its load and no other level's.
     let lab = lab("complex eq eq INT == YES NO 0 0
         complex ne ne INT != YES NO 0 0
         complex word word STRING != YES NO NONE 0
@@ -349,7 +349,7 @@ fn equal_and_not_equal_hold_at_each_level_and_what_is_configured_wins_within_one
 
 #[test]
 fn scaled_and_adjusted_loads_say_so() {
-    // SEMANTICS section 6.2: 2 slots, 150 s ago, 8 processors, 0.40 reported, 0.50 for each slot.
+    // ALGORITHMS.md section 6.2: 2 slots, 150 s ago, 8 processors, 0.40 reported, 0.50 for each slot.
     let mut lab = lab("host a | num_proc=8 np_load_avg=0.40
         pe smp 99 $pe_slots
         queue all.q a slots=9
@@ -367,7 +367,7 @@ fn scaled_and_adjusted_loads_say_so() {
 
 #[test]
 fn a_factor_of_the_host_comes_before_what_jobs_add() {
-    // SEMANTICS sections 6.1 and 6.2.
+    // ALGORITHMS.md sections 6.1 and 6.2.
     let mut lab = lab("conf job_load_adjustments np_load_avg=0.50,mem_free=200M,net=10
         complex net net DOUBLE >= YES NO 0 0
         host a | num_proc=8 np_load_avg=0.40 mem_free=8G
@@ -489,7 +489,7 @@ fn what_is_charged_once_a_host_is_charged_for_each_host_globally() {
 
 #[test]
 fn exclusive_attributes_show_whether_the_object_can_be_had_alone() {
-    // reference/09sched/06b shows -3 for a parallel job of four slots.
+    // 8.1.9 shows -3 for a parallel job of four slots.
     let mut lab = lab("complex exclusive excl BOOL EXCL YES YES 0 1000
         host a exclusive=true
         pe smp 9 $pe_slots
@@ -502,7 +502,7 @@ fn exclusive_attributes_show_whether_the_object_can_be_had_alone() {
 
 #[test]
 fn selection_asks_queue_instances_for_what_they_are_and_hosts_for_what_they_have() {
-    // reference/06stat/067 and 118 to 125, reference/03load/qhost_-l.
+    // As recorded of 8.1.9: tests/captures/06stat.txt, 03load.txt.
     let mut lab = lab("complex lic lic INT <= YES YES 0 0
         complex exclusive excl BOOL EXCL YES YES 0 1000
         host a lic=4 exclusive=true | mem_free=4G arch=lx

@@ -1,4 +1,4 @@
-//! What `qhost -F` and `qstat -F` show: each attribute once, the most restrictive level winning (SEMANTICS section 3.4).
+//! What `qhost -F` and `qstat -F` show: each attribute once, the most restrictive level winning (ALGORITHMS.md section 3.4).
 
 use super::demand::Value;
 use super::offer::{Offer, Source};
@@ -8,7 +8,7 @@ use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Relop};
 use proto::wire::view::{Dominance, ResourceValue, ResourceView};
 
-/// Attributes that hosts report, in the order in which 8.1.9 shows them (reference/03load). A site's own come next.
+/// Attributes that hosts report, in the order in which 8.1.9 shows them. A site's own come next.
 const OF_HOSTS: [&str; 28] = [
     "load_avg",
     "load_short",

@@ -1,4 +1,4 @@
-//! Override tickets: what administrators give to users, projects, departments and single jobs (SEMANTICS section 10.3).
+//! Override tickets: what administrators give to users, projects, departments and single jobs (ALGORITHMS.md section 10.3).
 
 use super::class::{ClassId, Classes, Members};
 use super::greedy::Contest;

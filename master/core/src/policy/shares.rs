@@ -1,4 +1,4 @@
-//! The share tree tickets of pending tasks (SEMANTICS section 11.4, as 8.1.9 does it).
+//! The share tree tickets of pending tasks (ALGORITHMS.md section 11.4, as 8.1.9 does it).
 //!
 //! The tasks below a node stand in a line; the k-th of them has the k-th part of what the node is to get. At a leaf they stand in the
 //! order of submission, further up in the order of what they have so far. So each node hands its tasks up one by one, best first, and

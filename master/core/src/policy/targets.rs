@@ -1,4 +1,4 @@
-//! What each part of the share tree is entitled to, and what it is to get now (SEMANTICS section 11.2).
+//! What each part of the share tree is entitled to, and what it is to get now (ALGORITHMS.md section 11.2).
 //!
 //! Only parts with tasks take part: the others leave what is theirs to their siblings. What pending tasks get is divided among parts
 //! with pending or running tasks, what running tasks get among those with running ones alone.

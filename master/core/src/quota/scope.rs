@@ -191,7 +191,7 @@ fn is_for_place(config: &Configuration, rule: &Rule, instance: &QueueInstanceNam
         && admits(rule.hosts.as_ref(), Some(&instance.host), |element, host| is_on(config, element, host))
 }
 
-/// Whether a filter matches a value, or that there is none (SEMANTICS section 15).
+/// Whether a filter matches a value, or that there is none (ALGORITHMS.md section 15).
 ///
 /// What is excluded never matches; a list that only excludes matches everything else, what has no value too.
 fn admits<T: Copy>(filter: Option<&Filter>, value: Option<T>, is: impl Fn(&Expression, T) -> bool) -> bool {

@@ -1,4 +1,4 @@
-//! Slots for an advance reservation: granted at once for a time to come, or not at all (CATALOGUE AR-04).
+//! Slots for an advance reservation: granted at once for a time to come, or not at all.
 
 use super::ahead::Ahead;
 use super::assign::{Assignment, assign_parallel, assign_serial, fit_globally};

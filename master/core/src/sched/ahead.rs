@@ -32,7 +32,7 @@ pub struct Reservation {
 /// The reservations of one pass.
 pub type Reservations = BTreeMap<(SubmitSeq, TaskId), Reservation>;
 
-/// What is known of the time to come. All of it is empty while `max_reservation` is 0 (RES-11) and there is no advance reservation.
+/// What is known of the time to come. All of it is empty while `max_reservation` is 0 and there is no advance reservation.
 #[derive(Clone, Debug)]
 pub struct Ahead {
     line: TimeLine,
@@ -345,7 +345,7 @@ fn plans_ahead(state: &State) -> bool {
     state.config.scheduler.max_reservation > 0 || !state.reservations.is_empty()
 }
 
-/// How long a task that should have ended is expected to go on: until the next pass at the latest (RES-05).
+/// How long a task that should have ended is expected to go on: until the next pass at the latest.
 pub(super) fn grace_ms(config: &Configuration) -> u64 {
     config.scheduler.schedule_interval.seconds().unwrap_or(0).saturating_mul(1000).max(1)
 }

@@ -15,7 +15,7 @@ pub const NAMES: &[&str] = &["default", "fcfs", "external"];
 /// What decides which job starts where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Priorities, urgencies and all that DESIGN section 6 tells.
+    /// Priorities, urgencies, tickets and reservations (ARCHITECTURE.md "The scheduler on one page").
     Default,
     /// First come, first served.
     Fcfs,

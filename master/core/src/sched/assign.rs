@@ -1,5 +1,5 @@
 //! The phase that gives slots to a job: on one queue instance, or spread over hosts by the rule of a parallel environment
-//! (SEMANTICS section 9).
+//! (ALGORITHMS.md section 9).
 //!
 //! Which instances are tried, and in which order, is decided before: by the filter and the ranking.
 
@@ -108,7 +108,7 @@ pub fn one_slot(instance: &QueueInstanceName) -> Assignment {
 }
 
 /// Slots for a parallel job in the environment that gives it most; among equals in the one that leaves fewest of its wishes
-/// open, counted for each slot; then in the first by name (PE-08).
+/// open, counted for each slot; then in the first by name.
 ///
 /// `order` holds the queue instances to be tried, best first.
 ///

@@ -32,7 +32,7 @@ struct Known {
     resources: i128,
 }
 
-/// A category as it is listed (CAT-05).
+/// A category as it is listed.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// Its number. It is another after the master has started again, and after a change that what a category is depends on.

@@ -1,4 +1,4 @@
-//! Categories: jobs that ask for the same share one answer (CATALOGUE CAT).
+//! Categories: jobs that ask for the same share one answer (ALGORITHMS.md section 19).
 
 use crate::matching::{Demand, Request, Value, resolved};
 use crate::state::State;
@@ -11,7 +11,7 @@ use proto::quota::QuotaSet;
 use proto::request::ResourceRequest;
 use std::collections::BTreeSet;
 
-/// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count (CAT-02).
+/// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count.
 ///
 /// The owner is part of it only while `maxujobs` limits what each user runs, users are sorted, or resource quota sets name users; else only by the access
 /// lists in use that have the owner.

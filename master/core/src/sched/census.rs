@@ -1,4 +1,4 @@
-//! How many there are of what a pass has to do with, for those who look at what passes cost (`PROFILE`, SCH-09).
+//! How many there are of what a pass has to do with, for those who look at what passes cost (`PROFILE`).
 
 use super::model::Model;
 use crate::event::InstanceState;

@@ -1,4 +1,4 @@
-//! When calendars close the queue instances that use them, as far ahead as anybody plans (RES-10).
+//! When calendars close the queue instances that use them, as far ahead as anybody plans.
 
 use super::timeline::{NEVER, Span};
 use crate::state::config::Configuration;

@@ -1,4 +1,4 @@
-//! What tasks take over time, as lines of the file `schedule` (sge_schedule(5), RES-12) and as `qsched` shows it (RES-13).
+//! What tasks take over time, as lines of the file `schedule` (sge_schedule(5)) and as `qsched` shows it.
 //!
 //! Only what has a capacity is told: where nothing limits, nothing is planned.
 

@@ -1,4 +1,4 @@
-//! How long a task is expected to hold what it was given (SEMANTICS section 5.2).
+//! How long a task is expected to hold what it was given (ALGORITHMS.md section 5.2).
 
 use crate::ledger::Booking;
 use crate::matching::{Demand, Wanted};
@@ -6,7 +6,7 @@ use crate::state::config::Configuration;
 use proto::amount::Amount;
 use proto::time::Tick;
 
-/// The requests that tell how long a job runs: the smaller counts (RES-03).
+/// The requests that tell how long a job runs: the smaller counts.
 const LIMITS: [&str; 2] = ["h_rt", "s_rt"];
 
 /// The milliseconds for which a job that waits needs its slots: what it asks for, else `default_duration`, and `DURATION_OFFSET`.

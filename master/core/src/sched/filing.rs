@@ -98,7 +98,7 @@ impl Model {
 
     /// Brings the tickets of all tasks to what they are now, if anything that decides about them is another.
     pub(super) fn price(&mut self, now: Now) {
-        // A task more than could start now (TIX-19).
+        // A task more than could start now.
         let most = self.free_slots(self.rules.most_tasks, now) + 1;
         let is_other = self.queue.classes.take_changed() | self.queue.has_other_room(most);
         if is_other || self.rules.sharing.is_some() {

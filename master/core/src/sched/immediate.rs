@@ -1,4 +1,4 @@
-//! Jobs that start at once or never (`-now y`, JOB-13).
+//! Jobs that start at once or never (`-now y`).
 
 use super::categories::CategoryId;
 use super::model::Model;

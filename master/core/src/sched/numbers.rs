@@ -62,7 +62,7 @@ pub(super) fn numbers(
     if is_shown { numbers } else { without_tickets(numbers) }
 }
 
-/// `report_pjob_tickets FALSE`: what tickets are in is not told of pending jobs (TIX-20). They are ordered by it all the same.
+/// `report_pjob_tickets FALSE`: what tickets are in is not told of pending jobs. They are ordered by it all the same.
 fn without_tickets(numbers: PriorityNumbers) -> PriorityNumbers {
     PriorityNumbers { prior: 0, ntckts: 0, otckt: 0, ftckt: 0, stckt: 0, tckts: 0, share: 0, ..numbers }
 }

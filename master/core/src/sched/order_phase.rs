@@ -1,4 +1,4 @@
-//! The phase that says which pending job is next: by dispatch priority (SEMANTICS section 1).
+//! The phase that says which pending job is next: by dispatch priority (ALGORITHMS.md section 1).
 //!
 //! Jobs that differ only in their submission are in one bucket, oldest first, which is their order at any time: an older job never
 //! has fewer tickets than a younger one of its class. So a pass compares buckets, of which there are few, and not jobs.

@@ -34,9 +34,9 @@ pub struct Pass {
     ready: Ready,
     /// Tasks that are to be suspended and resumed for the load; they come with the first slice.
     suspensions: Vec<Order>,
-    /// Categories of which a job failed: the rest of their jobs would fail as well (CAT-04).
+    /// Categories of which a job failed: the rest of their jobs would fail as well.
     failed: BTreeSet<CategoryId>,
-    /// Categories for which there is no time at all at which one of their jobs could start (RES-09).
+    /// Categories for which there is no time at all at which one of their jobs could start.
     hopeless: BTreeSet<CategoryId>,
     /// How many tasks of the job whose turn it is have a reservation.
     reserved: (SubmitSeq, usize),
@@ -187,7 +187,7 @@ impl Pass {
         }
     }
 
-    /// Keeps slots for the next task of a job that cannot start now, if it asks for that (SEMANTICS section 5.5).
+    /// Keeps slots for the next task of a job that cannot start now, if it asks for that (ALGORITHMS.md section 5.5).
     fn reserve(&mut self, model: &mut Model, seq: SubmitSeq, bucket: BucketId) {
         let Bucket { category, reserve, .. } = *model.queue.at(bucket);
         if !reserve || self.hopeless.contains(&category) {
@@ -222,7 +222,7 @@ impl Pass {
         self.again.extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 
-    /// An immediate array starts with all its tasks or not at all (JOB-13), so they are tried in one step, whatever the budget.
+    /// An immediate array starts with all its tasks or not at all, so they are tried in one step, whatever the budget.
     fn start_whole(&mut self, model: &mut Model, seq: SubmitSeq, bucket: BucketId, slice: &mut Slice) {
         let mut orders = immediate::start_whole(model, seq, model.queue.at(bucket).category, self.now);
         if orders.is_empty() {

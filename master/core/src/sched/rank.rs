@@ -1,4 +1,4 @@
-//! The phase that says which of several suitable queue instances is best (SEMANTICS section 8).
+//! The phase that says which of several suitable queue instances is best (ALGORITHMS.md section 8).
 
 use crate::ledger::SLOTS;
 use crate::matching::{Cluster, Ground, Site, Spot, Value};

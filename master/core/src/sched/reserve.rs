@@ -1,4 +1,4 @@
-//! The phase that finds the earliest time at which a task could start that cannot start now (SEMANTICS section 5.4).
+//! The phase that finds the earliest time at which a task could start that cannot start now (ALGORITHMS.md section 5.4).
 //!
 //! Something becomes possible only where something is given back. So the search goes from one end to the next, and looks again at the
 //! hosts that are concerned and at no others. It takes the first gap that is long enough. Load values of later are not known: only

@@ -1,4 +1,4 @@
-//! What the tasks that run are worth, for their hosts to share themselves out by (CATALOGUE PRI-07).
+//! What the tasks that run are worth, for their hosts to share themselves out by.
 
 use super::model::Model;
 use proto::id::TaskKey;

@@ -1,4 +1,4 @@
-//! The share tree as it is shown: what each node is entitled to, what it has used, and what it is to get now (CATALOGUE TIX-22).
+//! The share tree as it is shown: what each node is entitled to, what it has used, and what it is to get now.
 
 use super::model::Model;
 use crate::policy::targets::{Active, Among, Targets};

@@ -1,5 +1,5 @@
-//! Suspend thresholds: tasks that are suspended while the load is too high, and go on when it is not (THR-05, THR-06, SEMANTICS
-//! section 6.5).
+//! Suspend thresholds: tasks that are suspended while the load is too high, and go on when it is not
+//! (ALGORITHMS.md section 6.5).
 //!
 //! The scheduler judges the load and orders; the core makes it true. Whether an instance takes jobs while its alarm lasts is the
 //! filter's business.

@@ -1,4 +1,4 @@
-//! What is in use over time: by tasks until they are expected to end, and by what is kept for later (SEMANTICS section 5).
+//! What is in use over time: by tasks until they are expected to end, and by what is kept for later (ALGORITHMS.md section 5).
 //!
 //! Tasks only give back as time goes on. So the most that is in use within a stretch of time is in use where the stretch begins, or
 //! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The end of what has no end.
 pub const NEVER: Tick = Tick(u64::MAX);
 
-/// A stretch of time; it ends before `until`, so that two that touch do not overlap (RES-06).
+/// A stretch of time; it ends before `until`, so that two that touch do not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Its first moment.
@@ -145,7 +145,7 @@ struct Ending {
 pub struct TimeLine {
     is_on: bool,
     now: Tick,
-    /// How long a task that should have ended is expected to go on (RES-05).
+    /// How long a task that should have ended is expected to go on.
     grace_ms: u64,
     running: BTreeMap<TaskKey, Running>,
     ends: BTreeMap<(Tick, TaskKey), Vec<HostName>>,

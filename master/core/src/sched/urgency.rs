@@ -1,4 +1,4 @@
-//! Urgency: what the requests of a job, its waiting and its deadline contribute (SEMANTICS section 1.3).
+//! Urgency: what the requests of a job, its waiting and its deadline contribute (ALGORITHMS.md section 1.3).
 
 use crate::matching::{Demand, Request, Wanted};
 use crate::state::State;

@@ -1,7 +1,7 @@
 //! The fold of events: what each makes of the state, and nothing else.
 //!
 //! Applying decides nothing and asks nothing: what an event says is true. An event that cannot be true of the state it meets is
-//! a bug, and an assertion stops it before it is durable (DESIGN section 3).
+//! a bug, and an assertion stops it before it is durable (ARCHITECTURE.md "One input").
 
 mod jobs;
 mod slaves;

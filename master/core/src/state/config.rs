@@ -90,7 +90,7 @@ pub struct Configuration {
     /// Hosts with the settings of their queue instances, to be found at once: derived likewise.
     #[serde(skip)]
     pub sites: ByHost<HostSite>,
-    /// The queue instances for which host groups disagree, with the attributes (QUE-03): derived likewise.
+    /// The queue instances for which host groups disagree, with the attributes: derived likewise.
     #[serde(skip)]
     pub ambiguous: BTreeMap<QueueInstanceName, Vec<Ambiguity>>,
     /// The host groups that contain each host, directly or through others: derived likewise.

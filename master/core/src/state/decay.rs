@@ -1,4 +1,4 @@
-//! How usage decays: to a half in each half-life, exactly, in integers (CATALOGUE TIX-13, DESIGN section 5).
+//! How usage decays: to a half in each half-life, exactly, in integers (ALGORITHMS.md section 11.1).
 //!
 //! Whole half-lives are shifts. The rest of one is a sum of `1/2^k` of it, and each of these has its factor `2^(-1/2^k)` in a table of square
 //! roots. So every machine gets the same numbers, and a replay those of the first time.
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(after(u128::MAX, 128 * HOUR, HOUR), 0);
     }
 
-    /// SEMANTICS 11.1: the linear form of Grid Engine leaves 0.499988, 0.497987 and 0.48756 after one half-life of 168 h, 1 h and
+    /// The linear form of Grid Engine leaves 0.499988, 0.497987 and 0.48756 after one half-life of 168 h, 1 h and
     /// 10 min. Ours leaves a half; for a minute both differ by less than the numbers tell.
     #[test]
     fn the_linear_form_of_grid_engine_is_a_little_faster() {

@@ -1,4 +1,4 @@
-//! Whether a pending task may be started at all, before any resource is looked at (SCH-06).
+//! Whether a pending task may be started at all, before any resource is looked at (ALGORITHMS.md section 17).
 //!
 //! One pure function for the scheduler, which skips what is not eligible, and for the check of its orders, so that they never
 //! disagree. Access, requests and capacities are deliberately not asked here: see [`crate::matching`].
@@ -188,7 +188,7 @@ fn task_eligible(job: &Job, task: TaskId) -> Result<(), Ineligible> {
     if holds.any() { Err(Ineligible::Held) } else { Ok(()) }
 }
 
-/// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its own (JOB-05).
+/// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its own.
 fn array_dependency(state: &State, job: &Job, task: TaskId) -> Result<(), Ineligible> {
     let waits = |other: &SubmitSeq| state.jobs.get(other).is_some_and(|other| blocks(other, job, task));
     let blocking: Vec<SubmitSeq> = job.array_waits_for.iter().copied().filter(waits).collect();

@@ -45,7 +45,7 @@ pub struct Job {
     pub ready: Seldom<BTreeSet<TaskId>>,
     /// How many of `tasks` are on a host, for `-tc`.
     pub active: u32,
-    /// Whether a task of it ended with exit status 100, so that what waits for it stays held (JOB-04).
+    /// Whether a task of it ended with exit status 100, so that what waits for it stays held.
     pub failed: bool,
     /// How its tasks ended, oldest first, at most [`ENDED_KEPT`].
     #[serde(default)]

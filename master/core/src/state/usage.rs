@@ -1,4 +1,4 @@
-//! What users and projects have used, as their jobs are charged for it (CATALOGUE TIX-12 to TIX-14).
+//! What users and projects have used, as their jobs are charged for it (ALGORITHMS.md section 11.1).
 //!
 //! An account belongs to a user in a project, or outside of any; what a user or a project has used is a sum of accounts. An attempt is
 //! charged when it ends and, so that long tasks count and decay while they run, by checkpoints before that: each time with what came since the
@@ -333,7 +333,7 @@ impl Used {
         }
     }
 
-    /// The use as one number, in millionths: the mean of its kinds by `usage_weight_list` (SEMANTICS 11.1). 0 if no kind counts.
+    /// The use as one number, in millionths: the mean of its kinds by `usage_weight_list` (ALGORITHMS.md section 11.1). 0 if no kind counts.
     pub fn weighted(&self, weights: &UsageWeights) -> i128 {
         let parts = [(self.cpu, weights.cpu), (self.mem, weights.mem), (self.io, weights.io)];
         let sum: i128 = parts.iter().map(|(_, weight)| i128::from(weight.0.0)).sum();

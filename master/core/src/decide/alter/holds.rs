@@ -1,4 +1,4 @@
-//! Holds of jobs and tasks (JOB-03).
+//! Holds of jobs and tasks.
 
 use crate::decide::Turn;
 use crate::decide::select::Selected;

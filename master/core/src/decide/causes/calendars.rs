@@ -1,4 +1,4 @@
-//! Calendars: what each says now for the queue instances that use it, and when one says something else (CAL-04, CAL-06).
+//! Calendars: what each says now for the queue instances that use it, and when one says something else.
 
 use super::{Touch, set, state_of};
 use crate::decide::Turn;

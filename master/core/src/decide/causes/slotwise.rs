@@ -1,5 +1,5 @@
 //! Slot-wise subordination: where a queue and those below it have more slots at work on a host than the list of the queue allows,
-//! single tasks give way (SUB-02, SUB-03).
+//! single tasks give way.
 //!
 //! What is at work is what nothing suspends. A task over several hosts counts on each and never gives way: the trees of its hosts
 //! would have to agree.

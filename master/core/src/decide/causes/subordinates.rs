@@ -1,5 +1,4 @@
-//! Queue-wise subordination: an instance is suspended while a superordinate one of its host uses as many slots as its list says
-//! (SUB-01).
+//! Queue-wise subordination: an instance is suspended while a superordinate one of its host uses as many slots as its list says.
 
 use super::{set, state_of};
 use crate::decide::Turn;

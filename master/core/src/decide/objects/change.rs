@@ -69,7 +69,7 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
     Ok(())
 }
 
-/// A new object has no name that 8.1.9 keeps for itself, or that commands would take for a pattern (VAL-14); a cell that is taken
+/// A new object has no name that 8.1.9 keeps for itself, or that commands would take for a pattern; a cell that is taken
 /// over may have some.
 fn new_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     let keyword = ["ALL", "TEMPLATE"].into_iter().find(|keyword| name.eq_ignore_ascii_case(keyword));

@@ -1,4 +1,4 @@
-//! Changes of the complex: the whole table at once (CPX-10, CPX-11).
+//! Changes of the complex: the whole table at once.
 
 use super::change::Refusals;
 use super::draft::Draft;

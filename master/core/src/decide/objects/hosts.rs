@@ -1,4 +1,4 @@
-//! Hosts and their certificates: tokens, joining, revoking, simulated hosts, and the end of daemons (DESIGN section 8).
+//! Hosts and their certificates: tokens, joining, revoking, simulated hosts, and the end of daemons (ARCHITECTURE.md "Transport and identity").
 
 use super::{draft, words};
 use crate::decide::requests::Request;

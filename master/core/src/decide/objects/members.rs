@@ -1,4 +1,4 @@
-//! Hosts that people name in host lists: by their one name, and those that are not there yet (HST-04).
+//! Hosts that people name in host lists: by their one name, and those that are not there yet.
 //!
 //! As in 8.1.9 a host may be named before its agent comes: it becomes an execution host at once, whose queue instances are in
 //! state `u` until it reports. Programs that grow and shrink clusters add hosts to `@allhosts` first.

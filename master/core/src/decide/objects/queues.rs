@@ -1,4 +1,4 @@
-//! `qmod` on queues: disable, suspend, clear errors, run the jobs of a queue again (QUE-19, JOB-21).
+//! `qmod` on queues: disable, suspend, clear errors, run the jobs of a queue again.
 
 use crate::decide::{Caller, Turn, causes, fitness, modify_jobs};
 use crate::event::InstanceState;

@@ -1,4 +1,4 @@
-//! What resource quota sets name, and that it stays while they do (CPX-11).
+//! What resource quota sets name, and that it stays while they do.
 
 use super::change::Refusals;
 use super::draft::Draft;

@@ -1,4 +1,4 @@
-//! References between objects: what an object names exists, and what is named stays (CPX-11, HST-07).
+//! References between objects: what an object names exists, and what is named stays.
 
 mod subordinates;
 

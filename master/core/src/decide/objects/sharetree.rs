@@ -1,4 +1,4 @@
-//! Changes of the share tree: the whole tree at once (CLI-113).
+//! Changes of the share tree: the whole tree at once.
 
 use super::change::Refusals;
 use super::draft::Draft;

@@ -1,5 +1,4 @@
-//! Who may submit, to which project, with which deadline; and users that come into being by themselves (CFG-06, CFG-07, JOB-11,
-//! JOB-12).
+//! Who may submit, to which project, with which deadline; and users that come into being by themselves.
 
 use super::checks::rejected;
 use crate::decide::Turn;

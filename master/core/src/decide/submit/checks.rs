@@ -61,7 +61,7 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
     check_own_reservation(state, spec).map_err(one)
 }
 
-/// `-ar`: the reservation is there, the owner may use it, and the job is not longer than it (AR-06).
+/// `-ar`: the reservation is there, the owner may use it, and the job is not longer than it.
 fn check_own_reservation(state: &State, spec: &JobSpec) -> Result<(), Diagnostic> {
     let Some(id) = spec.reservation else { return Ok(()) };
     let reservation = state.reservations.get(&id).filter(|known| known.state != ReservationState::Deleted);
@@ -191,7 +191,7 @@ fn check_owner(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic>
         Diagnostic::new(Code::NotPermitted, format!("job rejected: {what}"))
             .fix("submit as an ordinary user; a manager changes min_uid and min_gid with qconf -mconf")
     };
-    // A job never runs as root, whatever the configuration says (SEC-08).
+    // A job never runs as root, whatever the configuration says.
     if owner.uid == 0 || owner.uid < settings.min_uid {
         return Err(too_low("user", owner.uid, settings.min_uid.max(1)));
     }

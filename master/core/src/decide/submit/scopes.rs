@@ -1,4 +1,4 @@
-//! `-scope`: what the master and the slaves of a parallel job ask for apart from the whole job (OCS-04).
+//! `-scope`: what the master and the slaves of a parallel job ask for apart from the whole job.
 
 use super::checks::rejected;
 use proto::complex::{Attribute, Complex, Consumable};

@@ -1,4 +1,4 @@
-//! Advance reservations: granted at once or refused, begun and ended by the clock, deleted with their jobs (CATALOGUE AR).
+//! Advance reservations: granted at once or refused, begun and ended by the clock, deleted with their jobs.
 
 use super::cell::{Cell, job, owner, resources, texts};
 use crate::event::{Actor, Event};

@@ -1,4 +1,4 @@
-//! Independent causes of suspension: a task goes on when none is left (SUB-04).
+//! Independent causes of suspension: a task goes on when none is left.
 
 use super::cell::{Cell, result, texts};
 use super::*;

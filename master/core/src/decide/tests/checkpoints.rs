@@ -1,4 +1,4 @@
-//! Checkpointing jobs: where they run, when they move, and how they go on (JOB-17, SUB-06, QUE-08, QUE-10).
+//! Checkpointing jobs: where they run, when they move, and how they go on.
 
 use super::cell::{Cell, result, texts};
 use super::*;

@@ -351,7 +351,7 @@ fn given_up(cell: &mut Cell) -> (u32, TaskKey) {
 
 #[test]
 fn a_task_goes_back_to_the_host_that_lost_it_only_once_it_is_gone_there() {
-    // MATCH-16: the host is heard again while the first attempt still runs there.
+    // The host is heard again while the first attempt still runs there.
     let mut cell = Cell::ready();
     let (number, key) = given_up(&mut cell);
     let other = cell.submit(job());

@@ -1,4 +1,4 @@
-//! Resource maps: which ids tasks get, and that nobody else gets them meanwhile (CATALOGUE OCS-01).
+//! Resource maps: which ids tasks get, and that nobody else gets them meanwhile.
 
 use super::cell::{job, resources, texts};
 use super::{Cell, array};

@@ -1,4 +1,4 @@
-//! Whom the master believes: DESIGN section 8, a host's vouch counts only for what the host lists permit.
+//! Whom the master believes: a host's vouch counts only for what the host lists permit.
 
 use super::cell::{Cell, job, owner, selection, texts};
 use crate::effect::{Input, ReplyTo};

@@ -1,4 +1,4 @@
-//! The letters and lines that 8.1.9 showed (reference/09sched/14), by what happened to an instance.
+//! The letters and lines that 8.1.9 showed (tests/captures/32sched.txt), by what happened to an instance.
 
 use super::*;
 use crate::event::{Event, InstanceState};
@@ -48,7 +48,7 @@ fn thresholds_that_are_reached_are_alarms_with_the_value_as_reported() {
 
 #[test]
 fn a_threshold_is_reached_by_the_value_itself_and_by_a_text_that_does_not_match() {
-    // SEMANTICS section 6.3; of a consumable what is free counts.
+    // ALGORITHMS.md section 6.3; of a consumable what is free counts.
     for (threshold, load, letters) in [
         ("np_load_avg=1.75", "np_load_avg=1.75", "a"),
         ("np_load_avg=1.75", "np_load_avg=1.749999", ""),

@@ -1,4 +1,4 @@
-//! Advance reservations (CATALOGUE AR).
+//! Advance reservations.
 
 use super::lab::check;
 

@@ -1,4 +1,4 @@
-//! Who has a reservation is never delayed by somebody of lower priority, whatever the stream of jobs (RES-02).
+//! Who has a reservation is never delayed by somebody of lower priority, whatever the stream of jobs.
 
 use super::lab::Lab;
 use crate::sched::Reserving;

@@ -98,7 +98,7 @@ fn all(lab: &Lab) -> Vec<Taken> {
     let running = state.ledger.keys().map(|key| {
         let booking = state.ledger.booking(key).expect("it is booked").clone();
         let until = end(&state.config, &booking);
-        // What should have ended is expected to do so soon (RES-05).
+        // What should have ended is expected to do so soon.
         let until = if until <= lab.now.tick { lab.now.tick.plus_ms(grace_ms(&state.config)) } else { until };
         Taken { key, span: Span { from: lab.now.tick, until }, booking }
     });

@@ -8,7 +8,7 @@ use proto::id::{SubmitSeq, TaskId};
 
 #[test]
 fn every_level_that_defines_a_consumable_must_have_enough() {
-    // reference/09sched/01: global 5, a 4, b 1, each queue instance 3.
+    // As recorded of 8.1.9: global 5, a 4, b 1, each queue instance 3.
     check(
         "complex lic lic INT <= YES YES 0 0
          global lic=5
@@ -84,7 +84,7 @@ fn only_connected_and_enabled_instances_take_jobs() {
 
 #[test]
 fn a_default_request_counts_and_zero_opts_out() {
-    // reference/09sched/03.
+    // As recorded of 8.1.9 (tests/captures/21sched.txt).
     check(
         "complex def def INT <= YES YES 2 0
          host a def=5
@@ -107,7 +107,7 @@ fn a_default_request_counts_and_zero_opts_out() {
 
 #[test]
 fn forced_resources_must_be_asked_for() {
-    // reference/09sched/04.
+    // As recorded of 8.1.9 (tests/captures/21sched.txt).
     check(
         "complex forc forc BOOL == FORCED NO 0 0
          complex forci forci INT <= FORCED YES 0 0
@@ -131,7 +131,7 @@ fn forced_resources_must_be_asked_for() {
 
 #[test]
 fn load_that_was_promised_is_not_promised_again() {
-    // DESIGN section 5: what was booked after the sample is subtracted until a later one.
+    // ALGORITHMS.md section 6.2: what was booked after the sample is subtracted until a later one.
     check(
         "host a | mem_free=22G
          queue all.q a slots=10
@@ -168,7 +168,7 @@ fn a_value_that_stays_as_it_was_is_a_later_sample_too() {
 
 #[test]
 fn a_consumable_with_a_load_value_offers_the_lesser() {
-    // reference/09sched/02: capacity 10G below the load, capacity 500G above it.
+    // As recorded of 8.1.9: capacity 10G below the load, capacity 500G above it.
     check(
         "complex gas gas MEMORY <= YES YES 1G 0
          host a gas=10G | gas=22G
@@ -190,7 +190,7 @@ fn a_consumable_with_a_load_value_offers_the_lesser() {
 
 #[test]
 fn jobs_charge_once_what_is_per_job() {
-    // reference/09sched/05: YES for each slot, JOB only where the master is.
+    // As recorded of 8.1.9: YES for each slot, JOB only where the master is.
     check(
         "complex cy cy INT <= YES YES 0 0
          complex cj cj INT <= YES JOB 0 0
@@ -216,7 +216,7 @@ fn jobs_charge_once_what_is_per_job() {
 
 #[test]
 fn allocation_rules_spread_as_they_say() {
-    // SEMANTICS section 9: free slots 6/4/4.
+    // ALGORITHMS.md section 9: free slots 6/4/4.
     check(
         "host a | np_load_avg=0.1
          host b | np_load_avg=0.2
@@ -293,7 +293,7 @@ fn ranges_get_as_many_slots_as_there_are() {
 
 #[test]
 fn whoever_asks_for_a_host_alone_has_it_alone() {
-    // reference/09sched/06.
+    // As recorded of 8.1.9 (tests/captures/21sched.txt).
     check(
         "complex exclusive excl BOOL EXCL YES YES 0 1000
          host a exclusive=true
@@ -414,7 +414,7 @@ fn an_immediate_array_starts_whole_or_not_at_all() {
 
 #[test]
 fn instances_are_ordered_by_load_then_sequence_number() {
-    // SEMANTICS section 8: hosts a(0.20) b(0.20) c(0.10); fast seq 0 on a,b; slow seq 10 on a,b,c.
+    // ALGORITHMS.md section 8: hosts a(0.20) b(0.20) c(0.10); fast seq 0 on a,b; slow seq 10 on a,b,c.
     let cluster = "host a | np_load_avg=0.20
          host b | np_load_avg=0.20
          host c | np_load_avg=0.10
@@ -501,7 +501,7 @@ fn soft_requests_choose_among_what_the_hard_ones_leave() {
 
 #[test]
 fn load_thresholds_close_an_instance() {
-    // reference/09sched/14.
+    // As recorded of 8.1.9 (tests/captures/32sched.txt).
     check(
         "host a | np_load_avg=12.302979
          queue all.q a slots=4 load_thresholds=np_load_avg=1.75
@@ -648,7 +648,7 @@ fn a_user_runs_as_many_tasks_as_maxujobs_allows() {
 
 #[test]
 fn a_job_avoids_the_host_that_may_still_run_it() {
-    // MATCH-16
+    // While an attempt may still run on a host, no task of its array starts there.
     let mut lab = Lab::new();
     for line in ["host a", "queue all.q a slots=4", "job 1", "job 2", "pass", "= 1 all.q@a", "= 2 all.q@a", "lose a"] {
         lab.line(line);

@@ -1,4 +1,4 @@
-//! The numbers of SEMANTICS section 1, and of reference/09sched/09.
+//! The numbers of ALGORITHMS.md section 1, and numbers that a real 8.1.9 printed.
 
 use super::lab::Lab;
 use crate::sched::{Listing, Of};
@@ -106,7 +106,7 @@ fn posix_priorities_are_on_a_fixed_scale() {
 
 #[test]
 fn the_numbers_that_8_1_9_printed() {
-    // reference/09sched/09: weights 0.5, 0.5, 0 and a deadline 77 s and 3557 s away.
+    // Weights 0.5, 0.5, 0 and a deadline 77 s and 3557 s away.
     let lab = lab("complex lic lic INT <= YES YES 0 50
         complex cj cj INT <= YES JOB 0 7
         complex bv bv BOOL == YES NO 0 33
@@ -144,7 +144,7 @@ fn the_numbers_that_8_1_9_printed() {
 
 #[test]
 fn a_range_of_slots_counts_as_its_environment_says() {
-    // reference/09sched/09c: -pe 4-8.
+    // As recorded of 8.1.9: -pe 4-8.
     for (urgency_slots, urg) in [("min", 4000), ("max", 8000), ("avg", 6000), ("5", 5000)] {
         let lab = lab(&format!(
             "host a

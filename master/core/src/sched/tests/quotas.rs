@@ -1,4 +1,4 @@
-//! Resource quotas: which rule counts, what is counted, and who is kept waiting by it (SEMANTICS section 15).
+//! Resource quotas: which rule counts, what is counted, and who is kept waiting by it (ALGORITHMS.md section 15).
 
 use super::check;
 use super::lab::Lab;
@@ -56,7 +56,7 @@ fn the_worked_example_with_its_numbers() {
 
 #[test]
 fn the_first_rule_that_matches_counts_alone() {
-    // reference/09sched/17, the second set: u3 is kept out by rule 2 whatever rule 5 would allow.
+    // The second set of tests/captures/23sched.txt: u3 is kept out by rule 2 whatever rule 5 would allow.
     check(
         "host sim1
          host sim2

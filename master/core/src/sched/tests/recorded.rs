@@ -1,4 +1,4 @@
-//! Priorities that 8.1.9 printed (reference/09sched/09, 09b, 09c), at the moments at which its scheduler computed them: every digit.
+//! Priorities that 8.1.9 printed, at the moments at which its scheduler computed them: every digit.
 //!
 //! When jobs were submitted is recorded; when a pass was made follows from the parts that waiting and deadlines have.
 

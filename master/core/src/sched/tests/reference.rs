@@ -41,7 +41,7 @@ pub fn outcome(lab: &Lab) -> Outcome {
     for seq in turns(lab) {
         let job = &lab.state().jobs[&seq];
         let model = lab.scheduler.model();
-        // A job that is to start at once starts with all its tasks or not at all (JOB-13).
+        // A job that is to start at once starts with all its tasks or not at all.
         let is_whole = job.spec.immediate && job.active == 0;
         let tasks = if is_whole { model.eligible(seq) } else { model.startable(job, lab.now, model.room_in(job)) };
         let before = planned.clone();

@@ -1,4 +1,4 @@
-//! Reservation and backfill (SEMANTICS section 5, CATALOGUE RES).
+//! Reservation and backfill (ALGORITHMS.md section 5).
 
 use super::lab::{Lab, check, check_in};
 use crate::sched::Reserving;
@@ -124,7 +124,7 @@ fn a_task_that_should_have_ended_is_expected_to_go_on_for_an_interval() {
 
 #[test]
 fn a_parallel_job_is_kept_slots_where_they_come_free_first_as_many_as_there_are_then() {
-    // reference/09sched 16: fourteen slots of sixteen are in use, and end one after the other.
+    // As recorded of 8.1.9 (tests/captures/32sched.txt): fourteen slots of sixteen are in use, and end one after the other.
     check(
         "host a
         host b

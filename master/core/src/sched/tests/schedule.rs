@@ -1,4 +1,4 @@
-//! The lines of the file `schedule` (CATALOGUE RES-12), in the words and the order of the recorded ones.
+//! The lines of the file `schedule`, in the words and the order of the recorded ones.
 
 use super::lab::Lab;
 use crate::sched::Reserving;

@@ -1,4 +1,4 @@
-//! Requests of the master and of the other slots of a parallel job apart (`-scope`, `ign_sreq_on_mhost`; CATALOGUE OCS-04, OCS-05).
+//! Requests of the master and of the other slots of a parallel job apart (`-scope`, `ign_sreq_on_mhost`).
 
 use super::lab::{Lab, check};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Values of which jobs take their share late: licences that are checked out a while after the start (DESIGN section 5).
+//! Values of which jobs take their share late: licences that are checked out a while after the start (ALGORITHMS.md section 6.2).
 
 use super::lab::{Lab, check};
 use crate::observe::Observation;

@@ -1,4 +1,4 @@
-//! Queues that others suspend, within a pass (SUB-01).
+//! Queues that others suspend, within a pass.
 
 use super::check;
 

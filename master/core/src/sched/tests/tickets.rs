@@ -1,4 +1,4 @@
-//! Tickets: the worked numbers of SEMANTICS sections 10 and 11, and what 8.1.9 gave in the same cases (tests/captures/28tickets).
+//! Tickets: the worked numbers of ALGORITHMS.md sections 10 and 11, and what 8.1.9 gave in the same cases (tests/captures/28tickets).
 
 use super::lab::check;
 
@@ -381,7 +381,7 @@ fn parallel_jobs_stand_in_line_with_all_their_slots() {
     ));
 }
 
-/// Those who used less than their part get more now (SEMANTICS section 11.2 has other usages).
+/// Those who used less than their part get more now (ALGORITHMS.md section 11.2 has other usages).
 #[test]
 fn running_tasks_share_what_their_leaf_gets() {
     check(&format!(

@@ -1,4 +1,4 @@
-//! The examples of Grid Engine's own documents as scenarios (CATALOGUE CPX-21 to 23, MATCH-03 and 04, EXCL; SEMANTICS sections 3 and 4).
+//! The examples of Grid Engine's own documents as scenarios (ALGORITHMS.md sections 3 and 4).
 
 use super::lab::{Lab, check};
 
@@ -152,7 +152,7 @@ fn an_equal_value_is_not_overridden_from_below_and_a_stricter_one_wins() {
 
 #[test]
 fn a_host_alone_with_one_who_does_not_ask_before_and_after() {
-    // SEMANTICS section 14: eight slots, P with four of them, E alone, Q who does not ask.
+    // ALGORITHMS.md section 14: eight slots, P with four of them, E alone, Q who does not ask.
     check(
         "complex excl excl BOOL EXCL YES YES 0 0
          host a excl=true

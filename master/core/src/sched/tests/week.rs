@@ -1,4 +1,4 @@
-//! The four uses of the policies in Grid Engine's own document on them (CATALOGUE URG-10), each over a simulated week of ten slots:
+//! The four uses of the policies in Grid Engine's own document on them, each over a simulated week of ten slots:
 //! what is aimed at, what came out, and how far that may be from it.
 
 use super::lab::Lab;

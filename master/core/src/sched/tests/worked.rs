@@ -1,4 +1,4 @@
-//! Worked numbers of SEMANTICS sections 3.3, 6.3, 6.4, 9, 14 and 15 that are told nowhere else.
+//! Worked numbers of ALGORITHMS.md sections 3.3, 6.3, 6.4, 9, 14 and 15 that are told nowhere else.
 
 use super::lab::{Lab, check};
 

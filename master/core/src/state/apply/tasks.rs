@@ -9,7 +9,7 @@ use proto::id::TaskKey;
 use proto::time::Wall;
 use proto::usage::{Consumed, Failed};
 
-/// The exit status that keeps successors held (JOB-04).
+/// The exit status that keeps successors held.
 const APPLICATION_ERROR: u32 = 100;
 
 impl State {

@@ -1,4 +1,4 @@
-//! Who is in which access list and department, found by user and by group (SEC-03, SEC-05).
+//! Who is in which access list and department, found by user and by group.
 //!
 //! Only lists that a queue, a host or a parallel environment names matter to where jobs run, so only those are looked up: jobs of
 //! users whom no list in use tells apart stay in one category.
@@ -114,7 +114,7 @@ impl Configuration {
         set.has_user(owner.user.as_str()) || groups(owner).any(|group| set.has_group(group))
     }
 
-    /// Whether lists admit the owner of a job: none of the second has the owner, and one of the first, if there are any (SEC-04).
+    /// Whether lists admit the owner of a job: none of the second has the owner, and one of the first, if there are any.
     pub fn admits(&self, owner: &Owner, admitted: &[String], excluded: &[String]) -> bool {
         let is_in = |list: &String| self.is_in_list(owner, list);
         !excluded.iter().any(is_in) && (admitted.is_empty() || admitted.iter().any(is_in))

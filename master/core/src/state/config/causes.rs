@@ -31,7 +31,7 @@ impl Causes {
 }
 
 impl super::Configuration {
-    /// The queues whose instances on a host another one there suspends, of which `used` says how many slots are in use (SUB-01).
+    /// The queues whose instances on a host another one there suspends, of which `used` says how many slots are in use.
     pub fn suspended_on<'a>(
         &'a self,
         host: &'a HostName,

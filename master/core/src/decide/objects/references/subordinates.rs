@@ -1,4 +1,4 @@
-//! `subordinate_list`: the queues that it names exist, and none is above itself (SUB-03).
+//! `subordinate_list`: the queues that it names exist, and none is above itself.
 
 use crate::decide::objects::change::Refusals;
 use crate::state::config::Configuration;
