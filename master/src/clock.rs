@@ -1,4 +1,4 @@
-//! The two clocks of DESIGN section 3, read here and nowhere else.
+//! The two clocks (ARCHITECTURE.md "Time, keys and requests"), read here and nowhere else.
 
 use proto::time::{Now, Tick, Wall};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

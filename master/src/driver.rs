@@ -1,4 +1,4 @@
-//! The core thread: inputs in, events to the store, effects out (DESIGN section 3).
+//! The core thread: inputs in, events to the store, effects out (ARCHITECTURE.md "One input").
 //!
 //! A turn takes what waits, at most [`BATCH`] inputs and some [`TURN_EVENTS`] events, lets the core handle each, and makes all their events durable with one
 //! sync. Only then does anything leave: events to those who answer questions, and after them the effects. A reply goes to the query

@@ -1,4 +1,4 @@
-//! The state directory of a cell: which file is where (DESIGN section 9).
+//! The state directory of a cell: which file is where (ARCHITECTURE.md "Storage").
 //!
 //! ```text
 //! DIR/etc/cell.toml          what all daemons of the cell agree on; readable by everybody

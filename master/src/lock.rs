@@ -1,4 +1,4 @@
-//! The lock by which a daemon is known to be alive (DESIGN section 9). A pid file is for people only.
+//! The lock by which a daemon is known to be alive (ARCHITECTURE.md "Storage"). A pid file is for people only.
 
 use crate::folder;
 use crate::layout::Layout;

@@ -1,4 +1,4 @@
-//! The master daemon of a cell: a tokio shell around the deciding core (DESIGN sections 1 to 3).
+//! The master daemon of a cell: a tokio shell around the deciding core (ARCHITECTURE.md "One input").
 //!
 //! [`run`] puts the parts together. The core thread is in [`driver`], the readers in [`query`] and [`scheduler`], what faces the
 //! outside in [`server`], what is kept in [`store`]. Which file of the state directory holds what is in [`layout`].

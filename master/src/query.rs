@@ -1,5 +1,5 @@
 //! The query thread: a state of its own, folded from durable events and observations, that answers questions, gives replies to
-//! changes once it has reached them, keeps the classic accounting file and writes snapshots (DESIGN section 3).
+//! changes once it has reached them, keeps the classic accounting file and writes snapshots (ARCHITECTURE.md "One input").
 //!
 //! Readers never block the writer: what the driver sends has its own queue, served first; questions wait in another one. What a
 //! question is answered with is in the module of its name; nothing here decides anything.
@@ -354,7 +354,7 @@ impl QueryThread {
         }
     }
 
-    /// Accounting records are in the file before their jobs leave `qstat` (DESIGN section 9).
+    /// Accounting records are in the file before their jobs leave `qstat` (ARCHITECTURE.md "Storage").
     fn fold(&mut self, records: &[Arc<Record>]) {
         let Files { accounting, reporting, .. } = &mut self.files;
         let is_written =

@@ -1,4 +1,4 @@
-//! The master's own certificate: renewed with the same key, at start and while the master runs, before it ends (DESIGN section 8).
+//! The master's own certificate: renewed with the same key, at start and while the master runs, before it ends (ARCHITECTURE.md "Transport and identity").
 
 use crate::clock::wall_now;
 use crate::issuer::{Issuer, KeyError, master_credentials};

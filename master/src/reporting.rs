@@ -1,5 +1,5 @@
 //! The reporting file, reporting(5): a record for each step in the life of jobs, and for the use of queues and hosts, for
-//! tools that follow a cell (CATALOGUE ACC-05, CONS-14, CFG-15).
+//! tools that follow a cell.
 //!
 //! Written where `reporting_params` says `reporting=true`. The database has what matters; lines that were not written
 //! when the master was killed are lost, as in 8.1.9: at most those of `flush_time`.

@@ -1,4 +1,4 @@
-//! The scheduler thread: a client of the stream with a model of its own (DESIGN section 6).
+//! The scheduler thread: a client of the stream with a model of its own (ARCHITECTURE.md "The scheduler on one page").
 //!
 //! It folds events and observations, plans a pass in slices, and hands orders to the core, which checks them. Priorities
 //! go to the query thread as soft state. Triggers that come while a pass runs are merged into one pass after it.

@@ -1,6 +1,6 @@
 //! What faces the outside: the Unix socket of commands and the QUIC port of agents.
 //!
-//! Bytes become typed inputs here, and a bad frame is refused here (DESIGN section 3). Who somebody is comes from the kernel or
+//! Bytes become typed inputs here, and a bad frame is refused here (ARCHITECTURE.md "One input"). Who somebody is comes from the kernel or
 //! from a certificate; what somebody may do is the core's to say.
 
 pub mod agents;

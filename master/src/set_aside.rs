@@ -1,4 +1,4 @@
-//! Inputs that ended the master: the one in hand at two aborts in a row is set aside (DESIGN section 3).
+//! Inputs that ended the master: the one in hand at two aborts in a row is set aside (ARCHITECTURE.md "One input").
 //!
 //! What is in hand is noted in memory alone. An assertion that fails writes it to `master/aborts` on its way out, so that a turn costs
 //! nothing for it. An input is known again by its mark: the id of a request, which commands repeat after a restart, the host of a

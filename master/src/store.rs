@@ -1,4 +1,4 @@
-//! The database of a cell: event log, snapshots, accounting records (DESIGN sections 3 and 9).
+//! The database of a cell: event log, snapshots, accounting records (ARCHITECTURE.md "Storage").
 //!
 //! One thread writes the log: [`Store::append`] is one transaction for a whole batch, durable when it returns, and the
 //! accounting records of the batch are in it. Snapshots are written by the query thread through a [`Store`] of its own;

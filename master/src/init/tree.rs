@@ -43,7 +43,7 @@ const COMMANDS: &[&str] = &[
     "gridwright",
 ];
 
-/// Parallel environments for message passing libraries, below `mpi`: each can be made with `qconf -Ap`, changed or as it is (PE-20).
+/// Parallel environments for message passing libraries, below `mpi`: each can be made with `qconf -Ap`, changed or as it is.
 pub(super) const MPI_TEMPLATES: [(&str, &str); 4] = [
     ("openmpi.template", include_str!("mpi/openmpi.template")),
     ("mpich.template", include_str!("mpi/mpich.template")),

@@ -1,4 +1,4 @@
-//! Mail about advance reservations, for those who asked for it with `qrsub -m` (AR-02). The texts are our own.
+//! Mail about advance reservations, for those who asked for it with `qrsub -m`. The texts are our own.
 
 use super::{Mail, Postmaster, mailer};
 use master_core::event::{Actor, InstanceState, Record};

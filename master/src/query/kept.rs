@@ -1,4 +1,4 @@
-//! `qsched`: what the scheduler keeps for tasks that wait (RES-13).
+//! `qsched`: what the scheduler keeps for tasks that wait.
 
 use super::{Model, parts};
 use master_core::ledger::Grant;

@@ -40,7 +40,7 @@ pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
 
 /// Queue instances that `-q`, `-pe` and `-l` mean.
 pub(super) struct Selection<'a> {
-    /// Empty: by what a queue instance is, not by what runs there (CLI-051).
+    /// Empty: by what a queue instance is, not by what runs there.
     cluster: Cluster<'a>,
     queues: Vec<QueuePattern>,
     pes: Option<Patterns>,

@@ -1,4 +1,4 @@
-//! `qrstat`: advance reservations, with what fails in them (AR-05, AR-07).
+//! `qrstat`: advance reservations, with what fails in them.
 
 use super::Model;
 use super::select::Patterns;

@@ -1,4 +1,4 @@
-//! `default/common/schedd_runlog`: what a scheduling pass found out, where `qconf -tsm` asked for it (CLI-106).
+//! `default/common/schedd_runlog`: what a scheduling pass found out, where `qconf -tsm` asked for it.
 
 use super::Model;
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! What a pass cost: lines in the log where `params` of the scheduler configuration has `PROFILE=1` (SCH-09), in the words of 8.1.9 as far as
+//! What a pass cost: lines in the log where `params` of the scheduler configuration has `PROFILE=1`, in the words of 8.1.9 as far as
 //! there is the same to tell.
 
 use master_core::sched::census::JobCounts;

@@ -1,5 +1,4 @@
-//! What a reader of the event stream wants told together: news of some seconds, of each thing that changes often the latest alone
-//! (CATALOGUE EVT-08).
+//! What a reader of the event stream wants told together: news of some seconds, of each thing that changes often the latest alone.
 
 use proto::id::{AttributeName, HostName, QueueInstanceName, SubmitSeq};
 use proto::wire::stream::{Change, Item};

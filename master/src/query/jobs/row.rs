@@ -165,7 +165,7 @@ fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> 
     })
 }
 
-/// The numbers of a task that takes no part in any policy until it goes on (TIX-02).
+/// The numbers of a task that takes no part in any policy until it goes on.
 fn without_tickets(model: &Model, numbers: PriorityNumbers) -> PriorityNumbers {
     if numbers.tckts == 0 {
         return numbers;
