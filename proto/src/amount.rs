@@ -1,7 +1,6 @@
-//! Quantities of resources: what a request asks for, a capacity holds and a load value reports (CATALOGUE VAL).
+//! Quantities of resources: what a request asks for, a capacity holds and a load value reports (ALGORITHMS.md section 2).
 //!
-//! Every number is a checked integer in the base unit of its attribute's type, and no float is kept anywhere (DESIGN
-//! section 4). Which attribute a number belongs to is deliberately not known here; [`crate::complex`] says that.
+//! Every number is a checked integer in the base unit of its attribute's type, and no float is kept anywhere. Which attribute a number belongs to is deliberately not known here; [`crate::complex`] says that.
 
 mod parse;
 mod print;
@@ -13,7 +12,7 @@ pub use parse::{Reason, ValueError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The type of a resource attribute (CPX-03). Numbers are kept in its base unit.
+/// The type of a resource attribute. Numbers are kept in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Type {
     /// Whole units.
@@ -30,7 +29,7 @@ pub enum Type {
     String,
     /// Text; requests are expressions and case does not count.
     CString,
-    /// The same as [`Type::String`] since 6.1 (STR-02).
+    /// The same as [`Type::String`] since 6.1.
     ReString,
     /// A host name; requests are expressions and case does not count.
     Host,
@@ -120,7 +119,7 @@ impl Millionths {
     /// 1.
     pub const ONE: Millionths = Millionths(1_000_000);
 
-    /// Reads a number in any notation of DOUBLE, so `1k` is 1000 (CPX-17).
+    /// Reads a number in any notation of DOUBLE, so `1k` is 1000.
     ///
     /// # Errors
     /// As [`Amount::parse`]; INFINITY is refused as out of range.
@@ -198,7 +197,7 @@ impl Amount {
         }
     }
 
-    /// This much for each of `slots`: INFINITY stays INFINITY and overflow becomes it (LIM-04); nothing for no slots.
+    /// This much for each of `slots`: INFINITY stays INFINITY and overflow becomes it; nothing for no slots.
     pub fn times(self, slots: u32) -> Amount {
         match (self.finite(), slots) {
             (_, 0) => Amount::ZERO,

@@ -1,4 +1,4 @@
-//! Calendars: when queues are open, closed or suspended, by the local clock of the master (CATALOGUE CAL, SEMANTICS section 16,
+//! Calendars: when queues are open, closed or suspended, by the local clock of the master (ALGORITHMS.md section 16,
 //! `calendar_conf(5)`).
 //!
 //! What a calendar says is a pure function of what a local clock shows; [`Zone`] tells what that is. Which queues use a calendar is

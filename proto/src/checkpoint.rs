@@ -1,4 +1,4 @@
-//! Checkpointing environments: how the state of a job is kept and when (`checkpoint(5)`, CATALOGUE CLI-108).
+//! Checkpointing environments: how the state of a job is kept and when (`checkpoint(5)`).
 //!
 //! Which queues offer one, and which jobs ask for one, is deliberately not known here.
 

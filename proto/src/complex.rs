@@ -1,7 +1,7 @@
-//! The complex: the one cluster-wide list of resource attributes, what each may be and how it is compared (CATALOGUE CPX).
+//! The complex: the one cluster-wide list of resource attributes, what each may be and how it is compared (`complex(5)`).
 //!
-//! A [`Complex`] always keeps the rules CPX-02 to CPX-09, however it was made. Which hosts, queues and quotas use an attribute
-//! (CPX-11) is deliberately not known here: the master checks that.
+//! A [`Complex`] always keeps the rules of `rules.rs`, however it was made. Which hosts, queues and quotas use an attribute
+//! is deliberately not known here: the master checks that.
 
 mod built_in;
 mod file;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// How a request is compared with what is offered: `request RELOP offer` (SEMANTICS section 3.2).
+/// How a request is compared with what is offered: `request RELOP offer` (ALGORITHMS.md section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Relop {
     /// `==`
@@ -32,7 +32,7 @@ pub enum Relop {
     Greater,
     /// `>=`
     GreaterEqual,
-    /// `EXCL`: whoever asks for it has the object alone (SEMANTICS section 14).
+    /// `EXCL`: whoever asks for it has the object alone (ALGORITHMS.md section 14).
     Exclusive,
 }
 
@@ -61,7 +61,7 @@ impl Relop {
         }
     }
 
-    /// Whether `request RELOP offer` holds. EXCL compares as `==` does; what it means beyond that is SEMANTICS section 14.
+    /// Whether `request RELOP offer` holds. EXCL compares as `==` does; what it means beyond that is in ALGORITHMS.md section 14.
     pub fn holds(self, request: Amount, offer: Amount) -> bool {
         match self {
             Relop::Equal | Relop::Exclusive => request == offer,
@@ -74,7 +74,7 @@ impl Relop {
     }
 }
 
-/// Whether a job may or must ask for an attribute (CPX-06).
+/// Whether a job may or must ask for an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Requestable {
     /// `NO`: a request is refused.
@@ -99,7 +99,7 @@ impl Requestable {
     }
 }
 
-/// Whether jobs use an attribute up, and how a parallel job is charged (CPX-08, OCS-02).
+/// Whether jobs use an attribute up, and how a parallel job is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Consumable {
     /// `NO`: nothing is booked.
@@ -132,7 +132,7 @@ impl Consumable {
     }
 }
 
-/// One line of the complex (CPX-01).
+/// One line of the complex.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
     /// The full name, unique over all names and shortcuts.
@@ -149,7 +149,7 @@ pub struct Attribute {
     pub consumable: Consumable,
     /// What a job takes of a consumable that it does not ask for, as it was written; `0`, `0:0:0` or `NONE` is nothing.
     pub default: String,
-    /// What a requested unit adds to a job's urgency (CPX-17).
+    /// What a requested unit adds to a job's urgency.
     pub urgency: Millionths,
 }
 
@@ -189,7 +189,7 @@ impl fmt::Display for Change {
 
 /// All attributes of the cell.
 ///
-/// Names and shortcuts are unique over their union, and each attribute keeps the rules CPX-03 to CPX-09; [`Complex::new`] is the
+/// Names and shortcuts are unique over their union, and each attribute keeps the rules of `rules.rs`; [`Complex::new`] is the
 /// one place that checks this, also when a stored complex is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Attribute>", into = "Vec<Attribute>")]
@@ -225,7 +225,7 @@ impl Complex {
         if refusals.is_empty() { Ok(complex) } else { Err(refusals) }
     }
 
-    /// The attributes that every cell has, with the definitions that 8.1.9 ships (CATALOGUE Appendix A).
+    /// The attributes that every cell has, with the definitions that 8.1.9 ships.
     pub fn built_in() -> Complex {
         built_in::complex()
     }
@@ -273,7 +273,7 @@ impl Complex {
     /// What changes if `new` takes this complex's place; nothing if they are equal.
     ///
     /// # Errors
-    /// If a built-in attribute would be gone or have another type (CPX-10). Conversions among STRING, CSTRING and RESTRING are
+    /// If a built-in attribute would be gone or have another type. Conversions among STRING, CSTRING and RESTRING are
     /// allowed, as are all conversions of a site's own attributes.
     pub fn replace(&self, new: &Complex) -> Result<Vec<Change>, Vec<Diagnostic>> {
         let refusals: Vec<Diagnostic> = self.iter().filter_map(|old| rules::check_built_in(old, new)).collect();
@@ -303,7 +303,7 @@ impl Complex {
     }
 }
 
-/// Whether every cell has an attribute of that name, which can neither be deleted nor get another type (CPX-10).
+/// Whether every cell has an attribute of that name, which can neither be deleted nor get another type.
 pub fn is_built_in(name: &str) -> bool {
     built_in::is_built_in(name)
 }

@@ -1,5 +1,4 @@
-//! The cluster configuration: one for all hosts, and local ones that replace single entries (CATALOGUE CFG,
-//! `sge_conf(5)`).
+//! The cluster configuration: one for all hosts, and local ones that replace single entries (`sge_conf(5)`).
 //!
 //! A [`ClusterConf`] is the text that an administrator wrote, checked; [`Settings`] are the typed values that hold on
 //! one host. Values that name what Gridwright does not do are read and printed here; refusing them is the master's

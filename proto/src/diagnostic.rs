@@ -1,4 +1,4 @@
-//! Refusals: what, where, why, and how to fix it, with a stable code and an exit code (DESIGN section 8).
+//! Refusals: what, where, why, and how to fix it, with a stable code and an exit code (ARCHITECTURE.md "Transport and identity").
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Execution hosts as objects: what an administrator says about a host (CATALOGUE HST-01).
+//! Execution hosts as objects: what an administrator says about a host.
 //!
 //! What a host reports, its load values and processors, is no part of the object: it is only shown with it.
 

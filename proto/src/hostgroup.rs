@@ -1,4 +1,4 @@
-//! Host groups: named sets of hosts, which may contain each other (CATALOGUE HST-04).
+//! Host groups: named sets of hosts, which may contain each other.
 //!
 //! Whether the hosts exist is deliberately not known here.
 

@@ -216,7 +216,7 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// One run of one task, unambiguous on every host and for ever (DESIGN section 3).
+/// One run of one task, unambiguous on every host and for ever (ARCHITECTURE.md "Time, keys and requests").
 ///
 /// The text form `CELL.SEQ.TASK.PETASK.ATTEMPT` (cell in hex) names the task's directory on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

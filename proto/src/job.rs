@@ -426,7 +426,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The letters under `state` in `qstat`, in the forms that programs know (CLIENTS rule 9).
+    /// The letters under `state` in `qstat`, in the forms that programs know.
     pub fn letters(&self) -> String {
         let mut letters = String::new();
         let mut put = |on: bool, text: &str| {

@@ -1,4 +1,4 @@
-//! Limits of a job's task on a host: which there are, and which values are in force there (CATALOGUE LIM, SEMANTICS section 12).
+//! Limits of a job's task on a host: which there are, and which values are in force there (ALGORITHMS.md section 12).
 //!
 //! Everything here is arithmetic. Setting limits, watching usage and ending tasks is the business of the shepherd and the sampler.
 
@@ -57,7 +57,7 @@ impl Bound {
 }
 
 impl LimitKind {
-    /// The kinds that are attributes, so that jobs may request them and queues configure them (LIM-01).
+    /// The kinds that are attributes, so that jobs may request them and queues configure them.
     pub const ATTRIBUTES: [LimitKind; 8] = [
         LimitKind::Rt,
         LimitKind::Cpu,
@@ -68,7 +68,7 @@ impl LimitKind {
         LimitKind::Rss,
         LimitKind::Vmem,
     ];
-    /// The kinds that only `execd_params` sets (LIM-08).
+    /// The kinds that only `execd_params` sets.
     pub const PARAMS: [LimitKind; 4] =
         [LimitKind::Descriptors, LimitKind::MaxProc, LimitKind::MemoryLocked, LimitKind::Locks];
 
@@ -104,7 +104,7 @@ impl LimitKind {
         }
     }
 
-    /// The resource of setrlimit(2) that carries it (LIM-07); none for run time, which a clock bounds.
+    /// The resource of setrlimit(2) that carries it; none for run time, which a clock bounds.
     pub fn rlimit(self) -> Option<&'static str> {
         match self {
             LimitKind::Rt => None,
@@ -122,7 +122,7 @@ impl LimitKind {
         }
     }
 
-    /// Whether a value holds for one slot, so that a task with more slots on the host gets as many times that (LIM-04).
+    /// Whether a value holds for one slot, so that a task with more slots on the host gets as many times that.
     pub fn is_per_slot(self) -> bool {
         match self {
             LimitKind::Cpu | LimitKind::Vmem | LimitKind::Data | LimitKind::Stack => true,
@@ -131,7 +131,7 @@ impl LimitKind {
         }
     }
 
-    /// The least value that is set, because below it not even a shell starts (LIM-05).
+    /// The least value that is set, because below it not even a shell starts.
     pub fn floor(self) -> Amount {
         const KIB: i64 = 1 << 10;
         const MIB: i64 = 1 << 20;
@@ -148,7 +148,7 @@ impl LimitKind {
         })
     }
 
-    /// The largest value that is set: 65,535 descriptors (LIM-05), no bound for the others.
+    /// The largest value that is set: 65,535 descriptors, no bound for the others.
     pub fn ceiling(self) -> Amount {
         if self == LimitKind::Descriptors { Amount::from_base(65_535) } else { Amount::INFINITY }
     }

@@ -1,4 +1,4 @@
-//! Parallel environments: how the slots of a parallel job spread over hosts (CATALOGUE PE, `sge_pe(5)`).
+//! Parallel environments: how the slots of a parallel job spread over hosts (`sge_pe(5)`).
 //!
 //! Whether the access lists exist and which queues offer the environment is deliberately not known here.
 
@@ -39,7 +39,7 @@ const OPTIONAL: &[&str] = &["urgency_slots", "accounting_summary", "qsort_args"]
 /// The most slots that a parallel environment has and a rule places on a host.
 const MAX_SLOTS: i64 = 9_999_999;
 
-/// How the slots of one job are placed on hosts (CATALOGUE PE-03 to PE-06).
+/// How the slots of one job are placed on hosts (ALGORITHMS.md section 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum AllocationRule {
@@ -81,7 +81,7 @@ impl fmt::Display for AllocationRule {
 
 stored_as_text!(AllocationRule);
 
-/// How many slots the urgency of a pending job with a slot range assumes (CATALOGUE PE-17, SEMANTICS section 1.3).
+/// How many slots the urgency of a pending job with a slot range assumes (ALGORITHMS.md section 1.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum UrgencySlots {

@@ -1,4 +1,4 @@
-//! The scheduler configuration: weights, intervals and rules of scheduling (CATALOGUE SCH, `sched_conf(5)`).
+//! The scheduler configuration: weights, intervals and rules of scheduling (`sched_conf(5)`).
 //!
 //! Values that name what Gridwright does not do are read and printed here; refusing them is the master's business, and
 //! so is whether the attributes of the load formula exist.
@@ -60,7 +60,7 @@ macro_rules! attributes {
         }
 
         impl SchedulerConf {
-            /// The shipped configuration: the upstream profile "normal" (DESIGN section 5, CATALOGUE appendix B).
+            /// The shipped configuration: the upstream profile "normal".
             pub fn template() -> Self {
                 Self { $($field: $parse($template).expect("a test parses each text of this table"),)* }
             }
@@ -191,7 +191,7 @@ impl SchedulerConf {
         self.params.flag(USER_SORT, false).unwrap_or(false)
     }
 
-    /// Whether a parallel job needs what it asks of a load value for each slot that it has on the host (SEMANTICS section 3.2), such as 12G of
+    /// Whether a parallel job needs what it asks of a load value for each slot that it has on the host (ALGORITHMS.md section 3.2), such as 12G of
     /// `mem_free` for four slots at 3G; else once, however many slots, as 8.1.9 has it: `LOAD_PER_SLOT` of `params`, true unless set.
     /// A start takes as much of the value until the next sample. Consumables are asked for by the slot either way.
     pub fn load_per_slot(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Projects and users with shares (`project(5)`, `user(5)`, CATALOGUE CLI-112).
+//! Projects and users with shares (`project(5)`, `user(5)`).
 //!
 //! Whether the access lists of a project and the default project of a user exist is deliberately not known here.
 

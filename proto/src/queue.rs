@@ -1,4 +1,4 @@
-//! Cluster queues and the settings of their instances (CATALOGUE QUE, `queue_conf(5)`).
+//! Cluster queues and the settings of their instances (`queue_conf(5)`).
 //!
 //! A cluster queue is a template with a host list: each host in it gets one queue instance, and each attribute may
 //! differ from host to host. Queue states are no part of this: they belong to the instances and change with the cell.
@@ -56,7 +56,7 @@ macro_rules! attributes {
         impl ClusterQueue {
             /// What `qconf -aq` opens and `qconf -sq` shows: a queue of that name without hosts.
             ///
-            /// As in 8.1.9, but for `shell_start_mode`, which is `unix_behavior` (DESIGN section 5).
+            /// As in 8.1.9, but for `shell_start_mode`, which is `unix_behavior`.
             pub fn template(name: QueueName) -> Self {
                 Self {
                     name,
@@ -92,7 +92,7 @@ macro_rules! attributes {
             /// group, which beats the default.
             ///
             /// Where groups of the host disagree the default is taken and the attribute is among the ambiguities; while
-            /// there are any, the instance is in state `c` and takes no jobs (QUE-03).
+            /// there are any, the instance is in state `c` and takes no jobs.
             pub fn resolve(&self, host: &HostName, groups: &BTreeSet<HostGroupName>) -> (QueueInstanceSettings, Vec<Ambiguity>) {
                 let mut ambiguities = Vec::new();
                 let settings = QueueInstanceSettings {
@@ -240,7 +240,7 @@ impl ClusterQueue {
 }
 
 impl QueueInstanceSettings {
-    /// Whether the instance takes batch jobs of one slot. Parallel ones it takes if it has their parallel environment (QUE-09).
+    /// Whether the instance takes batch jobs of one slot. Parallel ones it takes if it has their parallel environment.
     pub fn is_batch(&self) -> bool {
         self.qtype.batch
     }

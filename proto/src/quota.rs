@@ -1,5 +1,5 @@
 //! Resource quota sets: how much of which resources users, projects, parallel environments, queues and hosts may use
-//! (CATALOGUE RQS, `sge_resource_quota(5)`).
+//! (`sge_resource_quota(5)`).
 //!
 //! Whether the groups, lists and attributes that a set names exist only the cell knows; what is in use is the master's business.
 

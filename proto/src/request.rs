@@ -20,7 +20,7 @@ use std::fmt;
 pub struct ResourceRequest {
     /// The attribute's name or shortcut.
     pub name: String,
-    /// The text after `=`; none where there is no `=`, which means TRUE of a BOOL (VAL-11).
+    /// The text after `=`; none where there is no `=`, which means TRUE of a BOOL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! Expressions of patterns that requests for text attributes are made of: `lx*&!*-x86`, `(abc|xyz)` (SEMANTICS section 7).
+//! Expressions of patterns that requests for text attributes are made of: `lx*&!*-x86`, `(abc|xyz)` (ALGORITHMS.md section 7).
 //!
-//! The same language stands in `-q`, `-masterq`, `-hold_jid`, lists of users and quota filters (STR-10). Host names are compared as
+//! The same language stands in `-q`, `-masterq`, `-hold_jid`, lists of users and quota filters. Host names are compared as
 //! text here: aliases and domains are resolved by whoever knows the cell.
 
 mod pattern;
@@ -150,7 +150,7 @@ impl Node {
     }
 }
 
-/// Reads the grammar of SEMANTICS section 7 by recursive descent; `rest` stays where an error is.
+/// Reads the grammar of ALGORITHMS.md section 7 by recursive descent; `rest` stays where an error is.
 struct Parser<'a> {
     rest: &'a str,
     depth: usize,

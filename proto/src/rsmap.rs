@@ -1,4 +1,4 @@
-//! Resource maps: consumables whose units have names, such as `gpu=4(0-3)` (CATALOGUE OCS-01).
+//! Resource maps: consumables whose units have names, such as `gpu=4(0-3)`.
 //!
 //! A host or the cluster lists the ids that it has; a job that asks for two of them is told which two. Which ids a job gets is
 //! deliberately not decided here.
@@ -12,7 +12,7 @@ use std::fmt;
 pub const IDS_MAX: usize = 65_536;
 /// The most ids that a bare number stands for: more are written out, as a range if need be.
 pub const BARE_IDS_MAX: usize = 512;
-/// Characters that separate or enclose ids. Brackets are kept for characteristics (OCS-03).
+/// Characters that separate or enclose ids. Brackets are kept for characteristics.
 const RESERVED: [char; 6] = [',', '=', '(', ')', '[', ']'];
 
 /// The ids that a host or the cluster has of an attribute of type RSMAP, in the order in which they are given out.

@@ -1,4 +1,4 @@
-//! The share tree: how the cell is shared among users and projects (`share_tree(5)`, CATALOGUE CLI-113).
+//! The share tree: how the cell is shared among users and projects (`share_tree(5)`).
 //!
 //! Whether its users and projects exist is deliberately not known here.
 

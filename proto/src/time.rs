@@ -1,4 +1,4 @@
-//! The two clocks of DESIGN section 3. Neither is ever read here: a shell reads them and passes [`Now`] in.
+//! The two clocks (ARCHITECTURE.md "Time, keys and requests"). Neither is ever read here: a shell reads them and passes [`Now`] in.
 
 mod zone;
 

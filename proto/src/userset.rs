@@ -1,4 +1,4 @@
-//! Access lists and departments: named sets of users and of Unix groups (`access_list(5)`, CATALOGUE SEC-03).
+//! Access lists and departments: named sets of users and of Unix groups (`access_list(5)`).
 
 #[cfg(test)]
 mod tests;

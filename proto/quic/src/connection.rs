@@ -241,7 +241,7 @@ impl Connection {
     }
 
     /// How far the master's wall clock was ahead of ours when the connection was made, in milliseconds, to within one round
-    /// trip. `None` at the master, which learns its hosts' clocks from their reports (NET-10).
+    /// trip. `None` at the master, which learns its hosts' clocks from their reports.
     pub fn clock_offset_ms(&self) -> Option<i64> {
         self.clock_offset_ms
     }

@@ -1,4 +1,4 @@
-//! The one numeric parser of SEMANTICS section 2, exact in integers and with the place of each error.
+//! The one parser of numbers (ALGORITHMS.md section 2), exact in integers and with the place of each error.
 
 use super::{Amount, Type, finite_or_none, rounded_division};
 use crate::diagnostic::{Code, Diagnostic};
@@ -82,7 +82,7 @@ fn example(expected: Type) -> &'static str {
 impl Amount {
     /// Reads a value in any numeric notation: a number with an optional multiplier, a time, INFINITY, TRUE or FALSE.
     ///
-    /// The notation does not depend on the type (VAL-06): `2K` is a time of 2048 seconds and `1:0:0` is 3600 bytes. What is finer
+    /// The notation does not depend on the type: `2K` is a time of 2048 seconds and `1:0:0` is 3600 bytes. What is finer
     /// than the base unit is rounded to the nearest, halves away from zero, so `1.5` is 2 of an INT. Each non-zero number is a TRUE
     /// of a BOOL. Digits beyond the twentieth significant one are not kept.
     ///
@@ -200,7 +200,7 @@ fn time_part(text: &str, span: Range<usize>, weight: i128) -> Result<i128, Fault
     number.in_units(weight).ok_or((span, Reason::OutOfRange))
 }
 
-/// A number that begins with `0` and has no point: C base detection, then the multiplier (VAL-03).
+/// A number that begins with `0` and has no point: C base detection, then the multiplier.
 fn based(text: &str, one: i128) -> Result<i128, Fault> {
     let (base, start) = if text.starts_with("0x") || text.starts_with("0X") { (16, 2) } else { (8, 0) };
     let digits = text[start..].find(|c: char| !c.is_digit(base)).map_or(text.len(), |at| at + start);

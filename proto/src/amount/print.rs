@@ -73,7 +73,7 @@ fn clock(seconds: i128) -> String {
     format!("{}{:02}:{:02}:{:02}", sign(seconds), magnitude / 3600, magnitude / 60 % 60, magnitude % 60)
 }
 
-/// `HH:MM:SS`, or `D:HH:MM:SS` from a day on (VAL-13).
+/// `HH:MM:SS`, or `D:HH:MM:SS` from a day on.
 fn clock_with_days(seconds: i128) -> String {
     const DAY_S: i128 = 86_400;
     let days = seconds.abs() / DAY_S;

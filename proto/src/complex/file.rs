@@ -1,4 +1,4 @@
-//! The text of `qconf -sc` and `qconf -Mc`: one line for each attribute, eight columns (CPX-18, CPX-19).
+//! The text of `qconf -sc` and `qconf -Mc`: one line for each attribute, eight columns.
 
 use super::{Attribute, Complex, Consumable, Relop, Requestable};
 use crate::amount::{Millionths, Type};

@@ -1,10 +1,10 @@
-//! What an attribute may be: CPX-02 to CPX-10 and CPX-24, in the words of 8.1.9 where it has any.
+//! What an attribute may be, in the words of 8.1.9 where it has any.
 
 use super::{Attribute, Complex, Consumable, Relop, Requestable, is_built_in};
 use crate::amount::{Amount, Type};
 use crate::diagnostic::{Code, Diagnostic};
 
-/// Characters that no name may have (VAL-14, CPX-24), with the words of 8.1.9 for them.
+/// Characters that no name may have, with the words of 8.1.9 for them.
 ///
 /// `=` and `,` would break `-l name=value,…`; `*`, `+`, `&`, `^` and `$` are operators of load formulas. `-` is one too, but sites
 /// have such names; a formula cannot use them.
@@ -35,7 +35,7 @@ const FORBIDDEN: [(char, &str); 23] = [
 ];
 /// Words that mean something else where a name may stand.
 const KEYWORDS: [&str; 3] = ["NONE", "ALL", "TEMPLATE"];
-/// The longest name, in bytes (VAL-14).
+/// The longest name, in bytes.
 const NAME_MAX_BYTES: usize = 512;
 
 /// Adds every rule of its own that the attribute breaks.
@@ -100,14 +100,14 @@ fn name_fault(name: &str) -> Option<Diagnostic> {
     })
 }
 
-/// CPX-09.
+/// A consumable is a number with relop `<=`, or an exclusive BOOL.
 fn consumable_type_fault(attribute: &Attribute) -> Option<Diagnostic> {
     let Attribute { name, r#type, .. } = attribute;
     (attribute.consumable.is_consumable() && !r#type.is_numeric())
         .then(|| rule(format!("Complex \"{name}\" of type \"{type}\" cannot be a consumable")))
 }
 
-/// OCS-01: ids that are given to jobs are used up by them.
+/// Ids that are given to jobs are used up by them.
 fn map_fault(attribute: &Attribute) -> Option<Diagnostic> {
     let Attribute { name, r#type, .. } = attribute;
     (*r#type == Type::RsMap && !attribute.consumable.is_consumable()).then(|| {
@@ -119,7 +119,7 @@ fn only_less_equal(attribute: &Attribute) -> Diagnostic {
     rule(format!("Consumable \"{}\" can have only <= as an relational operator", attribute.name))
 }
 
-/// CPX-04 and CPX-05.
+/// Which relops a type may have.
 fn relop_fault(attribute: &Attribute) -> Option<Diagnostic> {
     let Attribute { name, r#type, relop, consumable, .. } = attribute;
     let (is_bool, is_consumable) = (*r#type == Type::Bool, consumable.is_consumable());
@@ -144,7 +144,7 @@ fn relop_fault(attribute: &Attribute) -> Option<Diagnostic> {
     (!is_allowed).then(|| rule(format!("Complex \"{name}\" has an invalid relational operator")))
 }
 
-/// CPX-07, and that a default is a value of its type, which 8.1.9 does not check.
+/// A default is a value of its type, which 8.1.9 does not check, and 0 or NONE unless the attribute is consumable.
 fn default_fault(attribute: &Attribute) -> Option<Diagnostic> {
     let Attribute { name, default, .. } = attribute;
     let amount = match default_value(attribute) {

@@ -224,7 +224,7 @@ fn attributes_are_found_by_name_and_by_shortcut() {
 
 #[test]
 fn operators_compare_the_request_with_the_offer() {
-    // reference 09sched/08: the hosts that match out of 5 and 6.
+    // As recorded of 8.1.9: the hosts that match out of 5 and 6.
     let matching = |relop: Relop, request: i64| {
         let holds = |offer: &i64| relop.holds(Amount::from_base(request), Amount::from_base(*offer));
         [5, 6].into_iter().filter(holds).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! The three parameter lists of the configuration, read into values (CATALOGUE CFG-13 to CFG-15).
+//! The three parameter lists of the configuration, read into values.
 //!
 //! Names that are not known are kept in the text and change nothing, as in 8.1.9; [`unknown`] finds them.
 
@@ -211,7 +211,7 @@ pub struct ExecdParams {
     pub locks: Option<LimitPair>,
     /// `INHERIT_ENV`: a job gets the environment of the daemon.
     ///
-    /// False unless set, unlike in 8.1.9: else a job inherits nothing of ours (DESIGN section 7).
+    /// False unless set, unlike in 8.1.9: else a job inherits nothing of ours.
     pub inherit_env: bool,
     /// `SET_LIB_PATH`: the library path of a job starts with ours.
     pub set_lib_path: bool,
@@ -233,8 +233,7 @@ pub struct ExecdParams {
     pub use_smaps: bool,
     /// `DEMAND_LS`: load sensors are asked just before each report; true unless unset.
     pub demand_ls: bool,
-    /// `MEM_FREE=classic`: `mem_free` is the sum that 8.1.9 reports, not what the kernel says is available (DESIGN
-    /// section 5).
+    /// `MEM_FREE=classic`: `mem_free` is the sum that 8.1.9 reports, not what the kernel says is available.
     pub mem_free_classic: bool,
 }
 

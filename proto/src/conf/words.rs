@@ -28,7 +28,7 @@ impl fmt::Display for LowerFlag {
     }
 }
 
-/// Whether a submitting user must be a user object (CATALOGUE CFG-07).
+/// Whether a submitting user must be a user object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EnforceUser {
     /// No.

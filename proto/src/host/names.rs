@@ -1,4 +1,4 @@
-//! What people call a host: short name, full name, any case, an alias; all lead to one name (CATALOGUE HST-06, NET-07).
+//! What people call a host: short name, full name, any case, an alias; all lead to one name.
 //!
 //! This is the one place that decides it. Whatever comes from outside – a command, a question, a load report, a host that joins –
 //! is brought to the cell's own names here before anything looks at it. Reading files and asking a name service are deliberately

@@ -35,7 +35,7 @@ pub struct LaunchResult {
     pub cause: Cause,
     /// What failed after the job itself, such as the epilog.
     pub after: Option<Failure>,
-    /// Whether execve of the job happened. With `false` the start may be repeated (DESIGN section 3).
+    /// Whether execve of the job happened. With `false` the start may be repeated (ARCHITECTURE.md "Time, keys and requests").
     pub executed: bool,
     /// Whether an order of the agent (terminate or kill) came before the end.
     pub ordered: bool,
@@ -206,7 +206,7 @@ pub struct LimitHit {
 }
 record!(LimitHit { limit, bound, reached, evidence });
 
-/// How sure it is that a limit ended the task (DESIGN section 7).
+/// How sure it is that a limit ended the task (ARCHITECTURE.md "On a host").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// The clock, the sampler, SIGXCPU, SIGXFSZ or the out-of-memory killer in the task's own group.

@@ -1,4 +1,4 @@
-//! Which limits are in force for a task on a host (LIM-02 to LIM-06, LIM-09, LIM-10).
+//! Which limits are in force for a task on a host (ALGORITHMS.md section 12).
 
 use super::{Bound, Bounds, LimitKind, LimitSet};
 use crate::amount::Amount;
@@ -35,7 +35,7 @@ pub fn effective(complex: &Complex, requests: &[Resolved], grants: &[Grant<'_>],
     for kind in LimitKind::PARAMS {
         let Bounds { soft, hard } = params.get(kind);
         let scaled = |amount| bounded(kind, amount, slots.max(1));
-        // LIM-08: one alone counts for both.
+        // One alone counts for both.
         limits.set(kind, ordered(soft.or(hard).map(scaled), hard.or(soft).map(scaled)));
     }
     limits
@@ -102,7 +102,7 @@ fn on_host(
     amounts.flatten().min()
 }
 
-/// Whether the attribute is a consumable that a task takes once, however many slots it has (LIM-04).
+/// Whether the attribute is a consumable that a task takes once, however many slots it has.
 fn is_booked_once(attribute: &Attribute) -> bool {
     match attribute.consumable {
         Consumable::Job | Consumable::Host => true,
@@ -110,7 +110,7 @@ fn is_booked_once(attribute: &Attribute) -> bool {
     }
 }
 
-/// The value of one instance for one slot (LIM-02).
+/// The value of one instance for one slot.
 fn granted(
     (kind, name): (LimitKind, &str),
     bound: Bound,
@@ -125,7 +125,7 @@ fn granted(
         .or_else(|| grant.queue.get(kind).get(bound).filter(|limit| !limit.is_infinite()))
 }
 
-/// The default of a consumable that is managed here. A default of 0 sets no limit (LIM-03, DESIGN section 5).
+/// The default of a consumable that is managed here. A default of 0 sets no limit.
 fn default(attribute: &Attribute, managed: &BTreeSet<AttributeName>) -> Option<Amount> {
     let counts = attribute.consumable.is_consumable() && managed.contains(&attribute.name);
     counts.then(|| attribute.default_amount()).filter(|default| *default != Amount::ZERO)

@@ -1,4 +1,4 @@
-//! The limits of `execd_params` (LIM-08).
+//! The limits of `execd_params`.
 
 use super::{Bound, LimitKind, LimitSet};
 use crate::amount::Amount;

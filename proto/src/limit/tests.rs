@@ -60,7 +60,7 @@ fn captured(requests: &str, queue_limits: &str, slots: u32) -> [(i64, i64); 7] {
 
 #[test]
 fn recorded_jobs_have_the_recorded_limits() {
-    // reference 07lim. Where 8.1.9 raises a limit that nobody set to unlimited, the inherited one stays (DESIGN section 5).
+    // As recorded of 8.1.9. Where it raises a limit that nobody set to unlimited, the inherited one stays.
     let none = (NONE, NONE);
     let both = |value: i64| (value, value);
     let soft = |value: i64| (value, NONE);

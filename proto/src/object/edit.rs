@@ -1,4 +1,4 @@
-//! Edits of single attributes: `qconf -aattr`, `-mattr`, `-dattr`, `-rattr` and `-purge` (CATALOGUE CLI-115).
+//! Edits of single attributes: `qconf -aattr`, `-mattr`, `-dattr`, `-rattr` and `-purge`.
 //!
 //! Pure functions from fields to fields. The result is text: the typed object that is read from it decides whether the
 //! new value can be.
@@ -288,7 +288,7 @@ fn split(shape: Shape, text: &str) -> Vec<&str> {
         return Vec::new();
     }
     if shape == Shape::Names && text.contains('(') {
-        // The tree of slot-wise subordination (SEMANTICS section 16) has commas inside and is one element.
+        // The tree of slot-wise subordination (ALGORITHMS.md section 16) has commas inside and is one element.
         return vec![text];
     }
     let is_between = |letter: char| letter == ',' || (shape == Shape::Names && letter.is_ascii_whitespace());

@@ -107,7 +107,7 @@ impl Fields {
     /// Reads the text that `qconf` files and `qconf -s…` output have.
     ///
     /// Empty lines and lines that start with `#` are skipped. A backslash at the end of a line joins the next one to it
-    /// with one blank, or with nothing after a comma, which is where long lists are broken (CATALOGUE CPX-19).
+    /// with one blank, or with nothing after a comma, which is where long lists are broken.
     ///
     /// # Errors
     ///

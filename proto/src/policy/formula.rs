@@ -1,4 +1,4 @@
-//! The load formula (CATALOGUE QSEL-04): terms joined by `+` and `-`, each a value with at most one constant.
+//! The load formula: terms joined by `+` and `-`, each a value with at most one constant.
 //!
 //! Evaluation needs the values of a host and is the scheduler's business.
 

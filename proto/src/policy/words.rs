@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What counts first among the queue instances that would do (CATALOGUE QSEL).
+/// What counts first among the queue instances that would do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QueueSortMethod {
     /// The load formula, then the sequence number.

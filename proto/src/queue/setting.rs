@@ -1,4 +1,4 @@
-//! Values that differ from host to host: `default,[@group=value],[host=value]` (CATALOGUE QUE-02).
+//! Values that differ from host to host: `default,[@group=value],[host=value]`.
 
 use crate::hostgroup::HostOrGroup;
 use crate::id::{HostGroupName, HostName};

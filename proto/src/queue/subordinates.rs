@@ -1,4 +1,4 @@
-//! `subordinate_list` of a queue: which queues of the same host give way to it, and when (CATALOGUE SUB, `queue_conf(5)`).
+//! `subordinate_list` of a queue: which queues of the same host give way to it, and when (`queue_conf(5)`, ALGORITHMS.md section 16).
 
 use crate::id::QueueName;
 use crate::object::value::{self, Malformed, is_none, stored_as_text};

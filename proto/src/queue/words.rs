@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How the shell of a job is found and started (CATALOGUE QUE-14).
+/// How the shell of a job is found and started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShellStartMode {
     /// The script is executed: its `#!` line counts.
@@ -43,7 +43,7 @@ impl fmt::Display for ShellStartMode {
     }
 }
 
-/// Whether an instance is enabled when it comes into being and when its host comes up (CATALOGUE QUE-23).
+/// Whether an instance is enabled when it comes into being and when its host comes up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InitialState {
     /// Enabled when new, later as it was.

@@ -1,4 +1,4 @@
-//! Edits of single attributes: `qconf -aattr`, `-mattr`, `-rattr` and `-dattr resource_quota` (CATALOGUE RQS-11).
+//! Edits of single attributes: `qconf -aattr`, `-mattr`, `-rattr` and `-dattr resource_quota`.
 
 use super::{KEYS, QuotaSet, unknown_attribute};
 use crate::diagnostic::{Code, Diagnostic};

@@ -1,4 +1,4 @@
-//! Ranges of slots (`-pe smp 2-8`) and tasks (`-t 1-10:2`, `5.1-3,7`), VAL-17.
+//! Ranges of slots (`-pe smp 2-8`) and tasks (`-t 1-10:2`, `5.1-3,7`).
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::TaskId;

@@ -22,7 +22,7 @@ fn the_table_of_semantics_section_7_holds() {
 
 #[test]
 fn recorded_requests_match_the_recorded_hosts() {
-    // reference 09sched/07: hosts 1 to 4, values of a RESTRING, a STRING and a CSTRING attribute.
+    // As recorded of 8.1.9: hosts 1 to 4, values of a RESTRING, a STRING and a CSTRING attribute.
     let values = [
         (Type::ReString, ["abc", "abd", "xyz", "a.c"]),
         (Type::String, ["abc", "abd", "xyz", "a*c"]),

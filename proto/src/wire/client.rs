@@ -283,7 +283,7 @@ pub enum ObjectAction {
     },
 }
 
-/// The four edits of one attribute (CLI-115).
+/// The four edits of one attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttributeEdit {

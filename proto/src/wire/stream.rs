@@ -354,7 +354,7 @@ pub struct Object {
     pub fields: Option<Fields>,
 }
 
-/// One order of a scheduler. The core checks it against the state before it becomes an event (DESIGN section 6).
+/// One order of a scheduler. The core checks it against the state before it becomes an event (ARCHITECTURE.md "The scheduler on one page").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {

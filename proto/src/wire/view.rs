@@ -334,7 +334,7 @@ pub struct Waiting {
     pub jobs: Vec<JobNumber>,
 }
 
-/// Where a shown value comes from (MATCH-06).
+/// Where a shown value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dominance {
     /// `g`, `h` or `q`.
@@ -343,7 +343,7 @@ pub struct Dominance {
     pub source: char,
 }
 
-/// One attribute of a queue instance or host, resolved over the levels (SEMANTICS section 3.4).
+/// One attribute of a queue instance or host, resolved over the levels (ALGORITHMS.md section 3.4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceView {
     /// The attribute.

@@ -165,7 +165,7 @@ impl fmt::Display for Signal {
 
 stored_as_text!(Signal);
 
-/// How a job is suspended, resumed or terminated (CATALOGUE QUE-17): a signal of the user's choice or a command.
+/// How a job is suspended, resumed or terminated: a signal of the user's choice or a command.
 ///
 /// `NONE` stands for [`super::Optional::NONE`]: SIGSTOP, SIGCONT, SIGKILL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
