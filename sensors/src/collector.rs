@@ -182,7 +182,7 @@ impl Collector {
     }
 }
 
-/// Whether the value of that name stays what it is while the host runs (CATALOGUE LOAD-05).
+/// Whether the value of that name stays what it is while the host runs.
 ///
 /// Static values survive the silence of a host and may be used to select hosts before any load is known.
 pub fn is_static(name: &str) -> bool {

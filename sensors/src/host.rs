@@ -1,4 +1,4 @@
-//! Whom a sensor's value is for: the host field of its lines (SENSORS T7).
+//! Whom a sensor's value is for: the host field of its lines (sensors/README.md "The protocol").
 
 use proto::id::HostName;
 use std::collections::BTreeSet;
@@ -64,7 +64,7 @@ impl SelfNames {
 }
 
 /// Whom the host field of a sensor's line means. Case, blanks around it and a dot at its end do not matter; an empty field
-/// means this host (SENSORS T5).
+/// means this host.
 ///
 /// ```
 /// use gridwright_sensors::host::{Domains, HostSpec, SelfNames, host_matches};

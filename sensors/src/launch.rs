@@ -1,4 +1,4 @@
-//! How a load sensor is started: command line and environment (SENSORS T17, T18).
+//! How a load sensor is started: command line and environment (sensors/README.md "What the agent does with a sensor").
 //!
 //! Deliberately absent: the starting itself, which the launcher does, in a process group of the sensor's own.
 

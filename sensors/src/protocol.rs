@@ -1,7 +1,7 @@
 //! The protocol of external load sensors, as a machine without clock, process or pipe.
 //!
 //! A sensor is asked with an empty line, answers with `begin`, lines `host:name:value` and `end`, and leaves on `quit`. What
-//! real sensors make of that is written in SENSORS.md; every tolerance T1–T20 there is a test here.
+//! real sensors make of that is in sensors/README.md "What is tolerated"; each row there is a test here.
 //!
 //! * [`mod@line`] says what one line means, [`assembler`] makes lines of bytes, [`reader`] makes blocks of lines: all bounded.
 //! * [`machine`] is the life of one sensor: start, request, deadline, back-off, end, health.

@@ -1,4 +1,4 @@
-//! Whether a sensor's file may be run, and whether it is still the same file, decided on what stat(2) said (SENSORS T20, T16).
+//! Whether a sensor's file may be run, and whether it is still the same file, decided on what stat(2) said (sensors/README.md "As whom a sensor runs").
 
 use proto::diagnostic::{Code, Diagnostic};
 

@@ -1,4 +1,4 @@
-//! Bytes into lines, across reads and within a bound (SENSORS T12).
+//! Bytes into lines, across reads and within a bound.
 
 /// One line without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What one line of a sensor means (SENSORS T2–T5, T7, T9).
+//! What one line of a sensor means (sensors/README.md "What is tolerated").
 
 use crate::host::{HostSpec, SelfNames, host_matches};
 use crate::protocol::assembler::Line;

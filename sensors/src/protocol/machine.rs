@@ -1,4 +1,4 @@
-//! The life of one load sensor: what to do when, and how it fares (SENSORS T1, T6, T11–T16, T19).
+//! The life of one load sensor: what to do when, and how it fares (sensors/README.md "What the agent does with a sensor").
 //!
 //! Time is an argument: milliseconds of any clock that never runs backwards.
 

@@ -1,4 +1,4 @@
-//! Lines into blocks: what a sensor has said, without regard to time (SENSORS T2, T3, T5, T6, T10, T11).
+//! Lines into blocks: what a sensor has said, without regard to time (sensors/README.md "What is tolerated").
 
 use crate::host::{HostSpec, SelfNames};
 use crate::protocol::assembler::{Assembler, Line};

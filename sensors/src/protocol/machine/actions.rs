@@ -6,7 +6,7 @@ use crate::protocol::reader::Block;
 use crate::protocol::warning::Warning;
 use std::sync::Arc;
 
-/// What is written to a sensor. Nothing else ever is (SENSORS T1).
+/// What is written to a sensor. Nothing else ever is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Report your values.

@@ -1,4 +1,4 @@
-//! The recorded interactions of SENSORS.md, each as a test, under the numbers they have there.
+//! How sensors of public projects talk, as recorded, each as a test.
 
 use super::tests::Stage;
 use super::*;

@@ -1,4 +1,4 @@
-//! The tolerances of SENSORS.md that are about time, and the life of a sensor. Those about text are tested in `line` and
+//! What is tolerated in time (sensors/README.md "What is tolerated"), and the life of a sensor. Those about text are tested in `line` and
 //! `reader`, those about files and start in `safety` and `launch`.
 
 use super::*;
