@@ -1,4 +1,4 @@
-//! Categories of jobs as `qconf -scatl` and `-scat` show them (CAT-05).
+//! Categories of jobs as `qconf -scatl` and `-scat` show them.
 
 use gridwright_tests::cell::{Cell, Plan, wait_until};
 

@@ -1,4 +1,4 @@
-//! A licence server with users of its own, and jobs that check out a while after they start (DESIGN section 5).
+//! A licence server with users of its own, and jobs that check out a while after they start (ALGORITHMS.md section 6.2).
 
 use gridwright_tests::cell::{Cell, Plan, long_or, wait_until};
 use std::io::{BufRead, BufReader, Write};

@@ -1,5 +1,5 @@
 //! What the master and the slaves of a parallel job ask for apart, from the command line to what hosts have left (`-scope`,
-//! `ign_sreq_on_mhost`; CATALOGUE OCS-04, OCS-05).
+//! `ign_sreq_on_mhost`).
 
 use crate::hosts::{can_have_hosts, join, master, reports, token};
 use gridwright_tests::cell::{Cell, Network, Record, wait_until};

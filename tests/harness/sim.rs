@@ -1,5 +1,5 @@
 //! A whole cluster on one seed and virtual time: the master's core and scheduler, many agent cores, and pretended
-//! launchers, shepherds, hosts, networks and users around them (DESIGN section 1).
+//! launchers, shepherds, hosts, networks and users around them.
 //!
 //! The shells around the cores keep the contract of the daemons exactly: nothing leaves the master before the events behind it are
 //! durable, one stream keeps its order until it breaks, what a launcher has on disk survives everything. Faults are drawn from

@@ -12,7 +12,7 @@ use proto::wire::client::{Command, Reply};
 use proto::wire::view::Data;
 use std::collections::BTreeMap;
 
-/// How long a command repeats itself (DESIGN section 3).
+/// How long a command repeats itself (ARCHITECTURE.md "Time, keys and requests").
 const PATIENCE_MS: u64 = 60_000;
 
 /// One command under way.

@@ -415,7 +415,7 @@ impl World {
     }
 }
 
-/// Lets a job go that waits for one that has failed (JOB-04).
+/// Lets a job go that waits for one that has failed.
 pub(super) fn free(number: JobNumber) -> Command {
     let changes =
         JobChanges { predecessors: Some(Vec::new()), array_predecessors: Some(Vec::new()), ..JobChanges::default() };
