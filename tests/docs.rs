@@ -19,12 +19,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// All documents with examples or commands.
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "agent/README.md",
     "sensors/README.md",
     "master/README.md",
     "master/cli/README.md",
+    "master/EVENTS.md",
+    ".github/SECURITY.md",
     "systemd/README.md",
     "CONTRIBUTING.md",
     "tests/README.md",
@@ -162,7 +164,7 @@ impl Shell {
     fn follow(&mut self, step: &Step) -> Result<(), String> {
         let mut said = self.run(&step.command);
         let is_question = QUESTIONS.iter().any(|question| step.command.starts_with(question));
-        let patience = if is_writing() { Duration::from_secs(7) } else { PATIENCE };
+        let patience = if is_writing() { Duration::from_secs(15) } else { PATIENCE };
         if is_question && !agrees(&step.shown, &said) {
             wait_for(patience, || {
                 said = self.run(&step.command);
@@ -228,7 +230,7 @@ fn mask_word(word: &str) -> String {
 
 /// Whether an output is as shown, where `…` stands for any text.
 fn agrees(shown: &str, said: &str) -> bool {
-    let (shown, said) = (mask(shown), mask(said));
+    let (shown, said) = (mask(shown).replace("…\n", "…").replace("\n…", "…"), mask(said));
     let pieces: Vec<&str> = shown.split('…').collect();
     let [first, middle @ .., last] = pieces.as_slice() else { return shown == said };
     let Some(mut rest) = said.strip_prefix(first) else { return false };

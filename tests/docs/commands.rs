@@ -46,9 +46,12 @@ impl Known {
         let mut faults = Vec::new();
         for part in parts {
             let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
-            let names = |word: &&str| word.rsplit('/').next() == Some("gridwright") || self.is_classic(word);
-            let Some(at) = words.iter().position(names) else { continue };
-            let is_own = !self.is_classic(words[at]);
+            let is_before = |word: &&str| word.contains('=') || ["sudo", "eval", ""].contains(word);
+            let Some(at) = words.iter().position(|word| !is_before(word)) else { continue };
+            let is_own = words[at].rsplit('/').next() == Some("gridwright");
+            if !is_own && !self.is_classic(words[at]) {
+                continue;
+            }
             let command = words.get(at + usize::from(is_own)).copied().unwrap_or("help");
             if !self.commands.contains(command) {
                 let is_general = ["help", "--version", "COMMAND"].contains(&command) || command.starts_with('.');
@@ -122,7 +125,7 @@ fn packages_and_tests_that_documents_run_exist() {
     let manifests = ["proto", "proto/logging", "proto/quic", "sensors", "agent", "agent/core", "agent/shepherd"];
     let manifests = manifests.iter().chain(&["master", "master/core", "master/cli", "tests"]);
     let read = |package: &&str| std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
-    let names: String = manifests.map(|package| read(package)).collect();
+    let names: String = manifests.map(read).collect();
     for document in DOCUMENTS {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
         let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || "`'\"),.;".contains(c)).collect();
