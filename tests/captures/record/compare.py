@@ -4,7 +4,7 @@
 A scenario sets up queues, environments, consumables, quotas and the scheduler, submits jobs while the queues are disabled, enables them, and
 looks who runs where, and which queues are suspended; then some jobs are deleted, others submitted, and it looks again. Queue instances have
 sequence numbers of their own, or hosts loads of their own, because 8.1.9 takes hosts that are equal in an order of its own. What differs by
-design is not drawn (COMPATIBILITY, Scheduling): a master among several queues of a host is not looked at, environments are named or are
+design is not drawn (master/COMPATIBILITY.md "Choosing queue instances"): a master among several queues of a host is not looked at, environments are named or are
 alike, no environment has `job_is_first_task FALSE`, ours has `LOAD_PER_SLOT=FALSE`, ranges of slots are not drawn with loads. These are:
 under a quota that a larger job in front has failed, 8.1.9 lets others wait as well, though it leaves enough for them; what jobs add to a
 load counts in 8.1.9 only from when they run; a load value is less in ours by what was booked since its sample.
