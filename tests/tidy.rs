@@ -1,5 +1,5 @@
-//! House rules that the compiler does not check: the import table and top level of DESIGN, the size limits of STYLE, what the
-//! pure cores may not touch, and where `unsafe` may be.
+//! House rules that the compiler does not check: the import table and the top level, the limits on sizes, what the pure cores
+//! may not touch, where `unsafe` may be, and that citations lead somewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ const OURS: [&str; 7] = ["proto", "logging", "quic", "sensors", "agent_core", "m
 const RESTRICTED: [&str; 10] =
     ["tokio", "quinn", "rustls", "nix", "rustix", "caps", "libc", "procfs", "sysinfo", "rusqlite"];
 
-/// The packages of the design card and where the table places them.
-const CARD: [(&str, &str); 8] = [
+/// Packages that the workspace uses, and where.
+const USED: [(&str, &str); 8] = [
     ("sysinfo", "sensors"),
     ("procfs", "sensors"),
     ("nix", "agent"),
@@ -58,8 +58,12 @@ fn root() -> PathBuf {
 
 /// Every Rust source below the folders of the workspace.
 fn sources() -> Vec<PathBuf> {
+    files(&["rs"], FOLDERS.iter().map(|folder| root().join(folder)).collect())
+}
+
+/// All files with these extensions below the directories.
+fn files(extensions: &[&str], mut open: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut open: Vec<PathBuf> = FOLDERS.iter().map(|folder| root().join(folder)).collect();
     while let Some(dir) = open.pop() {
         for entry in std::fs::read_dir(&dir).unwrap().map(Result::unwrap) {
             let path = entry.path();
@@ -67,7 +71,7 @@ fn sources() -> Vec<PathBuf> {
                 if path.file_name().is_none_or(|name| name != "target") {
                     open.push(path);
                 }
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().and_then(|it| it.to_str()).is_some_and(|it| extensions.contains(&it)) {
                 found.push(path);
             }
         }
@@ -98,7 +102,7 @@ fn dependencies(package: &str, table: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_top_level_holds_what_the_design_names() {
+fn the_top_level_holds_what_the_code_map_names() {
     let mut offences = Vec::new();
     for entry in std::fs::read_dir(root()).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
@@ -107,7 +111,7 @@ fn the_top_level_holds_what_the_design_names() {
             offences.push(name);
         }
     }
-    assert_none("at the top level beside what DESIGN section 2 names", &offences);
+    assert_none("at the top level beside what ARCHITECTURE.md names", &offences);
     let missing: Vec<String> =
         FILES.iter().filter(|file| !root().join(file).exists()).map(|file| (*file).to_owned()).collect();
     assert_none("missing at the top level", &missing);
@@ -125,7 +129,7 @@ fn packages_import_what_the_table_allows() {
             }
         }
     }
-    assert_none("imports that DESIGN section 2 does not allow", &offences);
+    assert_none("imports that the code map of ARCHITECTURE.md does not allow", &offences);
 }
 
 #[test]
@@ -136,9 +140,9 @@ fn the_shepherd_depends_on_its_complete_list_and_nothing_else() {
 }
 
 #[test]
-fn each_package_of_the_design_card_is_used_where_the_table_places_it() {
+fn each_package_is_used_where_the_code_map_places_it() {
     let mut offences = Vec::new();
-    for (package, place) in CARD {
+    for (package, place) in USED {
         let used = sources().iter().any(|path| {
             shown(path).starts_with(&format!("{place}/src/"))
                 && std::fs::read_to_string(path).unwrap().contains(&format!("{package}::"))
@@ -147,7 +151,7 @@ fn each_package_of_the_design_card_is_used_where_the_table_places_it() {
             offences.push(format!("{package} in {place}"));
         }
     }
-    assert_none("packages of the design card that are not used where they belong", &offences);
+    assert_none("packages that are not used where they belong", &offences);
 }
 
 /// Collects functions that are too long.
@@ -299,4 +303,125 @@ fn no_test_is_ignored_without_a_reason_and_no_stub_is_left() {
         }
     }
     assert_none("left undone", &offences);
+}
+
+/// Prefixes of the numbers by which features were once known. Nobody outside can look them up.
+const FEATURE_IDS: [&str; 41] = [
+    "CPX", "VAL", "LOAD", "SENS", "CONS", "MATCH", "STR", "EXCL", "QUE", "HST", "CFG", "EXE", "LIM", "ENV", "JOB",
+    "PE", "URG", "TIX", "PRI", "QSEL", "THR", "RES", "AR", "RQS", "CAL", "SUB", "CAT", "EVT", "SCH", "NET", "CLI",
+    "OUT", "SEC", "ACC", "HA", "DRM", "GUI", "JSV", "IJS", "OCS", "OPS",
+];
+
+/// Documents that are not in the repository.
+const UNKNOWN_DOCUMENTS: [&str; 3] = ["DESIGN", "SEMANTICS", "CATALOGUE"];
+
+/// Files that people read: sources, documents, scripts and settings. The changelog may say anything, and this file names
+/// what it refuses.
+fn readable_files() -> Vec<PathBuf> {
+    let mut open: Vec<PathBuf> = FOLDERS.iter().map(|folder| root().join(folder)).collect();
+    open.extend([".github", ".ci"].map(|folder| root().join(folder)).into_iter().filter(|path| path.exists()));
+    let mut found = files(&["rs", "md", "toml", "sh", "py", "yml"], open);
+    found.extend(FILES.map(|file| root().join(file)));
+    found.retain(|path| !["CHANGELOG.md", "tests/tidy.rs", "Cargo.lock"].contains(&shown(path).as_str()));
+    found
+}
+
+/// The text of a file on one line, without the marks of comments, so that a citation may be wrapped.
+fn on_one_line(text: &str) -> String {
+    let bare = |line: &str| line.trim_start().trim_start_matches(['/', '!', '#', '*']).trim().to_owned();
+    text.lines().map(bare).collect::<Vec<String>>().join(" ")
+}
+
+/// A document that is cited in a file: beside it, at the root, or the only one of its name.
+fn cited_document(citing: &Path, name: &str) -> Option<PathBuf> {
+    let near = [citing.parent().unwrap().join(name), root().join(name)].into_iter().find(|path| path.exists());
+    let by_name = || {
+        let all = files(&["md"], FOLDERS.iter().map(|folder| root().join(folder)).collect());
+        let mut same = all.into_iter().filter(|path| path.ends_with(name));
+        same.next().filter(|_| same.next().is_none())
+    };
+    near.or_else(by_name)
+}
+
+/// What a citation names behind `FILE.md`: `"Heading"`, or `section 1.2` and `sections 1, 2.3 and 4`.
+fn cited_sections(rest: &str) -> Vec<String> {
+    if let Some(heading) = rest.strip_prefix(" \"").and_then(|rest| rest.split_once('"')) {
+        return vec![heading.0.to_owned()];
+    }
+    let Some(mut rest) = rest.strip_prefix(" sections ").or_else(|| rest.strip_prefix(" section ")) else {
+        return Vec::new();
+    };
+    let mut numbers = Vec::new();
+    loop {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let number = rest[..end].trim_end_matches('.');
+        if number.is_empty() {
+            return numbers;
+        }
+        numbers.push(format!("{number} "));
+        let after = &rest[number.len()..];
+        let next = [", ", " and ", " to "].iter().find_map(|separator| after.strip_prefix(separator));
+        let Some(next) = next else { return numbers };
+        rest = next;
+    }
+}
+
+/// Whether a document has a heading: the whole text of one, or a number that ends with a blank and begins one.
+fn has_heading(document: &str, section: &str) -> bool {
+    let headings =
+        document.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    headings.into_iter().any(|heading| heading == section || section.ends_with(' ') && heading.starts_with(section))
+}
+
+#[test]
+fn every_cited_section_exists() {
+    let mut offences = Vec::new();
+    for path in readable_files() {
+        let text = on_one_line(&std::fs::read_to_string(&path).unwrap());
+        for (at, _) in text.match_indices(".md") {
+            let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+            let begin = text[..at].rfind(|c| !is_of_name(c)).map_or(0, |before| before + 1);
+            let (name, rest) = (&text[begin..at + 3], text[at + 3..].trim_start_matches('`'));
+            for section in cited_sections(rest) {
+                let document = cited_document(&path, name).and_then(|path| std::fs::read_to_string(path).ok());
+                if !document.is_some_and(|document| has_heading(&document, &section)) {
+                    offences.push(format!("{}: {name}, {section}", shown(&path)));
+                }
+            }
+        }
+    }
+    assert_none("citations of sections that are not there", &offences);
+}
+
+/// The words of a text that are in capitals, with the number behind a dash if there is one.
+fn capitals(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    words.map(|word| word.split_once('-').unwrap_or((word, "")))
+}
+
+#[test]
+fn nothing_cites_what_is_not_in_the_repository() {
+    let is_id = |word: &str, number: &str| {
+        let is_number = (2..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && FEATURE_IDS.contains(&word)
+    };
+    let mut offences = Vec::new();
+    for path in readable_files() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (index, line) in text.lines().enumerate() {
+            let bad = capitals(line).find(|(word, number)| UNKNOWN_DOCUMENTS.contains(word) || is_id(word, number));
+            offences.extend(bad.map(|(word, number)| format!("{}:{}: {word} {number}", shown(&path), index + 1)));
+        }
+    }
+    assert_none("citations of what is not in the repository", &offences);
+}
+
+#[test]
+fn a_citation_of_several_sections_names_each() {
+    assert_eq!(cited_sections(" sections 3.3, 9 and 14.1. More"), ["3.3 ", "9 ", "14.1 "]);
+    assert_eq!(cited_sections(" section 2), 3"), ["2 "]);
+    assert_eq!(cited_sections(" \"On a host\" and more"), ["On a host"]);
+    assert_eq!(cited_sections(" says more"), [] as [&str; 0]);
+    assert!(has_heading("# A\n### 1.2 The sum", "1.2 ") && !has_heading("## 1.2 The sum", "1 "));
+    assert_eq!(on_one_line("/// See X.md\n    /// section 1."), "See X.md section 1.");
 }
