@@ -197,3 +197,32 @@ impl Active {
         if self.long_total > 0.0 { self.shares * self.shares / used } else { 0.0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The short-term targets of two parts with these shares and usages.
+    fn short_targets(shares: [f64; 2], usage: [f64; 2], compensation: f64) -> [f64; 2] {
+        let root = Active { long_total: 1.0, short_total: 1.0, children: vec![1, 2], ..Active::default() };
+        let part = |at: usize| Active { shares: shares[at], usage: usage[at], ..Active::default() };
+        let mut targets = Targets { pool: 1.0, nodes: vec![root, part(0), part(1)], by_leaf: BTreeMap::new() };
+        targets.aim(0, compensation);
+        [targets.nodes[1].short, targets.nodes[2].short]
+    }
+
+    /// The numbers of ALGORITHMS.md section 11.2.
+    #[test]
+    fn parts_that_used_less_get_more_and_compensation_pulls_softly() {
+        for (shares, usage, compensation, expected) in [
+            ([50.0, 50.0], [3000.0, 1000.0], 0.0, [0.25, 0.75]),
+            ([10.0, 90.0], [10.0, 100_000.0], 0.0, [0.99197, 0.00803]),
+            ([10.0, 90.0], [10.0, 100_000.0], 5.0, [0.98418, 0.01582]),
+            ([10.0, 90.0], [0.0, 0.0], 0.0, [0.1, 0.9]),
+        ] {
+            let found = short_targets(shares, usage, compensation);
+            let is_near = |(found, expected): (&f64, &f64)| (found - expected).abs() < 0.000_006;
+            assert!(found.iter().zip(&expected).all(is_near), "{found:?} is not {expected:?}");
+        }
+    }
+}
