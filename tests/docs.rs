@@ -18,14 +18,17 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// All documents with examples or commands.
-const DOCUMENTS: [&str; 10] = [
+/// Documents with examples or commands. `master/COMPATIBILITY.md` is not among them: it names options that there are not.
+const DOCUMENTS: [&str; 13] = [
     "README.md",
     "agent/README.md",
     "sensors/README.md",
     "master/README.md",
     "master/cli/README.md",
+    "master/ALGORITHMS.md",
     "master/EVENTS.md",
+    "master/GLOSSARY.md",
+    "ARCHITECTURE.md",
     ".github/SECURITY.md",
     "systemd/README.md",
     "CONTRIBUTING.md",
