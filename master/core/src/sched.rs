@@ -1,10 +1,11 @@
 //! The scheduler: a model of its own, kept current by events and observations, on which passes plan orders (ARCHITECTURE.md "The scheduler on one page").
 //!
-//! A pass goes through its phases for one job after the other: [`order`](order_phase) says which job is next, [`filter`] which
-//! queue instances suit it, [`rank`] which of them is best, [`assign`] how many slots it gets where, and [`reserve`] from when
-//! on slots are kept for a job that asks for that and cannot start. What is planned counts as taken in the model until the core's
-//! verdict: its event, or its refusal. A job that goes where the one before it went, because the best queue instance still has room and
-//! nothing else decides, starts without the phases (`Model::start_known`), to the same effect.
+//! A pass goes through its phases for one job after the other: [`order`](order_phase) says which
+//! job is next, [`filter`] which queue instances suit it, [`rank`] which of them is best,
+//! [`assign`] how many slots it gets where, and [`reserve`] from when on slots are kept for a job
+//! that asks for that and cannot start. A planned start counts as taken in the model until the
+//! core's verdict: its event, or its refusal. A start whose place is known skips the phases
+//! (`Model::start_known`), to the same effect.
 
 pub mod advance;
 mod ahead;
@@ -66,21 +67,22 @@ use model::Model;
 use order::Order;
 use proto::time::{Now, Zone};
 
-/// What becomes of the reservations of the pass before.
+/// What happens to the reservations of the pass before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reserving {
     /// All are made anew, in the order of priority.
     #[default]
     Anew,
-    /// They stay, unless the time of one has come: for passes in between where making them takes long. Until the next ones are made, a
-    /// job of higher priority may wait for one of lower that has its reservation already.
+    /// They stay, unless the time of one has come. This is for passes in between where making them
+    /// takes long: until the next ones are made, a job of higher priority may wait for one of lower
+    /// priority that has its reservation already.
     Keep,
 }
 
-/// What a part of a pass came to.
+/// The result of one part of a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// What the core is asked to do.
+    /// Orders for the core.
     pub orders: Vec<Order>,
     /// Whether the pass is over.
     pub finished: bool,
@@ -94,38 +96,41 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler that begins with a state and knows nothing of the hosts yet. Calendars go by the clock of `zone`.
+    /// A scheduler that begins with a state and knows nothing of the hosts yet. Calendars use the
+    /// clock of `zone`.
     pub fn new(state: State, zone: Zone) -> Scheduler {
         Scheduler { model: Model::new(state, zone), pass: None }
     }
 
-    /// Takes a record of the stream in.
+    /// Folds a record of the stream into the model.
     pub fn apply(&mut self, record: &Record) {
         self.model.apply(record);
     }
 
-    /// Takes an observation in.
+    /// Folds an observation into the model.
     pub fn observe(&mut self, observation: &Observation) {
         self.model.observe(observation);
     }
 
-    /// Takes a planned start back that the core did not believe.
+    /// Takes a planned start back that the core refused.
     pub fn refused(&mut self, order: &Order) {
         self.model.refused(order);
     }
 
-    /// Begins a pass by the algorithm that is configured now, or begins anew if one is under way.
+    /// Begins a pass by the configured algorithm. A pass under way is given up.
     pub fn begin(&mut self, now: Now, reserving: Reserving) {
         self.pass = Some(UnderWay::new(&mut self.model, now, reserving));
     }
 
-    /// Makes no pass, because others place jobs: what an earlier one has kept for the time to come is given up.
+    /// Makes no pass, because another scheduler places jobs. Slots that an earlier pass kept are
+    /// given up.
     pub fn stand_by(&mut self, now: Now) {
         self.pass = None;
         self.model.pass_time(now, Reserving::Anew);
     }
 
-    /// Goes on with the pass for about `budget` steps; a step tries one task. The stream may be applied between slices.
+    /// Continues the pass for about `budget` steps; a step tries one task. The stream may be
+    /// applied between slices.
     pub fn next(&mut self, budget: usize) -> Slice {
         let Some(pass) = &mut self.pass else {
             return Slice { orders: Vec::new(), finished: true };
@@ -137,7 +142,8 @@ impl Scheduler {
         slice
     }
 
-    /// Goes on with a listing of the priority numbers of all jobs, with what this pass has started, by at most `count` jobs; whether all are in it.
+    /// Continues a listing of the priority numbers of all jobs, starts of this pass included, by at
+    /// most `count` jobs. Returns whether it is complete.
     pub fn list(&mut self, listing: &mut Listing, count: usize, now: Now) -> bool {
         if listing.is_new() {
             self.model.price(now);

@@ -1,6 +1,7 @@
-//! The algorithms by name: what `algorithm` of the scheduler configuration chooses among.
+//! The algorithms that `algorithm` of the scheduler configuration may name.
 //!
-//! Another one is a module like [`fcfs`](super::fcfs), a word in [`NAMES`], and one line in each `match` below.
+//! To add one, write a module like [`fcfs`](super::fcfs), add its word to [`NAMES`], and a line to
+//! each `match` below.
 
 use super::fcfs::Fcfs;
 use super::model::Model;
@@ -12,19 +13,20 @@ use proto::time::Now;
 /// The names that `algorithm` may have.
 pub const NAMES: &[&str] = &["default", "fcfs", "external"];
 
-/// What decides which job starts where.
+/// The rule that decides which job starts where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// Priorities, urgencies, tickets and reservations (ARCHITECTURE.md "The scheduler on one page").
     Default,
     /// First come, first served.
     Fcfs,
-    /// A program outside the master; while none is heard, as `Default`.
+    /// A program outside the master. While none is heard, the rule is `Default`.
     External,
 }
 
 impl Algorithm {
-    /// The one that a configuration names. An unknown name, which only a cell that was taken over can have, means `default`.
+    /// The algorithm that a configuration names. An unknown name, which only a cell that was taken
+    /// over can have, means `default`.
     pub fn of(conf: &SchedulerConf) -> Algorithm {
         let is = |name: &str| conf.algorithm.as_str().eq_ignore_ascii_case(name);
         if is("fcfs") {
@@ -45,7 +47,7 @@ pub(super) enum UnderWay {
 }
 
 impl UnderWay {
-    /// Begins a pass as the configuration says now.
+    /// Begins a pass by the configuration as it is now.
     pub(super) fn new(model: &mut Model, now: Now, reserving: Reserving) -> UnderWay {
         match Algorithm::of(&model.state.config.scheduler) {
             Algorithm::Default | Algorithm::External => UnderWay::Default(Pass::new(model, now, reserving)),
@@ -53,7 +55,7 @@ impl UnderWay {
         }
     }
 
-    /// Goes on for about `budget` steps.
+    /// Continues for about `budget` steps.
     pub(super) fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         model.draw_ahead();
         match self {

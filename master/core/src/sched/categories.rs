@@ -1,4 +1,4 @@
-//! The categories that there are, by number, so that jobs are told apart by a number and not by all that they ask for.
+//! The categories by number, so that jobs are compared by a number and not by all their requests.
 
 use super::category::CategoryKey;
 use super::duration::expected_ms;
@@ -12,15 +12,16 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The number of a category; never used again.
+/// The number of a category. It is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CategoryId(u64);
 
-/// A specification, as far as it decides about the category of its job: what is equal here has one category, what is not may have.
+/// A specification, as far as it decides about the category of its job. Equal ones have one
+/// category; different ones may have the same.
 #[derive(Clone, Debug)]
 struct Asked(Arc<JobSpec>);
 
-/// A category with what leads to it.
+/// A category, and the keys that lead to it.
 #[derive(Clone, Debug)]
 struct Known {
     category: Category,
@@ -28,16 +29,17 @@ struct Known {
     asked: Vec<Asked>,
     /// How many jobs are in it.
     jobs: usize,
-    /// What its requests add to the urgency of a job, in millionths.
+    /// The urgency of its requests, in millionths.
     resources: i128,
 }
 
-/// A category as it is listed.
+/// A category as `qconf -scatl` lists it.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Its number. It is another after the master has started again, and after a change that what a category is depends on.
+    /// Its number. It changes when the master starts again, and when the configuration changes what
+    /// categories depend on.
     pub id: u64,
-    /// What its jobs have in common.
+    /// The common part of its jobs.
     pub key: Arc<CategoryKey>,
     /// How many jobs are in it, whatever their state.
     pub jobs: usize,
@@ -45,10 +47,11 @@ pub struct Listed {
 
 /// The categories of all jobs.
 ///
-/// Invariant: `by_key` and `by_asked` lead to exactly what is in `by_id`, and each has at least one job.
+/// Invariant: `by_key` and `by_asked` lead to exactly the entries of `by_id`, and each category has
+/// at least one job. The model enters each job once and takes it out before it enters it anew.
 #[derive(Clone, Debug, Default)]
 pub struct Categories {
-    /// Each beside the tree, in which one is looked for with every order.
+    /// Boxed, so that the tree stays small: an entry is looked up for every order.
     by_id: BTreeMap<CategoryId, Box<Known>>,
     by_key: BTreeMap<Arc<CategoryKey>, CategoryId>,
     by_asked: BTreeMap<Asked, CategoryId>,
@@ -56,10 +59,12 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// Counts a job in its category and says which that is, and what its requests add to its urgency, in millionths.
+    /// Counts a job in its category. Returns the category and the urgency of its requests, in
+    /// millionths.
     pub fn enter(&mut self, state: &State, job: &Job) -> (CategoryId, i128) {
         let asked = Asked(job.spec.clone());
-        // A job that avoids hosts is in a category of its own until it is known what became of it there.
+        // A job that avoids hosts has a category of its own until the fate of its earlier attempt
+        // is known.
         let is_plain = state.unconfirmed_hosts(job.seq).next().is_none();
         let id = match self.by_asked.get(&asked).filter(|_| is_plain) {
             Some(id) => *id,
@@ -75,7 +80,7 @@ impl Categories {
         (id, known.resources)
     }
 
-    /// A job is no longer in a category.
+    /// Counts a job out of a category.
     pub fn leave(&mut self, id: CategoryId) {
         let known = self.by_id.get_mut(&id).expect("a job leaves the category that it entered");
         known.jobs -= 1;
@@ -88,28 +93,28 @@ impl Categories {
         }
     }
 
-    /// How many there are.
+    /// The number of categories.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// All of them, by number.
+    /// All categories, by number.
     pub fn listed(&self) -> Vec<Listed> {
         let listed = self.by_id.iter();
         listed.map(|(id, known)| Listed { id: id.0, key: known.key.clone(), jobs: known.jobs }).collect()
     }
 
-    /// A category, if it is still there.
+    /// A category, if it still exists.
     pub fn get(&self, id: CategoryId) -> Option<&Category> {
         self.by_id.get(&id).map(|known| &known.category)
     }
 
-    /// A category, if it is still there.
+    /// A category, if it still exists.
     pub fn get_mut(&mut self, id: CategoryId) -> Option<&mut Category> {
         self.by_id.get_mut(&id).map(|known| &mut known.category)
     }
 
-    /// Forgets them all. Numbers go on.
+    /// Forgets all categories. Numbers continue.
     pub fn clear(&mut self) {
         *self = Categories { last: self.last, ..Categories::default() };
     }

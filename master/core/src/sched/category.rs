@@ -11,13 +11,14 @@ use proto::quota::QuotaSet;
 use proto::request::ResourceRequest;
 use std::collections::BTreeSet;
 
-/// Everything about a job that matters to where it may run, in one canonical form: `1G` is `1024M`, order does not count.
+/// Everything about a job that decides where it may run, in one canonical form: `1G` is `1024M`,
+/// and order does not count.
 ///
-/// The owner is part of it only while `maxujobs` limits what each user runs, users are sorted, or resource quota sets name users; else only by the access
-/// lists in use that have the owner.
+/// The owner is part of it only while `maxujobs` is set, users are sorted, or resource quota sets
+/// name users. Otherwise the access lists in use that contain the owner are enough.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CategoryKey {
-    /// By name; of one name in the order given, as the first counts.
+    /// By name; requests of one name in the order given, because the first counts.
     hard: Vec<(AttributeName, Value)>,
     unknown: BTreeSet<String>,
     soft: Vec<(AttributeName, Value)>,
@@ -38,10 +39,11 @@ pub struct CategoryKey {
     lists: BTreeSet<String>,
 }
 
-/// What is asked of the slot of the master, or of those of the slaves, apart from what the whole job asks for.
+/// What a job asks for its master's slot, or for its other slots, in addition to what it asks for
+/// all of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Apart {
-    /// As `hard` of the category.
+    /// In the form of `hard` above.
     known: Vec<(AttributeName, Value)>,
     unknown: BTreeSet<String>,
 }
@@ -54,7 +56,7 @@ impl Apart {
 }
 
 impl CategoryKey {
-    /// The category of a job of which the demand is known.
+    /// The category of a job whose demand is known.
     pub fn new(state: &State, job: &Job, demand: &Demand) -> CategoryKey {
         let spec = &job.spec;
         let requests = &spec.requests;
@@ -85,8 +87,9 @@ impl CategoryKey {
 }
 
 impl CategoryKey {
-    /// What jobs of the category have in common, as options of `qsub`; `-l NONE` where they ask for nothing. Before them in `-U` the
-    /// access lists in use that have the owner, and last the hosts that a job avoids for now.
+    /// The common part of the category's jobs, as options of `qsub`; `-l NONE` if they ask for
+    /// nothing. `-U` comes first, with the access lists in use that contain the owner, and the
+    /// hosts that a job avoids for now come last.
     pub fn text(&self, complex: &Complex) -> String {
         let mut words: Vec<String> = Vec::new();
         let mut option = |name: &str, values: &mut dyn Iterator<Item = String>| {
@@ -113,7 +116,7 @@ impl CategoryKey {
         option("-masterq", &mut self.master_queues.iter().cloned());
         option("-soft -l", &mut requests(&self.soft).into_iter());
         option("-soft -q", &mut self.soft_queues.iter().cloned());
-        // What stands behind -soft or -scope goes by it.
+        // After -soft or -scope, `-hard` is needed to mean hard requests again.
         let hard = if self.soft.is_empty() && self.soft_queues.is_empty() { "" } else { "-hard " };
         for (scope, Apart { known, unknown }) in [("master", &self.master), ("slave", &self.slaves)] {
             let mut asked = requests(known).into_iter().chain(unknown.iter().cloned());
@@ -130,7 +133,7 @@ impl CategoryKey {
     }
 }
 
-/// Whether it matters to where a job may run whose it is.
+/// Whether the owner of a job matters to where it may run.
 fn is_owner_asked(state: &State) -> bool {
     let names_users = |set: &QuotaSet| set.rules.iter().any(|rule| rule.users.is_some());
     let conf = &state.config.scheduler;

@@ -1,20 +1,25 @@
-//! What may have become possible, and since when: so that a failed category looks only at what changed.
+//! Where a start may have become possible, and since when: a category that failed looks only at
+//! changed queue instances.
 
 use super::places::Place;
 use std::collections::VecDeque;
 
-/// Changes that are kept; who is further behind looks at everything.
+/// Changes that are kept. A category that is further behind looks at everything.
 const CHANGES_KEPT: usize = 50_000;
 
-/// A place in the log of changes.
+/// A position in the log of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// Queue instances where something may have become possible, or that are others now, oldest first.
+/// A log of queue instances where a start may have become possible, or whose settings changed,
+/// oldest first.
+///
+/// The model writes it; each category reads it from its own mark on. Planned starts are never
+/// written here, because they only take.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     kept: VecDeque<Place>,
-    /// The place of the first kept change.
+    /// The position of the first kept change.
     first: u64,
     /// How often something of a quota was given back.
     quotas: u64,
@@ -23,12 +28,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The place of now.
+    /// The present position.
     pub fn mark(&self) -> Mark {
         Mark(self.first + self.kept.len() as u64)
     }
 
-    /// A queue instance changed.
+    /// Notes a changed queue instance.
     pub fn place(&mut self, place: Place) {
         self.kept.push_back(place);
         if self.kept.len() > CHANGES_KEPT {
@@ -37,7 +42,7 @@ impl Changes {
         }
     }
 
-    /// Something of a quota was given back.
+    /// Notes that something of a quota was given back.
     pub fn quota(&mut self) {
         self.quotas += 1;
     }
@@ -47,7 +52,7 @@ impl Changes {
         self.quotas
     }
 
-    /// Something was given back that the whole cluster shares.
+    /// Notes that something was given back that the whole cluster shares.
     pub fn shared(&mut self) {
         self.shared += 1;
     }
@@ -57,13 +62,13 @@ impl Changes {
         self.shared
     }
 
-    /// Everything changed.
+    /// Notes that everything may have changed.
     pub fn everything(&mut self) {
         self.first = self.mark().0 + 1;
         self.kept.clear();
     }
 
-    /// What changed since a mark; none if that may be everything.
+    /// The instances that changed since a mark. `None` means that everything may have changed.
     pub fn since(&self, mark: Mark) -> Option<impl Iterator<Item = Place>> {
         let seen = usize::try_from(mark.0.checked_sub(self.first)?).unwrap_or(usize::MAX);
         Some(self.kept.range(seen.min(self.kept.len())..).copied())

@@ -1,22 +1,22 @@
-//! What is left of consumables in each queue instance, in columns by number: those that have too little are turned down at a
-//! glance, without being matched.
+//! The free amounts of consumables by queue instance, in columns: an instance with too little is
+//! refused without being matched. This exists only for speed.
 //!
-//! A column is kept of what kinds of jobs were turned down for. It tells at least what there is: load values, access and what is kept
-//! for later only make it less, and are a matter of the match.
+//! A column exists for an attribute for which kinds of jobs were refused. It holds an upper bound:
+//! load values, access and kept slots only make less available, and the match judges them.
 
 use super::places::Place;
 use crate::matching::{Cluster, Demand, Site, Value, Wanted};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Consumable, Relop};
 
-/// So many columns are kept at most: each is brought up to date whenever a host changes.
+/// The most columns: each is updated whenever a host changes.
 const MOST_COLUMNS: usize = 8;
 
-/// What is left of one attribute.
+/// The free amount of one attribute.
 #[derive(Clone, Debug)]
 struct Column {
     attribute: Attribute,
-    /// By place, for one slot; INFINITY where nothing limits it.
+    /// For one slot, by number of the queue instance. INFINITY where nothing limits it.
     left: Vec<Amount>,
 }
 
@@ -24,12 +24,13 @@ struct Column {
 #[derive(Clone, Debug, Default)]
 pub struct Columns(Vec<Column>);
 
-/// What a demand needs of the columns that there are.
+/// The amounts that a demand needs, beside the columns that exist for them.
 #[derive(Clone, Debug)]
 pub struct Sieve<'a>(Vec<(&'a [Amount], Relop, Amount)>);
 
 impl Columns {
-    /// Begins columns for what a demand takes, while there are few; false if none is new. New ones are empty until every host is noted.
+    /// Begins columns for the requests of a demand, while there are few. Returns false if none is
+    /// new. New columns are empty until every host is noted.
     pub fn begin(&mut self, demand: &Demand) -> bool {
         let before = self.0.len();
         for (attribute, _) in limited(demand) {
@@ -41,12 +42,12 @@ impl Columns {
         self.0.len() > before
     }
 
-    /// Whether there are none.
+    /// Whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Notes what is left in the queue instances of a host.
+    /// Notes the free amounts of the queue instances of a host.
     pub fn note(&mut self, cluster: &Cluster<'_>, sites: &[Site<'_, '_>], places: &[Place]) {
         for Column { attribute, left } in &mut self.0 {
             for (site, place) in sites.iter().zip(places) {
@@ -58,7 +59,7 @@ impl Columns {
         }
     }
 
-    /// What a demand needs of the columns that there are.
+    /// The amounts that a demand needs, beside the columns that exist for them.
     pub fn sieve(&self, demand: &Demand) -> Sieve<'_> {
         let needs = self.0.iter().flat_map(|Column { attribute, left }| {
             let wanted = limited(demand).filter(|(asked, _)| asked.name == attribute.name);
@@ -69,7 +70,7 @@ impl Columns {
 }
 
 impl Sieve<'_> {
-    /// Whether there may be enough for one slot in a queue instance.
+    /// Whether a queue instance may have enough for one slot.
     pub fn lets_through(&self, place: Place) -> bool {
         let holds = |(left, relop, wanted): &(&[Amount], Relop, Amount)| {
             left.get(place.index()).is_none_or(|left| relop.holds(*wanted, *left))
@@ -78,8 +79,8 @@ impl Sieve<'_> {
     }
 }
 
-/// The requests of a demand that each of its slots needs something left for, wherever it is: not those that only the master is charged
-/// for.
+/// The requests of which each slot of the demand needs something, wherever it is. Requests that are
+/// charged for the master alone are not among them.
 fn limited(demand: &Demand) -> impl Iterator<Item = (&Attribute, Amount)> {
     let requests = demand.hard.iter().filter(|request| {
         let Attribute { consumable, relop, .. } = request.attribute.as_ref();

@@ -1,41 +1,43 @@
-//! The queue instances that are being filled, with what they have left: the best one gets task after task until it is full.
+//! The queue instances that are being filled, with their free amounts: the best instance gets task
+//! after task until it is full. This exists only for speed.
 
 use crate::matching::{Headroom, Tally};
 use proto::id::QueueInstanceName;
 use proto::job::Granted;
 
-/// So many are remembered: each is looked at with every task that is planned.
+/// Remembered queue instances: each is looked at with every planned task.
 const MOST_FILLING: usize = 4;
 
-/// A queue instance that was tried last, or got something lately.
+/// A queue instance that was tried last, or got a task lately.
 #[derive(Clone, Debug)]
 struct Filled {
     instance: QueueInstanceName,
     headroom: Headroom,
-    /// Whether a task was planned there: it is likely to be tried again.
+    /// Whether a task was planned there, so that it will probably be tried again.
     has_tasks: bool,
 }
 
 /// The queue instances that are being filled.
 ///
-/// Invariant: only tasks were planned since they were looked at, each of them with [`Filling::planned`].
+/// Invariant: since an instance was looked at, only starts were planned, and each was reported to
+/// [`Filling::planned`]. The model calls [`Filling::clear`] for everything else.
 #[derive(Clone, Debug, Default)]
 pub struct Filling(Vec<Filled>);
 
 impl Filling {
-    /// What a queue instance has left, as far as that was looked at.
+    /// The free amounts of a queue instance, as far as they were looked at.
     pub fn headroom(&mut self, instance: &QueueInstanceName) -> &mut Headroom {
         let known = self.0.iter().rposition(|filled| filled.instance == *instance);
         let at = known.unwrap_or_else(|| self.begin(instance));
         &mut self.0[at].headroom
     }
 
-    /// What a queue instance is known to have left.
+    /// The free amounts of a queue instance, if they are known.
     pub fn known(&self, instance: &QueueInstanceName) -> Option<&Headroom> {
         self.0.iter().rfind(|filled| filled.instance == *instance).map(|filled| &filled.headroom)
     }
 
-    /// Makes room for another queue instance, and says where.
+    /// Makes room for another queue instance, and returns its index.
     fn begin(&mut self, instance: &QueueInstanceName) -> usize {
         let mut headroom = Headroom::default();
         if let Some(tried) = self.0.pop_if(|last| !last.has_tasks) {
@@ -48,7 +50,8 @@ impl Filling {
         self.0.len() - 1
     }
 
-    /// A task with these numbers was planned on these slots; `only_slot` if that is one, without a parallel environment.
+    /// A task with these amounts was planned on these slots. `only_slot` is its instance if it has
+    /// one slot and no parallel environment.
     pub fn planned(&mut self, granted: &[Granted], only_slot: Option<&QueueInstanceName>, tally: &Tally) {
         self.0.retain_mut(|filled| {
             if granted.iter().all(|granted| granted.instance.host != filled.instance.host) {
@@ -63,7 +66,7 @@ impl Filling {
         });
     }
 
-    /// Something else happened than that a task was planned.
+    /// Forgets everything, because something else than a planned start happened.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! The phase that knows which queue instances may suit a category, and remembers which were found not to.
+//! The filter phase: which queue instances may suit a category, and which of them were refused.
 
 use super::assign::{Assignment, Supply, Tried, Whole, assign_filling, assign_serial, fit_globally, try_parallel};
 use super::changes::{Changes, Mark};
@@ -15,13 +15,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-/// After so many matches in vain, columns are kept of what a category takes.
+/// Matches in vain after which columns are kept of what a category takes.
 const MANY_IN_VAIN: usize = 3;
 
-/// Jobs that ask for the same, and where they may not go.
+/// Jobs that ask for the same, and the queue instances that are closed to them.
 ///
-/// Each queue instance that takes jobs at all is either open or in `closed` since it was last tried in vain. What changed since `seen`
-/// is looked at before the next try. Why it failed is asked for elsewhere ([`Findings`](super::finding::Findings)).
+/// Each queue instance that takes jobs at all is either open, or in `closed` since it was last
+/// tried in vain. A try first opens again what changed since `seen` ([`Category::catch_up`]);
+/// ARCHITECTURE.md "The scheduler on one page" lists what changes. Reasons are not kept:
+/// [`Findings`](super::finding::Findings) finds them when somebody asks.
+///
+/// [`Category::assign`] needs fresh standings. A success is planned by the model, which updates
+/// [`Standings`]; the category learns of it from them.
 #[derive(Clone, Debug)]
 pub struct Category {
     /// What each of its jobs asks for.
@@ -30,36 +35,38 @@ pub struct Category {
     pub tally: Tally,
     seen: Option<Mark>,
     closed: PlaceSet,
-    /// Those among `closed` that a quota keeps closed, wherever it is given back.
+    /// The members of `closed` that only a quota keeps closed, wherever it is given back.
     short_of_quota: PlaceSet,
     quotas_seen: u64,
-    /// How many wishes of the jobs a queue instance leaves open, where that was looked up since it changed.
+    /// Unmet soft requests by queue instance, where they were counted since the instance changed.
     violations: Vec<Option<u32>>,
     shared_seen: u64,
     /// Whether the last try failed and nothing has changed since `seen`.
     failed: bool,
-    /// Those among `closed` where something is kept for later, which closes them only until that is given up.
+    /// The members of `closed` on whose hosts slots are kept for later: they are closed only until
+    /// these are given up.
     kept_closed: Vec<Place>,
     generation_seen: u64,
-    /// How long its jobs need their slots, in milliseconds; none is for ever.
+    /// How long its jobs need their slots, in milliseconds. `None` means for ever.
     pub length_ms: Option<u64>,
     /// How many queue instances the last try matched in vain.
     in_vain: usize,
-    /// Whether the last try closed every queue instance that takes jobs, so that only what changed since can be open.
+    /// Whether the last try closed every queue instance that takes jobs, so that only later changes
+    /// can open one.
     exhausted: bool,
 }
 
-/// One look for a place.
+/// One search for a place.
 struct Attempt<'a> {
     cluster: &'a Cluster<'a>,
     globally: &'a Fit,
     filling: &'a mut Filling,
-    /// Queue instances that turned out to be in alarm.
+    /// Queue instances that were found to be in alarm.
     alarmed: Vec<Place>,
 }
 
 impl Category {
-    /// A category of which nothing is known yet.
+    /// A category that was never tried.
     pub fn new(complex: &Complex, demand: Arc<Demand>, length_ms: Option<u64>) -> Category {
         Category {
             tally: Tally::new(complex, &demand),
@@ -79,7 +86,8 @@ impl Category {
         }
     }
 
-    /// Slots for one task of the category; none if there is no place for it now. `standings` are those of now.
+    /// Returns slots for one task of the category, or `None` if there is no place for it now.
+    /// `standings` have to be fresh.
     pub fn assign(
         &mut self,
         cluster: &Cluster<'_>,
@@ -119,8 +127,9 @@ impl Category {
         found
     }
 
-    /// The queue instance that is tried next for a job without wishes, if it is known without looking: nothing changed since one was found for such
-    /// a job. `generation` is that of what is kept ([`Ahead::generation`](super::ahead::Ahead::generation)).
+    /// The queue instance that the next try would try first, if that is known: nothing has changed
+    /// since a job without soft requests was placed. `generation` counts how often kept slots were
+    /// given up ([`Ahead::generation`](super::ahead::Ahead::generation)).
     pub fn first_open<'l>(&self, standings: &'l Standings, changes: &Changes, generation: u64) -> Option<&'l Standing> {
         let is_current = self.seen == Some(changes.mark()) && self.quotas_seen == changes.quotas();
         let is_as_before = is_current && self.generation_seen == generation && !self.failed && !self.exhausted;
@@ -128,7 +137,8 @@ impl Category {
         if is_as_before { first() } else { None }
     }
 
-    /// Opens again what changed since the last try, and says what that is; none if it may be everything.
+    /// Opens again what changed since the last try, and returns it. `None` means that everything
+    /// may have changed.
     fn catch_up(&mut self, changes: &Changes, generation: u64) -> Option<Vec<Place>> {
         let mut changed: Option<Vec<Place>> = self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
         if self.shared_seen != changes.given_back() {
@@ -164,7 +174,7 @@ impl Category {
         None
     }
 
-    /// The queue instances that take jobs and were not found to have no room, best first.
+    /// The queue instances that take jobs and are not closed, best first.
     pub fn not_closed(&self, standings: &Standings) -> Vec<QueueInstanceName> {
         standings.iter().filter(|standing| !self.closed.contains(standing.place)).map(name).collect()
     }
@@ -180,8 +190,8 @@ impl Category {
         !self.demand.soft.is_empty() || !self.demand.soft_queues.is_empty()
     }
 
-    /// The first open queue instance that takes a task; those before it that do not are closed. Where only what changed can be open,
-    /// nothing else is looked at.
+    /// Places a task in the first open queue instance that takes it, and closes those before it. If
+    /// only changed instances can be open, no other is looked at.
     fn first_that_fits(
         &mut self,
         mut attempt: Attempt<'_>,
@@ -216,7 +226,7 @@ impl Category {
         })
     }
 
-    /// Whether a queue instance may have room; one that has too little left of something is closed.
+    /// Whether a queue instance may have room. Closes one that has too little of something.
     fn is_open(&mut self, place: Place, sieve: &Sieve<'_>) -> bool {
         if self.closed.contains(place) {
             return false;
@@ -228,7 +238,11 @@ impl Category {
         may_have
     }
 
-    /// The same for jobs with wishes: the instance that leaves fewest open comes first.
+    /// Places a task with soft requests in the open queue instance that leaves fewest of them
+    /// unmet.
+    ///
+    /// Within a pass hosts only fill up, so a remembered count only gets worse. It is counted again
+    /// when the instance's turn comes.
     ///
     /// Hosts only fill up within a pass, so that what is remembered only gets worse: it is looked up again when its turn comes.
     fn best_that_fits(&mut self, mut attempt: Attempt<'_>, standings: &mut Standings) -> Option<Assignment> {
@@ -256,7 +270,7 @@ impl Category {
         found
     }
 
-    /// How many wishes a queue instance leaves open, as last looked up.
+    /// Unmet soft requests of a queue instance, as last counted.
     fn wishes_left(&mut self, cluster: &Cluster<'_>, standing: &Standing) -> u32 {
         let index = standing.place.index();
         if index >= self.violations.len() {
@@ -280,14 +294,14 @@ impl Category {
                     self.kept_closed.push(*place);
                 }
             }
-            // What is booked for the whole cluster may count towards a threshold everywhere.
+            // Bookings for the whole cluster may count towards a threshold on every host.
             Ok(_) if cluster.is_in_alarm(&site) => alarmed.push(*place),
             Ok(assignment) => return Some(assignment),
         }
         None
     }
 
-    /// Slots for a parallel job.
+    /// Finds slots for a parallel job.
     fn try_parallel(&mut self, cluster: &Cluster<'_>, globally: &Fit, places: &Places, standings: &Standings) -> Tried {
         let demand = self.demand.clone();
         let (suitability, sieve) = (Suitability::new(cluster, &demand), standings.sieve(&demand));
@@ -297,7 +311,7 @@ impl Category {
         if !wishes {
             return try_parallel(cluster, &demand, globally, &mut open);
         }
-        // Which leaves fewest wishes open is known when all were looked at.
+        // The instance with fewest unmet soft requests is known only after all were looked at.
         while open.next().is_some() {}
         let mut order = open.order;
         order.sort_by_cached_key(|site| cluster.violations(site.instance, &demand));
@@ -323,7 +337,8 @@ impl Category {
     }
 }
 
-/// The queue instances that a parallel job may have, best first, looked up one after the other; others that are met are closed.
+/// The queue instances that a parallel job may have, best first, looked up one after the other.
+/// Others that are met on the way are closed.
 struct Open<'c, 'a, 'l, I> {
     category: &'c mut Category,
     cluster: &'c Cluster<'a>,
@@ -336,7 +351,7 @@ struct Open<'c, 'a, 'l, I> {
 }
 
 impl<'a, 'l, I: Iterator<Item = &'l Standing>> Open<'_, 'a, 'l, I> {
-    /// The next one.
+    /// Looks up the next one.
     fn next(&mut self) -> Option<Site<'a, 'l>> {
         loop {
             let standing = self.rest.next()?;
@@ -347,7 +362,7 @@ impl<'a, 'l, I: Iterator<Item = &'l Standing>> Open<'_, 'a, 'l, I> {
         }
     }
 
-    /// A queue instance if it is open.
+    /// A queue instance, if it is open.
     fn look(&mut self, standing: &'l Standing) -> Option<Site<'a, 'l>> {
         if !self.category.is_open(standing.place, &self.sieve) {
             return None;

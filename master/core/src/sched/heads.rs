@@ -1,7 +1,8 @@
-//! The buckets of pending jobs in the order of the priority of their first jobs, kept from pass to pass.
+//! The buckets of pending jobs in the order of the priority of their first jobs, kept from pass to
+//! pass.
 //!
-//! Where no priority depends on the time, one that was found stays right until the bucket has another first job, or the urgencies
-//! among which it was normalised are others.
+//! If no priority depends on the time, a priority stays right until its bucket has another first
+//! job, or the range of urgencies changes.
 
 use super::order_phase::BucketId;
 use super::urgency::Range;
@@ -9,21 +10,21 @@ use proto::id::SubmitSeq;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// The first job of a bucket: the largest is next.
+/// The first job of a bucket. The largest head is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Head {
     /// Its priority, fine enough to order jobs by.
     pub priority: i128,
     /// The job; the one that was submitted first comes first.
     pub seq: Reverse<SubmitSeq>,
-    /// Where it is filed.
+    /// Its bucket.
     pub bucket: BucketId,
 }
 
 /// The heads, in order.
 ///
-/// Invariants: `sorted` holds exactly the heads in `known`, which are right for every bucket that is not stale while `range` holds; `stale` are
-/// those that are marked in `known`.
+/// Invariants: `sorted` holds exactly the heads in `known`; these are right for every bucket that
+/// is not stale, while `range` holds; `stale` lists the buckets that are marked in `known`.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     sorted: BTreeSet<Head>,
@@ -34,7 +35,7 @@ pub struct Heads {
     range: Option<Range>,
 }
 
-/// What is known of a bucket.
+/// The head of one bucket.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     head: Option<Head>,
@@ -42,7 +43,7 @@ struct Known {
 }
 
 impl Heads {
-    /// A bucket may have another first job.
+    /// Notes that a bucket may have another first job.
     pub fn changed(&mut self, bucket: BucketId) {
         let known = self.known(bucket);
         if !std::mem::replace(&mut known.is_stale, true) {
@@ -50,12 +51,13 @@ impl Heads {
         }
     }
 
-    /// All buckets may have other priorities.
+    /// Notes that all buckets may have other priorities.
     pub fn all_changed(&mut self) {
         self.all_stale = true;
     }
 
-    /// Looks again at what changed: at everything, if the urgencies reach from somewhere else to somewhere else, or `is_timed`.
+    /// Looks at changed buckets again; at all of them if the range of urgencies changed or
+    /// priorities depend on the time (`is_timed`).
     pub fn refresh(
         &mut self,
         range: Option<Range>,
@@ -85,7 +87,7 @@ impl Heads {
         }
     }
 
-    /// The head of a bucket is this. Returns the one before.
+    /// Sets the head of a bucket, and returns the one before.
     fn put(&mut self, bucket: BucketId, head: Option<Head>) -> Option<Head> {
         let before = std::mem::replace(self.known(bucket), Known { head, is_stale: false });
         before.head
@@ -98,7 +100,7 @@ impl Heads {
         &mut self.known[bucket.index()]
     }
 
-    /// The first, or the next after one that need not be there any more.
+    /// The first head, or the next one after `last`, which need not exist any more.
     pub fn after(&self, last: Option<&Head>) -> Option<Head> {
         match last {
             None => self.sorted.last().copied(),

@@ -6,13 +6,14 @@ use super::order::Order;
 use proto::id::SubmitSeq;
 use proto::time::Now;
 
-/// Starts all tasks of a job, or gives it up if only some fit. No orders if not one fits: then its whole category is to be given up.
+/// Starts all tasks of a job. Rejects it if only some fit. Returns no orders if none fits: then the
+/// whole category is to be rejected.
 pub fn start_whole(model: &mut Model, seq: SubmitSeq, category: CategoryId, now: Now) -> Vec<Order> {
     let tasks = model.eligible(seq);
     let mut orders = Vec::new();
     for task in &tasks {
         let job = model.state.jobs.get(&seq);
-        // A limit of running tasks of one job, or of one user, counts as well.
+        // The limits on running tasks of one job and of one user count as well.
         let may_start = job.is_some_and(|job| model.is_startable(job, *task, now)) && !model.is_owner_full(seq);
         let Some(assignment) = model.assign(category, now).filter(|_| may_start) else { break };
         model.plan(seq, *task, &assignment, now);
@@ -26,7 +27,7 @@ pub fn start_whole(model: &mut Model, seq: SubmitSeq, category: CategoryId, now:
     vec![Order::RejectImmediate { seq }]
 }
 
-/// Gives up the jobs of a category of which nothing has started, if it is one of immediate jobs.
+/// Rejects the jobs of an immediate category of which nothing has started.
 pub fn reject(model: &mut Model, category: CategoryId) -> Vec<Order> {
     if !model.is_immediate(category) {
         return Vec::new();

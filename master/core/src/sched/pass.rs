@@ -14,38 +14,42 @@ use proto::time::Now;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// How many steps a reservation counts for: the search for it takes about so much longer than a try.
+/// Steps that one reservation counts for: its search takes about that many times longer than a try.
 const STEPS_TO_RESERVE: usize = 100;
 
-/// So many starts at most are filed together.
+/// The most starts that are filed together.
 const FILED_TOGETHER: usize = 64;
 
-/// A pass under way. It holds no part of the model, which goes on with the stream between slices.
+/// A pass under way. It holds no part of the model, so the model follows the stream between two
+/// slices.
 #[derive(Clone, Debug)]
 pub struct Pass {
     now: Now,
-    /// That of the model when the pass began.
+    /// The model's count of rebuilds when the pass began.
     rebuilds: u64,
     range: Option<Range>,
-    /// The best of the heads of the queue that had no turn yet. It may be stale: that is checked when its turn comes.
+    /// The best head of the queue that had no turn yet. It may be stale, which is checked when its
+    /// turn comes.
     next: Option<Head>,
-    /// The next jobs of buckets that have had a turn.
+    /// The next jobs of buckets that had a turn already.
     again: BinaryHeap<Head>,
     ready: Ready,
-    /// Tasks that are to be suspended and resumed for the load; they come with the first slice.
+    /// Orders to suspend and resume tasks because of the load. They leave with the first slice.
     suspensions: Vec<Order>,
-    /// Categories of which a job failed: the rest of their jobs would fail as well.
+    /// Categories of which a job found no place: the other jobs of the category would find none
+    /// either.
     failed: BTreeSet<CategoryId>,
-    /// Categories for which there is no time at all at which one of their jobs could start.
+    /// Categories for which no start time exists at all.
     hopeless: BTreeSet<CategoryId>,
-    /// How many tasks of the job whose turn it is have a reservation.
+    /// The job whose turn it is, and how many of its tasks have a reservation.
     reserved: (SubmitSeq, usize),
-    /// The jobs of the last orders of the slice, whose starts the model is still to be asked to file. None between slices.
+    /// The jobs of the last orders of the slice whose starts the model has not filed. Empty between
+    /// two slices.
     unfiled: Vec<(BucketId, SubmitSeq)>,
 }
 
 impl Pass {
-    /// A pass over what is pending now.
+    /// Begins a pass over the jobs that are pending now.
     pub fn new(model: &mut Model, now: Now, reserving: Reserving) -> Pass {
         model.pass_time(now, reserving);
         let range = model.queue.range(&model.state, now);
@@ -62,7 +66,7 @@ impl Pass {
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let orders = std::mem::take(&mut self.suspensions);
         let mut slice = Slice { orders, finished: false };
-        // The configuration has changed: the pass that this calls for does the rest.
+        // After a change of the configuration another pass is due at once, and it does the rest.
         if self.rebuilds != model.rebuilds {
             slice.finished = true;
             return slice;
@@ -76,7 +80,8 @@ impl Pass {
                 self.next = model.queue.head_after(None);
                 self.again.clear();
             }
-            // Nothing more starts: only jobs that start at once or never are still to be told so, and some get a reservation.
+            // When nothing takes jobs any more, immediate jobs are still rejected, and some jobs
+            // get a reservation.
             let is_full = model.is_full(self.now);
             let may_reserve = model.queue.is_reserving() && model.reservations_left() > 0;
             let is_over = is_full && !may_reserve && !model.queue.is_immediate();
@@ -102,7 +107,11 @@ impl Pass {
         slice
     }
 
-    /// Starts the job at the head of a bucket if it is known without looking where; false if that is not so.
+    /// Starts the job at the head of a bucket without the phases, if its place is known. Returns
+    /// false if it is not.
+    ///
+    /// This exists only for speed: such starts are decided one after the other and filed together,
+    /// so that each of the two codes stays in the processor's cache.
     ///
     /// What only later decisions ask for is done for several starts together: a processor's cache holds the code of either part, and not of both.
     fn start_known(&mut self, model: &mut Model, head: Head, slice: &mut Slice) -> bool {
@@ -122,14 +131,14 @@ impl Pass {
         true
     }
 
-    /// Has the model file what it was not yet asked to.
+    /// Files the starts that the model was not asked to file yet.
     fn file(&mut self, model: &mut Model, slice: &Slice) {
         let orders = &slice.orders[slice.orders.len() - self.unfiled.len()..];
         model.file(self.unfiled.iter().map(|(bucket, _)| *bucket).zip(orders), self.now);
         self.unfiled.clear();
     }
 
-    /// The first job of a bucket that is not started.
+    /// The first job of a bucket that was not started in this pass.
     fn first(&self, model: &Model, bucket: BucketId) -> Option<SubmitSeq> {
         match self.unfiled.iter().rfind(|(of, _)| *of == bucket) {
             Some((_, last)) => model.queue.after(bucket, *last),
@@ -137,7 +146,7 @@ impl Pass {
         }
     }
 
-    /// The best of the heads that wait for a turn.
+    /// Takes the best head that waits for a turn.
     fn next_head(&mut self, model: &Model) -> Option<Head> {
         if self.again.peek().is_some_and(|again| self.next.is_none_or(|next| next < *again)) {
             return self.again.pop();
@@ -154,16 +163,16 @@ impl Pass {
         if self.failed.contains(&category) {
             return self.reserve(model, seq, bucket);
         }
-        // The stream may have changed who is first since the head was pushed.
+        // The stream may have changed which job is first since the head was pushed.
         if model.queue.first(bucket) != Some(seq) {
             return self.push(model, bucket);
         }
         if model.is_owner_full(seq) {
-            // While `maxujobs` counts, all jobs of a bucket are of one owner.
+            // While `maxujobs` is set, all jobs of a bucket have one owner.
             return self.reject_immediate(model, bucket, slice);
         }
         let Some(task) = self.ready.next(model, seq, self.now) else {
-            // Nothing of the job is ready any more: a start time or a limit that no event tells of.
+            // No task of the job is ready any more: a start time or a limit that no event reports.
             model.set_aside(seq, self.now);
             return self.push(model, bucket);
         };
@@ -171,7 +180,7 @@ impl Pass {
             self.ready.forget(seq);
             return self.start_whole(model, seq, bucket, slice);
         }
-        // What an earlier pass has kept for the task must not be in its way.
+        // Slots that an earlier pass keeps for the task must not be in its own way.
         let kept = model.give_up_reservation(seq, task);
         match model.assign(category, self.now) {
             Some(assignment) => {
@@ -187,13 +196,14 @@ impl Pass {
         }
     }
 
-    /// Keeps slots for the next task of a job that cannot start now, if it asks for that (ALGORITHMS.md section 5.5).
+    /// Makes a reservation for the next task of a job that cannot start now, if the job asks for
+    /// one (ALGORITHMS.md section 5.5).
     fn reserve(&mut self, model: &mut Model, seq: SubmitSeq, bucket: BucketId) {
         let Bucket { category, reserve, .. } = *model.queue.at(bucket);
         if !reserve || self.hopeless.contains(&category) {
             return;
         }
-        // The stream may have taken the job away from there since its turn was noted.
+        // The stream may have moved the job to another bucket since its turn was noted.
         if model.queue.bucket(seq) != Some(bucket) {
             return self.push(model, bucket);
         }
@@ -222,7 +232,7 @@ impl Pass {
         self.again.extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 
-    /// An immediate array starts with all its tasks or not at all, so they are tried in one step, whatever the budget.
+    /// Starts all tasks of an immediate array or none, in one step whatever the budget.
     fn start_whole(&mut self, model: &mut Model, seq: SubmitSeq, bucket: BucketId, slice: &mut Slice) {
         let mut orders = immediate::start_whole(model, seq, model.queue.at(bucket).category, self.now);
         if orders.is_empty() {
@@ -232,13 +242,13 @@ impl Pass {
         self.push(model, bucket);
     }
 
-    /// Nothing takes a task of the category: none of its jobs starts in this pass.
+    /// Notes that no job of the category starts in this pass.
     fn fail(&mut self, model: &mut Model, bucket: BucketId, slice: &mut Slice) {
         self.failed.insert(model.queue.at(bucket).category);
         self.reject_immediate(model, bucket, slice);
     }
 
-    /// Gives up the jobs of a category that start at once or never.
+    /// Rejects the immediate jobs of a category.
     fn reject_immediate(&mut self, model: &mut Model, bucket: BucketId, slice: &mut Slice) {
         slice.orders.append(&mut immediate::reject(model, model.queue.at(bucket).category));
     }
@@ -250,7 +260,7 @@ impl Pass {
     }
 }
 
-/// A job of a bucket with its priority; none if no job counts.
+/// A job of a bucket with its priority. `None` if no job counts.
 fn head(model: &Model, bucket: BucketId, seq: SubmitSeq, range: Option<Range>, now: Now) -> Option<Head> {
     Some(model.queue.head(&model.state, bucket, seq, range?, now))
 }

@@ -1,9 +1,10 @@
-//! Queue instances by small numbers, so that a set of them is a row of bits and a list of them an array.
+//! Small numbers for queue instances, so that a set of them is a row of bits, and a list of them an
+//! array.
 
 use crate::state::by_host::ByHost;
 use proto::id::{HostName, QueueInstanceName};
 
-/// The number of a queue instance; used again once the instance is gone.
+/// The number of a queue instance. It is used again once the instance is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(u32);
 
@@ -32,9 +33,10 @@ pub struct Places {
 }
 
 impl Places {
-    /// The queue instances of a host are these from now on. Names go in their order; one that stays keeps its number.
+    /// Sets the queue instances of a host. They are ordered by name, and an instance that stays
+    /// keeps its number.
     ///
-    /// Returns the numbers of those that were there and are not, which others may get from the next call on.
+    /// Returns the numbers of instances that are gone. Others may get these from the next call on.
     pub fn set(&mut self, host: &HostName, mut instances: Vec<QueueInstanceName>) -> Vec<Place> {
         instances.sort();
         let old = self.sites.remove(host).unwrap_or_default();
@@ -96,7 +98,7 @@ impl PlaceSet {
         self.words[word] |= bit;
     }
 
-    /// Takes one out.
+    /// Removes an instance.
     pub fn remove(&mut self, place: Place) {
         let (word, bit) = position(place);
         if let Some(word) = self.words.get_mut(word) {
@@ -104,23 +106,23 @@ impl PlaceSet {
         }
     }
 
-    /// Whether one is in it.
+    /// Whether the set contains an instance.
     pub fn contains(&self, place: Place) -> bool {
         let (word, bit) = position(place);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Takes all of another set out.
+    /// Removes all members of another set.
     pub fn remove_all(&mut self, other: &PlaceSet) {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
     }
 
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Takes everything out.
+    /// Removes all instances.
     pub fn clear(&mut self) {
         self.words.fill(0);
     }

@@ -13,14 +13,15 @@ pub struct Plans {
     by_owner: BTreeMap<UserName, u32>,
 }
 
-/// Those of one job.
+/// The planned tasks of one job.
 #[derive(Clone, Debug)]
 struct OfJob {
     owner: UserName,
     tasks: Tasks,
 }
 
-/// At least one task. Most jobs have no other; of an array thousands may be planned, as a rule those of one run.
+/// At least one task. Most jobs have only one; thousands of an array may be planned, mostly
+/// neighbours.
 #[derive(Clone, Debug)]
 enum Tasks {
     One,
@@ -37,10 +38,10 @@ impl Tasks {
 }
 
 impl Plans {
-    /// A task of a user's job is planned. Returns how many of the job are.
+    /// Notes a planned task. Returns how many tasks of the job are planned.
     pub fn insert(&mut self, seq: SubmitSeq, array: Option<TaskRange>, task: TaskId, owner: &UserName) -> u32 {
         if array.is_none() {
-            // Most are jobs of one task, which is not planned twice.
+            // Most jobs have one task, which is never planned twice.
             if self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks: Tasks::One }).is_none() {
                 self.count(owner);
             }
@@ -67,7 +68,7 @@ impl Plans {
         }
     }
 
-    /// A task is planned no longer; false if it was not.
+    /// Removes a planned task. Returns false if it was not planned.
     pub fn remove(&mut self, seq: SubmitSeq, task: TaskId) -> bool {
         let Some(of_job) = self.jobs.get_mut(&seq) else { return false };
         let mut is_last = true;

@@ -1,4 +1,4 @@
-//! The phase that says which of several suitable queue instances is best (ALGORITHMS.md section 8).
+//! The rank phase: which of several suitable queue instances is best (ALGORITHMS.md section 8).
 
 use crate::ledger::SLOTS;
 use crate::matching::{Cluster, Ground, Site, Spot, Value};
@@ -7,10 +7,10 @@ use proto::complex::Attribute;
 use proto::id::AttributeName;
 use proto::policy::{LoadFormula, Operand, Operator, QueueSortMethod, Sign, Term};
 
-/// The value of a host of which the formula cannot be computed: last.
+/// The value of a host whose formula cannot be computed: it is last.
 const UNKNOWN: i64 = 9999 * Millionths::ONE.0;
 
-/// The place of a queue instance among those that take jobs, whoever asks; lower is better.
+/// The rank of a queue instance among those that take jobs, whoever asks. Lower is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// The host's value and the sequence number, in the order of `queue_sort_method`.
@@ -18,7 +18,7 @@ pub struct Rank {
     second: i64,
 }
 
-/// The rank of a queue instance of a host that has a value ([`host_value`]).
+/// The rank of a queue instance. `value` is its host's ([`host_value`]).
 pub fn rank(cluster: &Cluster<'_>, site: &Site<'_, '_>, value: i64) -> Rank {
     let seq_no = site.spot.settings.map_or(0, |settings| i64::from(settings.seq_no));
     let (first, second) = match cluster.config.scheduler.queue_sort_method {
@@ -28,15 +28,16 @@ pub fn rank(cluster: &Cluster<'_>, site: &Site<'_, '_>, value: i64) -> Rank {
     Rank { first, second }
 }
 
-/// The load formula for a host with these queue instances, in millionths; 9999 where a value is missing.
+/// The load formula for a host with these queue instances, in millionths; 9999 if a value is
+/// missing.
 pub fn host_value(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> i64 {
     let formula = &cluster.config.scheduler.load_formula;
     let sum = formula_value(cluster, formula, host, sites);
     sum.map_or(UNKNOWN, |sum| i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN }))
 }
 
-/// Whether the value of a host, thresholds of its queue instances, or which of them are suspended by others, may follow from what is booked
-/// there.
+/// Whether bookings on a host may change its value, the thresholds of its queue instances, or which
+/// of them others suspend.
 pub fn follows_bookings(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> bool {
     let spots = [host.spot, cluster.global()];
     let settings = sites.iter().filter_map(|site| site.spot.settings);
@@ -50,7 +51,7 @@ pub fn follows_bookings(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[S
     attributes.any(|attribute| spots.iter().any(|spot| cluster.follows_bookings(spot, attribute)))
 }
 
-/// The value of a formula for a host, in millionths; none where a value is missing.
+/// The value of a formula for a host, in millionths. `None` if a value is missing.
 pub fn formula_value(
     cluster: &Cluster<'_>,
     formula: &LoadFormula,
@@ -85,7 +86,8 @@ fn term_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '
     })
 }
 
-/// What an attribute contributes, in millionths. `slots` of a host without a number of its own are those of its queue instances.
+/// The value of an attribute in a formula, in millionths. `slots` of a host without a number of its
+/// own are the free slots of its queue instances.
 fn attribute_value(
     cluster: &Cluster<'_>,
     spots: &[Spot<'_, '_>],

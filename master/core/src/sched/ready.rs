@@ -1,17 +1,17 @@
-//! Which task of a job is next: those of an array are looked up many at a time.
+//! The next ready task of a job. Tasks of an array are looked up many at a time.
 
 use super::model::Model;
 use proto::id::{SubmitSeq, TaskId};
 use proto::time::Now;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many tasks of an array are looked up at first: in most passes few of them start.
+/// Tasks of an array that are looked up at first: in most passes few of them start.
 const FIRST_AHEAD: usize = 16;
 
-/// How many tasks of an array are looked up at a time at most.
+/// The most tasks of an array that are looked up at a time.
 const MOST_AHEAD: usize = 1_000;
 
-/// Tasks of the jobs at work that were found ready.
+/// Ready tasks of the jobs that the pass works on.
 #[derive(Clone, Debug, Default)]
 pub struct Ready(BTreeMap<SubmitSeq, Ahead>);
 
@@ -51,7 +51,7 @@ impl Ready {
         task
     }
 
-    /// Looks a job up anew when it is asked for again.
+    /// Forgets a job, so that it is looked up anew when it is asked for again.
     pub fn forget(&mut self, seq: SubmitSeq) {
         self.0.remove(&seq);
     }

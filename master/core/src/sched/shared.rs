@@ -1,4 +1,5 @@
-//! Consumables of the whole cluster: what is taken or given back of them on one host may make a difference on every other.
+//! Consumables of the whole cluster: a change of their free amount on one host may matter on every
+//! other.
 
 use super::model::Model;
 use crate::event::Event;
@@ -23,14 +24,14 @@ impl Model {
         booking.takes_any(At::Global, &self.state.config.shared.names)
     }
 
-    /// Whether a booking takes something of the whole cluster from which the order of queue instances follows: each of them then is elsewhere in it, not
-    /// only those of its hosts.
+    /// Whether a booking takes a shared consumable that the order of queue instances depends on.
+    /// Then the rank of every instance changes, not only that of its hosts.
     pub(super) fn moves_others(&self, booking: &Booking) -> bool {
         self.state.config.shared.moves_standings && self.is_shared(booking)
     }
 
-    /// Wishes that were left open, and alarms, may be so no longer, wherever they are. What a queue instance has too little of itself is a
-    /// matter of its host.
+    /// Notes that a shared consumable was given back: unmet soft requests and alarms may have ended
+    /// anywhere. A shortage of one host is not concerned.
     pub(super) fn gave_back_shared(&mut self) {
         self.changes.shared();
         if self.state.config.shared.moves_standings {

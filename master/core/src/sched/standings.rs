@@ -1,4 +1,4 @@
-//! Which queue instances take jobs now, best first, whoever asks: one order for all categories.
+//! The queue instances that take jobs now, best first, whoever asks: one order for all categories.
 
 use super::columns::{Columns, Sieve};
 use super::places::{self, Place, Places};
@@ -22,26 +22,31 @@ pub struct Standing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
     standing: Standing,
-    /// How many slots are free, where a task that is placed on the host changes nothing else.
+    /// Its free slots, if a task that is placed on the host changes nothing else. `None` if it may.
     free_slots: Option<u32>,
 }
 
 /// The queue instances that take jobs, best first.
 ///
-/// Invariant: `sorted` holds exactly what is in `known`, which is right for every host that is not stale.
+/// Invariant: `sorted` holds exactly what is in `known`, which is right for every host that is not
+/// stale.
+///
+/// The model reports each change ([`Standings::host`], [`Standings::planned`],
+/// [`Standings::everything`]) and calls [`Standings::refresh`] before it reads. Slots that are kept
+/// for later do not count here: categories close for them.
 #[derive(Clone, Debug)]
 pub struct Standings {
     sorted: BTreeSet<Standing>,
-    /// By place.
+    /// By number of the instance.
     known: Vec<Option<Known>>,
-    /// Right likewise, also for those that take no jobs.
+    /// Free amounts; right likewise, also for instances that take no jobs.
     columns: Columns,
     stale: BTreeSet<HostName>,
     all_stale: bool,
 }
 
 impl Standings {
-    /// Nothing is known yet.
+    /// Standings of which nothing is known yet.
     pub fn new() -> Standings {
         Standings {
             sorted: BTreeSet::new(),
@@ -52,15 +57,15 @@ impl Standings {
         }
     }
 
-    /// Something changed on a host: what it offers, what runs there, how its queue instances are.
+    /// Notes a change on a host: its values, its tasks, or the state of its queue instances.
     pub fn host(&mut self, host: &HostName) {
         if !self.all_stale && !self.stale.contains(host) {
             self.stale.insert(host.clone());
         }
     }
 
-    /// A task is planned on these slots; `only_slot` if that is one, without a parallel environment. Where nothing follows from that but how many
-    /// slots are free, nobody need look again.
+    /// Notes a planned task. `only_slot` is its instance if it has one slot and no parallel
+    /// environment. If only the number of free slots follows from that, no host becomes stale.
     pub fn planned(&mut self, granted: &[Granted], only_slot: Option<Place>) {
         let place = only_slot.filter(|place| self.only_fills(*place));
         let known = place.and_then(|place| Some((place, self.known[place.index()].as_mut()?.free_slots.as_mut()?)));
@@ -71,19 +76,19 @@ impl Standings {
         }
     }
 
-    /// Whether it is known how many slots are free, and tasks change nothing else there.
+    /// Whether the number of free slots is known and tasks change nothing else there.
     pub fn only_fills(&self, place: Place) -> bool {
         let known = self.known.get(place.index()).and_then(Option::as_ref);
         known.is_some_and(|known| known.free_slots.is_some()) && self.columns.is_empty()
     }
 
-    /// Everything changed.
+    /// Notes that everything may have changed.
     pub fn everything(&mut self) {
         self.all_stale = true;
         self.stale.clear();
     }
 
-    /// Looks again at what changed.
+    /// Looks at stale hosts again.
     pub fn refresh(&mut self, cluster: &Cluster<'_>, places: &Places) {
         if std::mem::take(&mut self.all_stale) {
             self.sorted.clear();
@@ -97,19 +102,19 @@ impl Standings {
         }
     }
 
-    /// A queue instance takes no jobs after all, or is no more.
+    /// Removes a queue instance that takes no jobs, or does not exist any more.
     pub fn close(&mut self, place: Place) {
         self.put(place, None);
     }
 
-    /// Keeps columns of what a demand takes, of which many queue instances have too little.
+    /// Keeps columns of the requests of a demand, of which many queue instances have too little.
     pub fn contest(&mut self, demand: &Demand) {
         if self.columns.begin(demand) {
             self.all_stale = true;
         }
     }
 
-    /// What a demand needs of the columns that there are.
+    /// The sieve for a demand, of the columns that exist.
     pub fn sieve(&self, demand: &Demand) -> Sieve<'_> {
         self.columns.sieve(demand)
     }
@@ -124,7 +129,7 @@ impl Standings {
         self.known.get(place.index())?.as_ref().map(|known| &known.standing)
     }
 
-    /// Those that take jobs, best first.
+    /// The queue instances that take jobs, best first.
     pub fn iter(&self) -> impl Iterator<Item = &Standing> {
         self.sorted.iter()
     }
@@ -137,7 +142,7 @@ impl Standings {
         self.columns.note(cluster, &sites, &all.places);
     }
 
-    /// Whether what is known of a host is right or about to be looked at again.
+    /// Whether a host's entries are right, or about to be looked at again.
     pub fn is_right(&self, cluster: &Cluster<'_>, places: &Places, host: &HostName) -> bool {
         let Some(all) = places.site(host).filter(|_| !self.all_stale && !self.stale.contains(host)) else {
             return true;
@@ -190,7 +195,7 @@ fn known<'l>(
     })
 }
 
-/// Where a queue instance of a host with a value stands, if it takes jobs.
+/// The standing of a queue instance, if it takes jobs. `value` is its host's.
 fn standing(cluster: &Cluster<'_>, site: &Site<'_, '_>, place: Place, value: i64) -> Option<Standing> {
     let takes = cluster.out_of_service(site).is_none() && !cluster.is_in_alarm(site);
     takes.then(|| Standing { rank: rank(cluster, site, value), instance: site.instance.clone(), place })

@@ -1,4 +1,4 @@
-//! What becomes of the model when a task is planned, and when that is taken back.
+//! Changes of the model when a start is planned, and when that is taken back.
 
 use super::{Model, plan_key};
 use crate::ledger::{At, Booking, Grant, Ledger};
@@ -14,7 +14,7 @@ use proto::time::{Now, Tick};
 use std::sync::Arc;
 
 impl Model {
-    /// Counts a task as placed until the core has judged its order.
+    /// Plans a start: the task counts as placed until the core has judged its order.
     pub(in crate::sched) fn plan(&mut self, seq: SubmitSeq, task: TaskId, assignment: &Assignment, now: Now) {
         let Assignment { granted, pe } = assignment;
         let Some(bucket) = self.queue.bucket(seq) else { return };
@@ -25,7 +25,8 @@ impl Model {
         };
         if category.demand.reservation.is_some() {
             granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
-            // The time line has the advance reservation there, and not the task; its host may be ranked anew.
+            // The time line holds the advance reservation and not the task; its host may be ranked
+            // anew.
             self.ahead.disturbed();
         } else {
             let place = only_slot.and_then(|instance| self.places.place(instance));
@@ -37,11 +38,11 @@ impl Model {
         debug_assert!(self.is_right(granted, now), "{granted:?}");
     }
 
-    /// Books a task that is planned, and files its job where it belongs now.
+    /// Books a planned task, and files its job in its new bucket.
     fn file_plan(&mut self, (seq, bucket): (SubmitSeq, BucketId), task: TaskId, grant: Grant<'_>, now: Now) {
         let Some(job) = self.state.jobs.get(&seq) else { return };
         let key = plan_key(seq, task);
-        // The jobs of a category take the same.
+        // All jobs of a category take the same.
         let category = self.categories.get(self.queue.at(bucket).category);
         let Some(charges) = category.map(|category| category.tally.charges.clone()) else { return };
         let booking =
@@ -62,10 +63,11 @@ impl Model {
         self.queue.file(seq, bucket, rests, tasks);
     }
 
-    /// Starts the only task of a job if it is known without looking where: in the queue instance that is being filled. The order is to be filed with
-    /// [`Model::file`] before anything but this is asked of the model.
+    /// Starts the only task of a job in the queue instance that is being filled, if no phase could
+    /// decide otherwise. The order has to be filed with [`Model::file`] before anything else is
+    /// asked of the model.
     ///
-    /// `unfiled` are the orders made so since.
+    /// `unfiled` are the orders of this function that were not filed yet.
     pub(in crate::sched) fn start_known(
         &mut self,
         seq: SubmitSeq,
@@ -105,7 +107,7 @@ impl Model {
         let mut last = None;
         for (job, task, granted) in starts.clone() {
             self.file_plan(job, task, Grant::of_slots(granted, None), now);
-            // Most are on the host of the one before.
+            // Most starts are on the host of the one before.
             if last.replace(granted).is_none_or(|last| last != granted) {
                 self.cools(granted, now.tick);
             }
@@ -113,8 +115,8 @@ impl Model {
         debug_assert!(starts.clone().all(|(_, _, granted)| self.is_right(granted, now)));
     }
 
-    /// Whether queue instances and their hosts alone decide who starts, with what is kept there: nothing is offered or limited for the whole cluster, and
-    /// no calendar is looked ahead at.
+    /// Whether only queue instances and their hosts decide about a start: nothing is offered or
+    /// limited for the whole cluster, and no calendar is looked ahead at.
     fn is_local(&mut self, now: Now) -> bool {
         if let Some(is_local) = self.is_local {
             return is_local;
@@ -128,7 +130,8 @@ impl Model {
         is_local
     }
 
-    /// Whether a queue instance has room for a job of one slot, with these orders booked: the long way.
+    /// Whether a queue instance has room for a job of one slot, with these orders booked. It is the
+    /// plain way, for assertions.
     fn would_take(&self, instance: &QueueInstanceName, demand: &Demand, unfiled: &[Order], now: Now) -> bool {
         let mut planned = Ledger::default();
         let there = self.planned.level(At::Host(&instance.host)).into_iter().flat_map(|there| there.since(Tick(0)));
@@ -154,7 +157,7 @@ impl Model {
         hosts.all(|host| self.standings.is_right(&self.cluster(now), &self.places, host))
     }
 
-    /// Counts a task as placed, and makes the order for it.
+    /// Plans a start and returns its order.
     pub(in crate::sched) fn plan_start(
         &mut self,
         seq: SubmitSeq,
@@ -166,7 +169,7 @@ impl Model {
         Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe }
     }
 
-    /// Takes the plan of a start back.
+    /// Takes a planned start back.
     pub(in crate::sched) fn take_back(&mut self, order: &Order) {
         let Order::Start { seq, task, granted, .. } = order else { return };
         let is_shared = self.planned(*seq, *task).is_some_and(|booking| self.is_shared(booking));
@@ -180,13 +183,13 @@ impl Model {
         self.refile(*seq);
     }
 
-    /// A task is placed, whether it was planned or not.
+    /// Follows the event of a placement, whether it was planned or not.
     pub(super) fn placed(&mut self, key: TaskKey, granted: &[Granted], now: Now) {
         let was_planned = self.planned(key.seq, key.task).is_some();
         self.unplan(key.seq, key.task);
         self.ahead.runs(&self.state, key, &self.state.ledger, now);
         granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
-        // What was planned is in the order already.
+        // A planned start changed the order already.
         if !was_planned && self.state.ledger.booking(key).is_some_and(|booking| self.moves_others(booking)) {
             self.standings.everything();
         }
@@ -202,7 +205,7 @@ impl Model {
         self.plans.remove(seq, task);
     }
 
-    /// Tasks start on hosts, whose load is adjusted for that for a while.
+    /// Notes starts on hosts whose load is adjusted for a while.
     pub(super) fn cools(&mut self, granted: &[Granted], now: Tick) {
         let conf = &self.state.config.scheduler;
         if conf.job_load_adjustments.is_empty() {
@@ -215,7 +218,7 @@ impl Model {
         }
     }
 
-    /// Something happened other than that a task was planned.
+    /// Forgets what holds only while nothing but starts is planned.
     pub(super) fn disturbed(&mut self) {
         self.filling.clear();
         self.ahead.disturbed();
