@@ -1,4 +1,5 @@
-//! What is planned ahead: until when tasks run, when calendars close, and what is kept for whom.
+//! The plan for the time to come: until when tasks run, when calendars close, and which slots are
+//! kept for which task.
 
 use super::assign::Assignment;
 use super::categories::CategoryId;
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Reservation {
     /// When it is to start.
     pub at: Tick,
-    /// For how long it needs them, in milliseconds; none is for ever.
+    /// How long it needs them, in milliseconds. `None` means for ever.
     pub length_ms: Option<u64>,
     /// Where; the first entry holds the master.
     pub granted: Vec<Granted>,
@@ -32,40 +33,41 @@ pub struct Reservation {
 /// The reservations of one pass.
 pub type Reservations = BTreeMap<(SubmitSeq, TaskId), Reservation>;
 
-/// What is known of the time to come. All of it is empty while `max_reservation` is 0 and there is no advance reservation.
+/// Everything that is known of the time to come. It is empty while `max_reservation` is 0 and there
+/// is no advance reservation.
 #[derive(Clone, Debug)]
 pub struct Ahead {
     line: TimeLine,
-    /// What is to be made anew before anybody looks at it.
+    /// What has to be made anew before anybody reads it.
     outdated: Option<Outdated>,
     closings: Closings,
     reservations: Reservations,
-    /// Where the search for each category ended, in this pass.
+    /// Where the search for each category ended in this pass.
     searches: BTreeMap<CategoryId, (Found, usize)>,
-    /// Categories of which the last search has found no time at all.
+    /// Categories for which the last search found no time at all.
     doubtful: BTreeSet<CategoryId>,
     /// The hosts where something was taken in this pass, in that order.
     taken: Vec<HostName>,
     disturbances: u64,
 }
 
-/// How much of what is known may not be so any more.
+/// How much may not be true any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outdated {
-    /// Until when tasks run, which advance reservations there are, and when calendars close.
+    /// The ends of tasks, the advance reservations, and the closings of calendars.
     Ends,
-    /// Also what is counted. Until it is drawn anew the line is empty.
+    /// Also which amounts count. The line is empty until it is drawn anew.
     All,
 }
 
-/// Searches that are kept; with more they begin anew.
+/// The most searches that are kept. With more, they begin anew.
 const SEARCHES_KEPT: usize = 200;
 
-/// Categories that are known to have found no time; of more the oldest is forgotten.
+/// The most categories that are remembered to have found no time. The oldest is forgotten.
 const DOUBTFUL_KEPT: usize = 10_000;
 
 impl Ahead {
-    /// Nothing is known yet. Calendars go by the clock of `zone`.
+    /// A plan of which nothing is known yet. Calendars use the clock of `zone`.
     pub fn new(zone: Zone) -> Ahead {
         Ahead {
             line: TimeLine::default(),
@@ -79,7 +81,7 @@ impl Ahead {
         }
     }
 
-    /// What is known of a state in which these reservations have been made.
+    /// The plan for a state in which these reservations have been made.
     pub fn of(state: &State, zone: Zone, reservations: &Reservations, now: Now) -> Ahead {
         let mut ahead = Ahead::new(zone);
         ahead.draw_line(state, None, plans_ahead(state), now);
@@ -97,7 +99,7 @@ impl Ahead {
         self.line.is_on()
     }
 
-    /// How often what was kept was given up; 0 while nobody plans ahead.
+    /// How often kept slots were given up; 0 while nobody plans ahead.
     pub fn generation(&self) -> u64 {
         if self.is_on() { self.line.generation() } else { 0 }
     }
@@ -112,12 +114,13 @@ impl Ahead {
         &self.closings
     }
 
-    /// What is kept, and for whom.
+    /// The reservations.
     pub fn reservations(&self) -> &Reservations {
         &self.reservations
     }
 
-    /// What is known of a state whose reservations are not looked at, for somebody who plans ahead whatever the configuration says.
+    /// The plan for a state without its reservations, for a caller who plans ahead whatever the
+    /// configuration says.
     pub fn for_advance(state: &State, zone: Zone, now: Now) -> Ahead {
         let mut ahead = Ahead::new(zone);
         ahead.draw_line(state, None, true, now);
@@ -159,7 +162,7 @@ impl Ahead {
         self.forget_found();
     }
 
-    /// Forgets what was found for jobs, and when calendars close.
+    /// Forgets results for jobs, and when calendars close.
     fn forget_found(&mut self) {
         self.closings.forget();
         self.reservations.clear();
@@ -176,7 +179,7 @@ impl Ahead {
         self.keep_advance(state, now);
     }
 
-    /// The same where most tasks run as long as they did.
+    /// Draws the line anew where most tasks keep their ends.
     fn draw_ends(&mut self, state: &State, planned: &Ledger) {
         self.outdated = None;
         self.forget_found();
@@ -200,7 +203,8 @@ impl Ahead {
         anew.line
     }
 
-    /// Keeps what advance reservations have whose time is to come. Those whose time is now are booked like tasks.
+    /// Keeps the slots of advance reservations whose time has not come. Those whose time has come
+    /// are booked like tasks.
     fn keep_advance(&mut self, state: &State, now: Now) {
         let is_waiting = |advance: &&AdvanceReservation| advance.state == ReservationState::Waiting;
         for advance in state.reservations.values().filter(is_waiting) {
@@ -210,7 +214,7 @@ impl Ahead {
         }
     }
 
-    /// A task that is booked runs from now on, or is about to.
+    /// Notes that a booked task runs from now on, or is about to.
     pub fn runs(&mut self, state: &State, key: TaskKey, ledger: &Ledger, now: Now) {
         if !self.line.is_on() || self.outdated == Some(Outdated::All) {
             return;
@@ -221,30 +225,31 @@ impl Ahead {
         }
     }
 
-    /// A task has ended, or does not start after all.
+    /// Notes that a task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
         self.line.over(key);
         self.search_anew();
     }
 
-    /// A task is known under another key from now on.
+    /// Notes that a task has another key from now on.
     pub fn renamed(&mut self, key: TaskKey) {
         self.line.over(key);
     }
 
-    /// Something may be free earlier than was found.
+    /// Notes that something may be free earlier than a search found.
     pub fn search_anew(&mut self) {
         self.searches.clear();
         self.taken.clear();
     }
 
-    /// Where the search for a category ended, and the hosts where something was taken since.
+    /// Takes out where the search for a category ended, with the hosts where something was taken
+    /// since.
     pub fn last_search(&mut self, category: CategoryId) -> Option<(Found, Vec<HostName>)> {
         let (found, seen) = self.searches.remove(&category)?;
         Some((found, self.taken[seen..].to_vec()))
     }
 
-    /// Keeps where the search for a category ended: others of it need not look at what was before.
+    /// Keeps where the search for a category ended: the next one need not look at earlier times.
     pub fn keep_search(&mut self, category: CategoryId, found: Found) {
         if self.searches.len() >= SEARCHES_KEPT {
             self.search_anew();
@@ -252,22 +257,23 @@ impl Ahead {
         self.searches.insert(category, (found, self.taken.len()));
     }
 
-    /// Something happened other than that slots were kept, or that a task was planned that is in the time line.
+    /// Notes that something else happened than that slots were kept, or a planned task entered the
+    /// time line.
     pub fn disturbed(&mut self) {
         self.disturbances += 1;
     }
 
-    /// How often that was.
+    /// How often something else happened.
     pub fn disturbances(&self) -> u64 {
         self.disturbances
     }
 
-    /// Whether the last search for a category has found no time at all.
+    /// Whether the last search for a category found no time at all.
     pub fn is_doubtful(&self, category: CategoryId) -> bool {
         self.doubtful.contains(&category)
     }
 
-    /// Whether a search for a category has found a time.
+    /// Notes whether a search for a category found a time.
     pub fn searched(&mut self, category: CategoryId, has_found: bool) {
         if has_found {
             self.doubtful.remove(&category);
@@ -279,7 +285,7 @@ impl Ahead {
         }
     }
 
-    /// It is now so late. What was kept is given up: who still wants it asks again.
+    /// Sets the time, and gives kept slots up: jobs that still want them ask again.
     pub fn pass_time(&mut self, config: &Configuration, now: Now) {
         if !self.line.is_on() {
             return;
@@ -291,7 +297,8 @@ impl Ahead {
         self.closings.refresh(config, now.wall);
     }
 
-    /// As [`Ahead::pass_time`], but what was kept stays, unless its time has come: then all are to ask again. False if so.
+    /// Sets the time like [`Ahead::pass_time`], and keeps the reservations. If the time of one has
+    /// come, all are given up, and the result is false.
     pub fn pass_time_keeping(&mut self, config: &Configuration, now: Now) -> bool {
         if self.reservations.values().any(|kept| kept.at <= now.tick) {
             self.pass_time(config, now);
@@ -327,31 +334,32 @@ impl Ahead {
         if self.is_on() { self.closings.within(now, Span::new(now.tick, length_ms)) } else { BTreeSet::new() }
     }
 
-    /// The time that a job needs from now on; none if nobody plans ahead.
+    /// The stretch of time that a job needs from now on. `None` if nobody plans ahead.
     pub fn window<'a>(&'a self, now: Now, length_ms: Option<u64>, closing: &'a BTreeSet<String>) -> Option<Window<'a>> {
         let span = Span::new(now.tick, length_ms);
         self.is_on().then_some(Window { line: &self.line, span, closing })
     }
 }
 
-/// When what is booked under a key will have ended.
+/// The end of a booking, as far as is known.
 fn end(state: &State, key: TaskKey, booking: &Booking, now: Now) -> Tick {
     let advance = block_of(key).and_then(|id| state.reservations.get(&id));
     advance.map_or_else(|| duration::end(&state.config, booking), |advance| advance.span(now).1)
 }
 
-/// Whether there is anything to plan ahead for: reservations may be made, or there is an advance reservation.
+/// Whether there is anything to plan ahead for: reservations may be made, or there is an advance
+/// reservation.
 fn plans_ahead(state: &State) -> bool {
     state.config.scheduler.max_reservation > 0 || !state.reservations.is_empty()
 }
 
-/// How long a task that should have ended is expected to go on: until the next pass at the latest.
+/// How long an overdue task is expected to continue: until the next pass at the latest.
 pub(super) fn grace_ms(config: &Configuration) -> u64 {
     config.scheduler.schedule_interval.seconds().unwrap_or(0).saturating_mul(1000).max(1)
 }
 
 impl Reservation {
-    /// What was found for a time.
+    /// A reservation from the result of a search.
     pub fn new(at: Tick, length_ms: Option<u64>, assignment: Assignment) -> Reservation {
         Reservation { at, length_ms, granted: assignment.granted, pe: assignment.pe }
     }

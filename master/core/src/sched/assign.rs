@@ -1,7 +1,7 @@
-//! The phase that gives slots to a job: on one queue instance, or spread over hosts by the rule of a parallel environment
-//! (ALGORITHMS.md section 9).
+//! The assign phase: slots for a job, on one queue instance or spread over hosts by the rule of a
+//! parallel environment (ALGORITHMS.md section 9).
 //!
-//! Which instances are tried, and in which order, is decided before: by the filter and the ranking.
+//! The filter and the ranking decide before which instances are tried, and in which order.
 
 mod enough;
 mod hosts;
@@ -37,11 +37,12 @@ pub struct Assignment {
     pub pe: Option<PeName>,
 }
 
-/// What a whole job finds at the level of the cluster, for the least number of slots that it accepts.
+/// How much of a job fits at the level of the cluster, for the least number of slots that it
+/// accepts.
 pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
     let slots = demand.least();
     if demand.pe.is_none() && cluster.config.enabled_quotas().next().is_some() {
-        // Of a parallel job the environment counts too, which is not chosen yet.
+        // For a parallel job the environment counts too, and it is not chosen yet.
         let mut purse = Purse::new(cluster, demand, None);
         if purse.most_anywhere(1) < 1 {
             let mut fit = Fit::anywhere();
@@ -49,7 +50,8 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
             return fit;
         }
     }
-    // In some environments nothing is asked of slots beside the master that only slaves are asked for; which it is, is not known yet.
+    // Some environments spare slots beside the master what only slaves request; which environment
+    // it will be is not known yet.
     let role = if demand.is_apart() { Role::MasterWithCompanions } else { Role::Master };
     cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, slots, role)
 }
@@ -69,10 +71,10 @@ pub fn assign_serial(
     if fit.holds(1) { Ok(one_slot(site.instance)) } else { Err(fit.reasons) }
 }
 
-/// The same in a queue instance that is being filled, of which it is known what is left.
+/// One slot in a queue instance that is being filled, whose free amounts are known.
 ///
 /// # Errors
-/// With what keeps the job away; what its levels are short of is not told.
+/// With what keeps the job away. Shortages of its levels are not reported.
 pub fn assign_filling(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -107,8 +109,8 @@ pub fn one_slot(instance: &QueueInstanceName) -> Assignment {
     Assignment { granted: vec![Granted { instance: instance.clone(), slots: 1 }], pe: None }
 }
 
-/// Slots for a parallel job in the environment that gives it most; among equals in the one that leaves fewest of its wishes
-/// open, counted for each slot; then in the first by name.
+/// Slots for a parallel job in the environment that gives it most. Among equals, in the one that
+/// leaves fewest soft requests unmet, counted per slot; then in the first by name.
 ///
 /// `order` holds the queue instances to be tried, best first.
 ///
@@ -124,11 +126,12 @@ pub fn assign_parallel(
     try_parallel(cluster, demand, globally, &mut Whole::new(&order)).found.map_err(|failure| failure.reasons)
 }
 
-/// What a look for the slots of a parallel job found.
+/// The result of a search for the slots of a parallel job.
 pub struct Tried {
     /// The slots, or why there are none.
     pub found: Result<Assignment, Failure>,
-    /// Hosts that have too few slots for it in any environment, so that nothing changes before something changes there.
+    /// Hosts that have too few slots for it in any environment: they need not be looked at again
+    /// before something changes there.
     pub roomless: BTreeSet<HostName>,
 }
 
@@ -137,11 +140,12 @@ pub struct Tried {
 pub struct Failure {
     /// What each environment or instance is short of.
     pub reasons: Vec<Reason>,
-    /// What leaves no more slots on the host that has most, of each environment, for whoever asks why.
+    /// For each environment, what limits the slots on the host that has most, for answers to why it
+    /// waits.
     pub no_more: Vec<Reason>,
 }
 
-/// As [`assign_parallel`], with queue instances that are looked at as far as they are needed.
+/// Does what [`assign_parallel`] does, and looks queue instances up only as far as they are needed.
 pub fn try_parallel<'a, 'l>(
     cluster: &Cluster<'a>,
     demand: &Demand,
@@ -161,7 +165,7 @@ pub fn try_parallel<'a, 'l>(
             failure.reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
             continue;
         }
-        // Nothing that another environment gives would be better.
+        // No other environment could give more.
         let is_best = |worth: &(u32, Reverse<u64>)| *worth == (wanted.slots.largest(), Reverse(0));
         if supply.is_short() && best.as_ref().is_some_and(|(worth, _)| is_best(worth)) {
             roomless = None;
@@ -205,7 +209,7 @@ pub fn environments<'a>(cluster: &Cluster<'a>, name: &str) -> impl Iterator<Item
     })
 }
 
-/// The slots of a job in one environment; else what stands against it, and what leaves no more on the host that has most.
+/// The slots of a job in one environment; else the reasons, and what limits the host that has most.
 fn assign_in<'a, 'l>(
     cluster: &Cluster<'a>,
     demand: &Demand,
@@ -218,7 +222,7 @@ fn assign_in<'a, 'l>(
     let mut enough = if supply.is_short() { limits.enough(cluster, demand, pe) } else { None };
     let (look, mut rooms) = (Look { cluster, demand, globally, pe }, Rooms::default());
     rooms.look(&look, supply, |room| enough.as_mut().is_some_and(|enough| enough.add(room)), roomless);
-    // Of what hosts have, quotas may leave less.
+    // Quotas may leave less than the hosts have.
     while !rooms.are_all && !limits.leave_enough(demand, pe, &rooms.hosts) {
         let mut more = rooms.hosts.len();
         let is_last = |_: &HostRoom| {
@@ -235,7 +239,7 @@ fn assign_in<'a, 'l>(
     })
 }
 
-/// What a parallel job may have at most, wherever it runs.
+/// The most that a parallel job may have, wherever it runs.
 pub struct Limits<'a> {
     purse: Purse<'a>,
     most: u32,
@@ -281,13 +285,13 @@ impl<'a> Limits<'a> {
         Ok(Limits { purse, most, extra, most_elsewhere })
     }
 
-    /// When the first hosts are enough, but for quotas; none where all of them count.
+    /// When the first hosts are enough, apart from quotas. `None` if all hosts count.
     fn enough(&self, cluster: &Cluster<'_>, demand: &Demand, pe: &ParallelEnvironment) -> Option<Enough> {
         let wanted = demand.pe.as_ref().filter(|_| cluster.hosts_at_most(demand) == u32::MAX)?;
         Enough::new(demand.allocation_rule(pe), &wanted.slots, self.most())
     }
 
-    /// Whether the quotas leave so much on hosts that others change nothing.
+    /// Whether the quotas leave so much on these hosts that further hosts change nothing.
     fn leave_enough(&self, demand: &Demand, pe: &ParallelEnvironment, hosts: &[HostRoom]) -> bool {
         demand.pe.as_ref().is_none_or(|wanted| {
             quotas::leave_enough(&self.purse, demand.allocation_rule(pe), &wanted.slots, self.most(), self.extra, hosts)

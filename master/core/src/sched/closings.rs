@@ -7,31 +7,32 @@ use proto::id::CalendarName;
 use proto::time::{Now, Tick, Wall, Zone};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Changes of a calendar that are looked ahead at; what comes later is taken to be open.
+/// Changes of a calendar that are looked ahead at. After them it counts as open.
 const CHANGES_AHEAD: usize = 64;
 
 /// When each calendar in use is closed or suspended.
 #[derive(Clone, Debug)]
 pub struct Closings {
     zone: Zone,
-    /// Rising; the last may have no end.
+    /// In the order of time; the last may have no end.
     known: BTreeMap<CalendarName, Vec<(Wall, Option<Wall>)>>,
-    /// The wall clock from which on they were looked up; none if they are to be looked up anew.
+    /// The wall clock at which they were looked up. `None` if they have to be looked up again.
     since: Option<Wall>,
 }
 
 impl Closings {
-    /// Nothing is known yet.
+    /// Closings of which nothing is known yet.
     pub fn new(zone: Zone) -> Closings {
         Closings { zone, known: BTreeMap::new(), since: None }
     }
 
-    /// Calendars, or who uses them, have changed.
+    /// Notes that calendars, or the queues that use them, have changed.
     pub fn forget(&mut self) {
         self.since = None;
     }
 
-    /// Looks again at calendars of which a closing is over, and at all if they changed or the clock was set back.
+    /// Looks up calendars again whose closing is over; all of them if they changed or the clock was
+    /// set back.
     pub fn refresh(&mut self, config: &Configuration, now: Wall) {
         let is_over = |closing: &&(Wall, Option<Wall>)| closing.1.is_some_and(|until| until <= now);
         let is_current = self.since.is_some_and(|since| since <= now);
@@ -72,7 +73,7 @@ impl Closings {
     }
 }
 
-/// When it will be so late on the wall clock, unless that jumps; now if it was.
+/// The tick at which the wall clock will show a time, unless it jumps. A past time is now.
 fn tick(now: Now, at: Wall) -> Tick {
     now.tick.plus_ms(u64::try_from(at.0.saturating_sub(now.wall.0)).unwrap_or(0))
 }

@@ -1,9 +1,10 @@
-//! Whose tasks an event may have made ready, or no longer ready, to start; or no longer, or again, to count among those that run.
+//! Which jobs an event concerns: their tasks may become ready to start or not, or may count among
+//! running ones or not.
 
 use crate::event::Event;
 use proto::id::{ReservationId, SubmitSeq};
 
-/// The job whose tasks may be.
+/// The job that an event concerns.
 pub fn job_of(event: &Event) -> Option<SubmitSeq> {
     match event {
         Event::JobSubmitted { seq, .. }
@@ -47,7 +48,7 @@ pub fn job_of(event: &Event) -> Option<SubmitSeq> {
     }
 }
 
-/// The advance reservation whose jobs may be.
+/// The advance reservation whose jobs an event concerns.
 pub fn advance_of(event: &Event) -> Option<ReservationId> {
     match event {
         Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => Some(*id),

@@ -6,11 +6,11 @@ use crate::state::config::Configuration;
 use proto::amount::Amount;
 use proto::time::Tick;
 
-/// The requests that tell how long a job runs: the smaller counts.
+/// The requests that limit how long a job runs: the smaller counts.
 const LIMITS: [&str; 2] = ["h_rt", "s_rt"];
 
-/// The milliseconds for which a job that waits needs its slots: what it asks for, else `default_duration`, and `DURATION_OFFSET`.
-/// None is for ever. What queues allow does not count before the start.
+/// How long a pending job needs its slots, in milliseconds: its request, else `default_duration`,
+/// and `DURATION_OFFSET`. `None` means for ever. Limits of queues do not count before the start.
 pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
     // A job is over when its master is.
     let of_master = demand.apart.iter().filter_map(|apart| apart.master.as_ref());
@@ -23,8 +23,8 @@ pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
     in_ms(config, asked.min())
 }
 
-/// When a task that was placed will have ended: after what it asked for, else the least that its queue instances allow, else
-/// `default_duration`, and `DURATION_OFFSET`.
+/// The expected end of a placed task: after its request, else the least limit of its queue
+/// instances, else `default_duration`, and `DURATION_OFFSET`.
 pub fn end(config: &Configuration, booking: &Booking) -> Tick {
     let asked = LIMITS.iter().filter_map(|name| booking.requested(*name)).min();
     let limit = || {

@@ -1,11 +1,14 @@
-//! The algorithm `fcfs`: first come, first served. Small on purpose: the example for whoever writes another one.
+//! The algorithm `fcfs`: first come, first served. It is small on purpose: the example for authors
+//! of another one.
 //!
-//! Whose turn it is: the highest `-p`; with `user_sort=TRUE` in `params` the user with the fewest running tasks; the job that was
-//! submitted first. A job that fits nowhere is passed over. Urgency, tickets and reservations count for nothing here.
+//! The order: highest `-p`; with `user_sort=TRUE` in `params`, the user with the fewest running
+//! tasks; earliest submission. A job that fits nowhere is passed over. Urgency, tickets and
+//! reservations do not count here.
 //!
-//! What an algorithm has to do, and all that it has to do: look at the [`Model`] for jobs that wait, ask it for slots
-//! ([`Model::assign`], the matcher and the ledger behind it), tell it what is planned, and hand out orders in slices. Why the rest
-//! waits is found without it, by the same matcher.
+//! An algorithm has to do this and nothing more: look at the [`Model`] for pending jobs, ask it for
+//! slots ([`Model::assign`], with the matcher and the ledger behind it), report planned starts to
+//! it, and return orders in slices. The reasons why other jobs wait are found without it, by the
+//! same matcher.
 
 use super::categories::CategoryId;
 use super::immediate;
@@ -19,18 +22,20 @@ use proto::time::Now;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// A pass under way. It holds no part of the model, which goes on with the stream between slices.
+/// A pass under way. It holds no part of the model, so the model follows the stream between two
+/// slices.
 #[derive(Clone, Debug)]
 pub struct Fcfs {
     now: Now,
-    /// That of the model when the pass began.
+    /// The model's count of rebuilds when the pass began.
     rebuilds: u64,
     /// The first job of each bucket, the next one on top. An entry may be stale: it is checked when its turn comes.
     turns: BinaryHeap<Turn>,
     ready: Ready,
-    /// What comes with the first slice: suspend thresholds are kept whatever the algorithm.
+    /// Orders for the first slice: suspend thresholds are judged whatever the algorithm.
     suspensions: Vec<Order>,
-    /// Categories of which a job found no slots: the rest of their jobs would find none either.
+    /// Categories of which a job found no place: the other jobs of the category would find none
+    /// either.
     failed: BTreeSet<CategoryId>,
 }
 
@@ -56,13 +61,14 @@ impl Fcfs {
     /// Tries about `budget` tasks.
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let mut orders = std::mem::take(&mut self.suspensions);
-        // The configuration has changed: the pass that this calls for does the rest.
+        // After a change of the configuration another pass is due at once, and it does the rest.
         if self.rebuilds != model.rebuilds {
             return Slice { orders, finished: true };
         }
         for _ in 0..budget.max(1) {
             if !self.turns.is_empty() && model.is_full(self.now) {
-                // Only jobs that start at once or never are still to be told so, and those of advance reservations have slots of theirs.
+                // Only immediate jobs are still to be rejected, and jobs of advance reservations
+                // have slots of their own.
                 self.turns.retain(|Turn { bucket, .. }| {
                     let category = model.queue.at(*bucket).category;
                     model.is_immediate(category) || model.is_within(category)
@@ -83,12 +89,13 @@ impl Fcfs {
         }
         let current = turn(model, bucket);
         if current.as_ref() != Some(&next) {
-            // Since it was put here the stream has changed who is first, or its user has started more.
+            // Since the head was pushed, the stream may have changed which job is first, or its
+            // user has started more.
             self.turns.extend(current);
             return Vec::new();
         }
         let Some(task) = self.ready.next(model, seq, self.now) else {
-            // Nothing of the job is ready any more: a start time or a limit that no event tells of.
+            // No task of the job is ready any more: a start time or a limit that no event reports.
             model.set_aside(seq, self.now);
             self.turns.extend(turn(model, bucket));
             return Vec::new();

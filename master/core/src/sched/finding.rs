@@ -1,7 +1,8 @@
-//! Why jobs of a category wait: found out when somebody asks, grouped and bounded.
+//! Why jobs of a category wait: computed when somebody asks, grouped and bounded.
 //!
-//! A pass does not collect reasons: it would walk over all hosts for each category that fails, and most of what it found nobody
-//! would ever read. Whoever asks gets what is true at that moment, in the words of the same matcher.
+//! A pass does not collect reasons: it would walk over all hosts for each category that fails, and
+//! hardly anybody would read the result. An answer is true at the moment of the question, and comes
+//! from the same matcher.
 
 use super::ahead::{Ahead, Reservation};
 use super::assign::{Whole, assign_serial, fit_globally, try_parallel};
@@ -23,21 +24,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 use std::sync::Arc;
 
-/// Examples that are kept of each group.
+/// The most examples that a group keeps.
 pub const EXAMPLES_KEPT: usize = 20;
 
 /// Reasons of one kind about one attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// For how many objects it holds.
+    /// The number of objects that have it.
     pub count: u32,
-    /// Some of them with their own numbers, at least one, at most [`EXAMPLES_KEPT`].
+    /// Some of them with their own numbers: at least one, at most [`EXAMPLES_KEPT`].
     pub examples: Vec<Reason>,
-    /// The one of all that is nearest to being met.
+    /// The reason that is nearest to being met.
     pub nearest: Reason,
     /// The largest capacity among all objects of the group, where each has one.
     pub most: Option<Amount>,
-    /// The object that was counted last: what keeps several queues of a host out, or master and slaves, is told of it once for each.
+    /// The object that was counted last. Several queues of a host, or master and slaves, report the
+    /// same object, and it counts once.
     last: Level,
 }
 
@@ -71,7 +73,7 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for reason in reasons {
         match groups.iter_mut().find(|group| is_alike(&group.examples[0], reason)) {
-            // Many places may meet one limit.
+            // Many queue instances may meet one limit.
             Some(group) if matches!(reason.what, What::Quota(_)) && group.examples.contains(reason) => {}
             Some(group) => group.add(reason),
             None => groups.push(Group::new(reason)),
@@ -85,7 +87,7 @@ pub fn is_alike(one: &Reason, other: &Reason) -> bool {
     At::from(&one.level).letter() == At::from(&other.level).letter() && is_alike_at(&one.what, &other.what)
 }
 
-/// The same of what is said of objects of one level.
+/// Groups reasons about objects of one level.
 fn is_alike_at(one: &What, other: &What) -> bool {
     discriminant(one) == discriminant(other)
         && match (one, other) {
@@ -103,7 +105,7 @@ fn is_alike_at(one: &What, other: &What) -> bool {
         }
 }
 
-/// Why jobs wait at one moment. What was found out for one job serves all of its category.
+/// Why jobs wait at one moment. The result for one job serves all of its category.
 #[derive(Clone, Debug)]
 pub struct Findings<'a> {
     /// The cell.
@@ -116,17 +118,18 @@ pub struct Findings<'a> {
     known: Known,
 }
 
-/// What was found out, apart from the state of which it is true.
+/// Results, without the state that they are about.
 #[derive(Clone, Debug, Default)]
 struct Known {
     categories: BTreeMap<CategoryKey, Vec<Group>>,
-    /// Of jobs for which slots are kept.
+    /// For jobs that have a reservation.
     reserving: BTreeMap<SubmitSeq, Vec<Group>>,
     /// Why queue instances take no jobs, in words.
     cluster: Option<Arc<[String]>>,
 }
 
-/// Findings that are laid aside, to go on with them when the state is at hand again. What was found out stays as it was.
+/// Findings without the state, to be continued when the state is at hand again. Results stay as
+/// they were.
 #[derive(Debug)]
 pub struct Aside {
     now: Now,
@@ -135,35 +138,36 @@ pub struct Aside {
 }
 
 impl<'a> Findings<'a> {
-    /// Nothing is found out before it is asked for.
+    /// Findings of one moment. Nothing is computed before it is asked for.
     pub fn new(state: &'a State, observations: &'a Observations, now: Now) -> Findings<'a> {
         Findings { state, observations, now, ahead: None, known: Known::default() }
     }
 
-    /// Goes on with what was laid aside.
+    /// Continues findings that were laid aside.
     pub fn resume(state: &'a State, observations: &'a Observations, aside: Aside) -> Findings<'a> {
         let Aside { now, ahead, known } = aside;
         Findings { state, observations, now, ahead: ahead.map(Cow::Owned), known }
     }
 
-    /// Lays them aside.
+    /// Lays the findings aside.
     pub fn aside(self) -> Aside {
         Aside { now: self.now, ahead: self.ahead.map(Cow::into_owned), known: self.known }
     }
 
-    /// The same where slots are kept for later.
+    /// The findings of a moment at which slots are kept for later.
     pub fn ahead(self, ahead: Cow<'a, Ahead>) -> Findings<'a> {
         Findings { ahead: Some(ahead), ..self }
     }
 
-    /// When a job starts at the latest for all that is known, and on which slots, where these are kept for it: its first task.
+    /// When the first task of a job starts at the latest, as far as is known, and on which slots,
+    /// if these are kept for it.
     pub fn reservation(&self, seq: SubmitSeq) -> Option<&Reservation> {
         let first = (seq, TaskId(0));
         let mut kept = self.ahead.as_ref()?.reservations().range(first..).map(|((seq, _), kept)| (*seq, kept));
         kept.next().filter(|(of, _)| *of == seq).map(|(_, kept)| kept)
     }
 
-    /// Whether only what is kept for others stands against a task of a job.
+    /// Whether only slots that are kept for others prevent a task of a job from starting.
     pub fn is_only_kept(&self, demand: &Demand) -> bool {
         self.ahead.is_some() && reasons(&self.cluster().of_demand(self.state, demand), demand).is_empty()
     }
@@ -173,8 +177,8 @@ impl<'a> Findings<'a> {
         Cluster { now: self.now.tick, ..Cluster::of(self.state, self.observations, Mode::Now) }
     }
 
-    /// What stands against a task of a job, in the order of first mention; nothing where it could start. What is kept for the job itself
-    /// does not count.
+    /// The reasons against a task of a job, in the order of first mention; empty if it could start.
+    /// Slots that are kept for the job itself do not count.
     pub fn of(&mut self, job: &Job, demand: &Demand) -> &[Group] {
         let own: Vec<TaskId> = self.kept_for(job.seq).collect();
         if own.is_empty() {
@@ -194,13 +198,13 @@ impl<'a> Findings<'a> {
         &self.known.reserving[&job.seq]
     }
 
-    /// Why queue instances take no jobs, in words, which are made once.
+    /// Why queue instances take no jobs, in words. They are made once.
     pub fn of_cluster(&mut self, words: impl FnOnce(&Cluster<'_>) -> Vec<String>) -> Arc<[String]> {
         let cluster = self.cluster();
         self.known.cluster.get_or_insert_with(|| words(&cluster).into()).clone()
     }
 
-    /// The tasks of a job for which slots are kept.
+    /// The tasks of a job that have a reservation.
     fn kept_for(&self, seq: SubmitSeq) -> impl Iterator<Item = TaskId> {
         let kept = self.ahead.iter().flat_map(move |ahead| ahead.reservations().range((seq, TaskId(0))..));
         kept.map(|(key, _)| *key).take_while(move |(of, _)| *of == seq).map(|(_, task)| task)
@@ -216,7 +220,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Everything that stands against a task now; nothing where a queue instance takes it.
+/// All reasons against a task now; empty if a queue instance takes it.
 fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
     let suitability = Suitability::new(cluster, demand);
     let globally = fit_globally(cluster, demand);
@@ -235,7 +239,7 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
             match (why.is_empty(), &demand.pe) {
                 (false, _) => reasons.extend(why),
                 (true, Some(_)) => open.push(instance.clone()),
-                // One place is enough.
+                // One queue instance is enough.
                 (true, None) => return Vec::new(),
             }
         }

@@ -1,4 +1,5 @@
-//! What running tasks have used since they were charged last, by account: kept with each observation, so that no pass adds it up.
+//! The use of running tasks since they were charged last, by account. It is kept with each
+//! observation, so that no pass adds it up.
 
 use super::model::Model;
 use crate::event::Event;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Use that is known and not charged yet.
 ///
-/// Invariant: `sums` is the sum of `tasks` for each account; what is nothing is in neither.
+/// Invariant: `sums` is the sum of `tasks` for each account; neither holds zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Live {
     tasks: BTreeMap<TaskKey, (Account, Amounts)>,
@@ -20,7 +21,8 @@ pub(super) struct Live {
 }
 
 impl Model {
-    /// What is charged to an account and left of it now, with what its running tasks have used since they were charged.
+    /// The decayed charges of an account, with the use of its running tasks since they were
+    /// charged.
     pub fn used(&self, account: &Account, now: Now) -> Used {
         self.state.used(account, self.live.of(account), now)
     }
@@ -33,28 +35,28 @@ impl Model {
 }
 
 impl Live {
-    /// That of an account.
+    /// The uncharged use of an account.
     pub(super) fn of(&self, account: &Account) -> Amounts {
         self.sums.get(account).copied().unwrap_or_default()
     }
 
-    /// The accounts of which any is known.
+    /// The accounts with uncharged use.
     pub(super) fn accounts(&self) -> impl Iterator<Item = &Account> {
         self.sums.keys()
     }
 
-    /// What an event that has been folded makes of it.
+    /// Follows an event that was folded.
     pub(super) fn follow(&mut self, state: &State, observations: &Observations, event: &Event) {
         let mut refresh = |keys: Vec<TaskKey>| self.refresh(state, observations, keys);
         match event {
             Event::TaskEnded { key, .. } | Event::SlaveEnded { key, .. } => refresh(vec![*key]),
             Event::UsageCharged { tasks } => refresh(tasks.iter().map(|(key, _)| *key).collect()),
-            // Its account may be another now.
+            // Its account may have changed.
             Event::JobAltered { seq, .. } => {
                 let placed = state.jobs.get(seq).into_iter().flat_map(|job| job.placements());
                 refresh(placed.flat_map(|(_, placement)| placement.keys()).collect());
             }
-            // The factors of a host may be others.
+            // The factors of a host may have changed.
             Event::ObjectsChanged(objects) if objects.iter().any(|object| object.kind == ObjectKind::ExecHost) => {
                 refresh(observations.usage.keys().copied().collect());
             }
@@ -62,7 +64,7 @@ impl Live {
         }
     }
 
-    /// Brings what is known of attempts and slave tasks up to date; nothing is known of one that is not on a host.
+    /// Updates the use of attempts and slave tasks. Those that are not on a host have none.
     pub(super) fn refresh(&mut self, state: &State, observations: &Observations, keys: Vec<TaskKey>) {
         for key in keys {
             if let Some((account, before)) = self.tasks.remove(&key) {

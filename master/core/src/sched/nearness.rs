@@ -1,9 +1,10 @@
-//! How far a reason is from being none.
+//! Ranks reasons: the smaller the value, the closer the job is to starting.
 
 use super::reason::{Reason, Shortage, What};
 use crate::matching::Value;
 
-/// What passes by itself comes first, then what is closest to being enough, in thousandths missing; what nobody changes is last.
+/// Reasons that end by themselves come first, then shortages in thousandths of what is missing, and
+/// last what nobody changes.
 pub fn nearness(reason: &Reason) -> (u32, u64) {
     match &reason.what {
         What::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),

@@ -1,8 +1,9 @@
-//! The phase that finds the earliest time at which a task could start that cannot start now (ALGORITHMS.md section 5.4).
+//! The reserve phase: the earliest time at which a task could start that cannot start now
+//! (ALGORITHMS.md section 5.4).
 //!
-//! Something becomes possible only where something is given back. So the search goes from one end to the next, and looks again at the
-//! hosts that are concerned and at no others. It takes the first gap that is long enough. Load values of later are not known: only
-//! slots and consumables count, and what never changes.
+//! A start becomes possible only where something is given back. So the search goes from one release
+//! to the next, looks only at the hosts concerned, and takes the first gap that is long enough.
+//! Load values of later are unknown: only slots, consumables and static values count.
 
 mod fits;
 
@@ -23,22 +24,22 @@ use proto::time::{Now, Tick};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// When everything has ended that has an end.
+/// The time at which everything has ended that has an end.
 const LAST: Tick = Tick(NEVER.0 - 1);
 
-/// What is looked for, and where.
+/// A search: for what, and where.
 pub struct Search<'a> {
     /// The cluster as it is now.
     pub cluster: Cluster<'a>,
-    /// What is known of the time to come.
+    /// The plan for the time to come.
     pub ahead: &'a Ahead,
     /// What the task asks for.
     pub demand: &'a Demand,
-    /// How long it needs that, in milliseconds; none is for ever.
+    /// How long it needs that, in milliseconds. `None` means for ever.
     pub length_ms: Option<u64>,
     /// The time.
     pub now: Now,
-    /// Whether the last search for the same found no time at all.
+    /// Whether the last search for the same demand found no time at all.
     pub is_doubtful: bool,
 }
 
@@ -48,16 +49,16 @@ struct Moment {
     hosts: BTreeSet<HostName>,
 }
 
-/// Where a search ended. What was tried in vain before stays in vain as long as things are only taken.
+/// Where a search ended. Earlier times stay impossible as long as things are only taken.
 #[derive(Clone, Debug)]
 pub struct Found {
     at: Tick,
     left: Left,
-    /// What had happened until then ([`Ahead::disturbances`]).
+    /// The number of disturbances until then ([`Ahead::disturbances`]).
     disturbances: u64,
 }
 
-/// What is still to be looked at.
+/// What a later search may continue with.
 #[derive(Clone, Debug)]
 enum Left {
     /// Queue instances that took a job without a parallel environment then.
@@ -67,9 +68,9 @@ enum Left {
 }
 
 impl Search<'_> {
-    /// The earliest time at which the task could start, with what, and where the search ended. `open` tells the queue instances that have
-    /// room now, best first; `before` is where the last search for the same demand ended, and the hosts where something was taken
-    /// since.
+    /// The earliest time at which the task could start, its slots, and where the search ended.
+    /// `open` returns the queue instances that have room now, best first. `before` is where the
+    /// last search for the same demand ended, with the hosts where something was taken since.
     pub fn earliest(
         &self,
         open: impl Fn() -> Vec<QueueInstanceName>,
@@ -86,13 +87,13 @@ impl Search<'_> {
             return Some((at, assignment, Some(Found { at, left: Left::Parallel(rooms), disturbances })));
         }
         let found = pes.into_iter().filter_map(|pe| self.parallel(pe, &open, None));
-        // The first of equals: the one with most slots, then by name.
+        // Of equal times the environment with most slots wins, then the first by name.
         let slots = |assignment: &Assignment| assignment.granted.iter().map(|granted| granted.slots).sum::<u32>();
         let best = found.min_by_key(|(at, assignment, _)| (*at, std::cmp::Reverse(slots(assignment))));
         best.map(|(at, assignment, _)| (at, assignment, None))
     }
 
-    /// The cluster within the time from `at` on.
+    /// The cluster in the stretch of time that begins at `at`.
     fn later<'b>(&'b self, at: Tick, closing: &'b BTreeSet<String>) -> Cluster<'b> {
         let window = Window { line: self.ahead.line(), span: self.span(at), closing };
         Cluster { mode: Mode::Later, window: Some(window), ..self.cluster }
@@ -106,7 +107,7 @@ impl Search<'_> {
         self.ahead.closings().within(self.now, self.span(at))
     }
 
-    /// A time, if it is later than now, and those after it at which something is given back.
+    /// A time, if it is later than now, and the release times after it.
     fn moments_from(&self, from: Tick) -> impl Iterator<Item = Moment> {
         let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
         let later = std::iter::once_with(move || self.moments(from)).flatten();
@@ -145,7 +146,8 @@ impl Search<'_> {
         all
     }
 
-    /// The first time after now at which a queue instance takes the task, and all that take it then.
+    /// The first time after now at which a queue instance takes the task, and all that take it
+    /// then.
     fn serial(
         &self,
         open: impl Fn() -> Vec<QueueInstanceName>,
@@ -172,7 +174,7 @@ impl Search<'_> {
             let cluster = self.later(at, &closing);
             let globally = fit_globally(&cluster, self.demand);
             if !globally.holds(self.demand.least()) {
-                // Whatever has room on its host keeps it until then.
+                // An instance that has room on its host keeps it until then.
                 continue;
             }
             let takes = |instance: &QueueInstanceName| {
@@ -190,8 +192,8 @@ impl Search<'_> {
         None
     }
 
-    /// Whether all is as it was after so many disturbances but where something was taken since: no limit, no rank and no wish follows from what is taken
-    /// elsewhere.
+    /// Whether nothing changed since so many disturbances except where something was taken: no
+    /// limit, rank or soft request depends on what is taken elsewhere.
     fn is_as_at(&self, disturbances: u64) -> bool {
         let config = self.cluster.config;
         disturbances == self.ahead.disturbances()
@@ -200,14 +202,14 @@ impl Search<'_> {
             && (self.demand.soft.is_empty() || config.shared.names.is_empty())
     }
 
-    /// How good a queue instance is for the job.
+    /// The worth of a queue instance for the job.
     fn worth(&self, instance: &QueueInstanceName) -> Worth {
         let site = self.cluster.site(instance);
         let value = host_value(&self.cluster, &site.host, &[site]);
         (self.cluster.violations(instance, self.demand), rank(&self.cluster, &site, value))
     }
 
-    /// The same in a parallel environment.
+    /// The earliest time in a parallel environment.
     fn parallel(
         &self,
         pe: &ParallelEnvironment,
@@ -235,8 +237,8 @@ impl Search<'_> {
         None
     }
 
-    /// Slots in a parallel environment from one time on, after something has changed on some hosts. They are looked at once the cluster as a
-    /// whole has room: as long as it has none, they stay among the changed ones.
+    /// Slots in a parallel environment from one time on, after changes on some hosts. Changed hosts
+    /// are looked at once the cluster as a whole has room; until then they stay in `changed`.
     fn parallel_at(
         &self,
         pe: &ParallelEnvironment,
@@ -262,8 +264,9 @@ impl Search<'_> {
         lay_out(&cluster, self.demand, pe, limits, rooms.in_order()).ok()
     }
 
-    /// Whether the task could start once everything has ended that will end. Where it could not, there is no time before at which it
-    /// could: less and less is in use, unless something is kept for ever that begins later.
+    /// Whether the task could start once everything has ended that has an end. If not, no earlier
+    /// time is possible, because use only shrinks, unless something is kept for ever that begins
+    /// later.
     fn is_ever_possible(&self, pe: &ParallelEnvironment) -> bool {
         if self.ahead.line().keeps_for_ever() {
             return true;
@@ -279,14 +282,14 @@ impl Search<'_> {
 /// The room on each host for a parallel job, as time goes on.
 #[derive(Clone, Debug, Default)]
 struct Rooms {
-    /// In the order in which they came.
+    /// In the order in which they were met.
     hosts: Vec<HostOverTime>,
     at: BTreeMap<HostName, usize>,
-    /// Until when a room that was found holds, where something is kept on the host later.
+    /// Until when a room holds, on hosts where something is kept later.
     holds_until: BTreeSet<(Tick, HostName)>,
     /// Slots on all hosts together that the rule could use.
     usable: u64,
-    /// The limits of quotas that queue instances are under beside those of their hosts alone.
+    /// Sets of quota limits that queue instances share with other hosts.
     shared: Vec<Vec<Arc<Scope>>>,
 }
 
@@ -297,14 +300,14 @@ struct HostOverTime {
     is_known: bool,
     room: Option<HostRoom>,
     usable: u64,
-    /// For each queue instance with room the most slots that are not the master's within the quotas of this host alone, and which of the shared
-    /// limits it is under.
+    /// For each queue instance with room, the most slots apart from the master's within the quotas
+    /// of this host alone, and the index of its shared limits.
     within: Vec<(u32, usize)>,
     holds_until: Option<Tick>,
 }
 
 impl Rooms {
-    /// Takes in the queue instances of a host that the job may have.
+    /// Adds the queue instances of a host that the job may have.
     fn know_host(&mut self, search: &Search<'_>, pe: &ParallelEnvironment, host: &HostName) {
         if self.at.get(host).is_some_and(|index| self.hosts[*index].is_known) {
             return;
@@ -315,7 +318,7 @@ impl Rooms {
         }
     }
 
-    /// Takes in a queue instance that the job may have at some time.
+    /// Adds a queue instance that the job may have at some time.
     fn know(&mut self, search: &Search<'_>, pe: &ParallelEnvironment, instance: &QueueInstanceName) {
         let index = self.at.get(&instance.host).copied().unwrap_or(self.hosts.len());
         if index == self.hosts.len() {
@@ -335,12 +338,12 @@ impl Rooms {
         }
     }
 
-    /// The hosts whose room a stretch of time that begins at `at` may not have any more.
+    /// The hosts whose room may not hold for a stretch of time that begins at `at`.
     fn outdated(&self, at: Tick) -> Vec<HostName> {
         self.holds_until.iter().take_while(|(until, _)| *until < at).map(|(_, host)| host.clone()).collect()
     }
 
-    /// Finds out the room on a host from a time on.
+    /// Computes the room on a host from a time on.
     fn look(
         &mut self,
         search: &Search<'_>,
@@ -377,7 +380,8 @@ impl Rooms {
         let usable = if within < portion(search.demand, pe) { 0 } else { u64::from(usable.min(within)) };
         self.usable = self.usable - known.usable + usable;
         (known.room, known.usable) = (room, usable);
-        // What is kept later than the end of the stretch is met once the stretch begins so much later.
+        // A booking that is kept after the end of the stretch matters once the stretch begins so
+        // much later.
         if let Some(length_ms) = search.length_ms {
             let next = search.ahead.line().next_kept(host, at.plus_ms(length_ms));
             let until = next.map(|next| Tick(next.0.saturating_sub(length_ms)));
@@ -386,13 +390,13 @@ impl Rooms {
         }
     }
 
-    /// Whether there may be so many slots: without this, a layout need not be tried.
+    /// Whether there may be so many slots. Otherwise a layout need not be tried.
     fn may_hold(&self, slots: u32) -> bool {
         self.usable >= u64::from(slots)
     }
 
-    /// Whether there may be as many slots as a job needs within the quotas that hosts share. What queue instances under different ones of
-    /// them take of the same quota is not added up: only a layout tells.
+    /// Whether there may be as many slots as the job needs within the quotas that hosts share. Use
+    /// of one quota by instances under different sets is not added up: only a layout decides.
     fn may_hold_within(&self, purse: &mut Purse<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
         let (least, portion) = (demand.least(), portion(demand, pe));
         let most: Vec<u32> = self.shared.iter().map(|scopes| purse.most_shared(scopes, least.max(portion))).collect();

@@ -1,11 +1,11 @@
-//! What the tasks that run are worth, for their hosts to share themselves out by.
+//! The tickets of running tasks, by which their hosts share themselves out.
 
 use super::model::Model;
 use proto::id::TaskKey;
 use std::collections::BTreeSet;
 
 impl Model {
-    /// The tickets of every task on a host, in millionths, as they were priced last.
+    /// The tickets of every task on a host, in millionths, as they were computed last.
     pub fn running_tickets(&self) -> Vec<(TaskKey, i64)> {
         let index = &self.state.index;
         let keys: BTreeSet<TaskKey> = index.hosts().flat_map(|host| index.on_host(host)).collect();

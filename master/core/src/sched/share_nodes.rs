@@ -1,4 +1,4 @@
-//! The share tree as it is shown: what each node is entitled to, what it has used, and what it is to get now.
+//! The share tree as `gridwright shares` shows it: entitlement, use and target of each node.
 
 use super::model::Model;
 use crate::policy::targets::{Active, Among, Targets};
@@ -8,12 +8,12 @@ use proto::time::Now;
 use proto::wire::view::ShareNode;
 use std::collections::BTreeMap;
 
-/// A part as it is shown, in millionths.
+/// A fraction as it is shown, in millionths.
 fn millionths(part: f64) -> i64 {
     (part * 1e6).round() as i64
 }
 
-/// What is shown, as it is put together.
+/// The rows, as they are put together.
 struct Shown<'a> {
     tree: &'a Tree,
     targets: Targets,
@@ -24,8 +24,8 @@ struct Shown<'a> {
 }
 
 impl Model {
-    /// The nodes of the share tree, each after the one above it; none while the policy is off. Users who have no leaf stand below the
-    /// `default` leaf that serves them.
+    /// The nodes of the share tree, each after the one above it. Empty while the policy is off.
+    /// Users without a leaf stand below the `default` leaf that serves them.
     pub fn share_nodes(&self, now: Now) -> Vec<ShareNode> {
         let Some(sharing) = &self.rules.sharing else { return Vec::new() };
         let usage = self.usage(&sharing.tree, now);
@@ -53,7 +53,8 @@ impl Model {
 }
 
 impl Shown<'_> {
-    /// Adds a node and what is below it. Of entitlements by shares alone it has this part, among its siblings and in all.
+    /// Adds a node and everything below it, with its entitlement by shares alone, among its
+    /// siblings and in all.
     fn add(&mut self, node: usize, depth: u32, (level, total): (f64, f64)) {
         let tree = self.tree;
         let (written, path) = (&tree.nodes[node], tree.path(node));
@@ -104,7 +105,7 @@ impl Shown<'_> {
         });
     }
 
-    /// The targets of a node; those of all whom it serves together, where it is a `default` leaf.
+    /// The targets of a node. A `default` leaf has those of all users that it serves together.
     fn active(&self, leaf: &Leaf) -> Active {
         let mut sum = self.targets.active(leaf).cloned().unwrap_or_default();
         for served in self.targets.leaves().filter(|other| other.node == leaf.node && other.user.is_some()) {

@@ -1,8 +1,10 @@
-//! What is in use over time: by tasks until they are expected to end, and by what is kept for later (ALGORITHMS.md section 5).
+//! The use of resources over time: by tasks until they are expected to end, and by slots that are
+//! kept for later (ALGORITHMS.md section 5).
 //!
-//! Tasks only give back as time goes on. So the most that is in use within a stretch of time is in use where the stretch begins, or
-//! where something begins within it that is kept. Of one host or queue instance that is counted when somebody asks, since few tasks
-//! are there; of what the whole cluster shares it is kept by the time at which it ends.
+//! As time goes on, tasks only give back. So the largest use within a stretch of time is where the
+//! stretch begins, or where a kept booking begins within it. For a host or queue instance it is
+//! computed when somebody asks, since few tasks are there. For what the whole cluster shares it is
+//! kept, ordered by the time at which it ends.
 
 use crate::ledger::{At, Booking, Entry, Ledger, Level, SLOTS, Total};
 use crate::matching::sum;
@@ -16,10 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The end of what has no end.
+/// The end of a stretch without end.
 pub const NEVER: Tick = Tick(u64::MAX);
 
-/// A stretch of time; it ends before `until`, so that two that touch do not overlap.
+/// A stretch of time. It ends before `until`, so two that touch do not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Its first moment.
@@ -29,7 +31,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// A stretch of so many milliseconds; none is without end.
+    /// A stretch of so many milliseconds. `None` means without end.
     pub fn new(from: Tick, length_ms: Option<u64>) -> Span {
         Span { from, until: length_ms.map_or(NEVER, |length_ms| from.plus_ms(length_ms)) }
     }
@@ -40,7 +42,7 @@ impl Span {
     }
 }
 
-/// What all hosts share.
+/// Something that all hosts share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shared {
     /// A consumable of the cluster.
@@ -51,7 +53,7 @@ pub enum Shared {
     Quota(Scope, AttributeName),
 }
 
-/// What one task has of what all share.
+/// Amounts that one task has of what all hosts share.
 type Shares = Vec<(Shared, Total)>;
 
 /// A task that runs, or is about to.
@@ -62,21 +64,21 @@ struct Running {
     shares: Shares,
 }
 
-/// Something that is kept.
+/// A kept booking.
 #[derive(Clone, Debug, PartialEq)]
 struct Kept {
     span: Span,
     hosts: Vec<HostName>,
 }
 
-/// What one task has on one host, or is to have.
+/// The use of one host by one task, now or later.
 #[derive(Clone, Debug)]
 pub struct Tenant {
     key: TaskKey,
-    /// Of a task that runs only the end counts.
+    /// Only the end counts for a running task.
     span: Span,
     is_kept: bool,
-    /// Its slots, which are asked for most, where all of those on the host are in one queue instance.
+    /// Its slots, if all of those on the host are in one queue instance. They are asked for most.
     slots: Option<(QueueInstanceName, Amount)>,
     takes: Takes,
 }
@@ -88,17 +90,18 @@ impl Tenant {
     }
 }
 
-/// What a task takes of one host and of the queue instances there.
+/// The amounts that a task takes of one host and of the queue instances there.
 #[derive(Clone, Debug)]
 enum Takes {
-    /// All that it takes anywhere: it has one queue instance.
+    /// Everything that it takes anywhere: it has one queue instance.
     All(Arc<Booking>),
-    /// A part of what it takes: to look through the rest for each host would cost the square of its hosts.
+    /// A part of what it takes. Searching all of it for each host would cost the square of its
+    /// hosts.
     Part(Vec<Entry>),
 }
 
 impl Takes {
-    /// The slots of who has one queue instance, and that.
+    /// The slots, and the queue instance, if there is only one.
     fn slots(&self) -> Option<(QueueInstanceName, Amount)> {
         match self {
             Takes::All(booking) => match booking.granted() {
@@ -130,22 +133,26 @@ impl Takes {
     }
 }
 
-/// What tasks have of one thing, and when it ends.
+/// The amount that tasks have of one thing, and when it ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Ending {
     all: Total,
     at: BTreeMap<Tick, Total>,
 }
 
-/// What runs until when, and what is kept for later.
+/// The running tasks with their ends, and the kept bookings.
 ///
-/// Invariants: `ends`, which has the hosts of each task, and `ending` follow from `running`; `kept_shares` and what `ledger` books follow from `kept`; `hosts` holds what
-/// both have on each host. All is empty while nobody plans ahead.
+/// Invariants: `ends`, with the hosts of each task, and `ending` follow from `running`;
+/// `kept_shares` and the bookings of `ledger` follow from `kept`; `hosts` holds both by host.
+/// Everything is empty while nobody plans ahead.
+///
+/// [`Ahead`](super::ahead::Ahead) is the only owner: it reports tasks that run or end, and keeps
+/// and gives up bookings.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLine {
     is_on: bool,
     now: Tick,
-    /// How long a task that should have ended is expected to go on.
+    /// How long an overdue task is expected to continue.
     grace_ms: u64,
     running: BTreeMap<TaskKey, Running>,
     ends: BTreeMap<(Tick, TaskKey), Vec<HostName>>,
@@ -158,7 +165,8 @@ pub struct TimeLine {
 }
 
 impl TimeLine {
-    /// The line with nothing known, followed from now on or not. What was kept is given up.
+    /// A line with nothing known. It is followed from now on if `is_on`. Kept bookings are given
+    /// up.
     pub fn emptied(&self, is_on: bool) -> TimeLine {
         let (now, grace_ms, generation) = (self.now, self.grace_ms, self.generation + 1);
         TimeLine { is_on, now, grace_ms, generation, ..TimeLine::default() }
@@ -169,17 +177,17 @@ impl TimeLine {
         self.is_on
     }
 
-    /// How often what was kept was given up.
+    /// How often kept bookings were given up.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// It is now so late; tasks that should have ended are expected to go on for `grace_ms`.
+    /// Sets the time. Overdue tasks are expected to continue for `grace_ms`.
     pub fn pass_time(&mut self, now: Tick, grace_ms: u64) {
         (self.now, self.grace_ms) = (now, grace_ms);
     }
 
-    /// A task runs until `end` for all that is known.
+    /// Notes that a task runs until `end`, as far as is known.
     pub fn run(&mut self, key: TaskKey, end: Tick, booking: &Arc<Booking>, ledger: &Ledger) {
         if !self.is_on {
             return;
@@ -199,19 +207,19 @@ impl TimeLine {
         self.running.insert(key, Running { end, booking: booking.clone(), shares });
     }
 
-    /// Whether a task is known to run until `end` with what is booked for it.
+    /// Whether a task is known to run until `end` with this booking.
     pub fn is_running(&self, key: TaskKey, end: Tick, booking: &Arc<Booking>) -> bool {
         let known = self.running.get(&key);
         known.is_some_and(|known| known.end == end && Arc::ptr_eq(&known.booking, booking))
     }
 
-    /// Forgets the tasks that do not run any more.
+    /// Forgets tasks that do not run any more.
     pub fn retain(&mut self, runs: impl Fn(TaskKey) -> bool) {
         let over: Vec<TaskKey> = self.running.keys().copied().filter(|key| !runs(*key)).collect();
         over.into_iter().for_each(|key| self.over(key));
     }
 
-    /// Whether two lines say the same, however they came to it.
+    /// Whether two lines are equal, however they were made.
     pub fn is_like(&self, other: &TimeLine) -> bool {
         let tenants = |line: &TimeLine| {
             let of_host = line.hosts.iter().map(|(host, tenants)| {
@@ -227,7 +235,7 @@ impl TimeLine {
             && tenants(self) == tenants(other)
     }
 
-    /// Notes what a booking takes on each of its hosts.
+    /// Notes the amounts of a booking at each of its hosts.
     fn enter_hosts(&mut self, key: TaskKey, span: Span, booking: &Arc<Booking>, is_kept: bool) -> Vec<HostName> {
         let tenant = |takes| Tenant::new(key, span, is_kept, takes);
         if let [part] = booking.granted() {
@@ -251,7 +259,7 @@ impl TimeLine {
         hosts.into_iter().map(enter).collect()
     }
 
-    /// Forgets what runs, or is kept, under a key on a host.
+    /// Forgets a running task or a kept booking on a host.
     fn leave_host(&mut self, key: TaskKey, host: &HostName, is_kept: bool) {
         let tasks = self.hosts.get_mut(host).expect("what a task has is noted at its hosts");
         tasks.retain(|task| task.key != key || task.is_kept != is_kept);
@@ -260,7 +268,7 @@ impl TimeLine {
         }
     }
 
-    /// A task has ended, or does not start after all.
+    /// Notes that a task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
         let Some(Running { end, shares, .. }) = self.running.remove(&key) else { return };
         let hosts = self.ends.remove(&(end, key)).expect("what runs has an end");
@@ -279,7 +287,7 @@ impl TimeLine {
         }
     }
 
-    /// Keeps what `book` books under a key for a stretch of time.
+    /// Keeps the booking that `book` makes under a key, for a stretch of time.
     pub fn keep(&mut self, key: TaskKey, span: Span, book: impl FnOnce(&mut Ledger)) {
         book(&mut self.ledger);
         let Some(booking) = self.ledger.booking(key).cloned() else { return };
@@ -290,20 +298,20 @@ impl TimeLine {
         self.kept.insert(key, Kept { span, hosts });
     }
 
-    /// Gives up all that was kept, but for advance reservations.
+    /// Gives up all kept bookings except advance reservations.
     pub fn give_up(&mut self) {
         let given_up: Vec<TaskKey> = self.kept.keys().copied().filter(|key| block_of(*key).is_none()).collect();
         given_up.into_iter().for_each(|key| self.give_up_one(key));
     }
 
-    /// Gives up all that was kept, advance reservations too.
+    /// Gives up all kept bookings, advance reservations too.
     pub fn give_up_all(&mut self) {
         let given_up: Vec<TaskKey> = self.kept.keys().copied().collect();
         given_up.into_iter().for_each(|key| self.give_up_one(key));
         self.generation += 1;
     }
 
-    /// Gives up what was kept under one key.
+    /// Gives up the booking that is kept under one key.
     pub fn give_up_one(&mut self, key: TaskKey) {
         let Some(Kept { hosts, .. }) = self.kept.remove(&key) else { return };
         let booking = self.ledger.booking(key).cloned().expect("what is kept is booked");
@@ -329,8 +337,8 @@ impl TimeLine {
         !self.kept.is_empty() && self.hosts.get(host).is_some_and(|tasks| tasks.iter().any(|task| task.is_kept))
     }
 
-    /// When something is given back after a time that is not before now, in order, with the hosts where that is: by tasks that end, and by what is
-    /// no longer kept.
+    /// The times after `after`, which is not before now, at which something is given back, in order
+    /// and with the hosts concerned: by tasks that end, and by kept bookings that end.
     pub fn releases(&self, after: Tick) -> impl Iterator<Item = (Tick, &[HostName])> {
         let first_after = |at: Tick| (Tick(at.0.saturating_add(1)), Ledger::FIRST_KEY);
         let overdue = self.ends.range(..first_after(self.now));
@@ -348,13 +356,14 @@ impl TimeLine {
         merged.take_while(|(at, _)| *at < NEVER)
     }
 
-    /// The first moment at or after `from` at which something begins that is kept on a host.
+    /// The first moment at or after `from` at which a kept booking begins on a host.
     pub fn next_kept(&self, host: &HostName, from: Tick) -> Option<Tick> {
         let kept = self.hosts.get(host).into_iter().flatten().filter(|task| task.is_kept);
         kept.map(|task| task.span.from).filter(|at| *at >= from).min()
     }
 
-    /// The most of an attribute that is in use at a level within a stretch of time. `ledgers` hold what is in use now.
+    /// The largest use of an attribute at a level within a stretch of time. `ledgers` hold the
+    /// present use.
     pub fn booked<'a>(
         &self,
         ledgers: impl Iterator<Item = &'a Ledger> + Clone,
@@ -373,12 +382,13 @@ impl TimeLine {
         self.booked_by(tenants, || now_booked(ledgers.clone(), level, attribute), level, attribute, span)
     }
 
-    /// What there is on a host over time.
+    /// The use of a host over time.
     pub fn tenants(&self, host: &HostName) -> &[Tenant] {
         self.hosts.get(host).map_or(&[], Vec::as_slice)
     }
 
-    /// As [`TimeLine::booked`] of a host or queue instance whose tenants were looked up. `now` tells what is in use now.
+    /// Does what [`TimeLine::booked`] does for a host or queue instance whose tenants were looked
+    /// up. `now` returns the present use.
     pub fn booked_by<N: AsRef<str> + ?Sized>(
         &self,
         tenants: &[Tenant],
@@ -412,7 +422,8 @@ impl TimeLine {
         })
     }
 
-    /// The most of something that all hosts share which is in use within a stretch of time. `now` tells what is in use now.
+    /// The largest use of something that all hosts share, within a stretch of time. `now` returns
+    /// the present use.
     pub fn shared(&self, name: impl Fn() -> Shared, now: impl Fn() -> Amount, span: Span) -> Amount {
         if span.from <= self.now && self.kept.is_empty() {
             return now();
@@ -434,8 +445,8 @@ impl TimeLine {
         })
     }
 
-    /// What is given back of something after a time that is not before now, until another and with it, by tasks that end. Those that should have ended go
-    /// on for a while.
+    /// The amounts of something that ending tasks give back after a time, which is not before now,
+    /// until another time and with it. Overdue tasks continue for a while.
     fn ended<'e>(&self, ending: &'e Ending, after: Tick, until: Tick) -> impl Iterator<Item = &'e Total> + use<'e> {
         let overdue_end = self.now.plus_ms(self.grace_ms);
         let overdue = (after < overdue_end && overdue_end <= until).then(|| ending.at.range(..=self.now));
@@ -443,14 +454,14 @@ impl TimeLine {
         overdue.into_iter().flatten().chain(others).map(|(_, ended)| ended)
     }
 
-    /// Whether a task is expected to run at a time as it looks now.
+    /// Whether a task is expected to run at a time, as far as is known.
     fn still_runs(&self, task: &Tenant, at: Tick) -> bool {
         let end = task.span.until;
         if end <= self.now { self.now.plus_ms(self.grace_ms) > at } else { end > at }
     }
 }
 
-/// What a booking takes of what all share.
+/// The amounts that a booking takes of what all hosts share.
 fn shares(key: TaskKey, booking: &Booking, ledger: &Ledger) -> Shares {
     let global = booking.entries_at(At::Global).into_iter();
     let global = global.map(|entry| (Shared::Global(entry.attribute), Total::of(entry.amount)));
@@ -465,8 +476,8 @@ fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: At<'_>, attr
     sum(ledgers.map(|ledger| ledger.booked(level, attribute)))
 }
 
-/// The most within a stretch of time: of what runs, which only gets less, and what is kept, all of which has a moment in it. `running` is asked for
-/// rising times.
+/// The largest sum within a stretch of time: of running tasks, which only gets less, and of kept
+/// bookings, all of which have a moment in it. `running` is asked for rising times.
 fn most(mut kept: Vec<(Span, Total)>, span: Span, mut running: impl FnMut(Tick) -> Total) -> Amount {
     let mut ends = kept.clone();
     kept.sort_unstable_by_key(|(kept, _)| kept.from);
@@ -487,10 +498,10 @@ fn most(mut kept: Vec<(Span, Total)>, span: Span, mut running: impl FnMut(Tick) 
     }
 }
 
-/// A stretch of time for which something is looked for.
+/// A stretch of time for which slots are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'a> {
-    /// What is known of the time.
+    /// The time line.
     pub line: &'a TimeLine,
     /// The stretch.
     pub span: Span,
@@ -499,12 +510,12 @@ pub struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Whether only what is in use now counts: the stretch begins now, and nothing is kept.
+    /// Whether only the present use counts: the stretch begins now, and nothing is kept.
     pub fn is_now(&self) -> bool {
         self.span.from <= self.line.now && self.line.kept.is_empty()
     }
 
-    /// Whether the same is true on the host of a queue instance.
+    /// Whether only the present use counts on the host of a queue instance.
     pub fn is_now_on(&self, instance: &QueueInstanceName) -> bool {
         self.span.from <= self.line.now && !self.keeps_on(instance)
     }

@@ -1,27 +1,30 @@
-//! When the first hosts decide which slots a parallel job gets, so that the others need not be looked at.
+//! Whether the first hosts decide which slots a parallel job gets, so that no other need be looked
+//! at. This exists only for speed.
 
 use super::hosts::{HostRoom, MasterRoom};
 use super::spread::Most;
 use proto::pe::AllocationRule;
 use proto::request::SlotRange;
 
-/// Whether hosts that come later could change what [`spread`](super::spread::spread) gives: not once the first place for the master and
-/// what is beside it have as many slots as the job may have at most.
+/// Whether later hosts could change the result of [`spread`](super::spread::spread). They cannot
+/// once the first place for the master, with the room beside it, has as many slots as the job may
+/// have at most.
 ///
-/// Only where the job may be on any number of hosts. What quotas leave is asked apart ([`leave_enough`](super::quotas::leave_enough)).
+/// It is used only where the job may be on any number of hosts. Quotas are judged separately
+/// ([`leave_enough`](super::quotas::leave_enough)).
 #[derive(Debug)]
 pub struct Enough {
     rule: AllocationRule,
-    /// As many as the job gets at most.
+    /// The most slots that the job gets.
     slots: u32,
     most_elsewhere: u32,
     master: Option<MasterRoom>,
-    /// Slots on other hosts than the master's; for `$round_robin` one of each host.
+    /// Slots on other hosts than the master's; with `$round_robin`, one of each host.
     elsewhere: u32,
 }
 
 impl Enough {
-    /// Of no host yet. None if there is no number of slots that the job may have.
+    /// Begins before the first host. `None` if no number of slots is possible for the job.
     pub fn new(rule: AllocationRule, range: &SlotRange, most: Most) -> Option<Enough> {
         let largest = range.largest_within(most.in_all)?;
         let slots = match rule {
@@ -34,7 +37,7 @@ impl Enough {
         Some(Enough { rule, slots, most_elsewhere: most.elsewhere, master: None, elsewhere: 0 })
     }
 
-    /// Takes the next host in, and says whether those so far are enough.
+    /// Adds the next host, and returns whether the hosts so far are enough.
     pub fn add(&mut self, host: &HostRoom) -> bool {
         let (own, portion) = match self.rule {
             AllocationRule::PeSlots => return host.masters().any(|master| master.slots >= self.slots),

@@ -14,12 +14,14 @@ pub struct HostRoom {
     pub instances: Vec<(QueueInstanceName, u32)>,
     /// The most slots on the host without the master.
     pub slots: u32,
-    /// How it would take the master; none if the master cannot be here.
+    /// How it would take the master. `None` if the master cannot be here.
     pub master: Option<MasterRoom>,
-    /// How others of its instances would take the master. Looked for only where the first one may not be the best: a quota may close it, or
-    /// the master asks for something else than the other slots.
+    /// How others of its instances would take the master. They are looked for only if the first may
+    /// not be the best: a quota may close it, or the master requests something else than the other
+    /// slots.
     pub others: Vec<MasterRoom>,
-    /// The slots that each instance could give beside the master on this host, where these are others than elsewhere.
+    /// The slots that each instance could give beside the master on this host, if they differ from
+    /// those elsewhere.
     pub companions: Option<Vec<u32>>,
 }
 
@@ -29,7 +31,8 @@ impl HostRoom {
         self.master.into_iter().chain(self.others.iter().copied())
     }
 
-    /// The most slots that one of its instances could give where the master is on the host: it may be there itself.
+    /// The most slots that one of its instances could give if the master is on this host, perhaps
+    /// in that instance.
     pub fn beside(&self, master: MasterRoom, at: usize) -> u32 {
         match &self.companions {
             _ if master.at == at => master.in_instance,
@@ -51,7 +54,7 @@ impl HostRoom {
 pub struct MasterRoom {
     /// Which of the host's instances takes it.
     pub at: usize,
-    /// How many of the slots in that instance are its own at least: one, or none.
+    /// The slots in that instance that are the master's own: one or none.
     pub own: u32,
     /// The most slots in that instance, at least its own.
     pub in_instance: u32,
@@ -59,13 +62,13 @@ pub struct MasterRoom {
     pub slots: u32,
 }
 
-/// A look at the hosts for a job in one environment.
+/// A search over the hosts for a job in one environment.
 pub struct Look<'c, 'a> {
     /// The cluster.
     pub cluster: &'c Cluster<'a>,
     /// The job.
     pub demand: &'c Demand,
-    /// What it finds at the level of the cluster.
+    /// What fits at the level of the cluster.
     pub globally: &'c Fit,
     /// The environment.
     pub pe: &'c ParallelEnvironment,
@@ -76,7 +79,7 @@ pub struct Look<'c, 'a> {
 pub struct Rooms<'l> {
     /// The hosts.
     pub hosts: Vec<HostRoom>,
-    /// Whether there are no others.
+    /// Whether all hosts were looked at.
     pub are_all: bool,
     /// Why queue instances are not for the job, and why hosts have no room.
     unsuitable: Vec<Reason>,
@@ -88,8 +91,8 @@ pub struct Rooms<'l> {
 }
 
 impl<'l> Rooms<'l> {
-    /// Looks at more hosts, until there is one with which there are enough. Hosts without room that the rule could use, other than by what their
-    /// queues are made for, are taken into `roomless`.
+    /// Looks at more hosts, until one of them makes them enough. Hosts without room that the rule
+    /// could use go into `roomless`, unless their queues are not made for the job.
     pub fn look<'a>(
         &mut self,
         look: &Look<'_, 'a>,
@@ -139,7 +142,7 @@ impl<'l> Rooms<'l> {
     }
 }
 
-/// Whether a host has fewer slots than the rule uses on any, and for no other reason than what is there.
+/// Whether a host has fewer slots than the rule uses on any host, only because of what is there.
 fn is_useless(room: &HostRoom, demand: &Demand, globally: &Fit, pe: &ParallelEnvironment) -> bool {
     !demand.is_apart() && globally.holds(portion(demand, pe)) && usable(room, demand, pe) == 0
 }
@@ -175,8 +178,8 @@ pub fn portion(demand: &Demand, pe: &ParallelEnvironment) -> u32 {
     }
 }
 
-/// At most so many of the hosts, in their order: those with most room, one that takes the master among them. All of them where the
-/// rule uses one host alone.
+/// At most `most` of the hosts, in their order: those with most room, and among them one that takes
+/// the master. All hosts if the rule uses only one.
 pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Vec<HostRoom> {
     let most = most as usize;
     let least = match rule {
@@ -214,7 +217,7 @@ fn room(
     let (as_master, as_other) = demand.roles(Some(pe));
     let on_host = |slots, role| cluster.fit_level(globally.clone(), &host.spot, demand, slots, role);
     let slaves = on_host(1, Role::Slave);
-    // Where nothing is charged for the master alone, it fits where others do.
+    // If nothing is charged for the master alone, it fits where others fit.
     let is_alike = extra == 0 && !demand.charges_master();
     let with_master = if is_alike { slaves.clone() } else { on_host(own + extra, as_master) };
     let fits = sites.iter().map(|site| {
@@ -243,7 +246,8 @@ fn room(
                 room.instances[at].1
             } else {
                 let mut fit = cluster.fit_instance(with_master.clone(), site, demand, own + extra, as_master);
-                // Who asks for nothing apart is told of slots alone, as by 8.1.9.
+                // A job without requests of its own for the master gets only numbers of slots as a
+                // reason, as in 8.1.9.
                 if demand.is_apart() && !fit.holds(own + extra) && cluster.takes_master(site.instance, demand) {
                     reasons.append(&mut fit.reasons);
                 }

@@ -1,8 +1,9 @@
-//! What the resource quotas leave of the room on hosts, for a parallel job whose slots are laid out by a rule.
+//! The room that resource quotas leave on hosts, for a parallel job whose slots are laid out by a
+//! rule.
 //!
-//! Limits are shared by hosts and instances, so what one of them takes is missing on the next: slots are taken from the quotas in
-//! the very order in which the rule will hand them out. What is left over then is room that the rule may use up as if there
-//! were no quotas.
+//! Hosts and instances share limits, so slots that one of them takes are missing on the next. Slots
+//! are therefore taken from the quotas in the very order in which the rule will hand them out. The
+//! rule can then use the rest as if there were no quotas.
 
 use super::hosts::{HostRoom, MasterRoom};
 use super::spread::Most;
@@ -11,16 +12,19 @@ use proto::id::QueueInstanceName;
 use proto::pe::AllocationRule;
 use proto::request::SlotRange;
 
-/// So many places for the master are tried while the slots that follow are too few: on large cells not all can be.
+/// The most places for the master that are tried while there are too few slots after it: on large
+/// cells not all can be tried.
 const MASTERS_MAX: usize = 8;
 
-/// After so many hosts no other place is tried for the master. So many queue instances, and pairs of them, are looked at for a slot that
-/// could move, for each place of the master: on large cells there may be millions of pairs.
+/// The hosts after which no other place for the master is tried; and the queue instances, or pairs
+/// of them, that are looked at for a slot that could move, per place of the master. Large cells may
+/// have millions of pairs.
 const LOOKS_MAX: usize = 10_000;
 
-/// The hosts with the room that the quotas leave for at most so many slots of those that a job accepts. `extra` is the slot of a master that
-/// is no task. Where `masters_differ`, other places for the master are tried as long as there are fewer slots than that; else the first that leaves
-/// enough is taken, as all leave much the same.
+/// The hosts with the room that the quotas leave for at most `most` slots that the job accepts.
+/// `extra` is the slot of a master that is not a task. If `masters_differ`, other places for the
+/// master are tried as long as there are fewer slots than that; otherwise the first that leaves
+/// enough is taken, because all leave much the same.
 pub fn within(
     purse: &mut Purse<'_>,
     rule: AllocationRule,
@@ -41,7 +45,8 @@ pub fn within(
     let (mut best, mut tried) = (None, 0);
     for (at, master) in seats(&hosts, least) {
         let needed = master.own + extra;
-        // Where the quotas are used up this is so for every place: a trial for each would cost the square of the hosts.
+        // Used-up quotas are so for every place: a trial for each would cost the square of the
+        // hosts.
         if purse.most(&hosts[at].instances[master.at].0, needed, true) < needed {
             continue;
         }
@@ -73,8 +78,9 @@ pub fn within(
     best.map_or_else(Vec::new, |(_, rooms)| rooms)
 }
 
-/// Whether hosts behind these change nothing of what [`within`] gives: the first place for the master that the quotas allow has as many slots with
-/// these hosts as are wanted at most, by the rule alone.
+/// Whether later hosts change nothing in the result of [`within`]: by the rule alone, the first
+/// place for the master that the quotas allow has as many slots on these hosts as are wanted at
+/// most.
 pub fn leave_enough(
     purse: &Purse<'_>,
     rule: AllocationRule,
@@ -115,15 +121,15 @@ pub fn leave_enough(
     false
 }
 
-/// The places where the master could be, for a rule that uses at least so many slots of a host.
+/// The places for the master, for a rule that uses at least so many slots of a host.
 fn seats(hosts: &[HostRoom], least: u32) -> impl Iterator<Item = (usize, MasterRoom)> {
     let all = hosts.iter().enumerate();
     let all = all.flat_map(|(at, host)| host.masters().map(move |master| (at, master)));
     all.filter(move |(_, master)| master.slots >= least || master.own == 0)
 }
 
-/// Each host as if the whole job were there. Where nobody wants to know what stands against it, hosts that have no more room than one
-/// before them are left out: the first of those with most is taken.
+/// Each host as if the whole job were there. If nobody asks for reasons, hosts with no more room
+/// than one before them are left out, because the first with most is taken.
 fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
     let mut rooms: Vec<HostRoom> = Vec::new();
     let mut found = 0;
@@ -149,7 +155,7 @@ fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) 
     rooms
 }
 
-/// How many slots each instance of each host has so far.
+/// The slots taken so far, by host and instance.
 struct Plan<'a> {
     hosts: &'a [HostRoom],
     taken: Vec<Vec<u32>>,
@@ -158,7 +164,7 @@ struct Plan<'a> {
     master: Option<(usize, MasterRoom)>,
     /// The most slots on other hosts than the master's.
     elsewhere: u32,
-    /// What is left of [`LOOKS_MAX`].
+    /// The rest of [`LOOKS_MAX`].
     looks: usize,
 }
 
@@ -189,7 +195,7 @@ impl<'a> Plan<'a> {
         self.taken[host].iter().sum()
     }
 
-    /// Gives back what is taken on a host.
+    /// Gives back the slots that were taken on a host.
     fn clear(&mut self, host: usize) {
         self.in_all -= self.on_host(host);
         self.taken[host].fill(0);
@@ -201,7 +207,7 @@ impl<'a> Plan<'a> {
         (master.map_or(self.hosts[host].slots, |master| master.slots), master)
     }
 
-    /// How many slots more a host may have, for all that others have where the master is not.
+    /// The number of further slots that a host may have, given all that other hosts have.
     fn spare(&self, host: usize) -> u32 {
         match self.master {
             Some((of_master, _)) if of_master != host && self.elsewhere < u32::MAX => {
@@ -211,7 +217,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// At most so many slots more on a host; how many there were.
+    /// Takes at most so many further slots on a host, and returns how many.
     fn add(&mut self, purse: &mut Purse<'_>, host: usize, most: u32) -> u32 {
         let (room, master) = self.room(host);
         let mut left = most.min(room.saturating_sub(self.on_host(host))).min(self.spare(host));
@@ -243,18 +249,18 @@ impl<'a> Plan<'a> {
         self.taken[host][at] >= room
     }
 
-    /// Moves a slot to another instance of its host, where that makes room in the quotas for a slot on a host that has room otherwise.
-    /// False if there is nothing to be moved.
+    /// Moves a slot to another instance of its host, if that makes room in the quotas for a slot on
+    /// a host that has room otherwise. Returns false if nothing can be moved.
     ///
-    /// In the order of the rule the first hosts may take from a quota what others need more. Where all instances of a host are under
-    /// the same quotas there is nothing to gain.
+    /// By the order of the rule, the first hosts may take from a quota what others need more. If
+    /// all instances of a host are under the same quotas, there is nothing to gain.
     fn exchange(&mut self, purse: &mut Purse<'_>) -> bool {
         if self.hosts.iter().all(|host| host.instances.len() < 2) {
             return false;
         }
         let of_host = |(host, room): (usize, &HostRoom)| (0..room.instances.len()).map(move |at| (host, at));
         let places: Vec<(usize, usize)> = self.hosts.iter().enumerate().flat_map(of_host).collect();
-        // One of those that are kept out by the same quotas stands for all.
+        // One instance stands for all that the same quotas keep out.
         let mut wanting: Vec<(usize, usize)> = Vec::new();
         for place in places.iter().copied() {
             if self.has_looked_enough(1 + wanting.len()) {
@@ -282,13 +288,14 @@ impl<'a> Plan<'a> {
         false
     }
 
-    /// Counts looks; true once there were enough of them.
+    /// Counts looks. Returns true once there were enough.
     fn has_looked_enough(&mut self, looks: usize) -> bool {
         self.looks = self.looks.saturating_sub(looks);
         self.looks == 0
     }
 
-    /// Moves a slot to another instance of its host, and takes one elsewhere; false and nothing done if that is not possible.
+    /// Moves a slot to another instance of its host, and takes one elsewhere. Returns false, with
+    /// nothing done, if that is not possible.
     fn move_one(&mut self, purse: &mut Purse<'_>, from: (usize, usize), to: (usize, usize)) -> bool {
         for at in (0..self.taken[from.0].len()).filter(|at| *at != from.1) {
             let over = (from.0, at);
@@ -316,7 +323,7 @@ impl<'a> Plan<'a> {
         true
     }
 
-    /// As many as there are on a host, then the next one.
+    /// As many as fit on a host, then the next one.
     fn in_order(&mut self, purse: &mut Purse<'_>, most: u32) {
         for host in 0..self.hosts.len() {
             let left = most.saturating_sub(self.in_all);
@@ -337,7 +344,7 @@ impl<'a> Plan<'a> {
         true
     }
 
-    /// One on each host, but on that of the master, who has a slot already.
+    /// One on each host except the master's, which has a slot already.
     fn first_round(&mut self, purse: &mut Purse<'_>, most: u32) {
         for host in 0..self.hosts.len() {
             if self.in_all >= most {
@@ -349,7 +356,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Exactly `each` slots on a host or none; false if those of the master have no room.
+    /// Exactly `each` slots on a host or none. Returns false if those of the master have no room.
     fn portions(&mut self, purse: &mut Purse<'_>, each: u32, most: u32, master: usize) -> bool {
         let own = self.on_host(master);
         let mut trial = purse.clone();

@@ -1,7 +1,8 @@
-//! What leaves a parallel job no more slots on the host that has most for it: for whoever asks why it waits.
+//! What limits the slots of a parallel job on the host that has most for it: for answers to why it
+//! waits.
 //!
-//! One host for each environment is looked at again. Where the hosts have enough for the rule, something else stands against the job,
-//! and nothing is told here.
+//! One host per environment is looked at again. If the hosts have enough for the rule, something
+//! else prevents the start, and nothing is reported here.
 
 use super::hosts::{HostRoom, MasterRoom, portion};
 use crate::ledger::Level;
@@ -12,7 +13,7 @@ use proto::id::QueueInstanceName;
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::cmp::Reverse;
 
-/// What is looked for, and what fits above all hosts.
+/// The job, and what fits above all hosts.
 pub struct Scarcity<'a> {
     pub cluster: &'a Cluster<'a>,
     pub demand: &'a Demand,
@@ -20,15 +21,15 @@ pub struct Scarcity<'a> {
     pub pe: &'a ParallelEnvironment,
 }
 
-/// Slots on a host, with that of a master that is no task.
+/// Slots on a host, including that of a master that is not a task.
 struct Place<'a> {
-    /// What they are.
+    /// The slots.
     role: Role,
-    /// In each of its queue instances: at most, if there are no others.
+    /// The slots per queue instance, at most, if there are no others.
     parts: Vec<Part<'a>>,
-    /// There are so many.
+    /// The number that there is.
     slots: u32,
-    /// So many would do.
+    /// The number that would be enough.
     wanted: u32,
 }
 
@@ -40,7 +41,8 @@ struct Part<'a> {
 }
 
 impl<'a> Scarcity<'a> {
-    /// What leaves no more slots on the best of the hosts with room for the job; nothing if these have enough.
+    /// What limits the slots on the best of the hosts with room for the job. Empty if these have
+    /// enough.
     pub fn no_more(&self, hosts: &[HostRoom]) -> Vec<Reason> {
         let place = match hosts.iter().any(|room| room.master.is_some()) {
             true => self.best(hosts),
@@ -77,7 +79,8 @@ impl<'a> Scarcity<'a> {
         }
     }
 
-    /// Where no host takes the master: the one with most room for others. Of a job that asks for something apart each host is told of already.
+    /// If no host takes the master: the host with most room for others. A job with separate
+    /// requests has a reason for each host already.
     fn without_seat<'r>(&self, hosts: &'r [HostRoom]) -> Option<Place<'r>> {
         let room = hosts.iter().min_by_key(|room| Reverse(room.slots)).filter(|_| !self.demand.is_apart())?;
         let (role, extra) = (self.demand.roles(Some(self.pe)).0, self.extra());
@@ -88,7 +91,8 @@ impl<'a> Scarcity<'a> {
         Some(Place { role, parts: room.instances.iter().map(part).collect(), slots, wanted })
     }
 
-    /// A host where so many slots of the job would do, with the master if that takes nothing from the others.
+    /// A host where so many slots of the job would be enough, with the master if that takes nothing
+    /// from the others.
     fn at<'r>(&self, room: &'r HostRoom, wanted: u32) -> Place<'r> {
         if let Some(seat) = seat(room).filter(|seat| seat.slots >= room.slots) {
             return self.with_master(room, seat, wanted);
@@ -117,7 +121,8 @@ impl<'a> Scarcity<'a> {
         u32::from(!self.pe.job_is_first_task.0)
     }
 
-    /// What leaves no more there: at the host, and in its queue instances if they have no more together.
+    /// What limits the slots there: at the host, and in its queue instances if together they have
+    /// no more.
     fn limits(&self, place: &Place<'_>) -> Vec<Reason> {
         let Place { role, parts, slots, wanted } = place;
         let Some(first) = parts.first() else { return Vec::new() };
@@ -139,7 +144,7 @@ impl<'a> Scarcity<'a> {
         limits
     }
 
-    /// What leaves no more slots than there are, with what so many as would do need.
+    /// What limits the slots to those there are, with the amount that enough slots would need.
     fn short(&self, slots: u32, wanted: u32, fit: impl Fn(u32) -> Fit) -> Vec<Reason> {
         let decisive = fit(slots.saturating_add(1)).reasons;
         if decisive.is_empty() {
@@ -150,7 +155,7 @@ impl<'a> Scarcity<'a> {
         told.map(|Reason { level, what }| self.reason(level, (slots, wanted), what)).collect()
     }
 
-    /// The load thresholds that slots which start would reach, where these leave no more.
+    /// The load thresholds that further slots would reach, if these limit.
     fn thresholds(&self, sites: Vec<Site<'_, '_>>, (slots, wanted): (u32, u32)) -> Vec<Reason> {
         let caps: Vec<_> = sites.iter().map(|site| self.cluster.threshold_cap(site)).collect();
         if caps.iter().max() != Some(&slots) {

@@ -14,7 +14,8 @@ pub struct Most {
     pub elsewhere: u32,
 }
 
-/// The slots of a job: as many as `range` accepts, `most` allows and the hosts have, the master first.
+/// The slots of a job, the master first: as many as `range` accepts, `most` allows and the hosts
+/// have.
 ///
 /// The master is on the first host that can take it and leaves room for most slots, and one slot there is kept for it.
 ///
@@ -48,7 +49,8 @@ fn seats(hosts: &[HostRoom]) -> impl Iterator<Item = Seat> {
     all.flat_map(|(host, room)| room.masters().map(move |room| Seat { host, room }))
 }
 
-/// The first place for the master with which a job has most slots, of `offered` with each, and these.
+/// The first place for the master with which the job has most slots, and their number. `offered`
+/// gives the slots for a place.
 ///
 /// # Errors
 /// With the most that is offered, if no number of the range is.
@@ -78,12 +80,12 @@ fn best_seat(
 
 fn on_one_host(range: &SlotRange, most: u32, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
     let (Seat { host: _, room: best }, slots) = best_seat(range, most, hosts, |seat| seat.room.slots)?;
-    // Among those with room for as many the first.
+    // The first of the places with room for as many.
     let seat = seats(hosts).find(|seat| seat.room.slots >= slots).ok_or(best.slots)?;
     Ok(master_first(&[(&hosts[seat.host], slots)], 0, seat.room))
 }
 
-/// Spreads the largest number that is feasible by a rule that uses up all the room if it has to.
+/// Spreads the largest feasible number by a rule that can use all the room.
 fn over_hosts(
     range: &SlotRange,
     most: Most,

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 
 /// Queue instances that are open to a parallel job, best first.
 pub trait Supply<'a, 'l> {
-    /// The one with this number in their order; none behind the last.
+    /// The instance with this number in the order. `None` behind the last.
     fn get(&mut self, at: usize) -> Option<Site<'a, 'l>>;
 
-    /// All on the host of one of them, itself included, in their order.
+    /// All instances on the host of one of them, itself included, in their order.
     fn beside(&mut self, site: Site<'a, 'l>) -> Vec<Site<'a, 'l>>;
 
-    /// Whether to stop at the first hosts with which it is decided which slots a job gets.
+    /// Whether to stop at the first hosts that decide which slots the job gets.
     fn is_short(&self) -> bool;
 }
 
-/// All of them, of which each is looked at.
+/// A supply whose instances are all looked at.
 #[derive(Debug)]
 pub struct Whole<'o, 'a, 'l> {
     order: &'o [Site<'a, 'l>],
@@ -24,7 +24,7 @@ pub struct Whole<'o, 'a, 'l> {
 }
 
 impl<'o, 'a, 'l> Whole<'o, 'a, 'l> {
-    /// Of queue instances in their order.
+    /// A supply of queue instances in their order.
     pub fn new(order: &'o [Site<'a, 'l>]) -> Whole<'o, 'a, 'l> {
         let mut by_host: BTreeMap<&HostName, Vec<Site<'_, '_>>> = BTreeMap::new();
         for site in order {

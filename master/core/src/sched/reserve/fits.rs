@@ -4,7 +4,7 @@ use crate::sched::rank::Rank;
 use proto::id::{HostName, QueueInstanceName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How good a queue instance is for a job: how many of its wishes stay open there, and its rank. Less is better.
+/// The worth of a queue instance for a job: its unmet soft requests, and its rank. Less is better.
 pub type Worth = (u32, Rank);
 
 /// The queue instances.
@@ -17,7 +17,7 @@ pub struct Fits {
 }
 
 impl Fits {
-    /// A queue instance takes the job. It is not there yet.
+    /// Adds a queue instance that takes the job. It is not there yet.
     pub fn insert(&mut self, worth: Worth, instance: QueueInstanceName) {
         self.of_host.entry(instance.host.clone()).or_default().push((worth, instance.clone()));
         self.best_first.insert((worth, instance));
