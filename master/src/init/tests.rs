@@ -137,3 +137,16 @@ fn a_directory_in_which_others_make_names_is_refused_and_left_as_it_is() {
         outcome.unwrap();
     }
 }
+
+#[test]
+fn directories_of_daemons_that_systemd_has_made_are_left_to_their_accounts() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let dir = TempDir::new("init-tmpfiles");
+    let run = dir.path().join("run").join("master");
+    std::fs::create_dir_all(&run).unwrap();
+    std::os::unix::fs::chown(&run, Some(4321), None).unwrap();
+    tree::make_directories(&Layout::new(dir.path())).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&run).unwrap()), 4321);
+}

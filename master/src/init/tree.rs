@@ -71,11 +71,20 @@ pub(super) fn make_directories(layout: &Layout) -> Result<(), InitError> {
     {
         make_directory(&layout.dir().join(name), mode)?;
     }
-    // One for each daemon: nobody makes names where another one writes.
+    // One for each daemon: nobody makes names where another one writes. systemd-tmpfiles(8) may have made them for the accounts
+    // of the daemons before the cell; nothing is written there here.
     for daemon in ["launcher", "master", "agent"] {
-        make_directory(&layout.dir().join("run").join(daemon), 0o755)?;
+        let path = layout.dir().join("run").join(daemon);
+        if !is_directory(&path) {
+            make_directory(&path, 0o755)?;
+        }
     }
     Ok(())
+}
+
+/// Whether there is a directory, which a link to one is not.
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 /// Opens the cell's directory, which may be reached by a link, and refuses it if somebody else can make names there: the files
