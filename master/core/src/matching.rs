@@ -57,15 +57,17 @@ use std::collections::BTreeMap;
 /// What counts when a job is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing runs and only load values that never change are known: `-w e`, `-w w`, `-w v`, `qselect -l`.
+    /// Nothing runs, and only load values that never change are known: `-w e`, `-w w`, `-w v`,
+    /// `qselect -l`.
     ///
-    /// A request for a load value that a host reports but that may change is taken to be satisfiable.
+    /// A request for a load value that is reported and may change counts as satisfiable.
     EmptyCluster,
-    /// What runs and what is reported now: the scheduler, `-w p`.
+    /// The present tasks and load values: the scheduler, `-w p`.
     Now,
-    /// What runs now without load values, which may have changed since the order was planned: checking an order.
+    /// The present tasks without load values, which may have changed since the order was planned:
+    /// the check of an order.
     Order,
-    /// What will run at a later time, of which the load is not known: reservations.
+    /// The tasks of a later time, for which no load is known: reservations.
     Later,
 }
 
@@ -85,16 +87,17 @@ impl Mode {
     }
 }
 
-/// A cluster as the matcher sees it.
+/// A cluster as the matcher sees it. It is a bundle of references, made anew for each question: it
+/// caches nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'a> {
     /// The configuration objects.
     pub config: &'a Configuration,
     /// Queue instances that are not in the default state.
     pub instances: &'a BTreeMap<QueueInstanceName, InstanceState>,
-    /// What placed tasks take.
+    /// The bookings of placed tasks.
     pub ledger: &'a Ledger,
-    /// What tasks take that are planned and not yet placed.
+    /// The bookings of tasks that are planned and not placed yet.
     pub planned: Option<&'a Ledger>,
     /// Load values and contact.
     pub observations: &'a Observations,
@@ -102,22 +105,23 @@ pub struct Cluster<'a> {
     pub now: Tick,
     /// What counts.
     pub mode: Mode,
-    /// The time for which slots are looked for, where somebody plans ahead; else only what is in use now counts.
+    /// The stretch of time for which slots are searched, if anybody plans ahead. Otherwise only the
+    /// present use counts.
     pub window: Option<Window<'a>>,
     /// Whose slots and amounts are meant.
     pub share: Share<'a>,
-    /// Whether anybody asks why something does not fit: nothing is told in a pass, which only places tasks.
+    /// Whether reasons are wanted. A pass only places tasks and wants none.
     pub explains: bool,
 }
 
-/// Whose slots and amounts are meant, beside advance reservations.
+/// Whose slots and amounts are meant, as to advance reservations.
 #[derive(Clone, Copy, Debug)]
 pub enum Share<'a> {
-    /// Those of jobs that belong to no reservation: what reservations have whose time is now is taken.
+    /// Those of jobs without a reservation. Reservations whose time has come count as taken.
     Open,
-    /// Those of one reservation, for its jobs: nothing else is there.
+    /// Those of one reservation, for its jobs: nothing else exists.
     Within(&'a AdvanceReservation),
-    /// What tasks have, whoever they belong to: what is shown.
+    /// The use by tasks, whoever they belong to: for showing.
     InUse(&'a State),
 }
 
@@ -138,17 +142,19 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// The cluster of a state as it is shown: what is only kept for advance reservations is not in use.
+    /// The cluster of a state as it is shown: amounts that are only kept for advance reservations
+    /// are not in use.
     pub fn in_use(state: &'a State, observations: &'a Observations, mode: Mode) -> Cluster<'a> {
         Cluster { share: Share::InUse(state), ..Cluster::of(state, observations, mode) }
     }
 
-    /// The same for somebody who only asks whether something fits.
+    /// The cluster for a caller that wants no reasons.
     pub fn untold(self) -> Cluster<'a> {
         Cluster { explains: false, ..self }
     }
 
-    /// The cluster for one demand: all that a job of an advance reservation may have is what the reservation has.
+    /// The cluster for one demand. A job of an advance reservation can only have what the
+    /// reservation has.
     pub fn of_demand(self, state: &'a State, demand: &Demand) -> Cluster<'a> {
         match demand.reservation.and_then(|id| state.reservations.get(&id)) {
             Some(reservation) => Cluster {
@@ -162,7 +168,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// The reservation whose slots are meant, if those of one are.
+    /// The reservation whose slots are meant, if any.
     pub fn within(&self) -> Option<&'a AdvanceReservation> {
         match self.share {
             Share::Within(reservation) => Some(reservation),
@@ -170,8 +176,8 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// How much of an attribute is taken at a level, planned tasks included; nothing on an empty cluster. Within a window it is the
-    /// most at any time of it.
+    /// How much of an attribute is taken at a level, by planned tasks too; nothing on an empty
+    /// cluster. Within a window it is the largest use at any time of it.
     pub fn booked<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
         let level = level.into();
         match (self.window, self.share) {
@@ -181,7 +187,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// As [`Cluster::booked`] of a level that was looked up.
+    /// Does what [`Cluster::booked`] does for a level that was looked up.
     pub fn booked_at<N: AsRef<str> + ?Sized>(&self, spot: &Spot<'_, '_>, attribute: &N) -> Amount
     where
         AttributeName: PartialEq<N>,
@@ -234,7 +240,7 @@ pub(crate) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
     amounts.fold(Amount::ZERO, Amount::saturating_add)
 }
 
-/// An amount of slots as a number; as many as there can be if that is not known.
+/// An amount of slots as a number. An unknown one is the largest number.
 fn count(slots: Amount) -> u32 {
     slots.finite().and_then(|slots| u32::try_from(slots).ok()).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,8 @@
 //! Who may use an object: access lists and projects.
 //!
-//! Which lists in use the owner of a job is in is a part of its [`Demand`], looked up once; here sets of names are compared. A list
-//! that excludes wins, an empty list that admits admits everybody, and where projects are admitted a job without one is not.
+//! A [`Demand`] says which access lists in use contain the owner of a job; here sets of names are
+//! compared. A list that excludes wins. An empty list that admits admits everybody. Where projects
+//! are admitted, a job without a project is not.
 
 use super::demand::Demand;
 use super::{Cluster, Spot};
@@ -11,7 +12,7 @@ use proto::object::value::NameList;
 use proto::pe::ParallelEnvironment;
 use std::collections::BTreeSet;
 
-/// What guards an object.
+/// The lists that guard an object.
 struct Guard<'a> {
     users: &'a NameList<String>,
     xusers: &'a NameList<String>,
@@ -20,7 +21,8 @@ struct Guard<'a> {
 }
 
 impl Cluster<'_> {
-    /// Why the owner or the project of a job may not use an object, if so. What is above the object is not asked.
+    /// Why the owner or the project of a job may not use an object, if so. Objects above it are not
+    /// judged.
     pub fn denied(&self, spot: &Spot<'_, '_>, demand: &Demand) -> Option<What> {
         let (guard, level) = (guard(spot)?, spot.level);
         if !admits(guard.users, guard.xusers, &demand.lists) {
@@ -56,7 +58,8 @@ impl Cluster<'_> {
         })
     }
 
-    /// Whether one of these users may use an object and all above it (`-U`): by name, as groups of others are not known here.
+    /// Whether one of these users may use an object and all above it (`-U`): by name, because the
+    /// groups of other users are not known.
     pub fn admits_users(&self, level: &Level, users: &[String]) -> bool {
         let spots = self.above(level);
         let admits_user = |user: &String| {

@@ -1,4 +1,4 @@
-//! What the master of a parallel job and its other slots ask for apart (`-scope`).
+//! Separate requests of the master of a parallel job and of its other slots (`-scope`).
 
 use super::demand::{Request, Value, Wanted, implied, resolved};
 use super::fit::{Charge, Fit, Role, charge, room, shortage};
@@ -11,19 +11,20 @@ use proto::complex::{Attribute, Complex, Consumable, Relop, Requestable};
 use proto::job::Requests;
 use std::sync::Arc;
 
-/// An attribute of which the master asks for something else than the other slots do.
+/// An attribute for which the master and the other slots have different requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Apart {
     /// The attribute.
     pub attribute: Arc<Attribute>,
-    /// What the master's slot asks for; none if nothing.
+    /// The request of the master's slot, if any.
     pub master: Option<Request>,
-    /// What each other slot asks for; none if nothing.
+    /// The request of each other slot, if any.
     pub slaves: Option<Request>,
 }
 
 impl Apart {
-    /// What the requests of a job ask for apart, in the order given. What cannot be read is named in `unknown`.
+    /// The separate requests of a job, in the order given. Names of requests that cannot be read go
+    /// into `unknown`.
     pub(super) fn all(complex: &Complex, requests: &Requests, unknown: &mut Vec<String>) -> Vec<Apart> {
         let mut all: Vec<Apart> = Vec::new();
         for (list, is_master) in [(&requests.master, true), (&requests.slaves, false)] {
@@ -43,7 +44,7 @@ impl Apart {
             let default = Some(&apart.attribute).filter(|attribute| attribute.consumable.is_consumable());
             let default = default.and_then(|attribute| {
                 let amount = attribute.default_amount();
-                // Who does not ask to be alone is not where somebody is alone.
+                // A slot that does not ask to be alone is not where another job is alone.
                 let counts = attribute.is_exclusive() || default_apart(attribute, amount).is_some();
                 implied((attribute, amount)).filter(|_| counts)
             });
@@ -53,14 +54,15 @@ impl Apart {
         all
     }
 
-    /// What the job itself asks for, of the master and of the others.
+    /// The requests of the job itself, for the master and for the others.
     fn asked(&self) -> [Option<&Request>; 2] {
         [&self.master, &self.slaves].map(|side| side.as_ref().filter(|request| !request.implied))
     }
 }
 
 impl Cluster<'_> {
-    /// What a level offers for what is asked for apart, as [`Cluster::fit_level`] has it; `index` is its number among all requests.
+    /// What a level offers for separate requests, in the sense of [`Cluster::fit_level`]. `index`
+    /// is the number of the attribute among all requests.
     pub(super) fn fit_apart(
         &self,
         fit: &mut Fit,
@@ -83,7 +85,7 @@ impl Cluster<'_> {
                 let mut why = [&apart.master, &apart.slaves]
                     .map(|side| side.as_ref().and_then(|request| self.excluded(spot, request, Role::Master)));
                 let most = match role {
-                    // A companion does not ask to be alone, and is not where somebody is.
+                    // A companion does not ask to be alone, and is not where another job is alone.
                     Role::Companion => {
                         let (attribute, wanted) = (attribute.clone(), Wanted::Amount(Amount::ZERO));
                         let nothing = Request { attribute, wanted, implied: true };
@@ -100,7 +102,7 @@ impl Cluster<'_> {
             return;
         }
         for offer in self.offers(spot, attribute) {
-            // What no level offers without load is left to the load: an implied request asks only where a capacity is set.
+            // An implied request asks only where a capacity is set.
             let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
             fit.define(index);
             let master = apart.master.as_ref().filter(|request| role.has_master() && (is_set || !request.implied));
@@ -124,7 +126,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// How many slots fit as far as what is asked for apart is defined anywhere above a queue instance, and what is not.
+    /// How many slots fit, as far as separately requested attributes are defined above a queue
+    /// instance, and which is not.
     pub(super) fn most_defined(&self, fit: &Fit, demand: &super::Demand, role: Role) -> (u32, Option<What>) {
         let first = demand.hard.len();
         let is_missing = |index: &usize, side: Option<&Request>| {
@@ -142,8 +145,8 @@ impl Cluster<'_> {
         (most, what)
     }
 
-    /// The requests of kind HOST that slaves make apart and that a capacity of the cluster limits, each with what the cluster offers and the
-    /// master leaves.
+    /// The separate HOST requests of slaves that a capacity of the cluster limits, each with what
+    /// the cluster offers and the master leaves.
     pub(super) fn charged_each_slave_host<'a>(
         &'a self,
         apart: &'a [Apart],
@@ -161,7 +164,7 @@ impl Cluster<'_> {
 }
 
 impl Role {
-    /// The most slots of which the master, or each that counts as a slave, cannot be served: these two flags.
+    /// The most slots if the master, or each slot that counts as a slave, cannot be served.
     fn most_without(self, [master, slaves]: [bool; 2]) -> u32 {
         match self {
             Role::Master | Role::MasterWithCompanions if master => 0,
@@ -172,7 +175,7 @@ impl Role {
     }
 }
 
-/// What an offer of a number leaves to others than the master; none if it leaves all of it.
+/// What the master leaves of an offer. `None` if it leaves all of it.
 fn beside(master: &Request, offer: &Offer) -> Option<Offer> {
     let Request { attribute, wanted: Wanted::Amount(wanted), .. } = master else { return None };
     let Some(Value::Amount(offered)) = offer.value else { return None };
@@ -181,7 +184,7 @@ fn beside(master: &Request, offer: &Offer) -> Option<Offer> {
         Charge::Once => offer.capacity.is_some(),
         Charge::Nothing => false,
     };
-    // More slots ask for more of what these compare, as always: nothing adds up.
+    // With these operators more slots ask for more, and nothing adds up.
     if !is_taken || !matches!(attribute.relop, Relop::Less | Relop::LessEqual) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a job asks for, with names resolved, values read, and defaults added.
+//! A job's requests, with names resolved, values read, and defaults added.
 
 use super::apart::Apart;
 use super::fit::Role;
@@ -30,7 +30,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads what an object offers; none if a number was due and the text is none.
+    /// Reads an offered value. `None` if a number was due and the text is not one.
     pub fn read(attribute: &Attribute, text: &str) -> Option<Value> {
         if !attribute.r#type.is_numeric() {
             return Some(Value::Text(text.to_owned()));
@@ -43,12 +43,12 @@ impl Value {
     }
 }
 
-/// What is asked of an attribute.
+/// A wanted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A number, for each slot or in all, as the attribute is charged.
     Amount(Amount),
-    /// A text that matches; beside it, for most ask for numbers.
+    /// A text that has to match. Boxed, because most requests are numbers.
     Text(Box<Expression>),
 }
 
@@ -60,7 +60,7 @@ impl Wanted {
         Amount::parse(text, attribute.r#type).ok().map(Wanted::Amount)
     }
 
-    /// The same as a value, to be shown beside what is offered.
+    /// The wanted value as it is shown beside an offer.
     pub fn value(&self) -> Value {
         match self {
             Wanted::Amount(amount) => Value::Amount(*amount),
@@ -69,37 +69,37 @@ impl Wanted {
     }
 }
 
-/// One thing that a job asks for.
+/// One request of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The attribute, which all requests of it share.
+    /// The attribute, shared by all requests of it.
     pub attribute: Arc<Attribute>,
     /// What is asked for.
     pub wanted: Wanted,
-    /// Whether the job does not say so itself: a default, or the slot that each task takes.
+    /// Whether the job does not make the request itself: a default, or the slot of each task.
     pub implied: bool,
 }
 
 /// Everything a job asks for that matters to where it may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// Hard requests in the order given, then what is implied.
+    /// Hard requests in the order given, then implied ones.
     pub hard: Vec<Request>,
-    /// What the master asks for and the other slots do not, or otherwise; no attribute of it is among `hard`.
+    /// Separate requests of the master and of the other slots. No attribute of them is in `hard`.
     pub apart: Vec<Apart>,
     /// Soft requests.
     pub soft: Vec<Request>,
-    /// Hard requests that the complex does not know, or whose value is no value of their type.
+    /// Hard requests that the complex does not know, or whose value is not of their type.
     pub unknown: Vec<String>,
-    /// FORCED attributes for which the job does not ask.
+    /// FORCED attributes that the job does not request.
     pub not_asked: Vec<AttributeName>,
-    /// `-q`; empty is every queue. Beside `-masterq` it is not about the master.
+    /// `-q`; empty means every queue. Beside `-masterq` it is not about the master.
     pub hard_queues: Vec<QueuePattern>,
     /// Soft `-q`.
     pub soft_queues: Vec<QueuePattern>,
-    /// `-masterq`; empty is every queue.
+    /// `-masterq`; empty means every queue.
     pub master_queues: Vec<QueuePattern>,
-    /// `-scope slave -q`; empty is every queue.
+    /// `-scope slave -q`; empty means every queue.
     pub slave_queues: Vec<QueuePattern>,
     /// `-pe`.
     pub pe: Option<PeRequest>,
@@ -113,7 +113,7 @@ pub struct Demand {
     pub user: UserName,
     /// The owner as quotas see it.
     pub who: Who,
-    /// What it takes of consumables, and asks for in numbers.
+    /// Its consumables, and its requests in numbers.
     pub charges: Arc<Charges>,
     /// Hosts that may still run an attempt of one of its tasks that was given up.
     pub avoided_hosts: BTreeSet<HostName>,
@@ -123,20 +123,20 @@ pub struct Demand {
     pub project: Option<String>,
     /// `-ar`: the advance reservation that it belongs to.
     pub reservation: Option<ReservationId>,
-    /// Whether no quota counts it: a job of an advance reservation, or such a reservation itself.
+    /// Whether quotas ignore it: a job of an advance reservation, or such a reservation itself.
     pub is_exempt: bool,
     /// The hard requests as the job made them, `-l NONE` if it made none.
     pub text: String,
 }
 
 impl Demand {
-    /// What a job of a state asks for, and which hosts it avoids for now.
+    /// The demand of a job of a state, and the hosts that it avoids for now.
     pub fn of_job(state: &State, job: &Job) -> Demand {
         let avoided_hosts = state.unconfirmed_hosts(job.seq).cloned().collect();
         Demand { avoided_hosts, ..Demand::new(&state.config, &job.spec) }
     }
 
-    /// What a job asks for under a configuration.
+    /// The demand of a job under a configuration.
     pub fn new(config: &Configuration, spec: &JobSpec) -> Demand {
         Demand {
             checkpoint: spec.checkpoint.clone(),
@@ -147,12 +147,12 @@ impl Demand {
         }
     }
 
-    /// What a job's demand follows from: jobs of which this is equal ask for the same.
+    /// The part of a job that its demand follows from: jobs with equal parts ask for the same.
     pub fn source(spec: &JobSpec) -> impl Ord + '_ {
         (&spec.requests, &spec.owner, &spec.project, &spec.checkpoint, spec.immediate, spec.reservation)
     }
 
-    /// What an advance reservation asks for.
+    /// The demand of an advance reservation.
     pub fn of_reservation(config: &Configuration, spec: &ReservationSpec) -> Demand {
         let ReservationSpec { owner, requests, checkpoint, immediate, .. } = spec;
         let who = Who::of_owner(owner, None);
@@ -165,7 +165,7 @@ impl Demand {
         }
     }
 
-    /// What somebody asks for who is nothing but its owner.
+    /// The demand of a user without any request.
     fn of(config: &Configuration, requests: &Requests, owner: &Owner, who: Who) -> Demand {
         let complex = &config.complex;
         let (mut hard, mut unknown) = resolved(complex, &requests.hard);
@@ -211,12 +211,13 @@ impl Demand {
         self.pe.as_ref().map_or(1, |pe| pe.slots.least())
     }
 
-    /// How its slots are placed on hosts in an environment: as it asks itself, or by the rule there.
+    /// How its slots are placed on hosts in an environment: by its own rule (`-par`), else by that
+    /// of the environment.
     pub fn allocation_rule(&self, pe: &ParallelEnvironment) -> AllocationRule {
         self.allocation_rule.unwrap_or(pe.allocation_rule)
     }
 
-    /// Whether the master of a parallel job needs something else than its other slots do.
+    /// Whether the master of a parallel job has other requests than its other slots.
     pub fn is_apart(&self) -> bool {
         !self.apart.is_empty() || !self.slave_queues.is_empty() || self.parts_queues()
     }
@@ -226,18 +227,18 @@ impl Demand {
         !self.hard_queues.is_empty() && !self.master_queues.is_empty()
     }
 
-    /// Whether something is charged for the master of a parallel job and not for its other slots, or otherwise.
+    /// Whether the master and the other slots of a parallel job are charged differently.
     pub fn charges_master(&self) -> bool {
         self.is_apart() || self.hard.iter().any(|request| request.attribute.consumable == Consumable::Job)
     }
 
-    /// How many of the slots that it is granted the master needs itself: none if it is no task of its environment and asks for something else
-    /// than the tasks do, so that it need not be where they are.
+    /// How many of its slots the master needs itself. None if it is not a task of its environment
+    /// and has separate requests, so that it need not be where the tasks are.
     pub fn own_slots(&self, pe: &ParallelEnvironment) -> u32 {
         u32::from(pe.job_is_first_task.0 || !self.is_apart())
     }
 
-    /// As what slots on the host of the master count in an environment, and those beside the master's.
+    /// The roles of slots on the master's host in an environment: with the master, and beside it.
     pub fn roles(&self, pe: Option<&ParallelEnvironment>) -> (Role, Role) {
         match pe {
             Some(pe) if pe.ign_sreq_on_mhost.0 && self.is_apart() => (Role::MasterWithCompanions, Role::Companion),
@@ -260,7 +261,8 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
     (known, unknown)
 }
 
-/// What a job takes of an attribute for which it does not ask: the default of a consumable, one slot, or not to be alone.
+/// What a job takes of an attribute that it does not request: the default of a consumable, one
+/// slot, or not to be alone.
 pub(super) fn implied((attribute, default): (&Arc<Attribute>, Amount)) -> Option<Request> {
     let counts = default > Amount::ZERO || attribute.is_exclusive();
     counts.then(|| Request { attribute: attribute.clone(), wanted: Wanted::Amount(default), implied: true })
@@ -270,7 +272,7 @@ fn patterns(texts: &[String]) -> Vec<QueuePattern> {
     texts.iter().map(|text| QueuePattern::new(text)).collect()
 }
 
-/// Hard requests by the names of their attributes, whatever they were called by.
+/// Hard requests by the full names of their attributes.
 fn text(complex: &Complex, requests: &Requests) -> String {
     let named = |request: &ResourceRequest| {
         let name = complex.lookup(&request.name).map_or(request.name.clone(), |attribute| attribute.name.to_string());

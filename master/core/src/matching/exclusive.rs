@@ -1,4 +1,4 @@
-//! Attributes with which a job has an object alone (ALGORITHMS.md section 14).
+//! Exclusive attributes: a job has an object alone (ALGORITHMS.md section 14).
 
 use super::demand::{Request, Value, Wanted};
 use super::fit::Role;
@@ -22,7 +22,8 @@ impl Cluster<'_> {
         let attribute = &request.attribute;
         let wanted = request.wanted == Wanted::Amount(Amount::TRUE) && !request.implied;
         let alone = wanted && (attribute.consumable != Consumable::Job || role.has_master());
-        // Who has a part of an object by a reservation has it alone only where the reservation has.
+        // A job that has a part of an object by a reservation has it alone only if the reservation
+        // has.
         let name = attribute.name.as_str();
         let shared = self.within().is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
         if alone && (shared || self.slots_taken(spot) > 0) {

@@ -10,46 +10,48 @@ use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable, Relop};
 use proto::id::AttributeName;
 
-/// Whether the slots of a job at a level hold its master, where JOB consumables are charged, and what the others count as.
+/// The role of slots at a level: whether the master is among them, where JOB consumables are
+/// charged, and what the others count as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The master is there, and perhaps others.
+    /// The master, and perhaps others.
     Master,
-    /// Only others are there.
+    /// Others only.
     Slave,
-    /// The master is there, and perhaps others of which nothing is asked that only slaves are asked for (`ign_sreq_on_mhost`).
+    /// The master, and perhaps others that are spared what only slaves request
+    /// (`ign_sreq_on_mhost`).
     MasterWithCompanions,
-    /// Only such others are there.
+    /// Only others that are spared so.
     Companion,
 }
 
 impl Role {
-    /// Whether the master is there.
+    /// Whether the master is among them.
     pub fn has_master(self) -> bool {
         matches!(self, Role::Master | Role::MasterWithCompanions)
     }
 
-    /// Whether requests of slaves apply to those who are not the master.
+    /// Whether requests of slaves apply to slots other than the master's.
     pub fn has_slaves(self) -> bool {
         matches!(self, Role::Master | Role::Slave)
     }
 }
 
-/// What of a job fits at a level and those above it.
+/// How many slots of a job fit at a level and those above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// The most slots that fit. The same for each number up to it.
+    /// The most slots that fit. Every smaller number fits too.
     pub slots: u32,
-    /// Why fewer fit than were asked about, if that is told; empty if so many do.
+    /// Why fewer fit than were asked about, if reasons are wanted. Empty if so many fit.
     pub reasons: Vec<Reason>,
     /// Which hard requests are defined at one of the levels.
     defined: Marks,
 }
 
-/// Which of a row of things are meant, by their numbers.
+/// A set of numbers of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Marks {
-    /// The first, which are all of most rows.
+    /// The first 64, which are all of most rows.
     first: u64,
     rest: Vec<bool>,
 }
@@ -70,12 +72,12 @@ impl Marks {
 }
 
 impl Fit {
-    /// Before any level was looked at, everything fits.
+    /// The fit before any level was looked at: everything fits.
     pub fn anywhere() -> Fit {
         Fit { slots: u32::MAX, reasons: Vec::new(), defined: Marks::default() }
     }
 
-    /// The same as if every number of slots did fit.
+    /// The fit as if every number of slots did fit.
     pub fn unlimited(&self) -> Fit {
         Fit { slots: u32::MAX, reasons: Vec::new(), defined: self.defined.clone() }
     }
@@ -95,7 +97,7 @@ impl Fit {
         self.defined.set(index);
     }
 
-    /// At most so many slots fit at a level, and why if these are too few.
+    /// Limits the slots at a level, with a reason if these are too few.
     pub(super) fn limit(
         &mut self,
         cluster: &Cluster<'_>,
@@ -119,9 +121,10 @@ impl Fit {
 }
 
 impl Cluster<'_> {
-    /// What fits at a level, given what fits above it. `slots` is how many are wanted: reasons tell why there are fewer.
+    /// The fit at a level, given the fit above it. `slots` is the wanted number: reasons say why
+    /// fewer fit.
     ///
-    /// All that is missing at the level is told, but nothing once a level above has failed.
+    /// All shortages of a level are reported, but nothing after a level above has failed.
     pub fn fit_level(&self, above: Fit, spot: &Spot<'_, '_>, demand: &Demand, slots: u32, role: Role) -> Fit {
         let mut fit = above;
         if !fit.holds(slots) {
@@ -149,8 +152,8 @@ impl Cluster<'_> {
         fit
     }
 
-    /// What fits in a queue instance, given what fits on its host and above: also queue lists, kinds of jobs, and attributes
-    /// that no level defines.
+    /// The fit in a queue instance, given the fit on its host and above: queue lists, kinds of
+    /// jobs, and attributes that no level defines are judged too.
     pub fn fit_instance(&self, above: Fit, site: &Site<'_, '_>, demand: &Demand, slots: u32, role: Role) -> Fit {
         let mut fit = self.fit_level(above, &site.spot, demand, slots, role);
         if !fit.holds(slots) {
@@ -174,20 +177,22 @@ impl Cluster<'_> {
         fit
     }
 
-    /// Whether a host and a queue instance there have enough for one slot of a job, of what one of its requests asks for.
+    /// Whether a host and a queue instance there have enough for one slot of a job, for one of its
+    /// requests.
     pub(super) fn serves_at(&self, spots: [&Spot<'_, '_>; 2], index: usize, request: &Request, above: &Fit) -> bool {
         let mut fit = above.clone();
         spots.into_iter().for_each(|spot| self.fit_request(&mut fit, index, spot, request, 1, Role::Master));
         fit.holds(1) && (request.implied || fit.defines(index))
     }
 
-    /// On how many hosts at most a job may be spread: what is charged once a host is charged for each of them globally.
+    /// The most hosts over which a job may be spread: HOST consumables are charged globally for
+    /// each of them.
     pub fn hosts_at_most(&self, demand: &Demand) -> u32 {
         let most = self.charged_each_host(demand).map(|(request, offer)| hosts(request, &offer));
         most.min().unwrap_or(u32::MAX)
     }
 
-    /// What is missing globally for a job on so many hosts; empty if nothing is.
+    /// Global shortages of a job on so many hosts.
     pub fn missing_for_hosts(&self, demand: &Demand, count: u32) -> Vec<Reason> {
         let short = self.charged_each_host(demand).filter(|(request, offer)| hosts(request, offer) < count);
         let shortage = |(request, offer): (&Request, Offer)| {
@@ -215,8 +220,8 @@ impl Cluster<'_> {
         offers.filter(|(_, offer)| offer.capacity.is_some())
     }
 
-    /// Whether an attribute that is not defined may be one that is reported: load values come and go, and an order does not
-    /// fail because a host did not report one at the moment.
+    /// Whether an attribute that is not defined may be a load value: these come and go, and an
+    /// order does not fail because a host did not report one at the moment.
     pub(super) fn may_be_load(&self, attribute: &AttributeName) -> bool {
         matches!(self.mode, Mode::Order | Mode::Later) && self.observations.is_reported(attribute)
     }
@@ -232,7 +237,7 @@ impl Cluster<'_> {
             return;
         }
         let mut count = |offer: Offer| {
-            // What no level offers without load is left to the load: an implied request asks only where a capacity is set.
+            // An implied request asks only where a capacity is set.
             if request.implied && offer.capacity.is_none() && spot.value(&request.attribute.name).is_none() {
                 return;
             }
@@ -295,7 +300,7 @@ pub(super) fn charge(request: &Request, offer: &Offer, role: Role) -> Charge {
     }
 }
 
-/// For how many hosts a request that counts for each of them is served.
+/// For how many hosts a request that counts per host is served.
 fn hosts(request: &Request, offer: &Offer) -> u32 {
     match (&request.wanted, &offer.value) {
         (Wanted::Amount(wanted), Some(Value::Amount(offered))) => times(request.attribute.relop, *wanted, *offered),
@@ -303,7 +308,7 @@ fn hosts(request: &Request, offer: &Offer) -> u32 {
     }
 }
 
-/// For how many slots a request that counts for each of them is served.
+/// For how many slots a request that counts per slot is served.
 fn times(relop: Relop, wanted: Amount, offered: Amount) -> u32 {
     match relop {
         Relop::Less | Relop::LessEqual => {
@@ -315,7 +320,7 @@ fn times(relop: Relop, wanted: Amount, offered: Amount) -> u32 {
             let most = u32::try_from(offered / wanted).unwrap_or(u32::MAX);
             if fits(most) { most } else { most - 1 }
         }
-        // More slots ask for more, which is what these compare: what holds for one holds for all.
+        // With these operators more slots ask for more: a value that serves one slot serves all.
         Relop::Greater | Relop::GreaterEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => {
             all_or_none(relop.holds(wanted, offered))
         }
@@ -326,7 +331,7 @@ fn all_or_none(fits: bool) -> u32 {
     if fits { u32::MAX } else { 0 }
 }
 
-/// What is missing, with the numbers; none if the offer is not known.
+/// The shortage with its numbers. `None` if the offer is not known.
 pub(super) fn shortage(level: At<'_>, request: &Request, offer: &Offer, slots: u32, role: Role) -> Option<What> {
     let needed = match (&request.wanted, charge(request, offer, role)) {
         (Wanted::Amount(amount), Charge::EachSlot) => Value::Amount(amount.times(slots)),

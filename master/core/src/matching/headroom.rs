@@ -1,4 +1,5 @@
-//! What is left where one task after the other is placed: read once, and less by what each of them takes.
+//! The free amounts of a queue instance that gets one task after the other: read once, and reduced
+//! by each task. This exists only for speed.
 
 use super::demand::{Demand, Request, Value, Wanted};
 use super::fit::Fit;
@@ -10,47 +11,49 @@ use proto::complex::Attribute;
 use proto::queue::QueueInstanceSettings;
 use std::sync::Arc;
 
-/// What a queue instance and its host have left of the attributes that were asked for there.
+/// The free amounts of a queue instance and its host, of attributes that were requested there.
 ///
-/// Invariant: what is kept is what they offer, if nothing happened there but that tasks were planned of which [`Headroom::take`] was told.
+/// Invariant: the amounts are what both offer, if nothing happened there except planned starts,
+/// each reported to [`Headroom::take`].
 #[derive(Clone, Debug, Default)]
 pub struct Headroom {
     rows: Vec<Row>,
-    /// Whether whoever asks for one slot is let in, if that was looked up.
+    /// Whether everybody who asks for one slot is admitted, if that was looked up.
     admits_all: Option<bool>,
 }
 
-/// What is left of one attribute.
+/// The free amounts of one attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
     attribute: Arc<Attribute>,
-    /// One for each offer; none if an offer is no number, or more than what tasks take changes it.
+    /// One number per offer. `None` if an offer is not a number, or if more than the charges of
+    /// tasks changes it.
     numbers: Option<Vec<Number>>,
 }
 
-/// What is left of one offer.
+/// The free amount of one offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Number {
     left: Amount,
     shrinks: Shrinks,
-    /// Whether it limits also jobs that do not ask for the attribute themselves.
+    /// Whether it also limits jobs that do not request the attribute.
     is_set: bool,
 }
 
-/// What a task takes of an offer.
+/// How a task reduces an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shrinks {
-    /// Nothing.
+    /// Not at all.
     Never,
-    /// What it is charged.
+    /// By its charge.
     ByCharge,
-    /// What it is charged, or if that is nothing, what it asks for: the load does not show it yet.
+    /// By its charge, or if that is nothing, by its request: the load does not show it yet.
     ByRequest,
 }
 
 impl Cluster<'_> {
-    /// Whether one slot of a job without parallel environment fits in a queue instance, given what fits globally: as
-    /// [`Cluster::fit_level`] and [`Cluster::fit_instance`] say of what is there now.
+    /// Whether one slot of a job without a parallel environment fits in a queue instance now, given
+    /// the global fit, as [`Cluster::fit_level`] and [`Cluster::fit_instance`] decide it.
     pub fn fits_in(&self, headroom: &mut Headroom, above: &Fit, site: &Site<'_, '_>, demand: &Demand) -> bool {
         let spots = [&site.host.spot, &site.spot];
         let is_forced = |spot: &Spot<'_, '_>| demand.not_asked.iter().any(|attribute| spot.value(attribute).is_some());
@@ -68,13 +71,13 @@ impl Cluster<'_> {
             })
     }
 
-    /// Whether a queue instance and its host let in whoever asks for one slot.
+    /// Whether a queue instance and its host admit everybody who asks for one slot.
     fn admits_all(&self, site: &Site<'_, '_>) -> bool {
         let takes_batch = site.spot.settings.is_some_and(QueueInstanceSettings::is_batch);
         takes_batch && self.is_open_to_all(&site.host.spot) && self.is_open_to_all(&site.spot)
     }
 
-    /// What is left of an attribute at these levels.
+    /// The free amounts of an attribute at these levels.
     fn numbers(&self, spots: [&Spot<'_, '_>; 2], attribute: &Attribute) -> Option<Vec<Number>> {
         if attribute.is_exclusive() || self.is_adjusted(attribute) {
             return None;
@@ -101,20 +104,21 @@ impl Cluster<'_> {
 }
 
 impl Headroom {
-    /// Nothing is known any more.
+    /// Forgets everything.
     pub fn clear(&mut self) {
         self.admits_all = None;
         self.rows.clear();
     }
 
-    /// One slot was planned for a task with these numbers.
+    /// Notes that one slot was planned for a task with these amounts.
     pub fn take(&mut self, tally: &Tally) {
         let mut index = 0..;
         let mut of = |row: &Row| index.next().and_then(|index| tally.of(index, &row.attribute));
         self.rows.retain_mut(|row| of(row).is_none_or(|item| row.take(item)));
     }
 
-    /// Whether one slot of a job with these numbers is known to fit, where nothing is offered globally.
+    /// Whether one slot of a job with these amounts is known to fit, where nothing is offered
+    /// globally.
     pub fn holds(&self, tally: &Tally) -> bool {
         let has = |(index, item): (usize, &Item)| {
             let row = self.row(index, &item.attribute);
@@ -124,8 +128,8 @@ impl Headroom {
         is_open && tally.requests().is_some_and(|requests| requests.iter().enumerate().all(has))
     }
 
-    /// Whether enough is left for a request, which has a number among all of its job; none if numbers do not tell. `is_defined` if a
-    /// level above defines its attribute.
+    /// Whether enough is left for the request with this number. `None` if numbers cannot decide.
+    /// `is_defined` says whether a level above defines its attribute.
     fn serves(
         &mut self,
         cluster: &Cluster<'_>,
@@ -141,23 +145,24 @@ impl Headroom {
         self.row(index, &request.attribute)?.serves(wanted, request.implied, is_defined)
     }
 
-    /// The row of an attribute, which has most likely this number.
+    /// The row of an attribute. It most likely has this number, because many jobs request the same
+    /// in the same order.
     fn row(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Row> {
         let is_meant = |row: &&Row| Arc::ptr_eq(&row.attribute, attribute);
-        // Many jobs ask for the same, in the same order.
+        // Many jobs request the same attributes in the same order.
         self.rows.get(index).filter(is_meant).or_else(|| self.rows.iter().find(is_meant))
     }
 }
 
 impl Row {
-    /// Whether enough is left for somebody who wants so much, or is taken to; none if numbers do not tell.
+    /// Whether enough is left for a wanted amount. `None` if numbers cannot decide.
     fn serves(&self, wanted: Amount, implied: bool, is_defined: bool) -> Option<bool> {
         let mut counted = self.numbers.as_ref()?.iter().filter(|number| number.is_set || !implied).peekable();
         let is_defined = is_defined || implied || counted.peek().is_some();
         Some(is_defined && counted.all(|number| self.attribute.relop.holds(wanted, number.left)))
     }
 
-    /// Subtracts what a task takes with one slot; false if what is left then is to be read anew.
+    /// Subtracts the amounts of a task with one slot. Returns false if the row has to be read anew.
     fn take(&mut self, item: &Item) -> bool {
         self.numbers.iter_mut().flatten().all(|number| {
             let takes = match number.shrinks {

@@ -1,5 +1,5 @@
-//! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, less what was booked since
-//! (ALGORITHMS.md section 6).
+//! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, and
+//! reduced by later bookings (ALGORITHMS.md section 6).
 
 use super::demand::Value;
 use super::{Cluster, Spot, sum};
@@ -13,8 +13,8 @@ use proto::time::Tick;
 /// Hundredths in the adjustment of one slot that has just started.
 const HUNDREDTHS: u64 = 100;
 
-/// Whether a load value never changes while its host runs: it tells what the host is, not how busy (sge_is_static_load_value of
-/// 8.1.9). It stays known on an empty cluster, and nothing is ever subtracted from it.
+/// Whether a load value never changes while its host runs: it describes the host and not its use.
+/// It stays known on an empty cluster, and nothing is ever subtracted from it.
 pub fn is_static_load(name: &str) -> bool {
     matches!(
         name,
@@ -37,17 +37,19 @@ pub fn is_static_load(name: &str) -> bool {
 pub enum Load {
     /// It is reported and counts.
     Known {
-        /// What is left of it.
+        /// The remaining value.
         value: Value,
-        /// Whether it is scaled or adjusted; not whether bookings were subtracted, which 8.1.9 knows nothing of.
+        /// Whether it is scaled or adjusted. Subtracted bookings do not count here, because 8.1.9
+        /// does not subtract any.
         corrected: bool,
     },
-    /// It is reported, but what it is does not count in this mode.
+    /// It is reported, but its value does not count in this mode.
     Presumed,
 }
 
 impl Cluster<'_> {
-    /// The load value of an attribute at a level; none where it is not reported, or is no value of its type.
+    /// The load value of an attribute at a level. `None` if it is not reported, or is not a value
+    /// of its type.
     pub fn load(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Option<Load> {
         let entry = self.reported(spot, &attribute.name)?;
         let is_static = is_static_load(attribute.name.as_str());
@@ -66,7 +68,7 @@ impl Cluster<'_> {
         Some(Load::Known { value: Value::Amount(left), corrected: expected != amount })
     }
 
-    /// The load value as reported, whatever the mode; none of a host of which nothing is heard.
+    /// The load value as reported, whatever the mode. `None` for a host that is not heard.
     fn reported<'b>(&self, spot: &Spot<'b, '_>, name: &AttributeName) -> Option<&'b LoadEntry> {
         let entry = spot.loads?.get(name)?;
         let reporter = match spot.level {
@@ -78,7 +80,7 @@ impl Cluster<'_> {
         (!unheard).then_some(entry)
     }
 
-    /// The value as it will be once jobs that have just started show in it.
+    /// The value that is expected once jobs that have just started show in it.
     fn expected(&self, spot: &Spot<'_, '_>, attribute: &Attribute, scaled: Amount) -> Amount {
         let adjustment = self.adjustment(spot, attribute);
         match attribute.relop {
@@ -97,7 +99,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Whether what a level offers of an attribute may follow from what is booked there.
+    /// Whether bookings may change what a level offers of an attribute.
     pub fn follows_bookings(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
         let is_reported = || spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some());
         attribute.consumable.is_consumable()
@@ -105,7 +107,7 @@ impl Cluster<'_> {
             || (is_subtracted(attribute) || self.is_adjusted(attribute)) && is_reported()
     }
 
-    /// Whether jobs that have just started are taken to change the load value of an attribute.
+    /// Whether jobs that have just started are expected to change the load value of an attribute.
     pub(super) fn is_adjusted(&self, attribute: &Attribute) -> bool {
         self.config.scheduler.job_load_adjustments.value(&attribute.name).is_some()
     }
@@ -115,8 +117,8 @@ impl Cluster<'_> {
         if factor == Millionths::ONE { amount } else { amount.scaled(factor) }
     }
 
-    /// What was booked since the value was sampled, or so shortly before that the jobs had not taken their share, and so is not in it; and all
-    /// that is planned, since nothing of that has started.
+    /// The bookings that the value does not show: those since it was sampled, those so shortly
+    /// before that the jobs had not taken their share, and all planned ones.
     fn requested_since(&self, spot: &Spot<'_, '_>, attribute: &Attribute, entry: &LoadEntry) -> Amount {
         if spot.books.iter().all(Option::is_none) {
             return Amount::ZERO;
@@ -129,7 +131,8 @@ impl Cluster<'_> {
         sum([since(placed, self.settled(name, entry)), since(planned, Tick(0))].into_iter())
     }
 
-    /// How often what a job asks of a load value counts at a level. Of a consumable each slot is asked for all the same.
+    /// How a job's request for a load value counts at a level. Consumables are requested per slot
+    /// in any case.
     pub(super) fn counted(&self, attribute: &Attribute) -> Counted {
         match attribute.consumable.is_consumable() || self.config.scheduler.load_per_slot() {
             true => Counted::EachSlot,
@@ -137,17 +140,17 @@ impl Cluster<'_> {
         }
     }
 
-    /// Whether what is planned now is subtracted from the load value of an attribute.
+    /// Whether planned starts are subtracted from the load value of an attribute now.
     pub(super) fn is_subtracted_now(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
         is_subtracted(attribute) && spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some())
     }
 
-    /// From when on what was booked is not in a value.
+    /// The time from which on bookings are not in a value.
     fn settled(&self, name: &AttributeName, entry: &LoadEntry) -> Tick {
         Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name.as_str())))
     }
 
-    /// What jobs that have just started are expected to add to the value (`job_load_adjustments`).
+    /// The expected change of the value by jobs that have just started (`job_load_adjustments`).
     fn adjustment(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Amount {
         let name = attribute.name.as_str();
         let per_slot = self.config.scheduler.job_load_adjustments.value(&attribute.name);
@@ -159,7 +162,8 @@ impl Cluster<'_> {
         per_slot.scaled(Millionths(millionths / shares(spot, name)))
     }
 
-    /// What one slot that starts is expected to add to the value of a host, in base units; none if nothing is set.
+    /// The expected change of a host's value by one slot that starts, in base units. `None` if
+    /// nothing is set.
     pub(super) fn adjustment_of_one(&self, host: &Spot<'_, '_>, attribute: &Attribute) -> Option<i64> {
         let name = attribute.name.as_str();
         let per_slot = self.config.scheduler.job_load_adjustments.value(&attribute.name)?;
@@ -167,7 +171,8 @@ impl Cluster<'_> {
         Some(per_slot / shares(host, name))
     }
 
-    /// Slots that have just started at a level, each counting less as it gets older, in hundredths rounded down.
+    /// The slots that have just started at a level, in hundredths rounded down. A slot counts less
+    /// as it gets older.
     ///
     /// At the level of the cluster each queue instance of a task counts once, whatever its slots.
     fn started_hundredths(&self, spot: &Spot<'_, '_>) -> u64 {
@@ -188,7 +193,7 @@ impl Cluster<'_> {
     }
 }
 
-/// Whether what is booked is subtracted from the load value of an attribute until that shows it.
+/// Whether bookings are subtracted from the load value of an attribute until it shows them.
 fn is_subtracted(attribute: &Attribute) -> bool {
     match attribute.relop {
         Relop::Less | Relop::LessEqual => !is_static_load(attribute.name.as_str()),
@@ -196,14 +201,14 @@ fn is_subtracted(attribute: &Attribute) -> bool {
     }
 }
 
-/// Among how many an adjustment of the load of a host is shared: its processors if the value is for each of them, else one.
+/// The divisor of an adjustment: the host's processors if the value is per processor, else one.
 fn shares(host: &Spot<'_, '_>, name: &str) -> i64 {
     let entry = host.loads.filter(|_| name.starts_with("np_")).and_then(|values| values.named("num_proc"));
     let processors = entry.and_then(|entry| entry.text.trim().parse::<i64>().ok());
     processors.unwrap_or(1).max(1)
 }
 
-/// The difference, as far down as numbers go.
+/// The difference, not below the least number.
 fn less(amount: Amount, other: Amount) -> Amount {
     amount.checked_sub(other).unwrap_or(Amount::from_base(i64::MIN))
 }

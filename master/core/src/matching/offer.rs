@@ -1,4 +1,4 @@
-//! What one level offers of one attribute (ALGORITHMS.md section 3.1).
+//! The offers of one level for one attribute (ALGORITHMS.md section 3.1).
 
 use super::demand::{Demand, Value};
 use super::load::Load;
@@ -18,9 +18,9 @@ pub enum Source {
     Load,
     /// A load value that was scaled or adjusted.
     CorrectedLoad,
-    /// What is left of a consumable.
+    /// The free amount of a consumable.
     Consumable,
-    /// A value that is set.
+    /// A configured value.
     Fixed,
 }
 
@@ -47,21 +47,21 @@ impl At<'_> {
     }
 }
 
-/// What one level offers of an attribute from one source.
+/// An offer of one level for an attribute, from one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// How much there is, or what it is; none is not known and taken to be enough.
+    /// The amount or text. `None` means that it is not known and counts as enough.
     pub value: Option<Value>,
-    /// Whether all slots of a job share it, so that a request counts once for each slot.
+    /// Whether all slots of a job share it, so that a request counts per slot.
     pub shared: bool,
     /// Where it comes from.
     pub source: Source,
-    /// Of how much, for a consumable.
+    /// The capacity of a consumable.
     pub capacity: Option<Amount>,
 }
 
 impl Offer {
-    /// The two letters before a shown value, of which the first is the level's.
+    /// The two letters before a shown value; the first is the level's.
     pub fn dominance(&self, level: char) -> Dominance {
         Dominance { level, source: self.source.letter() }
     }
@@ -81,15 +81,16 @@ impl Offer {
 }
 
 impl<'a> Cluster<'a> {
-    /// Everything that a level offers of an attribute; each offer limits by itself. Empty where the attribute is not defined.
+    /// All offers of a level for an attribute. Each limits by itself. Empty if the attribute is not
+    /// defined.
     ///
-    /// There is no EXCL attribute among them: those are a matter of who else is there.
+    /// EXCL attributes are not among them: they depend on who else is there.
     pub fn offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
         let (first, second) = self.two_offers(spot, attribute);
         first.into_iter().chain(second)
     }
 
-    /// The same: there are never more than two.
+    /// The offers of a level, of which there are at most two.
     pub(super) fn two_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
         match spot.level {
             At::Global | At::Host(_) => self.host_offers(spot, attribute),
@@ -97,7 +98,8 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Whether everything that a job asks for is defined at a queue instance or above it, or may be at another time because some host reports it.
+    /// Whether everything that a job requests is defined at a queue instance or above it, or may be
+    /// later because some host reports it.
     pub fn may_define(&self, site: &Site<'_, '_>, demand: &Demand) -> bool {
         demand.hard.iter().filter(|request| !request.implied).all(|request| {
             let attribute = &request.attribute;
@@ -113,7 +115,7 @@ impl<'a> Cluster<'a> {
         })
     }
 
-    /// The settings of a queue instance; none if there is no such instance.
+    /// The settings of a queue instance. `None` if it does not exist.
     pub fn settings(&self, instance: &QueueInstanceName) -> Option<&'a QueueInstanceSettings> {
         self.config.settings_in(instance).map(Arc::as_ref)
     }
@@ -132,7 +134,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Whether slots share a load value, so that each needs what the job asks for.
+    /// Whether slots share a load value, so that each slot needs the requested amount.
     fn is_shared(&self, attribute: &Attribute) -> bool {
         is_ordered(attribute) && self.counted(attribute) == Counted::EachSlot
     }
@@ -152,7 +154,8 @@ impl<'a> Cluster<'a> {
         (configured, queue_value(instance, settings, attribute).map(Offer::fixed))
     }
 
-    /// A value of `complex_values`: what is left of a consumable, or the value itself.
+    /// The offer of a value in `complex_values`: the free amount of a consumable, or the value
+    /// itself.
     fn configured(&self, spot: &Spot<'_, '_>, attribute: &Attribute, text: &str) -> Option<Offer> {
         match Value::read(attribute, text)? {
             Value::Amount(capacity) if attribute.consumable.is_consumable() => {
@@ -162,7 +165,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// What is left of a capacity; negative where more is booked than there is.
+    /// The free part of a capacity. It is negative where more is booked than there is.
     fn left(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
         let capacity = match self.within() {
             Some(reservation) => reservation.block.amount(spot.level, attribute.name.as_str()),
@@ -176,8 +179,8 @@ impl<'a> Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// What a capacity comes to at a later time: what others than jobs use of it now, as the load shows, they are taken to use then
-    /// (ALGORITHMS.md section 4.2).
+    /// The part of a capacity that counts at a later time: the present use by others than jobs, as
+    /// the load shows it, is assumed to stay (ALGORITHMS.md section 4.2).
     fn less_used_by_others(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Amount {
         if self.mode != Mode::Later {
             return capacity;
@@ -190,8 +193,8 @@ impl Cluster<'_> {
     }
 }
 
-/// Whether more or less of an attribute means more or less of a resource. Only then does a request add up over slots: nobody
-/// with four slots on a machine of 8 processors wants 32 when asking for `num_proc=8`.
+/// Whether the attribute measures an amount. Only then do requests add up over slots: a job with
+/// four slots and `num_proc=8` does not want 32 processors.
 pub fn is_ordered(attribute: &Attribute) -> bool {
     match attribute.relop {
         Relop::Less | Relop::LessEqual | Relop::Greater | Relop::GreaterEqual => attribute.r#type.is_numeric(),

@@ -1,7 +1,7 @@
-//! What `-l` and `-U` of `qselect`, `qstat` and `qhost` select.
+//! Selection by `-l` and `-U` of `qselect`, `qstat` and `qhost`.
 //!
-//! The [`Mode`](super::Mode) says by what: queue instances are selected on an empty cluster, by what they are; hosts by what they
-//! have now. Which names and patterns were meant is not decided here.
+//! The [`Mode`](super::Mode) decides what counts: queue instances are selected on an empty cluster,
+//! hosts by what they have now. Which names and patterns were meant is not decided here.
 
 use super::demand::{Request, resolved};
 use super::fit::{Role, serves};
@@ -20,10 +20,10 @@ pub fn requests(complex: &Complex, requests: &[ResourceRequest]) -> Result<Vec<R
 }
 
 impl Cluster<'_> {
-    /// Whether an object, with those above it, offers one slot all that is asked for.
+    /// Whether an object, with those above it, offers everything that is requested to one slot.
     ///
-    /// Unlike for a job, a load value that does not count in this mode is not there: 8.1.9 selects no queue instance by
-    /// `mem_free`.
+    /// Unlike for a job, a load value that does not count in this mode does not exist: 8.1.9
+    /// selects no queue instance by `mem_free`.
     pub fn has(&self, level: &Level, requests: &[Request]) -> bool {
         let spots = self.above(level);
         requests.iter().all(|request| self.has_one(&spots, request))

@@ -14,7 +14,8 @@ use proto::restring::Expression;
 use proto::wire::view::Dominance;
 
 impl Cluster<'_> {
-    /// Why a queue instance takes no job now, if so: its state, its host's contact, its slots. Load is not asked.
+    /// Why a queue instance takes no job now, if so: its state, its host's contact, its slots. Load
+    /// does not count.
     ///
     /// On an empty cluster every instance takes jobs. An order is checked without contact: the master's core knows its own.
     pub fn out_of_service(&self, site: &Site<'_, '_>) -> Option<What> {
@@ -35,8 +36,8 @@ impl Cluster<'_> {
         (self.slots_taken(&site.spot) >= slots).then_some(What::Full { slots })
     }
 
-    /// Why a queue instance takes no job whatever runs there and whatever the time, if so: its state, its host's contact. For a later time the state that a
-    /// calendar has set does not count.
+    /// Why a queue instance takes no job, whatever runs there and whatever the time: its state, its
+    /// host's contact. For a later time the state that a calendar has set does not count.
     pub fn shut(&self, site: &Site<'_, '_>) -> Option<What> {
         if let Some(state) = self.instances.get(site.instance) {
             let what = out_of_service(state).filter(|what| self.mode != Mode::Later || !is_by_calendar(what));
@@ -56,7 +57,8 @@ impl Cluster<'_> {
         host.unfit.clone().map(|why| What::HostUnfit { why })
     }
 
-    /// Whether tasks that are planned will have a queue instance suspended by another one of its host. For those that run its state tells.
+    /// Whether planned tasks will make another queue instance of the host suspend this one. For
+    /// running tasks its state says so.
     fn will_give_way(&self, instance: &QueueInstanceName) -> bool {
         let Some(planned) = self.planned.filter(|_| self.mode == Mode::Now) else { return false };
         if self.config.causes.superordinates.is_empty() || planned.level(At::Host(&instance.host)).is_none() {
@@ -108,7 +110,7 @@ impl Cluster<'_> {
         caps.min().unwrap_or(u32::MAX)
     }
 
-    /// The load threshold that is behind [`Cluster::threshold_cap`], with the value that is not there yet.
+    /// The load threshold behind [`Cluster::threshold_cap`], with its present value.
     pub fn nearest_threshold(&self, site: &Site<'_, '_>) -> Option<Overload> {
         let thresholds = site.spot.settings?.load_thresholds.iter();
         let capped = thresholds.filter_map(|(name, limit)| Some((self.slots_to(site, name, limit)?, name, limit)));
@@ -118,7 +120,7 @@ impl Cluster<'_> {
         Some(overload_at(attribute, dominance, value, limit))
     }
 
-    /// The slots that reach one threshold; none if slots do not count towards it.
+    /// The slots that reach one threshold. `None` if slots do not change it.
     fn slots_to(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<u32> {
         let attribute = self.config.complex.get(name)?;
         let per_slot = self.adjustment_of_one(&site.host.spot, attribute).filter(|units| *units > 0)?;
@@ -166,7 +168,7 @@ fn overload_at(attribute: &Attribute, dominance: Dominance, value: Value, limit:
     }
 }
 
-/// What keeps an instance in a state from taking jobs.
+/// Why an instance takes no jobs in a state.
 fn out_of_service(state: &InstanceState) -> Option<What> {
     let InstanceState { disabled, suspended, errors, calendar, subordinate, preempted } = state;
     let causes = [
@@ -181,12 +183,12 @@ fn out_of_service(state: &InstanceState) -> Option<What> {
     causes.into_iter().find(|(is_set, _)| *is_set).map(|(_, what)| what)
 }
 
-/// Whether a calendar keeps an instance from taking jobs: that is over some day.
+/// Whether the cause is a calendar: it ends some day.
 fn is_by_calendar(what: &What) -> bool {
     matches!(what, What::ClosedByCalendar | What::SuspendedByCalendar)
 }
 
-/// A threshold whose value is not known: an alarm.
+/// An alarm by a threshold whose value is not known.
 fn unknown(name: &AttributeName, limit: &str) -> Overload {
     Overload {
         attribute: name.clone(),
@@ -198,7 +200,8 @@ fn unknown(name: &AttributeName, limit: &str) -> Overload {
     }
 }
 
-/// `load relop limit` of a number; a text that does not match. A limit that cannot be read is reached.
+/// Whether a threshold is reached: `load relop limit` for a number, no match for a text. A limit
+/// that cannot be read is reached.
 fn is_reached(attribute: &Attribute, value: &Value, limit: &str) -> bool {
     match (value, Value::read(attribute, limit)) {
         (Value::Amount(value), Some(Value::Amount(limit))) => attribute.relop.holds(*value, limit),

@@ -1,4 +1,4 @@
-//! Soft requests: what a job would like (ALGORITHMS.md section 8).
+//! Soft requests (ALGORITHMS.md section 8).
 
 use super::demand::{Demand, Request};
 use super::fit::serves;
@@ -8,7 +8,8 @@ use crate::ledger::At;
 use proto::id::QueueInstanceName;
 
 impl Cluster<'_> {
-    /// How many wishes of a job a queue instance leaves open: each soft request, and the soft queue list.
+    /// The unmet soft requests of a job at a queue instance: each soft `-l`, and the soft queue
+    /// list.
     pub fn violations(&self, instance: &QueueInstanceName, demand: &Demand) -> u32 {
         let spots = if demand.soft.is_empty() { Vec::new() } else { self.above(At::Instance(instance)) };
         let unmet = demand.soft.iter().filter(|request| !self.meets(&spots, request)).count();

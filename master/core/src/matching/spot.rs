@@ -1,4 +1,5 @@
-//! Levels with all that is known of them, looked up once: what a job is matched against is asked of them for each request.
+//! Levels with everything that is known of them, looked up once, because each request of a job is
+//! matched against them.
 
 use super::{Cluster, sum};
 use crate::ledger::{At, AtLevel, OnHost};
@@ -21,17 +22,17 @@ static GLOBAL: LazyLock<HostName> = LazyLock::new(HostName::global);
 pub struct Spot<'a, 'l> {
     /// The level.
     pub level: At<'l>,
-    /// The execution host object; none of a queue instance.
+    /// The execution host object. `None` for a queue instance.
     pub host: Option<&'a ExecHost>,
-    /// The settings; none of a host.
+    /// The settings. `None` for a host.
     pub settings: Option<&'a QueueInstanceSettings>,
-    /// What is reported of the host.
+    /// Load values of the host.
     pub loads: Option<&'a Loads>,
-    /// Contact with the host; none of a queue instance and of the cluster.
+    /// Contact with the host. `None` for a queue instance and for the cluster.
     pub contact: Option<&'a HostObservation>,
-    /// What is booked in each ledger that counts: by tasks that are placed, and by those that are planned.
+    /// The bookings in each ledger that counts: of placed tasks, and of planned ones.
     pub books: [Option<&'a AtLevel>; 2],
-    /// What there is on the host over time, where somebody plans ahead.
+    /// The use of the host over time, if anybody plans ahead.
     pub tenants: &'a [Tenant],
 }
 
@@ -128,7 +129,7 @@ impl<'a> Spot<'a, '_> {
         of_host.or_else(|| self.settings.map(|settings| &settings.complex_values))
     }
 
-    /// What is set for an attribute.
+    /// The configured value of an attribute.
     pub fn value<N: ?Sized>(&self, attribute: &N) -> Option<&'a str>
     where
         AttributeName: PartialEq<N>,
@@ -136,14 +137,14 @@ impl<'a> Spot<'a, '_> {
         self.complex_values()?.value(attribute)
     }
 
-    /// Whether nothing is offered there: nothing is set and nothing reported.
+    /// Whether nothing is offered there: nothing is configured and nothing reported.
     pub fn is_bare(&self) -> bool {
         self.settings.is_none()
             && self.loads.is_none_or(Loads::is_empty)
             && self.complex_values().is_none_or(|values| values.is_empty())
     }
 
-    /// What is booked of an attribute now.
+    /// The present booking of an attribute.
     pub fn booked_now<N: ?Sized>(&self, attribute: &N) -> Amount
     where
         AttributeName: PartialEq<N>,

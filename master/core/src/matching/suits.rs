@@ -1,4 +1,4 @@
-//! Whether a queue instance takes jobs of a kind: what its configuration says, whatever runs.
+//! Whether a queue instance takes jobs of a kind by its configuration, whatever runs.
 
 use super::demand::Demand;
 use super::pattern::is_in_queue_list;
@@ -39,8 +39,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Whether any slot of a job may be in a queue instance, as far as the queues go that it names: `-q` says where its slots may be, and
-    /// `-masterq` where its master may be, also outside of `-q`.
+    /// Whether any slot of a job may be in a queue instance by the queues that it names: `-q` for
+    /// its slots, `-masterq` for its master, also outside of `-q`.
     fn is_named(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
         is_in_queue_list(self.config, &demand.hard_queues, instance)
             || demand.parts_queues() && self.takes_master(instance, demand)
@@ -57,7 +57,7 @@ impl Cluster<'_> {
             && (!demand.parts_queues() || is_in_queue_list(self.config, &demand.hard_queues, instance))
     }
 
-    /// Whether no slot of a job of an environment may be in a queue instance: not the master, and not the others.
+    /// Whether neither the master nor another slot of a job may be in a queue instance.
     fn takes_none(&self, instance: &QueueInstanceName, demand: &Demand, pe: &PeName) -> bool {
         !self.takes_slaves(instance, demand)
             && !self.takes_master(instance, demand)

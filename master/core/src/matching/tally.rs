@@ -1,4 +1,5 @@
-//! What a job asks for and takes with one slot, in numbers that lie close together: they are read with every task that is placed.
+//! The amounts that a job requests and takes with one slot, close together in memory, because each
+//! placed task reads them. This exists only for speed.
 
 use super::demand::{Demand, Wanted};
 use crate::ledger::Charges;
@@ -6,33 +7,33 @@ use proto::amount::Amount;
 use proto::complex::{Attribute, Complex};
 use std::sync::Arc;
 
-/// The numbers of a job.
+/// The amounts of a job.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Those of its hard requests in their order, then what it takes without asking.
+    /// Those of its hard requests in their order, then those that it takes without a request.
     items: Box<[Item]>,
     /// How many are hard requests.
     asked: usize,
-    /// Whether nothing else decides where the job may run, but who is let in.
+    /// Whether only admission decides besides where the job may run.
     is_all: bool,
-    /// What it is charged at all, with any number of slots.
+    /// Its charges, for any number of slots.
     pub charges: Arc<Charges>,
 }
 
-/// What a job asks for and takes of one attribute.
+/// The amount that a job requests, and the one that it takes, of one attribute.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub attribute: Arc<Attribute>,
     pub wanted: Amount,
-    /// Whether the job does not say so itself.
+    /// Whether the job does not request it itself.
     pub implied: bool,
-    /// What it is charged, or if that is nothing, what it asks for.
+    /// Its charge, or if that is nothing, its request.
     pub taken: Amount,
     pub is_charged: bool,
 }
 
 impl Tally {
-    /// The numbers of a demand.
+    /// The amounts of a demand.
     pub fn new(complex: &Complex, demand: &Demand) -> Tally {
         let item = |attribute: &Arc<Attribute>, wanted, implied| Item {
             attribute: attribute.clone(),
@@ -56,19 +57,19 @@ impl Tally {
         Tally { items: items.into(), asked, is_all, charges: demand.charges.clone() }
     }
 
-    /// The hard requests, where nothing else decides where the job may run but who is let in.
+    /// The hard requests, if only admission decides besides where the job may run.
     pub(super) fn requests(&self) -> Option<&[Item]> {
         self.is_all.then(|| &self.items[..self.asked])
     }
 
-    /// What is asked for and taken of an attribute, which has most likely this number.
+    /// The amounts of an attribute. It most likely has this number.
     pub(super) fn of(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Item> {
         let is_meant = |item: &&Item| Arc::ptr_eq(&item.attribute, attribute);
         self.items.get(index).filter(is_meant).or_else(|| self.items.iter().find(is_meant))
     }
 }
 
-/// Whether a demand is for one slot and says nothing else than how much of what.
+/// Whether a demand is for one slot and consists of amounts only.
 fn has_only_numbers(demand: &Demand) -> bool {
     let Demand { apart, soft, unknown, not_asked, hard_queues, soft_queues, pe, .. } = demand;
     let Demand { checkpoint, immediate, avoided_hosts, reservation, .. } = demand;

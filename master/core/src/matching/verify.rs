@@ -19,7 +19,8 @@ use proto::restring::Expression;
 use proto::time::Now;
 use std::collections::BTreeMap;
 
-/// Whether some queue instance could run a job, on an empty cluster or now. Load thresholds are not asked.
+/// Whether some queue instance could run a job, on an empty cluster or now. Load thresholds do not
+/// count.
 ///
 /// # Errors
 /// With the reasons of every queue instance if none could.
@@ -47,7 +48,8 @@ pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: 
     Err(reasons)
 }
 
-/// Whether an order is possible as the cluster is now, see [`check_grant`]. One that starts nothing always is.
+/// Whether an order is possible as the cluster is now, see [`check_grant`]. An order that starts
+/// nothing always is.
 ///
 /// # Errors
 /// With everything that stands against it.
@@ -57,16 +59,17 @@ pub fn check_start(state: &State, observations: &Observations, order: &Order, no
         Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => return Ok(()),
     };
     let Some(job) = state.jobs.get(seq) else { return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]) };
-    // Which tasks avoid which hosts is the core's business: another task of the job may go there.
+    // The core decides which tasks avoid which hosts: another task of the job may go there.
     let demand = Demand::new(&state.config, &job.spec);
     check_grant(state, observations, &demand, Grant::of_slots(granted, pe), now)
 }
 
-/// Whether a start that a scheduler wants is possible as the cluster is now: access, hard requests, exclusivity, the ledger, the
-/// rules of the parallel environment. Never load, rank or soft requests, which the core does not judge.
+/// Whether a start that a scheduler wants is possible as the cluster is now: access, hard requests,
+/// exclusivity, the ledger, and the rules of the parallel environment. Load, rank and soft requests
+/// are never judged here.
 ///
-/// Whether the task may be started at all is [`eligible`](crate::state::eligible::eligible)'s business, and whether its hosts are
-/// connected is the core's.
+/// [`eligible`](crate::state::eligible::eligible) decides whether the task may be started at all,
+/// and the core whether its hosts are connected.
 ///
 /// # Errors
 /// With everything that stands against it.
@@ -88,7 +91,8 @@ pub fn check_grant(
     if reasons.is_empty() { Ok(()) } else { Err(reasons) }
 }
 
-/// The number of slots, each instance once, and what the parallel environment says about both.
+/// Checks the number of slots, that each instance is named once, and the parallel environment's
+/// rules for both.
 fn check_shape(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -128,7 +132,7 @@ fn keeps_pe_rules(cluster: &Cluster<'_>, demand: &Demand, wanted: &str, name: &P
     meant && may_use_pe(pe, demand) && placed && cluster.pe_slots_taken(name).saturating_add(slots) <= pe.slots
 }
 
-/// What each queue instance says, whatever the amounts.
+/// Checks each queue instance, whatever the amounts.
 fn check_instances(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -160,7 +164,7 @@ fn check_instances(
     }
 }
 
-/// What each level offers for the slots that it would give.
+/// Checks what each level offers for its slots.
 fn check_amounts(
     cluster: &Cluster<'_>,
     demand: &Demand,
@@ -181,7 +185,8 @@ fn check_amounts(
         return;
     }
     if beside_master == Role::Companion {
-        // The companions take nothing that only slaves ask for: the master and the slaves, without them.
+        // Companions take nothing that only slaves request: the master and the slaves count,
+        // without them.
         let slaves = by_host.values().filter(|(_, role)| *role == Role::Slave).map(|(slots, _)| *slots).sum::<u32>();
         let fit = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, 1 + slaves, Role::Master);
         reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1 + slaves)).cloned());
@@ -207,7 +212,8 @@ fn check_amounts(
     }
 }
 
-/// The slots on each host, `extra` more where the master is, and what they are: `as_master` there.
+/// The slots on each host with their role, `extra` more where the master is, with the role
+/// `as_master`.
 fn slots_by_host(granted: &[Granted], extra: u32, as_master: Role) -> BTreeMap<&HostName, (u32, Role)> {
     let mut hosts: BTreeMap<&HostName, (u32, Role)> = BTreeMap::new();
     for (index, part) in granted.iter().enumerate() {
