@@ -1,8 +1,9 @@
-//! What placed tasks take from the consumables of the cluster, hosts and queue instances (ALGORITHMS.md section 4.1).
+//! The ledger: what placed tasks take from the consumables of the cluster, hosts and queue
+//! instances (ALGORITHMS.md section 4.1).
 //!
-//! Every consumable is booked at every level, whether a capacity is set there or not, so that a capacity that is added later is
-//! compared with what is really in use. Capacities are deliberately not known here, and neither are load values: the ledger
-//! only tells what was booked since a value was sampled.
+//! Every consumable is booked at every level, whether a capacity is set there or not, so that a
+//! capacity that is added later is compared with the real use. Capacities and load values are
+//! deliberately unknown here: the ledger only says what was booked since a value was sampled.
 
 mod booking;
 mod charges;
@@ -32,19 +33,24 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The implicit consumable of which each slot of a task takes one.
+/// The implicit consumable: each slot of a task takes one.
 pub const SLOTS: &str = "slots";
 
 /// What placed tasks take, by level and attribute.
 ///
-/// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the sums over the entries of `tasks`; no
-/// total is below zero and none of zero is kept. `quotas` counts what is booked as the resource quota sets say. Only `tasks` is stored.
+/// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the
+/// sums over the entries of `tasks`; no total is below zero and none of zero is kept. `quotas`
+/// counts the bookings by the resource quota sets. Only `tasks` is stored.
+///
+/// The fold of events books and releases; the scheduler does the same in a ledger of planned tasks.
+/// After a change of the complex call [`Ledger::rebook`], after a change of quotas or of what they
+/// name [`Ledger::recount`].
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
     tasks: Shared<TaskKey, Arc<Booking>>,
     global: AtLevel,
-    /// Of one that no task uses any more the empty entry stays.
+    /// The entry of a queue instance that no task uses any more stays, and is empty.
     hosts: ByHost<OnHost>,
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
@@ -52,31 +58,31 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The least key: where a search by time begins.
+    /// The least key: a search by time begins there.
     pub const FIRST_KEY: TaskKey =
         TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(0), pe_task: 0, attempt: 0 };
 
-    /// What is stored of it, which shares what was booked and has no sums.
+    /// A copy to be stored: it shares the bookings and has no sums.
     pub fn image(&self) -> Ledger {
         Ledger { tasks: self.tasks.clone(), ..Ledger::default() }
     }
 
-    /// Books what a task takes from now on: its hard requests and the defaults of consumables that it does not ask for, and counts it
-    /// for the quotas.
+    /// Books what a task takes from now on: its hard requests and the defaults of consumables that
+    /// it does not request. Quotas count it.
     ///
-    /// What was booked under the key is replaced.
+    /// A booking under the same key is replaced.
     pub fn book(&mut self, config: &Configuration, key: TaskKey, booking: Arc<Booking>) {
         self.quotas.count(config, key, &booking);
         self.add(key, booking);
     }
 
-    /// Books something that no quota counts. What was booked under the key is replaced.
+    /// Books something that no quota counts. A booking under the same key is replaced.
     pub fn hold(&mut self, key: TaskKey, booking: Arc<Booking>) {
         self.quotas.forget(key);
         self.add(key, booking);
     }
 
-    /// Books all that another ledger books, as [`Ledger::book`] does.
+    /// Books everything that another ledger books, like [`Ledger::book`].
     pub fn adopt(&mut self, config: &Configuration, other: &Ledger) {
         for (key, booking) in other.tasks.iter() {
             self.quotas.count(config, *key, booking);
@@ -84,7 +90,7 @@ impl Ledger {
         }
     }
 
-    /// Gives back what a task took; false if nothing was booked for it.
+    /// Releases the booking of a task. Returns false if there was none.
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else { return false };
         self.quotas.forget(key);
@@ -92,7 +98,7 @@ impl Ledger {
         true
     }
 
-    /// Takes back what was added for a task.
+    /// Subtracts the amounts of a task.
     fn subtract(&mut self, key: TaskKey, booking: &Booking) {
         self.each_level(booking, |there, place| there.leave(place, key, booking));
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
@@ -105,16 +111,17 @@ impl Ledger {
         }
     }
 
-    /// Books every task anew after the complex changed: what is consumable, how it is charged, or a default may be different.
+    /// Books every task anew after a change of the complex: what is consumable, how it is charged,
+    /// or a default may be different.
     ///
-    /// A task keeps the requests with which it was placed, whatever became of its job's since. What quotas count is forgotten until
-    /// [`Ledger::recount`].
+    /// A task keeps the requests with which it was placed, whatever happened to its job's since.
+    /// Counts of quotas are forgotten until [`Ledger::recount`].
     pub fn rebook(&mut self, complex: &Complex) {
         let rebooked = self.tasks.iter().map(|(key, booking)| (*key, Booking::clone(booking).rebooked(complex)));
         *self = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
     }
 
-    /// Counts for the quotas anew, after they or what they name have changed.
+    /// Counts for the quotas anew, after a change of them or of what they name.
     pub fn recount(&mut self, config: &Configuration) {
         self.quotas = Usage::default();
         for (key, booking) in self.tasks.iter() {
@@ -131,7 +138,8 @@ impl Ledger {
         }
     }
 
-    /// Notes whose a task is of which that was not kept when it was placed. What quotas count is forgotten until [`Ledger::recount`].
+    /// Restores the owner of a task whose booking was stored before owners were. Counts of quotas
+    /// are forgotten until [`Ledger::recount`].
     pub fn own(&mut self, key: TaskKey, spec: &JobSpec) {
         let booking = self.tasks.get(&key).filter(|booking| booking.who().is_none());
         if let Some(booking) = booking.map(|booking| Booking::clone(booking).of(Arc::new(Who::of(spec)))) {
@@ -139,12 +147,12 @@ impl Ledger {
         }
     }
 
-    /// How much of an attribute is in use of a quota.
+    /// How much of an attribute a quota has in use.
     pub fn quota_used(&self, scope: &Scope, attribute: &str) -> Amount {
         self.quotas.used(scope, attribute)
     }
 
-    /// What is in use of the quotas.
+    /// The use of the quotas.
     pub fn quotas(&self) -> &Usage {
         &self.quotas
     }
@@ -154,7 +162,7 @@ impl Ledger {
         self.level(level).map_or(Amount::ZERO, |there| there.booked(attribute))
     }
 
-    /// What is booked at a level, if tasks use it.
+    /// The bookings at a level, if tasks use it.
     pub fn level<'l>(&self, level: impl Into<At<'l>>) -> Option<&AtLevel> {
         match level.into() {
             At::Global => Some(&self.global).filter(|global| !global.is_empty()),
@@ -163,7 +171,7 @@ impl Ledger {
         }
     }
 
-    /// What is booked on a host and its queue instances, if tasks use it.
+    /// The bookings on a host and its queue instances, if tasks use it.
     pub fn on_host(&self, host: &HostName) -> Option<&OnHost> {
         self.hosts.get(host).filter(|there| !there.host().is_empty())
     }
@@ -190,17 +198,17 @@ impl Ledger {
         self.pe_slots.get(pe).copied().unwrap_or(0)
     }
 
-    /// The tasks for which something is booked.
+    /// The tasks that have a booking.
     pub fn keys(&self) -> impl Iterator<Item = TaskKey> {
         self.tasks.keys().copied()
     }
 
-    /// What is booked for each task, in the order of their keys.
+    /// The bookings, in the order of their keys.
     pub fn bookings(&self) -> impl Iterator<Item = (TaskKey, &Arc<Booking>)> {
         self.tasks.iter().map(|(key, booking)| (*key, booking))
     }
 
-    /// What is booked for a task.
+    /// The booking of a task.
     pub fn booking(&self, key: TaskKey) -> Option<&Arc<Booking>> {
         self.tasks.get(&key)
     }
@@ -221,7 +229,7 @@ impl Ledger {
         self.level(level).into_iter().flat_map(move |there| there.since(since))
     }
 
-    /// Adds what a task takes; what was there under the key is taken back.
+    /// Adds the amounts of a task, after those under the same key were subtracted.
     fn add(&mut self, key: TaskKey, booking: Arc<Booking>) {
         if let Some(old) = self.tasks.insert(key, booking.clone()) {
             self.subtract(key, &old);
@@ -233,7 +241,7 @@ impl Ledger {
         }
     }
 
-    /// Changes what is booked at each level that a task uses.
+    /// Changes the bookings at each level that a task uses.
     fn each_level(&mut self, booking: &Booking, mut change: impl FnMut(&mut AtLevel, &Use<'_>)) {
         let Ledger { global, hosts, .. } = self;
         if let [only] = booking.granted() {
@@ -251,7 +259,7 @@ impl Ledger {
     }
 }
 
-/// What is booked is enough, whatever was there before.
+/// The bookings alone are stored, and everything else follows from them.
 impl PartialEq for Ledger {
     fn eq(&self, other: &Self) -> bool {
         let Ledger { tasks, global, hosts: _, pe_slots, ids, quotas } = self;

@@ -1,4 +1,4 @@
-//! What one placed task takes at each level.
+//! The booking of one placed task: what it takes at each level.
 
 use super::charges::{Asked, Charges, Taken, Whose};
 use super::{At, Counted, Level};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What one task takes, with the requests that it rests on.
+/// What one task takes, with the requests behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Booking {
@@ -22,18 +22,18 @@ pub struct Booking {
     charges: Arc<Charges>,
     /// Its slots, the master first, each instance once.
     granted: Box<[Granted]>,
-    // Most tasks have no more than the above, and there are many.
+    // Most tasks have only the fields above, and there are many tasks.
     pe: Option<Box<PeUse>>,
     ids: Option<Box<Ids>>,
-    /// Whose it is; none of a task from before that was kept.
+    /// The owner, for quotas. `None` only for tasks that were stored before owners were.
     who: Option<Arc<Who>>,
 }
 
-/// What a task has of resource maps.
+/// The ids of resource maps that a task has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ids {
     maps: Vec<GrantedIds>,
-    /// What it has of attributes of which it has ids: these count, whatever is charged.
+    /// The amounts of attributes of which it has ids. They count, whatever is charged.
     held: Vec<Entry>,
 }
 
@@ -48,7 +48,7 @@ impl Ids {
 struct Stored {
     at: Tick,
     requested: Vec<(AttributeName, Amount)>,
-    /// None of a task from before it was kept: [`super::Ledger::rebook`] finds it out.
+    /// Empty for a task that was stored before it was kept; [`super::Ledger::rebook`] computes it.
     #[serde(default)]
     taken: Vec<Taken>,
     granted: Vec<Granted>,
@@ -87,9 +87,10 @@ impl From<Booking> for Stored {
 pub struct PeUse {
     /// The environment.
     pub name: PeName,
-    /// Whether the master is no task of it and takes one more slot where it runs.
+    /// Whether the master is not a task of it, and takes one more slot where it runs.
     pub extra_master_slot: bool,
-    /// Whether slots on the host of the master take nothing of what only slaves ask for (`ign_sreq_on_mhost`).
+    /// Whether slots on the master's host are spared what only slaves request
+    /// (`ign_sreq_on_mhost`).
     #[serde(default, skip_serializing_if = "is_false")]
     pub spares_companions: bool,
 }
@@ -115,15 +116,16 @@ pub(super) struct Use<'a> {
     pub(super) slots: u32,
     /// Whether the master is in it.
     pub(super) master: bool,
-    /// How often a consumable of kind HOST is charged here.
+    /// How often a HOST consumable is charged here.
     pub(super) hosts: u32,
-    /// The slots here to which requests of the slaves apply. Not counted, as `slave_hosts`, where the job makes none.
+    /// The slots here to which requests of slaves apply. This and `slave_hosts` are not counted for
+    /// a job without such requests.
     pub(super) slaves: u32,
-    /// How often a consumable of kind HOST is charged here for which slaves ask.
+    /// How often a HOST consumable that slaves request is charged here.
     pub(super) slave_hosts: u32,
 }
 
-/// What was given to a task.
+/// The slots and ids that were given to a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     /// Its slots, the master's first.
@@ -142,7 +144,7 @@ impl<'a> Grant<'a> {
 }
 
 impl Booking {
-    /// What a task with such hard requests takes of what it was given at `at`.
+    /// The booking of a task with these hard requests, for the slots that it got at `at`.
     pub fn new(config: &Configuration, charges: Arc<Charges>, grant: Grant<'_>, at: Tick) -> Booking {
         let pe = grant.pe.map(|name| {
             let pe = config.pes.get(name);
@@ -162,7 +164,7 @@ impl Booking {
         Booking { at, charges, granted: granted.into(), pe, ids, who: None }
     }
 
-    /// The same task under another complex.
+    /// The booking under another complex.
     pub fn rebooked(self, complex: &Complex) -> Booking {
         let charges = &self.charges;
         let charges = Charges::of(complex, charges.requests().to_vec(), charges.requests_apart().to_vec());
@@ -171,17 +173,17 @@ impl Booking {
         Booking { charges: Arc::new(charges), ids, ..self }
     }
 
-    /// The same task with its owner.
+    /// The booking with its owner.
     pub fn of(self, who: Arc<Who>) -> Booking {
         Booking { who: Some(who), ..self }
     }
 
-    /// Whose the task was when it was placed, if that is known.
+    /// The owner of the task when it was placed, if that is known.
     pub fn who(&self) -> Option<&Arc<Who>> {
         self.who.as_ref()
     }
 
-    /// What tasks like it are charged.
+    /// The charges of tasks with the same requests.
     pub fn charges(&self) -> &Charges {
         &self.charges
     }
@@ -222,19 +224,20 @@ impl Booking {
         instances
     }
 
-    /// What the task takes at each of its levels, by name, where that is the same at all: it has one slot, and no ids.
+    /// What the task takes at each of its levels, by name, if that is the same everywhere: it has
+    /// one slot and no ids.
     pub(super) fn alike(&self) -> Option<&[(AttributeName, Amount)]> {
         let is_one = matches!(*self.granted, [Granted { slots: 1, .. }]) && self.held().is_empty();
         is_one.then(|| self.charges.all_of_one_slot())
     }
 
-    /// Tells what the task takes at a level, each attribute once.
+    /// Calls back with what the task takes at a level, each attribute once.
     pub(super) fn each_at(&self, place: &Use<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
         let held = || self.held().iter().filter(|entry| At::from(&entry.level) == place.at);
         let mut all = self.charges.taken().iter().peekable();
         while let Some(taken) = all.next() {
             let mut amount = taken.at(place);
-            // What the others take of it stands behind what the master takes.
+            // The amount of the other slots follows that of the master.
             if let Some(more) = all.next_if(|next| next.whose == Whose::Slaves && next.attribute == taken.attribute) {
                 amount = amount.saturating_add(more.at(place));
             }
@@ -245,7 +248,7 @@ impl Booking {
         held().for_each(|entry| tell(&entry.attribute, entry.amount));
     }
 
-    /// Whether the task takes something of one of these at a level.
+    /// Whether the task takes any of these attributes at a level.
     pub fn takes_any<'l>(&self, level: impl Into<At<'l>>, of: &BTreeSet<AttributeName>) -> bool {
         let level = level.into();
         let held = self.held().iter().map(|entry| &entry.attribute);
@@ -271,7 +274,7 @@ impl Booking {
         more.map_or(amount, |more| amount.saturating_add(more.at(&place)))
     }
 
-    /// What the task asked for of a numeric attribute, for each slot.
+    /// The task's request for a numeric attribute, per slot.
     pub fn requested<N: ?Sized>(&self, attribute: &N) -> Option<Amount>
     where
         AttributeName: PartialEq<N>,
@@ -307,7 +310,8 @@ impl Booking {
         }
     }
 
-    /// How much of a numeric attribute the task takes at a level, or if it is charged nothing, what it asked for there.
+    /// How much of a numeric attribute the task takes at a level; or what it requested there, if it
+    /// is charged nothing.
     pub fn asked<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N, counted: Counted) -> Amount
     where
         AttributeName: PartialEq<N>,
@@ -322,7 +326,7 @@ impl Booking {
         }
     }
 
-    /// The levels with what the task has there: global, each host, each instance.
+    /// The levels of the task, with its use of each: global, each host, each instance.
     pub(super) fn uses(&self) -> impl Iterator<Item = Use<'_>> {
         let (single, several) = match &*self.granted {
             [Granted { instance, slots }] => {
@@ -356,7 +360,7 @@ impl Booking {
         global.into_iter().chain(hosts.into_values()).chain(instances).collect()
     }
 
-    /// How the task uses a level; none if it does not.
+    /// How the task uses a level, if it does.
     fn use_at<'a>(&self, at: At<'a>) -> Option<Use<'a>> {
         let first = self.granted.first()?;
         let (slots, master, hosts) = match at {
@@ -371,7 +375,8 @@ impl Booking {
         (slots > 0).then_some(Use { at, slots, master, hosts, slaves, slave_hosts })
     }
 
-    /// How many of so many slots in one of its queue instances requests of the slaves apply to.
+    /// The number of slots, among those in one of its queue instances, to which requests of slaves
+    /// apply.
     fn slaves_among(&self, index: usize, slots: u32) -> u32 {
         let is_spared = || {
             let of_master = self.granted.first().map(|master| &master.instance.host);
@@ -386,7 +391,8 @@ impl Booking {
         }
     }
 
-    /// The slots at a level to which requests of the slaves apply, and for how many hosts they count there.
+    /// The slots at a level to which requests of slaves apply, and the hosts for which these count
+    /// there.
     fn slaves_at(&self, at: At<'_>) -> (u32, u32) {
         let (mut slots, mut hosts) = (0, BTreeSet::new());
         for (index, granted) in self.granted.iter().enumerate() {
@@ -423,8 +429,8 @@ impl Booking {
     }
 }
 
-/// What a task has of resource maps is as much as it has ids, however the map is charged now: an id is never free while a task
-/// has it.
+/// A task has as much of a resource map as it has ids, however the map is charged now: an id is
+/// never free while a task has it.
 fn held(complex: &Complex, maps: &[GrantedIds]) -> Vec<Entry> {
     let is_map = |name: &str| complex.lookup(name).is_some_and(|attribute| attribute.r#type == Type::RsMap);
     let maps = maps.iter().filter(|map| is_map(map.attribute.as_str()));
@@ -435,7 +441,7 @@ fn held(complex: &Complex, maps: &[GrantedIds]) -> Vec<Entry> {
     maps.map(entry).collect()
 }
 
-/// The slots with each instance once, in the order of their first mention.
+/// The slots with each instance once, in the order of first mention.
 fn merged(granted: &[Granted]) -> Vec<Granted> {
     let mut once: Vec<Granted> = Vec::with_capacity(granted.len());
     for part in granted {

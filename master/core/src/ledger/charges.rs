@@ -1,4 +1,4 @@
-//! What tasks with equal hard requests ask for and take, found out once for all of them.
+//! The charges of tasks with equal hard requests, computed once for all of them.
 
 use super::booking::Use;
 use super::{At, SLOTS};
@@ -9,7 +9,7 @@ use proto::job::Requests;
 use proto::request::ResourceRequest;
 use serde::{Deserialize, Serialize};
 
-/// Which slots of a parallel job something is asked for (`-scope`).
+/// The slots of a parallel job that a request is for (`-scope`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Whose {
@@ -18,7 +18,7 @@ pub enum Whose {
     All,
     /// The master's alone.
     Master,
-    /// Each that is not the master's.
+    /// Each slot except the master's.
     Slaves,
 }
 
@@ -28,12 +28,14 @@ impl Whose {
     }
 }
 
-/// How often what a task asks for counts at a level, of an attribute of which it is charged nothing: a load value.
+/// How often a task's request counts at a level, for an attribute that it is not charged for: a
+/// load value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// For each slot.
     EachSlot,
-    /// Once. Where the master and its slaves ask apart, what the one asks for who asks for more: each is matched against all there is.
+    /// Once. Of separate requests of master and slaves the larger counts: each is matched against
+    /// everything there is.
     Once,
 }
 
@@ -42,11 +44,13 @@ pub enum Counted {
 pub struct Charges {
     /// Numeric hard requests for each slot, by full name. None is negative.
     requested: Vec<(AttributeName, Amount)>,
-    /// Those of the master and of the other slots apart. Their attributes are not among `requested`.
+    /// Separate requests of the master and of the other slots. Their attributes are not in
+    /// `requested`.
     apart: Vec<Asked>,
-    /// What is taken of each consumable, `slots` first; none is zero. What the master takes of one stands before what the others take.
+    /// The amount of each consumable, `slots` first; none is zero. The amount of the master comes
+    /// before that of the others.
     taken: Vec<Taken>,
-    /// What a task of one slot takes at each level, by name: it follows from `taken`.
+    /// What a task of one slot takes at each level, by name. It follows from `taken`.
     one_slot: Vec<(AttributeName, Amount)>,
 }
 
@@ -64,14 +68,15 @@ pub(super) struct Taken {
     pub(super) attribute: AttributeName,
     kind: Consumable,
     exclusive: bool,
-    /// For each slot, or in all, as the kind says.
+    /// Per slot, or in all, as the kind says.
     amount: Amount,
     #[serde(default, skip_serializing_if = "Whose::is_all")]
     pub(super) whose: Whose,
 }
 
 impl Charges {
-    /// What tasks with these hard requests take: what they ask for, else the defaults of consumables.
+    /// The charges of tasks with these hard requests: the requests, else the defaults of
+    /// consumables.
     pub fn new(complex: &Complex, requests: &Requests) -> Charges {
         let numbers = |list: &[ResourceRequest]| -> Vec<(AttributeName, Amount)> {
             list.iter().filter_map(|request| numeric(complex, request)).collect()
@@ -84,7 +89,7 @@ impl Charges {
         Charges::of(complex, numbers(&requests.hard), apart.collect())
     }
 
-    /// The same of requests that were read before, perhaps under another complex.
+    /// The charges of requests that were read before, perhaps under another complex.
     pub(super) fn of(complex: &Complex, requested: Vec<(AttributeName, Amount)>, apart: Vec<Asked>) -> Charges {
         let slots = complex.lookup(SLOTS).map_or_else(|| SLOTS.into(), |attribute| attribute.name.clone());
         let (kind, exclusive, whose) = (Consumable::Yes, false, Whose::All);
@@ -109,7 +114,7 @@ impl Charges {
         Charges::stored(requested, apart, taken)
     }
 
-    /// What was stored.
+    /// Stored charges.
     pub(super) fn stored(requested: Vec<(AttributeName, Amount)>, apart: Vec<Asked>, taken: Vec<Taken>) -> Charges {
         let place = Use { at: At::Global, slots: 1, master: true, hosts: 1, slaves: 0, slave_hosts: 0 };
         let amounts = taken.iter().map(|taken| (taken.attribute.clone(), taken.at(&place)));
@@ -118,7 +123,7 @@ impl Charges {
         Charges { requested, apart, taken, one_slot }
     }
 
-    /// The numeric requests of the master and of the other slots apart.
+    /// The separate numeric requests of the master and of the other slots.
     pub(super) fn requests_apart(&self) -> &[Asked] {
         &self.apart
     }
@@ -128,7 +133,7 @@ impl Charges {
         !self.apart.is_empty()
     }
 
-    /// What is asked for of a numeric attribute by the slots with which a task uses a level.
+    /// The request for a numeric attribute by the slots with which a task uses a level.
     pub(super) fn asked_at<N: ?Sized>(&self, place: &Use<'_>, attribute: &N, counted: Counted) -> Amount
     where
         AttributeName: PartialEq<N>,
@@ -148,12 +153,12 @@ impl Charges {
         }
     }
 
-    /// The numeric requests for each slot.
+    /// The numeric requests per slot.
     pub(super) fn requests(&self) -> &[(AttributeName, Amount)] {
         &self.requested
     }
 
-    /// What is asked for of a numeric attribute, for each slot, or else for the master's.
+    /// The request for a numeric attribute per slot, else of the master's slot.
     pub fn requested<N: ?Sized>(&self, attribute: &N) -> Option<Amount>
     where
         AttributeName: PartialEq<N>,
@@ -169,7 +174,7 @@ impl Charges {
         taken.map_or(Amount::ZERO, |(_, amount)| *amount)
     }
 
-    /// The attributes of which something is asked for in numbers, or taken; some more than once.
+    /// The attributes that are requested in numbers, or taken. Some come more than once.
     pub fn attributes(&self) -> impl Iterator<Item = &AttributeName> {
         let asked = self.requested.iter().map(|(name, _)| name).chain(self.apart.iter().map(|asked| &asked.attribute));
         asked.chain(self.taken.iter().map(|taken| &taken.attribute))
@@ -180,7 +185,8 @@ impl Charges {
         &self.one_slot
     }
 
-    /// What a task asks for of an attribute with one slot, as [`Booking::asked`](super::Booking::asked) has it.
+    /// The request of a task with one slot for an attribute, in the sense of
+    /// [`Booking::asked`](super::Booking::asked).
     pub fn asked_for_one_slot(&self, attribute: &AttributeName) -> Amount {
         match self.of_one_slot(attribute) {
             Amount::ZERO => self.requested(attribute).unwrap_or(Amount::ZERO),
@@ -188,14 +194,14 @@ impl Charges {
         }
     }
 
-    /// What is taken of each consumable.
+    /// The amount of each consumable.
     pub(super) fn taken(&self) -> &[Taken] {
         &self.taken
     }
 }
 
 impl Taken {
-    /// How much of it is taken at a level that a task uses so.
+    /// How much is taken at a level that a task uses so.
     pub(super) fn at(&self, place: &Use<'_>) -> Amount {
         let (slots, master, hosts) = match self.whose {
             Whose::All => (place.slots, place.master, place.hosts),
@@ -205,7 +211,8 @@ impl Taken {
         match (self.kind, self.exclusive) {
             (Consumable::No, _) => Amount::ZERO,
             (Consumable::Job, _) if !master => Amount::ZERO,
-            // How many slots an exclusive task has is all that is shown of it: TRUE is no quantity.
+            // For an exclusive task the number of slots is all that is shown: TRUE is not a
+            // quantity.
             (Consumable::Yes | Consumable::Job | Consumable::Host, true) => Amount::from_base(i64::from(slots)),
             (Consumable::Yes, false) => self.amount.times(slots),
             (Consumable::Job, false) => self.amount,
@@ -214,8 +221,8 @@ impl Taken {
     }
 }
 
-/// What a slot takes of a consumable for which only slots of the other kind ask: its default. What is charged once, for a job or a host, is
-/// charged for those who ask alone.
+/// What a slot takes of a consumable that only slots of the other kind request: its default. A
+/// charge per job or host is only for slots that request it.
 pub fn default_apart(attribute: &Attribute, default: Amount) -> Option<Amount> {
     match attribute.consumable {
         Consumable::Yes => Some(default),
@@ -223,7 +230,8 @@ pub fn default_apart(attribute: &Attribute, default: Amount) -> Option<Amount> {
     }
 }
 
-/// A request of a number, by the attribute's full name. Nothing is booked for what is unknown, a text or below zero.
+/// A numeric request, by the attribute's full name. Unknown attributes, texts and negative numbers
+/// are not booked.
 fn numeric(complex: &Complex, request: &ResourceRequest) -> Option<(AttributeName, Amount)> {
     let attribute = complex.lookup(&request.name)?;
     let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;

@@ -1,4 +1,4 @@
-//! Which ids of resource maps tasks have, and which a task that is placed now gets.
+//! The ids of resource maps that tasks have, and those that a task gets which is placed now.
 
 use super::{Booking, Charges, Grant, Ledger, Level};
 use crate::state::config::Configuration;
@@ -11,7 +11,8 @@ use proto::time::Tick;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How often each id is in use, by attribute and host (`global` is the cluster). None is kept that is not in use.
+/// How often each id is in use, by attribute and host (`global` is the cluster). Only ids in use
+/// are kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct IdsInUse(BTreeMap<(AttributeName, HostName), BTreeMap<String, u32>>);
 
@@ -37,17 +38,18 @@ impl IdsInUse {
     }
 }
 
-/// The ids that a task gets which is given these slots: at the cluster and each of its hosts that has a map of what the task takes, the
-/// first of the map that are free in all these ledgers.
+/// The ids that a task gets with these slots: at the cluster and at each of its hosts that has a
+/// map of what the task takes, the first ids of the map that are free in all these ledgers.
 ///
-/// None if too few are free, which never happens where the amounts fit: what is booked is at least as much as there are ids in use.
+/// `None` if too few are free. That never happens where the amounts fit: at least as much is booked
+/// as there are ids in use.
 pub fn choose_ids<'l>(
     ledgers: impl Iterator<Item = &'l Ledger> + Clone,
     config: &Configuration,
     spec: &JobSpec,
     grant: Grant<'_>,
 ) -> Option<Vec<GrantedIds>> {
-    // Only what is booked has ids, and there is little of it.
+    // Only booked attributes have ids, and there are few of them.
     if !config.complex.consumables().any(|(attribute, _)| is_map(attribute)) {
         return Some(Vec::new());
     }

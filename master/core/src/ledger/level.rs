@@ -1,4 +1,4 @@
-//! What is booked at one level.
+//! The bookings at one level.
 
 use super::booking::Use;
 use super::{Booking, Counted};
@@ -30,7 +30,7 @@ impl Level {
 }
 
 impl Level {
-    /// The host; none of the cluster.
+    /// The host. `None` for the cluster.
     pub fn host(&self) -> Option<&HostName> {
         match self {
             Level::Global => None,
@@ -40,7 +40,7 @@ impl Level {
     }
 }
 
-/// A level by names that others have.
+/// A level with borrowed names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At<'a> {
     /// The cluster as a whole.
@@ -62,7 +62,7 @@ impl<'a> From<&'a Level> for At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The level with names of its own.
+    /// The level with owned names.
     pub fn to_level(self) -> Level {
         match self {
             At::Global => Level::Global,
@@ -71,7 +71,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The host; none of the cluster.
+    /// The host. `None` for the cluster.
     pub fn host(self) -> Option<&'a HostName> {
         match self {
             At::Global => None,
@@ -91,33 +91,33 @@ impl fmt::Display for Level {
     }
 }
 
-/// What is booked at one level.
+/// The bookings at one level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AtLevel {
-    /// In the order of the names; few, so they are looked through.
+    /// In the order of the names. There are few, so they are searched one by one.
     totals: Vec<(AttributeName, Total)>,
     /// How many tasks use it.
     users: usize,
-    /// They, by when they were placed; none of a queue instance.
+    /// These tasks, by the time at which they were placed. Empty for a queue instance.
     recent: Paged<(Tick, TaskKey), Arc<Booking>>,
 }
 
-/// What is booked on one host.
+/// The bookings on one host.
 #[derive(Clone, Debug, Default)]
 pub struct OnHost {
-    /// Of the host.
+    /// Those of the host as a whole.
     host: AtLevel,
-    /// Of those of its queue instances that tasks have used, by name.
+    /// Those of its queue instances that tasks have used, by name.
     instances: Vec<(QueueName, AtLevel)>,
 }
 
 impl OnHost {
-    /// What is booked on the host as a whole.
+    /// The bookings of the host as a whole.
     pub fn host(&self) -> &AtLevel {
         &self.host
     }
 
-    /// What is booked in the instance of a queue there, if tasks use it.
+    /// The bookings in the instance of a queue there, if tasks use it.
     pub fn instance(&self, queue: &QueueName) -> Option<&AtLevel> {
         self.used_instances().find(|(known, _)| known == queue).map(|(_, there)| there)
     }
@@ -126,7 +126,7 @@ impl OnHost {
         self.instances.iter().filter(|(_, there)| !there.is_empty())
     }
 
-    /// What is booked at one of the levels of a task there, to be changed.
+    /// The bookings at one of the levels of a task there, to be changed.
     pub(super) fn at_mut<'l>(&'l mut self, global: &'l mut AtLevel, at: At<'_>) -> &'l mut AtLevel {
         match at {
             At::Global => global,
@@ -144,7 +144,7 @@ impl OnHost {
     }
 }
 
-/// What is booked is enough, whatever was there before.
+/// The bookings alone are stored, and everything else follows from them.
 impl PartialEq for OnHost {
     fn eq(&self, other: &Self) -> bool {
         self.host == other.host && self.used_instances().eq(other.used_instances())
@@ -161,13 +161,15 @@ impl AtLevel {
         total.map_or(Amount::ZERO, |(_, total)| total.amount())
     }
 
-    /// The tasks that were placed at `since` or later, by time; those of queue instances are kept with their hosts only.
+    /// The tasks that were placed at `since` or later, by time. Those of queue instances are kept
+    /// with their hosts only.
     pub fn since(&self, since: Tick) -> impl Iterator<Item = (Tick, &Booking)> {
         let newer = self.recent.range((since, super::Ledger::FIRST_KEY)..);
         newer.map(|((at, _), booking)| (*at, booking.as_ref()))
     }
 
-    /// How much of a numeric attribute tasks asked for here, at `level`, that were placed at `since` or later, consumable or not.
+    /// The requests for a numeric attribute, consumable or not, of tasks here, at `level`, that
+    /// were placed at `since` or later.
     ///
     /// A load value that was sampled at `since` does not show their use yet (ALGORITHMS.md section 6.2).
     pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, counted: Counted, since: Tick) -> Amount {
@@ -180,7 +182,7 @@ impl AtLevel {
         self.users == 0
     }
 
-    /// A task uses the level so.
+    /// Adds a task that uses the level so.
     pub(super) fn enter(&mut self, place: &Use<'_>, key: TaskKey, booking: &Arc<Booking>) {
         match booking.alike() {
             Some(taken) => self.add_all(taken),
@@ -192,7 +194,7 @@ impl AtLevel {
         }
     }
 
-    /// A task that used the level so does no longer.
+    /// Removes a task that used the level so.
     pub(super) fn leave(&mut self, place: &Use<'_>, key: TaskKey, booking: &Booking) {
         match booking.alike() {
             Some(taken) => self.subtract_all(taken),
@@ -220,7 +222,7 @@ impl AtLevel {
         }
     }
 
-    /// Takes such amounts back.
+    /// Subtracts amounts that are in the order of the names.
     fn subtract_all(&mut self, taken: &[(AttributeName, Amount)]) {
         let mut taken = taken.iter().peekable();
         self.totals.retain_mut(|(name, total)| {
@@ -252,9 +254,9 @@ impl AtLevel {
     }
 }
 
-/// A sum of amounts from which each can be taken again, INFINITY included.
+/// A sum of amounts from which each can be subtracted again, INFINITY included.
 ///
-/// Never below zero. The finite part cannot overflow: it has 64 bits more than an amount.
+/// It is never below zero. The finite part cannot overflow: it has 64 bits more than an amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Total {
     finite: i128,
@@ -288,7 +290,7 @@ impl Total {
         self.infinite += other.infinite;
     }
 
-    /// Both together.
+    /// The sum of both.
     pub(crate) fn and(mut self, other: Total) -> Total {
         self.add_all(other);
         self

@@ -1,4 +1,4 @@
-//! What is left of the quotas for one job while its slots are laid out.
+//! The rest of the quotas for one job, while its slots are laid out.
 
 use super::claim::{Claim, Part, Side, claims};
 use super::{Limits, Scope};
@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What limits a queue instance: each set with the scope that it has there.
+/// The limits of a queue instance: each set with its scope there.
 type Scopes = Rc<[(Arc<QuotaSet>, Arc<Scope>)]>;
 
-/// What is left of each quota that is about a job, after what it has taken itself so far.
+/// The rest of each quota that is about a job, after what the job has taken so far.
 #[derive(Clone, Debug)]
 pub struct Purse<'a> {
     cluster: &'a Cluster<'a>,
@@ -26,10 +26,10 @@ pub struct Purse<'a> {
     claims: BTreeMap<Arc<Scope>, Vec<Claim<'a>>>,
     scopes: BTreeMap<QueueInstanceName, Scopes>,
     hosts: BTreeSet<HostName>,
-    /// Those where the job has slots that are not the master's.
+    /// The hosts where the job has slots that are not the master's.
     other_hosts: BTreeSet<HostName>,
     master_host: Option<HostName>,
-    /// Whether slots beside the master are asked nothing that only slaves are asked for.
+    /// Whether slots beside the master are spared what only slaves request.
     spares_companions: bool,
     denials: BTreeMap<Arc<Scope>, Reason>,
 }
@@ -59,7 +59,7 @@ impl<'a> Purse<'a> {
         }
     }
 
-    /// Whether somebody wants to know everything that stands against the job.
+    /// Whether all reasons against the job are wanted.
     pub fn explains(&self) -> bool {
         self.cluster.explains
     }
@@ -69,8 +69,8 @@ impl<'a> Purse<'a> {
         self.limits.is_empty()
     }
 
-    /// How many slots there is room for, of so many at most, by the rules that do not depend on where they are. What stands
-    /// against more is among the denials.
+    /// How many slots, of so many at most, the rules leave that do not depend on the place. Reasons
+    /// for fewer go into the denials.
     pub fn most_anywhere(&mut self, slots: u32) -> u32 {
         if self.is_boundless() {
             return slots;
@@ -80,14 +80,15 @@ impl<'a> Purse<'a> {
         self.most_of(&scopes, None, slots, Side::Master)
     }
 
-    /// How many slots there is room for in an instance, of so many at most. `is_master` if the master is among them.
+    /// How many slots, of so many at most, the quotas leave in an instance. `is_master` if the
+    /// master is among them.
     pub fn most(&mut self, instance: &QueueInstanceName, slots: u32, is_master: bool) -> u32 {
         let scopes = self.scopes_of(instance);
         self.most_of(&scopes, Some(&instance.host), slots, side(is_master))
     }
 
-    /// How many slots there is room for at best in an instance, of so many at most, by the limits of its host alone; and the
-    /// other limits that it is under. Both are the same at all times but for what is in use there.
+    /// How many slots, of so many at most, the limits of its host alone leave in an instance at
+    /// best; and the other limits that it is under. Both change only with the use there.
     pub fn most_on_host(&mut self, instance: &QueueInstanceName, slots: u32) -> (u32, Vec<Arc<Scope>>) {
         let scopes = self.scopes_of(instance);
         let (own, shared): (Vec<_>, Vec<_>) = scopes.iter().cloned().partition(|(_, scope)| scope.host.is_some());
@@ -95,15 +96,16 @@ impl<'a> Purse<'a> {
         (most, shared.into_iter().map(|(_, scope)| scope).collect())
     }
 
-    /// How many slots there is room for at best, of so many at most, by limits that hosts share. Those that have another
-    /// value on each host do not count.
+    /// How many slots, of so many at most, the limits that hosts share leave at best. Limits with
+    /// another value on each host do not count.
     pub fn most_shared(&mut self, scopes: &[Arc<Scope>], slots: u32) -> u32 {
         let set = |scope: &Scope| self.cluster.config.quotas.get(&scope.set).filter(|set| set.enabled.0).cloned();
         let scopes: Vec<_> = scopes.iter().filter_map(|scope| Some((set(scope)?, scope.clone()))).collect();
         self.most_of(&scopes, None, slots, Side::Any)
     }
 
-    /// Takes slots in an instance; false and nothing taken if there is no room for all of them.
+    /// Takes slots in an instance. Returns false, with nothing taken, if there is no room for all
+    /// of them.
     pub fn take(&mut self, instance: &QueueInstanceName, slots: u32, is_master: bool) -> bool {
         if self.most(instance, slots, is_master) < slots {
             return false;
@@ -154,7 +156,7 @@ impl<'a> Purse<'a> {
         }
         for (index, part) in granted.iter().enumerate() {
             let slots = if index == 0 { part.slots + extra } else { part.slots };
-            // Nobody takes anything after the last.
+            // Nothing is taken after the last one.
             let is_last = index + 1 == granted.len();
             let has_room = match is_last {
                 true => self.most(&part.instance, slots, index == 0) == slots,
@@ -167,14 +169,14 @@ impl<'a> Purse<'a> {
         Ok(())
     }
 
-    /// Keeps what stood against a trial.
+    /// Keeps the reasons against a trial.
     pub fn note(&mut self, trial: Purse<'_>) {
         for (scope, reason) in trial.denials {
             self.denials.entry(scope).or_insert(reason);
         }
     }
 
-    /// The rules that have stood against something, each scope once.
+    /// The rules that refused something, each scope once.
     pub fn into_denials(self) -> Vec<Reason> {
         self.denials.into_values().collect()
     }
@@ -237,7 +239,8 @@ impl<'a> Purse<'a> {
         most
     }
 
-    /// How many slots of the job a limit would have to have room for, if all were there that can be; and whether they all have to be.
+    /// For how many slots of the job a limit needs room, if all were there that can be; and whether
+    /// all of them have to be.
     fn needed(&self, set: &QuotaSet, scope: &Scope, side: Side) -> (u32, bool) {
         let Some(pe) = self.pe.and_then(|pe| self.cluster.config.pes.get(pe)) else { return (1, true) };
         let Rule { queues, hosts, .. } = &set.rules[scope.rule];
@@ -267,7 +270,7 @@ impl<'a> Purse<'a> {
         }
     }
 
-    /// How many of the slots of a part do without those for whom there is no room.
+    /// The number of a part's slots without those that have no room.
     fn most_without(&self, whose: Whose, part: Part) -> u32 {
         let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
         match (whose, part.side) {
@@ -280,7 +283,7 @@ impl<'a> Purse<'a> {
     }
 }
 
-/// Whose slots in an instance are.
+/// Whose the slots in an instance are.
 fn side(is_master: bool) -> Side {
     if is_master { Side::Master } else { Side::Others }
 }

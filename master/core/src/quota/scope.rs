@@ -1,4 +1,4 @@
-//! Which rule of a set is about a job in a place, and who shares its limits.
+//! Which rule of a set decides for a job in a place, and who shares its limits.
 
 use crate::ledger::SLOTS;
 use crate::matching::is_host;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// Whose a job is, as far as quotas and access lists ask.
+/// The owner of a job, as quotas and access lists see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Who {
     /// The owner.
@@ -26,7 +26,7 @@ pub struct Who {
 }
 
 impl Who {
-    /// Whose a job is.
+    /// The owner of a job.
     pub fn of(spec: &JobSpec) -> Who {
         Who::of_owner(&spec.owner, spec.project.clone())
     }
@@ -38,7 +38,8 @@ impl Who {
     }
 }
 
-/// Those who share the limits of a rule: one name for each filter that has its limit for each name, else all that match.
+/// The jobs that share the limits of a rule: one name for each filter with a limit per name; the
+/// other filters mean all that match.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scope {
     /// The set.
@@ -74,7 +75,7 @@ impl Scope {
 }
 
 impl fmt::Display for Scope {
-    /// As messages of 8.1.9 have it: `u1/////`, `//mpi//node1/`.
+    /// In the form of 8.1.9's messages: `u1/////`, `//mpi//node1/`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let user = self.user.as_ref().map_or("", UserName::as_str);
         let pe = self.pe.as_ref().map_or("", PeName::as_str);
@@ -84,22 +85,24 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The sets that limit a job, each with what is known of it before a place is: finding that is the dear part.
+/// The sets that limit a job, each with what is known of it before a place is chosen: that is the
+/// expensive part.
 #[derive(Debug, Default)]
 pub struct Limits {
     sets: Vec<(Arc<QuotaSet>, Rules)>,
 }
 
-/// The rules of a set that may be about a job.
+/// The rules of a set that may decide for a job.
 #[derive(Debug)]
 enum Rules {
-    /// One is, wherever the job runs.
+    /// One rule decides, wherever the job runs.
     Anywhere(Arc<Limited>),
-    /// The first that is about the place, counted from 0, each with the attributes of which use is counted.
+    /// The first rule that matches the place decides. Rules are counted from 0, each with the
+    /// attributes whose use is counted.
     ByPlace(Vec<(usize, Arc<[AttributeName]>)>),
 }
 
-/// A scope, and the attributes of which its use is counted.
+/// A scope, and the attributes whose use is counted.
 #[derive(Debug)]
 pub struct Limited {
     /// The scope.
@@ -109,7 +112,7 @@ pub struct Limited {
 }
 
 impl Limits {
-    /// What limits a job of somebody, of a parallel environment if it is parallel.
+    /// The limits of a user's job, of a parallel environment if it is parallel.
     pub fn of(config: &Configuration, who: &Who, pe: Option<&PeName>) -> Limits {
         let rules = |set: &Arc<QuotaSet>| {
             let mut by_place = Vec::new();
@@ -123,7 +126,7 @@ impl Limits {
                     let scope = Arc::new(Scope::new(set, index, who, pe, None));
                     return Some((set.clone(), Rules::Anywhere(Arc::new(Limited { scope, counted }))));
                 }
-                // No later rule is looked at.
+                // Later rules are not looked at.
                 by_place.push((index, counted));
                 break;
             }
@@ -132,12 +135,12 @@ impl Limits {
         Limits { sets: config.quotas.values().filter(|set| set.enabled.0).filter_map(rules).collect() }
     }
 
-    /// Whether no set has a rule about the job.
+    /// Whether no set has a rule for the job.
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
-    /// Each set that has a rule about the job wherever it runs, with its scope.
+    /// Each set with a rule for the job wherever it runs, with its scope.
     pub fn anywhere(&self) -> impl Iterator<Item = (&Arc<QuotaSet>, &Arc<Limited>)> {
         self.sets.iter().filter_map(|(set, rules)| match rules {
             Rules::Anywhere(limited) => Some((set, limited)),
@@ -145,7 +148,8 @@ impl Limits {
         })
     }
 
-    /// Each set that has a rule about the job in a queue instance, the first that matches, with its scope there; by the names of the sets.
+    /// Each set with a rule for the job in a queue instance, with the scope of the first that
+    /// matches; ordered by the names of the sets.
     pub fn at<'a>(
         &'a self,
         config: &'a Configuration,
@@ -165,7 +169,7 @@ impl Limits {
     }
 }
 
-/// The attributes of which use is counted: consumables, and slots where somebody may have the scope alone.
+/// The attributes whose use is counted: consumables, and slots if a job may have the scope alone.
 fn counted(config: &Configuration, rule: &Rule) -> Arc<[AttributeName]> {
     let mut counted = BTreeSet::new();
     for limit in &rule.limits {
@@ -191,9 +195,9 @@ fn is_for_place(config: &Configuration, rule: &Rule, instance: &QueueInstanceNam
         && admits(rule.hosts.as_ref(), Some(&instance.host), |element, host| is_on(config, element, host))
 }
 
-/// Whether a filter matches a value, or that there is none (ALGORITHMS.md section 15).
+/// Whether a filter matches a value, or the absence of one (ALGORITHMS.md section 15).
 ///
-/// What is excluded never matches; a list that only excludes matches everything else, what has no value too.
+/// Excluded values never match. A list of exclusions alone matches everything else, also no value.
 fn admits<T: Copy>(filter: Option<&Filter>, value: Option<T>, is: impl Fn(&Expression, T) -> bool) -> bool {
     let Some(Filter { included, excluded, .. }) = filter else { return true };
     match value {
