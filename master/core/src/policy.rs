@@ -1,11 +1,12 @@
 //! The ticket policies: override, functional and share tree (ALGORITHMS.md sections 10 and 11).
 //!
-//! Tickets are priced by [`class`]: jobs of one user, project, department, job share and override tickets differ only in when they were
-//! submitted, so the first of them have tickets of their own and all others those of the last one that has. What a pricing costs
-//! follows from how many classes there are, not from how many jobs.
+//! Tickets are computed per [`class`]: jobs of one user, project, department, job share and
+//! override tickets differ only in when they were submitted. The first of them have tickets of
+//! their own, and all others those of the last one that has. So the cost follows from the number of
+//! classes, not of jobs.
 //!
-//! Tickets are floating-point numbers, as in 8.1.9, whose digits are matched: nothing that is replayed rests on them, and each
-//! operation on them is exact by IEEE 754 on every machine.
+//! Tickets are floating-point numbers, as in 8.1.9, whose digits are matched. Nothing that is
+//! replayed depends on them, and each operation on them is exact by IEEE 754 on every machine.
 
 pub mod class;
 mod functional;

@@ -8,10 +8,11 @@ use super::pricing::Counts;
 use super::rules::{Functional, JOB};
 use std::collections::BTreeMap;
 
-/// What is added to sums of shares that a pending task would enlarge, so that nothing is divided by nothing.
+/// Added to sums of shares that a pending task would enlarge, so that no sum is zero.
 const NO_SHARES: f64 = 0.001;
 
-/// The shares of a task by kind, where its objects have so many tasks more than run.
+/// A task's functional shares per kind, as if `more` additional tasks of each of its objects were
+/// running.
 fn shares(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> [f64; 4] {
     let mut found = [0.0, 0.0, 0.0, members.job_shares];
     for (kind, stake) in members.stakes.iter().enumerate() {
@@ -22,7 +23,7 @@ fn shares(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> [f6
     found
 }
 
-/// What a task has of the pool: of each kind its part of the sum of shares.
+/// A task's tickets: of each kind its part of the sum of shares.
 fn tickets(functional: &Functional, weights: [f64; 4], shares: [f64; 4], sums: [f64; 4]) -> f64 {
     let of =
         |kind: usize| if sums[kind] > 0.0 { weights[kind] * functional.pool * shares[kind] / sums[kind] } else { 0.0 };
@@ -43,7 +44,8 @@ pub struct Found {
     pub pending: BTreeMap<ClassId, Ladder>,
 }
 
-/// Prices the policy. `before` is what a pending task of a class has of the policies that this one rests on.
+/// Computes the policy's tickets. `before` returns the tickets of a pending task from the policies
+/// that this one depends on.
 pub fn price(
     functional: &Functional,
     classes: &Classes,
@@ -66,7 +68,7 @@ pub fn price(
     Found { running, pending: pending(functional, classes, lines, counts, sums, before) }
 }
 
-/// The tickets of pending tasks: of each as if it ran next, the largest first.
+/// The tickets of pending tasks: each as if it ran next, the largest first.
 fn pending(
     functional: &Functional,
     classes: &Classes,
@@ -79,7 +81,7 @@ fn pending(
     let is_shared = functional.is_shared;
     let candidate = |id: ClassId, Standing { counts, sums }: &Standing| {
         let shares = shares(classes.get(id), counts, is_shared, 1.0);
-        // Shares that are not divided, and those of jobs, count themselves.
+        // Undivided shares, and those of jobs, count themselves in the sum.
         let own = |kind: usize| if is_shared && kind != JOB { 0.0 } else { shares[kind] };
         let with = |kind: usize| sums[kind] + NO_SHARES + own(kind);
         tickets(functional, weights, shares, [0, 1, 2, 3].map(with))
@@ -107,7 +109,8 @@ fn pending(
             contest.enter(candidate(id, &now) + before(id, place), next.seq, id);
         }
     }
-    // All others have what they had when the last of these won. Where nobody had shares then, there is nothing to divide by.
+    // All others get what they would have had in the last round. If nobody had shares then, the
+    // present sums count.
     if let Some((id, sums)) = last {
         if sums != [0.0; 4] {
             now.counts.remove(classes.get(id));
@@ -118,14 +121,14 @@ fn pending(
     found
 }
 
-/// How many tasks count and the sums of shares, with those that won so far.
+/// The tasks that count and the sums of shares, with the winners so far.
 struct Standing {
     counts: Counts,
     sums: [f64; 4],
 }
 
 impl Standing {
-    /// One more task of a class runs.
+    /// Counts one more task of a class as running.
     fn add(&mut self, members: &Members, is_shared: bool) {
         let Standing { counts, sums } = self;
         counts.add(members);

@@ -1,14 +1,16 @@
-//! Who is next, if each winner makes the next task of its class worth less: the largest first, again and again.
+//! A contest in rounds: the largest value wins, and each winner makes the next task of its class
+//! worth less.
 //!
-//! A value that was looked up once can only have become smaller since, because tickets are divided among more and more tasks. So the
-//! largest known value is looked up anew, and it wins if it is still the largest: most classes are looked at once.
+//! A value can only shrink after it was computed, because tickets are divided among more and more
+//! tasks. So the largest known value is computed anew, and it wins if it is still the largest: most
+//! classes are computed once.
 
 use super::class::ClassId;
 use proto::id::SubmitSeq;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// A number of tickets in an order. It is never not a number.
+/// A number of tickets with an order. It is never NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value(pub f64);
 
@@ -26,19 +28,20 @@ impl Ord for Value {
     }
 }
 
-/// The first task of each class: the largest value wins, then the job that was submitted first.
+/// The first task of each class. The largest value wins, then the job that was submitted first.
 #[derive(Debug, Default)]
 pub struct Contest {
     heads: BinaryHeap<(Value, Reverse<SubmitSeq>, Reverse<ClassId>)>,
 }
 
 impl Contest {
-    /// The first task of a class takes part.
+    /// Enters the first task of a class.
     pub fn enter(&mut self, value: f64, seq: SubmitSeq, class: ClassId) {
         self.heads.push((Value(value), Reverse(seq), Reverse(class)));
     }
 
-    /// The class whose first task wins. `value` says what that of a class is worth by now, which is no more than it was.
+    /// The class whose first task wins. `value` returns the present value of a class, which is at
+    /// most the one before.
     pub fn next(&mut self, mut value: impl FnMut(ClassId) -> f64) -> Option<ClassId> {
         loop {
             let (known, seq, Reverse(class)) = self.heads.pop()?;

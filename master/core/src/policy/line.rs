@@ -1,4 +1,5 @@
-//! The pending tasks of a class in the order in which they would start, listed as far as somebody asked.
+//! The pending tasks of a class in the order in which they would start, listed as far as somebody
+//! asked.
 
 use super::class::Members;
 use super::pricing::Known;
@@ -11,7 +12,7 @@ use std::collections::btree_set::Iter;
 pub struct Waiting {
     /// Its job.
     pub seq: SubmitSeq,
-    /// The slots that it asks for at least.
+    /// The least number of slots that it asks for.
     pub slots: u32,
 }
 
@@ -20,17 +21,17 @@ pub struct Line<'a> {
     known: &'a dyn Known,
     jobs: Iter<'a, SubmitSeq>,
     tasks: Vec<Waiting>,
-    /// At which of `tasks` each listed job begins.
+    /// The index in `tasks` at which each listed job begins.
     begins: BTreeMap<SubmitSeq, usize>,
 }
 
 impl<'a> Line<'a> {
-    /// The line of a class.
+    /// The tasks of a class.
     pub fn new(members: &'a Members, known: &'a dyn Known) -> Line<'a> {
         Line { known, jobs: members.pending.iter(), tasks: Vec::new(), begins: BTreeMap::new() }
     }
 
-    /// The task at a place, if there are so many.
+    /// The task at a position, if there are so many.
     pub fn get(&mut self, place: usize) -> Option<Waiting> {
         while self.tasks.len() <= place {
             let seq = *self.jobs.next()?;

@@ -1,4 +1,5 @@
-//! Override tickets: what administrators give to users, projects, departments and single jobs (ALGORITHMS.md section 10.3).
+//! Override tickets, which administrators give to users, projects, departments and single jobs
+//! (ALGORITHMS.md section 10.3).
 
 use super::class::{ClassId, Classes, Members};
 use super::greedy::Contest;
@@ -7,7 +8,7 @@ use super::prices::Ladder;
 use super::pricing::Counts;
 use std::collections::BTreeMap;
 
-/// The tickets of a task whose objects have these tasks that count.
+/// The tickets of a task, given the number of tasks that count for each of its objects.
 fn tickets(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> f64 {
     let stakes = members.stakes.iter().enumerate().filter_map(|(kind, stake)| Some((kind, stake.as_ref()?)));
     let parts = stakes.map(|(kind, stake)| stake.tickets / counts.divisor(kind, stake.place, is_shared, more));
@@ -19,8 +20,8 @@ pub fn of_running(members: &Members, counts: &Counts, is_shared: bool) -> f64 {
     tickets(members, counts, is_shared, 0.0)
 }
 
-/// The override tickets of pending tasks: of each as if it ran next, the largest first, so that one more runs of its objects for those
-/// after it. At most `most` are looked at one by one.
+/// The override tickets of pending tasks: each as if it ran next, the largest first, so that later
+/// ones share with one more task. At most `most` are computed one by one.
 pub fn of_pending(
     classes: &Classes,
     lines: &mut BTreeMap<ClassId, Line<'_>>,

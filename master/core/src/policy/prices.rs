@@ -1,4 +1,4 @@
-//! The tickets of all tasks, as the last pricing found them.
+//! The tickets of all tasks, as they were computed last.
 
 use super::class::{ClassId, Classes};
 use proto::id::SubmitSeq;
@@ -22,46 +22,48 @@ impl Tickets {
     }
 }
 
-/// What the pending tasks of a class have of one policy: the first ones each of their own, all others the same.
+/// The tickets of a class's pending tasks from one policy: the first ones have their own, all
+/// others the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ladder {
     steps: Vec<f64>,
-    /// What those have that were not looked at.
+    /// The tickets of tasks that were not looked at.
     pub rest: f64,
 }
 
 impl Ladder {
-    /// The next task has these; so have, until told otherwise, all after it.
+    /// Adds the tickets of the next task. Until more are added, all later ones have them too.
     pub fn push(&mut self, tickets: f64) {
         self.steps.push(tickets);
         self.rest = tickets;
     }
 
-    /// How many have tickets of their own.
+    /// The number of tasks with tickets of their own.
     pub fn count(&self) -> usize {
         self.steps.len()
     }
 
-    /// What the task at a place has.
+    /// The tickets of the task at a position.
     pub fn at(&self, place: usize) -> f64 {
         self.steps.get(place).copied().unwrap_or(self.rest)
     }
 }
 
-/// What the tasks of a class have.
+/// The tickets of a class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassPrices {
-    /// Each running task.
+    /// Of each running task.
     pub running: Tickets,
-    /// Pending tasks, by policy.
+    /// Of pending tasks, from the override policy.
     pub overriding: Ladder,
-    /// The same.
+    /// Of pending tasks, from the functional policy.
     pub functional: Ladder,
-    /// The same.
+    /// Of pending tasks, from the share tree.
     pub share: Ladder,
-    /// Where in the ladders the first tasks of jobs are; jobs that are not there come after all of them.
+    /// The position in the ladders of the first task of each job. Jobs that are not here come after
+    /// all of them.
     pub begins: BTreeMap<SubmitSeq, usize>,
-    /// How many tasks of each job have left since.
+    /// The number of tasks of each job that have left since.
     pub taken: BTreeMap<SubmitSeq, usize>,
 }
 
@@ -71,7 +73,7 @@ impl ClassPrices {
         self.begins.get(&seq).map_or(usize::MAX, |begin| begin + taken)
     }
 
-    /// What the next pending task of a job has.
+    /// The tickets of the next pending task of a job.
     pub fn pending(&self, seq: SubmitSeq) -> Tickets {
         let place = self.place(seq);
         Tickets {
@@ -85,20 +87,21 @@ impl ClassPrices {
 /// The tickets of all tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices {
-    /// By number of the class; those of classes without tickets may be missing.
+    /// By number of the class. Classes without tickets may be missing.
     pub classes: Vec<ClassPrices>,
-    /// The most that any task has, pending or running. 0 if nobody has any.
+    /// The most tickets of any task, pending or running. 0 if nobody has any.
     pub largest: f64,
-    /// What all pending tasks have together: of each job as many tasks as have tickets of their own.
+    /// The tickets of all pending tasks together: for each job, of as many tasks as have tickets of
+    /// their own.
     pub pending: f64,
-    /// What all running tasks have together.
+    /// The tickets of all running tasks together.
     pub running: f64,
-    /// How many tasks have been planned since, of classes that have tickets.
+    /// The number of tasks that were planned since, of classes with tickets.
     pub planned: usize,
 }
 
 impl Prices {
-    /// What the next pending task of a job has.
+    /// The tickets of the next pending task of a job.
     pub fn of_pending(&self, class: ClassId, seq: SubmitSeq) -> Tickets {
         if class == Classes::WITHOUT {
             return Tickets::default();
@@ -106,12 +109,12 @@ impl Prices {
         self.classes.get(class.index()).map_or_else(Tickets::default, |prices| prices.pending(seq))
     }
 
-    /// What each running task of a class has.
+    /// The tickets of each running task of a class.
     pub fn of_running(&self, class: ClassId) -> Tickets {
         self.classes.get(class.index()).map_or_else(Tickets::default, |prices| prices.running)
     }
 
-    /// The next pending task of a job is planned: the one after it is next.
+    /// Notes that the next pending task of a job is planned, so that the one after it is next.
     pub fn take(&mut self, class: ClassId, seq: SubmitSeq) {
         if let Some(prices) = self.classes.get_mut(class.index()).filter(|_| class != Classes::WITHOUT) {
             *prices.taken.entry(seq).or_default() += 1;

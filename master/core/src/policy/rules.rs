@@ -1,4 +1,4 @@
-//! What of the configuration decides about tickets, in the form in which it is asked.
+//! The part of the configuration that decides about tickets, in the form in which it is needed.
 
 use super::pricing::PRICED_TASKS;
 use super::tree::Tree;
@@ -20,11 +20,11 @@ pub const JOB: usize = 3;
 pub struct Functional {
     /// All its tickets.
     pub pool: f64,
-    /// What users, projects, departments and jobs count, as configured.
+    /// The weights of users, projects, departments and jobs, as configured.
     pub weights: [f64; 4],
     /// Whether the shares of an object are divided among its tasks.
     pub is_shared: bool,
-    /// How many pending tasks get tickets of their own in a pricing.
+    /// The number of pending tasks that get tickets of their own.
     pub most: usize,
 }
 
@@ -33,13 +33,13 @@ pub struct Functional {
 pub struct Sharing {
     /// All its tickets.
     pub pool: f64,
-    /// By how many times its long-term target a node may be favoured; 0 is without end.
+    /// How many times its long-term target a node may get; 0 means without bound.
     pub compensation: f64,
     /// The tree.
     pub tree: Tree,
 }
 
-/// What decides about tickets.
+/// The rules for tickets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     /// The functional policy.
@@ -48,9 +48,9 @@ pub struct Rules {
     pub sharing: Option<Sharing>,
     /// Whether the override tickets of an object are divided among its tasks.
     pub is_override_shared: bool,
-    /// How many tasks of an array get tickets of their own.
+    /// The number of tasks of an array that get tickets of their own.
     pub most_tasks: usize,
-    /// Which policies rest on those before them.
+    /// The policies that depend on those before them, in order.
     pub hierarchy: Vec<TicketPolicy>,
 }
 
@@ -86,7 +86,8 @@ impl Rules {
         }
     }
 
-    /// After how many starts a pass prices anew: as many tasks have tickets of their own.
+    /// The number of starts after which a pass computes tickets anew: as many tasks have tickets of
+    /// their own.
     pub fn priced_tasks(&self) -> usize {
         self.functional.map_or(PRICED_TASKS, |functional| functional.most.clamp(1, PRICED_TASKS))
     }

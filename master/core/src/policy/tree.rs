@@ -1,4 +1,4 @@
-//! The share tree by number: where a job is in it, and what is above what.
+//! The share tree by number: the place of a job, and the nodes above it.
 
 use proto::sharetree::{DEFAULT, Node as Written, NodeKind, ShareTree};
 use std::collections::BTreeMap;
@@ -12,18 +12,18 @@ pub struct Node {
     pub is_project: bool,
     /// Its shares among its siblings.
     pub shares: f64,
-    /// The node above; none of the root.
+    /// The node above. `None` for the root.
     pub parent: Option<usize>,
     /// The nodes below, in order.
     pub children: Vec<usize>,
 }
 
-/// Where jobs are in the tree: a leaf, and whose copy of it where it is a `default` leaf.
+/// The place of jobs in the tree: a leaf, and for a `default` leaf the user whose copy it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Leaf {
     /// The leaf.
     pub node: usize,
-    /// The user, if the leaf stands for all who have none.
+    /// The user, if the leaf stands for all users without a leaf of their own.
     pub user: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree that is configured.
+    /// The configured tree.
     pub fn of(tree: &ShareTree) -> Tree {
         let mut made = Tree { nodes: Vec::new(), projects: BTreeMap::new(), users: BTreeMap::new() };
         made.add(&tree.root, None, None);
@@ -64,7 +64,8 @@ impl Tree {
         place
     }
 
-    /// Where the jobs of a user in a project are; none if nothing in the tree stands for them: a project that is not in the tree, too.
+    /// The place of a user's jobs in a project. `None` if nothing in the tree stands for them, or
+    /// the project is not in the tree.
     pub fn leaf(&self, user: &str, project: Option<&str>) -> Option<Leaf> {
         let project = match project {
             Some(project) => Some(self.projects.get(project).copied()?),
@@ -80,7 +81,7 @@ impl Tree {
         named(DEFAULT).map(|node| Leaf { node, user: Some(user.to_owned()) })
     }
 
-    /// The project that a node stands for or is below of.
+    /// The project that a node stands for, or is below.
     pub fn project_of(&self, node: usize) -> Option<&str> {
         let node = &self.nodes[node];
         if node.is_project { Some(&node.name) } else { self.project_of(node.parent?) }

@@ -1,8 +1,9 @@
-//! Advance reservations as the master knows them, and what their jobs and others take beside each other.
+//! Advance reservations, and how their jobs and all others share the cluster.
 //!
-//! While a reservation runs, all that it was granted is booked for it in the ledger of the cell, whether jobs of it use it or not; its
-//! jobs are booked in a ledger of its own. So nothing is counted twice, and what counts is what others cannot have. From its end on,
-//! jobs of it that are not gone yet count as all others do.
+//! While a reservation runs, everything that it was granted is booked for it in the ledger of the
+//! cell, whether its jobs use it or not. Its jobs are booked in a ledger of its own. So nothing is
+//! counted twice, and others see what they cannot have. After its end, jobs of it that are still
+//! there count like all others.
 
 use super::State;
 use super::config::Configuration;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 pub struct AdvanceReservation {
     /// Its number.
     pub id: ReservationId,
-    /// What was asked for.
+    /// The request.
     pub spec: Arc<ReservationSpec>,
     /// When it begins.
     pub start: Wall,
@@ -34,33 +35,34 @@ pub struct AdvanceReservation {
     pub granted: Vec<Granted>,
     /// The parallel environment, if any.
     pub pe: Option<PeName>,
-    /// Where it stands.
+    /// Its state.
     pub state: ReservationState,
-    /// All that it was granted.
+    /// Everything that it was granted.
     pub block: Arc<Booking>,
     /// What its jobs have of it, while it runs.
     #[serde(default)]
     pub ledger: Ledger,
 }
 
-/// The key under which what a reservation was granted is booked: no job has the submission 0.
+/// The key under which a reservation's grant is booked: no job has the submission 0.
 pub fn block_key(id: ReservationId) -> TaskKey {
     TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(id.0), pe_task: 0, attempt: 0 }
 }
 
-/// The reservation whose grant is booked under a key, if it is one of those.
+/// The reservation whose grant is booked under a key, if it is such a key.
 pub fn block_of(key: TaskKey) -> Option<ReservationId> {
     (key.seq == SubmitSeq(0)).then_some(ReservationId(key.task.0))
 }
 
-/// What a reservation takes of what it was granted. No quota counts it, and it adds nothing to what jobs are expected to add to the load.
+/// The booking of a reservation's grant. No quota counts it, and it does not change the expected
+/// load.
 fn block(config: &Configuration, spec: &ReservationSpec, granted: &[Granted], pe: Option<&PeName>) -> Arc<Booking> {
     let charges = Arc::new(Charges::new(&config.complex, &spec.requests));
     Arc::new(Booking::new(config, charges, Grant::of_slots(granted, pe), Tick(0)))
 }
 
 impl AdvanceReservation {
-    /// Whether its time is now.
+    /// Whether its time has come.
     pub fn is_running(&self) -> bool {
         self.state == ReservationState::Running
     }
@@ -80,7 +82,7 @@ impl AdvanceReservation {
         self.granted.iter().any(fails)
     }
 
-    /// When time makes something of it: when it begins or, once it has, when it ends.
+    /// When it begins or, once it has, when it ends.
     pub fn next_time(&self) -> Option<Wall> {
         match self.state {
             ReservationState::Waiting => Some(self.start),
@@ -89,13 +91,13 @@ impl AdvanceReservation {
         }
     }
 
-    /// When it begins and ends by the clock that never jumps.
+    /// When it begins and ends by the monotone clock.
     pub fn span(&self, now: Now) -> (Tick, Tick) {
         (tick(now, self.start), tick(now, self.end))
     }
 }
 
-/// When it will be, or was, so late on the wall clock, unless that jumps.
+/// The tick at which the wall clock shows a time, unless it jumps.
 pub fn tick(now: Now, at: Wall) -> Tick {
     let ahead_ms = at.0.saturating_sub(now.wall.0);
     match u64::try_from(ahead_ms) {
@@ -105,7 +107,8 @@ pub fn tick(now: Now, at: Wall) -> Tick {
 }
 
 impl State {
-    /// How much of an attribute tasks have at a level: not what is only kept for reservations.
+    /// How much of an attribute tasks have at a level, without amounts that are only kept for
+    /// reservations.
     pub fn in_use<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
         let level = level.into();
         let mut amount = self.ledger.booked(level, attribute);
@@ -118,8 +121,9 @@ impl State {
         amount
     }
 
-    /// The ids of resource maps that a task of this description gets with these slots; none if too few are free. A reservation keeps an
-    /// amount: which ids its jobs get is found when they start.
+    /// The ids of resource maps that a task of this description gets with these slots. `None` if
+    /// too few are free. A reservation keeps an amount: the ids of its jobs are found when they
+    /// start.
     pub fn choose_ids(&self, spec: &JobSpec, grant: Grant<'_>) -> Option<Vec<GrantedIds>> {
         let within = self.reservations.values().map(|reservation| &reservation.ledger);
         choose_ids(std::iter::once(&self.ledger).chain(within), &self.config, spec, grant)
@@ -131,13 +135,13 @@ impl State {
         slots.finite().and_then(|slots| u32::try_from(slots).ok()).unwrap_or(u32::MAX)
     }
 
-    /// The slots of a level that reservations have whose time is now.
+    /// The slots of a level that running reservations have.
     pub fn slots_reserved(&self, level: &Level) -> u32 {
         let running = self.reservations.values().filter(|reservation| reservation.is_running());
         running.map(|reservation| reservation.block.slots_at(level)).fold(0, u32::saturating_add)
     }
 
-    /// The jobs of strict reservations with slots in a queue instance: they wait while it fails.
+    /// The jobs of strict reservations with slots in a queue instance. They wait while it fails.
     pub fn strict_jobs(&self, instance: &QueueInstanceName) -> Vec<SubmitSeq> {
         let strict = self.reservations.values().filter(|known| known.spec.hard_error && known.has(instance));
         strict.flat_map(|reservation| self.index.jobs_within(reservation.id)).collect()

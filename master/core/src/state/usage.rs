@@ -1,8 +1,9 @@
-//! What users and projects have used, as their jobs are charged for it (ALGORITHMS.md section 11.1).
+//! The usage of users and projects, as their jobs are charged (ALGORITHMS.md section 11.1).
 //!
-//! An account belongs to a user in a project, or outside of any; what a user or a project has used is a sum of accounts. An attempt is
-//! charged when it ends and, so that long tasks count and decay while they run, by checkpoints before that: each time with what came since the
-//! last one. Everything here follows from events alone, and is counted in whole numbers.
+//! An account belongs to a user in a project, or outside of any. The usage of a user or project is
+//! a sum of accounts. An attempt is charged when it ends and, so that long tasks count and decay
+//! while they run, at checkpoints before: each time with the usage since the last one. Everything
+//! here follows from events alone, in whole numbers.
 
 use super::State;
 use super::decay::{Decay, Fading, decayed};
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Who is charged.
+/// The account that is charged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Account {
     /// The owner of the jobs.
@@ -33,7 +34,7 @@ impl Account {
     }
 }
 
-/// Scaled use, in millionths of what is measured: milliseconds, KiB times milliseconds, bytes.
+/// Scaled usage, in millionths of the measured unit: milliseconds, KiB times milliseconds, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amounts {
     /// Processor time.
@@ -45,7 +46,7 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// What a host's use counts for.
+    /// The usage of a host after scaling.
     pub fn scaled(consumed: Consumed, scaling: Option<&Scaling>) -> Self {
         let times = |number: u64, kind: &str| {
             let factor = scaling.map_or(1_000_000, |scaling| scaling.factor(kind).0);
@@ -58,12 +59,12 @@ impl Amounts {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         self.with(other, u128::saturating_add)
     }
 
-    /// What is left without the other.
+    /// The difference.
     pub fn less(self, other: Self) -> Self {
         self.with(other, u128::saturating_sub)
     }
@@ -84,20 +85,20 @@ impl Amounts {
     }
 }
 
-/// What an account is charged with.
+/// The charges of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charged {
-    /// What is left of it as of `at`.
+    /// The decayed sum as of `at`.
     left: Amounts,
-    /// What it ever was.
+    /// The sum without decay.
     lifetime: Amounts,
-    /// What attempts that run were charged with.
+    /// The charges of running attempts.
     running: Amounts,
     at: Tick,
 }
 
 impl Charged {
-    /// What is left now.
+    /// The decayed sum now.
     fn left(&self, decay: &Decay, now: Tick) -> Amounts {
         let left = |fading, left, running| match fading {
             Fading::Never => left,
@@ -122,19 +123,19 @@ impl Charged {
     }
 }
 
-/// What an attempt that runs was charged with.
+/// The charges of a running attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Paid {
-    /// Its use as measured.
+    /// Its usage as measured.
     consumed: Consumed,
-    /// What of it is in `running` of its account.
+    /// The part of it in `running` of its account.
     counted: Amounts,
 }
 
-/// The accounts, and what running attempts were charged with.
+/// The accounts, and the charges of running attempts.
 ///
-/// Invariants, checked by [`State::check`]: `paid` has attempts and slave tasks alone that are on a host; `running` of each account is the sum of
-/// what they were charged with.
+/// Invariants, checked by [`State::check`]: `paid` has only attempts and slave tasks that are on a
+/// host; `running` of each account is the sum of their charges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     accounts: BTreeMap<Account, Charged>,
@@ -158,22 +159,22 @@ impl Accounts {
         self.accounts.range(first..).next().is_some_and(|(account, _)| account.user.as_str() == user)
     }
 
-    /// What of an attempt's use was charged before its end.
+    /// The part of an attempt's usage that was charged before its end.
     pub fn paid(&self, key: TaskKey) -> Consumed {
         self.paid.get(&key).map_or_else(Consumed::default, |paid| paid.consumed)
     }
 
-    /// What an attempt has used beyond what was charged.
+    /// The usage of an attempt beyond its charges.
     pub fn beyond_paid(&self, key: TaskKey, consumed: Consumed) -> Consumed {
         consumed.since(self.paid(key))
     }
 
-    /// What was ever charged to an account.
+    /// The charges of an account without decay.
     pub fn lifetime(&self, account: &Account) -> Amounts {
         self.accounts.get(account).map_or_else(Amounts::default, |charged| charged.lifetime)
     }
 
-    /// What is left of it now.
+    /// The decayed charges now.
     pub fn left(&self, account: &Account, decay: &Decay, now: Tick) -> Amounts {
         self.accounts.get(account).map_or_else(Amounts::default, |charged| charged.left(decay, now))
     }
@@ -191,18 +192,18 @@ impl Accounts {
 }
 
 impl State {
-    /// Who is charged for an attempt or slave task of a job that has not finished.
+    /// The account that an attempt or slave task of an unfinished job is charged to.
     pub fn account_of(&self, seq: SubmitSeq) -> Option<Account> {
         self.jobs.get(&seq).map(Account::of)
     }
 
-    /// What the use of an attempt or slave task counts for where it runs.
+    /// The scaled usage of an attempt or slave task where it runs.
     pub fn scaled(&self, key: TaskKey, consumed: Consumed) -> Amounts {
         let host = self.host_of(key).and_then(|host| self.config.exec_hosts.get(host));
         Amounts::scaled(consumed, host.map(|host| &host.usage_scaling))
     }
 
-    /// Charges running attempts with what they have used so far.
+    /// Charges running attempts with their usage so far.
     pub(super) fn charge(&mut self, tasks: &[(TaskKey, Consumed)]) {
         for (key, consumed) in tasks {
             assert!(self.host_of(*key).is_some(), "what is charged before its end is on a host");
@@ -216,7 +217,8 @@ impl State {
         }
     }
 
-    /// Charges an attempt or slave task that ends now with what it has used in all. Nothing is known of one that never ran.
+    /// Charges an attempt or slave task that ends now with its whole usage. One that never ran has
+    /// none.
     pub(super) fn charge_end(&mut self, key: TaskKey, consumed: Consumed) {
         let (amounts, account, decay) = self.due(key, consumed);
         let counted = self.usage.paid.remove(&key).map_or_else(Amounts::default, |paid| paid.counted);
@@ -228,14 +230,15 @@ impl State {
         charged.running = charged.running.less(counted);
     }
 
-    /// What is to be charged for an attempt that has used so much, to whom, and how that decays.
+    /// The charge of an attempt with this usage, its account, and how it decays.
     fn due(&self, key: TaskKey, consumed: Consumed) -> (Amounts, Account, Decay) {
         let account = self.account_of(key.seq).expect("what is charged is of a job that has not finished");
         let amounts = self.scaled(key, self.usage.beyond_paid(key, consumed));
         (amounts, account, Decay::of(&self.config.scheduler))
     }
 
-    /// A job goes on in another project: what its attempts were charged with stays, but they run there now.
+    /// Moves a job to another project: its charges so far stay, and its running attempts count
+    /// there now.
     pub(super) fn move_running(&mut self, seq: SubmitSeq, from: &Account) {
         let to = self.account_of(seq).expect("an altered job has not finished");
         if *from == to {
@@ -257,7 +260,8 @@ impl State {
         self.usage.paid.range(first..).take_while(move |(key, _)| key.cell == self.cell && key.seq == seq)
     }
 
-    /// Forgets what users have used; all of them if none is named. What their running attempts were charged with is not charged again.
+    /// Forgets the usage of users; of all if none is named. Earlier charges of running attempts are
+    /// not charged again.
     pub(super) fn clear_usage(&mut self, users: &[UserName]) {
         let is_meant = |user: &UserName| users.is_empty() || users.contains(user);
         let jobs = &self.jobs;
@@ -269,7 +273,7 @@ impl State {
         self.usage.accounts.retain(|account, _| !is_meant(&account.user));
     }
 
-    /// What was charged to an account and is left of it now, with what else it has used.
+    /// The decayed charges of an account now, with its other usage.
     pub fn used(&self, account: &Account, live: Amounts, now: Now) -> Used {
         let left = self.usage.left(account, &Decay::of(&self.config.scheduler), now.tick).plus(live);
         let Units { cpu, mem, io } = left.units();
@@ -293,7 +297,8 @@ impl State {
     }
 }
 
-/// Use in millionths of seconds of processor time, of GB seconds of memory and of GB of input and output.
+/// Usage in millionths of seconds of processor time, of GB seconds of memory and of GB of input and
+/// output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Units {
     /// Processor time.
@@ -304,7 +309,8 @@ pub struct Units {
     pub io: i128,
 }
 
-/// What an account, or several of them, have used: decayed, that of running jobs included. The units are those of [`Units`].
+/// The usage of one or several accounts: decayed, that of running jobs included. The units are
+/// those of [`Units`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Processor time.
@@ -313,12 +319,12 @@ pub struct Used {
     pub mem: i128,
     /// Input and output.
     pub io: i128,
-    /// The same without decay, since the first job or `qconf -clearusage`.
+    /// The usage without decay, since the first job or `qconf -clearusage`.
     pub lifetime: Units,
 }
 
 impl Used {
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         let lifetime = Units {
             cpu: self.lifetime.cpu.saturating_add(other.lifetime.cpu),
@@ -333,7 +339,8 @@ impl Used {
         }
     }
 
-    /// The use as one number, in millionths: the mean of its kinds by `usage_weight_list` (ALGORITHMS.md section 11.1). 0 if no kind counts.
+    /// The usage as one number, in millionths: the mean of its kinds by `usage_weight_list`
+    /// (ALGORITHMS.md section 11.1). 0 if no kind counts.
     pub fn weighted(&self, weights: &UsageWeights) -> i128 {
         let parts = [(self.cpu, weights.cpu), (self.mem, weights.mem), (self.io, weights.io)];
         let sum: i128 = parts.iter().map(|(_, weight)| i128::from(weight.0.0)).sum();
