@@ -1,4 +1,4 @@
-//! The agents that are connected, as the driver reaches them, and the certificates that are admitted.
+//! The connected agents, as the driver reaches them, and the admitted certificates.
 
 use master_core::effect::ConnectionId;
 use master_core::event::{Event, Record};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tokio::sync::mpsc;
 
-/// What goes to an agent.
+/// A message to an agent.
 #[derive(Debug)]
 pub enum Outgoing {
     /// The answer to its hello.
@@ -50,14 +50,14 @@ pub struct Connections {
 
 /// The receiving ends of one agent's messages.
 pub struct Outbox {
-    /// What to send, in order, with what goes together as one.
+    /// The messages to send, in order. A batch goes as one.
     pub outgoing: mpsc::Receiver<Vec<Outgoing>>,
     /// Resolves when the agent has fallen too far behind.
     pub overrun: tokio::sync::oneshot::Receiver<Diagnostic>,
 }
 
 impl Connections {
-    /// Enters a connection; what comes together counts as one of the at most `limit` messages that wait for it.
+    /// Enters a connection. A batch counts as one of the at most `limit` messages that wait for it.
     pub fn enter(&self, connection: ConnectionId, host: HostName, limit: usize) -> Outbox {
         let (sender, receiver) = mpsc::channel(limit);
         let (overrun, overrun_receiver) = tokio::sync::oneshot::channel();
@@ -70,12 +70,13 @@ impl Connections {
         self.agents().remove(&connection);
     }
 
-    /// Passes something on. An agent whose queue is full is cut off: it reconnects, and both sides compare their tasks.
+    /// Passes a message on. An agent whose queue is full is cut off: it reconnects, and both sides
+    /// compare their tasks.
     pub fn send(&self, connection: ConnectionId, outgoing: Outgoing) {
         self.send_all([(connection, vec![outgoing])]);
     }
 
-    /// The same for much at once.
+    /// Passes a batch on.
     pub fn send_all(&self, bags: impl IntoIterator<Item = (ConnectionId, Vec<Outgoing>)>) {
         let mut agents = self.agents();
         for (connection, bag) in bags {
@@ -108,7 +109,7 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// What a state admits.
+    /// The certificates that a state admits.
     pub fn of(state: &State) -> Self {
         let serials = |(host, certificates): (&HostName, &BTreeMap<String, _>)| {
             (host.clone(), certificates.keys().cloned().collect())
@@ -116,7 +117,7 @@ impl Admitted {
         Self { serials: RwLock::new(state.certificates.iter().map(serials).collect()) }
     }
 
-    /// Follows the events; returns the serials that are no longer admitted.
+    /// Follows events. Returns the serials that are no longer admitted.
     pub fn apply(&self, records: &[Arc<Record>]) -> Vec<Serial> {
         let mut revoked = Vec::new();
         for record in records {

@@ -1,12 +1,15 @@
 //! The core thread: inputs in, events to the store, effects out (ARCHITECTURE.md "One input").
 //!
-//! A turn takes what waits, at most [`BATCH`] inputs and some [`TURN_EVENTS`] events, lets the core handle each, and makes all their events durable with one
-//! sync. Only then does anything leave: events to those who answer questions, and after them the effects. A reply goes to the query
-//! thread behind the events that it answers, so that whoever has it sees the change (read your writes). What cannot be made durable
-//! ends the process: the log is the truth, and agents and commands come again.
+//! A turn takes waiting inputs, at most [`BATCH`] of them and about [`TURN_EVENTS`] events. The
+//! core handles each, and one sync makes all their events durable. Only then does anything leave:
+//! first events to the threads that answer questions, then the effects. A reply goes to the query
+//! thread behind the events that it answers, so that its receiver sees the change (read your
+//! writes). If something cannot be made durable, the process ends: the log is the truth, and agents
+//! and commands come again.
 //!
-//! A sync costs more than everything else, so a turn waits a moment for what belongs to it: for the scheduler's orders, which sees
-//! the events at once because its orders go nowhere but here, and for company where nobody waits for what the turn has led to.
+//! A sync costs more than everything else, so a turn waits a moment: for the orders of the
+//! scheduler, which sees the events at once because its orders go nowhere but here, and for further
+//! inputs if nobody waits for the turn's results.
 
 mod full;
 
@@ -41,26 +44,27 @@ use tokio::time::timeout_at;
 /// The most inputs of one turn: enough to share a sync, few enough that a reply does not wait long.
 pub const BATCH: usize = 1_024;
 
-/// Events from which on a turn takes nothing more in: orders come a thousand at a time, and what waits behind a turn waits for all of it.
+/// Events after which a turn takes no further input: orders come a thousand at a time, and inputs
+/// behind a turn wait for all of it.
 const TURN_EVENTS: usize = 4_096;
 
 /// How long a turn waits for the scheduler to plan on its events: an order that comes in time needs no sync of its own.
 const PLANNING: Duration = Duration::from_millis(1);
 
-/// The least time between two syncs for events that nobody waits for, such as the start or the end of a task: what comes in it shares
-/// one. After a quiet time there is no wait at all.
+/// The least time between two syncs for events that nobody waits for, such as the start or the end
+/// of a task. After a quiet time there is no wait at all.
 const COMPANY: Duration = Duration::from_millis(3);
 
-/// What the core thread takes.
+/// An input of the core thread.
 #[derive(Debug)]
 pub enum DriverInput {
     /// An input of the core.
     Core(Input),
     /// An answer that the shell made itself, to be given behind everything that came before it.
     Deliver(ReplyTo, Box<Reply>),
-    /// A scheduling pass is over, its orders came before.
+    /// A scheduling pass is over. Its orders came before.
     Planned,
-    /// The end, after what came before.
+    /// The end, after all earlier inputs.
     Stop,
 }
 
@@ -71,13 +75,13 @@ pub struct Outlets {
     /// The scheduler thread. Unbounded, because it also sends to the driver, and two bounded queues could wait for each other; it
     /// takes everything between two slices of a pass.
     pub scheduler: mpsc::UnboundedSender<SchedulerInput>,
-    /// Those who join.
+    /// Hosts that join.
     pub joins: Arc<Pending<Result<(), Diagnostic>>>,
     /// Connected agents.
     pub connections: Arc<Connections>,
     /// Slave tasks and the streams that lead to them.
     pub slaves: Arc<Slaves>,
-    /// What all threads know at once.
+    /// Facts that all threads see at once.
     pub signs: Signs,
     /// Admitted certificates.
     pub admitted: Arc<Admitted>,
@@ -87,11 +91,11 @@ pub struct Outlets {
     pub revoked: mpsc::UnboundedSender<quic::Serial>,
 }
 
-/// Where the driver keeps what is durable.
+/// The durable parts.
 pub struct Disk {
     /// The database.
     pub store: Store,
-    /// DiskRoom for what must be recorded.
+    /// Room on the disk for what must be recorded.
     pub reserve: Reserve,
 }
 
@@ -107,11 +111,11 @@ pub struct Driver {
     post: Post,
     scripts: Scripts,
     reserve: Reserve,
-    /// The room on the disk, as the scheduler was last told.
+    /// The room on the disk, as last told to the scheduler.
     room: DiskRoom,
     /// Inputs that arrived while nothing could be made durable.
     held: Vec<DriverInput>,
-    /// Whose load reports were dropped meanwhile.
+    /// Hosts whose load reports were dropped meanwhile.
     unreported: BTreeSet<ConnectionId>,
     ending: bool,
     /// When a turn was made durable last.
@@ -122,14 +126,14 @@ pub struct Driver {
 #[derive(Default)]
 struct Turn {
     records: Vec<Arc<Record>>,
-    /// How many of the records the scheduler has.
+    /// The number of records that the scheduler has.
     planned: usize,
     out: Vec<Out>,
     /// Whether somebody waits for it.
     is_urgent: bool,
 }
 
-/// What leaves once the turn's events are durable.
+/// Results that leave once the turn's events are durable.
 enum Out {
     Effect(Effect),
     Welcome(ConnectionId, Box<MasterWelcome>),
@@ -208,7 +212,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for inputs, for the time of the turn or of what waits to be sent to be over, or for the core's next timer, which is an input too.
+    /// Waits for inputs, for the end of the turn or of a delay of messages, or for the core's next
+    /// timer, which is an input too.
     fn wait(&mut self, waiting: &mut Vec<DriverInput>, until: Option<Instant>) {
         let now = self.clock.tick();
         let timer = self.core.next_timer().map(|tick| Instant::now() + Duration::from_millis(tick.since_ms(now)));
@@ -220,7 +225,7 @@ impl Driver {
         match self.runtime.block_on(async { timeout_at(due.into(), inputs.recv_many(waiting, BATCH)).await }) {
             Ok(count) => {
                 self.ending |= count == 0;
-                // However much comes, commands about many jobs go on.
+                // Commands about many jobs continue, however much comes.
                 if self.core.errand().is_some() {
                     waiting.push(DriverInput::Core(Input::Tick));
                 }
@@ -230,7 +235,7 @@ impl Driver {
         }
     }
 
-    /// Takes in what waits. What a full turn has no room for waits for the next.
+    /// Takes waiting inputs. Those that a full turn has no room for wait for the next.
     fn handle(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Turn) {
         let mut taken = 0;
         for input in waiting.iter_mut() {
@@ -248,7 +253,7 @@ impl Driver {
         waiting.drain(..taken);
     }
 
-    /// Shows the turn's events to the scheduler and takes what comes until it has planned on them.
+    /// Shows the turn's events to the scheduler, and takes inputs until it has planned on them.
     fn plan(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Turn) {
         let wants = self.show_to_scheduler(turn);
         let until = Instant::now() + PLANNING;
@@ -295,7 +300,7 @@ impl Driver {
         effects.into_iter().for_each(|effect| turn.add(Out::Effect(effect)));
     }
 
-    /// What the core makes of an input, and whether it was set aside instead.
+    /// Lets the core handle an input. Returns whether it was set aside instead.
     fn handled(&mut self, input: Input, now: Now) -> (Step, bool) {
         match self.aside.admit(&self.core, input) {
             Ok(input) => (self.core.handle(input, now), false),
@@ -402,8 +407,8 @@ impl Driver {
     }
 }
 
-/// Writes what an operator must act on into the log. Each place there has a limit of its own: no host can hide one kind behind many of
-/// another.
+/// Logs what an operator must act on. Each place in the log has a limit of its own, so no host can
+/// hide one kind of message behind many of another.
 fn raise(alarm: &Alarm) {
     match alarm {
         Alarm::HostClosed(what) => tracing::error!("{what}"),
@@ -412,7 +417,7 @@ fn raise(alarm: &Alarm) {
 }
 
 impl Turn {
-    /// A new turn with room for as much as this one brought: growing again and again copies it.
+    /// A new turn with the capacity of this one, which avoids growing it again and again.
     fn like(last: &Self) -> Self {
         let (records, out) = (Vec::with_capacity(last.records.len()), Vec::with_capacity(last.out.len()));
         Self { records, out, ..Self::default() }
@@ -423,12 +428,12 @@ impl Turn {
         self.out.push(out);
     }
 
-    /// Whether it takes nothing more in.
+    /// Whether it takes no further input.
     fn is_full(&self) -> bool {
         self.records.len() >= TURN_EVENTS
     }
 
-    /// Whether there is nothing to be made durable and nothing to send.
+    /// Whether nothing has to be made durable or sent.
     fn is_empty(&self) -> bool {
         self.records.is_empty() && self.out.is_empty()
     }

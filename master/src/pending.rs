@@ -1,4 +1,5 @@
-//! Answers that are waited for: who asks gets a number, and whoever has the answer gives it under that number.
+//! Answers that somebody waits for: each question gets a number, and its answer is given under that
+//! number.
 
 use master_core::effect::ReplyTo;
 use std::collections::BTreeMap;
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// Those who wait for an answer of one kind.
+/// The waiting questions of one kind.
 #[derive(Debug)]
 pub struct Pending<T> {
     next: AtomicU64,
@@ -20,7 +21,7 @@ impl<T> Default for Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// A new number, and where its answer will come.
+    /// A new number, and the channel of its answer.
     pub fn expect(&self) -> (ReplyTo, oneshot::Receiver<T>) {
         let to = ReplyTo(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = oneshot::channel();
@@ -28,7 +29,8 @@ impl<T> Pending<T> {
         (to, receiver)
     }
 
-    /// Gives an answer. One that nobody waits for any more is dropped: its event is durable, and a repeat gets it.
+    /// Gives an answer. If nobody waits any more it is dropped: its event is durable, and a repeat
+    /// gets it.
     pub fn answer(&self, to: ReplyTo, answer: T) {
         if let Some(sender) = self.waiting().remove(&to) {
             let _ = sender.send(answer);

@@ -1,7 +1,8 @@
-//! What goes to agents, gathered so that one packet carries what would otherwise need several.
+//! Messages to agents, collected so that one packet carries several.
 //!
-//! Everything here is durable already. What a turn has for an agent goes as one, and what can wait goes with the next thing for that
-//! agent: that a result may be forgotten goes with the next start.
+//! Everything here is durable already. The messages of a turn to one agent go as one batch. A
+//! message that can wait, such as that a result may be forgotten, goes with the agent's next one,
+//! such as a start.
 
 use crate::connections::{Connections, Outgoing};
 use master_core::effect::ConnectionId;
@@ -9,24 +10,25 @@ use proto::wire::agent::MasterMessage;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a host keeps a result or a description, of which it could be rid, while there is nothing else to tell it.
+/// How long a host keeps a result or a description that it could forget, while there is no other
+/// message for it.
 const TIDY: Duration = Duration::from_millis(250);
 
 /// The most messages that wait for one agent.
 const BAG: usize = 256;
 
-/// What waits for agents.
+/// The waiting messages.
 #[derive(Debug, Default)]
 pub struct Post {
     bags: BTreeMap<ConnectionId, Vec<Outgoing>>,
-    /// Whose bags leave at once.
+    /// The agents whose messages leave at once.
     ready: Vec<ConnectionId>,
     /// When everything leaves at the latest.
     until: Option<Instant>,
 }
 
 impl Post {
-    /// Puts something in for an agent. It does not overtake what was put in before.
+    /// Adds a message for an agent. It does not overtake earlier ones.
     pub fn add(&mut self, to: ConnectionId, outgoing: Outgoing, now: Instant) {
         if matches!(&outgoing, Outgoing::Message(message) if can_wait(message)) {
             self.until.get_or_insert(now + TIDY);
@@ -40,12 +42,12 @@ impl Post {
         }
     }
 
-    /// When something leaves by itself.
+    /// When a message leaves by itself.
     pub fn due(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Hands on what does not wait any longer.
+    /// Sends the messages that do not wait any longer.
     pub fn leave(&mut self, connections: &Connections, now: Instant) {
         if self.until.is_some_and(|until| until <= now) {
             return self.leave_all(connections);
@@ -57,7 +59,7 @@ impl Post {
         }
     }
 
-    /// Hands everything on.
+    /// Sends all messages.
     pub fn leave_all(&mut self, connections: &Connections) {
         self.ready.clear();
         self.until = None;

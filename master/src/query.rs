@@ -1,8 +1,10 @@
-//! The query thread: a state of its own, folded from durable events and observations, that answers questions, gives replies to
-//! changes once it has reached them, keeps the classic accounting file and writes snapshots (ARCHITECTURE.md "One input").
+//! The query thread: a state of its own, folded from durable events and observations. It answers
+//! questions, gives the replies to changes once it has reached them, keeps the classic accounting
+//! file and writes snapshots (ARCHITECTURE.md "One input").
 //!
-//! Readers never block the writer: what the driver sends has its own queue, served first; questions wait in another one. What a
-//! question is answered with is in the module of its name; nothing here decides anything.
+//! Readers never block the writer: the driver's messages have a queue of their own, which is served
+//! first, and questions wait in another one. Each kind of answer is in the module of its name.
+//! Nothing here decides anything.
 
 mod accounting;
 mod categories;

@@ -43,23 +43,24 @@ const DEBOUNCE_MAX: Duration = Duration::from_millis(10);
 /// The most inputs that are taken at once.
 const BATCH: usize = 1_024;
 
-/// What part of the time may go into passes that make reservations: one in so many and one, so that what fits starts at once.
+/// The share of time for passes that make reservations, one part in so many and one, so that jobs
+/// that fit start at once.
 const RESERVING_SHARE: u32 = 4;
 
-/// What part of the time may go into priority numbers for those who look: one in so many.
+/// The share of time for priority numbers that people look at: one part in so many.
 const PRIORITIES_SHARE: u32 = 20;
 
-/// Jobs whose priority numbers are made at a time: about a millisecond.
+/// Jobs whose priority numbers are computed at a time: about a millisecond.
 const LISTED: usize = 2_000;
 
-/// What the driver has for the scheduler thread, in order.
+/// Messages of the driver to the scheduler thread, in order.
 #[derive(Debug)]
 pub enum SchedulerInput {
     /// Events that are durable.
     Events(Vec<Arc<Record>>),
     /// A soft fact.
     Observed(Observation),
-    /// An order that the core did not believe.
+    /// An order that the core refused.
     Refused {
         /// The order.
         order: Box<Order>,
@@ -68,7 +69,7 @@ pub enum SchedulerInput {
     },
     /// A pass is wanted now.
     Trigger(Monitoring),
-    /// From now on others place jobs, or this scheduler does again.
+    /// Other programs place jobs from now on, or this scheduler does again.
     Placing(Placing),
     /// Whether the disk has room for starts.
     Room(DiskRoom),
@@ -76,17 +77,17 @@ pub enum SchedulerInput {
     Stop,
 }
 
-/// Whether what a pass finds out is to be written down.
+/// Whether the results of a pass are to be written down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Monitoring {
-    /// As always: it is not.
+    /// They are not.
     #[default]
     Off,
     /// Once, after the pass (`qconf -tsm`).
     On,
 }
 
-/// The thread's things.
+/// The state of the thread.
 pub struct SchedulerThread {
     scheduler: Scheduler,
     clock: Clock,
@@ -95,28 +96,28 @@ pub struct SchedulerThread {
     is_wanted: bool,
     /// A program outside places jobs: no pass is made.
     stands_by: bool,
-    /// Whether the disk has room: without it nothing is started.
+    /// Whether the disk has room. Without it nothing is started.
     room: DiskRoom,
     is_ending: bool,
     /// When the next pass may begin: a pass is followed by a pause as long as itself, at most [`DEBOUNCE_MAX`].
     not_before: Instant,
     /// When the next pass begins at the latest (`schedule_interval`).
     at_latest: Instant,
-    /// When a pass may make reservations anew again; until then passes keep what there is.
+    /// When a pass may make all reservations anew. Until then passes keep those there are.
     reserve_after: Instant,
-    /// Whether the last pass kept what there was.
+    /// Whether the last pass kept its reservations.
     owes_reserving: bool,
-    /// When hosts are told next what their running tasks are worth.
+    /// When hosts are told the tickets of their tasks next.
     tickets_after: Instant,
-    /// When priority numbers may be made again.
+    /// When priority numbers may be computed again.
     priorities_after: Instant,
-    /// Those that are being made, and the time that they have taken so far.
+    /// Numbers that are being computed, and the time that they have taken so far.
     listing: Option<(Listing, Duration)>,
-    /// Of the next pass.
+    /// Whether the next pass is to be written down.
     monitoring: Monitoring,
     /// The next entry of the file `schedule`.
     monitor: Monitor,
-    /// What the query thread has not been told yet.
+    /// Messages that the query thread has not got yet.
     update: Update,
 }
 
@@ -130,7 +131,7 @@ impl SchedulerThread {
         query: mpsc::Sender<QueryInput>,
     ) -> Self {
         let now = Instant::now();
-        // Until the core says otherwise: a program may be there already.
+        // No pass before the core says so: a program outside may place jobs already.
         let stands_by = Algorithm::of(&state.config.scheduler) == Algorithm::External;
         Self {
             scheduler: Scheduler::new(state, zone),
@@ -224,7 +225,7 @@ impl SchedulerThread {
     fn pass(&mut self, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
         let began = Instant::now();
         self.is_wanted = false;
-        // What is asked for while this pass runs is for the next one.
+        // Requests during this pass are for the next one.
         let monitoring = std::mem::take(&mut self.monitoring);
         if self.stands_by || self.room == DiskRoom::Short {
             self.scheduler.stand_by(self.clock.now());
@@ -243,14 +244,14 @@ impl SchedulerThread {
         if monitoring == Monitoring::On {
             self.update.monitoring = Monitoring::On;
         }
-        // For the core this is worth waiting a moment for, and nothing more: where its queue is full it does not wait.
+        // The core may wait a moment for this message, so it is not sent if its queue is full.
         let _ = self.orders.try_send(DriverInput::Planned);
         self.reprioritize(ended);
         if ended >= self.priorities_after && self.listing.is_none() {
             self.listing = Some(Default::default());
         }
         self.list();
-        // Who has a pass written down wants its numbers.
+        // A pass that is written down needs its numbers.
         if monitoring == Monitoring::On {
             self.listing = Some(Default::default());
             while self.listing.is_some() {
@@ -308,7 +309,8 @@ impl SchedulerThread {
         Duration::from_secs(conf.schedule_interval.seconds().unwrap_or(1).max(1))
     }
 
-    /// Hands orders to the core. While its queue is full the stream is taken, so that the two never wait for each other.
+    /// Hands orders to the core. While its queue is full, the stream is read, so that the two never
+    /// wait for each other.
     fn give(&mut self, orders: Vec<Order>, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
         let input = DriverInput::Core(Input::Orders { scheduler: ALGORITHM.to_owned(), orders });
         let sender = self.orders.clone();
@@ -332,7 +334,8 @@ impl SchedulerThread {
         });
     }
 
-    /// Tells the core what the running tasks are worth, every `reprioritize_interval`. Where its queue is full the next pass does.
+    /// Sends the tickets of running tasks to the core every `reprioritize_interval`. If its queue
+    /// is full, the next pass does it.
     fn reprioritize(&mut self, now: Instant) {
         let model = self.scheduler.model();
         let config = &model.state().config;
@@ -346,7 +349,8 @@ impl SchedulerThread {
         }
     }
 
-    /// Goes on with the priority numbers, if they are being made: a few jobs at a time, so that what fits starts meanwhile.
+    /// Continues the priority numbers, if they are being computed: a few jobs at a time, so that
+    /// jobs that fit start meanwhile.
     fn list(&mut self) {
         let Some((listing, spent)) = &mut self.listing else { return };
         let (began, moment) = (Instant::now(), self.clock.now());
@@ -362,9 +366,9 @@ impl SchedulerThread {
         }
     }
 
-    /// Tells the query thread what it has room for; the rest goes with the next pass.
+    /// Sends the query thread what it has room for. The rest is sent with the next pass.
     fn tell(&mut self) {
-        // A full queue is behind by thousands of events: what is told now would come late anyway.
+        // A full queue is behind by thousands of events, so a message would arrive late anyway.
         if let Ok(permit) = self.query.try_reserve() {
             let (passes, reservations) = (self.update.passes, self.update.reservations.clone());
             let update = std::mem::take(&mut self.update);

@@ -1,7 +1,7 @@
-//! What faces the outside: the Unix socket of commands and the QUIC port of agents.
+//! The sockets of the master: the Unix socket of commands and the QUIC port of agents.
 //!
-//! Bytes become typed inputs here, and a bad frame is refused here (ARCHITECTURE.md "One input"). Who somebody is comes from the kernel or
-//! from a certificate; what somebody may do is the core's to say.
+//! Bytes become typed inputs here, and a bad frame is refused here (ARCHITECTURE.md "One input").
+//! The kernel or a certificate says who a peer is; the core decides what a peer may do.
 
 pub mod agents;
 mod events;
@@ -28,15 +28,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Semaphore, mpsc};
 
-/// What every conversation with the outside needs.
+/// What every conversation with a peer needs.
 pub struct Desk {
     /// To the core thread.
     pub inputs: mpsc::Sender<DriverInput>,
     /// To the query thread.
     pub questions: mpsc::Sender<Question>,
-    /// The same, for how answers go on.
+    /// To the query thread, to continue long answers.
     pub more: mpsc::Sender<More>,
-    /// The same, for those who want the event stream.
+    /// To the query thread, for readers of the event stream.
     pub subscribers: mpsc::Sender<Subscribe>,
     /// Answers to changes.
     pub replies: Arc<Pending<Reply>>,
@@ -46,7 +46,7 @@ pub struct Desk {
     pub connections: Arc<Connections>,
     /// Slave tasks and the streams that lead to them.
     pub slaves: Arc<Slaves>,
-    /// What all threads know at once.
+    /// Facts that all threads see at once.
     pub signs: Signs,
     /// The CA.
     pub issuer: Arc<Issuer>,
@@ -54,9 +54,9 @@ pub struct Desk {
     pub config: MasterConfig,
     /// The database, for accounting records.
     pub database: PathBuf,
-    /// Places of those who wait for jobs.
+    /// Places for clients that wait for jobs.
     pub waits: Shares,
-    /// Places of those who read accounting records at a time.
+    /// Places for clients that read accounting records.
     pub accounting: Arc<Semaphore>,
     /// The cell.
     pub cell: CellId,
@@ -78,12 +78,12 @@ impl Desk {
         ConnectionId(self.last_connection.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Hands an input to the core; waits while its queue is full.
+    /// Hands an input to the core. Waits while its queue is full.
     async fn input(&self, input: Input) -> Result<(), Ended> {
         self.inputs.send(DriverInput::Core(input)).await.map_err(|_| Ended)
     }
 
-    /// Waits until everything that was handed in before is durable.
+    /// Waits until all earlier inputs are durable.
     async fn until_durable(&self) -> Result<(), Ended> {
         let (to, answer) = self.replies.expect();
         self.inputs.send(DriverInput::Deliver(to, Box::default())).await.map_err(|_| Ended)?;

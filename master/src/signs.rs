@@ -1,4 +1,4 @@
-//! What one thread lets the others know at once, whatever waits in the queues between them.
+//! Facts that one thread shows to the others at once, past the queues between them.
 
 use crate::reserve::DiskRoom;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! What slave tasks of parallel jobs read and write, passed on between the agents of the hosts that they concern.
+//! The streams of slave tasks of parallel jobs, passed on between the agents of their hosts.
 //!
-//! Each agent has one stream for all slave tasks. The master keeps nothing of what passes: a message whose receiver is away is dropped, and
-//! the two ends say anew how far they have got when it is back (`proto::wire::slave`). Who may talk to whom follows from the events.
+//! Each agent has one stream for all slave tasks. The master stores nothing: a message whose
+//! receiver is away is dropped, and when it is back the two ends say how far they have got
+//! (`proto::wire::slave`). The events decide who may talk to whom.
 
 use master_core::event::{Event, Record};
 use master_core::state::State;
@@ -15,8 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
-/// Messages that wait for one agent. More of a task's output wait at the agents that send them; an agent that does not take the end of a
-/// task is cut off and opens its stream anew.
+/// Messages that wait for one agent. Further output of tasks waits at the agents that send it. An
+/// agent that does not take the end of a task is cut off and opens its stream anew.
 const OUTBOX: usize = 1024;
 
 /// Slave tasks, and the streams of the agents.
@@ -80,7 +81,7 @@ impl Slaves {
         Self { inner: Mutex::new(Inner { routes, outboxes: BTreeMap::new() }) }
     }
 
-    /// Follows durable events: a command hears of the end of its task.
+    /// Follows durable events: a command learns of the end of its task.
     pub fn apply(&self, records: &[Arc<Record>]) {
         for record in records {
             match &record.event {
@@ -97,7 +98,7 @@ impl Slaves {
         }
     }
 
-    /// Where a message of a host goes on to, with what the host itself is answered.
+    /// The receiver of a host's message, and the answer to the host itself.
     fn route(&self, host: &HostName, message: &Message) -> (Option<mpsc::Sender<Message>>, Option<Part>) {
         let inner = self.inner();
         let Some(route) = inner.routes.get(&message.key) else {
@@ -115,7 +116,8 @@ impl Slaves {
         (inner.outboxes.get(to).cloned(), status.map(|status| Part::Over { status, reason: String::new() }))
     }
 
-    /// Enters the stream of a host, in the place of an earlier one: only the table keeps its outbox, which ends with its place there.
+    /// Enters the stream of a host, in place of an earlier one. Only the table keeps its outbox,
+    /// which ends with its place there.
     fn enter(&self, host: &HostName) -> (mpsc::WeakSender<Message>, mpsc::Receiver<Message>) {
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let own = outbox.downgrade();
@@ -172,7 +174,8 @@ pub async fn serve(slaves: &Slaves, host: &HostName, stream: StreamSender, recei
     tracing::debug!("the stream of slave tasks of {host} ended: {end}");
 }
 
-/// Passes on what an agent says. Where the receiver is slow, this waits for it, and the sender with it.
+/// Passes an agent's message on. If the receiver is slow, this waits for it, and so does the
+/// sender.
 async fn read(slaves: &Slaves, host: &HostName, mut from: StreamReceiver, own: &mpsc::WeakSender<Message>) -> String {
     loop {
         let message = match from.recv().await {
@@ -190,7 +193,7 @@ async fn read(slaves: &Slaves, host: &HostName, mut from: StreamReceiver, own: &
         let (to, answer) = slaves.route(host, &message);
         let key = message.key;
         if let Some(to) = to {
-            // A receiver that has gone says anew how far it has got when it is back.
+            // A receiver that was away says how far it has got when it is back.
             let _ = to.send(message).await;
         }
         if let (Some(part), Some(own)) = (answer, own.upgrade()) {
