@@ -1,4 +1,4 @@
-//! The host's certificate renews itself in its last third, over the connection that it is still good for (SEC).
+//! The host's certificate renews itself in its last third, over the connection that it is still good for.
 
 use crate::clock;
 use crate::identity::{self, CredentialsError};

@@ -1,7 +1,7 @@
 //! The facts of a cell, in the order in which they became true. The master's state is their fold.
 //!
-//! Events say what happened, never what to do: replay decides nothing. Arrays are told as ranges, so that a million-task
-//! array is one event. Every field that a later version adds has a default.
+//! Events say what happened, never what to do: replay decides nothing. Arrays are stored as ranges,
+//! so a million-task array is one event. Every field that a later version adds has a default.
 
 use proto::accounting::AccountingRecord;
 use proto::calendar::CalendarState;
@@ -41,10 +41,10 @@ pub enum Actor {
     Master,
 }
 
-/// One stored record: an event with its place, time and cause.
+/// A stored record: an event with its number, time and cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its place in the log, from 1 without gaps.
+    /// Its number in the log, from 1 without gaps.
     pub seq: EventSeq,
     /// When it became true.
     pub now: Now,
@@ -53,11 +53,11 @@ pub struct Record {
     /// The changing request behind it, if one was.
     #[serde(default)]
     pub request: Option<RequestId>,
-    /// What became true.
+    /// The event.
     pub event: Event,
 }
 
-/// What became true.
+/// The event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
@@ -73,7 +73,7 @@ pub enum Event {
     },
     /// The wall clock differs by more than a minute from what the monotone clock says it should be.
     WallJumped {
-        /// What it should have shown.
+        /// The time that it should have shown.
         expected: Wall,
     },
 
@@ -83,7 +83,7 @@ pub enum Event {
         seq: SubmitSeq,
         /// The number people see.
         number: JobNumber,
-        /// What was submitted, names resolved and shortcuts replaced.
+        /// The submitted specification, with names resolved and shortcuts replaced.
         spec: Arc<JobSpec>,
         /// Jobs it waits for (`-hold_jid`), as far as they existed.
         waits_for: Vec<SubmitSeq>,
@@ -133,14 +133,15 @@ pub enum Event {
     TaskEnded {
         /// The attempt.
         key: TaskKey,
-        /// What is kept for ever. None if the order never reached a host (a withdrawn placement).
+        /// The accounting record. `None` if the order never reached a host (a withdrawn placement).
         record: Option<Box<AccountingRecord>>,
-        /// What becomes of the task.
+        /// The fate of the task.
         then: Then,
         /// The main process of a job whose state a command wrote during the attempt: its next start goes on from there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         saved_pid: Option<i32>,
-        /// What its owner is charged with, its slave tasks apart, where that is not what the record tells.
+        /// The usage that its owner is charged with, without slave tasks, if it differs from the
+        /// record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         charged: Option<Consumed>,
     },
@@ -152,7 +153,7 @@ pub enum Event {
         instance: QueueInstanceName,
         /// The host of the process that started it.
         from: HostName,
-        /// What it is.
+        /// The specification.
         spec: Arc<SlaveSpec>,
     },
     /// Its host confirmed that it runs.
@@ -166,33 +167,35 @@ pub enum Event {
     SlaveEnded {
         /// The slave task.
         key: TaskKey,
-        /// What is kept for ever; none if the job's own record sums it up (`accounting_summary`).
+        /// The accounting record. `None` if the job's own record includes it
+        /// (`accounting_summary`).
         record: Option<Box<AccountingRecord>>,
-        /// What its command ends with: its exit status, not 0 if it never started.
+        /// The exit status of its command; not 0 if the task never started.
         exit_status: u32,
-        /// What went wrong on its host, if anything did.
+        /// The fault on its host, if any.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
-        /// What it used.
+        /// Its usage.
         usage: Usage,
-        /// The same as getrusage(2) numbers.
+        /// Its usage as getrusage(2) numbers.
         rusage: Rusage,
-        /// What its owner is charged with, where that is not `usage`.
+        /// The usage that its owner is charged with, if it differs from `usage`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         charged: Option<Consumed>,
     },
-    /// Running attempts and slave tasks were charged with what they have used so far. The rest is charged when they end.
+    /// Running attempts and slave tasks were charged with their usage so far. The rest is charged
+    /// when they end.
     UsageCharged {
-        /// What each has used since its start.
+        /// The usage of each since its start.
         tasks: Vec<(TaskKey, Consumed)>,
     },
-    /// What users have used was forgotten (`qconf -clearusage`).
+    /// The usage of users was forgotten (`qconf -clearusage`).
     UsageCleared {
-        /// Which; none named are all, those without any object too.
+        /// The users. If none is named, all, also those without an object.
         users: Vec<UserName>,
     },
-    /// A host from which nothing is heard may still run an attempt that was given up: the task does not go there again until the host
-    /// has confirmed that it is gone.
+    /// A host that is not heard may still run an attempt that was given up. The task does not go
+    /// there again until the host has confirmed that the attempt is gone.
     TaskUnconfirmed {
         /// The attempt.
         key: TaskKey,
@@ -256,7 +259,7 @@ pub enum Event {
         /// Which tasks.
         tasks: Vec<TaskRange>,
     },
-    /// The last task of a job has left. What waited for it may go on.
+    /// The last task of a job has left. Jobs that wait for it may start.
     JobFinished {
         /// The job.
         seq: SubmitSeq,
@@ -269,7 +272,7 @@ pub enum Event {
         /// Its whole state.
         state: InstanceState,
     },
-    /// Numbers go on behind those that another cell gave out, which was taken over.
+    /// Numbers continue after those of another cell, which was taken over.
     NumbersContinued {
         /// The last job number, if it was raised.
         job: Option<JobNumber>,
@@ -280,7 +283,7 @@ pub enum Event {
     ReservationGranted {
         /// Its number.
         id: ReservationId,
-        /// What was asked for.
+        /// The request.
         spec: Arc<ReservationSpec>,
         /// When it begins.
         start: Wall,
@@ -295,7 +298,7 @@ pub enum Event {
     ReservationChanged {
         /// Which.
         id: ReservationId,
-        /// Where it stands now.
+        /// Its state.
         state: ReservationState,
     },
     /// An advance reservation and its jobs are gone.
@@ -327,9 +330,9 @@ pub enum Event {
         /// The newest mark; `None` if the next agent of the host is let in whatever directory it has.
         mark: Option<TasksMark>,
     },
-    /// A join token was made.
+    /// A join token was created.
     TokenCreated(JoinGrant),
-    /// A join token is no longer taken.
+    /// A join token is not accepted any more.
     TokenRevoked {
         /// Hash of the token.
         hash: String,
@@ -361,7 +364,7 @@ impl Event {
     }
 }
 
-/// What becomes of a task after an attempt.
+/// The fate of a task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Then {
@@ -376,7 +379,7 @@ pub enum Then {
     },
 }
 
-/// The states of a queue instance that are kept; alarms and contact are observations.
+/// The stored states of a queue instance. Alarms and contact are observations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InstanceState {
@@ -386,11 +389,11 @@ pub struct InstanceState {
     pub suspended: bool,
     /// `E`, with the reasons.
     pub errors: Vec<String>,
-    /// `D` and `C`: what its calendar says.
+    /// `D` and `C`: the state that its calendar says.
     pub calendar: CalendarState,
     /// `S`: a queue instance of its host to which it is subordinate has reached its threshold.
     pub subordinate: bool,
-    /// `P`: a task that came now would give way at once to those of a superordinate queue.
+    /// `P`: a task that came now would give way at once to tasks of a superordinate queue.
     pub preempted: bool,
 }
 
@@ -405,11 +408,11 @@ impl InstanceState {
 /// A configuration object as it is from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredObject {
-    /// What kind.
+    /// Its kind.
     pub kind: ObjectKind,
-    /// Which one; empty for kinds that exist once.
+    /// Its name; empty for kinds that exist once.
     pub name: String,
-    /// Its fields; none if it was deleted.
+    /// Its fields. `None` if it was deleted.
     pub fields: Option<Fields>,
 }
 
@@ -418,7 +421,7 @@ pub struct StoredObject {
 pub struct JoinGrant {
     /// Hash of the token.
     pub hash: String,
-    /// How often it may still be used.
+    /// The number of further uses.
     pub uses_left: u32,
     /// When it ends.
     pub expires: Wall,

@@ -1,4 +1,4 @@
-//! What suspends tasks and closes queue instances besides people: calendars and superordinate queues (CAL, SUB).
+//! What suspends tasks and closes queue instances besides people: calendars and superordinate queues (ALGORITHMS.md section 16).
 //!
 //! Each cause has a flag of its own, set and cleared by events: a task goes on when none is left. Causes are looked at
 //! behind every input, and only where something has changed on which they rest. Suspend thresholds rest on load, which the core
