@@ -1,6 +1,7 @@
 //! Expressions of patterns that requests for text attributes are made of: `lx*&!*-x86`, `(abc|xyz)` (ALGORITHMS.md section 7).
 //!
-//! The same language stands in `-q`, `-masterq`, `-hold_jid`, lists of users and quota filters. Host names are compared as
+//! The same language stands in `-q`, `-masterq`, `-hold_jid` and quota filters. Names of jobs and user lists of commands have
+//! wildcards alone ([`Wildcards`]). Host names are compared as
 //! text here: aliases and domains are resolved by whoever knows the cell.
 
 mod pattern;
@@ -105,6 +106,24 @@ impl Expression {
     /// The text if it has none of `* ? [ ] ! & | ( )`, so that it names one value.
     pub fn plain(&self) -> Option<&str> {
         (!self.text.contains(SPECIAL)).then_some(&*self.text)
+    }
+}
+
+/// A name, or a pattern with the wildcards `*`, `?` and `[…]` of fnmatch(3): what user lists and names of jobs are given as.
+///
+/// It has no operators. `! & | ( )` stand for themselves, so that `qdel -u '!me'` means nobody and not everybody else.
+#[derive(Clone)]
+pub struct Wildcards(Pattern);
+
+impl Wildcards {
+    /// Reads a name or pattern; every text is one.
+    pub fn new(text: &str) -> Wildcards {
+        Wildcards(Pattern::parse(text))
+    }
+
+    /// Whether a name matches. A name of [`LENGTH_LIMIT_BYTES`] or more matches nothing.
+    pub fn matches(&self, name: &str) -> bool {
+        name.len() < LENGTH_LIMIT_BYTES && self.0.matches(&chars(name), Case::Counts)
     }
 }
 

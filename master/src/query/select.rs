@@ -2,20 +2,18 @@
 
 use super::Model;
 use master_core::matching::{self, Request};
-use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::request::ResourceRequest;
-use proto::restring::Expression;
+use proto::restring::Wildcards;
 
-/// A list of names and patterns, any of which may match. An empty list matches everything.
-pub(super) struct Patterns(Vec<Expression>);
+/// A list of names and patterns with wildcards, any of which may match. An empty list matches everything.
+pub(super) struct Patterns(Vec<Wildcards>);
 
 impl Patterns {
-    /// The patterns of a filter. What is no pattern matches nothing, as a name that nobody has.
+    /// The patterns of a filter.
     pub(super) fn new(texts: &[String]) -> Self {
-        let parse = |text: &String| Expression::parse(text).or_else(|_| Expression::parse("NONE"));
-        Self(texts.iter().filter_map(|text| parse(text).ok()).collect())
+        Self(texts.iter().map(|text| Wildcards::new(text)).collect())
     }
 
     /// Whether a name matches.
@@ -25,16 +23,14 @@ impl Patterns {
 
     /// Whether a name matches one of the patterns there are.
     pub(super) fn any(&self, name: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.matches(name, Type::String))
+        self.0.iter().any(|pattern| pattern.matches(name))
     }
 }
 
 /// What jobs are called by: a number, or a name or a pattern of names.
 enum Called {
     Number(JobNumber),
-    Name(Expression),
-    /// What is no pattern: no job is called so.
-    Nothing,
+    Name(Wildcards),
 }
 
 /// Jobs by their numbers and names.
@@ -45,7 +41,7 @@ impl Jobs {
     pub(super) fn new(texts: &[String]) -> Self {
         let parse = |text: &String| match text.parse() {
             Ok(number) => Called::Number(JobNumber(number)),
-            Err(_) => Expression::parse(text).map_or(Called::Nothing, Called::Name),
+            Err(_) => Called::Name(Wildcards::new(text)),
         };
         Self(texts.iter().map(parse).collect())
     }
@@ -59,8 +55,7 @@ impl Jobs {
     pub(super) fn meaning(&self, number: JobNumber, name: &str) -> impl Iterator<Item = usize> {
         let means = move |called: &Called| match called {
             Called::Number(meant) => *meant == number,
-            Called::Name(pattern) => pattern.matches(name, Type::String),
-            Called::Nothing => false,
+            Called::Name(pattern) => pattern.matches(name),
         };
         self.0.iter().enumerate().filter(move |(_, called)| means(called)).map(|(place, _)| place)
     }
@@ -74,7 +69,7 @@ impl Jobs {
     pub(super) fn numbers(&self) -> Option<Vec<JobNumber>> {
         let number = |called: &Called| match called {
             Called::Number(number) => Some(*number),
-            Called::Name(_) | Called::Nothing => None,
+            Called::Name(_) => None,
         };
         self.0.iter().map(number).collect()
     }

@@ -152,10 +152,11 @@ fn pieces(text: &[char]) -> Vec<Piece> {
 
 /// The set after an opening bracket, and what follows it; none if it is not closed.
 ///
-/// `^` negates at the beginning, as glibc has it; `!` never gets here, because it is an operator. A `]` at the beginning is a member.
+/// `^` and `!` negate at the beginning, as glibc has it; in an expression `!` never gets here, because it is an operator. A `]` at the
+/// beginning is a member.
 fn set(text: &[char]) -> Option<(Piece, &[char])> {
     let (negated, mut rest) = match text {
-        ['^', after @ ..] => (true, after),
+        ['^' | '!', after @ ..] => (true, after),
         _ => (false, text),
     };
     let mut members = Vec::new();

@@ -21,6 +21,27 @@ fn the_table_of_semantics_section_7_holds() {
 }
 
 #[test]
+fn wildcards_have_no_operators() {
+    for (pattern, name, expected) in [
+        ("u1", "u1", true),
+        ("u*", "u1", true),
+        ("u?", "u12", false),
+        ("[uv]1", "v1", true),
+        ("u[!1]", "u2", true),
+        ("u[!1]", "u1", false),
+        ("!u1", "u2", false),
+        ("u1|u2", "u2", false),
+        ("u*&!u2", "u1", false),
+        ("(u1)", "u1", false),
+        ("U1", "u1", false),
+        ("u1&u2", "u1&u2", true),
+        ("", "u1", false),
+    ] {
+        assert_eq!(Wildcards::new(pattern).matches(name), expected, "{pattern} of {name}");
+    }
+}
+
+#[test]
 fn recorded_requests_match_the_recorded_hosts() {
     // As recorded of 8.1.9: hosts 1 to 4, values of a RESTRING, a STRING and a CSTRING attribute.
     let values = [

@@ -197,6 +197,9 @@ pub struct QuotaRow {
     pub used: Option<String>,
     /// What the rule is about: `users`, `projects`, `pes`, `queues`, `hosts`, as far as it names any, each with its names.
     pub filters: Vec<(String, Vec<String>)>,
+    /// The filters whose names each have the limit for themselves and are all shown: `users {*}`.
+    #[serde(default)]
+    pub expanded: Vec<String>,
 }
 
 /// One job in `qstat`: what all of its rows share, then its tasks.
@@ -268,9 +271,9 @@ pub struct PendingTasks {
     pub condition: Condition,
     /// Holds that people set.
     pub holds: Holds,
-    /// Why each is in error, if it is.
+    /// Why the first of them is in error, if they are.
     pub error: Option<String>,
-    /// When each may start or was rescheduled; the submission time otherwise.
+    /// When the last of them was rescheduled; the submission time otherwise.
     pub since: Wall,
     /// Whether a limit of the array (`-tc`, `max_aj_instances`) is all that keeps the first from being looked at.
     pub concurrency_blocked: bool,

@@ -9,11 +9,10 @@ use crate::sched::advance::find;
 use crate::sched::assign::Assignment;
 use crate::state::State;
 use crate::state::reservation::AdvanceReservation;
-use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::ReservationId;
 use proto::reservation::{ReservationSpec, ReservationState};
-use proto::restring::Expression;
+use proto::restring::Wildcards;
 use proto::time::Wall;
 use proto::userset::RESERVATION_USERS;
 use proto::wire::client::{Answer, Reply};
@@ -170,7 +169,7 @@ pub(super) fn delete(turn: &mut Turn<'_>, caller: &Caller, targets: &[String], u
 }
 
 fn matches(pattern: &str, name: &str) -> bool {
-    Expression::parse(pattern).is_ok_and(|pattern| pattern.matches(name, Type::String))
+    Wildcards::new(pattern).matches(name)
 }
 
 /// By its number, or by its name or a pattern of it.

@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::state::job::{Job, Placement};
 use crate::state::ranges::TaskRanges;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{SubmitSeq, TaskKey};
+use proto::id::{JobNumber, SubmitSeq, TaskKey};
 use proto::wire::agent::TaskSignal;
 use proto::wire::client::{Answer, JobSelection, Reply};
 
@@ -51,16 +51,21 @@ pub(super) fn delete_one(
         Err(missing) => return answers.push(Answer::Refused(unknown(missing))),
     };
     let Some(job) = turn.state().jobs.get(&selected.seq) else { return };
-    if let Err(refusal) = may_delete(turn, caller, job, force) {
+    if let Err(refusal) = may_delete(caller, job) {
         return answers.push(Answer::Refused(refusal));
     }
+    let may_force = may_force(turn, caller);
+    let number = job.number;
     let tasks = job.select(&selected.tasks);
     let is_whole = selected.tasks.is_empty();
     let placed: Vec<TaskKey> =
         job.placements().filter(|(task, _)| tasks.contains(*task)).map(|(_, placement)| placement.key).collect();
     let pending = job.pending_of(tasks);
+    if force && !may_force && !placed.is_empty() {
+        answers.push(Answer::Warning(not_forced(number)));
+    }
     for key in placed {
-        answers.push(Answer::Done(delete_placed(turn, caller, key, force)));
+        answers.push(Answer::Done(delete_placed(turn, caller, key, force && may_force)));
     }
     if !pending.is_empty() {
         answers.push(Answer::Done(delete_pending(turn, caller, selected.seq, &pending, is_whole)));
@@ -94,24 +99,25 @@ pub(super) fn remove(turn: &mut Turn<'_>, seq: SubmitSeq, force: Option<String>)
     tasks::finish_if_empty(turn, seq);
 }
 
-fn may_delete(turn: &Turn<'_>, caller: &Caller, job: &Job, force: bool) -> Result<(), Diagnostic> {
-    if !caller.may_act_for(&job.spec.owner.user) {
-        let what = format!(
-            "{} - you do not have the necessary privileges to delete the job \"{}\"",
-            caller.user(),
-            job.number
-        );
-        return Err(Diagnostic::new(Code::NotPermitted, what));
+fn may_delete(caller: &Caller, job: &Job) -> Result<(), Diagnostic> {
+    if caller.may_act_for(&job.spec.owner.user) {
+        return Ok(());
     }
-    if force && !caller.is_operator() && !turn.state().config.settings.qmaster().enable_forced_qdel {
-        let what = format!(
-            "{} - you do not have the necessary privileges to force the deletion of job \"{}\"",
-            caller.user(),
-            job.number
-        );
-        return Err(Diagnostic::new(Code::NotPermitted, what).fix("leave out -f, or ask an operator"));
-    }
-    Ok(())
+    let what =
+        format!("{} - you do not have the necessary privileges to delete the job \"{}\"", caller.user(), job.number);
+    Err(Diagnostic::new(Code::NotPermitted, what))
+}
+
+fn may_force(turn: &Turn<'_>, caller: &Caller) -> bool {
+    caller.is_operator() || turn.state().config.settings.qmaster().enable_forced_qdel
+}
+
+/// Programs give `-f` to every deletion: without the right to force it, the deletion waits for the host as usual.
+fn not_forced(job: JobNumber) -> Diagnostic {
+    let what = format!("warning: the deletion of job {job} is not forced: its host ends it first");
+    Diagnostic::new(Code::NotPermitted, what)
+        .why("only operators and managers force deletions, unless qmaster_params has ENABLE_FORCED_QDEL")
+        .fix("ask an operator if the host does not answer")
 }
 
 fn delete_pending(
@@ -132,7 +138,7 @@ fn delete_pending(
     text
 }
 
-fn named(pending: &TaskRanges, number: proto::id::JobNumber) -> String {
+fn named(pending: &TaskRanges, number: JobNumber) -> String {
     pending.first().map_or_else(String::new, |task| format!("{number}.{task}"))
 }
 

@@ -6,7 +6,7 @@ use crate::state::job::Job;
 use proto::amount::Type;
 use proto::id::{JobNumber, SubmitSeq, UserName};
 use proto::request::TaskRange;
-use proto::restring::Expression;
+use proto::restring::{Expression, Wildcards};
 use proto::wire::client::{JobSelection, JobTarget};
 
 /// Whose jobs a name or pattern means where no users are given.
@@ -98,7 +98,7 @@ fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<Selected, Missing>
 
 /// Jobs by name or pattern, oldest first: those of the users, or of `whose` where none are given.
 fn named<'a>(state: &'a State, caller: &Caller, whose: Owners, users: &[String], name: &str) -> Vec<&'a Job> {
-    let Ok(pattern) = Expression::parse(name) else { return Vec::new() };
+    let pattern = Wildcards::new(name);
     let is_meant = |owner: &UserName| match whose {
         _ if !users.is_empty() => is_of(users, owner),
         Owners::Caller => owner == caller.user(),
@@ -106,7 +106,7 @@ fn named<'a>(state: &'a State, caller: &Caller, whose: Owners, users: &[String],
     };
     let owners = state.index.owners().filter(|owner| is_meant(owner));
     let jobs = owners.flat_map(|owner| state.index.jobs_of(owner)).map(|seq| &state.jobs[&seq]);
-    let mut found: Vec<&Job> = jobs.filter(|job| pattern.matches(&job.spec.name, Type::String)).collect();
+    let mut found: Vec<&Job> = jobs.filter(|job| pattern.matches(&job.spec.name)).collect();
     found.sort_by_key(|job| job.seq);
     found
 }
@@ -128,7 +128,7 @@ fn is_of(users: &[String], owner: &UserName) -> bool {
 }
 
 fn names(pattern: &str, user: &UserName) -> bool {
-    Expression::parse(pattern).is_ok_and(|pattern| pattern.matches(user.as_str(), Type::String))
+    Wildcards::new(pattern).matches(user.as_str())
 }
 
 /// A text that is a job number.

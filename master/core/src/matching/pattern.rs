@@ -22,7 +22,7 @@ enum On {
 }
 
 impl QueuePattern {
-    /// Reads a pattern. An empty queue part, as in `@host`, is any queue.
+    /// Reads a pattern. `@host` and `@@group` name no queue and match nothing: all queues of a host are `*@host`.
     pub fn new(text: &str) -> QueuePattern {
         let (queue, on) = match text.split_once('@') {
             None => (text, On::AnyHost),
@@ -31,7 +31,8 @@ impl QueuePattern {
                 None => (queue, On::Hosts(Expression::parse(rest).ok())),
             },
         };
-        QueuePattern { queue: Expression::parse(if queue.is_empty() { "*" } else { queue }).ok(), on }
+        let queue = if queue.is_empty() { None } else { Expression::parse(queue).ok() };
+        QueuePattern { queue, on }
     }
 
     /// Whether a queue instance is meant.

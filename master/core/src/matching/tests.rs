@@ -556,3 +556,18 @@ fn attributes_are_shown_in_the_order_of_8_1_9() {
     assert_eq!(names(&["s", "lic", "mf", "nosuch"]), "mem_free lic slots");
     assert_eq!(names(&["nosuch"]), "");
 }
+
+#[test]
+fn attributes_of_a_site_are_shown_in_the_order_of_complex_values() {
+    let lab = lab("complex aa aa INT <= YES YES 0 0
+        complex bb bb INT <= YES YES 0 0
+        complex cc cc INT <= YES YES 0 0
+        complex dd dd INT <= YES NO 0 0
+        host a cc=4 aa=1 | dd=4
+        queue all.q a slots=8 complex_values=bb=3,cc=9");
+    let level = Level::Instance(QueueInstanceName { queue: "all.q".into(), host: "a".into() });
+    let asked = ["aa", "bb", "cc", "dd"].map(str::to_owned);
+    let shown = shown(&now(&lab).resources(&level, &asked));
+    let names: Vec<&str> = shown.iter().map(|text| &text[3..5]).collect();
+    assert_eq!(names, ["dd", "cc", "aa", "bb"], "{shown:?}");
+}

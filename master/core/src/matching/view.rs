@@ -68,18 +68,22 @@ const OF_QUEUES: [&str; 24] = [
     "min_cpu_interval",
 ];
 
-/// Where an attribute is shown: what hosts report, what the site added, what queues have.
-fn place(name: &str) -> (u8, usize) {
+/// Where an attribute is shown: what hosts report, what the site added, what queues have. The site's own are in the order of
+/// `complex_values`, those of the cluster first and those of the queue instance last; load values come before them.
+fn place(spots: &[Spot<'_, '_>], name: &str) -> (u8, usize) {
     let at = |list: &[&str]| list.iter().position(|known| *known == name);
     match (at(&OF_HOSTS), at(&OF_QUEUES)) {
         (Some(at), _) => (0, at),
-        (None, None) => (1, 0),
+        (None, None) => {
+            let values = spots.iter().rev().filter_map(Spot::complex_values).flat_map(|values| values.iter());
+            (1, values.map(|(own, _)| own).position(|own| own == name).map_or(0, |at| at + 1))
+        }
         (None, Some(at)) => (2, at),
     }
 }
 
 impl Cluster<'_> {
-    /// The attributes of a host or queue instance, resolved over its levels, in the order of 8.1.9 and a site's own by name.
+    /// The attributes of a host or queue instance, resolved over its levels, in the order of 8.1.9.
     ///
     /// `names` limits them to those names or shortcuts, of which the unknown show nothing; an empty list shows all that any
     /// level defines.
@@ -90,7 +94,7 @@ impl Cluster<'_> {
         let shown = self.config.complex.iter().filter(|attribute| names.is_empty() || is_named(attribute));
         let spots = self.above(level);
         let mut views: Vec<ResourceView> = shown.filter_map(|attribute| self.resource(&spots, attribute)).collect();
-        views.sort_by_key(|view| place(view.name.as_str()));
+        views.sort_by_cached_key(|view| place(&spots, view.name.as_str()));
         views
     }
 

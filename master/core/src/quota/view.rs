@@ -8,7 +8,7 @@ use proto::amount::{Amount, Type};
 use proto::complex::Attribute;
 use proto::id::{HostName, UserName};
 use proto::quota::{Filter, Limit, LimitValue, QuotaSet, Rule};
-use proto::restring::Expression;
+use proto::restring::{Expression, Wildcards};
 use proto::wire::client::QuotaFilter;
 use proto::wire::view::QuotaRow;
 
@@ -43,12 +43,15 @@ struct Place<'a> {
 impl Place<'_> {
     fn row(&self, scope: Option<&Scope>, limit: String, used: Option<String>) -> QuotaRow {
         let rule = &self.set.rules[self.index];
+        let is_whole = |name: &str| scope.and_then(|scope| one(name, scope)).is_none();
+        let expanded = rule.filters().filter(|(name, filter)| filter.expanded && is_whole(name));
         QuotaRow {
             rule: self.set.rule_name(self.index),
             resource: self.attribute.name.clone(),
             limit,
             used,
             filters: rule.filters().map(|(name, filter)| (name.to_owned(), shown(name, filter, scope))).collect(),
+            expanded: expanded.map(|(name, _)| name.to_owned()).collect(),
         }
     }
 }
@@ -74,15 +77,20 @@ fn rows_of(cluster: &Cluster<'_>, filter: &QuotaFilter, place: &Place<'_>) -> Ve
 
 /// The names that are shown of a filter: the one that has the limit for itself, or all of them.
 fn shown(name: &str, filter: &Filter, scope: Option<&Scope>) -> Vec<String> {
-    let one = scope.and_then(|scope| match name {
+    let one = scope.and_then(|scope| one(name, scope));
+    one.map_or_else(|| filter.elements().collect(), |one| vec![one])
+}
+
+/// The name of a filter that has the limit for itself.
+fn one(filter: &str, scope: &Scope) -> Option<String> {
+    match filter {
         "users" => scope.user.as_ref().map(ToString::to_string),
         "projects" => scope.project.clone(),
         "pes" => scope.pe.as_ref().map(ToString::to_string),
         "queues" => scope.queue.as_ref().map(ToString::to_string),
         "hosts" => scope.host.as_ref().map(ToString::to_string),
         _ => None,
-    });
-    one.map_or_else(|| filter.elements().collect(), |one| vec![one])
+    }
 }
 
 /// Whether a rule may be about those who are asked for.
@@ -104,11 +112,8 @@ fn is_asked(config: &Configuration, filter: &QuotaFilter, rule: &Rule) -> bool {
 fn may_meet(filter: Option<&Filter>, asked: &[String], is: impl Fn(&Expression, &str) -> bool) -> bool {
     let Some(Filter { included, excluded, .. }) = filter.filter(|_| !asked.is_empty()) else { return true };
     asked.iter().any(|asked| {
-        let pattern = Expression::parse(asked).ok();
-        let is_alike = |element: &Expression| {
-            is(element, asked)
-                || pattern.as_ref().is_some_and(|pattern| pattern.matches(element.as_str(), Type::String))
-        };
+        let pattern = Wildcards::new(asked);
+        let is_alike = |element: &Expression| is(element, asked) || pattern.matches(element.as_str());
         !excluded.iter().any(|element| is(element, asked)) && (included.is_empty() || included.iter().any(is_alike))
     })
 }
@@ -117,8 +122,7 @@ fn may_meet(filter: Option<&Filter>, asked: &[String], is: impl Fn(&Expression, 
 fn is_meant(config: &Configuration, filter: &QuotaFilter, scope: &Scope) -> bool {
     let meets = |name: Option<&str>, asked: &[String]| {
         let Some(name) = name.filter(|_| !asked.is_empty()) else { return true };
-        let mut patterns = asked.iter().filter_map(|asked| Expression::parse(asked).ok());
-        patterns.any(|pattern| pattern.matches(name, Type::String))
+        asked.iter().any(|asked| Wildcards::new(asked).matches(name))
     };
     let on = |host: &HostName| {
         let mut patterns = filter.hosts.iter().filter_map(|asked| Expression::parse(asked).ok());

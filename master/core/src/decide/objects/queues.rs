@@ -91,7 +91,7 @@ fn modify_instance(
         let what = format!("\"{instance}\" stays in error: host {} cannot start jobs: {why}", instance.host);
         Diagnostic::new(Code::WrongState, what).fix("mend that; it opens by itself then")
     });
-    if after == before && !forgiven {
+    if after == before && !forgiven && (!force || stays.is_some()) {
         if let Some(stays) = stays {
             return vec![Answer::Refused(stays)];
         }

@@ -4,10 +4,11 @@ use super::cell::{Cell, texts};
 use crate::effect::{Effect, Input, ReplyTo};
 use proto::diagnostic::Diagnostic;
 use proto::hostgroup::HostGroup;
+use proto::job::JobSpec;
 use proto::object::{Fields, ObjectKind};
 use proto::time::Wall;
 use proto::wire::agent::{MasterMessage, TaskSignal};
-use proto::wire::client::{Command, ModifyAction, ObjectAction, ObjectChange};
+use proto::wire::client::{Command, JobSelection, ModifyAction, ObjectAction, ObjectChange};
 use proto::wire::view::Data;
 
 /// The hash of the token that [`Cell::command`] makes: its entropy is zero.
@@ -104,6 +105,52 @@ fn queue_states_change_in_the_words_of_8_1_9() {
     cell.set_queue(&[("owner_list", "u2")]);
     assert_eq!(cell.qmod("u2", DisableQueue, "all.q@h1"), ["u2@sub changed state of \"all.q@h1\" (disabled)"]);
     cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_host_without_a_queue_in_front_names_no_queue() {
+    let mut cell = Cell::ready();
+    for target in ["@h1", "@@allhosts", "@*", "@"] {
+        let said = cell.qmod("boss", ModifyAction::SuspendQueue, target);
+        assert_eq!(said, [format!("invalid queue \"{target}\"")]);
+    }
+    let said = cell.qmod("boss", ModifyAction::SuspendQueue, "*@h1");
+    assert_eq!(said, ["boss@sub changed state of \"all.q@h1\" (suspended)"]);
+}
+
+#[test]
+fn a_forced_change_of_a_queue_is_said_though_it_is_in_that_state() {
+    use ModifyAction::*;
+    let mut cell = Cell::ready();
+    for (action, word) in [
+        (EnableQueue, "enabled"),
+        (UnsuspendQueue, "unsuspended"),
+        (ClearQueueError, "no error"),
+        (DisableQueue, "disabled"),
+        (DisableQueue, "disabled"),
+    ] {
+        let command = Command::Modify { action, targets: vec!["all.q@h1".to_owned()], force: true };
+        let said = texts(&cell.command("boss", command));
+        assert_eq!(said, [format!("boss@sub forced state change of \"all.q@h1\" ({word})")]);
+    }
+}
+
+#[test]
+fn names_of_jobs_and_users_have_wildcards_and_no_operators() {
+    let mut cell = Cell::ready();
+    let named = |name: &str| JobSpec { name: name.to_owned(), ..super::job() };
+    let numbers = ["a1", "a2", "b1"].map(|name| cell.submit(named(name)));
+    for target in ["!a1", "a1|b1", "a*&!a2", "(a1)"] {
+        assert_eq!(cell.qdel("u1", &[target]), [format!("The job {target} of user(s) u1 does not exist")]);
+    }
+    let of_users = |user: &str| JobSelection { users: vec![user.to_owned()], ..JobSelection::default() };
+    for user in ["!u2", "u1|u2"] {
+        let command = Command::Delete { jobs: of_users(user), force: false };
+        let said = texts(&cell.command("op", command));
+        assert_eq!(said, [format!("There is no job registered for the following users: {user}")]);
+    }
+    assert_eq!(cell.qdel("u1", &["a[!1]"]), ["u1 has deleted job 2"]);
+    assert!(cell.exists(numbers[0]) && cell.exists(numbers[2]));
 }
 
 #[test]

@@ -376,8 +376,6 @@ fn a_forced_deletion_does_not_wait() {
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");
     cell.disconnect("h1");
-    let denied = cell.qdel_force("u1", &["1"]);
-    assert!(denied[0].contains("force the deletion"), "{denied:?}");
     assert_eq!(cell.qdel_force("op", &["1"]), ["op forced the deletion of job 1"]);
     assert!(!cell.exists(number));
     assert_eq!(cell.records()[0].failed, Failed::AFTER_JOB);
@@ -394,6 +392,21 @@ fn a_forced_deletion_does_not_wait() {
     cell.exit(key, "h1", 0);
     assert!(matches!(cell.sent()[..], [MasterMessage::Forget { .. }]));
     assert_eq!(cell.records().len(), 1, "an attempt is accounted once");
+}
+
+#[test]
+fn who_may_not_force_a_deletion_deletes_as_without_force() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    let key = cell.run(number, 1, "h1");
+    let said = cell.qdel_force("u1", &["1"]);
+    assert!(said[0].starts_with("warning: the deletion of job 1 is not forced"), "{said:?}");
+    assert_eq!(said[1..], ["u1 has registered the job 1 for deletion"]);
+    let terminate = MasterMessage::Signal { key, signal: TaskSignal::Terminate };
+    assert!(cell.exists(number) && cell.sent().contains(&&terminate), "{:?}", cell.sent());
+    assert_eq!(cell.qdel_force("u1", &["1"])[1..], ["job 1 is already in deletion"]);
+    cell.submit(job());
+    assert_eq!(cell.qdel_force("u1", &["2"]), ["u1 has deleted job 2"], "nothing has to be forced");
 }
 
 #[test]

@@ -334,7 +334,10 @@ impl Lab {
         let cluster = Cluster::of(self.state(), self.scheduler.model().observations(), Mode::Now);
         let rows = crate::quota::rows(&cluster, &QuotaFilter::default()).into_iter().map(|row| {
             let used = row.used.map_or_else(String::new, |used| format!("{used}/"));
-            let filters = row.filters.iter().map(|(name, names)| format!(" {name} {}", names.join(",")));
+            let filters = row.filters.iter().map(|(name, names)| match row.expanded.contains(name) {
+                true => format!(" {name} {{{}}}", names.join(",")),
+                false => format!(" {name} {}", names.join(",")),
+            });
             format!("{} {}={used}{}{}", row.rule, row.resource, row.limit, filters.collect::<String>())
         });
         rows.collect()
