@@ -71,6 +71,14 @@ pub struct AccountingRecord {
 }
 
 impl AccountingRecord {
+    /// The seconds from start to end as the classic file counts them: the difference of two whole seconds. 0 if it never started.
+    pub fn wallclock_s(&self) -> u64 {
+        if self.started.0 == 0 {
+            return 0;
+        }
+        u64::try_from(self.ended.seconds() - self.started.seconds()).unwrap_or(0)
+    }
+
     /// The 45 fields of accounting(5), joined by colons, without a newline.
     pub fn to_line(&self) -> String {
         let mut line = String::with_capacity(256);
@@ -85,17 +93,17 @@ impl AccountingRecord {
         line.text(&self.group).text(self.owner.as_str()).text(&self.job_name);
         line.number(self.job_number.0).text(&self.account).number(self.priority);
         line.number(self.submitted.seconds()).number(self.started.seconds()).number(self.ended.seconds());
-        line.number(self.failed.0).number(self.exit_status).seconds(self.wallclock_ms);
+        line.number(self.failed.0).number(self.exit_status).number(self.wallclock_s());
         let r = &self.rusage;
-        line.seconds(r.utime_ms).seconds(r.stime_ms).number(r.maxrss_kib).plain("0:0:0:0");
-        line.number(r.minflt).number(r.majflt).plain("0").number(r.inblock).number(r.oublock).plain("0:0:0");
+        line.seconds(r.utime_ms).seconds(r.stime_ms).whole(r.maxrss_kib).plain("0:0:0:0");
+        line.number(r.minflt).number(r.majflt).plain("0").whole(r.inblock).number(r.oublock).plain("0:0:0");
         line.number(r.nvcsw).number(r.nivcsw);
         line.name(&self.project).text(&self.department).name(&self.granted_pe);
         line.number(self.slots).number(self.task_number);
         let u = &self.usage;
         line.seconds(u.cpu_ms).gib_seconds(u.mem_kib_ms).gib(u.io_bytes);
         line.text(if self.category.is_empty() { "NONE" } else { &self.category });
-        line.seconds(u.iow_ms).name(&self.pe_task).number(u.maxvmem_bytes);
+        line.seconds(u.iow_ms).name(&self.pe_task).whole(u.maxvmem_bytes);
         let (id, granted) = self.reservation.map_or((0, 0), |(id, granted)| (id.0, granted.seconds()));
         line.number(id).number(granted);
         // The last field has none behind it.
@@ -127,9 +135,18 @@ impl Line<'_> {
         self.plain(itoa::Buffer::new().format(number))
     }
 
-    /// Milliseconds as seconds with three decimals, exactly.
+    /// Milliseconds as seconds with six decimals, exactly.
     fn seconds(&mut self, ms: u64) -> &mut Self {
-        self.decimal(ms, 1_000)
+        self.0.push_str(itoa::Buffer::new().format(ms / 1_000));
+        self.0.push('.');
+        self.0.push_str(&itoa::Buffer::new().format(1_000 + ms % 1_000)[1..]);
+        self.plain("000")
+    }
+
+    /// A whole number in a field that 8.1.9 keeps as a floating one.
+    fn whole(&mut self, number: u64) -> &mut Self {
+        self.0.push_str(itoa::Buffer::new().format(number));
+        self.plain(".000000")
     }
 
     /// KiB milliseconds as GB seconds with six decimals, rounded down.
@@ -162,9 +179,8 @@ mod tests {
     use super::*;
     use crate::id::{CellId, SubmitSeq, TaskId};
 
-    #[test]
-    fn a_line_has_the_45_fields_in_the_order_of_8_1_9() {
-        let record = AccountingRecord {
+    fn record() -> AccountingRecord {
+        AccountingRecord {
             key: TaskKey { cell: CellId(1), seq: SubmitSeq(205), task: TaskId(1), pe_task: 0, attempt: 1 },
             queue: QueueName::from("all.q"),
             host: HostName::new("vm"),
@@ -203,17 +219,35 @@ mod tests {
             maps: Vec::new(),
             pe_task: None,
             reservation: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_45_fields_in_the_order_of_8_1_9() {
+        let record = record();
         let line = record.to_line();
         assert_eq!(
             line,
-            "all.q:vm:u1:u1:x 100.sh:205:sge:0:10:11:12:30:100:1.000:0.031:0.005:7908:0:0:0:0:2777:1:0:2:32:0:0:0:14:8:NONE:\
-             defaultdepartment:NONE:1:0:0.036:0.000000:0.000000:-q all.q:0.000:NONE:3526656:0:0"
+            "all.q:vm:u1:u1:x 100.sh:205:sge:0:10:11:12:30:100:1:0.031000:0.005000:7908.000000:0:0:0:0:2777:1:0:2.000000:32:0:0:0:14:8:NONE:\
+             defaultdepartment:NONE:1:0:0.036000:0.000000:0.000000:-q all.q:0.000000:NONE:3526656.000000:0:0"
         );
         assert_eq!(line.split(':').count(), 45);
         let mut text = "before\n".to_owned();
         record.write_line(&mut text);
         assert_eq!(text, format!("before\n{line}"));
+    }
+
+    #[test]
+    fn a_line_counts_whole_seconds_from_start_to_end() {
+        let line = |started: i64, ended: i64| {
+            let record =
+                AccountingRecord { started: Wall(started), ended: Wall(ended), wallclock_ms: 10_549, ..record() };
+            record.to_line().split(':').nth(13).unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            [line(11_900, 12_100), line(11_000, 21_549), line(0, 12_000), line(12_000, 11_000)],
+            ["1", "10", "0", "0"]
+        );
     }
 
     #[test]
@@ -223,10 +257,10 @@ mod tests {
             write(&mut Line(&mut text));
             text
         };
-        for (ms, seconds) in [(0, "0.000:"), (7, "0.007:"), (1_000, "1.000:"), (61_050, "61.050:")] {
+        for (ms, seconds) in [(0, "0.000000:"), (7, "0.007000:"), (1_000, "1.000000:"), (61_050, "61.050000:")] {
             assert_eq!(written(&|line| _ = line.seconds(ms)), seconds);
         }
-        assert_eq!(written(&|line| _ = line.seconds(u64::MAX)), "18446744073709551.615:");
+        assert_eq!(written(&|line| _ = line.seconds(u64::MAX)), "18446744073709551.615000:");
         assert_eq!(written(&|line| _ = line.gib((1 << 30) + 1_074)), "1.000001:");
         assert_eq!(written(&|line| _ = line.gib(u64::MAX)), "17179869183.999999:");
         assert_eq!(written(&|line| _ = line.gib_seconds(1000 << 19)), "0.500000:", "half a GB for a second");
