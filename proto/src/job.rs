@@ -409,7 +409,7 @@ pub enum Phase {
 pub struct Condition {
     /// How far it is.
     pub phase: Phase,
-    /// Whether anything holds it: a person, a predecessor, or its start time does not (that one is `-a` and shows no `h`).
+    /// Whether a person or a predecessor holds it; a running task shows the holds of its next start. `-a` shows no `h`.
     pub held: bool,
     /// Whether it failed and waits for `qmod -cj`.
     pub error: bool,
@@ -453,10 +453,11 @@ impl Condition {
                 let stopped = self.suspended || self.queue_suspended || self.threshold_suspended;
                 put(self.restarted, "R");
                 put(self.phase == Phase::Transferring, "t");
+                put(self.queue_suspended, "S");
+                put(!self.queue_suspended && self.threshold_suspended, "T");
+                put(self.held, "h");
                 put(self.phase == Phase::Running && !stopped, "r");
                 put(self.suspended, "s");
-                put(!self.suspended && self.queue_suspended, "S");
-                put(!self.suspended && !self.queue_suspended && self.threshold_suspended, "T");
             }
             Phase::Finished => put(true, "z"),
         }
@@ -502,6 +503,11 @@ mod tests {
             (Condition { suspended: true, restarted: true, ..moving }, "Rts"),
             (Condition { deleting: true, ..running }, "dr"),
             (Condition { deleting: true, suspended: true, restarted: true, ..running }, "dRs"),
+            (Condition { held: true, ..running }, "hr"),
+            (Condition { held: true, suspended: true, ..running }, "hs"),
+            (Condition { held: true, deleting: true, ..running }, "dhr"),
+            (Condition { queue_suspended: true, suspended: true, ..running }, "Ss"),
+            (Condition { held: true, queue_suspended: true, suspended: true, ..running }, "Shs"),
             (Condition { phase: Phase::Finished, ..pending }, "z"),
         ] {
             assert_eq!(condition.letters(), letters, "{condition:?}");

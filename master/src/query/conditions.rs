@@ -34,7 +34,7 @@ fn waits_for_others(state: &State, job: &Job, task: TaskId) -> bool {
 pub(super) fn placed(state: &State, task: &Task, placement: &Placement) -> Condition {
     Condition {
         phase: if placement.started.is_some() { Phase::Running } else { Phase::Transferring },
-        held: false,
+        held: task.holds.any(),
         error: false,
         deleting: placement.deleting,
         restarted: task.restarted,

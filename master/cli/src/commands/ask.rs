@@ -5,11 +5,10 @@ use crate::client::Client;
 use crate::fail::Fail;
 use crate::site::Site;
 use crate::{exit, output};
-use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::ObjectKind;
 use proto::request::{ResourceList, ResourceRequest};
-use proto::restring::Expression;
+use proto::restring::Wildcards;
 use proto::wire::client::{Answer, Query, QueueFilter, Reply};
 use proto::wire::view::{Data, HostView, JobRow, QueueView};
 
@@ -73,6 +72,13 @@ pub fn optional_list(parsed: &Parsed, name: &str) -> Option<Vec<String>> {
     parsed.has(name).then(|| list(parsed, name))
 }
 
+/// The list of the last use of an option, taken apart at commas and blanks: none where it is not given, empty for all.
+pub fn last_list(parsed: &Parsed, name: &str) -> Option<Vec<String>> {
+    let last = parsed.given.iter().rev().find(|given| given.name == name)?;
+    let words = last.values.iter().flat_map(|value| value.split([',', ' ']));
+    Some(words.filter(|word| !word.is_empty()).map(str::to_owned).collect())
+}
+
 /// All `-l` together.
 ///
 /// # Errors
@@ -105,14 +111,14 @@ pub fn queue_filter(parsed: &Parsed) -> Result<QueueFilter, Fail> {
     })
 }
 
-/// The letters of `-qs` and `-explain`.
+/// The letters of the last `-qs` or `-explain`.
 ///
 /// # Errors
 /// A letter that is not one of `known`, in the words of 8.1.9.
 pub fn state_letters(parsed: &Parsed, name: &str, known: &str) -> Result<String, Fail> {
     let letters = list(parsed, name).concat();
     match letters.chars().find(|letter| !known.contains(*letter)) {
-        None => Ok(letters),
+        None => Ok(last_list(parsed, name).unwrap_or_default().concat()),
         Some(letter) => {
             let what = format!("unknown queue state: {letter} found in string: {letters}");
             // 8.1.9 tells it twice.
@@ -163,12 +169,9 @@ pub fn check_resources(client: &mut Client, requests: &[ResourceRequest]) -> Res
     }
 }
 
-/// Whether a pattern matches a name; what is no pattern matches only itself.
+/// Whether a pattern with wildcards matches a name; a text without wildcards matches only itself.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    match Expression::parse(pattern) {
-        Ok(expression) => expression.matches(name, Type::String),
-        Err(_) => pattern == name,
-    }
+    Wildcards::new(pattern).matches(name)
 }
 
 /// The login name of whoever calls; the number of the user where it has none.

@@ -34,7 +34,7 @@ const QHOST: CommandDef = CommandDef {
         flag("-ncb", "suppress host topology based information"),
         flag("-cb", "view host topology based information (the default)"),
         flag("-q", "display queues hosted by host"),
-        with("-u", Values::One, "user[,user,...]", "show only jobs for user"),
+        with("-u", Values::One, "user[,user,...]", "display jobs of these users (implies -j)"),
         flag("-xml", "display the information in XML format"),
         with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
     ],
@@ -46,12 +46,24 @@ const QHOST: CommandDef = CommandDef {
 pub struct Parts {
     /// `-q`.
     pub queues: bool,
-    /// `-j`.
+    /// `-j` or `-u`.
     pub jobs: bool,
     /// Whether sockets, cores and threads have columns; `-ncb` leaves them out.
     pub topology: bool,
     /// Whether `-F` named attributes.
     pub named_resources: bool,
+}
+
+impl Parts {
+    fn of(parsed: &Parsed) -> Self {
+        Self {
+            queues: parsed.has("-q"),
+            // Who names users wants to see their jobs.
+            jobs: parsed.has("-j") || parsed.has("-u"),
+            topology: !parsed.has("-ncb"),
+            named_resources: !ask::list(parsed, "-F").is_empty(),
+        }
+    }
 }
 
 /// Everything that is shown.
@@ -78,12 +90,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         resources: ask::resources(&parsed)?,
         attributes: ask::optional_list(&parsed, "-F"),
     };
-    let parts = Parts {
-        queues: parsed.has("-q"),
-        jobs: parsed.has("-j"),
-        topology: !parsed.has("-ncb"),
-        named_resources: filter.attributes.as_ref().is_some_and(|names| !names.is_empty()),
-    };
+    let parts = Parts::of(&parsed);
     let mut client = ask::connect("qhost", format)?;
     let shown = ask_all(&mut client, &parsed, filter, parts)?;
     let clock = Clock::local();

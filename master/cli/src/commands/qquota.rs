@@ -75,8 +75,11 @@ fn text(rows: &[QuotaRow]) -> String {
         }
         let used = row.used.as_ref().map_or_else(String::new, |used| format!("{used}/"));
         let amount = format!("{}={used}{}", row.resource, row.limit);
-        let filters: Vec<String> =
-            row.filters.iter().map(|(name, names)| format!("{name} {}", names.join(","))).collect();
+        let filter = |(name, names): &(String, Vec<String>)| match row.expanded.contains(name) {
+            true => format!("{name} {{{}}}", names.join(",")),
+            false => format!("{name} {}", names.join(",")),
+        };
+        let filters: Vec<String> = row.filters.iter().map(filter).collect();
         let filters = if filters.is_empty() { "-".to_owned() } else { filters.join(" ") };
         let _ = writeln!(text, "{:rule$} {amount:limit$} {filters}", row.rule);
     }
@@ -116,6 +119,7 @@ mod tests {
             limit: limit.to_owned(),
             used: used.map(str::to_owned),
             filters: filters.collect(),
+            expanded: Vec::new(),
         }
     }
 
@@ -136,6 +140,16 @@ mod tests {
             st/1               h_rt=100             -\n";
         assert_eq!(text(&rows()), expected);
         assert_eq!(text(&[]), "");
+    }
+
+    #[test]
+    fn names_that_have_a_limit_each_stand_in_braces() {
+        let row = QuotaRow {
+            expanded: vec!["queues".to_owned()],
+            ..row("g/6", "h_rt", None, "100", &[("users", &["u1"]), ("queues", &["a.q", "b.q"])])
+        };
+        assert!(text(std::slice::from_ref(&row)).ends_with("h_rt=100             users u1 queues {a.q,b.q}\n"));
+        assert!(xml(&[row]).contains("   <queues>a.q</queues>\n   <queues>b.q</queues>\n"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::output::json;
 use crate::{exit, output};
+use proto::wire::client::QueueFilter;
 use proto::wire::view::QueueView;
 
 const QSELECT: CommandDef = CommandDef {
@@ -21,10 +22,10 @@ const QSELECT: CommandDef = CommandDef {
         with("-U", Values::One, "user_list", "only queues where these users have access"),
         with("-fmt", Values::One, "text|json", "how to write the answer"),
     ],
-    exit_codes: "0 printed; 1 nothing matches, refused, or a wrong option",
+    exit_codes: "0 printed, perhaps nothing; 1 there is no queue of -q, refused, or a wrong option",
 };
 
-/// Runs `qselect`. Without a match it ends with 1 and says nothing, as scripts expect.
+/// Runs `qselect`. It says nothing without a match, and ends with 1 if there is no queue instance that `-q` names.
 pub fn run(words: Vec<String>) -> Outcome {
     let parsed = QSELECT.parse(words)?;
     if parsed.has("-help") {
@@ -36,9 +37,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut client = ask::connect("qselect", format)?;
     ask::check_pes(&mut client, &filter.pes)?;
     ask::check_resources(&mut client, &filter.resources)?;
+    let named = QueueFilter { queues: filter.queues.clone(), ..QueueFilter::default() };
     let views = ask::queues(&mut client, filter)?;
     output::data(&render(&views, format));
-    Ok(if views.is_empty() { exit::FAILED } else { exit::OK })
+    let is_unknown = views.is_empty() && !named.queues.is_empty() && ask::queues(&mut client, named)?.is_empty();
+    Ok(if is_unknown { exit::FAILED } else { exit::OK })
 }
 
 fn render(views: &[QueueView], format: Format) -> String {

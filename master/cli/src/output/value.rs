@@ -32,7 +32,8 @@ pub fn load(text: &str, decimals: u32) -> Option<String> {
 /// A load value of type MEMORY as `qhost` shows it in its columns: `23.5G`, `909.5M`, `0.0`.
 pub fn short_memory(text: &str) -> Option<String> {
     let bytes = i128::from(Amount::parse(text, Type::Memory).ok()?.finite()?);
-    let unit = [('G', 1_i128 << 30), ('M', 1 << 20), ('K', 1 << 10)].into_iter().find(|(_, unit)| bytes.abs() >= *unit);
+    let units = [('E', 60), ('P', 50), ('T', 40), ('G', 30), ('M', 20), ('K', 10)];
+    let unit = units.map(|(letter, bits)| (letter, 1_i128 << bits)).into_iter().find(|(_, unit)| bytes.abs() >= *unit);
     Some(match unit {
         Some((letter, unit)) => format!("{}{letter}", fraction(bytes, unit, 1)),
         None => fraction(bytes, 1, 1),
@@ -112,9 +113,15 @@ mod tests {
 
     #[test]
     fn memory_columns_have_one_decimal() {
-        for (text, shown) in
-            [("24105.984375M", "23.5G"), ("909.515625M", "909.5M"), ("0.000000M", "0.0"), ("1.5K", "1.5K")]
-        {
+        for (text, shown) in [
+            ("24105.984375M", "23.5G"),
+            ("1584435M", "1.5T"),
+            ("2048T", "2.0P"),
+            ("3145728T", "3.0E"),
+            ("909.515625M", "909.5M"),
+            ("0.000000M", "0.0"),
+            ("1.5K", "1.5K"),
+        ] {
             assert_eq!(short_memory(text).as_deref(), Some(shown));
         }
         assert_eq!(short_memory("-"), None);

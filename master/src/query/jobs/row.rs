@@ -8,7 +8,7 @@ use master_core::state::config::Configuration;
 use master_core::state::eligible;
 use master_core::state::job::{FinishedJob, FinishedTask, Job, Place, Placement, Task};
 use proto::id::{JobNumber, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Condition, Holds, JobSpec, Requests};
+use proto::job::{JobSpec, Requests};
 use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::usage::Usage;
@@ -84,52 +84,45 @@ fn contributions(config: &Configuration, requests: &Requests) -> Vec<i64> {
     known.iter().map(|request| i64::try_from(contribution(request, slots)).unwrap_or(i64::MAX)).collect()
 }
 
-/// What is the same for the tasks of one group.
-#[derive(PartialEq)]
-struct Alike {
-    condition: Condition,
-    holds: Holds,
-    error: Option<String>,
-    since: Wall,
-}
-
-/// Pending tasks, neighbours in one condition together. The untouched of an array are one group unless they wait for tasks of
+/// Pending tasks, those in one condition together. The untouched of an array are one group unless they wait for tasks of
 /// another array, where each may differ.
 fn pending(model: &Model, job: &Job) -> Vec<PendingTasks> {
-    let is_blocked = is_concurrency_blocked(model, job);
-    let mut groups: Vec<(Alike, Vec<TaskRange>)> = Vec::new();
-    let mut add = |alike: Alike, ranges: Vec<TaskRange>| match groups.iter_mut().find(|(known, _)| *known == alike) {
-        Some((_, known)) => known.extend(ranges),
-        None => groups.push((alike, ranges)),
+    let concurrency_blocked = is_concurrency_blocked(model, job);
+    let mut groups: Vec<PendingTasks> = Vec::new();
+    let mut add = |task: TaskId, ranges: Vec<TaskRange>| {
+        let condition = conditions::pending(&model.state, job, task);
+        let holds = job.tasks.get(&task).map_or(job.spec.holds, |task| task.holds);
+        let since = since(job, task);
+        match groups.iter_mut().find(|group| (group.condition, group.holds) == (condition, holds)) {
+            Some(group) => {
+                group.tasks.extend(ranges);
+                group.since = group.since.max(since);
+            }
+            None => {
+                let error = job.tasks.get(&task).and_then(|task| task.place.error()).map(str::to_owned);
+                groups.push(PendingTasks { tasks: ranges, condition, holds, error, since, concurrency_blocked });
+            }
+        }
     };
     if job.array_waits_for.is_empty() {
         if let Some(first) = job.untouched.first() {
-            add(alike(model, job, first), job.untouched.ranges());
+            add(first, job.untouched.ranges());
         }
     } else {
         for task in job.untouched.iter() {
-            add(alike(model, job, task), single(task));
+            add(task, single(task));
         }
     }
     for (task, _) in job.tasks.iter().filter(|(_, task)| matches!(task.place, Place::Pending { .. })) {
-        add(alike(model, job, *task), single(*task));
+        add(*task, single(*task));
     }
-    groups.into_iter().map(|(alike, tasks)| group(alike, tasks, is_blocked)).collect()
+    groups
 }
 
-fn group(alike: Alike, tasks: Vec<TaskRange>, concurrency_blocked: bool) -> PendingTasks {
-    let Alike { condition, holds, error, since } = alike;
-    PendingTasks { tasks, condition, holds, error, since, concurrency_blocked }
-}
-
-fn alike(model: &Model, job: &Job, task: TaskId) -> Alike {
-    let own = job.tasks.get(&task);
-    Alike {
-        condition: conditions::pending(&model.state, job, task),
-        holds: own.map_or(job.spec.holds, |task| task.holds),
-        error: own.and_then(|task| task.place.error()).map(str::to_owned),
-        since: own.map_or(job.submitted, |task| task.since),
-    }
+/// When a task was requeued if it ran before, else when it was submitted: a task in error shows that too.
+fn since(job: &Job, task: TaskId) -> Wall {
+    let restarted = job.tasks.get(&task).filter(|task| task.restarted);
+    restarted.map_or(job.submitted, |task| task.since)
 }
 
 fn single(task: TaskId) -> Vec<TaskRange> {

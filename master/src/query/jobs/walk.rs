@@ -325,11 +325,13 @@ fn reasons(
 mod tests {
     use super::*;
     use crate::testing::{self, cell_events, ended_task, key, spec};
-    use master_core::event::{Actor, Event, Record};
+    use master_core::event::{Actor, Event, Record, Then};
     use proto::id::{EventSeq, UserName};
     use proto::job::{Holds, JobSpec};
+    use proto::request::TaskSet;
     use proto::time::{Now, Tick, Wall};
     use proto::wire::client::JobStates;
+    use proto::wire::view::PendingTasks;
     use std::sync::Arc;
 
     /// A model of a cell in which jobs are submitted, run and leave as a test says it.
@@ -425,6 +427,29 @@ mod tests {
         assert_eq!(jobs.iter().position(|job| *job == 90), Some(32 + 16 + 1), "with the part after it has left");
         jobs.sort_unstable();
         assert_eq!(jobs, (1..=100).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn tasks_in_one_condition_are_one_group_whatever_their_errors_say() {
+        let mut cell = Cell::new();
+        cell.submit(1, |spec| spec.array = TaskRange::parse("1-6").ok());
+        for task in [2, 4, 5] {
+            let key = key(1, task);
+            cell.happens(Event::TaskPlaced { key, granted: testing::granted(), pe: None, maps: Vec::new() });
+            let then = Then::Error { reason: format!("11/26/2026 05:20:0{task} [58001:{task}]: no such file") };
+            let ended = Event::TaskEnded { key, record: None, then, saved_pid: None, charged: None };
+            cell.happens(ended);
+        }
+        let (replies, _) = cell.part(Walk::rows(&cell.0, &all()).ok().unwrap());
+        let Some(Data::Jobs(rows)) = &replies[0].data else { panic!() };
+        let shown = |group: &PendingTasks| {
+            let tasks: TaskSet = group.tasks.iter().flat_map(|range| range.iter()).collect();
+            (group.condition.letters(), tasks.to_string(), group.since)
+        };
+        let submitted = rows[0].submitted;
+        let groups: Vec<_> = rows[0].pending.iter().map(shown).collect();
+        let expected = [("qw", "1,3,6"), ("Eqw", "2,4,5")];
+        assert_eq!(groups, expected.map(|(state, tasks)| (state.to_owned(), tasks.to_owned(), submitted)));
     }
 
     #[test]

@@ -75,6 +75,26 @@ vm                      lx-amd64        2    1    2    2  5.51   23.5G    1.4G  
 }
 
 #[test]
+fn a_job_names_its_queue_twice_where_queues_are_not_shown() {
+    let [alone, below] = [false, true].map(|queues| {
+        let parts = Parts { queues, jobs: true, ..PLAIN };
+        xml::render(&shown(parts), parts)
+    });
+    let element = "name='start_time'>1795223395</jobvalue>\n   <jobvalue jobid='1' name='queue_name'>all.q@vm</jobvalue>\n   \
+                   <jobvalue jobid='1' name='pe_master'>MASTER</jobvalue>\n";
+    assert!(alone.contains(element), "{alone}");
+    assert!(!below.contains("queue_name"), "{below}");
+}
+
+#[test]
+fn users_are_named_to_see_their_jobs() {
+    for (line, expected) in [("-u u1", true), ("-j", true), ("-q -u u1", true), ("-q", false)] {
+        let parsed = QHOST.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
+        assert_eq!(Parts::of(&parsed).jobs, expected, "{line}");
+    }
+}
+
+#[test]
 fn nothing_is_printed_without_hosts() {
     assert_eq!(text::render(&Shown::default(), PLAIN, &utc()), "");
 }

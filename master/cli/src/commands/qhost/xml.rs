@@ -23,10 +23,10 @@ pub fn render(shown: &Shown, parts: Parts) -> String {
             for queue in queues {
                 queue_element(&mut text, queue);
                 let here = jobs.iter().filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue));
-                here.for_each(|job| job_element(&mut text, job));
+                here.for_each(|job| job_element(&mut text, job, false));
             }
         } else {
-            jobs.iter().for_each(|job| job_element(&mut text, job));
+            jobs.iter().for_each(|job| job_element(&mut text, job, true));
         }
         text.push_str(" </host>\n");
     }
@@ -62,7 +62,8 @@ fn queue_element(text: &mut String, queue: &QueueView) {
     text.push_str(" </queue>\n");
 }
 
-fn job_element(text: &mut String, line: &Line<'_>) {
+/// Without `-q` the queue instance is there a second time, under the name of its column in the text.
+fn job_element(text: &mut String, line: &Line<'_>, with_queue: bool) {
     let job = line.job;
     let queue = line.instance.map(ToString::to_string).unwrap_or_default();
     let mut body = vec![
@@ -72,8 +73,11 @@ fn job_element(text: &mut String, line: &Line<'_>) {
         ("job_owner", escape(job.owner.as_str())),
         ("job_state", line.letters.clone()),
         ("start_time", line.moment.seconds().to_string()),
-        ("pe_master", line.role.text().to_owned()),
     ];
+    if with_queue {
+        body.push(("queue_name", escape(&queue)));
+    }
+    body.push(("pe_master", line.role.text().to_owned()));
     body.extend(line.tasks.clone().map(|tasks| ("taskid", tasks)));
     let _ = writeln!(text, " <job name='{}'>", job.number);
     for (key, value) in body {

@@ -3,7 +3,6 @@
 use super::shown::Shown;
 use crate::output::time::Clock;
 use crate::output::value::{cut, days_clock, memory_seconds, millionths, transferred};
-use proto::job::Phase;
 use proto::wire::view::PriorityNumbers;
 use std::fmt::Write as _;
 
@@ -140,14 +139,18 @@ impl Columns {
 fn usage(shown: &Shown<'_>, line: &mut String) {
     let [cpu, memory, io] = match (shown.task, shown.usage()) {
         (_, Some(usage)) => [days_clock(usage.cpu_ms), memory_seconds(usage), transferred(usage)],
-        (Some(task), None) if task.condition.phase != Phase::Finished => ["NA"; 3].map(str::to_owned),
-        (Some(_) | None, None) => Default::default(),
+        (Some(_), None) => ["NA"; 3].map(str::to_owned),
+        (None, None) => Default::default(),
     };
     let _ = write!(line, "{cpu:<10} {:<7} {:<7} ", cut(&memory, 7), cut(&io, 7));
 }
 
-/// `tckts ovrts otckt ftckt stckt share`.
+/// `tckts ovrts otckt ftckt stckt share`; NA once the job has left.
 fn tickets(shown: &Shown<'_>, line: &mut String) {
+    if shown.has_left {
+        *line += &format!("{:>5} ", "NA").repeat(6);
+        return;
+    }
     let PriorityNumbers { otckt, ftckt, stckt, tckts, share, .. } = shown.priority;
     for number in [tckts, i64::from(shown.job.override_tickets), otckt, ftckt, stckt] {
         let _ = write!(line, "{number:>5} ");

@@ -9,6 +9,9 @@ use crate::output::value::{self, Form, cut};
 use proto::wire::view::{JobRow, QueueView};
 use std::fmt::Write as _;
 
+const PENDING: &str = " - PENDING JOBS - PENDING JOBS - PENDING JOBS - PENDING JOBS - PENDING JOBS";
+const FINISHED: &str = " --  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  --  ";
+
 /// The heading; the column of the load is named after its value.
 fn heading(load_value: &str) -> String {
     let load = if load_value.is_empty() { "load_avg" } else { load_value };
@@ -32,8 +35,8 @@ pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &
         text.push_str(&queue_text(queue));
         push_lines(&mut text, &tasks, columns, clock);
     }
-    section(&mut text, "PENDING JOBS", &shown::pending(rows, options.per_task), columns, clock);
-    section(&mut text, "FINISHED JOBS", &shown::finished(rows), columns, clock);
+    section(&mut text, PENDING, &shown::pending(rows, options.per_task), columns, clock);
+    section(&mut text, FINISHED, &shown::finished(rows), columns, clock);
     text
 }
 
@@ -71,11 +74,11 @@ fn push_lines(text: &mut String, lines: &[Shown<'_>], columns: Columns, clock: &
 }
 
 /// Lines below a banner; nothing without lines.
-fn section(text: &mut String, title: &str, lines: &[Shown<'_>], columns: Columns, clock: &Clock) {
+fn section(text: &mut String, banner: &str, lines: &[Shown<'_>], columns: Columns, clock: &Clock) {
     if lines.is_empty() {
         return;
     }
     let rule = "#".repeat(if columns.extended { 186 } else { 76 });
-    let _ = writeln!(text, "\n{rule}\n{}\n{rule}", format!(" - {title}").repeat(5));
+    let _ = writeln!(text, "\n{rule}\n{banner}\n{rule}");
     push_lines(text, lines, columns, clock);
 }

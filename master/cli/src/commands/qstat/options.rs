@@ -64,9 +64,8 @@ impl Options {
         let group = group_letters(parsed)?;
         let (states, waits) = job_states(parsed)?;
         let explain = ask::state_letters(parsed, "-explain", "acAE")?;
-        let queues =
-            QueueFilter { attributes: ask::optional_list(parsed, "-F"), explain, ..ask::queue_filter(parsed)? };
-        let view = match ask::optional_list(parsed, "-j") {
+        let queues = QueueFilter { attributes: ask::last_list(parsed, "-F"), explain, ..ask::queue_filter(parsed)? };
+        let view = match jobs(parsed) {
             Some(targets) if targets.is_empty() => View::Reasons,
             Some(targets) => View::Details(targets),
             None if group.contains('c') => View::Summary,
@@ -83,7 +82,7 @@ impl Options {
             jobs: JobFilter {
                 users: users(parsed, caller),
                 states,
-                queues: queues.queues.clone(),
+                queues: queues_for_jobs(&queues),
                 resources: queues.resources.clone(),
                 pes: queues.pes.clone(),
                 jobs: Vec::new(),
@@ -129,6 +128,18 @@ impl Options {
     }
 }
 
+/// The list of `-j`, whose parts stand between commas or blanks.
+fn jobs(parsed: &Parsed) -> Option<Vec<String>> {
+    let words = ask::optional_list(parsed, "-j")?;
+    Some(words.iter().flat_map(|word| word.split_whitespace()).map(str::to_owned).collect())
+}
+
+/// The queue instances that a pending job may be able to run in. As in 8.1.9, `-U` leaves out jobs that no queue instance could ever
+/// serve; who has access does not matter.
+fn queues_for_jobs(queues: &QueueFilter) -> Vec<String> {
+    if queues.queues.is_empty() && !queues.users.is_empty() { vec!["*".to_owned()] } else { queues.queues.clone() }
+}
+
 /// `-u` taken apart; `$user` is the caller, whom the answer is about where `-u` is not given.
 fn users(parsed: &Parsed, caller: &str) -> Vec<String> {
     let named = ask::list(parsed, "-u");
@@ -157,14 +168,16 @@ fn group_letters(parsed: &Parsed) -> Result<String, Fail> {
     let letters = ask::list(parsed, "-g").concat();
     match letters.chars().find(|letter| !"cdt".contains(*letter)) {
         None => Ok(letters),
-        Some(letter) => Err(unknown_letter("group", letter, "-g", "c, d or t")),
+        Some(letter) => {
+            let what = format!("wrong character '{letter}' for -g option");
+            Err(Diagnostic::new(Code::BadValue, what).at("-g").fix("c, d or t").into())
+        }
     }
 }
 
-/// Ends with 1 like everything of `qstat` that is refused for its value.
-fn unknown_letter(what: &str, letter: char, option: &str, fix: &str) -> Fail {
-    let what = format!("error: invalid {what} \"{letter}\"");
-    Diagnostic::new(Code::BadValue, what).at(option).fix(fix).into()
+fn unknown_state(letter: char) -> Fail {
+    let what = format!("error: invalid job state \"{letter}\"");
+    Diagnostic::new(Code::BadValue, what).at("-s").fix("p, r, s, z, hu, ho, hs, hd, hj, ha, h or a").into()
 }
 
 /// `-s`: letters of states, and `h` with a letter for one hold or alone for all.
@@ -190,7 +203,7 @@ fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
             'z' => states.finished = true,
             'a' => states = JobStates { finished: states.finished, ..JobStates::default() },
             'h' => hold(letters.next_if(|next| "uosdja".contains(*next)), &mut states.only_holds, &mut waits),
-            _ => return Err(unknown_letter("job state", letter, "-s", "p, r, s, z, hu, ho, hs, hd, hj, ha, h or a")),
+            _ => return Err(unknown_state(letter)),
         }
     }
     if states.pending {

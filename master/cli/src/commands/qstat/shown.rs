@@ -2,7 +2,7 @@
 
 use crate::output::json;
 use proto::id::{HostName, JobNumber, QueueInstanceName};
-use proto::job::{Granted, Phase};
+use proto::job::{Granted, Holds, Phase};
 use proto::request::TaskSet;
 use proto::time::Wall;
 use proto::usage::Usage;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Which of a task's slots a line of `-g t` is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The job is pending or has left.
+    /// The job is pending or has left the cell.
     None,
     /// The slot that runs the job script.
     Master,
@@ -37,8 +37,10 @@ impl Role {
 pub struct Shown<'a> {
     /// The job.
     pub job: &'a JobRow,
-    /// The task, where the line is about one that is on a host or has left.
+    /// The task, where the line is about one that is on a host.
     pub task: Option<&'a TaskRow>,
+    /// Whether the line is about tasks that have left the cell.
+    pub has_left: bool,
     /// State letters.
     pub letters: String,
     /// Zero for what is not looked at: held tasks and those above a limit of their array.
@@ -136,23 +138,24 @@ pub fn instance_of(queue: &QueueView) -> QueueInstanceName {
     QueueInstanceName { queue: queue.queue.clone(), host: queue.host.clone() }
 }
 
-/// Pending tasks: by falling priority, then by job number and task. Array tasks in one condition share a line unless each has
-/// its own (`-g d`).
+/// Pending tasks: by falling priority, then by job number, condition and task. Array tasks in one condition share a line unless each
+/// has its own (`-g d`).
 pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
-    let mut groups: Vec<(TaskSet, Shown<'_>)> = Vec::new();
+    let mut groups: Vec<(TaskSet, Shown<'_>, u8)> = Vec::new();
     for job in rows {
         for group in &job.pending {
             let tasks = group.tasks.iter().flat_map(|range| range.iter()).collect();
-            groups.push((tasks, waiting(job, group)));
+            groups.push((tasks, waiting(job, group), rank(group)));
         }
     }
     let first = |set: &TaskSet| set.iter().next();
-    groups.sort_by(|(a_tasks, a), (b_tasks, b)| {
+    groups.sort_by(|(a_tasks, a, a_rank), (b_tasks, b, b_rank)| {
         let by_priority = b.priority.prior.cmp(&a.priority.prior);
-        by_priority.then_with(|| (a.job.number, first(a_tasks)).cmp(&(b.job.number, first(b_tasks))))
+        let by_job = || (a.job.number, a_rank, first(a_tasks)).cmp(&(b.job.number, b_rank, first(b_tasks)));
+        by_priority.then_with(by_job)
     });
     let mut lines = Vec::new();
-    for (tasks, line) in groups {
+    for (tasks, line, _) in groups {
         match (line.job.array, per_task) {
             (None, _) => lines.push(line),
             (Some(_), false) => lines.push(Shown { tasks: Some(tasks.to_string()), ..line }),
@@ -164,18 +167,45 @@ pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
     lines
 }
 
-/// Tasks that have left, by job number and task.
-pub fn finished(rows: &[JobRow]) -> Vec<Shown<'_>> {
-    let mut lines: Vec<Shown<'_>> = Vec::new();
-    for job in rows {
-        for task in job.tasks.iter().filter(|task| task.condition.phase == Phase::Finished) {
-            let moment = if task.started.0 > 0 { task.started } else { job.submitted };
-            let slots = task.granted.iter().map(|granted| granted.slots).sum::<u32>().max(job.slots);
-            lines.push(Shown { moment, slots, role: Role::None, ..on_host(job, task) });
-        }
+/// Where a group of tasks stands among those of its job, as in 8.1.9: tasks that were on a host before come first, then the others by
+/// their holds.
+fn rank(group: &PendingTasks) -> u8 {
+    if group.condition.error || group.condition.restarted {
+        return 0;
     }
-    lines.sort_by_key(|line| (line.job.number, line.task.map(|task| task.task)));
-    lines
+    let Holds { user, operator, system } = group.holds;
+    match (user, operator, system) {
+        (false, false, false) if group.condition.held => 5,
+        (false, false, false) => 1,
+        (true, false, false) => 2,
+        (false, true, false) => 3,
+        (false, false, true) => 4,
+        (true, true, false) => 6,
+        (true, false, true) => 7,
+        (false, true, true) => 8,
+        (true, true, true) => 9,
+    }
+}
+
+/// Jobs that have left, in the order in which they did. All tasks of an array share a line, also with `-g d`.
+pub fn finished(rows: &[JobRow]) -> Vec<Shown<'_>> {
+    rows.iter().filter_map(left).collect()
+}
+
+fn left(job: &JobRow) -> Option<Shown<'_>> {
+    let tasks: Vec<&TaskRow> = job.tasks.iter().filter(|task| task.condition.phase == Phase::Finished).collect();
+    let first = *tasks.first()?;
+    let numbers = || tasks.iter().map(|task| task.task).collect::<TaskSet>().to_string();
+    let slots = first.granted.iter().map(|granted| granted.slots).sum::<u32>().max(job.slots);
+    Some(Shown {
+        task: None,
+        has_left: true,
+        moment: job.submitted,
+        slots,
+        role: Role::None,
+        tasks: job.array.map(|_| numbers()),
+        ..on_host(job, first)
+    })
 }
 
 fn on_hosts(rows: &[JobRow]) -> Vec<(&JobRow, &TaskRow)> {
@@ -192,6 +222,7 @@ fn on_host<'a>(job: &'a JobRow, task: &'a TaskRow) -> Shown<'a> {
     Shown {
         job,
         task: Some(task),
+        has_left: false,
         letters: task.condition.letters(),
         priority: on_host_priority(job, task),
         moment: task.started,
@@ -219,6 +250,7 @@ fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
     Shown {
         job,
         task: None,
+        has_left: false,
         letters: group.condition.letters(),
         priority: if is_looked_at { PriorityNumbers { npprior, ..job.priority } } else { PriorityNumbers::default() },
         moment: group.since,

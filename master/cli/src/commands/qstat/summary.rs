@@ -52,9 +52,9 @@ pub struct Summary {
     states: BTreeMap<&'static str, u64>,
 }
 
-/// Cluster queues by name.
-pub fn of(queues: &[QueueView]) -> Vec<Summary> {
-    let mut by_name: BTreeMap<&str, Vec<&QueueView>> = BTreeMap::new();
+/// Cluster queues by name: those of the queue instances, and those that have none.
+pub fn of(queues: &[QueueView], empty: &[String]) -> Vec<Summary> {
+    let mut by_name: BTreeMap<&str, Vec<&QueueView>> = empty.iter().map(|name| (name.as_str(), Vec::new())).collect();
     for queue in queues {
         by_name.entry(queue.queue.as_str()).or_default().push(queue);
     }
@@ -71,13 +71,16 @@ fn summary(name: &str, instances: &[&QueueView]) -> Summary {
         summary.used += used;
         summary.reserved += reserved;
         summary.total += total;
-        summary.temporarily_disabled += if is_in(PASSING) { total } else { 0 };
-        summary.manual_intervention += if is_in(STANDING) { total } else { 0 };
+        // In both kinds of states somebody has to do something: it counts there alone.
+        if is_in(STANDING) {
+            summary.manual_intervention += total;
+        } else if is_in(PASSING) {
+            summary.temporarily_disabled += total;
+        } else {
+            summary.available += total.saturating_sub(used);
+        }
         for (_, name) in STATES.iter().filter(|(letter, _)| instance.states.contains(*letter)) {
             *summary.states.entry(name).or_default() += total;
-        }
-        if !is_in(PASSING) && !is_in(STANDING) {
-            summary.available += total.saturating_sub(used);
         }
     }
     summary

@@ -5,7 +5,7 @@ mod documents;
 mod scopes;
 
 use super::columns::Columns;
-use super::options::Options;
+use super::options::{Options, View};
 use super::{full, list, shown, summary, xml};
 use crate::commands::ask::Format;
 use crate::commands::captured::{self, at};
@@ -15,7 +15,8 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use proto::amount::Type;
 use proto::diagnostic::Code;
-use proto::job::{Condition, Phase};
+use proto::job::{Condition, Holds, Phase};
+use proto::request::TaskRange;
 use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
 /// The options of a command line, asked by `root`.
@@ -295,7 +296,7 @@ fn rules_of_the_extended_full_listing_are_longer() {
 
 #[test]
 fn cluster_queues_are_summed_up() {
-    let summaries = summary::of(&captured::queues());
+    let summaries = summary::of(&captured::queues(), &[]);
     let expected = r##"CLUSTER QUEUE                   CQLOAD   USED    RES  AVAIL  TOTAL aoACDS  cdsuE  
 --------------------------------------------------------------------------------
 all.q                             2.76      8      0      0      8      0      0 
@@ -343,7 +344,7 @@ sus.q                             2.76      1      0      0      1      0      1
 
 #[test]
 fn a_summary_in_full_counts_the_slots_in_each_state() {
-    let summaries = summary::of(&captured::queues());
+    let summaries = summary::of(&captured::queues(), &[]);
     let columns = options("-g c -ext").columns;
     let text = summary::text(&summaries, columns);
     let lines: Vec<&str> = text.lines().collect();
@@ -458,6 +459,108 @@ fn finished_tasks_come_last() {
     let text = list::render(&[left], &[], &options("-s z"), &utc());
     let expected = r##"     11 0.25000 wcq        u2           z     11/21/2026 01:09:24                                    1        "##;
     assert_eq!(text.lines().nth(2), Some(expected));
+}
+
+#[test]
+fn the_last_list_of_an_option_counts_and_blanks_part_it() {
+    let words = ["-F", "lic", "-F", "arch num_proc,,slots", "-qs", "d", "-qs", "aD", "-U", "u1"];
+    let parsed = super::QSTAT.parse(words.map(str::to_owned).into()).unwrap();
+    let options = Options::of(&parsed, "root").unwrap();
+    let attributes = ["arch", "num_proc", "slots"].map(str::to_owned).to_vec();
+    assert_eq!((options.queues.attributes, options.queues.states.as_str()), (Some(attributes), "aD"));
+    assert_eq!((options.queues.queues, options.jobs.queues), (vec![], vec!["*".to_owned()]), "-U asks what may run");
+    let parsed = super::QSTAT.parse(vec!["-j".to_owned(), "1 2,x*".to_owned()]).unwrap();
+    let View::Details(targets) = Options::of(&parsed, "root").unwrap().view else { panic!() };
+    assert_eq!(targets, ["1", "2", "x*"]);
+}
+
+/// An array of which tasks 1 to `tasks` have left.
+fn left_array(tasks: u32) -> JobRow {
+    let mut left = captured::job(12, "arrp", "u2", at(24), 0);
+    left.array = TaskRange::parse("1-5").ok();
+    left.pending.clear();
+    left.tasks = (1..=tasks)
+        .map(|number| {
+            let mut task = captured::task(&left, number, "all.q", 1, at(55));
+            task.condition = Condition { phase: Phase::Finished, ..Condition::default() };
+            task
+        })
+        .collect();
+    left
+}
+
+#[test]
+fn tasks_of_an_array_that_have_left_share_a_line() {
+    for (line, tasks, expected) in [("-s z", 2, "1,2"), ("-s z -g d", 5, "1-5:1")] {
+        let rows = [left_array(tasks)];
+        let text = list::render(&rows, &[], &options(line), &utc());
+        let row =
+            format!("     12 0.00000 arrp       u2           z     11/21/2026 01:09:24{}1 {expected}", " ".repeat(36));
+        assert_eq!(text.lines().skip(2).collect::<Vec<_>>(), [row]);
+        let document = xml::list(&rows, &[], &options(line), &utc());
+        assert_eq!(document.matches("<job_list state=\"zombie\">").count(), 1);
+        assert!(document.contains("<JB_submission_time>2026-11-21T01:09:24</JB_submission_time>"), "{document}");
+        assert!(document.contains(&format!("<tasks>{expected}</tasks>")), "{document}");
+    }
+}
+
+#[test]
+fn a_job_that_has_left_has_no_tickets_and_a_banner_of_its_own() {
+    let rows = [left_array(5)];
+    let text = full::render(&[], &rows, &options("-f -ext -s z"), &utc());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[2], " --  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  --  ");
+    let tickets = "z                                   NA    NA    NA    NA    NA    NA     1 1-5:1";
+    assert!(lines[4].ends_with(tickets), "{}", lines[4]);
+    let document = xml::list(&rows, &[], &options("-ext -s z"), &utc());
+    assert!(!document.contains("tickets") && !document.contains("JAT_share"), "{document}");
+}
+
+#[test]
+fn groups_of_one_job_stand_in_the_order_of_their_holds() {
+    let mut array = captured::job(12, "arrp", "u2", at(24), 0);
+    array.array = TaskRange::parse("1-9").ok();
+    let held = |tasks: &str, letters: &str| {
+        let has = |letter| letters.contains(letter);
+        let mut group = captured::pending(tasks, at(24));
+        group.holds = Holds { user: has('u'), operator: has('o'), system: has('s') };
+        group.condition.held = !letters.is_empty();
+        group
+    };
+    let mut failed = held("9", "u");
+    failed.condition.error = true;
+    array.pending = vec![
+        held("1", "u"),
+        held("2", "o"),
+        held("3", "uo"),
+        held("4", "s"),
+        held("5", "us"),
+        held("6", "os"),
+        held("7", "uos"),
+        held("8", ""),
+        failed,
+    ];
+    let rows = [array];
+    let text = list::render(&rows, &[], &options(""), &utc());
+    let tasks: Vec<&str> = text.lines().skip(2).filter_map(|line| line.rsplit(' ').next()).collect();
+    assert_eq!(tasks, ["9", "8", "1", "2", "4", "3", "5", "6", "7"]);
+}
+
+#[test]
+fn a_queue_in_states_of_both_kinds_counts_once_and_one_without_hosts_is_there() {
+    let mut queues = captured::queues();
+    queues[1].states = "aS".to_owned();
+    queues[2].states = "aCd".to_owned();
+    let text = summary::text(&summary::of(&queues, &["e.q".to_owned()]), Columns::default());
+    let lines: Vec<&str> = text.lines().skip(3).collect();
+    assert_eq!(
+        lines,
+        [
+            "dis.q                             2.76      0      0      0      3      0      3 ",
+            "e.q                               -NA-      0      0      0      0      0      0 ",
+            "sus.q                             2.76      1      0      0      1      1      0 ",
+        ]
+    );
 }
 
 fn odd_row(name: String, owner: String, number: u32, prior: i64, slots: u32) -> JobRow {

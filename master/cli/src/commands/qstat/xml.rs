@@ -100,7 +100,7 @@ fn job(document: &mut Document, line: &Shown<'_>, state: &str, columns: Columns,
     if let Some(deadline) = row.deadline.filter(|_| columns.urgency) {
         document.leaf("JB_deadline", clock.iso(deadline));
     }
-    if columns.extended {
+    if columns.extended && !line.has_left {
         usage_and_tickets(document, line);
     }
     if columns.queue {
