@@ -4,6 +4,7 @@
 //! blocks ([`block`]) or a table ([`table`]).
 
 pub mod block;
+mod entry;
 mod file;
 mod select;
 mod table;
@@ -19,6 +20,7 @@ use crate::output::json;
 use crate::output::time::Clock;
 use crate::site::Site;
 use crate::{exit, output};
+use entry::Entry;
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::QueueInstanceName;
@@ -73,25 +75,28 @@ pub fn run(words: Vec<String>) -> Outcome {
     if parsed.has("-l") {
         selection.only_in(&suitable_queues(&parsed)?);
     }
-    let mut found = Found { records: Vec::new(), sums: Sums::new(selection.columns()), skipped: Vec::new() };
+    resolve_group(&mut selection)?;
+    let mut found = Found { entries: Vec::new(), sums: Sums::new(selection.columns()), skipped: Vec::new() };
     match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
-        Some(path) => file::read(path, |record| found.take(&mut selection, vec![record]))?,
+        Some(path) => file::read(path, |entry| found.take(&mut selection, vec![entry]))?,
         None => ask_master(ask::connect("qacct", format)?, &mut selection, &mut found)?,
     }
-    let Found { records, sums, skipped } = found;
+    let Found { entries, sums, skipped } = found;
     if selection.ignored() > 0 {
         let jobs = selection.ignored();
         output::note(&format!("{jobs} jobs ignored for accounting. Jobs' master queue no longer exists."));
+        if format != Format::Json {
+            output::data("\n");
+        }
     }
     let shown = match (selection.jobs(), format) {
-        (Some(jobs), _) => blocks(&records, jobs, &selection, format, &clock),
+        (Some(_), _) => blocks(&entries, &selection, format, &clock),
         (None, Format::Json) => {
             output::data(&json::Document::new().with("usage", &table::json(sums)).finish());
             Ok(exit::OK)
         }
         (None, Format::Text | Format::Xml) => {
-            let begin = if parsed.has("-l") { "\n" } else { "" };
-            output::data(&format!("{begin}{}", table::text(sums)));
+            output::data(&table::text(sums));
             Ok(exit::OK)
         }
     };
@@ -102,21 +107,21 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
 }
 
-/// What was chosen: the records themselves for `-j`, else their sums alone.
+/// What was chosen: the entries themselves for `-j`, else their sums alone.
 struct Found {
-    records: Vec<AccountingRecord>,
+    entries: Vec<Entry>,
     sums: Sums,
     /// Refusals about records that the master cannot read.
     skipped: Vec<Answer>,
 }
 
 impl Found {
-    fn take(&mut self, selection: &mut Selection, records: Vec<AccountingRecord>) {
-        let chosen = selection.choose(records);
+    fn take(&mut self, selection: &mut Selection, entries: Vec<Entry>) {
+        let chosen = selection.choose(entries);
         if selection.jobs().is_some() {
-            self.records.extend(chosen);
+            self.entries.extend(chosen);
         } else {
-            chosen.iter().for_each(|record| self.sums.add(record));
+            chosen.iter().for_each(|entry| self.sums.add(entry));
         }
     }
 }
@@ -135,7 +140,7 @@ fn ask_master(mut client: Client, selection: &mut Selection, found: &mut Found) 
     client.query_parts(Query::Accounting(filter), |part| match part.data {
         Some(Data::Accounting(records)) => {
             found.skipped.extend(part.answers);
-            found.take(selection, records);
+            found.take(selection, records.into_iter().map(Entry::from).collect());
         }
         _ => rest = part,
     })?;
@@ -146,28 +151,42 @@ fn ask_master(mut client: Client, selection: &mut Selection, found: &mut Found) 
 /// The queue instances that there are, and those that offer what `-l` asks for.
 fn suitable_queues(parsed: &Parsed) -> Result<[BTreeSet<QueueInstanceName>; 2], Fail> {
     let mut client = Client::connect(&Site::from_environment(), "qacct")?;
-    let mut names = |filter| {
-        let views = ask::queues(&mut client, filter)?;
-        Ok::<_, Fail>(views.into_iter().map(|view| QueueInstanceName { queue: view.queue, host: view.host }).collect())
-    };
-    let all = names(QueueFilter::default())?;
-    Ok([all, names(QueueFilter { resources: ask::resources(parsed)?, ..QueueFilter::default() })?])
+    let all = instances(&mut client, QueueFilter::default())?;
+    let resources = ask::resources(parsed)?;
+    Ok([all, instances(&mut client, QueueFilter { resources, ..QueueFilter::default() })?])
 }
 
-/// `-j`: a block for each record; what has none is told and makes the exit code 1.
-fn blocks(
-    records: &[AccountingRecord],
-    jobs: &[String],
-    selection: &Selection,
-    format: Format,
-    clock: &Clock,
-) -> Outcome {
-    match format {
-        Format::Json => output::data(&json::Document::new().with("accounting", &records).finish()),
-        Format::Text | Format::Xml => output::data(&block::render(records, clock)),
+fn instances(client: &mut Client, filter: QueueFilter) -> Result<BTreeSet<QueueInstanceName>, Fail> {
+    let views = ask::queues(client, filter)?;
+    Ok(views.into_iter().map(|view| QueueInstanceName { queue: view.queue, host: view.host }).collect())
+}
+
+/// Host groups are known to the master alone, for records of a file too.
+fn resolve_group(selection: &mut Selection) -> Result<(), Fail> {
+    let Some(pattern) = selection.group_pattern().map(str::to_owned) else { return Ok(()) };
+    let mut client = Client::connect(&Site::from_environment(), "qacct")?;
+    let found = instances(&mut client, QueueFilter { queues: vec![pattern.clone()], ..QueueFilter::default() })?;
+    if found.is_empty() {
+        let refusal = Diagnostic::new(Code::UnknownObject, "No queues remaining after -q queue selection");
+        return Err(Fail::new(
+            exit::FAILED,
+            refusal.at(format!("-q {pattern}")).fix("qselect lists the queue instances"),
+        ));
     }
-    let is_found = |job: &String| records.iter().any(|record| select::names_job(job, record));
-    let missing: Vec<&String> = jobs.iter().filter(|job| !is_found(job)).collect();
+    selection.resolve_group(found);
+    Ok(())
+}
+
+/// `-j`: a block for each record; a job without one is named and makes the exit code 1.
+fn blocks(entries: &[Entry], selection: &Selection, format: Format, clock: &Clock) -> Outcome {
+    match format {
+        Format::Json => {
+            let records: Vec<&AccountingRecord> = entries.iter().map(|entry| &entry.record).collect();
+            output::data(&json::Document::new().with("accounting", &records).finish());
+        }
+        Format::Text | Format::Xml => output::data(&block::render(entries, clock)),
+    }
+    let missing = selection.missing();
     for job in &missing {
         output::note(&not_found(job, selection));
     }

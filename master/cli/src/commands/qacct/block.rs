@@ -1,5 +1,6 @@
 //! The block of one record: keys in 13 columns, as programs slice them (master/cli/README.md "What programs may rely on").
 
+use super::entry::Entry;
 use crate::output::time::Clock;
 use crate::output::value::{bytes, fraction};
 use proto::accounting::AccountingRecord;
@@ -9,10 +10,10 @@ use proto::usage::{Evidence, Failed, LimitHit, Rusage};
 use std::fmt::{Display, Write as _};
 
 /// All blocks.
-pub fn render(records: &[AccountingRecord], clock: &Clock) -> String {
+pub fn render(entries: &[Entry], clock: &Clock) -> String {
     let mut block = Block { text: String::new() };
-    for record in records {
-        block.whole(record, clock);
+    for entry in entries {
+        block.whole(entry, clock);
     }
     block.text
 }
@@ -22,12 +23,14 @@ struct Block {
 }
 
 impl Block {
-    fn whole(&mut self, record: &AccountingRecord, clock: &Clock) {
+    fn whole(&mut self, Entry { record, used }: &Entry, clock: &Clock) {
         let _ = writeln!(self.text, "{}", "=".repeat(62));
         self.identity(record, clock);
         self.ending(record);
+        self.bare("ru_wallclock", format_args!("{}s", used.wallclock_s));
         self.rusage(record);
         self.usage(record);
+        self.reservation(record, clock);
         self.own(record);
     }
 
@@ -78,7 +81,6 @@ impl Block {
 
     fn rusage(&mut self, record: &AccountingRecord) {
         let Rusage { utime_ms, stime_ms, maxrss_kib, minflt, majflt, inblock, oublock, nvcsw, nivcsw } = record.rusage;
-        self.bare("ru_wallclock", format_args!("{}s", record.wallclock_ms / 1000));
         self.bare("ru_utime", seconds(utime_ms));
         self.bare("ru_stime", seconds(stime_ms));
         // 8.1.9 shows these KiB as if they were bytes.
@@ -107,8 +109,17 @@ impl Block {
         self.bare("io", format_args!("{}B", bytes(usage.io_bytes)));
         self.bare("iow", seconds(usage.iow_ms));
         self.bare("maxvmem", format_args!("{}B", bytes(usage.maxvmem_bytes)));
-        self.bare("arid", "undefined");
-        self.bare("ar_sub_time", "undefined");
+    }
+
+    fn reservation(&mut self, record: &AccountingRecord, clock: &Clock) {
+        match record.reservation {
+            Some((id, _)) => self.padded("arid", id),
+            None => self.bare("arid", "undefined"),
+        }
+        match record.reservation.filter(|(_, granted)| granted.0 > 0) {
+            Some((_, granted)) => self.bare("ar_sub_time", clock.asctime(granted)),
+            None => self.bare("ar_sub_time", "undefined"),
+        }
         self.bare("category", if record.category.is_empty() { "NONE" } else { &record.category });
     }
 

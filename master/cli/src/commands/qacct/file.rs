@@ -1,5 +1,6 @@
 //! Lines of a classic accounting file, accounting(5): 45 fields between colons.
 
+use super::entry::{Entry, Used};
 use crate::exit;
 use crate::fail::Fail;
 use crate::output;
@@ -18,7 +19,7 @@ const FIELDS: usize = 45;
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn read(path: &str, mut each: impl FnMut(AccountingRecord)) -> Result<(), Fail> {
+pub fn read(path: &str, mut each: impl FnMut(Entry)) -> Result<(), Fail> {
     let refuse = |error: std::io::Error| {
         output::data("no jobs running since startup\n");
         let what = format!("{path}: {}", system_text(&error));
@@ -32,8 +33,8 @@ pub fn read(path: &str, mut each: impl FnMut(AccountingRecord)) -> Result<(), Fa
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match record(&line) {
-            Some(record) => each(record),
+        match entry(&line) {
+            Some(entry) => each(entry),
             None => bad += 1,
         }
     }
@@ -43,12 +44,25 @@ pub fn read(path: &str, mut each: impl FnMut(AccountingRecord)) -> Result<(), Fa
     Ok(())
 }
 
-/// The record of one line; none if it has too few fields or a number does not read.
-pub fn record(line: &str) -> Option<AccountingRecord> {
+/// The entry of one line; none if it has too few fields or a number does not read.
+pub fn entry(line: &str) -> Option<Entry> {
     let fields: Vec<&str> = line.split(':').collect();
     if fields.len() < FIELDS {
         return None;
     }
+    let record = record(&fields)?;
+    let used = Used {
+        wallclock_s: scaled(fields[13], 1)?,
+        utime_us: rounded(fields[14], 1_000_000)?,
+        stime_us: rounded(fields[15], 1_000_000)?,
+        cpu_us: rounded(fields[36], 1_000_000)?,
+        iow_us: rounded(fields[40], 1_000_000)?,
+        ..Used::of(&record)
+    };
+    Some(Entry { record, used })
+}
+
+fn record(fields: &[&str]) -> Option<AccountingRecord> {
     let text = |at: usize| fields[at].to_owned();
     let some = |at: usize| Some(text(at)).filter(|text| text != "NONE");
     let number = |at: usize| fields[at].parse::<u64>().ok();
@@ -80,8 +94,8 @@ pub fn record(line: &str) -> Option<AccountingRecord> {
         exit_status: fields[12].parse().ok()?,
         wallclock_ms: scaled(fields[13], 1000)?,
         rusage: Rusage {
-            utime_ms: scaled(fields[14], 1000)?,
-            stime_ms: scaled(fields[15], 1000)?,
+            utime_ms: rounded(fields[14], 1000)?,
+            stime_ms: rounded(fields[15], 1000)?,
             maxrss_kib: scaled(fields[16], 1)?,
             minflt: number(21)?,
             majflt: number(22)?,
@@ -95,12 +109,12 @@ pub fn record(line: &str) -> Option<AccountingRecord> {
         granted_pe: some(33),
         slots: fields[34].parse().ok()?,
         task_number,
-        usage: usage(&fields)?,
+        usage: usage(fields)?,
         category: some(39).unwrap_or_default(),
         limit: None,
         maps: Vec::new(),
         pe_task: some(41),
-        reservation: reservation(&fields),
+        reservation: reservation(fields),
     })
 }
 
@@ -113,10 +127,10 @@ fn reservation(fields: &[&str]) -> Option<(ReservationId, Wall)> {
 
 fn usage(fields: &[&str]) -> Option<Usage> {
     Some(Usage {
-        cpu_ms: scaled(fields[36], 1000)?,
-        mem_kib_ms: scaled(fields[37], 1024 * 1024 * 1000)?,
-        io_bytes: scaled(fields[38], 1 << 30)?,
-        iow_ms: scaled(fields[40], 1000)?,
+        cpu_ms: rounded(fields[36], 1000)?,
+        mem_kib_ms: rounded(fields[37], 1024 * 1024 * 1000)?,
+        io_bytes: rounded(fields[38], 1 << 30)?,
+        iow_ms: rounded(fields[40], 1000)?,
         maxvmem_bytes: scaled(fields[42], 1)?,
         ..Usage::default()
     })
@@ -124,11 +138,20 @@ fn usage(fields: &[&str]) -> Option<Usage> {
 
 /// A decimal number times `factor`, rounded down.
 fn scaled(text: &str, factor: u64) -> Option<u64> {
+    times(text, factor, 0)
+}
+
+/// A decimal number times `factor`, rounded to the nearest.
+fn rounded(text: &str, factor: u64) -> Option<u64> {
+    times(text, factor, 500_000)
+}
+
+fn times(text: &str, factor: u64, added_millionths: u128) -> Option<u64> {
     if let Ok(whole) = text.parse::<u64>() {
         return whole.checked_mul(factor);
     }
     let value = u128::try_from(Millionths::parse(text).ok()?.0).ok()?;
-    u64::try_from(value * u128::from(factor) / 1_000_000).ok()
+    u64::try_from((value * u128::from(factor) + added_millionths) / 1_000_000).ok()
 }
 
 /// The system's words without its number.

@@ -1,24 +1,46 @@
 //! Which records: the options of `qacct` as one predicate, and the columns that they put into the table.
 
 use super::bad_value;
+use super::entry::Entry;
 use super::table::Column;
 use crate::args::Parsed;
 use crate::commands::ask;
+use crate::exit;
 use crate::fail::Fail;
 use crate::job::date;
 use crate::output::time::{self, Clock};
+use nix::unistd::Gid;
 use proto::accounting::AccountingRecord;
-use proto::id::{QueueInstanceName, TaskId};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{HostName, QueueInstanceName, TaskId};
 use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::wire::client::AccountingFilter;
 use std::collections::BTreeSet;
 
-/// One option that groups and may select: with a value only records that match it.
+/// One option that groups and may select.
 #[derive(Clone, Debug)]
 struct Group {
     column: Column,
-    pattern: Option<String>,
+    /// Without a value every record is meant.
+    value: Option<Wanted>,
+}
+
+/// The value of such an option. Only `-q` takes patterns.
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// A name as it is written in the record.
+    Name(String),
+    /// A host, in any case.
+    Host(String),
+    /// A number of slots or of an advance reservation.
+    Number(u32),
+    /// A pattern of cluster queues.
+    Queue(String),
+    /// Patterns of cluster queues and of hosts.
+    Instance(String, String),
+    /// `queue@@group`, and the queue instances that it names now.
+    InGroup(String, BTreeSet<QueueInstanceName>),
 }
 
 /// Everything that selects records.
@@ -32,6 +54,8 @@ pub struct Selection {
     groups: Vec<Group>,
     queues: Option<[BTreeSet<QueueInstanceName>; 2]>,
     ignored: usize,
+    /// Which of the jobs of `-j` have a record, whatever `-l` says about it.
+    found: BTreeSet<usize>,
 }
 
 /// The jobs of `-j`: none where it is not given, empty for all. An empty word is no word for all: it names nothing.
@@ -52,6 +76,11 @@ impl Selection {
             let moment = date::parse(text, clock.this_year(), clock.zone());
             moment.map(Some).map_err(|why| bad_value(name, text, &format!("{why} Write [[CC]YY]MMDDhhmm[.SS]")))
         };
+        let jobs = jobs(parsed);
+        if parsed.has("-t") && jobs.is_none() {
+            let what = "error: -t option requires -j option with an argument";
+            return Err(Fail::new(exit::FAILED, Diagnostic::new(Code::BadSyntax, what).at("-t").fix("add -j JOB")));
+        }
         let tasks = match parsed.value("-t") {
             Some(text) => {
                 Some(TaskRange::parse(text).map_err(|_| bad_value("-t", text, "a task or a range of tasks: 1-10:2"))?)
@@ -68,14 +97,15 @@ impl Selection {
             (None, None) => None,
         };
         Ok(Self {
-            jobs: jobs(parsed),
+            jobs,
             tasks,
             begin,
             end: moment("-e")?,
             by_end: parsed.has("-E"),
-            groups: groups(parsed),
+            groups: groups(parsed)?,
             queues: None,
             ignored: 0,
+            found: BTreeSet::new(),
         })
     }
 
@@ -91,8 +121,9 @@ impl Selection {
 
     /// The columns of the table, in its order.
     pub fn columns(&self) -> Vec<(Column, Option<String>)> {
-        let mut columns: Vec<_> = self.groups.iter().map(|group| (group.column, group.pattern.clone())).collect();
-        if self.groups.iter().any(|group| group.column == Column::Queue)
+        let mut columns: Vec<_> = self.groups.iter().map(|group| (group.column, group.text())).collect();
+        // A queue that is named is shown by its hosts.
+        if self.groups.iter().any(|group| group.column == Column::Queue && group.value.is_some())
             && !columns.iter().any(|(c, _)| *c == Column::Host)
         {
             columns.push((Column::Host, None));
@@ -111,16 +142,37 @@ impl Selection {
         self.queues = Some(queues.clone());
     }
 
+    /// The jobs of `-j` without a record.
+    pub fn missing(&self) -> Vec<&str> {
+        let jobs = self.jobs.iter().flatten().enumerate();
+        jobs.filter(|(at, _)| !self.found.contains(at)).map(|(_, job)| job.as_str()).collect()
+    }
+
     /// The hosts that `-h` and `-q queue@host` name.
     pub fn hosts(&self) -> Vec<String> {
-        self.groups.iter().filter_map(|group| Some(group.host()?.1.to_owned())).collect()
+        self.groups.iter().filter_map(|group| group.host().cloned()).collect()
     }
 
     /// The same selection with what the cell calls these hosts, one for each of [`Selection::hosts`].
     pub fn call_hosts(&mut self, names: Vec<String>) {
-        let groups = self.groups.iter_mut().filter(|group| group.host().is_some());
-        for (group, name) in groups.zip(names) {
-            group.pattern = group.host().map(|(before, _)| format!("{before}{name}"));
+        let hosts = self.groups.iter_mut().filter_map(Group::host_mut);
+        hosts.zip(names).for_each(|(host, name)| *host = name);
+    }
+
+    /// The `queue@@group` of `-q`.
+    pub fn group_pattern(&self) -> Option<&str> {
+        self.groups.iter().find_map(|group| match &group.value {
+            Some(Wanted::InGroup(pattern, _)) => Some(pattern.as_str()),
+            _ => None,
+        })
+    }
+
+    /// From now on `queue@@group` means these queue instances.
+    pub fn resolve_group(&mut self, instances: BTreeSet<QueueInstanceName>) {
+        for group in &mut self.groups {
+            if let Some(Wanted::InGroup(_, known)) = &mut group.value {
+                known.clone_from(&instances);
+            }
         }
     }
 
@@ -136,17 +188,25 @@ impl Selection {
         }
     }
 
-    /// Those of some records that are meant, in their order.
-    pub fn choose(&mut self, mut records: Vec<AccountingRecord>) -> Vec<AccountingRecord> {
-        records.retain(|record| self.admits(record));
-        let Some([all, suitable]) = &self.queues else { return records };
-        let before = records.len();
-        let instance =
-            |record: &AccountingRecord| QueueInstanceName { queue: record.queue.clone(), host: record.host.clone() };
-        records.retain(|record| all.contains(&instance(record)));
-        self.ignored += before - records.len();
-        records.retain(|record| suitable.contains(&instance(record)));
-        records
+    /// Those of some entries that are meant, in their order.
+    pub fn choose(&mut self, mut entries: Vec<Entry>) -> Vec<Entry> {
+        entries.retain(|entry| self.admits(&entry.record));
+        self.find(&entries);
+        let Some([all, suitable]) = &self.queues else { return entries };
+        // A job that never started was in no queue that could have offered something.
+        entries.retain(|entry| entry.record.started.0 > 0);
+        let before = entries.len();
+        entries.retain(|entry| all.contains(&instance(&entry.record)));
+        self.ignored += before - entries.len();
+        entries.retain(|entry| suitable.contains(&instance(&entry.record)));
+        entries
+    }
+
+    fn find(&mut self, entries: &[Entry]) {
+        let jobs = self.jobs.as_deref().unwrap_or_default();
+        let is_found = |job: &String| entries.iter().any(|entry| names_job(job, &entry.record));
+        let found = jobs.iter().enumerate().filter(|(_, job)| is_found(job)).map(|(at, _)| at);
+        self.found.extend(found.collect::<Vec<_>>());
     }
 
     fn admits(&self, record: &AccountingRecord) -> bool {
@@ -160,47 +220,49 @@ impl Selection {
     }
 }
 
+fn instance(record: &AccountingRecord) -> QueueInstanceName {
+    QueueInstanceName { queue: record.queue.clone(), host: record.host.clone() }
+}
+
 impl Group {
-    /// The host in the pattern, and what stands before it.
-    fn host(&self) -> Option<(&str, &str)> {
-        let pattern = self.pattern.as_deref()?;
-        match self.column {
-            Column::Host => Some(("", pattern)),
-            Column::Queue => {
-                pattern.find('@').map(|at| pattern.split_at(at + 1)).filter(|(_, host)| !host.starts_with('@'))
-            }
-            Column::Group
-            | Column::Owner
-            | Column::Project
-            | Column::Department
-            | Column::Account
-            | Column::Slots
-            | Column::Pe
-            | Column::Reservation => None,
+    /// The value as it stands on the command line, which makes its column as wide.
+    fn text(&self) -> Option<String> {
+        Some(match self.value.as_ref()? {
+            Wanted::Name(text) | Wanted::Host(text) | Wanted::Queue(text) | Wanted::InGroup(text, _) => text.clone(),
+            Wanted::Instance(queue, host) => format!("{queue}@{host}"),
+            Wanted::Number(number) => number.to_string(),
+        })
+    }
+
+    fn host(&self) -> Option<&String> {
+        match self.value.as_ref()? {
+            Wanted::Host(host) | Wanted::Instance(_, host) => Some(host),
+            Wanted::Name(_) | Wanted::Number(_) | Wanted::Queue(_) | Wanted::InGroup(..) => None,
+        }
+    }
+
+    fn host_mut(&mut self) -> Option<&mut String> {
+        match self.value.as_mut()? {
+            Wanted::Host(host) | Wanted::Instance(_, host) => Some(host),
+            Wanted::Name(_) | Wanted::Number(_) | Wanted::Queue(_) | Wanted::InGroup(..) => None,
         }
     }
 
     fn admits(&self, record: &AccountingRecord) -> bool {
-        let Some(pattern) = &self.pattern else { return self.column != Column::Pe || record.granted_pe.is_some() };
-        match self.column {
-            Column::Queue if pattern.contains('@') => {
-                ask::matches(pattern, &format!("{}@{}", record.queue, record.host))
-            }
-            Column::Host => ask::matches(&pattern.to_ascii_lowercase(), record.host.as_str()),
-            Column::Queue
-            | Column::Group
-            | Column::Owner
-            | Column::Project
-            | Column::Department
-            | Column::Account
-            | Column::Slots
-            | Column::Pe
-            | Column::Reservation => ask::matches(pattern, &self.column.value(record)),
+        let is_host = |pattern: &String| ask::matches(&pattern.to_ascii_lowercase(), record.host.as_str());
+        match &self.value {
+            None => true,
+            Some(Wanted::Name(name)) => *name == self.column.value(record),
+            Some(Wanted::Host(host)) => HostName::new(host) == record.host,
+            Some(Wanted::Number(number)) => number.to_string() == self.column.value(record),
+            Some(Wanted::Queue(queue)) => ask::matches(queue, record.queue.as_str()),
+            Some(Wanted::Instance(queue, host)) => ask::matches(queue, record.queue.as_str()) && is_host(host),
+            Some(Wanted::InGroup(_, instances)) => instances.contains(&instance(record)),
         }
     }
 }
 
-fn groups(parsed: &Parsed) -> Vec<Group> {
+fn groups(parsed: &Parsed) -> Result<Vec<Group>, Fail> {
     let options = [
         ("-h", Column::Host),
         ("-q", Column::Queue),
@@ -214,16 +276,44 @@ fn groups(parsed: &Parsed) -> Vec<Group> {
         ("-pe", Column::Pe),
         ("-ar", Column::Reservation),
     ];
-    let given = options.into_iter().filter(|(name, _)| parsed.has(name));
-    let mut groups: Vec<Group> =
-        given.map(|(name, column)| Group { column, pattern: parsed.value(name).map(str::to_owned) }).collect();
+    let mut groups: Vec<Group> = Vec::new();
+    for (name, column) in options.into_iter().filter(|(name, _)| parsed.has(name)) {
+        let value = parsed.value(name).map(|text| wanted(name, column, text)).transpose()?;
+        groups.push(Group { column, value });
+    }
     // -o and -u are one option with two names.
-    groups.dedup_by(|b, a| a.column == b.column && b.pattern.is_none());
-    groups
+    groups.dedup_by(|b, a| a.column == b.column && b.value.is_none());
+    Ok(groups)
+}
+
+fn wanted(option: &str, column: Column, text: &str) -> Result<Wanted, Fail> {
+    Ok(match column {
+        Column::Host => Wanted::Host(text.to_owned()),
+        Column::Slots | Column::Reservation => {
+            Wanted::Number(text.parse().map_err(|_| bad_value(option, text, "a number"))?)
+        }
+        Column::Group => Wanted::Name(group_name(text)),
+        Column::Queue => match text.split_once('@') {
+            None => Wanted::Queue(text.to_owned()),
+            Some((_, host)) if host.starts_with('@') => Wanted::InGroup(text.to_owned(), BTreeSet::new()),
+            Some((queue, host)) => Wanted::Instance(queue.to_owned(), host.to_owned()),
+        },
+        Column::Owner | Column::Project | Column::Department | Column::Account | Column::Pe => {
+            Wanted::Name(text.to_owned())
+        }
+    })
+}
+
+/// A text that begins with a digit is a gid; one that this host does not know stays as it is.
+fn group_name(text: &str) -> String {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    let gid = digits.parse().ok().map(Gid::from_raw);
+    let group = gid.and_then(|gid| nix::unistd::Group::from_gid(gid).ok().flatten());
+    group.map_or_else(|| text.to_owned(), |group| group.name)
 }
 
 /// Whether a record is of the job with that number or name.
-pub fn names_job(target: &str, record: &AccountingRecord) -> bool {
+fn names_job(target: &str, record: &AccountingRecord) -> bool {
     match target.parse::<u32>() {
         Ok(number) => number == record.job_number.0,
         Err(_) => ask::matches(target, &record.job_name),

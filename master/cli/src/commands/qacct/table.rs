@@ -1,10 +1,11 @@
 //! Sums over records: in all, or for each combination of the columns that were asked for.
 
+use super::entry::{Entry, Used};
 use crate::output::value::fraction;
 use proto::accounting::AccountingRecord;
-use serde::Serialize;
-use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// What records are grouped by, in the order of the table.
@@ -22,17 +23,24 @@ pub enum Column {
     Project,
     /// `-D`.
     Department,
-    /// `-A`.
-    Account,
-    /// `-slots`.
-    Slots,
     /// `-pe`.
     Pe,
+    /// `-slots`.
+    Slots,
     /// `-ar`.
     Reservation,
+    /// `-A`.
+    Account,
 }
 
+/// Numbers stand at the right of so many columns.
+const NUMBER_WIDTH: usize = 5;
+
 impl Column {
+    fn is_number(self) -> bool {
+        matches!(self, Column::Slots | Column::Reservation)
+    }
+
     fn heading(self) -> &'static str {
         match self {
             Column::Host => "HOST",
@@ -67,73 +75,87 @@ impl Column {
 }
 
 /// What records of one group used together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default)]
 struct Row {
     /// The values that the group has in common, by column, in order.
     group: Vec<String>,
-    wallclock_ms: u64,
-    utime_ms: u64,
-    stime_ms: u64,
-    cpu_ms: u64,
-    mem_kib_ms: u64,
-    io_bytes: u64,
-    iow_ms: u64,
+    used: Used,
+}
+
+/// Where a row stands: by the values of its columns, numbers as numbers.
+///
+/// 8.1.9 does not sort accounts: of rows that are alike in all else, the one that came up last is the first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    values: Vec<(u64, String)>,
+    came_up: Reverse<usize>,
 }
 
 /// Sums that grow record by record: no record is kept.
 pub struct Sums {
     columns: Vec<(Column, Option<String>)>,
-    /// In the order of their values; the single one of everything where there are no columns.
-    rows: BTreeMap<Vec<String>, Row>,
+    /// By the values of all columns.
+    places: HashMap<Vec<String>, Place>,
+    /// One of everything where there are no columns.
+    rows: BTreeMap<Place, Row>,
 }
 
 impl Sums {
     /// Sums for each combination of the values of these columns.
     pub fn new(columns: Vec<(Column, Option<String>)>) -> Self {
-        let mut rows = BTreeMap::new();
-        if columns.is_empty() {
-            rows.insert(Vec::new(), Row::default());
-        }
-        Self { columns, rows }
+        Self { columns, places: HashMap::new(), rows: BTreeMap::new() }
     }
 
-    /// Adds a record.
-    pub fn add(&mut self, record: &AccountingRecord) {
+    /// Adds an entry.
+    pub fn add(&mut self, Entry { record, used }: &Entry) {
         let group: Vec<String> = self.columns.iter().map(|(column, _)| column.value(record)).collect();
-        let row = self.rows.entry(group.clone()).or_insert_with(|| Row { group, ..Row::default() });
-        for (sum, part) in [
-            // A second is what 8.1.9 counts wall clock in.
-            (&mut row.wallclock_ms, record.wallclock_ms / 1000 * 1000),
-            (&mut row.utime_ms, record.rusage.utime_ms),
-            (&mut row.stime_ms, record.rusage.stime_ms),
-            (&mut row.cpu_ms, record.usage.cpu_ms),
-            (&mut row.mem_kib_ms, record.usage.mem_kib_ms),
-            (&mut row.io_bytes, record.usage.io_bytes),
-            (&mut row.iow_ms, record.usage.iow_ms),
-        ] {
-            *sum = sum.saturating_add(part);
+        let place = self.place(&group);
+        let row = self.rows.entry(place).or_insert_with(|| Row { group, ..Row::default() });
+        row.used.add(used);
+    }
+
+    fn place(&mut self, group: &[String]) -> Place {
+        if let Some(place) = self.places.get(group) {
+            return place.clone();
         }
+        let sorted = self.columns.iter().zip(group).filter(|((column, _), _)| *column != Column::Account);
+        let values = sorted.map(|((column, _), value)| match column.is_number() {
+            true => (value.parse().unwrap_or(0), String::new()),
+            false => (0, value.clone()),
+        });
+        let place = Place { values: values.collect(), came_up: Reverse(self.places.len()) };
+        self.places.insert(group.to_vec(), place.clone());
+        place
     }
 }
 
 /// The rows as JSON, each value of a group under the name of its column.
 pub fn json(sums: Sums) -> Vec<Value> {
-    let Sums { columns, rows } = sums;
+    let Sums { columns, places: _, rows } = sums;
     let named = |row: &Row| -> Map<String, Value> {
         let names = columns.iter().map(|(column, _)| column.heading().to_lowercase().replace(' ', "_"));
         names.zip(row.group.iter().cloned().map(Value::from)).collect()
     };
-    let with_names = |row: Row| {
-        let mut value = crate::output::json::value(&row);
-        value["group"] = Value::Object(named(&row));
-        value
+    let ms = |us: u64| us / 1000 + u64::from(us % 1000 >= 500);
+    let value = |row: Row| {
+        let Used { wallclock_s, utime_us, stime_us, cpu_us, mem_kib_ms, io_bytes, iow_us } = row.used;
+        json!({
+            "group": named(&row),
+            "wallclock_ms": wallclock_s.saturating_mul(1000),
+            "utime_ms": ms(utime_us),
+            "stime_ms": ms(stime_us),
+            "cpu_ms": ms(cpu_us),
+            "mem_kib_ms": mem_kib_ms,
+            "io_bytes": io_bytes,
+            "iow_ms": ms(iow_us),
+        })
     };
-    rows.into_values().map(with_names).collect()
+    rows.into_values().map(value).collect()
 }
 
 /// The table.
 pub fn text(sums: Sums) -> String {
-    let Sums { columns, rows } = sums;
+    let Sums { columns, places: _, rows } = sums;
     let rows: Vec<Row> = rows.into_values().collect();
     let widths: Vec<usize> = (0..columns.len()).map(|at| width(at, &columns, &rows)).collect();
     let mut text = String::new();
@@ -149,10 +171,9 @@ pub fn text(sums: Sums) -> String {
     let _ = writeln!(text, "{}", "=".repeat(widths.iter().sum::<usize>() + 112));
     for row in &rows {
         for (((column, _), width), value) in columns.iter().zip(&widths).zip(&row.group) {
-            let _ = match column {
-                Column::Slots => write!(text, "{value:>width$}"),
-                Column::Reservation => write!(text, "{value:>left$} ", left = width - 1),
-                _ => write!(text, "{value:<width$}"),
+            let _ = match column.is_number() {
+                true => write!(text, "{value:>NUMBER_WIDTH$}{:gap$}", "", gap = width - NUMBER_WIDTH.max(value.len())),
+                false => write!(text, "{value:<width$}"),
             };
         }
         numbers(&mut text, row);
@@ -161,27 +182,27 @@ pub fn text(sums: Sums) -> String {
 }
 
 fn numbers(text: &mut String, row: &Row) {
-    let Row { group: _, wallclock_ms, utime_ms, stime_ms, cpu_ms, mem_kib_ms, io_bytes, iow_ms } = row;
-    let seconds = |ms: &u64| fraction(i128::from(*ms), 1000, 3);
-    let _ = write!(text, "{:>13}", wallclock_ms / 1000);
-    for number in [utime_ms, stime_ms, cpu_ms].map(seconds) {
+    let Used { wallclock_s, utime_us, stime_us, cpu_us, mem_kib_ms, io_bytes, iow_us } = &row.used;
+    let seconds = |us: &u64| fraction(i128::from(*us), 1_000_000, 3);
+    let _ = write!(text, "{wallclock_s:>13}");
+    for number in [utime_us, stime_us, cpu_us].map(seconds) {
         let _ = write!(text, " {number:>13}");
     }
     let memory = fraction(i128::from(*mem_kib_ms), 1024 * 1024 * 1000, 3);
     let io = fraction(i128::from(*io_bytes), 1 << 30, 3);
-    let _ = writeln!(text, " {memory:>18} {io:>18} {:>18}", seconds(iow_ms));
+    let _ = writeln!(text, " {memory:>18} {io:>18} {:>18}", seconds(iow_us));
 }
 
-/// As wide as the longest of heading, values and pattern, and a blank; slots stand at the right and need none.
+/// As wide as the longest of heading, values and pattern, and a blank. Numbers have none behind them in the last column, unless there
+/// may be several rows.
 fn width(at: usize, columns: &[(Column, Option<String>)], rows: &[Row]) -> usize {
     let (column, pattern) = &columns[at];
     let values = rows.iter().filter_map(|row| row.group.get(at)).map(|value| value.chars().count());
-    let given = pattern.as_ref().map_or(0, |pattern| pattern.chars().count());
-    let widest = values.max().unwrap_or(0).max(given).max(column.heading().len());
-    match column {
-        Column::Slots => widest,
-        // Five digits have room, as in 8.1.9.
-        Column::Reservation => widest.max(5) + 1,
-        _ => widest + 1,
+    let widest = values.max().unwrap_or(0).max(column.heading().len());
+    if column.is_number() {
+        let is_list = columns.iter().any(|(_, pattern)| pattern.is_none()) && !rows.is_empty();
+        return widest.max(NUMBER_WIDTH) + usize::from(is_list || at + 1 < columns.len());
     }
+    let given = pattern.as_ref().map_or(0, |pattern| pattern.chars().count());
+    widest.max(given) + 1
 }

@@ -1,5 +1,6 @@
 //! Blocks and tables of `qacct`, compared with what 8.1.9 printed.
 
+use super::entry::Entry;
 use super::select::Selection;
 use super::{QACCT, block, file, not_found, table};
 use crate::output::time::Clock;
@@ -8,6 +9,7 @@ use proptest::prelude::*;
 use proto::accounting::AccountingRecord;
 use proto::id::QueueInstanceName;
 use proto::usage::{Evidence, LimitHit};
+use std::collections::BTreeSet;
 
 /// Lines of an accounting file: a job that was killed, one with exit status 100, and tasks of an array.
 const LINES: [&str; 4] = [
@@ -17,13 +19,13 @@ const LINES: [&str; 4] = [
     "sus.q:vm:u2:u2:arrp:12:sge:0:1795223364:0:0:26:0:0:0.000:0.000:0.000000:0:0:0:0:0:0:0:0.000000:0:0:0:0:0:0:NONE:defaultdepartment:NONE:1:2:0.000:0.000000:0.000000:NONE:0.000000:NONE:0.000000:0:0",
 ];
 
-fn records() -> Vec<AccountingRecord> {
-    LINES.iter().map(|line| file::record(line).unwrap()).collect()
+fn entries() -> Vec<Entry> {
+    LINES.iter().map(|line| file::entry(line).unwrap()).collect()
 }
 
 /// The record of a job that was killed.
 pub fn record() -> AccountingRecord {
-    records().swap_remove(0)
+    entries().swap_remove(0).record
 }
 
 fn utc() -> Clock {
@@ -36,13 +38,17 @@ fn selection(line: &str) -> Selection {
 }
 
 fn chosen(line: &str) -> Vec<u32> {
-    selection(line).choose(records()).iter().map(|record| record.job_number.0 * 10 + record.task_number).collect()
+    selection(line)
+        .choose(entries())
+        .iter()
+        .map(|entry| entry.record.job_number.0 * 10 + entry.record.task_number)
+        .collect()
 }
 
 fn table_of(line: &str) -> String {
     let mut selection = selection(line);
-    let records = selection.choose(records());
-    table::text(sums(&records, &selection))
+    let chosen = selection.choose(entries());
+    table::text(sums(&chosen, &selection))
 }
 
 #[test]
@@ -93,12 +99,12 @@ arid         undefined
 ar_sub_time  undefined
 category     NONE
 "##;
-    assert_eq!(block::render(&records()[..1], &utc()), expected);
+    assert_eq!(block::render(&entries()[..1], &utc()), expected);
 }
 
 #[test]
 fn failures_signals_and_unknown_times_have_words() {
-    let text = block::render(&records(), &utc());
+    let text = block::render(&entries(), &utc());
     for line in [
         "failed       30  : application error returned",
         "failed       0    ",
@@ -116,7 +122,8 @@ fn failures_signals_and_unknown_times_have_words() {
 
 #[test]
 fn the_limit_that_ended_a_job_is_told() {
-    let mut record = records().remove(0);
+    let mut entry = entries().remove(0);
+    let record = &mut entry.record;
     record.reason = "killed:\nh_vmem".to_owned();
     record.limit = Some(LimitHit {
         limit: "h_vmem".to_owned(),
@@ -124,11 +131,12 @@ fn the_limit_that_ended_a_job_is_told() {
         reached: 789_216_911,
         evidence: Evidence::Certain,
     });
-    let text = block::render(&[record.clone()], &utc());
+    let text = block::render(&[entry.clone()], &utc());
     let expected = "\nlimit        h_vmem=600.000M reached 752.656M (certain)\nreason       killed: h_vmem\n";
     assert!(text.ends_with(expected), "{text}");
-    record.limit = Some(LimitHit { limit: "h_rt".to_owned(), value: 60, reached: 61, evidence: Evidence::Likely });
-    let text = block::render(&[record], &utc());
+    entry.record.limit =
+        Some(LimitHit { limit: "h_rt".to_owned(), value: 60, reached: 61, evidence: Evidence::Likely });
+    let text = block::render(&[entry], &utc());
     assert!(text.contains("\nlimit        h_rt=00:01:00 reached 00:01:01 (likely)\n"), "{text}");
 }
 
@@ -140,6 +148,7 @@ fn sums_are_printed_in_all_or_by_columns() {
         rule(112)
     );
     assert_eq!(table_of(""), total);
+    assert!(table_of("-b 203001010000").ends_with(&format!("{}\n", rule(112))), "no row without records");
     let owners = format!(
         "OWNER     WALLCLOCK         UTIME         STIME           CPU             MEMORY                 IO                IOW\n{}\nu1              253         0.036         0.010         0.046              0.000              0.000              0.000\nu2               10         1.500         0.250         1.750              0.500              0.000              0.000\n",
         rule(118)
@@ -159,7 +168,7 @@ fn sums_are_printed_in_all_or_by_columns() {
     assert!(heading("-o -h -q").starts_with("HOST CLUSTER QUEUE OWNER     WALLCLOCK"));
     assert!(heading("-q all.q").starts_with("HOST CLUSTER QUEUE     WALLCLOCK"));
     assert!(heading("-pe smp").starts_with("PE      WALLCLOCK"));
-    let within = table_of("-ar 0");
+    let within = table_of("-ar");
     assert!(within.starts_with("AR        WALLCLOCK         UTIME"), "{within}");
     assert_eq!(within.lines().nth(1), Some(rule(118).as_str()));
     assert!(within.lines().nth(2).is_some_and(|row| row.starts_with("    0 ")), "{within}");
@@ -169,8 +178,8 @@ fn sums_are_printed_in_all_or_by_columns() {
 #[test]
 fn rows_as_json_name_their_columns() {
     let mut selection = selection("-o -q");
-    let records = selection.choose(records());
-    let rows = table::json(sums(&records, &selection));
+    let chosen = selection.choose(entries());
+    let rows = table::json(sums(&chosen, &selection));
     assert_eq!((&rows[0]["group"]["owner"], &rows[0]["group"]["cluster_queue"]), (&"u1".into(), &"all.q".into()));
 }
 
@@ -185,7 +194,15 @@ fn options_select_records() {
         ("-q sus.q@vm", vec![121, 122]),
         ("-q s*", vec![121, 122]),
         ("-h VM -slots 2", vec![121]),
-        ("-pe", vec![121]),
+        ("-pe", vec![10, 2050, 121, 122]),
+        ("-pe smp", vec![121]),
+        ("-o u*", vec![]),
+        ("-A s*", vec![]),
+        ("-j !run1", vec![]),
+        ("-slots 02", vec![121]),
+        ("-q sus.*@v*", vec![121, 122]),
+        ("-q @vm", vec![]),
+        ("-g 0", vec![]),
         ("-b 202611210140", vec![2050]),
         ("-e 202611210110 -o u1", vec![10]),
         ("-e 202611210110 -E -o u1", vec![]),
@@ -200,7 +217,8 @@ fn records_of_queues_that_are_gone_are_counted() {
     let instance = |queue: &str| QueueInstanceName { queue: queue.into(), host: "vm".into() };
     let mut selection = selection("-l h_rt=15");
     selection.only_in(&[[instance("all.q")].into(), [instance("all.q")].into()]);
-    assert_eq!((selection.choose(records()).len(), selection.ignored()), (2, 2));
+    // One of the other two never started.
+    assert_eq!((selection.choose(entries()).len(), selection.ignored()), (2, 1));
 }
 
 #[test]
@@ -212,7 +230,7 @@ fn what_is_not_found_is_told_in_the_words_that_programs_look_for() {
 
 #[test]
 fn values_that_do_not_read_are_refused() {
-    for line in ["-b bad", "-d x", "-t 0", "-j 1 -t a"] {
+    for line in ["-b bad", "-d x", "-j 1 -t 0", "-j 1 -t a", "-t 1", "-slots x", "-ar x", "-d -1"] {
         let parsed = QACCT.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
         assert_eq!(Selection::of(&parsed, &utc()).unwrap_err().exit, 1, "{line}");
     }
@@ -220,24 +238,73 @@ fn values_that_do_not_read_are_refused() {
 
 #[test]
 fn a_line_reads_back_as_it_is_written() {
-    let mut record = records().remove(2);
+    let mut record = entries().remove(2).record;
     record.usage.io_bytes = 1 << 30;
-    let again = file::record(&record.to_line()).unwrap();
-    assert_eq!(again, record);
+    let again = file::entry(&record.to_line()).unwrap();
+    assert_eq!(again.record, record);
 }
 
 proptest! {
     #[test]
     fn no_line_panics(line in ".*", fields in proptest::collection::vec("[0-9.]{0,8}|[a-z]{0,3}", 45..47)) {
-        let _ = file::record(&line);
-        if let Some(record) = file::record(&fields.join(":")) {
-            let _ = block::render(&[record], &utc());
+        let _ = file::entry(&line);
+        if let Some(entry) = file::entry(&fields.join(":")) {
+            let _ = block::render(&[entry], &utc());
         }
     }
 }
 
-fn sums(records: &[AccountingRecord], selection: &Selection) -> table::Sums {
+#[test]
+fn columns_stand_in_the_order_of_8_1_9_and_new_accounts_come_first() {
+    let line = |account: &str, pe: &str, slots: &str| {
+        LINES[0].replace(":sge:", &format!(":{account}:")).replace(":NONE:1:0:", &format!(":{pe}:{slots}:0:"))
+    };
+    let lines = [line("b", "smp", "10"), line("a", "smp", "10"), line("c", "mpi", "9"), line("b", "smp", "9")];
+    let mut selection = selection("-A -pe -slots");
+    let chosen = selection.choose(lines.iter().map(|line| file::entry(line).unwrap()).collect());
+    let text = table::text(sums(&chosen, &selection));
+    let starts: Vec<&str> = text.lines().map(|line| &line[..20]).collect();
+    let rows = ["mpi     9 c         ", "smp     9 b         ", "smp    10 a         ", "smp    10 b         "];
+    assert_eq!((starts[0], &starts[2..]), ("PE  SLOTS ACCOUNT   ", &rows[..]), "{text}");
+}
+
+#[test]
+fn sums_are_rounded_once() {
+    let line = LINES[0].replace(":0.005:0.005:", ":0.927512:0.000501:");
+    let entry = file::entry(&line).unwrap();
+    let block = block::render(std::slice::from_ref(&entry), &utc());
+    assert!(block.contains("\nru_utime     0.928s\nru_stime     0.001s\n"), "{block}");
+    let mut selection = selection("");
+    let chosen = selection.choose(vec![entry.clone(), entry]);
+    let text = table::text(sums(&chosen, &selection));
+    assert!(text.contains("         1.855         0.001 "), "{text}");
+}
+
+#[test]
+fn a_block_names_the_reservation_that_the_job_ran_in() {
+    let line = LINES[0].replace(":3526656.000000:0:0", ":3526656.000000:7:1795223300");
+    let text = block::render(&[file::entry(&line).unwrap()], &utc());
+    assert!(text.contains("\narid         7                   \nar_sub_time  Sat Nov 21 01:08:20 2026\n"), "{text}");
+}
+
+#[test]
+fn a_job_that_l_leaves_out_is_not_missing() {
+    let mut selection = selection("-j 1,7 -l h_rt=15");
+    selection.only_in(&[BTreeSet::new(), BTreeSet::new()]);
+    assert_eq!(selection.choose(entries()).len(), 0);
+    assert_eq!((selection.missing(), selection.ignored()), (vec!["7"], 1));
+}
+
+#[test]
+fn a_host_group_means_the_queue_instances_that_it_has_now() {
+    let mut selection = selection("-q *@@allhosts");
+    assert_eq!(selection.group_pattern(), Some("*@@allhosts"));
+    selection.resolve_group([QueueInstanceName { queue: "sus.q".into(), host: "vm".into() }].into());
+    assert_eq!(selection.choose(entries()).len(), 2);
+}
+
+fn sums(entries: &[Entry], selection: &Selection) -> table::Sums {
     let mut sums = table::Sums::new(selection.columns());
-    records.iter().for_each(|record| sums.add(record));
+    entries.iter().for_each(|entry| sums.add(entry));
     sums
 }
