@@ -1,7 +1,7 @@
 //! The agent's part of the state directory (ARCHITECTURE.md "Storage"): paths, sockets below long paths, and the lock by which a daemon
 //! is known to be alive.
 
-use crate::folder::{self, Folder};
+use folder::Folder;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::fs::{File, OpenOptions};

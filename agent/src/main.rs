@@ -10,7 +10,6 @@ mod config;
 mod directory;
 mod disk;
 mod driver;
-mod folder;
 mod identity;
 mod join;
 mod launcher_link;

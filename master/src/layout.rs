@@ -28,7 +28,7 @@
 //!
 //! Keys are readable by their owner only, directories that hold them too.
 
-use crate::folder::Folder;
+use folder::Folder;
 use std::io;
 use std::path::{Path, PathBuf};
 

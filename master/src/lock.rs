@@ -1,6 +1,5 @@
 //! The lock by which a daemon is known to be alive (ARCHITECTURE.md "Storage"). A pid file is for people only.
 
-use crate::folder;
 use crate::layout::Layout;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};

@@ -11,7 +11,6 @@ mod config;
 mod connections;
 mod copy;
 mod driver;
-mod folder;
 mod init;
 mod issuer;
 mod layout;

@@ -19,12 +19,12 @@ mod server;
 mod shepherds;
 mod tracking;
 
-use crate::folder::{self, Folder};
 use crate::log::Log;
 use crate::proc;
 use crate::shepherd::{Host, LoginLimit};
 use crate::sys;
 use crate::task_dir::TASKS;
+use folder::Folder;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, Flock, FlockArg};
 use nix::sys::signal::{SigSet, Signal};

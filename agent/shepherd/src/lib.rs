@@ -5,7 +5,6 @@
 
 pub mod account;
 pub mod cgroup;
-pub mod folder;
 pub mod journal;
 pub mod launcher;
 pub mod log;

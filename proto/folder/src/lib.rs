@@ -42,6 +42,11 @@ impl Folder {
         Ok(Self { handle, path: path.to_owned() })
     }
 
+    /// The open directory.
+    pub fn handle(&self) -> &File {
+        &self.handle
+    }
+
     /// The path of a file, for messages.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
@@ -96,6 +101,19 @@ impl Folder {
     }
 }
 
+/// Checks that a directory belongs to the user of this process and that nobody else makes names there.
+///
+/// # Errors
+/// The owner or the rights are wrong.
+pub fn check_owned(handle: &File) -> io::Result<()> {
+    check_owner(handle)?;
+    if handle.metadata()?.mode() & WRITABLE == 0 {
+        Ok(())
+    } else {
+        Err(foreign("others than its owner can write there"))
+    }
+}
+
 fn check_owner(handle: &File) -> io::Result<()> {
     let uid = handle.metadata()?.uid();
     if uid == geteuid().as_raw() { Ok(()) } else { Err(foreign(&format!("the directory belongs to uid {uid}"))) }
@@ -131,7 +149,7 @@ mod tests {
 
     impl Place {
         fn new(name: &str) -> (Self, Folder) {
-            let dir = std::env::temp_dir().join(format!("gridwright-master-folder-{name}-{}", std::process::id()));
+            let dir = std::env::temp_dir().join(format!("gridwright-folder-{name}-{}", std::process::id()));
             std::fs::create_dir_all(&dir).unwrap();
             std::fs::write(dir.join("victim"), "kept").unwrap();
             let folder = Folder::open(&dir.join("run")).unwrap();
