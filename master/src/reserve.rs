@@ -1,8 +1,11 @@
-//! DiskRoom on the master's disk for what must be recorded whatever happens: the ends of tasks that run.
+//! Room on the master's disk for the records that must be written in any case: the ends of tasks that run.
 //!
-//! A file of that size lies beside the database. Where the file system has little room beside it, the master refuses changes, but for
-//! those that end something, and starts nothing; where it has none, the file is given up for the log. When there is room again the file is made anew, and the
-//! master goes on as before.
+//! A file of that size lies beside the database. Where the file system has little room beside it, the master starts nothing and refuses
+//! changes except those that end something; where it has none, the file is given up for the log. When there is room again, the file
+//! is made anew and the master goes on as before.
+//!
+//! statvfs(3) does not count quotas. A quota is noticed when a write fails although the file system has room. From then on the file
+//! is made anew only if twice its size can be taken, which shows that as much again is left beside it.
 
 use nix::fcntl::posix_fallocate;
 use nix::libc::O_NOFOLLOW;
@@ -17,7 +20,7 @@ use std::time::{Duration, Instant};
 /// How often the file system is looked at while inputs come, and while there is too little room.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// DiskRoom with which a master starts in any case: its database has files beside it.
+/// Free bytes with which a master starts in any case: its database has files beside it.
 const TO_START_BYTES: u64 = 1 << 20;
 
 /// Whether there is room for changes.
@@ -37,6 +40,8 @@ pub struct Reserve {
     path: PathBuf,
     bytes: u64,
     is_whole: bool,
+    /// Whether a quota and not the file system keeps the master from writing.
+    has_quota: bool,
     room: DiskRoom,
     free: u64,
     looked: Option<Instant>,
@@ -45,7 +50,15 @@ pub struct Reserve {
 impl Reserve {
     /// Creates a reserve of `bytes` in the file at `path`. With 0 bytes there is no reserve.
     pub fn new(path: PathBuf, bytes: u64) -> Self {
-        let mut reserve = Self { path, bytes, is_whole: false, room: DiskRoom::Enough, free: u64::MAX, looked: None };
+        let mut reserve = Self {
+            path,
+            bytes,
+            is_whole: false,
+            has_quota: false,
+            room: DiskRoom::Enough,
+            free: u64::MAX,
+            looked: None,
+        };
         if let Ok(there) = fs::symlink_metadata(&reserve.path) {
             reserve.is_whole = bytes > 0 && there.is_file() && there.len() == bytes;
             if !reserve.is_whole {
@@ -78,6 +91,8 @@ impl Reserve {
         let had = std::mem::take(&mut self.is_whole);
         if self.bytes > 0 {
             self.room = DiskRoom::Short;
+            self.free = free_bytes(&self.path);
+            self.has_quota |= self.free >= self.bytes.max(TO_START_BYTES);
         }
         match fs::remove_file(&self.path) {
             Ok(()) => had,
@@ -89,10 +104,17 @@ impl Reserve {
     pub fn refusal(&self) -> Diagnostic {
         let folder = self.path.parent().unwrap_or(&self.path).display();
         let what = "error: the master's disk is full: it answers, records how tasks end, and takes no changes but those that end something";
+        let needed_mib = self.needed() >> 20;
+        let (why, room) = if self.has_quota {
+            let why = format!("a quota keeps the master from writing; {needed_mib} MiB must be left of it");
+            (why, "make room within that quota or raise it")
+        } else {
+            (format!("{} MiB are free, {needed_mib} MiB must be", self.free >> 20), "make room on that file system")
+        };
         Diagnostic::new(Code::SystemRefused, what)
             .at(format!("{folder} on the master's host"))
-            .why(format!("{} MiB are free, {} MiB must be", self.free >> 20, self.needed() >> 20))
-            .fix("make room on that file system: the master goes on by itself; disk_reserve_bytes of etc/master.toml is the limit")
+            .why(why)
+            .fix(format!("{room}: the master goes on by itself; disk_reserve_bytes of etc/master.toml is the limit"))
     }
 
     /// Bytes that must be free before changes are taken again.
@@ -108,10 +130,14 @@ impl Reserve {
         self.free = free_bytes(&self.path);
         let before = self.room;
         if !self.is_whole && self.free >= self.needed() {
-            match make(&self.path, self.bytes) {
-                Ok(()) => (self.is_whole, self.free) = (true, free_bytes(&self.path)),
-                // Taken by another in the same moment: looked at again.
-                Err(_) => drop(fs::remove_file(&self.path)),
+            let beside = if self.has_quota { self.bytes } else { 0 };
+            match make(&self.path, self.bytes, beside) {
+                Ok(()) => (self.is_whole, self.has_quota, self.free) = (true, false, free_bytes(&self.path)),
+                Err(error) => {
+                    // Without a quota another process has taken the room in the same moment. Both are looked at again.
+                    self.has_quota |= error.kind() == io::ErrorKind::QuotaExceeded;
+                    drop(fs::remove_file(&self.path));
+                }
             }
         }
         let least = if before == DiskRoom::Enough { self.bytes / 2 } else { self.bytes };
@@ -132,12 +158,13 @@ fn free_bytes(path: &std::path::Path) -> u64 {
     statvfs(folder).map_or(u64::MAX, |stat| stat.blocks_available().saturating_mul(stat.fragment_size()))
 }
 
-fn make(path: &std::path::Path, bytes: u64) -> io::Result<()> {
+/// Makes the file, and shows that `beside` more bytes could be taken.
+fn make(path: &std::path::Path, bytes: u64, beside: u64) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).custom_flags(O_NOFOLLOW).open(path)?;
-    let length = i64::try_from(bytes).map_err(io::Error::other)?;
+    let length = i64::try_from(bytes.saturating_add(beside)).map_err(io::Error::other)?;
     posix_fallocate(&file, 0, length)?;
-    Ok(())
+    file.set_len(bytes)
 }
 
 #[cfg(test)]
@@ -159,6 +186,19 @@ mod tests {
         assert!(reserve.due().is_some());
         assert_eq!(reserve.room(Instant::now() + LATER), DiskRoom::Enough);
         assert!(path.exists() && reserve.due().is_none());
+    }
+
+    #[test]
+    fn a_write_that_failed_although_the_disk_has_room_is_beyond_a_quota_until_twice_the_reserve_can_be_taken() {
+        let dir = TempDir::new("reserve-quota");
+        let path = dir.path().join("reserve");
+        let mut reserve = Reserve::new(path.clone(), 1 << 20);
+        assert!(reserve.release());
+        let refusal = reserve.refusal();
+        assert!(refusal.why.contains("a quota") && refusal.fix.contains("raise it"), "{refusal}");
+        assert_eq!(reserve.room(Instant::now() + LATER), DiskRoom::Enough);
+        assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 20);
+        assert!(!reserve.refusal().why.contains("quota"));
     }
 
     #[test]

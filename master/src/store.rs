@@ -6,6 +6,7 @@
 
 mod accounting;
 mod codec;
+mod full;
 #[cfg(test)]
 mod golden;
 mod log;
@@ -153,17 +154,6 @@ pub enum StoreError {
         /// The one that came.
         found: u64,
     },
-}
-
-impl StoreError {
-    /// Whether the file system had no room.
-    pub fn is_disk_full(&self) -> bool {
-        let Self::Database { source, .. } = self else { return false };
-        let is_full = |code: rusqlite::ErrorCode| matches!(code, rusqlite::ErrorCode::DiskFull);
-        // The files beside the database have no error of their own for that.
-        let extended = source.sqlite_error().map(|error| error.extended_code);
-        source.sqlite_error_code().is_some_and(is_full) || extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
-    }
 }
 
 /// An open database.

@@ -1,7 +1,7 @@
 //! A master whose disk is full: it answers, refuses changes by name but for those that end something, records how tasks end,
 //! and goes on by itself.
 
-use gridwright_tests::cell::{As, Cell, available, in_namespaces, is_root, records, wait_until};
+use gridwright_tests::cell::{As, Cell, PATIENCE, Quota, Said, available, in_namespaces, is_root, records, wait_until};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -119,4 +119,40 @@ fn what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost() {
     let job = String::from_utf8(said.stdout).unwrap().trim().to_owned();
     cell.accounted(&job, 1);
     assert_eq!(cell.pid("master"), pid);
+}
+
+#[test]
+fn a_master_whose_quota_is_used_up_refuses_changes_and_goes_on_when_there_is_room_again() {
+    if !available("a C compiler", Quota::can_be_made()) {
+        return;
+    }
+    let cell = Cell::up();
+    cell.down(&[]).ok();
+    let quota = Quota::new(cell.top());
+    let mut up = cell.command(As::Admin, &cell.programs().gridwright());
+    up.args(["up", "--detach", "--wait", &PATIENCE.as_secs().to_string(), "--dir", &cell.dir_word()]);
+    quota.limit(&mut up);
+    Said::of(up).ok();
+    let pid = cell.pid("master");
+    let running = cell.submit(&["-b", "y", "sleep", "1000"]);
+    cell.wait_for_state(&running, "r");
+    quota.set_used_up(true);
+    // What the master has taken when it meets the quota waits for room.
+    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    command.args(["qsub", "-terse", "-b", "y", "-o", "/dev/null", "-j", "y", "true"]).stdout(Stdio::piped());
+    let waiting = command.spawn().unwrap();
+    wait_until(|| cell.log("master"), || cell.log("master").contains("waiting for room"));
+    cell.user(&["qsub", "-b", "y", "true"]).refused(&["the master's disk is full", "a quota keeps the master"]);
+    let listing = cell.user(&["qstat"]).ok().out;
+    assert!(listing.contains(&running), "{listing}");
+    cell.admin(&["doctor", "--dir", &cell.dir_word()]).refused(&["cannot make", "quotas of the account"]);
+    quota.set_used_up(false);
+    let said = waiting.wait_with_output().unwrap();
+    assert!(said.status.success());
+    cell.accounted(String::from_utf8(said.stdout).unwrap().trim(), 1);
+    wait_until(|| cell.log("master"), || cell.log("master").contains("has room again"));
+    cell.user(&["qdel", &running]).ok();
+    cell.accounted(&running, 1);
+    assert_eq!(cell.pid("master"), pid);
+    assert!(cell.dir().join("master/reserve").exists());
 }

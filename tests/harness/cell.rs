@@ -6,8 +6,10 @@
 mod account;
 mod clock;
 mod network;
+mod preload;
 mod process;
 mod programs;
+mod quota;
 mod record;
 mod said;
 mod temp;
@@ -18,6 +20,7 @@ pub use clock::Clock;
 pub use network::Network;
 pub use process::{Process, resident_kib};
 pub use programs::Programs;
+pub use quota::Quota;
 pub use record::{Record, records};
 pub use said::Said;
 pub use temp::{TempDir, run};

@@ -1,5 +1,6 @@
 //! A wrong clock for single programs: the system's cannot be set for one of them, so the call that reads it is replaced.
 
+use super::preload;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,7 +25,7 @@ pub struct Clock(PathBuf);
 impl Clock {
     /// Whether one can be made here.
     pub fn can_be_shifted() -> bool {
-        Command::new("cc").arg("--version").output().is_ok()
+        preload::can_be_built()
     }
 
     /// Builds the library in `dir`, which the programs must be able to read.
@@ -32,13 +33,7 @@ impl Clock {
     /// # Panics
     /// If the compiler refuses it.
     pub fn new(dir: &Path) -> Self {
-        let (source, library) = (dir.join("clock.c"), dir.join("clock.so"));
-        std::fs::write(&source, SOURCE).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
-        let mut command = Command::new("cc");
-        command.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
-        let output = command.output().unwrap_or_else(|error| panic!("cc: {error}"));
-        assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
-        Self(library)
+        Self(preload::build(dir, "clock", SOURCE))
     }
 
     /// Lets a command see a time of day that is `seconds` later.

@@ -370,7 +370,15 @@ fn reserve(dir: &Path) -> Option<Finding> {
     };
     // A reserve that is missing is made anew where there is room for it and as much again.
     if free >= if is_whole { wanted / 2 } else { 2 * wanted } {
-        return None;
+        if is_whole || !Daemon::Master.is_alive(dir) {
+            return None;
+        }
+        let found = format!(
+            "the master cannot make {}/reserve anew although {} MiB are free: it refuses changes",
+            folder.display(),
+            free >> 20
+        );
+        return Some(Finding::bad("reserve", found, "look at the quotas of the account that the master runs as"));
     }
     let found = format!("{} MiB are free in {}: the master refuses changes", free >> 20, folder.display());
     let fix = format!("make {} MiB free there; the master goes on by itself", (2 * wanted) >> 20);
