@@ -4,7 +4,7 @@
 //! lost is in the core, and the next hello repeats it. An outbox that is full, or a master that is rejected, ends the connection
 //! by dropping the outbox.
 
-use crate::launcher_link::{Attached, LauncherQueue, ToLauncher};
+use crate::launcher_link::{Attached, LauncherProcess, LauncherQueue, ToLauncher};
 use crate::slaves::Slaves;
 use crate::{clock, directory};
 use agent_core::core::{Core, Effect, Input, MainProcess, Now};
@@ -37,8 +37,8 @@ pub enum DriverInput {
     Master(Box<MasterMessage>),
     /// The connection to the master ended.
     MasterLost,
-    /// The launcher is connected.
-    LauncherConnected,
+    /// A launcher is connected: this process, where that is known.
+    LauncherConnected(Option<LauncherProcess>),
     /// The launcher is gone.
     LauncherLost,
     /// The launcher says something about tasks.
@@ -80,6 +80,8 @@ pub struct Ports {
     pub epoch_file: Option<PathBuf>,
     /// The file in which the launcher writes its marks. `None` on simulated hosts.
     pub marks_file: Option<PathBuf>,
+    /// The directory in which the launcher has a directory for each task that it has begun. `None` on simulated hosts.
+    pub tasks: Option<PathBuf>,
 }
 
 /// The core and what it works through.
@@ -90,6 +92,8 @@ pub struct Driver {
     boot_id: String,
     ports: Ports,
     outbox: Option<mpsc::Sender<AgentMessage>>,
+    /// The process of the launcher that was connected last.
+    launcher: Option<LauncherProcess>,
     usage: BTreeMap<TaskKey, Usage>,
     usage_interval: Duration,
     usage_due: Instant,
@@ -105,6 +109,7 @@ impl Driver {
             boot_id: clock::boot_id(),
             ports,
             outbox: None,
+            launcher: None,
             usage: BTreeMap::new(),
             usage_interval: Duration::ZERO,
             usage_due: Instant::now(),
@@ -152,12 +157,19 @@ impl Driver {
             }
             DriverInput::Welcome(welcome) => Input::Welcome(welcome),
             DriverInput::Master(message) => Input::Master(message),
-            DriverInput::LauncherConnected => Input::LauncherConnected,
+            DriverInput::LauncherConnected(process) => {
+                self.launcher = process;
+                Input::LauncherConnected
+            }
             DriverInput::LauncherLost => Input::LauncherLost,
             DriverInput::EndTasks => Input::EndTasks,
             DriverInput::Launcher(notice) => Input::Launcher(notice),
             DriverInput::Tick => Input::Tick,
         };
+        self.decide(input)
+    }
+
+    fn decide(&mut self, input: Input) -> ControlFlow<()> {
         let epoch = self.core.epoch();
         let boot_id = std::mem::take(&mut self.boot_id);
         let effects = self.core.handle(input, &Now { boot_ms: clock::boot_ms(), boot_id: &boot_id });
@@ -208,6 +220,7 @@ impl Driver {
                 self.usage_interval = Duration::from_millis(config.usage_interval_ms);
                 self.ports.config.send_replace(config);
             }
+            Effect::FindUnbegun(keys) => return self.decide(Input::Unbegun(self.unbegun(keys))),
             Effect::ReportNow => self.ports.report_now.notify_one(),
             Effect::Ready => drop(self.ports.ready.send_replace(true)),
             Effect::Reject(refusal) => {
@@ -222,6 +235,16 @@ impl Driver {
             Effect::Warn(diagnostic) => tracing::warn!("{diagnostic}"),
         }
         ControlFlow::Continue(())
+    }
+
+    /// Returns the tasks that the last launcher had not begun. The list is empty while it may be alive.
+    fn unbegun(&self, mut keys: Vec<TaskKey>) -> Vec<TaskKey> {
+        let (Some(tasks), Some(true)) = (&self.ports.tasks, self.launcher.map(LauncherProcess::is_gone)) else {
+            return Vec::new();
+        };
+        let is_missing = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        keys.retain(|key| tasks.join(key.to_string()).symlink_metadata().is_err_and(is_missing));
+        keys
     }
 
     /// The streams of a slave task that is to be started. Those of one that is forgotten go.

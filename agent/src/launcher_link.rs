@@ -3,7 +3,10 @@
 //! While there is no launcher, requests are dropped: after its list the core asks again for what it still wants, and a sensor is
 //! told that it was not started.
 
+mod process;
 mod socket;
+
+pub use process::LauncherProcess;
 
 use crate::driver::DriverInput;
 use crate::layout::Layout;
@@ -173,7 +176,8 @@ impl LauncherLink {
 
     /// One connection; none once there is nothing more to do for anybody.
     async fn converse(&mut self, stream: &UnixStream) -> Option<String> {
-        self.driver.send(DriverInput::LauncherConnected).await.ok()?;
+        let process = stream.peer_cred().ok().and_then(|peer| peer.pid()).and_then(LauncherProcess::of);
+        self.driver.send(DriverInput::LauncherConnected(process)).await.ok()?;
         let Self { queue, driver, sensors, layout: _ } = self;
         let end = tokio::select! {
             end = write(stream, &mut queue.requests, driver) => end?,

@@ -113,6 +113,7 @@ impl Agent {
             stop: wires.stop.clone(),
             epoch_file: Some(self.layout.agent("epoch")),
             marks_file: Some(self.layout.dir().join("tasks/marks")),
+            tasks: Some(self.layout.dir().join("tasks")),
         };
         let epoch = read_epoch(&self.layout.agent("epoch"));
         let host = self.config.host.clone();

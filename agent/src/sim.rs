@@ -140,6 +140,7 @@ impl Fleet {
             stop: own_stop.clone(),
             epoch_file: None,
             marks_file: None,
+            tasks: None,
         };
         let core = Core::new(self.site(&host), Epoch::default());
         let instance = clock::instance(&self.layout.root(), host.as_str());

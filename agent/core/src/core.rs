@@ -3,7 +3,7 @@
 //! Invariants: an attempt is started at most once by this agent, because the launcher answers a second launch with what became
 //! of the first; an ended attempt is told to the master until it says forget; nothing is told about tasks before the launcher has
 //! listed what it knows, because silence about a running task would mean that it is lost; an order is given back to the master only
-//! while no launcher has been told of it.
+//! if no launcher was told of it, or the launcher that was told of it is dead and had not begun it.
 
 mod health;
 
@@ -49,6 +49,8 @@ pub enum Input {
     Launcher(Box<Notice>),
     /// The administrator of the host ends all tasks and then the agent, so no further task starts.
     EndTasks,
+    /// The answer to [`Effect::FindUnbegun`]: tasks that the launcher, which is dead, had not begun.
+    Unbegun(Vec<TaskKey>),
     /// Time passed: wanted when [`Core::next_timer`] says.
     Tick,
 }
@@ -67,6 +69,9 @@ pub enum Effect {
     },
     /// Behave like this from now on.
     Configure(AgentConfig),
+    /// Find out which of these tasks the last launcher had not begun, if it is dead: a task that is begun has a directory. Answer
+    /// with [`Input::Unbegun`].
+    FindUnbegun(Vec<TaskKey>),
     /// Send a full load report now.
     ReportNow,
     /// Connect to the master: the tasks of this host are known.
@@ -82,7 +87,7 @@ pub enum Effect {
 /// A task of this host.
 #[derive(Clone, Debug, PartialEq)]
 enum Task {
-    /// Its order came while there was no launcher, and none has been told of it.
+    /// Its order waits for a launcher: none was told of it, or one that is dead and had not begun it.
     Held(Box<StartOrder>, Arc<JobSpec>),
     /// The launcher was asked to start it and has not answered.
     Asked(Box<StartOrder>, Arc<JobSpec>),
@@ -217,6 +222,10 @@ impl Core {
             }
             Input::Launcher(notice) => self.notice(*notice, now),
             Input::EndTasks => self.end_tasks(now),
+            Input::Unbegun(keys) => {
+                self.hold_again(&keys);
+                Vec::new()
+            }
             Input::Tick => Vec::new(),
         }
     }

@@ -40,7 +40,7 @@ impl PretendLauncher {
 
     /// Works until nobody makes requests or nobody listens any more.
     pub(super) async fn run(mut self) {
-        if self.driver.send(DriverInput::LauncherConnected).await.is_err() {
+        if self.driver.send(DriverInput::LauncherConnected(None)).await.is_err() {
             return;
         }
         loop {

@@ -272,6 +272,12 @@ impl World {
                     self.soon(1, Happening::AgentDials { host, life });
                 }
             }
+            Effect::FindUnbegun(keys) => {
+                let node = &self.nodes[host];
+                let is_unbegun = |key: &TaskKey| node.launcher.is_none() && !node.directories.contains_key(key);
+                let unbegun = keys.into_iter().filter(is_unbegun).collect();
+                self.agent_input(host, Input::Unbegun(unbegun));
+            }
             Effect::ReportNow => {
                 if let Some(link) = agent.link {
                     agent.is_full_wanted = true;

@@ -1,7 +1,8 @@
 //! Whether this host can start tasks at all: what its launcher says, and how long it has been without one.
 //!
-//! The master is told as soon as the answer changes, and gives the host nothing more meanwhile. Orders that crossed that word are kept for
-//! [`LAUNCHER_PATIENCE_MS`] and then given back: no launcher was told of them, so none can carry them out later.
+//! The master is told as soon as the answer changes, and gives the host nothing more meanwhile. Orders that no launcher was told of are
+//! kept for [`LAUNCHER_PATIENCE_MS`] and then given back. Orders that went to a launcher in the moment of its death are given back too
+//! if it had not begun them: nobody can carry them out later.
 
 use super::{Core, Effect, Now, Task, launcher};
 use crate::outcome::in_words;
@@ -35,6 +36,8 @@ pub(super) struct Health {
     told: Option<String>,
     /// When orders that wait for a launcher are given back; `None` while none waits.
     give_back_at: Option<u64>,
+    /// When it is found out next which orders the dead launcher had not begun; 0 before the first time.
+    look_at: u64,
 }
 
 /// How the launcher stands.
@@ -58,6 +61,7 @@ impl Health {
     pub(super) fn launcher_lost(&mut self, now_ms: u64) {
         if !matches!(self.launcher, Launcher::Away { .. }) {
             self.launcher = Launcher::Away { since: now_ms };
+            self.look_at = 0;
         }
     }
 
@@ -140,21 +144,52 @@ impl Core {
         }
     }
 
-    /// Gives the master back what has waited too long for a launcher.
+    /// Gives the master back the orders that have waited too long for a launcher.
     fn give_back(&mut self, now: &Now<'_>) -> Vec<Effect> {
-        let held = self.tasks.iter().filter(|(_, task)| matches!(task, Task::Held(..)));
-        let held: Vec<TaskKey> = held.map(|(key, _)| *key).collect();
-        let Launcher::Away { since } = self.health.launcher else {
-            self.health.give_back_at = None;
-            return Vec::new();
-        };
+        self.health.give_back_at = None;
+        let Launcher::Away { since } = self.health.launcher else { return Vec::new() };
+        let (held, asked) = self.unanswered();
         let at = since.saturating_add(LAUNCHER_PATIENCE_MS);
         if at > now.boot_ms {
-            self.health.give_back_at = (!held.is_empty()).then_some(at);
+            self.health.give_back_at = (!held.is_empty() || !asked.is_empty()).then_some(at);
             return Vec::new();
         }
-        self.health.give_back_at = None;
         let text = self.health.unfit().unwrap_or_default();
-        held.into_iter().flat_map(|key| self.give_back_one(key, &text, now)).collect()
+        let mut effects: Vec<Effect> = held.into_iter().flat_map(|key| self.give_back_one(key, &text, now)).collect();
+        if !asked.is_empty() {
+            if self.health.look_at <= now.boot_ms {
+                self.health.look_at = now.boot_ms.saturating_add(LAUNCHER_PATIENCE_MS);
+                effects.push(Effect::FindUnbegun(asked));
+            }
+            self.health.give_back_at = Some(self.health.look_at);
+        }
+        effects
+    }
+
+    /// The tasks whose orders no launcher was told of, and those whose orders a launcher was told of and has not answered.
+    fn unanswered(&self) -> (Vec<TaskKey>, Vec<TaskKey>) {
+        let (mut held, mut asked) = (Vec::new(), Vec::new());
+        for (key, task) in &self.tasks {
+            match task {
+                Task::Held(..) => held.push(*key),
+                Task::Asked(..) => asked.push(*key),
+                Task::Accepted | Task::Running { .. } | Task::Ended(_) => {}
+            }
+        }
+        (held, asked)
+    }
+
+    /// Takes orders for unsent that the dead launcher had not begun. Does nothing once another launcher has listed its tasks, which is
+    /// asked for them again.
+    pub(super) fn hold_again(&mut self, keys: &[TaskKey]) {
+        if self.listed {
+            return;
+        }
+        for key in keys {
+            if let Some(Task::Asked(order, spec)) = self.tasks.get(key) {
+                let held = Task::Held(order.clone(), spec.clone());
+                self.tasks.insert(*key, held);
+            }
+        }
     }
 }

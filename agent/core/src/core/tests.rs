@@ -61,6 +61,7 @@ fn states(effects: &[Effect]) -> Vec<&'static str> {
                 Request::StartSensor(_) | Request::StopSensor { .. } => "sensor",
             },
             Effect::Ready => "ready",
+            Effect::FindUnbegun(_) => "find unbegun",
             Effect::Reject(_) => "reject",
             Effect::Configure(_) => "configure",
             Effect::ReportNow | Effect::Stop | Effect::Warn(_) => "else",
@@ -339,14 +340,27 @@ fn an_order_that_no_launcher_was_told_of_is_given_back_after_a_while_and_never_s
 }
 
 #[test]
-fn a_task_that_a_launcher_was_told_of_waits_for_the_next_one_however_long_that_takes() {
+fn an_order_that_a_launcher_had_not_begun_when_it_died_is_given_back_and_one_that_it_may_have_begun_waits() {
     let mut core = ready();
-    start(&mut core, key(1, 1));
+    let (sent, begun) = (key(1, 1), key(2, 1));
+    start(&mut core, sent);
+    start(&mut core, begun);
     core.handle(Input::LauncherLost, &NOW);
-    let late = at(NOW.boot_ms + 100 * health::LAUNCHER_PATIENCE_MS);
-    assert_eq!(core.handle(Input::Tick, &late), []);
-    core.handle(Input::LauncherConnected, &late);
-    assert_eq!(states(&listed(&mut core, false, &late)), ["launch", "ready", "fit"]);
+    let due = NOW.boot_ms + health::LAUNCHER_PATIENCE_MS;
+    assert_eq!(core.next_timer(), Some(due));
+    assert_eq!(core.handle(Input::Unbegun(vec![]), &at(due - 1)), []);
+    assert_eq!(core.handle(Input::Tick, &at(due)), [Effect::FindUnbegun(vec![sent, begun])]);
+    assert_eq!(core.handle(Input::Tick, &at(due + 1)), [], "it is asked once");
+    let given_back = core.handle(Input::Unbegun(vec![sent]), &at(due + 1));
+    assert_eq!(states(&given_back), ["ended"]);
+    assert!(result_of(&given_back).is_hosts_fault());
+    let again = core.next_timer().unwrap();
+    assert_eq!(again, due + health::LAUNCHER_PATIENCE_MS, "the launcher may have been alive still");
+    assert_eq!(core.handle(Input::Tick, &at(again)), [Effect::FindUnbegun(vec![begun])]);
+    core.handle(Input::LauncherConnected, &at(again));
+    assert_eq!(states(&listed(&mut core, false, &at(again))), ["launch", "ready", "fit"]);
+    assert_eq!(core.handle(Input::Unbegun(vec![begun]), &at(again)), [], "a launcher has been asked again");
+    assert_eq!(core.next_timer(), None);
 }
 
 #[test]
