@@ -165,6 +165,8 @@ impl Failed {
     pub const BEFORE_PROLOG: Failed = Failed(7);
     /// The prolog failed.
     pub const IN_PROLOG: Failed = Failed(8);
+    /// The task's shepherd died before it could start the job.
+    pub const BEFORE_EXEC: Failed = Failed(11);
     /// The epilog failed.
     pub const IN_EPILOG: Failed = Failed(15);
     /// The host no longer knew the task.

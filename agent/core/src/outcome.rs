@@ -241,6 +241,7 @@ mod tests {
         let missing = Failure { failed: 28, text: "no directory".to_owned(), errno: 2, path: String::new() };
         for (cause, blamed) in [
             (Cause::FailedToStart(Failure::of_host("no process", 11)), Blame::Host),
+            (Cause::FailedToStart(Failure::of_shepherd()), Blame::Host),
             (Cause::FailedToStart(missing), Blame::Job),
             (Cause::Exited(1), Blame::Job),
             (Cause::ShepherdDied, Blame::Job),

@@ -152,9 +152,15 @@ impl Failure {
         Failure { failed: Failed::BEFORE_PROLOG, text: text.into(), errno, path: String::new() }
     }
 
-    /// Whether any other job would have failed there too.
+    /// The failure of a start whose shepherd died before the job began.
+    pub fn of_shepherd() -> Self {
+        let failure = Failure::of_host("the task's shepherd died before it could start the job", 0);
+        Failure { failed: Failed::BEFORE_EXEC, ..failure }
+    }
+
+    /// Whether the host is to blame, so that any other job would have failed there too.
     pub fn is_hosts_fault(&self) -> bool {
-        self.failed == Failed::BEFORE_PROLOG
+        matches!(self.failed, Failed::BEFORE_PROLOG | Failed::BEFORE_EXEC)
     }
 }
 
@@ -170,6 +176,8 @@ impl Failed {
     pub const PROLOG: u8 = 8;
     /// The parallel environment's start procedure failed.
     pub const PE_START: u8 = 10;
+    /// The shepherd died before the job began, which no job can bring about: the host's own fault.
+    pub const BEFORE_EXEC: u8 = 11;
     /// The parallel environment's stop procedure failed.
     pub const PE_STOP: u8 = 13;
     /// The epilog failed.

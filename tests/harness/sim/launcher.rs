@@ -482,8 +482,7 @@ impl World {
         if directory.shepherd.started_boot_ms().is_some() {
             return self.write_result(host, key, Cause::ShepherdDied, true);
         }
-        let failure = Failure::of_host("the task's shepherd died before it could start the job", 0);
-        self.write_result(host, key, Cause::FailedToStart(failure), false);
+        self.write_result(host, key, Cause::FailedToStart(Failure::of_shepherd()), false);
     }
 
     /// The machine goes down with everything that runs on it, and comes back with what was on its disk.

@@ -97,7 +97,7 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
     let executed = lost.is_some() || may_have_run(burial, contents);
     let exec = contents.exec.as_ref();
     // No job can end its shepherd, which is root's.
-    let failure = Failure::of_host("the task's shepherd died before it could start the job", 0);
+    let failure = Failure::of_shepherd();
     let ended_boot_ms = sys::boot_ms();
     let started_boot_ms = exec.map_or(0, |exec| exec.boot_ms);
     let same_boot = exec.is_some_and(|exec| exec.boot_id == host.boot_id);

@@ -3,6 +3,9 @@
 //! What a host says and what it refused closes its queue instances until it is well again, and nobody has to do anything: it is an
 //! observation, no event. A host that claims to be well and refuses again is left alone for longer each time. Too many starts in a row
 //! that failed, by whatever fault, close it until an operator has looked (`MAX_START_FAILURES` of `qmaster_params`).
+//!
+//! A job whose shepherds die again and again before it begins, on whatever host, would in this way pause one host after the other. After
+//! as many such starts in a row it waits in error itself.
 
 use super::Turn;
 use super::agents::Deadline;
@@ -12,7 +15,7 @@ use crate::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, QueueInstanceName, SubmitSeq, TaskKey, UserName};
 use proto::time::Tick;
-use proto::usage::{Blame, TaskResult};
+use proto::usage::{Blame, Failed, TaskResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a host that refused a start gets no other one, unless it says before that it was unwell and is no more.
@@ -33,6 +36,8 @@ pub fn is_about_host(error: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Fitness {
     hosts: BTreeMap<HostName, HostFitness>,
+    /// How many starts of a job ended with the death of the shepherd, since one of the job succeeded.
+    deaths: BTreeMap<SubmitSeq, u32>,
 }
 
 /// The record of one host.
@@ -83,25 +88,47 @@ pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) 
     show(turn, host);
 }
 
-/// A task did not start.
-pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, result: &TaskResult) {
-    let state = turn.state();
-    let Some((job, _, placement)) = state.placed(TaskKey { pe_task: 0, ..key }) else { return };
+/// Counts a task that did not start. Returns the reason for which it waits in error and is not tried again, if that is so although its
+/// host takes the blame.
+pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, result: &TaskResult) -> Option<String> {
+    let (job, _, placement) = turn.state().placed(TaskKey { pe_task: 0, ..key })?;
     if placement.deleting || placement.rescheduling || placement.migrating {
-        return;
+        return None;
     }
     let failure = FailedStart { owner: job.spec.owner.user.clone(), blame: result.blame };
     let is_unfit = turn.observations().hosts.get(host).is_some_and(|known| known.unfit.is_some());
     match result.blame {
         // Starts that were on their way when the first of them was refused are no further failures.
-        Blame::Host if is_unfit => {}
+        Blame::Host if is_unfit => None,
         Blame::Host => {
             pause(turn, host, &result.reason);
             show(turn, host);
             count(turn, host, key.seq, failure, &result.reason);
+            is_death(key, result).then(|| count_death(turn, host, key.seq, &result.reason)).flatten()
         }
-        Blame::Job => count(turn, host, key.seq, failure, &result.reason),
+        Blame::Job => {
+            count(turn, host, key.seq, failure, &result.reason);
+            None
+        }
     }
+}
+
+/// Whether the shepherd of a task, not of a slave task, died before the job began.
+fn is_death(key: TaskKey, result: &TaskResult) -> bool {
+    key.pe_task == 0 && result.failed == Failed::BEFORE_EXEC
+}
+
+/// Counts a start that ended with the death of the shepherd. Returns the reason why the job is not tried again after too many.
+fn count_death(turn: &mut Turn<'_>, host: &HostName, job: SubmitSeq, why: &str) -> Option<String> {
+    let most = turn.state().config.settings.qmaster().max_start_failures;
+    let mut deaths = std::mem::take(&mut turn.fitness_mut().deaths);
+    deaths.retain(|job, _| turn.state().jobs.contains_key(job));
+    let count = deaths.entry(job).or_default();
+    *count = count.saturating_add(1);
+    let reason = (most > 0 && *count >= most)
+        .then(|| format!("{why}; so ended {count} starts of the job in a row, the last one on host {host}"));
+    turn.fitness_mut().deaths = deaths;
+    reason
 }
 
 /// An operator has looked at a host: what it refused and what failed there is forgotten. Whether anything was in force, and what the host
@@ -116,9 +143,10 @@ pub(crate) fn forgive(turn: &mut Turn<'_>, host: &HostName) -> (bool, Option<Str
     (was_paused, said)
 }
 
-/// A task runs: the host starts tasks. What was on its way before a refusal says nothing.
-pub(super) fn started(turn: &mut Turn<'_>, host: &HostName) {
+/// A task runs: the host starts tasks, and the job can be started. What was on its way before a refusal says nothing about the host.
+pub(super) fn started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     let now = turn.now.tick;
+    turn.fitness_mut().deaths.remove(&key.seq);
     if let Some(record) = turn.fitness_mut().hosts.get_mut(host).filter(|record| record.unfit(now).is_none()) {
         (record.refused, record.failed) = (None, BTreeMap::new());
     }
@@ -153,7 +181,7 @@ pub(super) fn show(turn: &mut Turn<'_>, host: &HostName) {
         None if was_unfit && connected => turn.effect(Effect::Note(format!("host {host} can start jobs again"))),
         None => {}
     }
-    turn.observe(Observation::Unfit { host: host.clone(), connected, why });
+    turn.observe(Observation::Unfit { host: host.clone(), why });
 }
 
 /// Counts a start that failed, and closes the host after too many in a row.

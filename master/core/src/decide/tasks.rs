@@ -7,7 +7,7 @@ use crate::state::slaves::task_of;
 use proto::checkpoint::When;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Wall;
-use proto::usage::{Consumed, Evidence, Exit, Failed, LimitHit, TaskResult, Usage};
+use proto::usage::{Blame, Consumed, Evidence, Exit, Failed, LimitHit, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
 
 /// How an attempt came to its end.
@@ -93,14 +93,15 @@ fn runs(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, for_ms: u64) {
     };
     running(turn, key, for_ms);
     if is_news {
-        fitness::started(turn, host);
+        fitness::started(turn, host, key);
     }
 }
 
 /// A task is over on its host, or never began there.
 fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: TaskKey, result: TaskResult) {
+    let mut own_fault = None;
     if result.exit == Exit::NotStarted {
-        fitness::not_started(turn, host, key, &result);
+        own_fault = fitness::not_started(turn, host, key, &result);
     } else {
         // Of a short task the host tells the end alone.
         runs(turn, host, key, result.ended_ago_ms.saturating_add(result.wallclock_ms));
@@ -108,6 +109,9 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: Ta
     let never_ran = |turn: &Turn<'_>| turn.state().placed(key).is_some_and(|(_, _, task)| task.started.is_none());
     if key.pe_task > 0 {
         slaves::ended(turn, connection, key, &result);
+    } else if let Some(reason) = own_fault {
+        let failed = TaskResult { reason, failed: Failed::BEFORE_JOB, blame: Blame::Job, ..result };
+        slaves::task_ended(turn, connection, key, failed);
     } else if result.is_hosts_fault() && never_ran(turn) {
         // As if it had not been given to that host: nobody has to clear anything, and nothing is accounted.
         withdraw(turn, key);
