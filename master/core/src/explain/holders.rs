@@ -3,13 +3,13 @@
 use super::advice::wall;
 use super::numbers::number;
 use super::plain::Teller;
-use crate::ledger::{Booking, Level, SLOTS};
+use crate::ledger::{Ledger, Level, SLOTS};
 use crate::matching::Value;
 use crate::sched::expected_end;
-use crate::sched::reason::{Reason, What};
+use crate::sched::reason::{QuotaDenial, Reason, What};
 use crate::sched::timeline::NEVER;
 use crate::state::State;
-use crate::state::reservation::block_of;
+use crate::state::reservation::{block_key, block_of};
 use proto::amount::{Amount, Type};
 use proto::id::{AttributeName, PeName, TaskKey};
 use proto::time::Wall;
@@ -21,21 +21,26 @@ const HOLDERS_SHOWN: usize = 5;
 
 /// A good that jobs or reservations hold.
 enum Good<'a> {
-    Attribute { level: &'a Level, name: &'a str, r#type: Type },
+    Attribute {
+        level: &'a Level,
+        name: &'a str,
+        r#type: Type,
+    },
     PeSlots(&'a PeName),
+    /// What a limit of a resource quota set counts.
+    Quota(&'a QuotaDenial),
 }
 
-/// Who has what is missing, those first that give it back first, and how many there are in all. Nobody, where it is not a matter of others.
+/// Returns the holders of the missing good, those first that give it back first, and how many there are in all. The list is empty if
+/// others do not hold it.
 pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (Vec<Holder>, u32) {
     let Some(good) = good(teller, &reason.level, &reason.what) else { return (Vec::new(), 0) };
-    // All bookings are looked at, so what costs more than a comparison is done for those alone that are shown.
+    // There may be very many, so what costs more than a comparison is done for those alone that are shown.
     let mut first: BTreeSet<(bool, Option<Wall>, TaskKey, Amount)> = BTreeSet::new();
     let mut count: u32 = 0;
-    for (key, booking) in teller.cluster.ledger.bookings() {
-        let amount = good.amount(booking);
-        if amount <= Amount::ZERO {
-            continue;
-        }
+    let ledger = &teller.cluster.ledger;
+    good.each(state, ledger, &mut |key, amount| {
+        let Some(booking) = ledger.booking(key).filter(|_| amount > Amount::ZERO) else { return };
         count = count.saturating_add(1);
         let until = expected_end(teller.cluster.config, booking);
         let until = (until != NEVER && until > teller.now.tick).then(|| wall(teller.now, until));
@@ -43,7 +48,7 @@ pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (V
         if first.len() > HOLDERS_SHOWN {
             first.pop_last();
         }
-    }
+    });
     let shown = first
         .into_iter()
         .map(|(_, until, key, amount)| holder(state, key, number(&Value::Amount(amount), good.r#type()), until));
@@ -51,13 +56,27 @@ pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (V
 }
 
 impl Good<'_> {
-    fn amount(&self, booking: &Booking) -> Amount {
+    /// Gives every booking that may hold the good to `found`, with its amount, which may be zero.
+    fn each(&self, state: &State, ledger: &Ledger, found: &mut dyn FnMut(TaskKey, Amount)) {
         match self {
-            Good::Attribute { level, name, .. } => booking.amount(*level, *name),
-            Good::PeSlots(pe) if booking.pe() == Some(*pe) => {
-                Amount::from_base(i64::from(booking.slots_at(&Level::Global)))
+            Good::Attribute { level, name, .. } => match level.host() {
+                Some(host) => {
+                    let blocks = state.reservations.keys().map(|id| block_key(*id));
+                    for key in state.index.on_host(host).chain(blocks) {
+                        ledger.booking(key).into_iter().for_each(|booking| found(key, booking.amount(*level, *name)));
+                    }
+                }
+                None => ledger.bookings().for_each(|(key, booking)| found(key, booking.amount(*level, *name))),
+            },
+            Good::PeSlots(pe) => {
+                for (key, booking) in ledger.bookings().filter(|(_, booking)| booking.pe() == Some(*pe)) {
+                    found(key, Amount::from_base(i64::from(booking.slots_at(&Level::Global))));
+                }
             }
-            Good::PeSlots(_) => Amount::ZERO,
+            Good::Quota(denial) => {
+                let holders = ledger.quotas().holders(&denial.scope, &denial.attribute);
+                holders.for_each(|(key, amount)| found(key, amount));
+            }
         }
     }
 
@@ -65,6 +84,7 @@ impl Good<'_> {
         match self {
             Good::Attribute { r#type, .. } => *r#type,
             Good::PeSlots(_) => Type::Int,
+            Good::Quota(denial) => denial.r#type,
         }
     }
 }
@@ -86,8 +106,8 @@ fn good<'a>(teller: &Teller<'_>, level: &'a Level, what: &'a What) -> Option<Goo
         What::Full { .. } => Some(slots),
         What::PeOffers { pe, of: Some(_), .. } => Some(Good::PeSlots(pe)),
         What::NoMore(no_more) => good(teller, level, &no_more.why),
+        What::Quota(denial) => denial.used.is_some().then_some(Good::Quota(denial)),
         What::PeOffers { .. }
-        | What::Quota(_)
         | What::Disabled
         | What::Suspended
         | What::ClosedByCalendar

@@ -170,7 +170,7 @@ impl Teller<'_> {
     fn quota(&self, denial: &QuotaDenial) -> Option<String> {
         denial.needed.as_ref()?;
         let rule = self.rule(&denial.rule)?;
-        let shared = scope_words(&denial.scope);
+        let shared = scope_words(&denial.scope.to_string());
         let shared = if shared.is_empty() { String::new() } else { format!(", counted for {shared}") };
         Some(format!("cannot run because rule \"{}\" ({rule}) has no room for it{shared}", denial.rule))
     }

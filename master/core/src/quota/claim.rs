@@ -127,7 +127,7 @@ impl Takes<'_> {
 fn denial(set: &QuotaSet, scope: &Scope, attribute: &Attribute, needed: Option<Value>, limit: Value) -> QuotaDenial {
     QuotaDenial {
         rule: set.rule_name(scope.rule),
-        scope: scope.to_string(),
+        scope: scope.clone(),
         attribute: attribute.name.clone(),
         r#type: attribute.r#type,
         needed,

@@ -87,6 +87,19 @@ impl Usage {
         amounts.map(|(scope, attribute, amount)| (&**scope, attribute, *amount))
     }
 
+    /// The tasks that use an attribute of a scope, each with its amount.
+    pub fn holders<'a>(
+        &'a self,
+        scope: &'a Scope,
+        attribute: &'a AttributeName,
+    ) -> impl Iterator<Item = (TaskKey, Amount)> + 'a {
+        let amount_of = move |amounts: &Amounts| {
+            let is_meant = |of: &Arc<Scope>, name: &AttributeName| **of == *scope && name == attribute;
+            amounts.iter().find(|(of, name, _)| is_meant(of, name)).map(|(_, _, total)| total.amount())
+        };
+        self.tasks.iter().filter_map(move |(key, amounts)| Some((*key, amount_of(amounts)?)))
+    }
+
     /// What limits a job, as it was found when one of its tasks was counted, or else is found now.
     pub fn limits(&self, config: &Configuration, who: &Who, pe: Option<&PeName>) -> Arc<Limits> {
         let known = self.known.get(who, pe);

@@ -2,6 +2,7 @@
 
 use crate::ledger::Level;
 use crate::matching::Value;
+use crate::quota::Scope;
 use proto::amount::{Amount, Type};
 use proto::complex::Relop;
 use proto::id::{AttributeName, PeName, ReservationId};
@@ -199,8 +200,8 @@ pub struct NoMore {
 pub struct QuotaDenial {
     /// The rule, as `set/rule`.
     pub rule: String,
-    /// Who shares the limit: `USER/PROJECT/PE/QUEUE/HOST/`, empty where all who match do.
-    pub scope: String,
+    /// Who shares the limit.
+    pub scope: Scope,
     /// The attribute that is limited.
     pub attribute: AttributeName,
     /// Its type, which decides how numbers are printed.

@@ -240,7 +240,7 @@ fn a_limit_of_a_quota_is_told_in_words_and_names_qquota() {
          pass",
         2,
         &["cannot run because rule \"maxslots/1\" (users {*} to slots=1) has no room for it, counted for user u1 \
-           | slots: needed 1, free 0, of 1 | qquota -u u1 shows what is in use"],
+           | slots: needed 1, free 0, of 1 | qquota -u u1 shows what is in use | held by 1 u1 1"],
     );
 }
 
