@@ -168,7 +168,7 @@ impl Core {
     /// How the agent of a host is to behave: for its welcome.
     pub fn agent_config(&self, host: &HostName) -> AgentConfig {
         let config = &self.state.config;
-        decide::agents::agent_config(config, host, &decide::agents::attribute_types(config))
+        decide::agents::agent_config(config, host, &self.agents.types(config))
     }
 
     /// Decides what an input leads to. The events it returns are already applied; they must be appended in their order.

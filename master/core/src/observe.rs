@@ -48,8 +48,6 @@ pub enum Observation {
     Unfit {
         /// The host.
         host: HostName,
-        /// Whether it is connected.
-        connected: bool,
         /// The reason why the host cannot start tasks. `None` means that it can.
         why: Option<String>,
     },
@@ -196,7 +194,7 @@ impl Observations {
             Observation::Contact { host, at, connected } => self.contact(host, *at, *connected),
             Observation::Unheard { host } => self.unheard(host),
             Observation::LoadRefused { host, values } => self.host(host).refused = *values,
-            Observation::Unfit { host, connected: _, why } => self.host(host).unfit = why.as_deref().map(Arc::from),
+            Observation::Unfit { host, why } => self.host(host).unfit = why.as_deref().map(Arc::from),
             Observation::Usage(usage) => self.usage.extend(usage.iter().copied()),
             Observation::Sensors { host, sensors } => self.host(host).sensors = sensors.clone(),
         }

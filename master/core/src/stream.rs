@@ -113,8 +113,9 @@ pub fn soft_facts(state: &State, observations: &Observations) -> Vec<Change> {
     facts
 }
 
-/// An observation, if it is one that is told.
-pub fn observed(observation: &Observation) -> Option<Change> {
+/// An observation, if it is one that is told. `observations` have it already: a host that connects again may still be left alone because
+/// of a start that it refused.
+pub fn observed(observations: &Observations, observation: &Observation) -> Option<Change> {
     match observation {
         Observation::Load { host, at: _, report } => Some(Change::Load {
             host: host.clone(),
@@ -122,11 +123,8 @@ pub fn observed(observation: &Observation) -> Option<Change> {
             values: report.values.clone(),
             withdrawn: report.withdrawn.clone(),
         }),
-        Observation::Contact { host, at: _, connected } => {
-            Some(Change::Contact { host: host.clone(), connected: *connected })
-        }
-        Observation::Unfit { host, connected, why } => {
-            Some(Change::Contact { host: host.clone(), connected: *connected && why.is_none() })
+        Observation::Contact { host, .. } | Observation::Unfit { host, .. } => {
+            Some(Change::Contact { host: host.clone(), connected: observations.is_ready(host) })
         }
         // Its values count no longer.
         Observation::Unheard { host } => {

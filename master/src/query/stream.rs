@@ -219,7 +219,7 @@ impl Subscribers {
 
     /// The same of an observation.
     pub(super) fn observed(&mut self, model: &Model, observation: &Observation) {
-        self.soft(model, || stream::observed(observation));
+        self.soft(model, || stream::observed(&model.observations, observation));
     }
 
     fn tell(&mut self, seq: EventSeq, news: impl Fn(&Client) -> Option<Live>) {

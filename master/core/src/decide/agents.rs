@@ -39,8 +39,8 @@ const ANSWER_MS: u64 = 2_000;
 /// Types of attributes by name, shared by all agents.
 pub(crate) type AttributeTypes = Arc<BTreeMap<AttributeName, Type>>;
 
-/// The types of all attributes of the complex, for the agents.
-pub(crate) fn attribute_types(config: &Configuration) -> AttributeTypes {
+/// The types of all attributes of the complex, for the agents. [`Agents::types`] keeps them while no object changes.
+fn attribute_types(config: &Configuration) -> AttributeTypes {
     Arc::new(config.complex.iter().map(|attribute| (attribute.name.clone(), attribute.r#type)).collect())
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
         turn.effect(Effect::Disconnect { connection: old, why });
     }
     let config = &turn.state().config;
-    let config = agent_config(config, &host, &attribute_types(config));
+    let config = agent_config(config, &host, &turn.agents().types(config));
     heard(turn, &host);
     turn.agents_mut().add(connection, host.clone(), &hello, config.clone());
     turn.send(connection, MasterMessage::Configure(config));
@@ -240,7 +240,8 @@ fn max_unheard_ms(turn: &Turn<'_>) -> u64 {
 /// Sends the configuration again to every agent for which it changed. Runs after every input that changed objects.
 pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
     let hosts: Vec<(HostName, ConnectionId)> = turn.agents().connected().collect();
-    let types = attribute_types(&turn.state().config);
+    turn.agents_mut().forget_types();
+    let types = turn.agents().types(&turn.state().config);
     for (host, connection) in hosts {
         let config = agent_config(&turn.state().config, &host, &types);
         if turn.agents_mut().set_config(&host, &config) {

@@ -1,11 +1,14 @@
 //! The connection table.
 
+use super::{AttributeTypes, attribute_types};
 use crate::effect::ConnectionId;
+use crate::state::config::Configuration;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Tick;
 use proto::usage::TaskResult;
 use proto::wire::agent::{AgentConfig, AgentHello};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// How long an order may stay without an answer before it is sent again. The stream loses nothing, so this is for agents that do.
 const REPEAT_MS: u64 = 30_000;
@@ -28,7 +31,8 @@ pub(crate) enum Deadline {
 /// Who is connected and what each was told.
 ///
 /// Invariants: `connections` and `agents` name each other; `orders` holds exactly the orders of connected agents that wait for an
-/// answer; `describers` is `described` of all agents, turned round; `silence` names the entries of `deadlines` of its kind.
+/// answer; `describers` is `described` of all agents, turned round; `silence` names the entries of `deadlines` of its kind; `types`, if
+/// there, are those of the configuration in force.
 #[derive(Debug, Default)]
 pub struct Agents {
     agents: BTreeMap<HostName, Agent>,
@@ -44,6 +48,8 @@ pub struct Agents {
     /// Ends that hosts reported of parallel jobs whose slave tasks have not ended yet. Their hosts repeat them until they are told to
     /// forget.
     held: BTreeMap<TaskKey, TaskResult>,
+    /// The types of all attributes, made once for all agents that say hello.
+    types: OnceLock<AttributeTypes>,
 }
 
 /// One connected agent.
@@ -63,6 +69,16 @@ struct Agent {
 }
 
 impl Agents {
+    /// The types of all attributes of the configuration in force.
+    pub(crate) fn types(&self, config: &Configuration) -> AttributeTypes {
+        self.types.get_or_init(|| attribute_types(config)).clone()
+    }
+
+    /// Objects have changed, perhaps the complex.
+    pub(super) fn forget_types(&mut self) {
+        self.types = OnceLock::new();
+    }
+
     /// The host behind a connection, if it is the present one of that host.
     pub fn host_of(&self, connection: ConnectionId) -> Option<&HostName> {
         self.connections.get(&connection)

@@ -4,11 +4,13 @@ use crate::decide::fitness::{FIRST_PAUSE_MS, LONGEST_PAUSE_MS};
 use crate::effect::{Alarm, Effect, Input};
 use crate::event::Event;
 use crate::state::job::Place;
+use crate::stream;
 use proto::id::TaskKey;
 use proto::job::JobSpec;
 use proto::usage::{Exit, Failed, TaskResult};
 use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState};
 use proto::wire::client::{Command, ModifyAction};
+use proto::wire::stream::Change;
 
 const FULL: &str = "no space left on the disk of tasks/";
 
@@ -96,6 +98,30 @@ fn a_host_that_connects_again_says_anew_whether_it_is_unwell() {
 }
 
 #[test]
+fn event_clients_see_a_host_that_refused_a_start_as_not_ready_also_after_it_connected_again() {
+    let mut cell = Cell::ready();
+    let is_told_ready = |cell: &Cell| {
+        let observed = cell.effects.iter().filter_map(|effect| match effect {
+            Effect::Observed(observation) => stream::observed(cell.core.observations(), observation),
+            _ => None,
+        });
+        observed
+            .filter_map(|change| match change {
+                Change::Contact { host, connected } if host.as_str() == "h1" => Some(connected),
+                _ => None,
+            })
+            .next_back()
+    };
+    refused(&mut cell, "u1");
+    assert_eq!(is_told_ready(&cell), Some(false));
+    cell.disconnect("h1");
+    cell.connect("h1");
+    assert_eq!(is_told_ready(&cell), Some(false));
+    cell.pass(FIRST_PAUSE_MS);
+    assert_eq!(is_told_ready(&cell), Some(true));
+}
+
+#[test]
 fn a_host_that_claims_to_be_well_and_refuses_is_left_alone_for_longer_each_time() {
     let mut cell = Cell::ready();
     let number = refused(&mut cell, "u1");
@@ -172,6 +198,53 @@ fn too_many_failed_starts_in_a_row_close_the_host_until_an_operator_opens_it() {
     cell.qmod("op", ModifyAction::ClearQueueError, "*@h1");
     cell.run(number, 1, "h1");
     cell.assert_replay_is_live();
+}
+
+/// A new attempt of a task is given to a host, and its shepherd dies before the job begins.
+fn dies(cell: &mut Cell, number: u32, host: &str) {
+    let key = cell.order(number, 1, host).unwrap();
+    let why = "the task's shepherd died before it could start the job";
+    cell.end(key, host, TaskResult { failed: Failed::BEFORE_EXEC, ..TaskResult::host_unfit(why) });
+}
+
+#[test]
+fn a_job_whose_shepherds_always_die_waits_in_error_after_as_many_starts_as_close_a_host() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=3")]);
+    let number = cell.submit(job());
+    dies(&mut cell, number, "h1");
+    dies(&mut cell, number, "h2");
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    cell.pass(LONGEST_PAUSE_MS);
+    dies(&mut cell, number, "h1");
+    let Place::Pending { error: Some(error) } = cell.task(number, 1).place.clone() else { panic!("it is in error") };
+    assert!(error.contains("shepherd died") && error.contains("3 starts of the job in a row"), "{error}");
+    assert_eq!(errors(&cell), [""; 0], "one job closes no host");
+    assert_eq!(cell.records().len(), 1);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn a_job_that_starts_in_between_or_has_other_troubles_is_tried_again_and_again() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
+    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    for _ in 0..3 {
+        dies(&mut cell, number, "h1");
+        let key = cell.order(number, 1, "h2").unwrap();
+        cell.report(key, "h2", TaskReportState::Running { for_ms: 1 });
+        cell.end(key, "h2", result(Exit::Code(99), Failed::RESCHEDULING, ""));
+        cell.pass(LONGEST_PAUSE_MS);
+    }
+    let other = cell.submit(job());
+    for _ in 0..5 {
+        let key = cell.order(other, 1, "h1").unwrap();
+        cell.end(key, "h1", TaskResult::host_unfit(FULL));
+        cell.pass(LONGEST_PAUSE_MS);
+    }
+    for number in [number, other] {
+        assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    }
 }
 
 #[test]

@@ -107,8 +107,7 @@ fn groups_that_disagree_are_named() {
 #[test]
 fn a_host_that_cannot_start_tasks_puts_its_instances_into_error_with_its_reason_until_it_is_well() {
     let mut lab = lab("load_thresholds=NONE");
-    let unfit =
-        |why: Option<&str>| Observation::Unfit { host: "a".into(), connected: true, why: why.map(str::to_owned) };
+    let unfit = |why: Option<&str>| Observation::Unfit { host: "a".into(), why: why.map(str::to_owned) };
     lab.scheduler.observe(&unfit(Some("no space")));
     let line = "queue all.q marked QERROR because host a cannot start jobs: no space";
     assert_eq!(seen(&lab, "a", "E"), ("E".to_owned(), vec![line.to_owned()]));
