@@ -4,7 +4,6 @@ use super::ending;
 use nix::sys::stat::{major, minor};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -131,14 +130,14 @@ pub fn holder(file: &File) -> Option<i32> {
     })
 }
 
-/// Whether a process was started for a state directory: `--dir DIR` is among its arguments.
+/// Whether a process was started for a state directory: `--dir DIR` is among its arguments, as `dir` is written or without links. The
+/// process can write any path there: root does not look at it.
 pub fn is_started_for(pid: i32, dir: &Path) -> bool {
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
-    let place = |path: &Path| path.canonicalize().ok();
-    let own = place(dir);
-    own.is_some()
-        && words.windows(2).any(|pair| pair[0] == b"--dir" && place(Path::new(OsStr::from_bytes(pair[1]))) == own)
+    let own = [Some(dir.to_owned()), dir.canonicalize().ok()];
+    let is_own = |word: &[u8]| own.iter().flatten().any(|own| own.as_os_str().as_bytes() == word);
+    words.windows(2).any(|pair| pair[0] == b"--dir" && is_own(pair[1]))
 }
 
 /// By `/proc/PID/stat`, field 22 of proc_pid_stat(5).

@@ -84,8 +84,8 @@ pub(super) fn part(cell: &Cell, original: &str, parsed: &Parsed) -> Result<(), F
     let done = run("gridwright-master", &["part", "--original", original], dir, account)?;
     let wanted = parsed.value("--port").unwrap_or("0").to_owned();
     let port = port(Some(wanted))?.to_string();
-    for name in ["etc/cell.toml", "etc/agent.toml"] {
-        set_port(&dir.join(name), &port)?;
+    for name in ["cell.toml", "agent.toml"] {
+        set_port(dir, name, &port)?;
     }
     run("gridwright-master", &["tree"], dir, None)?;
     run("gridwright-shepherd", &["adopt"], dir, None)?;
@@ -144,14 +144,17 @@ fn run(program: &str, words: &[&str], dir: &Path, account: Option<(u32, u32)>) -
     Err(refuse(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
 }
 
-fn set_port(path: &Path, port: &str) -> Result<(), Fail> {
-    let refuse = |error: std::io::Error| {
-        let refusal = Diagnostic::new(Code::SystemRefused, "error: the port of the copy cannot be written");
-        Fail::from(refusal.at(path.display().to_string()).why(error.to_string()))
+/// Sets the port in a file of settings, `etc/NAME`. It is read and replaced below a descriptor of its directory: nothing is followed.
+fn set_port(dir: &Path, name: &str, port: &str) -> Result<(), Fail> {
+    let set = || {
+        let etc = Folder::below(dir, &["etc"])?;
+        let text = etc.read(name)?;
+        etc.write(name, &with_port(&text, port), etc.facts(name)?.st_mode & 0o777)
     };
-    let text = std::fs::read_to_string(path).map_err(refuse)?;
-    let draft = path.with_extension("new");
-    std::fs::write(&draft, with_port(&text, port)).and_then(|()| std::fs::rename(&draft, path)).map_err(refuse)
+    set().map_err(|error| {
+        let refusal = Diagnostic::new(Code::SystemRefused, "error: the port of the copy cannot be written");
+        Fail::from(refusal.at(dir.join("etc").join(name).display().to_string()).why(error.to_string()))
+    })
 }
 
 fn with_port(settings: &str, port: &str) -> String {
@@ -170,6 +173,22 @@ mod tests {
         check("cell = \"a\"\nport = 6444\n# port = 1\n", "cell = \"a\"\n# port = 1\nport = 7\n");
         check("a = 1\nport=6444", "a = 1\nport = 7\n");
         check("ports = 3\n", "ports = 3\nport = 7\n");
+    }
+
+    #[test]
+    fn the_port_is_set_in_the_cell_itself_and_never_through_a_link() {
+        let base = std::env::temp_dir().join(format!("gridwright-copy-port-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("etc")).unwrap();
+        std::fs::write(base.join("victim"), "port = 1\n").unwrap();
+        std::fs::write(base.join("etc/cell.toml"), "port = 6444\n").unwrap();
+        for name in ["agent.toml", "cell.new", ".cell.toml.new"] {
+            std::os::unix::fs::symlink("../victim", base.join("etc").join(name)).unwrap();
+        }
+        set_port(&base, "cell.toml", "7").unwrap();
+        assert!(set_port(&base, "agent.toml", "7").is_err());
+        let text = |name: &str| std::fs::read_to_string(base.join(name)).unwrap();
+        assert_eq!([text("etc/cell.toml"), text("victim")], ["port = 7\n", "port = 1\n"]);
+        std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
