@@ -9,7 +9,7 @@ use proto::id::HostName;
 use proto::time::Wall;
 use proto::wire::client::Reply;
 use proto::wire::view::{Data, IssuedCertificate};
-use quic::{ClusterCa, Credentials, HostKey, IdentityError, PeerIdentity};
+use quic::{CaCertificate, ClusterCa, Credentials, HostKey, IdentityError, PeerIdentity};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,9 +50,9 @@ pub enum KeyError {
         source: std::io::Error,
     },
     /// A file is not what it should be.
-    #[error("the keys in {} cannot be used", path.display())]
+    #[error("{} cannot be used", path.display())]
     Unusable {
-        /// Their directory.
+        /// The file.
         path: PathBuf,
         /// Why.
         #[source]
@@ -68,8 +68,15 @@ pub enum KeyError {
 /// # Errors
 /// As [`KeyError`].
 pub fn read_ca(layout: &Layout) -> Result<ClusterCa, KeyError> {
-    let unusable = |source| KeyError::Unusable { path: layout.master(""), source };
-    ClusterCa::from_pem(&read(layout.master("ca.crt"))?, &read(layout.master("ca.key"))?).map_err(unusable)
+    let (certificate, key) = (read(layout.master("ca.crt"))?, read(layout.master("ca.key"))?);
+    // By itself first, so that the message names the file.
+    CaCertificate::from_pem(&certificate).map_err(unusable(layout, "ca.crt"))?;
+    ClusterCa::from_pem(&certificate, &key).map_err(unusable(layout, "ca.key"))
+}
+
+fn unusable(layout: &Layout, name: &str) -> impl FnOnce(IdentityError) -> KeyError {
+    let path = layout.master(name);
+    move |source| KeyError::Unusable { path, source }
 }
 
 /// Reads what the master serves with; makes a new certificate in time before the old one ends, with the same key.
@@ -77,22 +84,22 @@ pub fn read_ca(layout: &Layout) -> Result<ClusterCa, KeyError> {
 /// # Errors
 /// As [`KeyError`].
 pub fn master_credentials(layout: &Layout, ca: &ClusterCa, now: Wall) -> Result<Credentials, KeyError> {
-    let unusable = |source| KeyError::Unusable { path: layout.master(""), source };
     let (mut certificate, key) = (read(layout.master("master.crt"))?, read(layout.master("master.key"))?);
-    let identity = PeerIdentity::from_pem(&certificate).map_err(unusable)?;
+    let identity = PeerIdentity::from_pem(&certificate).map_err(unusable(layout, "master.crt"))?;
+    HostKey::from_pem(&key).map_err(unusable(layout, "master.key"))?;
     if identity.needs_renewal(now) {
         let renew = || {
             let csr = HostKey::from_pem(&key)?.csr_pem()?;
             ca.sign_master_csr(&csr, &identity.host, now, quic::DEFAULT_VALIDITY_S)
         };
-        certificate = renew().map_err(unusable)?;
+        certificate = renew().map_err(unusable(layout, "master.key"))?;
         let path = layout.master("master.crt");
         // It is signed anew at each start until the file can be written.
         if let Err(error) = replace(&path, &certificate) {
             tracing::warn!("cannot keep the renewed certificate in {}: {error}", path.display());
         }
     }
-    Credentials::from_pem(&certificate, &key, &ca.certificate().to_pem()).map_err(unusable)
+    Credentials::from_pem(&certificate, &key, &ca.certificate().to_pem()).map_err(unusable(layout, "master.crt"))
 }
 
 /// Writes a file so that it is whole, the old one or the new one, whatever happens.

@@ -115,4 +115,19 @@ mod tests {
         renewal.look(wall_now()).unwrap();
         assert_eq!(shown(&layout, &server).await.serial, new.serial, "a fresh certificate stays");
     }
+
+    #[test]
+    fn a_key_or_certificate_that_cannot_be_used_is_named() {
+        let dir = TempDir::new("bad-keys");
+        let layout = new_cell(&dir);
+        for name in ["ca.crt", "ca.key", "master.crt", "master.key"] {
+            let path = layout.master(name);
+            let whole = std::fs::read(&path).unwrap();
+            std::fs::write(&path, "garbage").unwrap();
+            let served = read_ca(&layout).and_then(|ca| crate::issuer::master_credentials(&layout, &ca, wall_now()));
+            let told = served.unwrap_err().to_string();
+            assert!(told.contains(&path.display().to_string()), "{name}: {told}");
+            std::fs::write(&path, whole).unwrap();
+        }
+    }
 }
