@@ -28,6 +28,12 @@ pub const ATTACKS: &[Attack] = &[
         run: || stopped("launcher"),
     },
     Attack {
+        name: "stopped-shepherd",
+        claim: "a shepherd that stands still holds up its own task alone, and that one ends as it should once the shepherd goes on",
+        needs: &[],
+        run: stopped_shepherd,
+    },
+    Attack {
         name: "combined-kills",
         claim: "no task is lost or run twice while daemons die and jobs are held, suspended and deleted",
         needs: &[],
@@ -73,6 +79,43 @@ fn stopped(daemon: &str) {
     assert_eq!(started.len(), starts.lines().count(), "a job ran twice: {starts}");
     assert!(accepted.is_subset(&started), "{accepted:?} accepted, {started:?} started");
     assert!(cell.is_alive(daemon));
+}
+
+/// Starts a job that waits for a file, and returns it with its shepherd.
+fn waiting_job(cell: &Cell, name: &str) -> (String, Pid) {
+    let known = cell.shepherds();
+    let job = cell.submit(&["-N", name, "-o", "/dev/null", "wait.sh"]);
+    wait_until(|| cell.state_of(&job), || !cell.read(&format!("started.{job}")).is_empty());
+    let new: Vec<i32> = cell.shepherds().into_iter().filter(|pid| !known.contains(pid)).collect();
+    assert_eq!(new.len(), 1, "the shepherd of job {job}");
+    (job, Pid::from_raw(new[0]))
+}
+
+fn stopped_shepherd() {
+    let cell = Cell::up();
+    cell.write("wait.sh", "#!/bin/sh\necho >started.$JOB_ID\nwhile [ ! -e go ]; do sleep 0.1; done\nexit 3\n", 0o755);
+    let ((kept, of_kept), (deleted, of_deleted)) = (waiting_job(&cell, "kept"), waiting_job(&cell, "deleted"));
+    for shepherd in [of_kept, of_deleted] {
+        kill(shepherd, Signal::SIGSTOP).expect("it is ours");
+    }
+    cell.user(&["qdel", &deleted]).ok();
+    cell.write("go", "", 0o644);
+    // A new launcher must not take a shepherd that does not answer for a dead one.
+    cell.kill("launcher");
+    cell.bring_up(&[]).ok();
+    for _ in 0..6 {
+        let other = cell.submit(&["-b", "y", "-o", "/dev/null", "true"]);
+        assert_eq!(cell.accounted(&other, 1)[0].value("failed"), "0");
+    }
+    for job in [&kept, &deleted] {
+        assert!(records(&cell.user(&["qacct", "-j", job]).out).is_empty(), "job {job} has a shepherd that lives");
+    }
+    for shepherd in [of_kept, of_deleted] {
+        kill(shepherd, Signal::SIGCONT).expect("it is ours");
+    }
+    let kept = &cell.accounted(&kept, 1)[0];
+    assert_eq!((kept.value("failed"), kept.value("exit_status")), ("0", "3"));
+    cell.accounted(&deleted, 1);
 }
 
 /// Tasks of each job.

@@ -4,6 +4,7 @@ use crate::seed::Seed;
 use crate::stage::Attack;
 use gridwright_tests::cell::{Cell, long_or, resident_kib};
 use quinn::crypto::rustls::QuicClientConfig;
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +78,7 @@ fn junk_datagrams() {
 fn first_datagrams(count: usize) -> Vec<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let listener = socket();
-    listener.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket has timeouts");
+    listener.set_nonblocking(true).expect("a socket can");
     let to = listener.local_addr().expect("it is bound");
     let mut roots = rustls::RootCertStore::empty();
     roots.extend([]);
@@ -91,22 +92,31 @@ fn first_datagrams(count: usize) -> Vec<Vec<u8>> {
     let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).expect("it speaks TLS 1.3")));
     runtime.block_on(async {
         let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().expect("an address")).expect("a port is free");
-        let mut found = Vec::new();
+        let listener = tokio::net::UdpSocket::from_std(listener).expect("it does not block");
+        let mut found = BTreeMap::new();
         let mut buffer = [0; 2_000];
         while found.len() < count {
-            let connecting = endpoint.connect_with(config.clone(), to, "master").expect("it may connect");
-            // Lets the endpoint send.
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            drop(connecting);
-            listener.set_nonblocking(true).expect("a socket can");
-            while let Ok((length, _)) = listener.recv_from(&mut buffer) {
-                // A first packet of version 1 is long and padded.
-                let is_first = length >= 1_200 && buffer[0] & 0xf0 == 0xc0;
-                found.extend(is_first.then(|| buffer[..length].to_vec()));
+            let before = found.len();
+            let _connecting = endpoint.connect_with(config.clone(), to, "master").expect("it may connect");
+            while found.len() == before {
+                let heard = tokio::time::timeout(Duration::from_secs(60), listener.recv_from(&mut buffer)).await;
+                let (length, _) = heard.expect("the endpoint sends").expect("it is received");
+                if let Some(connection) = connection_of_first(&buffer[..length]) {
+                    found.entry(connection.to_vec()).or_insert_with(|| buffer[..length].to_vec());
+                }
             }
         }
-        found
+        found.into_values().collect()
     })
+}
+
+/// The connection to which a first packet belongs: one of version 1 is long and padded, and repeats bear the same number (RFC 9000,
+/// section 17.2.2).
+fn connection_of_first(datagram: &[u8]) -> Option<&[u8]> {
+    if datagram.len() < 1_200 || datagram[0] & 0xf0 != 0xc0 {
+        return None;
+    }
+    datagram[6..].get(..usize::from(datagram[5]))
 }
 
 fn half_open_handshakes() {

@@ -150,6 +150,30 @@ fn a_host_without_a_launcher_says_so_and_its_jobs_run_elsewhere() {
 }
 
 #[test]
+fn a_host_whose_journal_of_tasks_cannot_be_written_starts_nothing_and_goes_on_by_itself() {
+    let cell = Cell::up();
+    let first = cell.submit(&["-b", "y", "true"]);
+    cell.accounted(&first, 1);
+    cell.down(&[]).ok();
+    // The journal that is there has no room, and no other one can be made: a directory has its name.
+    let (journal, draft) = (cell.dir().join("tasks/journal"), cell.dir().join("tasks/journal.new"));
+    let mut bytes = std::fs::read(&journal).unwrap();
+    bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap());
+    std::fs::write(&journal, &bytes).unwrap();
+    std::fs::create_dir(&draft).unwrap();
+    cell.bring_up(&[]).ok();
+    let job = cell.submit(&["-b", "y", "true"]);
+    let reason = "the start cannot be recorded";
+    wait_until(|| instances(&cell), || instances(&cell).contains(reason));
+    let states = cell.user(&["qstat"]).out;
+    assert!(!states.contains("Eqw"), "{states}");
+    assert!(cell.user(&["explain", &job]).out.contains(reason), "{}", cell.user(&["explain", &job]));
+    std::fs::remove_dir(&draft).unwrap();
+    assert_eq!(cell.accounted(&job, 1)[0].value("failed"), "0");
+    wait_until(|| instances(&cell), || !instances(&cell).contains("QERROR"));
+}
+
+#[test]
 fn the_log_warns_of_an_agent_that_is_gone_and_says_nothing_of_a_doctor() {
     let cell = Cell::up();
     let before = cell.log("master");

@@ -218,6 +218,32 @@ fn a_launcher_that_cannot_write_its_journal_anew_goes_on_in_the_one_that_is_ther
     assert!([before, after.key].iter().all(|key| text.contains(&format!("+ {key} "))), "{text}");
 }
 
+#[test]
+fn a_start_that_cannot_be_recorded_is_refused_as_the_hosts_fault_until_the_journal_can_be_written() {
+    let mut cell = Cell::start();
+    let before = cell.run("true").key;
+    let (journal, draft) = (cell.dir.join("tasks/journal"), cell.dir.join("tasks/journal.new"));
+    // The journal that is there has no room, and no other one can be made.
+    let mut bytes = std::fs::read(&journal).unwrap();
+    bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap());
+    std::fs::write(&journal, &bytes).unwrap();
+    std::fs::create_dir(&draft).unwrap();
+    cell.restart_launcher();
+    let refused = cell.shell("true");
+    let refused = cell.launch(refused);
+    let why = cell.refused(refused);
+    assert!(why.contains("the start cannot be recorded"), "{why}");
+    assert_eq!(cell.blamed(refused), Blame::Host);
+    assert!(!cell.dir.join(format!("tasks/{refused}")).exists(), "nothing of it stays");
+    assert_eq!(std::fs::read(&journal).unwrap(), bytes);
+    assert!(cell.trouble().is_some_and(|trouble| trouble.contains("cannot be recorded")));
+    std::fs::remove_dir(&draft).unwrap();
+    assert_eq!(cell.trouble(), None);
+    assert_eq!(cell.run("exit 2").cause, Cause::Exited(2));
+    let listed: Vec<_> = cell.list().into_iter().map(|task| task.key).collect();
+    assert!(listed.contains(&before) && !listed.contains(&refused));
+}
+
 /// A task that runs, with its main process and its shepherd.
 fn running(cell: &mut Cell, command: &str) -> (proto::id::TaskKey, i32, Pid) {
     let document = cell.shell(command);
