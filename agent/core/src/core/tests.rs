@@ -342,7 +342,7 @@ fn an_order_that_no_launcher_was_told_of_is_given_back_after_a_while_and_never_s
 #[test]
 fn an_order_that_a_launcher_had_not_begun_when_it_died_is_given_back_and_one_that_it_may_have_begun_waits() {
     let mut core = ready();
-    let (sent, begun) = (key(1, 1), key(2, 1));
+    let (sent, begun) = (key(1, 1), key(1, 2));
     start(&mut core, sent);
     start(&mut core, begun);
     core.handle(Input::LauncherLost, &NOW);

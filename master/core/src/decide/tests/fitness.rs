@@ -236,15 +236,16 @@ fn a_job_that_starts_in_between_or_has_other_troubles_is_tried_again_and_again()
         cell.end(key, "h2", result(Exit::Code(99), Failed::RESCHEDULING, ""));
         cell.pass(LONGEST_PAUSE_MS);
     }
-    let other = cell.submit(job());
+    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
+    let other = refused(&mut cell, "u1");
     for _ in 0..5 {
+        cell.pass(LONGEST_PAUSE_MS);
         let key = cell.order(other, 1, "h1").unwrap();
         cell.end(key, "h1", TaskResult::host_unfit(FULL));
-        cell.pass(LONGEST_PAUSE_MS);
     }
-    for number in [number, other] {
-        assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
-    }
+    assert_eq!(cell.task(other, 1).place, Place::Pending { error: None });
 }
 
 #[test]
