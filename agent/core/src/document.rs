@@ -2,7 +2,7 @@
 
 use crate::environment::{Paths, environment};
 use crate::site::Site;
-use crate::substitute::substitute;
+use crate::substitute::{substitute, substitute_in_path};
 use proto::amount::Amount;
 use proto::id::HostName;
 use proto::job::{Granted, HostPath, JobSpec, Program};
@@ -105,7 +105,7 @@ impl Texts {
     fn of(site: &Site, order: &StartOrder, spec: &JobSpec) -> Self {
         Self {
             number: order.number.to_string(),
-            task: order.array.map_or_else(|| "undefined".to_owned(), |_| order.key.task.to_string()),
+            task: order.array.map_or_else(|| "0".to_owned(), |_| order.key.task.to_string()),
             name: spec.name.clone(),
             user: spec.owner.user.to_string(),
             host: site.host.to_string(),
@@ -127,15 +127,14 @@ impl Texts {
             ("HOSTNAME", &self.host),
             ("USER", &self.user),
         ];
-        substitute(text, &table)
+        substitute_in_path(text, &table)
     }
 
     /// A command of a checkpointing environment (checkpoint(5)): `$job_pid` stays for the shepherd.
     fn in_checkpoint_command(&self, text: &str, checkpoint: &CheckpointOrder) -> String {
-        let task = if self.task == "undefined" { "0" } else { &self.task };
         let table = [
             ("host", self.host.as_str()),
-            ("ja_task_id", task),
+            ("ja_task_id", &self.task),
             ("job_owner", &self.user),
             ("job_id", &self.number),
             ("job_name", &self.name),
@@ -245,7 +244,7 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
     let shell = shell.to_owned();
     match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => {
-            Start::Script { shell, login, mode: start_mode(order, spec), args: spec.args.clone() }
+            Start::Script { shell, login, mode: start_mode(order), args: spec.args.clone() }
         }
         Program::Command { command } => {
             let argv = std::iter::once(command).chain(&spec.args).cloned().collect();
@@ -258,7 +257,7 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
 fn by_starter(starter: String, order: &StartOrder, spec: &JobSpec) -> Start {
     match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => {
-            let stdin = start_mode(order, spec) == StartMode::ScriptFromStdin;
+            let stdin = start_mode(order) == StartMode::ScriptFromStdin;
             Start::Starter { starter, stdin, args: spec.args.clone() }
         }
         Program::Command { command } => {
@@ -273,11 +272,10 @@ pub(crate) fn is_login_shell(order: &StartOrder, shell: &str) -> bool {
     order.queue.login_shells.iter().any(|known| known == name)
 }
 
-/// `-S` names the shell that interprets the script, whatever the queue says about its first line.
-fn start_mode(order: &StartOrder, spec: &JobSpec) -> StartMode {
+fn start_mode(order: &StartOrder) -> StartMode {
     match order.queue.shell_start_mode.as_str() {
         "script_from_stdin" => StartMode::ScriptFromStdin,
-        "unix_behavior" if spec.shell.is_empty() => StartMode::UnixBehavior,
+        "unix_behavior" => StartMode::UnixBehavior,
         _ => StartMode::PosixCompliant,
     }
 }

@@ -10,33 +10,11 @@ use proto::wire::agent::{AgentConfig, StartOrder};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Names that a user's `-v` and `-V` cannot set: they say what the cell decided.
-const OURS: [&str; 4] = ["JOB_ID", "JOB_SCRIPT", "QUEUE", "HOSTNAME"];
+/// The account of a job, which the shepherd takes from the name service: a user's `-v` and `-V` do not name another one.
+const ACCOUNT: [&str; 3] = ["HOME", "LOGNAME", "USER"];
 
-/// What a slave task is told by its own host, whatever `qrsh -inherit -V` brought from another one.
-const OF_THE_HOST: [&str; 21] = [
-    "ARC",
-    "ENVIRONMENT",
-    "GRIDWRIGHT_DIR",
-    "GRIDWRIGHT_TASK_KEY",
-    "HOME",
-    "LOGNAME",
-    "NHOSTS",
-    "NQUEUES",
-    "NSLOTS",
-    "OLDPWD",
-    "PE",
-    "PE_HOSTFILE",
-    "PWD",
-    "SGE_ARCH",
-    "SGE_BINARY_PATH",
-    "SGE_CELL",
-    "SGE_JOB_SPOOL_DIR",
-    "SGE_ROOT",
-    "SHELL",
-    "SHLVL",
-    "USER",
-];
+/// Variables of another host that `qrsh -inherit -V` brings along and that no fact of this host replaces.
+const OF_ANOTHER_HOST: [&str; 6] = ["GRIDWRIGHT_TASK_KEY", "OLDPWD", "PE", "PE_HOSTFILE", "PWD", "SHLVL"];
 
 /// Paths of a job that its environment names.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +27,9 @@ pub struct Paths<'a> {
     pub host_file: &'a str,
 }
 
-/// The whole environment of a task as `NAME=value`, sorted by name. `HOME`, `USER`, `LOGNAME` and the
-/// paths of directory and files (`SGE_CWD_PATH`, `SGE_STDOUT_PATH`…) come from the shepherd.
+/// The whole environment of a task as `NAME=value`, sorted by name. Facts of the cell come after `-v` and `-V`: a job that was submitted
+/// by another one has its own slots, and not those of the other. `HOME`, `USER`, `LOGNAME` and the paths of directory and files
+/// (`SGE_CWD_PATH`, `SGE_STDOUT_PATH`…) come from the shepherd.
 pub fn environment(
     site: &Site,
     config: &AgentConfig,
@@ -62,20 +41,19 @@ pub fn environment(
     if config.inherit_env {
         all.extend(borrowed(&site.environment));
     }
-    all.insert("PATH", format!("{}:/usr/local/bin:/bin:/usr/bin", paths.tmpdir).into());
+    all.insert("PATH", DEFAULT_PATH.into());
     if let Some(zone) = &site.time_zone {
         all.insert("TZ", zone.into());
     }
     all.extend(borrowed(&config.job_environment));
-    facts(&mut all, site, order, spec, paths);
-    all.extend(borrowed(&spec.environment).filter(|(name, _)| !OURS.contains(name)));
+    all.extend(borrowed(&spec.environment).filter(|(name, _)| !ACCOUNT.contains(name)));
     let own = order.slave.as_ref().map_or(&[][..], |slave| &slave.spec.environment);
-    all.extend(borrowed(own).filter(|(name, _)| !OURS.contains(name) && !OF_THE_HOST.contains(name)));
+    all.extend(borrowed(own).filter(|(name, _)| !ACCOUNT.contains(name) && !OF_ANOTHER_HOST.contains(name)));
+    facts(&mut all, site, order, spec, paths);
     let maps: Vec<_> = resource_maps(site, order).collect();
     all.extend(borrowed(&maps));
-    // TMPDIR is made for this task: a value that -V brought along would name a directory of another machine.
-    all.insert("TMPDIR", paths.tmpdir.into());
-    all.insert("TMP", paths.tmpdir.into());
+    let path = format!("{}:{}", paths.tmpdir, all.get("PATH").map_or("", |path| path));
+    all.insert("PATH", path.into());
     if config.set_lib_path {
         let rest =
             all.get("LD_LIBRARY_PATH").filter(|rest| !rest.is_empty()).map_or(String::new(), |rest| format!(":{rest}"));
@@ -83,6 +61,9 @@ pub fn environment(
     }
     all.into_iter().map(|(name, value)| [name, "=", &value].concat()).collect()
 }
+
+/// The search path of a job that brings none. The temporary directory stands in front of any.
+const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 
 /// Variables by name. Most values are somebody else's, and tasks may start by the thousand.
 type Variables<'a> = BTreeMap<&'a str, Cow<'a, str>>;
@@ -113,7 +94,7 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
         Program::Script { .. } | Program::Stored { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
         Program::Command { command } => Cow::from(command),
     };
-    all.extend::<[(_, Cow<'a, str>); 25]>([
+    all.extend::<[(_, Cow<'a, str>); 27]>([
         ("ARC", site.arch.as_str().into()),
         ("SGE_ARCH", site.arch.as_str().into()),
         ("ENVIRONMENT", "BATCH".into()),
@@ -139,6 +120,9 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
         ("SGE_TASK_LAST", task(order.array.map(|range| range.last()))),
         ("SGE_TASK_STEPSIZE", task(order.array.map(|range| range.step()))),
         ("SHELL", paths.shell.into()),
+        // The directory is made for this task: a value that -V brought along would name one of another machine.
+        ("TMPDIR", paths.tmpdir.into()),
+        ("TMP", paths.tmpdir.into()),
     ]);
     if order.queue.starter_method.is_some() && order.slave.is_none() {
         starter(all, order, spec, paths.shell);
@@ -150,6 +134,9 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
     if let Some(pe) = &order.pe {
         all.insert("PE", pe.as_str().into());
         all.insert("PE_HOSTFILE", paths.host_file.into());
+        if order.control_slaves {
+            all.insert("SGE_RSH_COMMAND", "builtin".into());
+        }
     }
 }
 

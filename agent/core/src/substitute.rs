@@ -19,6 +19,30 @@ pub fn substitute(text: &str, table: &[(&str, &str)]) -> String {
     out
 }
 
+/// Replaces `$NAME` in a path of `-o`, `-e` or `-i`. A name of `table` counts as soon as the text begins with it, whatever follows, as in
+/// 8.1.9: `$JOB_ID_$TASK_ID` is two variables and a line, and `${JOB_ID}` is none.
+pub fn substitute_in_path(text: &str, table: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let body = &rest[at + 1..];
+        let known = table.iter().find_map(|(name, value)| Some((body.strip_prefix(name)?, value)));
+        rest = match known {
+            Some((left, value)) => {
+                out.push_str(value);
+                left
+            }
+            None => {
+                out.push('$');
+                body
+            }
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
 /// The variable's name at the start of a text that begins with `$`, and how many bytes it takes.
 fn name_of(text: &str) -> (&str, usize) {
     let body = &text[1..];
@@ -48,6 +72,25 @@ mod tests {
             ("é$JOB_ID", "é7"),
         ] {
             assert_eq!(substitute(text, &table), expected);
+        }
+    }
+
+    #[test]
+    fn a_known_name_counts_in_a_path_whatever_follows() {
+        let table = [("JOB_ID", "7"), ("JOB_NAME", "n$JOB_ID"), ("TASK_ID", "3"), ("HOSTNAME", "vm"), ("USER", "ann")];
+        for (text, expected) in [
+            ("$JOB_ID_$TASK_ID", "7_3"),
+            ("$JOB_IDa", "7a"),
+            ("$JOB_NAME_$JOB_ID.x", "n$JOB_ID_7.x"),
+            ("$USER_x/$HOSTNAME_x/$USERNAME", "ann_x/vm_x/annNAME"),
+            ("$$JOB_ID$TASK_ID", "$73"),
+            ("\\$JOB_ID", "\\7"),
+            ("${JOB_ID}_b", "${JOB_ID}_b"),
+            ("$SGE_TASK_ID.$JOB_ID", "$SGE_TASK_ID.7"),
+            ("$JOB_$JOB_ID $job_id $HOST $", "$JOB_7 $job_id $HOST $"),
+            ("$HOME/é$TASK_ID", "$HOME/é3"),
+        ] {
+            assert_eq!(substitute_in_path(text, &table), expected, "{text}");
         }
     }
 }

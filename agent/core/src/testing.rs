@@ -74,6 +74,7 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
         array: None,
         granted: vec![Granted { instance, slots: 1 }],
         pe: None,
+        control_slaves: false,
         pe_start: None,
         pe_stop: None,
         limits: Default::default(),

@@ -225,6 +225,7 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         array: None,
         granted: vec![Granted { instance, slots: 1 }],
         pe: None,
+        control_slaves: false,
         pe_start: None,
         pe_stop: None,
         limits: Default::default(),

@@ -257,6 +257,9 @@ pub struct StartOrder {
     /// The parallel environment, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe: Option<PeName>,
+    /// `control_slaves` of the parallel environment: the job starts tasks on its other hosts by `qrsh -inherit`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control_slaves: bool,
     /// `start_proc_args` of the parallel environment, with its pseudo variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe_start: Option<String>,

@@ -62,17 +62,79 @@ fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() 
     assert_eq!([None, Some(true), Some(false)].map(made), [true, true, false]);
 }
 
+/// What 8.1.9 sets for a serial job after `-v` and `-V`.
+const OF_THE_CELL: [&str; 24] = [
+    "ARC",
+    "ENVIRONMENT",
+    "HOSTNAME",
+    "JOB_ID",
+    "JOB_NAME",
+    "JOB_SCRIPT",
+    "NHOSTS",
+    "NQUEUES",
+    "NSLOTS",
+    "QUEUE",
+    "REQNAME",
+    "REQUEST",
+    "RESTARTED",
+    "SGE_ACCOUNT",
+    "SGE_ARCH",
+    "SGE_BINARY_PATH",
+    "SGE_CELL",
+    "SGE_JOB_SPOOL_DIR",
+    "SGE_ROOT",
+    "SGE_TASK_ID",
+    "SGE_TASK_STEPSIZE",
+    "SHELL",
+    "TMP",
+    "TMPDIR",
+];
+
 #[test]
 fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
     let mut given = spec();
-    let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    given.environment =
-        vec![set("PATH", "/opt/bin"), set("JOB_ID", "99"), set("TMPDIR", "/elsewhere"), set("SGE_TASK_ID", "5")].into();
+    let names = OF_THE_CELL.into_iter().chain(["HOME", "LOGNAME", "USER", "MYVAR", "PE", "SGE_RSH_COMMAND", "TZ"]);
+    given.environment = names.map(|name| (name.to_owned(), "another".to_owned())).collect::<Vec<_>>().into();
     let made = document(&order(key(1, 1)), &given);
-    assert_eq!(variable(&made, "PATH"), Some("/opt/bin"));
-    assert_eq!(variable(&made, "JOB_ID"), Some("7"));
-    assert_eq!(variable(&made, "TMPDIR"), Some("/tmp/7.1.all.q"));
-    assert_eq!(variable(&made, "SGE_TASK_ID"), Some("5"));
+    for name in OF_THE_CELL {
+        assert_ne!(variable(&made, name), Some("another"), "{name}");
+        assert!(variable(&made, name).is_some(), "{name}");
+    }
+    for name in ["HOME", "LOGNAME", "USER"] {
+        assert_eq!(variable(&made, name), None, "{name} is the shepherd's");
+    }
+    for name in ["MYVAR", "PE", "SGE_RSH_COMMAND", "TZ"] {
+        assert_eq!(variable(&made, name), Some("another"), "{name}");
+    }
+}
+
+#[test]
+fn a_parallel_job_within_another_one_has_its_own_environment_and_an_array_its_own_tasks() {
+    let mut given = spec();
+    let outer = ["PE", "PE_HOSTFILE", "NSLOTS", "SGE_TASK_ID", "SGE_TASK_LAST", "SGE_RSH_COMMAND"];
+    given.environment = outer.map(|name| (name.to_owned(), "outer".to_owned())).to_vec().into();
+    let array = TaskRange::parse("1-2:1").ok();
+    let order = StartOrder { pe: Some("smp".into()), control_slaves: true, array, ..order(key(1, 1)) };
+    let made = document(&order, &given);
+    for (name, value) in [
+        ("PE", "smp"),
+        ("PE_HOSTFILE", "/cell/tasks/0000000000000001.1.1.0.1/pe_hostfile"),
+        ("NSLOTS", "1"),
+        ("SGE_TASK_ID", "1"),
+        ("SGE_TASK_LAST", "2"),
+        ("SGE_RSH_COMMAND", "builtin"),
+    ] {
+        assert_eq!(variable(&made, name), Some(value), "{name}");
+    }
+}
+
+#[test]
+fn the_temporary_directory_stands_in_front_of_any_search_path() {
+    for (path, expected) in [("/x:/y", "/tmp/7.1.all.q:/x:/y"), ("", "/tmp/7.1.all.q:")] {
+        let mut given = spec();
+        given.environment = vec![("PATH".to_owned(), path.to_owned())].into();
+        assert_eq!(variable(&document(&order(key(1, 1)), &given), "PATH"), Some(expected));
+    }
 }
 
 #[test]
@@ -120,6 +182,9 @@ fn output_names_follow_the_job_and_task() {
     assert_eq!((made.stdout.path.as_str(), made.stdout.default_name.as_str()), ("$HOME/out.7.1", "job.sh.o7.1"));
     assert_eq!(made.stderr.path, "/mine");
     assert_eq!(document(&order(key(1, 1)), &spec()).streams.stderr.default_name, "job.sh.e7");
+    given.stdout[0].path = "$JOB_ID_$TASK_ID".to_owned();
+    assert_eq!(document(&array, &given).streams.stdout.path, "7_1");
+    assert_eq!(document(&order(key(1, 1)), &given).streams.stdout.path, "7_0", "a job that is no array has task 0");
 }
 
 #[test]
@@ -148,7 +213,7 @@ fn what_is_started_follows_b_shell_and_s() {
     };
     assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior));
     given.shell = vec![HostPath { host: None, path: "/bin/bash".to_owned() }];
-    assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::PosixCompliant));
+    assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior), "its first line counts");
     given.program = Program::Command { command: "echo".to_owned() };
     assert!(matches!(document(&order(key(1, 1)), &given).start, Start::Command { shell, .. } if shell == "/bin/bash"));
     given.use_shell = Some(false);
@@ -165,6 +230,7 @@ fn methods_are_signals_or_commands() {
         Method::Command("/usr/bin/stop 7 $job_pid".to_owned())
     );
     assert_eq!(procedure(Some("root@/x/prolog $host"), &texts).unwrap().user.as_deref(), Some("root"));
+    assert_eq!(procedure(Some("/x/prolog $job_id.$ja_task_id"), &texts).unwrap().command, "/x/prolog 7.0");
 }
 
 #[test]

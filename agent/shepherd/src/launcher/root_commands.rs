@@ -84,7 +84,7 @@ impl Facts {
         }
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| vec![value.clone()]);
         let values = known.or_else(|| match name {
-            "ja_task_id" => Some(vec![self.task.clone(), "undefined".to_owned()]),
+            "ja_task_id" => Some(vec![self.task.clone(), "0".to_owned()]),
             "job_name" => Some(vec![self.job_name.clone()]),
             _ if name.starts_with("fs_") => Some(vec!["\"\"".to_owned(), "0".to_owned()]),
             _ => None,
@@ -95,7 +95,7 @@ impl Facts {
     /// Whether a program that is listed alone may have this argument. The owner of a job chooses its name, so that is none.
     fn is_certain(&self, argument: &str) -> bool {
         let is_known = self.known.iter().any(|(_, value)| value == argument);
-        is_known || argument == self.task || argument == "undefined" || CONSTANTS.contains(&argument)
+        is_known || argument == self.task || CONSTANTS.contains(&argument)
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
             ("/x/prolog $host", "/x/prolog -rf", false),
             ("/x/prolog $job_name", "/x/prolog --rm", false),
             ("/x/prolog --name=$job_name", "/x/prolog --name=--rm", true),
-            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.undefined@all.q", true),
+            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.0@all.q", true),
             ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.3@all.q", true),
             ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.4@all.q", false),
             ("/x/prolog $stdout_path $fs_stdin_path", "/x/prolog $stdout_path \"\"", true),

@@ -86,6 +86,7 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
         array: job.spec.array,
         granted: placement.granted.clone(),
         pe: placement.pe.clone(),
+        control_slaves: pe.is_some_and(|pe| pe.control_slaves.0),
         pe_start: pe.and_then(|pe| pe.start_proc_args.value()).map(ToString::to_string),
         pe_stop: pe.and_then(|pe| pe.stop_proc_args.value()).map(ToString::to_string),
         limits,
@@ -105,6 +106,8 @@ pub(super) fn slave_order(state: &State, job: &Job, placement: &Placement, key: 
         array: job.spec.array,
         granted: placement.granted.clone(),
         pe: placement.pe.clone(),
+        // A job starts slave tasks only where its environment lets it.
+        control_slaves: true,
         pe_start: None,
         pe_stop: None,
         limits: limits(&state.config, job, placement, &slave.instance.host, false),
