@@ -8,10 +8,11 @@ use crate::sensors::{Answer, Sampled, SensorAnswers};
 use ::sensors::collector::{self, Collector, Values};
 use ::sensors::judge::{AttributeTypes, FaultyValue, ValueFault, Verdicts, judge};
 use ::sensors::memory::MemFree;
+use ::sensors::protocol::LongLines;
 use ::sensors::report::merge;
 use ledger::Ledger;
 use proto::id::{AttributeName, HostName};
-use proto::load::SensorStatus;
+use proto::load::{SensorStatus, ValueFaults};
 use proto::wire::agent::{AgentConfig, AgentMessage};
 use proto::wire::frame::Kind;
 use quic::{Connection, StreamError};
@@ -218,8 +219,20 @@ impl<'a> Judged<'a> {
 
 /// The health of a sensor with the faults of its values.
 fn with_faults(answer: &Answer, judged: Option<&Judged<'_>>) -> SensorStatus {
-    let faults = judged.map(|judged| judged.verdicts.faults(judged.sampled.block.values()));
+    let faults = judged.map(|judged| {
+        let block = &judged.sampled.block;
+        with_long_lines(judged.verdicts.faults(block.values()), block.long_lines())
+    });
     SensorStatus { faults: faults.unwrap_or_default(), ..answer.status.clone() }
+}
+
+/// A value of which only the beginning was read is one that the cell cannot use.
+fn with_long_lines(mut faults: ValueFaults, long_lines: &LongLines) -> ValueFaults {
+    if long_lines.count > 0 {
+        faults.count = faults.count.saturating_add(long_lines.count);
+        faults.examples.insert(0, format!("a line is too long, and its value does not count: {}", long_lines.first));
+    }
+    faults
 }
 
 /// Faults that were logged: each is told once, and not with each report.

@@ -17,5 +17,5 @@ pub mod warning;
 
 pub use line::{Doubt, Fault, Meaning, Value};
 pub use machine::{Action, Exit, Health, Machine, Request, Settings, Signal, Status, Trace};
-pub use reader::{Block, Limits};
+pub use reader::{Block, Limits, LongLines};
 pub use warning::{Warning, WarningKind};

@@ -44,12 +44,28 @@ impl Default for Limits {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     values: HostValues,
+    long_lines: LongLines,
+}
+
+/// Lines of a block that are longer than a line may be. Their values are incomplete, so they do not
+/// count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LongLines {
+    /// How many.
+    pub count: u64,
+    /// The beginning of the first, quoted.
+    pub first: String,
 }
 
 impl Block {
     /// The values by host and name.
     pub fn values(&self) -> &HostValues {
         &self.values
+    }
+
+    /// The lines that were too long for their values to count.
+    pub fn long_lines(&self) -> &LongLines {
+        &self.long_lines
     }
 
     /// The value of `name` for `host`.
@@ -146,7 +162,16 @@ impl Reader {
                 draft.lines += 1;
                 draft.block.values.remove(&(host.clone(), name.clone()));
             }
-            Meaning::NotUnderstood(fault) => hear(not_understood(&line, *fault)),
+            Meaning::NotUnderstood(fault) => {
+                if *fault == Fault::TooLong {
+                    let long_lines = &mut self.draft().block.long_lines;
+                    if long_lines.count == 0 {
+                        long_lines.first = excerpt(&line.text);
+                    }
+                    long_lines.count += 1;
+                }
+                hear(not_understood(&line, *fault));
+            }
         }
     }
 

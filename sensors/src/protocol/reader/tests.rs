@@ -49,6 +49,23 @@ fn t5_an_empty_value_is_missing_and_the_block_still_good() {
 }
 
 #[test]
+fn a_line_that_is_too_long_has_no_value_and_its_block_says_so() {
+    let limits = Limits { line_bytes: 20, ..Limits::default() };
+    let mut reader = reader(limits);
+    let mut blocks = Vec::new();
+    let text = format!("begin\nvm:a:1\nvm:b:{}\nvm:c:{}\nend\nbegin\nend\n", "x".repeat(40), "y".repeat(40));
+    reader.feed(text.as_bytes(), |heard| {
+        if let Heard::Block(block) = heard {
+            blocks.push(block);
+        }
+    });
+    let [first, second] = &blocks[..] else { panic!("{blocks:?}") };
+    assert_eq!(first.values().len(), 1);
+    assert_eq!((first.long_lines().count, first.long_lines().first.as_str()), (2, "\"vm:b:xxxxxxxxxxxxxxx\""));
+    assert_eq!(second.long_lines().count, 0);
+}
+
+#[test]
 fn t6_an_empty_block_is_a_success() {
     check("begin\nend\n", &[&[]], &[]);
     check("end\n", &[&[]], &[WarningKind::NoBegin]);
