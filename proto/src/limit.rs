@@ -125,9 +125,9 @@ impl LimitKind {
     /// Whether a value holds for one slot, so that a task with more slots on the host gets as many times that.
     pub fn is_per_slot(self) -> bool {
         match self {
-            LimitKind::Cpu | LimitKind::Vmem | LimitKind::Data | LimitKind::Stack => true,
+            LimitKind::Cpu | LimitKind::Vmem | LimitKind::Data | LimitKind::Stack | LimitKind::Rss => true,
             LimitKind::Descriptors | LimitKind::MaxProc | LimitKind::MemoryLocked | LimitKind::Locks => true,
-            LimitKind::Rt | LimitKind::Fsize | LimitKind::Core | LimitKind::Rss => false,
+            LimitKind::Rt | LimitKind::Fsize | LimitKind::Core => false,
         }
     }
 

@@ -71,10 +71,13 @@ fn recorded_jobs_have_the_recorded_limits() {
         captured(hard, "", 1),
         [both(1000), both(g(1)), both(g(2)), both(16 * MIB), both(5 * MIB), both(g(3)), both(g(4))]
     );
+    // 8.1.9 enforces no h_rss, and so does not multiply it: here it holds for the whole job and is
+    // booked for each slot.
     assert_eq!(
         captured(hard, "", 2),
-        [both(2000), both(g(1)), both(g(4)), both(32 * MIB), both(5 * MIB), both(g(3)), both(g(8))]
+        [both(2000), both(g(1)), both(g(4)), both(32 * MIB), both(5 * MIB), both(g(6)), both(g(8))]
     );
+    assert_eq!(captured("s_rss=100M,h_rss=200M", "", 4)[5], (400 * MIB, 800 * MIB));
     assert_eq!(
         captured(&hard.replace("h_", "s_"), "", 1),
         [soft(1000), soft(g(1)), soft(g(2)), soft(16 * MIB), soft(5 * MIB), soft(g(3)), soft(g(4))]
