@@ -203,12 +203,13 @@ impl Driver {
         match effect {
             Effect::Send(message) => match *message {
                 AgentMessage::Usage(usage) => self.collect_usage(usage),
-                AgentMessage::Health { unfit } => {
-                    match &unfit {
-                        Some(why) => tracing::warn!("this host cannot start jobs: {why}"),
-                        None => tracing::info!("this host can start jobs again"),
+                AgentMessage::Health { unfit, root_commands } => {
+                    match (&unfit, &root_commands) {
+                        (Some(why), _) => tracing::warn!("this host cannot start jobs: {why}"),
+                        (None, None) => tracing::info!("this host can start jobs again"),
+                        (None, Some(_)) => {}
                     }
-                    self.send(AgentMessage::Health { unfit });
+                    self.send(AgentMessage::Health { unfit, root_commands });
                 }
                 AgentMessage::Task(_) | AgentMessage::Sensors(_) | AgentMessage::Refused(_) => self.send(*message),
             },

@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Usage {
     /// Processor time in milliseconds.
     pub cpu_ms: u64,
-    /// Memory integrated over time, in KiB times milliseconds.
+    /// Memory times processor time, in KiB times milliseconds.
     pub mem_kib_ms: u64,
     /// Bytes read and written.
     pub io_bytes: u64,
@@ -17,7 +17,8 @@ pub struct Usage {
     pub iow_ms: u64,
     /// Address space now, in bytes.
     pub vmem_bytes: u64,
-    /// The largest address space seen, in bytes.
+    /// The largest address space seen, in bytes; 0 is unknown, as of a task that ended before it
+    /// was measured.
     pub maxvmem_bytes: u64,
     /// Resident memory now, in bytes.
     pub rss_bytes: u64,
@@ -65,7 +66,7 @@ impl Usage {
 pub struct Consumed {
     /// Processor time in milliseconds.
     pub cpu_ms: u64,
-    /// Memory integrated over time, in KiB times milliseconds.
+    /// Memory times processor time, in KiB times milliseconds.
     pub mem_kib_ms: u64,
     /// Bytes read and written.
     pub io_bytes: u64,
@@ -317,6 +318,10 @@ pub enum Blame {
     Job,
     /// The host's: another job would have failed there too, so the task waits again and the host gets no more of them for now.
     Host,
+    /// The queue's: its settings name something that this host does not have or does not allow. Its
+    /// instance takes no more tasks until somebody has looked. Only a launcher says so; to the
+    /// master the code of the failure says the same.
+    Queue,
 }
 
 /// Everything known about the end of one attempt of a task. Times are durations, never times of day.

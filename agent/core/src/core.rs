@@ -441,8 +441,8 @@ impl Core {
                 self.health.launcher_listed(examines, now.boot_ms);
                 self.listed(tasks, now)
             }
-            Notice::Health { trouble } => {
-                self.health.examined(trouble, now.boot_ms);
+            Notice::Health { trouble, root_commands } => {
+                self.health.examined(trouble, root_commands, now.boot_ms);
                 Vec::new()
             }
             Notice::Refused { key: None, text, .. } => {
@@ -532,6 +532,7 @@ fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
             End::Result(result) => task_result(result, now.boot_ms, result.boot_id == now.boot_id),
             End::Refused(text, Blame::Job) => TaskResult::not_started(Failed::BEFORE_JOB, in_words(text)),
             End::Refused(text, Blame::Host) => TaskResult::host_unfit(in_words(text)),
+            End::Refused(text, Blame::Queue) => TaskResult::not_started(Failed::BEFORE_PROLOG, in_words(text)),
             End::Lost => crate::outcome::lost("its result is missing on the host"),
         })),
     };

@@ -34,7 +34,7 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
     let tmp_name = format!("{}.{}.{}{slave}", order.number, order.key.task, texts.queue);
     let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
     let mapped = for_host(&spec.directory_on, &site.host).map(str::to_owned);
-    let directory = mapped.or_else(|| spec.directory.clone()).unwrap_or_default();
+    let directory = mapped.or_else(|| spec.directory.clone()).map_or_else(String::new, |path| texts.in_path(&path));
     let [streams, pe_streams] = ["", "p"].map(|letter| streams(site, order, spec, &texts, letter));
     let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file = host_file(site, order);
@@ -118,7 +118,7 @@ impl Texts {
         }
     }
 
-    /// A path of `-o`, `-e` or `-i`: `$HOME` stays for the shepherd.
+    /// A path of `-o`, `-e`, `-i` or `-wd`: `$HOME` stays for the shepherd.
     fn in_path(&self, text: &str) -> String {
         let table = [
             ("JOB_ID", self.number.as_str()),

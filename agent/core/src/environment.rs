@@ -10,10 +10,12 @@ use proto::wire::agent::{AgentConfig, StartOrder};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The account of a job, which the shepherd takes from the name service: a user's `-v` and `-V` do not name another one.
+/// The account of a job, which the shepherd takes from the name service: a user's `-v` and `-V` do
+/// not name another one.
 const ACCOUNT: [&str; 3] = ["HOME", "LOGNAME", "USER"];
 
-/// Variables of another host that `qrsh -inherit -V` brings along and that no fact of this host replaces.
+/// Variables of another host that `qrsh -inherit -V` brings along and that no fact of this host
+/// replaces.
 const OF_ANOTHER_HOST: [&str; 6] = ["GRIDWRIGHT_TASK_KEY", "OLDPWD", "PE", "PE_HOSTFILE", "PWD", "SHLVL"];
 
 /// Paths of a job that its environment names.
@@ -27,9 +29,10 @@ pub struct Paths<'a> {
     pub host_file: &'a str,
 }
 
-/// The whole environment of a task as `NAME=value`, sorted by name. Facts of the cell come after `-v` and `-V`: a job that was submitted
-/// by another one has its own slots, and not those of the other. `HOME`, `USER`, `LOGNAME` and the paths of directory and files
-/// (`SGE_CWD_PATH`, `SGE_STDOUT_PATH`…) come from the shepherd.
+/// The whole environment of a task as `NAME=value`, sorted by name. Facts of the cell come after
+/// `-v` and `-V`: a job that was submitted by another one has its own slots, and not those of the
+/// other. `HOME`, `USER`, `LOGNAME` and the paths of directory and files (`SGE_CWD_PATH`,
+/// `SGE_STDOUT_PATH`…) come from the shepherd.
 pub fn environment(
     site: &Site,
     config: &AgentConfig,
@@ -120,7 +123,8 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
         ("SGE_TASK_LAST", task(order.array.map(|range| range.last()))),
         ("SGE_TASK_STEPSIZE", task(order.array.map(|range| range.step()))),
         ("SHELL", paths.shell.into()),
-        // The directory is made for this task: a value that -V brought along would name one of another machine.
+        // The directory is made for this task: a value that -V brought along would name one of
+        // another machine.
         ("TMPDIR", paths.tmpdir.into()),
         ("TMP", paths.tmpdir.into()),
     ]);

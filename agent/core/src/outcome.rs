@@ -83,7 +83,7 @@ fn reason(result: &LaunchResult) -> String {
         (Cause::FailedToStart(failure), _) => in_words(&failure.text),
         (Cause::ShepherdDied, _) => shepherd_died(result.left_processes),
         (Cause::Exited(_) | Cause::Signalled { .. }, Some(after)) => in_words(&after.text),
-        (Cause::Exited(_) | Cause::Signalled { .. }, None) => String::new(),
+        (Cause::Exited(_) | Cause::Signalled { .. }, None) => in_words(result.note.as_deref().unwrap_or_default()),
     }
 }
 
@@ -198,6 +198,7 @@ mod tests {
             boot_id: String::new(),
             saved_pid: None,
             left_processes: None,
+            note: None,
         }
     }
 
@@ -234,6 +235,17 @@ mod tests {
             let told = task_result(&LaunchResult { left_processes, ..result(Cause::ShepherdDied) }, 150, true);
             assert!(told.reason.ends_with(expected), "{}", told.reason);
         }
+    }
+
+    #[test]
+    fn a_note_about_an_end_is_its_reason_unless_something_failed_behind_it() {
+        let note = Some("cannot remove /tmp/x: Operation not permitted (os error 1)".to_owned());
+        let noted = LaunchResult { note, ..result(Cause::Exited(0)) };
+        assert_eq!(task_result(&noted, 150, true).reason, "cannot remove /tmp/x: Operation not permitted");
+        let failure =
+            Failure { failed: 15, text: "exit_status of epilog = 1".to_owned(), errno: 0, path: String::new() };
+        let told = task_result(&LaunchResult { after: Some(failure), ..noted }, 150, true);
+        assert_eq!((told.reason.as_str(), told.failed.0), ("exit_status of epilog = 1", 15));
     }
 
     #[test]

@@ -19,8 +19,9 @@ pub fn substitute(text: &str, table: &[(&str, &str)]) -> String {
     out
 }
 
-/// Replaces `$NAME` in a path of `-o`, `-e` or `-i`. A name of `table` counts as soon as the text begins with it, whatever follows, as in
-/// 8.1.9: `$JOB_ID_$TASK_ID` is two variables and a line, and `${JOB_ID}` is none.
+/// Replaces `$NAME` in a path of `-o`, `-e`, `-i` or `-wd`. A name of `table` counts as soon as the
+/// text begins with it, whatever follows, as in 8.1.9: `$JOB_ID_$TASK_ID` is two variables and a
+/// line, and `${JOB_ID}` is none.
 pub fn substitute_in_path(text: &str, table: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -22,6 +22,8 @@ pub struct ProcessStat {
     pub session: i32,
     /// CPU in clock ticks, its own and that of children it waited for.
     pub cpu_ticks: u64,
+    /// CPU in clock ticks of the process alone.
+    pub own_cpu_ticks: u64,
     /// Its threads.
     pub threads: u64,
     /// When it started, in clock ticks since boot.
@@ -53,6 +55,7 @@ pub fn parse_stat(text: &str) -> Option<ProcessStat> {
         group: pids(5)?,
         session: pids(6)?,
         cpu_ticks: number(14)? + number(15)? + number(16)? + number(17)?,
+        own_cpu_ticks: number(14)? + number(15)?,
         threads: number(20)?,
         start_ticks: number(22)?,
         vmem_bytes: number(23)?,
@@ -318,6 +321,7 @@ mod tests {
             group: 42,
             session: 41,
             cpu_ticks: 100,
+            own_cpu_ticks: 30,
             threads: 1,
             start_ticks: 12345,
             vmem_bytes: 2_048_000,

@@ -34,6 +34,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use proto::id::TaskKey;
 use proto::launch::{LaunchDocument, Notice, Request};
+use std::cell::{Cell, RefCell};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -93,6 +94,10 @@ pub struct Context {
     cgroup: Option<Cgroup>,
     oom_score_adjusted: bool,
     user: User,
+    /// Variables that a procedure of root has added for the job.
+    additions: RefCell<Vec<(String, String)>>,
+    /// The exit status of the job, for the procedures behind it.
+    job_status: Cell<Option<i32>>,
 }
 
 /// What is known of the task's user before the name service is asked.
@@ -216,6 +221,7 @@ fn prepare(
     let mut attached = attached;
     let script = attached.pop_if(|_| document.start.has_script());
     let script = script.map(|memory| spool(host, &dir, &document, memory)).transpose()?;
+    dir.spool().create(&document, script.as_ref().map(|script| script.path.as_str()))?;
     let login_limits = unlisted(&host.login_limits, &document);
     let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
     let context = Context {
@@ -230,6 +236,8 @@ fn prepare(
         cgroup,
         oom_score_adjusted: host.oom_score_adjusted,
         user: user.clone(),
+        additions: RefCell::default(),
+        job_status: Cell::new(None),
     };
     Ok((lock, context))
 }

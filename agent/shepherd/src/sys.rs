@@ -312,6 +312,30 @@ pub fn set_file_ids(uid: u32, gid: u32) {
     unsafe { libc::setfsuid(uid) };
 }
 
+/// Lets one user read a file that nobody but its owner can read otherwise (acl(5)).
+///
+/// # Errors
+/// Those of fsetxattr(2): ENOTSUP on a file system without access control lists.
+pub fn let_user_read(file: &impl AsRawFd, uid: u32) -> io::Result<()> {
+    const VERSION: u32 = 2;
+    const NOBODY: u32 = u32::MAX;
+    const READ: u16 = 4;
+    const WRITE: u16 = 2;
+    // Owner, the user, the group, the mask, all others: tag, permissions and id of each, as the
+    // kernel has them.
+    let entries =
+        [(0x01, READ | WRITE, NOBODY), (0x02, READ, uid), (0x04, 0, NOBODY), (0x10, READ, NOBODY), (0x20, 0, NOBODY)];
+    let mut list = VERSION.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend_from_slice(&u16::to_le_bytes(tag));
+        list.extend_from_slice(&u16::to_le_bytes(permissions));
+        list.extend_from_slice(&u32::to_le_bytes(id));
+    }
+    let name = c"system.posix_acl_access".as_ptr();
+    // SAFETY: the name is a C string, and `list` lives for the call with the length that is given.
+    check(unsafe { libc::fsetxattr(file.as_raw_fd(), name, list.as_ptr().cast(), list.len(), 0) })
+}
+
 /// The uid with which files are opened now.
 pub fn file_uid() -> u32 {
     // SAFETY: -1 is no uid, so the call changes nothing and returns the present value.
@@ -323,7 +347,13 @@ pub struct Program {
     place: Place,
     argv: Pointers,
     envp: Pointers,
+    /// The arguments of a shell that runs a file without a `#!` line: its own name, room for the
+    /// path, the arguments.
+    by_shell: Vec<*const libc::c_char>,
 }
+
+/// The shell that runs an executable file which the kernel cannot execute, as execvp(3) has it.
+const SHELL: &CStr = c"/bin/sh";
 
 /// Where the file of a program is.
 enum Place {
@@ -349,16 +379,24 @@ impl Pointers {
 impl Program {
     /// A program with the paths it may be at, in the order they are tried.
     pub fn new(paths: Vec<CString>, argv: Vec<CString>, envp: Vec<CString>) -> Self {
-        Program { place: Place::Paths(paths), argv: Pointers::new(argv), envp: Pointers::new(envp) }
+        Program::at(Place::Paths(paths), argv, envp)
     }
 
     /// A program whose file was checked and is open.
     pub fn of_file(file: TrustedFile, argv: Vec<CString>, envp: Vec<CString>) -> Self {
-        Program { place: Place::File(file), argv: Pointers::new(argv), envp: Pointers::new(envp) }
+        Program::at(Place::File(file), argv, envp)
+    }
+
+    fn at(place: Place, argv: Vec<CString>, envp: Vec<CString>) -> Self {
+        let (argv, envp) = (Pointers::new(argv), Pointers::new(envp));
+        let rest = argv.array.get(1..).unwrap_or_default();
+        let end = std::ptr::null();
+        let by_shell = [SHELL.as_ptr(), end].into_iter().chain(rest.iter().copied()).chain([end]).collect();
+        Program { place, argv, envp, by_shell }
     }
 
     /// Replaces this process. Returns only the error: that of the first path which exists, else ENOENT.
-    pub fn execute(&self) -> Errno {
+    pub fn execute(&mut self) -> Errno {
         let paths = match &self.place {
             Place::Paths(paths) => paths,
             Place::File(file) => return self.execute_file(file),
@@ -367,6 +405,14 @@ impl Program {
         for path in paths {
             match self.execute_at(path) {
                 Errno::ENOENT | Errno::ENOTDIR => {}
+                Errno::ENOEXEC => {
+                    self.by_shell[1] = path.as_ptr();
+                    let (argv, envp) = (self.by_shell.as_ptr(), self.envp.array.as_ptr());
+                    // SAFETY: the arrays end with null and point into strings that live as long as
+                    // `self`.
+                    unsafe { libc::execve(SHELL.as_ptr(), argv, envp) };
+                    return Errno::last();
+                }
                 other => error = if error == Errno::ENOENT { other } else { error },
             }
         }

@@ -1,13 +1,16 @@
 //! `tasks/KEY/`: what a task leaves on disk, and who holds it.
 //!
-//! Files: `record` (launch document, exec record and result, one behind the other), `sock` (orders, of tasks that live for a moment),
-//! `job_scripts/NUMBER` (the user's). The live shepherd holds a lock on the directory itself. All paths are relative to the launcher's
+//! Files: `record` (launch document, exec record and result, one behind the other), `sock` (orders,
+//! of tasks that live for a moment), `job_scripts/NUMBER` (the user's), `active/` ([`spool`]). The
+//! live shepherd holds a lock on the directory itself. All paths are relative to the launcher's
 //! directory, so that sockets work whatever the length of its name is.
 //!
-//! One file, and directories that are used again ([`Spares`]): a file system takes much longer to make and remove files than to
-//! rename and write them, and an array of short tasks would spend most of its time there.
+//! One file, and directories that are used again ([`Spares`]): a file system takes much longer to
+//! make and remove files than to rename and write them, and an array of short tasks would spend
+//! most of its time there.
 
 pub mod record;
+pub mod spool;
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
@@ -15,6 +18,7 @@ use proto::id::TaskKey;
 use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
 use record::{Contents, Part};
+use spool::{ACTIVE, Spool};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -93,6 +97,11 @@ impl TaskDir {
         let mut file = create_file(self.file("pe_hostfile"))?;
         file.write_all(lines.as_bytes())?;
         file.set_permissions(fs::Permissions::from_mode(0o644))
+    }
+
+    /// The directory that the job knows as its spool directory.
+    pub fn spool(&self) -> Spool {
+        Spool::new(&self.path)
     }
 
     /// The launch document, if it can be read.
@@ -208,12 +217,22 @@ impl TaskDir {
             let _ = fs::remove_file(self.file(name));
         }
         let _ = fs::remove_dir_all(self.file("job_scripts"));
+        self.spool().forget_task();
     }
 
-    fn holds_only_a_record(&self) -> bool {
+    /// Whether nothing is there that another task could not use again.
+    fn is_reusable(&self) -> bool {
         let Ok(entries) = fs::read_dir(&self.path) else { return false };
-        let mut names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-        matches!((names.next(), names.next()), (Some(Ok(name)), None) if name == RECORD)
+        let mut has_record = false;
+        for entry in entries {
+            let Ok(entry) = entry else { return false };
+            match entry.file_name() {
+                name if name == RECORD => has_record = true,
+                name if name == ACTIVE && self.spool().is_plain() => {}
+                _ => return false,
+            }
+        }
+        has_record
     }
 
     /// Removes the directory. The tree is root's, and remove_dir_all follows no links.
@@ -299,7 +318,7 @@ impl Spares {
         // The shepherd tells the end a moment before it lets go of its lock: another task must not find it locked.
         let is_free =
             self.free.len() < MAX_SPARES && dir.lock().is_ok_and(|lock| lock.is_some_and(|lock| tighten(&lock)));
-        if !is_free || !dir.holds_only_a_record() {
+        if !is_free || !dir.is_reusable() {
             return dir.remove();
         }
         let path = Self::path(self.next);

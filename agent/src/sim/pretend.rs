@@ -133,6 +133,7 @@ impl PretendLauncher {
             boot_id: clock::boot_id(),
             saved_pid: None,
             left_processes: None,
+            note: None,
         });
         self.tasks.insert(key, Task::Ended(result.clone()));
         Notice::Ended(result)

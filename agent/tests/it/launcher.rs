@@ -80,6 +80,7 @@ pub(crate) fn result(key: TaskKey) -> LaunchResult {
         boot_id: String::new(),
         saved_pid: None,
         left_processes: None,
+        note: None,
     }
 }
 

@@ -233,7 +233,7 @@ mod tests {
             DriverInput::Core(Input::AgentMessage { connection: ConnectionId(1), message: Box::new(message) })
         };
         assert!(comes_again(&from_agent(AgentMessage::Usage(Vec::new()))));
-        assert!(!comes_again(&from_agent(AgentMessage::Health { unfit: None })));
+        assert!(!comes_again(&from_agent(AgentMessage::Health { unfit: None, root_commands: None })));
         assert!(!comes_again(&DriverInput::Core(Input::AgentLost { connection: ConnectionId(1) })));
     }
 }

@@ -137,7 +137,7 @@ words!(Order {
     User2 = "usr2",
 });
 
-words!(Blame { Job = "job", Host = "host" });
+words!(Blame { Job = "job", Host = "host", Queue = "queue" });
 
 /// What the launcher tells the agent; the shepherds use the same words to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,6 +194,9 @@ pub enum Notice {
     Health {
         /// The reason why no task can start. `None` means that tasks can start.
         trouble: Option<String>,
+        /// The lines of `etc/root-commands`. `None` where the host has no such list, or a very long
+        /// one.
+        root_commands: Option<Vec<String>>,
     },
     /// The task's directory is gone.
     Forgotten {
@@ -313,7 +316,10 @@ impl Record for Notice {
                 key.write("key", writer);
                 sensor.write("sensor", writer);
                 text.write("text", writer);
-                (*blame == Blame::Host).then_some(*blame).write("blame", writer);
+                // An older agent does not know the queue's fault, and its host does no harm to
+                // other users' jobs either.
+                (*blame != Blame::Job).then_some(Blame::Host).write("blame", writer);
+                (*blame == Blame::Queue).then_some(true).write("of_queue", writer);
             }
             Notice::Executed { key, pid, boot_ms } => {
                 put_keyed(writer, "executed", key);
@@ -334,9 +340,13 @@ impl Record for Notice {
                 reprioritizes.then_some(true).write("reprioritizes", writer);
                 examines.then_some(true).write("examines", writer);
             }
-            Notice::Health { trouble } => {
+            Notice::Health { trouble, root_commands } => {
                 put_kind(writer, "health");
                 trouble.write("trouble", writer);
+                if let Some(lines) = root_commands {
+                    true.write("lists", writer);
+                    lines.write("root_command", writer);
+                }
             }
             Notice::Forgotten { key } => put_keyed(writer, "forgotten", key),
             Notice::SensorStarted { id, pid } => {
@@ -361,7 +371,7 @@ impl Record for Notice {
                 key: Slot::read("key", reader)?,
                 sensor: Slot::read("sensor", reader)?,
                 text: Slot::read("text", reader)?,
-                blame: Option::<Blame>::read("blame", reader)?.unwrap_or_default(),
+                blame: read_blame(reader)?,
             }),
             "executed" => Ok(Notice::Executed {
                 key: Slot::read("key", reader)?,
@@ -375,7 +385,12 @@ impl Record for Notice {
                 reprioritizes: Option::<bool>::read("reprioritizes", reader)?.unwrap_or(false),
                 examines: Option::<bool>::read("examines", reader)?.unwrap_or(false),
             }),
-            "health" => Ok(Notice::Health { trouble: Slot::read("trouble", reader)? }),
+            "health" => {
+                let trouble = Slot::read("trouble", reader)?;
+                let lists = Option::<bool>::read("lists", reader)?.unwrap_or(false);
+                let lines = Vec::read("root_command", reader)?;
+                Ok(Notice::Health { trouble, root_commands: lists.then_some(lines) })
+            }
             "forgotten" => Ok(Notice::Forgotten { key: Slot::read("key", reader)? }),
             "sensor-started" => {
                 Ok(Notice::SensorStarted { id: Slot::read("id", reader)?, pid: Slot::read("pid", reader)? })
@@ -388,6 +403,12 @@ impl Record for Notice {
             _ => Err(DecodeError::BadValue("kind")),
         }
     }
+}
+
+fn read_blame(reader: &mut Reader<'_>) -> Result<Blame, DecodeError> {
+    let blame = Option::<Blame>::read("blame", reader)?.unwrap_or_default();
+    let is_queues = Option::<bool>::read("of_queue", reader)?.unwrap_or(false);
+    Ok(if is_queues { Blame::Queue } else { blame })
 }
 
 fn put_keyed(writer: &mut Writer, kind: &str, key: &TaskKey) {

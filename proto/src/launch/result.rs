@@ -61,6 +61,9 @@ pub struct LaunchResult {
     /// How many processes of the task could not be ended. `None` of a task whose shepherd died means that some may have escaped the
     /// search.
     pub left_processes: Option<u32>,
+    /// What a person should know of a task that ended by itself: the reason of exit status 100, or
+    /// what of its files is left.
+    pub note: Option<String>,
 }
 record!(LaunchResult {
     key,
@@ -78,6 +81,7 @@ record!(LaunchResult {
     boot_id,
     saved_pid,
     left_processes,
+    note,
 });
 
 /// How the job itself ended.
@@ -172,6 +176,9 @@ impl Failed {
     pub const BEFORE_JOB: u8 = 1;
     /// The host could not prepare the job: its own fault, which any other job would meet too (see [`Failure::is_hosts_fault`]).
     pub const BEFORE_PROLOG: u8 = 7;
+    /// A setting of the queue names something that the host does not have: its instance takes no
+    /// more tasks.
+    pub const QUEUE_SETTING: u8 = 11;
     /// The prolog failed.
     pub const PROLOG: u8 = 8;
     /// The parallel environment's start procedure failed.
@@ -273,13 +280,14 @@ pub struct TaskUsage {
     pub utime_ms: u64,
     /// Of these in the kernel.
     pub stime_ms: u64,
-    /// The sum of resident memory over time, in byte-milliseconds.
+    /// Resident memory times processor time, process by process, in byte-milliseconds.
     pub mem_byte_ms: u128,
     /// Bytes read and written, as `/proc/PID/io` counts them.
     pub io_bytes: u64,
     /// Address space of all processes now.
     pub vmem_bytes: u64,
-    /// The largest `vmem_bytes` seen.
+    /// The largest `vmem_bytes` seen; 0, which is unknown, for a task that ended before its first
+    /// sample.
     pub maxvmem_bytes: u64,
     /// Resident memory of all processes now.
     pub rss_bytes: u64,

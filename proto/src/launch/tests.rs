@@ -143,6 +143,7 @@ fn result() -> impl Strategy<Value = LaunchResult> {
                     boot_id,
                     saved_pid: executed.then_some(7),
                     left_processes: executed.then_some(0),
+                    note: None,
                 }
             },
         )
@@ -207,8 +208,10 @@ fn every_other_message_reads_back() {
         Notice::Idle { key },
         Notice::Refused { key: Some(key), sensor: None, text: "no".into(), blame: Blame::Job },
         Notice::Refused { key: Some(key), sensor: None, text: "full".into(), blame: Blame::Host },
-        Notice::Health { trouble: None },
-        Notice::Health { trouble: Some("full".into()) },
+        Notice::Refused { key: Some(key), sensor: None, text: "not listed".into(), blame: Blame::Queue },
+        Notice::Health { trouble: None, root_commands: None },
+        Notice::Health { trouble: Some("full".into()), root_commands: Some(vec![]) },
+        Notice::Health { trouble: None, root_commands: Some(vec!["/x/prolog $host".into(), "/x/epilog".into()]) },
         Notice::Executed { key, pid: 1, boot_ms: 2 },
         Notice::Usage { key, usage: TaskUsage::default() },
         Notice::Tasks { tasks: vec![summary.clone()], reprioritizes: true, examines: false },

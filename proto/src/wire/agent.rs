@@ -143,6 +143,10 @@ pub enum AgentMessage {
     Health {
         /// The reason why the host cannot start tasks. `None` means that it can.
         unfit: Option<String>,
+        /// The lines of `etc/root-commands` of the host. `None` if they are as they were told
+        /// before, or the host does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root_commands: Option<Vec<String>>,
     },
 }
 
@@ -257,7 +261,8 @@ pub struct StartOrder {
     /// The parallel environment, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe: Option<PeName>,
-    /// `control_slaves` of the parallel environment: the job starts tasks on its other hosts by `qrsh -inherit`.
+    /// `control_slaves` of the parallel environment: the job starts tasks on its other hosts by
+    /// `qrsh -inherit`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control_slaves: bool,
     /// `start_proc_args` of the parallel environment, with its pseudo variables.

@@ -127,7 +127,7 @@ impl World {
 
     fn examine(&self, host: HostIndex) -> Notice {
         let is_known = self.is_ill(host) && self.nodes[host].knows_sickness;
-        Notice::Health { trouble: is_known.then(|| "no space left".to_owned()) }
+        Notice::Health { trouble: is_known.then(|| "no space left".to_owned()), root_commands: None }
     }
 
     /// The launcher is gone, whether it comes back or not; false if there was none.
@@ -434,6 +434,7 @@ impl World {
             boot_id,
             saved_pid: None,
             left_processes: None,
+            note: None,
         });
         directory.shepherd = Shepherd::Ended(result.clone());
         self.trace(|| format!("host {host} result of {key}: {:?}", result.cause));

@@ -32,8 +32,10 @@ pub(super) struct Health {
     launcher: Launcher,
     /// What the launcher found at its last examination.
     trouble: Option<String>,
-    /// The trouble that this connection has reported to the master.
-    told: Option<String>,
+    /// The commands that root runs here, as the launcher last said.
+    root_commands: Option<Vec<String>>,
+    /// The trouble and the commands that this connection has reported to the master.
+    told: (Option<String>, Option<Vec<String>>),
     /// When orders that wait for a launcher are given back; `None` while none waits.
     give_back_at: Option<u64>,
     /// When it is found out next which orders the dead launcher had not begun; 0 before the first time.
@@ -71,7 +73,8 @@ impl Health {
     }
 
     /// The launcher said what keeps it from starting tasks, if anything does.
-    pub(super) fn examined(&mut self, trouble: Option<String>, now_ms: u64) {
+    pub(super) fn examined(&mut self, trouble: Option<String>, root_commands: Option<Vec<String>>, now_ms: u64) {
+        self.root_commands = root_commands;
         let wait_ms = if trouble.is_some() { EXAMINE_AGAIN_MS } else { EXAMINE_MS };
         self.trouble = trouble.map(|trouble| in_words(&trouble));
         if let Launcher::Asked { .. } = self.launcher {
@@ -88,7 +91,7 @@ impl Health {
 
     /// The master begins to count this host as one that can start tasks.
     pub(super) fn welcomed(&mut self) {
-        self.told = None;
+        self.told = (None, None);
     }
 
     pub(super) fn next_timer(&self) -> Option<u64> {
@@ -118,9 +121,12 @@ impl Core {
         let mut effects: Vec<Effect> = self.examine(now.boot_ms).into_iter().collect();
         effects.extend(self.give_back(now));
         let unfit = if self.closing { Some(CLOSING.to_owned()) } else { self.health.unfit() };
-        if self.connected && unfit != self.health.told {
-            self.health.told.clone_from(&unfit);
-            effects.push(Effect::Send(Box::new(AgentMessage::Health { unfit })));
+        let (told_unfit, told_commands) = &self.health.told;
+        let commands = self.health.root_commands.clone().filter(|lines| told_commands.as_ref() != Some(lines));
+        if self.connected && (unfit != *told_unfit || commands.is_some()) {
+            let now_told = commands.clone().or_else(|| told_commands.clone());
+            self.health.told = (unfit.clone(), now_told);
+            effects.push(Effect::Send(Box::new(AgentMessage::Health { unfit, root_commands: commands })));
         }
         effects
     }

@@ -47,8 +47,8 @@ fn states(effects: &[Effect]) -> Vec<&'static str> {
                     TaskReportState::Unknown => "unknown",
                 },
                 AgentMessage::Usage(_) => "usage",
-                AgentMessage::Health { unfit: Some(_) } => "unfit",
-                AgentMessage::Health { unfit: None } => "fit",
+                AgentMessage::Health { unfit: Some(_), .. } => "unfit",
+                AgentMessage::Health { unfit: None, .. } => "fit",
                 AgentMessage::Sensors(_) | AgentMessage::Refused(_) => "other",
             },
             Effect::Launcher { request, .. } => match **request {
@@ -107,6 +107,7 @@ fn ended(key: TaskKey) -> LaunchResult {
         boot_id: "boot".to_owned(),
         saved_pid: None,
         left_processes: None,
+        note: None,
     }
 }
 
@@ -380,7 +381,7 @@ fn the_master_is_told_once_what_keeps_a_host_from_starting_tasks_and_again_on_a_
     let mut core = ready();
     let examined = |core: &mut Core, trouble: Option<&str>, boot_ms| {
         let trouble = trouble.map(str::to_owned);
-        states(&core.handle(Input::Launcher(Box::new(Notice::Health { trouble })), &at(boot_ms)))
+        states(&core.handle(Input::Launcher(Box::new(Notice::Health { trouble, root_commands: None })), &at(boot_ms)))
     };
     assert_eq!(states(&listed(&mut core, true, &NOW)), ["examine"]);
     assert_eq!(examined(&mut core, Some("no space"), 5_000), ["unfit"]);
@@ -399,15 +400,50 @@ fn the_master_is_told_once_what_keeps_a_host_from_starting_tasks_and_again_on_a_
 fn a_start_that_the_host_could_not_make_is_told_as_its_own_fault_and_has_it_examined() {
     let mut core = ready();
     listed(&mut core, true, &NOW);
-    core.handle(Input::Launcher(Box::new(Notice::Health { trouble: None })), &NOW);
-    for (blame, follows) in [(Blame::Job, &["ended"][..]), (Blame::Host, &["ended", "examine"])] {
-        let key = key(1, if blame == Blame::Job { 1 } else { 2 });
+    core.handle(Input::Launcher(Box::new(Notice::Health { trouble: None, root_commands: None })), &NOW);
+    for (blame, follows) in
+        [(Blame::Job, &["ended"][..]), (Blame::Host, &["ended", "examine"]), (Blame::Queue, &["ended"])]
+    {
+        let key = key(1, if blame == Blame::Host { 2 } else { 1 });
+        let key = TaskKey { attempt: key.attempt + u32::from(blame == Blame::Queue), ..key };
         start(&mut core, key);
         let notice = Notice::Refused { key: Some(key), sensor: None, text: "no (os error 28)".to_owned(), blame };
         let effects = core.handle(Input::Launcher(Box::new(notice)), &NOW);
         assert_eq!(states(&effects), follows);
-        assert_eq!((result_of(&effects).blame, result_of(&effects).reason.as_str()), (blame, "no"));
+        let told = result_of(&effects);
+        // The fault of a queue is told by the code of the failure: the master closes its instance.
+        let expected = match blame {
+            Blame::Job => (Blame::Job, Failed::BEFORE_JOB),
+            Blame::Host => (Blame::Host, Failed::BEFORE_PROLOG),
+            Blame::Queue => (Blame::Job, Failed::BEFORE_PROLOG),
+        };
+        assert_eq!(((told.blame, told.failed), told.reason.as_str()), (expected, "no"));
     }
+}
+
+#[test]
+fn the_master_is_told_what_root_runs_here_when_that_changes_and_after_a_reconnect() {
+    let mut core = ready();
+    listed(&mut core, true, &NOW);
+    let hear = |core: &mut Core, line: &str| {
+        let root_commands = Some(vec![line.to_owned()]);
+        let effects = core.handle(Input::Launcher(Box::new(Notice::Health { trouble: None, root_commands })), &NOW);
+        effects.iter().find_map(|effect| match effect {
+            Effect::Send(message) => match &**message {
+                AgentMessage::Health { root_commands, .. } => root_commands.clone(),
+                _ => None,
+            },
+            _ => None,
+        })
+    };
+    let told = |line: &str| Some(vec![line.to_owned()]);
+    assert_eq!(hear(&mut core, "/x/a"), told("/x/a"));
+    assert_eq!(hear(&mut core, "/x/a"), None);
+    assert_eq!(hear(&mut core, "/x/b"), told("/x/b"));
+    core.handle(Input::MasterLost, &NOW);
+    assert_eq!(hear(&mut core, "/x/b"), None);
+    core.handle(Input::Welcome(Box::new(welcome(1))), &NOW);
+    assert_eq!(hear(&mut core, "/x/c"), told("/x/c"));
 }
 
 #[test]
@@ -417,7 +453,7 @@ fn a_launcher_that_does_not_answer_counts_as_one_that_hangs() {
     let due = core.next_timer().unwrap();
     assert_eq!(states(&core.handle(Input::Tick, &at(due))), ["unfit"]);
     assert_eq!(core.next_timer(), None);
-    let late = Notice::Health { trouble: None };
+    let late = Notice::Health { trouble: None, root_commands: None };
     assert_eq!(states(&core.handle(Input::Launcher(Box::new(late)), &at(due + 1))), ["fit"]);
 }
 

@@ -167,6 +167,9 @@ fn the_working_directory_is_the_one_of_this_host() {
     assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/home/u1/x");
     given.directory_on.push(HostPath { host: Some(site().host), path: "/data/u1/x".to_owned() });
     assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/data/u1/x");
+    given.directory_on.clear();
+    given.directory = Some("$HOME/$JOB_ID_x".to_owned());
+    assert_eq!(document(&order(key(1, 1)), &given).working_directory, "$HOME/7_x");
 }
 
 #[test]

@@ -32,6 +32,11 @@ impl RootCommands {
         RootCommands { lines: lines.iter().map(words).collect() }
     }
 
+    /// The lines, each with single blanks between its words.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.iter().map(|words| words.join(" ")).collect()
+    }
+
     /// Whether a command may run as root for a task whose launcher works in `folder`.
     ///
     /// # Errors

@@ -15,8 +15,8 @@ use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read};
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Component, Path};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
 
 /// Where control groups are; nothing else can be made there, and no links.
 const CGROUPS: &str = "/sys/fs/cgroup";
@@ -36,13 +36,19 @@ impl Refusal {
         Refusal { blame: Blame::Job, text: text.into() }
     }
 
+    /// One that every job of the queue would meet here, and that somebody has to mend.
+    pub fn of_queue(text: impl Into<String>) -> Self {
+        Refusal { blame: Blame::Queue, text: text.into() }
+    }
+
     /// One that any other job would meet here too.
     pub fn of_host(text: impl Into<String>) -> Self {
         Refusal { blame: Blame::Host, text: text.into() }
     }
 }
 
-/// The rules in force; read when the launcher starts.
+/// The rules in force; read when the launcher starts. The lists of what root runs are read again
+/// when their files change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Everything runs as this uid; no account is checked and none is changed.
@@ -57,9 +63,50 @@ pub struct Rules {
     pub log_bytes: u64,
     denied: BTreeSet<String>,
     sensor_users: BTreeSet<String>,
+    etc: PathBuf,
     root_commands: RootCommands,
     root_sensors: BTreeSet<Vec<String>>,
+    /// The files of the last two as they were when they were read.
+    lists: [Option<FileState>; 2],
 }
+
+/// What changes when a file does. `None` instead of one is a file that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    mode: u32,
+    owner: u32,
+}
+
+impl FileState {
+    fn of(path: &Path) -> Option<Self> {
+        // Not of a link: its target may be exchanged, and the reader takes none that others could
+        // exchange.
+        let found = std::fs::metadata(path).ok()?;
+        Some(FileState {
+            device: found.dev(),
+            inode: found.ino(),
+            bytes: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+            mode: found.mode(),
+            owner: found.uid(),
+        })
+    }
+}
+
+/// The most bytes of the list of commands that the agent is told.
+pub const MAX_TOLD_BYTES: usize = 32 << 10;
+
+/// The list of commands of root.
+const ROOT_COMMANDS: &str = "root-commands";
+
+/// The list of load sensors of root.
+const ROOT_SENSORS: &str = "root-sensors";
 
 impl Rules {
     /// Reads the files below `etc`, each of which may be missing.
@@ -75,18 +122,55 @@ impl Rules {
             log_bytes: 16 << 20,
             denied: BTreeSet::new(),
             sensor_users: BTreeSet::from(["gridwright-sensor".to_owned()]),
+            etc: etc.to_owned(),
             root_commands: RootCommands::default(),
             root_sensors: BTreeSet::new(),
+            lists: [None, None],
         };
         if !single_user {
-            rules.root_commands = RootCommands::new(&read_of_root(&etc.join("root-commands"))?);
-            let sensors = read_of_root(&etc.join("root-sensors"))?;
-            rules.root_sensors = sensors.iter().map(|line| words(line).collect()).collect();
+            rules.lists = rules.list_states();
+            rules.read_lists()?;
         }
         for line in read_lines(&etc.join("launcher.conf"))? {
             rules.apply(&line).ok_or_else(|| bad(format!("etc/launcher.conf: cannot read the line {line:?}")))?;
         }
         Ok(rules)
+    }
+
+    /// Reads the lists of what root runs again if their files have changed. Of files that cannot be
+    /// trusted nothing runs.
+    pub fn refresh(&mut self) {
+        if self.single_user || self.lists == self.list_states() {
+            return;
+        }
+        self.lists = self.list_states();
+        match self.read_lists() {
+            Ok(()) => crate::log::line(format_args!("etc/{ROOT_COMMANDS} and etc/{ROOT_SENSORS} were read again")),
+            Err(error) => {
+                (self.root_commands, self.root_sensors) = (RootCommands::default(), BTreeSet::new());
+                crate::log::line(format_args!("root runs no command and no sensor until this is mended: {error}"));
+            }
+        }
+    }
+
+    /// The listed commands of root, for people: `None` where everything runs as one user, or for a
+    /// list of more than [`MAX_TOLD_BYTES`].
+    pub fn told_commands(&self) -> Option<Vec<String>> {
+        let lines = self.root_commands.lines();
+        let is_short = lines.iter().map(String::len).sum::<usize>() <= MAX_TOLD_BYTES;
+        (!self.single_user && is_short).then_some(lines)
+    }
+
+    fn list_states(&self) -> [Option<FileState>; 2] {
+        [ROOT_COMMANDS, ROOT_SENSORS].map(|name| FileState::of(&self.etc.join(name)))
+    }
+
+    fn read_lists(&mut self) -> io::Result<()> {
+        let commands = read_of_root(&self.etc.join(ROOT_COMMANDS))?;
+        let sensors = read_of_root(&self.etc.join(ROOT_SENSORS))?;
+        self.root_commands = RootCommands::new(&commands);
+        self.root_sensors = sensors.iter().map(|line| words(line).collect()).collect();
+        Ok(())
     }
 
     fn apply(&mut self, line: &str) -> Option<()> {
@@ -120,7 +204,7 @@ impl Rules {
         let mut procedures = [prolog, epilog, pe_start, pe_stop].into_iter().flatten();
         let is_roots = |procedure: &&Procedure| procedure.user.as_deref() == Some("root");
         procedures.by_ref().filter(is_roots).try_for_each(|procedure| {
-            self.root_commands.check(&procedure.command, document, folder).map_err(Refusal::of_host)
+            self.root_commands.check(&procedure.command, document, folder).map_err(Refusal::of_queue)
         })
     }
 

@@ -17,7 +17,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// which the agent reads. Never returns.
 pub fn run(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> ! {
     let complaint = match prepare(host, spec, streams) {
-        Ok((program, by_shell)) => {
+        Ok((mut program, mut by_shell)) => {
             let errno = match program.execute() {
                 // A script without `#!`, or one that is not executable, is the shell's.
                 Errno::ENOEXEC | Errno::EACCES => {

@@ -422,7 +422,10 @@ impl Server {
                 Vec::new()
             }
             Request::List => vec![Notice::Tasks { tasks: self.list()?, reprioritizes: true, examines: true }],
-            Request::Examine => vec![Notice::Health { trouble: self.trouble() }],
+            Request::Examine => {
+                self.host.rules.refresh();
+                vec![Notice::Health { trouble: self.trouble(), root_commands: self.host.rules.told_commands() }]
+            }
             Request::Forget { key } => vec![self.forget(key)],
             Request::StartSensor(spec) => match agent.take_descriptors::<3>() {
                 Some(streams) => vec![self.start_sensor(spec, &streams)],
@@ -460,6 +463,7 @@ impl Server {
         if let Err(text) = health::room_for(script_bytes) {
             return if dir.exists() { self.known(key, &dir) } else { vec![refused(key, Refusal::of_host(text))] };
         }
+        self.host.rules.refresh();
         if let Err(refusal) = self.host.rules.check(&document, &self.host.folder) {
             return vec![refused(key, refusal)];
         }
@@ -535,6 +539,7 @@ impl Server {
             return refused_sensor(&spec, text);
         }
         self.know_sensors();
+        self.host.rules.refresh();
         match sys::fork() {
             Ok(Fork::Child) => sensor::run(&self.host, &spec, streams),
             Ok(Fork::Parent(pid)) => {

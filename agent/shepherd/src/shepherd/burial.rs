@@ -118,6 +118,7 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
         saved_pid: None,
         // Most that carry a mark came to the launcher, too.
         left_processes: burial.orphans_left.map(|orphans| orphans.max(left)).or((left > 0).then_some(left)),
+        note: None,
     }
 }
 

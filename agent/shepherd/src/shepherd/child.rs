@@ -7,6 +7,7 @@
 
 use super::Context;
 use super::environment::{self, Places};
+use super::evidence;
 use super::plan::{self, Invocation, ScriptPlace};
 use super::report::Reporter;
 use super::streams::{self, Opened};
@@ -36,17 +37,37 @@ pub enum Errand<'a> {
     Method(&'a str),
     /// A command of a checkpointing environment, for the shell.
     Checkpoint(&'a str),
+    /// Whether standard error says behind so many bytes that memory was missing: exit code 0 if so.
+    Look {
+        /// The length that the file had before the job.
+        from: u64,
+    },
 }
 
 /// Runs the errand in this process. Never returns.
 pub fn run(context: &Context, errand: &Errand<'_>, reporter: OwnedFd, shepherd: i32) -> ! {
     // The reporter moves out of the way of the numbers that a script may need.
     let reporter = Reporter::new(sys::duplicate_above(reporter.as_raw_fd(), 10).unwrap_or(reporter));
+    if let Errand::Look { from } = errand {
+        let said = look(context, errand, *from, &reporter);
+        sys::exit_now(i32::from(!said.unwrap_or(false)));
+    }
     match prepare(context, errand, &reporter) {
         Ok(ready) => ready.execute(context, &reporter, shepherd),
         Err(failure) => reporter.failed(&failure),
     }
     sys::exit_now(127)
+}
+
+/// Reads the end of standard error with the rights of the task's user.
+fn look(context: &Context, errand: &Errand<'_>, from: u64, reporter: &Reporter) -> Result<bool, Failure> {
+    setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
+    let identity = identity_for(context, errand)?;
+    become_user(context, &identity)?;
+    reporter.at_users_files();
+    let (opened, _) = enter_and_open(context, &identity, errand, reporter)?;
+    reporter.executing();
+    Ok(evidence::says_memory_is_missing(&opened.stderr, from))
 }
 
 /// Everything that can be made before the limits are in force.
@@ -70,7 +91,7 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
         None
     } else {
         reporter.at_users_files();
-        Some(open_as_owner(context, errand)?)
+        Some(open_as_owner(context, errand, reporter)?)
     };
     become_user(context, &identity)?;
     if is_owner {
@@ -82,9 +103,12 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
         Some(opened) => opened,
         None => {
             reporter.at_users_files();
-            enter_and_open(context, &identity, errand)?
+            enter_and_open(context, &identity, errand, reporter)?
         }
     };
+    if is_job && let Some(bytes) = evidence::length_of_file(&streams.stderr) {
+        reporter.error_file(bytes);
+    }
     let (invocation, script) = invocation_for(context, errand, &places)?;
     let mut environment = environment::of(context, &identity, &places);
     if let (Some(planned), Some(made)) = (planned, &made) {
@@ -97,7 +121,7 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
 }
 
 impl Ready {
-    fn execute(self, context: &Context, reporter: &Reporter, shepherd: i32) {
+    fn execute(mut self, context: &Context, reporter: &Reporter, shepherd: i32) {
         if let Err(error) = self.write_record().and_then(|()| self.place_descriptors()) {
             return reporter.failed(&unprepared("cannot finish the set-up", error));
         }
@@ -147,7 +171,7 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
         return task_identity(context);
     }
     let named = match errand {
-        Errand::Job | Errand::Method(_) | Errand::Checkpoint(_) => None,
+        Errand::Job | Errand::Method(_) | Errand::Checkpoint(_) | Errand::Look { .. } => None,
         Errand::Procedure(_, procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
     };
     let Some(user) = named else { return task_identity(context) };
@@ -260,7 +284,7 @@ fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
 
 /// The directory and files of a task for a procedure of another user, with the rights of the task's own user: that user can put a
 /// link anywhere in the way.
-fn open_as_owner(context: &Context, errand: &Errand<'_>) -> Result<(Opened, Places), Failure> {
+fn open_as_owner(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Result<(Opened, Places), Failure> {
     let nowhere = || {
         nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
         streams::nowhere("/")
@@ -268,13 +292,19 @@ fn open_as_owner(context: &Context, errand: &Errand<'_>) -> Result<(Opened, Plac
     let Ok(owner) = identity_for(context, &Errand::Job) else { return nowhere() };
     setgroups(&owner.groups).map_err(|errno| unprepared("cannot set the groups", errno.into()))?;
     sys::set_file_ids(owner.uid, owner.gid);
-    let opened = if sys::file_uid() == owner.uid { enter_and_open(context, &owner, errand) } else { nowhere() };
+    let opened =
+        if sys::file_uid() == owner.uid { enter_and_open(context, &owner, errand, reporter) } else { nowhere() };
     sys::set_file_ids(Uid::effective().as_raw(), Gid::effective().as_raw());
     opened
 }
 
 /// A job needs its working directory and files. A procedure runs without them, so that an epilog follows any failure.
-fn enter_and_open(context: &Context, identity: &Identity, errand: &Errand<'_>) -> Result<(Opened, Places), Failure> {
+fn enter_and_open(
+    context: &Context,
+    identity: &Identity,
+    errand: &Errand<'_>,
+    reporter: &Reporter,
+) -> Result<(Opened, Places), Failure> {
     let document = &context.document;
     let is_job = matches!(errand, Errand::Job);
     let mut folder = match document.working_directory.as_str() {
@@ -292,10 +322,20 @@ fn enter_and_open(context: &Context, identity: &Identity, errand: &Errand<'_>) -
     if let Some(connected) = &context.connected {
         return if is_job { streams::given(connected, &folder) } else { streams::nowhere(&folder) };
     }
-    match streams::open(streams_of(context, errand), identity, &folder, is_job) {
+    let waits = || wait_as_job(reporter);
+    let waits: Option<streams::Waits<'_>> = if is_job { Some(&waits) } else { None };
+    match streams::open(streams_of(context, errand), identity, &folder, waits) {
         Err(_) if !is_job => streams::nowhere(&folder),
         other => other,
     }
+}
+
+/// From here on the child stands for the job: signals end it, and so does the end of its shepherd.
+fn wait_as_job(reporter: &Reporter) {
+    // Both are set again before execve, where a refusal counts.
+    let _ = sys::set_parent_death_signal(libc::SIGKILL);
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    reporter.waits_for_peer();
 }
 
 /// The files that a process of the task writes to: those of the parallel environment are its procedures' alone.
@@ -305,7 +345,9 @@ fn streams_of<'a>(context: &'a Context, errand: &Errand<'_>) -> &'a Streams {
         Errand::Procedure(ProcedureKind::PeStart | ProcedureKind::PeStop, _) => {
             document.pe_streams.as_ref().unwrap_or(&document.streams)
         }
-        Errand::Job | Errand::Procedure(..) | Errand::Method(_) | Errand::Checkpoint(_) => &document.streams,
+        Errand::Job | Errand::Procedure(..) | Errand::Method(_) | Errand::Checkpoint(_) | Errand::Look { .. } => {
+            &document.streams
+        }
     }
 }
 
@@ -314,7 +356,8 @@ fn invocation_for(
     errand: &Errand<'_>,
     places: &Places,
 ) -> Result<(Invocation, Option<OwnedFd>), Failure> {
-    let path_variable = environment::search_path(&context.document.environment);
+    let given = environment::given(context);
+    let path_variable = environment::search_path(&given);
     match errand {
         Errand::Job => {
             let (place, kept) = place_script(context)?;
@@ -326,6 +369,7 @@ fn invocation_for(
         }
         Errand::Method(command) => Ok((plan::command_line(command, path_variable)?, None)),
         Errand::Checkpoint(command) => Ok((plan::shell_line(command), None)),
+        Errand::Look { .. } => Err(refused("nothing is executed to look at a file".into())),
     }
 }
 

@@ -1,15 +1,22 @@
 //! Limits while the job runs: the clock, the samples of the whole task, and the limit that is to blame.
 
+use super::child::Errand;
 use super::ending::Action;
 use super::evidence;
+use super::evidence::Facts;
 use super::probe::{self, Probe};
-use super::supervisor::{FIRST_SAMPLE_MS, Running, Supervisor};
-use crate::sys;
-use proto::launch::{Evidence, LimitHit, Notice, Order};
+use super::sampler;
+use super::supervisor::{ChildEnd, FIRST_SAMPLE_MS, Running, Supervisor};
+use crate::sys::{self, Waited};
+use proto::launch::{Cause, Evidence, LimitHit, Notice, Order, TaskUsage};
+use std::io;
 use std::time::Instant;
 
 /// The nice value of a shepherd on a host that gives it no other priority.
 const HIGHEST_PRIORITY: i32 = -20;
+
+/// How long a look at the end of standard error may take.
+const LOOK_MS: u64 = 5_000;
 
 impl Supervisor<'_> {
     /// Begins to look for many new processes, for a job whose memory is limited.
@@ -48,7 +55,7 @@ impl Supervisor<'_> {
         if is_due || must_sample {
             let before = self.sampler.usage().processes;
             let began = Instant::now();
-            self.sampler.sample(now, &self.context.document.task_limits);
+            self.sampler.sample(&self.context.document.task_limits);
             rested_at = probe::rested_at(sys::boot_ms(), began.elapsed());
             self.probe.iter_mut().for_each(|probe| probe.rest_until(rested_at));
             let grows = self.sampler.usage().processes > before + 1;
@@ -141,6 +148,44 @@ impl Supervisor<'_> {
         near(limits.h_vmem_bytes, usage.vmem_bytes)
             || near(limits.h_rss_bytes, usage.rss_bytes)
             || near(limits.h_maxproc, usage.processes.into())
+    }
+
+    /// Finds the limit behind the end of a job that the shepherd did not end itself.
+    pub(super) fn judge(&mut self, cause: &Cause, main: &Waited, usage: &TaskUsage, oom_kills: u64) -> io::Result<()> {
+        if self.limit.is_some() || self.ordered {
+            return Ok(());
+        }
+        if let Some(hit) = self.soft_clock.take() {
+            // A job that ended well may have been about to.
+            let evidence = if *cause == Cause::Exited(0) { Evidence::Likely } else { Evidence::Certain };
+            self.limit = Some(LimitHit { evidence, ..hit });
+            return Ok(());
+        }
+        let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
+        self.limit = evidence::judge(&Facts {
+            document: &self.context.document,
+            cause,
+            usage,
+            main_cpu_ms: cpu_us / 1000,
+            peaks: self.sampler.peaks(),
+            soft: self.soft_hit.as_ref(),
+            oom_kills,
+            around: self.around.as_ref(),
+        });
+        if self.limit.is_none() && *cause != Cause::Exited(0) {
+            self.limit = self.refused_memory()?;
+        }
+        Ok(())
+    }
+
+    /// A program that fails at its first large allocation never comes near a limit: its own words
+    /// on standard error are looked for.
+    fn refused_memory(&mut self) -> io::Result<Option<LimitHit>> {
+        let hit = evidence::refused_memory(&self.context.document, self.sampler.peaks());
+        let (Some(hit), Some(from)) = (hit, self.error_file_bytes) else { return Ok(None) };
+        let ended = self.run_child(&Errand::Look { from }, Some(LOOK_MS))?;
+        let has_said = matches!(ended, ChildEnd::Ended(waited) if waited.status == 0);
+        Ok(has_said.then_some(hit))
     }
 
     /// The first limit that ends the job is the one that counts.

@@ -47,6 +47,9 @@ const TOLD: [&str; 30] = [
     "SGE_TASK_STEPSIZE",
 ];
 
+/// The exit status of the job, for the procedures behind it.
+const JOB_STATUS: &str = "SGE_JOBEXIT_STAT";
+
 /// What a sensor of root is told by the agent: which cell and host it serves.
 const TOLD_TO_SENSORS: [&str; 3] = ["HOST", "SGE_ARCH", "SGE_CELL"];
 
@@ -67,6 +70,11 @@ pub struct Places {
 pub fn of(context: &Context, identity: &Identity, places: &Places) -> Vec<String> {
     let is_owner = identity.uid == context.document.account.uid;
     let mut environment = if is_owner { owners(context, identity) } else { others(context, identity) };
+    let spool = context.folder.join(context.dir.file(crate::task_dir::spool::ACTIVE));
+    set(&mut environment, "SGE_JOB_SPOOL_DIR", &spool.to_string_lossy());
+    if let Some(status) = context.job_status.get() {
+        set(&mut environment, JOB_STATUS, &status.to_string());
+    }
     // Whatever -V brought along is about another job.
     for (name, value) in [
         ("SGE_CWD_PATH", &places.folder),
@@ -82,11 +90,20 @@ pub fn of(context: &Context, identity: &Identity, places: &Places) -> Vec<String
 }
 
 fn owners(context: &Context, identity: &Identity) -> Vec<String> {
-    let mut environment = context.document.environment.clone();
+    let mut environment = given(context);
     for (name, value) in account(identity) {
         if variable(&environment, name).is_none() {
             environment.push(format!("{name}={value}"));
         }
+    }
+    environment
+}
+
+/// The document's environment with what procedures of root have added.
+pub fn given(context: &Context) -> Vec<String> {
+    let mut environment = context.document.environment.clone();
+    for (name, value) in context.additions.borrow().iter() {
+        set(&mut environment, name, value);
     }
     environment
 }
@@ -102,7 +119,6 @@ fn others(context: &Context, identity: &Identity) -> Vec<String> {
     }
     set(&mut environment, "SGE_ROOT", &shown(&context.folder));
     set(&mut environment, "GRIDWRIGHT_DIR", &shown(&context.folder));
-    set(&mut environment, "SGE_JOB_SPOOL_DIR", &shown(&task));
     if let Some(script) = &context.script {
         set(&mut environment, "JOB_SCRIPT", &script.path);
     }

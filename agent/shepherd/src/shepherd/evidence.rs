@@ -4,7 +4,11 @@
 //! bound there is no hit at all.
 
 use super::sampler::Peaks;
+use crate::cgroup::{GroupAround, GroupKills};
 use proto::launch::{Bound, Cause, Evidence, LaunchDocument, LimitHit, ProcessLimit, Resource, TaskUsage};
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// What is known when the main process has ended.
 pub struct Facts<'a> {
@@ -22,6 +26,8 @@ pub struct Facts<'a> {
     pub soft: Option<&'a LimitHit>,
     /// Processes of the task's own cgroup killed for want of memory.
     pub oom_kills: u64,
+    /// Such processes of the group around the task, while it ran.
+    pub around: Option<&'a GroupAround>,
 }
 
 /// The limit behind the end of a task that the shepherd did not end itself.
@@ -34,7 +40,9 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
         // A shell reports the signal of its child as 128 + signal; a program may return that number by itself.
         Cause::Exited(code) if *code > 128 => {
             let hit = by_signal(facts, i32::from(*code) - 128)?;
-            Some(LimitHit { evidence: hit.evidence.min_likely(), ..hit })
+            // Only a limit of the processor is proved by what was used.
+            let evidence = if hit.limit == "h_cpu" { hit.evidence } else { hit.evidence.min_likely() };
+            Some(LimitHit { evidence, ..hit })
         }
         Cause::Exited(0) | Cause::FailedToStart(_) | Cause::ShepherdDied => None,
         Cause::Exited(_) => memory_near(facts),
@@ -44,7 +52,7 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
 fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     match signal {
         libc::SIGXCPU => facts.soft.cloned().or_else(|| cpu(facts, "s_cpu", |limit| limit.soft, false)),
-        libc::SIGKILL => cpu(facts, "h_cpu", |limit| limit.hard, true),
+        libc::SIGKILL => cpu(facts, "h_cpu", |limit| limit.hard, true).or_else(|| by_group_around(facts)),
         libc::SIGXFSZ => {
             let limit = find(facts, Resource::FileSize)?;
             let name = if limit.soft == limit.hard { "h_fsize" } else { "s_fsize" };
@@ -55,27 +63,30 @@ fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     }
 }
 
-/// The kernel's clock of a CPU limit and the one of rusage differ by ticks.
-const CPU_SLACK_MS: u64 = 100;
-
-/// A CPU limit of each process. SIGXCPU is the kernel's own word; SIGKILL has other causes too, so the time must have been
-/// used.
+/// A CPU limit of each process. SIGXCPU is the kernel's own word; SIGKILL has other causes too, so
+/// time must have been used. The kernel compares the limit with whole ticks, of which a process on
+/// a loaded host is charged more than it used: half of the time is proof enough.
 fn cpu(facts: &Facts<'_>, name: &str, bound: fn(&ProcessLimit) -> Bound, needs_proof: bool) -> Option<LimitHit> {
     let limit = find(facts, Resource::Cpu)?;
     let bound = finite(bound(limit))?;
-    let used_ms = facts.main_cpu_ms + CPU_SLACK_MS;
-    let bound_ms = bound.saturating_mul(1000);
-    let evidence = if !needs_proof || used_ms >= bound_ms {
-        Evidence::Certain
-    } else if used_ms >= bound_ms / 4 * 3 {
-        // A kernel that counts whole ticks may have seen much more than was used.
-        Evidence::Likely
-    } else {
+    if needs_proof && facts.main_cpu_ms < bound.saturating_mul(500) {
         return None;
-    };
+    }
     let name = if limit.soft == limit.hard { "h_cpu" } else { name };
-    Some(hit(name, bound, used_ms / 1000, evidence))
+    let used_s = facts.main_cpu_ms.saturating_add(500) / 1000;
+    Some(hit(name, bound, used_s, Evidence::Certain))
 }
+
+/// The kernel killed a process for want of memory in the group that the task shares with others of
+/// its host.
+fn by_group_around(facts: &Facts<'_>) -> Option<LimitHit> {
+    let GroupKills { count, bound } = facts.around?.kills();
+    let reached = facts.usage.maxrss_bytes;
+    (count > 0).then(|| hit(GROUP_MEMORY, bound.unwrap_or(0), reached, Evidence::Likely))
+}
+
+/// The name of a memory limit that is the host's and no attribute.
+const GROUP_MEMORY: &str = "memory of the host's group";
 
 /// Limits at which an allocation fails: likely, when the peak came within a tenth of the bound.
 fn memory_near(facts: &Facts<'_>) -> Option<LimitHit> {
@@ -104,9 +115,52 @@ fn out_of_memory(facts: &Facts<'_>) -> LimitHit {
     let (name, bound) = match (limits.h_rss_bytes, limits.h_vmem_bytes) {
         (Some(bytes), _) => ("h_rss", bytes),
         (None, Some(bytes)) => ("h_vmem", bytes),
-        (None, None) => ("memory", 0),
+        (None, None) => (GROUP_MEMORY, facts.around.and_then(|around| around.kills().bound).unwrap_or(0)),
     };
     hit(name, bound, facts.usage.maxrss_bytes.max(bound), Evidence::Certain)
+}
+
+/// The memory limit that an allocation of a failed job ran into, if the job itself says that memory
+/// was missing.
+pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<LimitHit> {
+    let seen = [("vmem", Resource::AddressSpace, peaks.address_space), ("data", Resource::Data, peaks.data)];
+    seen.into_iter().find_map(|(name, resource, peak)| {
+        let limit = document.limits.iter().find(|limit| limit.resource == resource)?;
+        Some(hit(&prefixed(limit, name), finite(limit.soft)?, peak, Evidence::Likely))
+    })
+}
+
+/// Words by which languages and their libraries report that an allocation failed, in small letters.
+const MISSING_MEMORY: [&str; 8] = [
+    "memoryerror",
+    "bad_alloc",
+    "cannot allocate",
+    "can't allocate",
+    "outofmemory",
+    "out of memory",
+    "memory exhausted",
+    "insufficient virtual memory",
+];
+
+/// The most bytes at the end of a file that are looked through.
+const LOOKED_THROUGH: u64 = 64 << 10;
+
+/// The length of a plain file; `None` for anything else.
+pub fn length_of_file(stream: &OwnedFd) -> Option<u64> {
+    let found = stream.try_clone().map(File::from).and_then(|file| file.metadata()).ok()?;
+    found.is_file().then_some(found.size())
+}
+
+/// Whether a program wrote to a file, behind its first `from` bytes, that memory was missing.
+pub fn says_memory_is_missing(stream: &OwnedFd, from: u64) -> bool {
+    let Some(end) = length_of_file(stream).filter(|end| *end > from) else { return false };
+    // The stream itself is open for writing alone.
+    let Ok(file) = File::open(format!("/proc/self/fd/{}", stream.as_raw_fd())) else { return false };
+    let start = from.max(end.saturating_sub(LOOKED_THROUGH));
+    let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];
+    let count = file.read_at(&mut bytes, start).unwrap_or(0);
+    let text = String::from_utf8_lossy(&bytes[..count]).to_lowercase();
+    MISSING_MEMORY.iter().any(|words| text.contains(words))
 }
 
 fn prefixed(limit: &ProcessLimit, name: &str) -> String {
@@ -141,5 +195,30 @@ impl SecondHand for Evidence {
             Evidence::Certain | Evidence::Likely => Evidence::Likely,
             Evidence::Unknown => Evidence::Unknown,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_behind_the_beginning_count() {
+        let path = std::env::temp_dir().join(format!("gridwright-words-{}", std::process::id()));
+        for (text, from, expected) in [
+            ("MemoryError\n", 0, true),
+            ("MemoryError\n", 12, false),
+            ("std::bad_alloc\n", 0, true),
+            ("fork: Cannot allocate memory\n", 0, true),
+            ("no memory error here\n", 0, false),
+            ("", 0, false),
+        ] {
+            std::fs::write(&path, text).expect("written");
+            let stream = std::fs::OpenOptions::new().append(true).open(&path).expect("it is there");
+            assert_eq!(says_memory_is_missing(&stream.into(), from), expected, "{text}");
+        }
+        std::fs::remove_file(&path).expect("cleaned");
+        let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null").expect("there");
+        assert!(!says_memory_is_missing(&nothing.into(), 0));
     }
 }

@@ -88,12 +88,13 @@ impl Supervisor<'_> {
         let document = &self.context.document;
         if let Some(tmpdir) = &document.tmpdir {
             let account = &document.account;
+            let place = format!("{}/{}", tmpdir.base, tmpdir.name);
             match tmpdir::start_removal(tmpdir, account.uid, account.gid, &document.key) {
-                Ok(pid) => self.await_removal(pid)?,
-                Err(error) => crate::log::line(format_args!(
-                    "task {}: {}/{} stays: {error}",
-                    document.key, tmpdir.base, tmpdir.name
-                )),
+                Ok(pid) => self.await_removal(pid, &place)?,
+                Err(error) => {
+                    crate::log::line(format_args!("task {}: {place} stays: {error}", document.key));
+                    self.note_remains(&place, &error);
+                }
             }
         }
         if let Some(cgroup) = &self.context.cgroup {
@@ -102,9 +103,15 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    fn await_removal(&mut self, pid: i32) -> io::Result<()> {
+    fn await_removal(&mut self, pid: i32, place: &str) -> io::Result<()> {
         let deadline = sys::boot_ms() + REMOVAL_MS;
-        while self.reap(pid).is_none() {
+        loop {
+            if let Some(waited) = self.reap(pid) {
+                if libc::WIFEXITED(waited.status) && libc::WEXITSTATUS(waited.status) > 0 {
+                    self.note_remains(place, &io::Error::from_raw_os_error(libc::WEXITSTATUS(waited.status)));
+                }
+                return Ok(());
+            }
             if sys::boot_ms() >= deadline {
                 self.has_remover = true;
                 return Ok(());
@@ -112,6 +119,9 @@ impl Supervisor<'_> {
             self.sleep_until(deadline)?;
             self.obey();
         }
-        Ok(())
+    }
+
+    fn note_remains(&mut self, place: &str, error: &io::Error) {
+        self.notes.push(format!("the temporary directory {place} could not be removed whole: {error}"));
     }
 }

@@ -1,7 +1,11 @@
 //! What a child tells its shepherd between fork and execve, over a pipe that execve closes.
 //!
-//! `U`: the user's own files come next. `L` index errno (four bytes each): a limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve comes
-//! next. `X` errno failure: execve failed. So `G` at the end means that the program runs, and silence that the child died. The writer allocates nothing, since an address-space limit may be in force already.
+//! `U`: the user's own files come next. `W`: one of them is a named pipe, and its other end is
+//! waited for. `S` bytes (eight): so long is standard error. `L` index errno (four bytes each): a
+//! limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve
+//! comes next. `X` errno failure: execve failed. So `G` at the end means that the program runs, and
+//! silence that the child died. The writer allocates nothing, since an address-space limit may be
+//! in force already.
 
 use proto::launch::pairs::Record;
 use proto::launch::{Failed, Failure, ProcessLimit, RefusedLimit};
@@ -28,6 +32,17 @@ impl Reporter {
     /// From here on the user's own files are touched, which may hang by the user's fault.
     pub fn at_users_files(&self) {
         self.write(b"U");
+    }
+
+    /// A named pipe is opened next: the job runs, and waits until somebody opens the other end.
+    pub fn waits_for_peer(&self) {
+        self.write(b"W");
+    }
+
+    /// Standard error is a file of this length before the job writes to it.
+    pub fn error_file(&self, bytes: u64) {
+        self.write(b"S");
+        self.write(&bytes.to_le_bytes());
     }
 
     /// `setrlimit` refused a limit of the document.
@@ -69,6 +84,10 @@ pub struct SetupReport {
     pub refused: Vec<RefusedLimit>,
     /// Why the program does not run; `None` if it does.
     pub failure: Option<Failure>,
+    /// Whether the child died without a word about why.
+    pub died: bool,
+    /// The length of standard error before the job wrote to it, if it is a file.
+    pub error_file_bytes: Option<u64>,
 }
 
 /// Reads everything that came over the pipe until it was closed.
@@ -85,7 +104,11 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
                 }
                 bytes = rest;
             }
-            (b'U', rest) => bytes = rest,
+            (b'U' | b'W', rest) => bytes = rest,
+            (b'S', [a, b, c, d, e, f, g, h, rest @ ..]) => {
+                report.error_file_bytes = Some(u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]));
+                bytes = rest;
+            }
             (b'G', rest) => {
                 executing = true;
                 bytes = rest;
@@ -111,8 +134,14 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
     if !executing {
         let text = "the child died before it could execute the program".to_owned();
         report.failure = Some(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() });
+        report.died = true;
     }
     report
+}
+
+/// Whether a child has said that it waits for the other end of a named pipe.
+pub fn is_waiting(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"UW")
 }
 
 /// Whether a child has said that it had come to the user's own files.
@@ -156,5 +185,13 @@ mod tests {
         assert_eq!(parse(b"G", &[]), SetupReport::default());
         assert_eq!(parse(b"UG", &[]), SetupReport::default());
         assert!(parse(&[], &[]).failure.is_some());
+    }
+
+    #[test]
+    fn a_child_that_waits_for_a_pipe_says_so_before_and_goes_on_or_dies() {
+        assert!(is_waiting(b"UW") && !is_waiting(b"U") && !is_waiting(b"G"));
+        let report = parse(b"UWS\x02\x01\0\0\0\0\0\0WG", &[]);
+        assert_eq!(report, SetupReport { error_file_bytes: Some(258), ..SetupReport::default() });
+        assert!(parse(b"UW", &[]).died);
     }
 }

@@ -7,6 +7,7 @@
 use crate::proc::{self, ProcessStat};
 use crate::sys::Waited;
 use proto::launch::{Bound, LaunchDocument, Resource, TaskLimits, TaskUsage};
+use std::collections::BTreeMap;
 use std::fs;
 
 /// The largest values seen of one process, for the limits that make a program fail by itself.
@@ -26,25 +27,38 @@ pub struct Sampler {
     peaks: Peaks,
     wants_peaks: bool,
     reaped_cpu_us: u64,
-    sampled_boot_ms: u64,
+    /// The processes of the last sample.
+    seen: BTreeMap<i32, Seen>,
     page_bytes: u64,
 }
 
+/// A process at its last sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    start_ticks: u64,
+    cpu_ticks: u64,
+    rss_bytes: u64,
+}
+
 impl Sampler {
-    /// Starts at `boot_ms` with nothing used.
-    pub fn new(document: &LaunchDocument, boot_ms: u64) -> Self {
+    /// Starts with nothing used.
+    pub fn new(document: &LaunchDocument) -> Self {
         let fails_by_itself = [Resource::AddressSpace, Resource::Data, Resource::Stack];
         let wants_peaks = document
             .limits
             .iter()
             .any(|limit| fails_by_itself.contains(&limit.resource) && limit.soft != Bound::Infinity);
         let page_bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096) as u64;
+        Sampler::of_pages(wants_peaks, page_bytes)
+    }
+
+    fn of_pages(wants_peaks: bool, page_bytes: u64) -> Self {
         Sampler {
             usage: TaskUsage::default(),
             peaks: Peaks::default(),
             wants_peaks,
             reaped_cpu_us: 0,
-            sampled_boot_ms: boot_ms,
+            seen: BTreeMap::new(),
             page_bytes,
         }
     }
@@ -60,15 +74,13 @@ impl Sampler {
     }
 
     /// Takes a sample of every descendant of this process, or of as many as are over a limit of the task.
-    pub fn sample(&mut self, boot_ms: u64, limits: &TaskLimits) {
+    pub fn sample(&mut self, limits: &TaskLimits) {
         let mut sum = Sum { page_bytes: self.page_bytes, ..Sum::default() };
         let processes = proc::descendants_while(std::process::id() as i32, |process| {
             sum.add(process);
             !sum.is_over(limits)
         });
-        let elapsed_ms = boot_ms.saturating_sub(self.sampled_boot_ms);
-        self.sampled_boot_ms = boot_ms;
-        self.add_memory(&processes, elapsed_ms);
+        self.add_memory(&processes);
         let live_ms: u64 = processes.iter().map(|process| proc::ticks_to_ms(process.cpu_ticks)).sum();
         self.raise_cpu(self.reaped_cpu_us / 1000 + live_ms);
         if sum.is_over(limits) {
@@ -82,7 +94,8 @@ impl Sampler {
         }
     }
 
-    fn add_memory(&mut self, processes: &[ProcessStat], elapsed_ms: u64) {
+    fn add_memory(&mut self, processes: &[ProcessStat]) {
+        self.add_integral(processes);
         let usage = &mut self.usage;
         usage.processes = processes.len() as u32;
         usage.vmem_bytes = processes.iter().map(|process| process.vmem_bytes).fold(0, u64::saturating_add);
@@ -90,7 +103,27 @@ impl Sampler {
             processes.iter().map(|process| process.rss_pages * self.page_bytes).fold(0, u64::saturating_add);
         usage.maxvmem_bytes = usage.maxvmem_bytes.max(usage.vmem_bytes);
         usage.maxrss_bytes = usage.maxrss_bytes.max(usage.rss_bytes);
-        usage.mem_byte_ms += u128::from(usage.rss_bytes) * u128::from(elapsed_ms);
+    }
+
+    /// Memory over processor time, as 8.1.9 counts it: for each process the CPU time since the last
+    /// sample, times the mean of its memory then and now. A task that sleeps costs nothing,
+    /// whatever it holds.
+    fn add_integral(&mut self, processes: &[ProcessStat]) {
+        let mut seen = BTreeMap::new();
+        for process in processes {
+            let now = Seen {
+                start_ticks: process.start_ticks,
+                cpu_ticks: process.own_cpu_ticks,
+                rss_bytes: process.rss_pages * self.page_bytes,
+            };
+            let before = self.seen.get(&process.pid).filter(|before| before.start_ticks == now.start_ticks);
+            let before = before.copied().unwrap_or(Seen { cpu_ticks: 0, rss_bytes: 0, ..now });
+            let used_ms = proc::ticks_to_ms(now.cpu_ticks.saturating_sub(before.cpu_ticks));
+            let mean_bytes = (u128::from(before.rss_bytes) + u128::from(now.rss_bytes)) / 2;
+            self.usage.mem_byte_ms += u128::from(used_ms) * mean_bytes;
+            seen.insert(process.pid, now);
+        }
+        self.seen = seen;
     }
 
     /// CPU time only grows: what a process that nobody waited for had used is not lost again.
@@ -126,9 +159,9 @@ impl Sampler {
         usage.oublock = count(rusage.ru_oublock);
         usage.nvcsw = count(rusage.ru_nvcsw);
         usage.nivcsw = count(rusage.ru_nivcsw);
-        // A task shorter than a sample has at least what its largest process had.
+        // A task shorter than a sample has at least the resident memory of its largest process. Its
+        // address space is unknown, and 0.
         usage.maxrss_bytes = usage.maxrss_bytes.max(usage.process_maxrss_bytes);
-        usage.maxvmem_bytes = usage.maxvmem_bytes.max(usage.process_maxrss_bytes);
         usage.io_bytes = usage.io_bytes.max(reaped_io());
         (usage.vmem_bytes, usage.rss_bytes, usage.processes) = (0, 0, 0);
         *usage
@@ -173,4 +206,45 @@ fn reaped_io() -> u64 {
 /// Microseconds of a timeval.
 pub fn micros(time: &libc::timeval) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, cpu_ticks: u64, rss_pages: u64) -> ProcessStat {
+        let text = format!("{pid} (x) S 1 1 1 0 0 0 0 0 0 0 {cpu_ticks} 0 500 0 20 0 1 0 77 4096 {rss_pages} 0");
+        proc::parse_stat(&text).expect("it has the fields")
+    }
+
+    #[test]
+    fn memory_counts_as_long_as_its_process_computes() {
+        let mut sampler = Sampler::of_pages(false, 1000);
+        let tick_ms = u128::from(proc::ticks_to_ms(1));
+        // In the first interval the process grows from nothing, in the second it sleeps, in the
+        // third it computes and shrinks.
+        for (cpu_ticks, rss_pages, expected_kb_ticks) in [(10, 200, 1_000), (10, 200, 1_000), (30, 100, 4_000)] {
+            sampler.add_memory(&[process(7, cpu_ticks, rss_pages)]);
+            assert_eq!(sampler.usage.mem_byte_ms, expected_kb_ticks * 1000 * tick_ms);
+        }
+    }
+
+    #[test]
+    fn a_process_that_takes_the_number_of_another_begins_anew() {
+        let mut sampler = Sampler::of_pages(false, 1000);
+        sampler.add_memory(&[process(7, 10, 100)]);
+        let before = sampler.usage.mem_byte_ms;
+        sampler.add_memory(&[ProcessStat { start_ticks: 78, ..process(7, 4, 100) }]);
+        let tick_ms = u128::from(proc::ticks_to_ms(1));
+        assert_eq!(sampler.usage.mem_byte_ms - before, 4 * 50 * 1000 * tick_ms);
+    }
+
+    #[test]
+    fn the_address_space_of_a_task_without_a_sample_is_unknown() {
+        let mut sampler = Sampler::of_pages(false, 1000);
+        let mut main = Waited::killed(1);
+        main.rusage.ru_maxrss = 8_000;
+        let used = sampler.finish(&main);
+        assert_eq!((used.maxvmem_bytes, used.maxrss_bytes), (0, 8_000 * 1024));
+    }
 }

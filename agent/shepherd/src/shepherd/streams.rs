@@ -5,10 +5,10 @@ use super::plan::expand;
 use crate::account::Identity;
 use crate::sys;
 use proto::launch::{Failed, Failure, OutputPath, Streams};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 /// The three descriptors, each at 3 or above and closed on exec.
@@ -21,7 +21,12 @@ pub struct Opened {
     pub stderr: OwnedFd,
 }
 
-/// Opens all three and says which they are; relative paths start at `folder`, the present working directory. Only a job reads its input.
+/// Called before a named pipe is opened, which waits for its other end.
+pub type Waits<'a> = &'a dyn Fn();
+
+/// Opens all three and says which they are; relative paths start at `folder`, the present working
+/// directory. Only a job reads its input and waits for the other end of a named pipe: it says so by
+/// `waits`, which a procedure does not have.
 ///
 /// # Errors
 /// [`Failed::OPEN_FILE`] with the path.
@@ -29,21 +34,21 @@ pub fn open(
     streams: &Streams,
     identity: &Identity,
     folder: &str,
-    reads_input: bool,
+    waits: Option<Waits<'_>>,
 ) -> Result<(Opened, Places), Failure> {
-    let (stdin, input) = match streams.stdin.as_ref().filter(|_| reads_input) {
+    let (stdin, input) = match streams.stdin.as_ref().filter(|_| waits.is_some()) {
         None => (read(NOTHING)?, NOTHING.to_owned()),
         Some(path) => {
             let path = expand(path, identity);
-            (read_awaited(&path)?, path)
+            (read_awaited(&path, waits)?, path)
         }
     };
-    let (stdout, output) = append(&streams.stdout, identity)?;
+    let (stdout, output) = append(&streams.stdout, identity, waits)?;
     let (stderr, errors) = if streams.merge {
         let same = stdout.try_clone().map_err(|error| cannot_open("standard error", "", &error))?;
         (same, output.clone())
     } else {
-        append(&streams.stderr, identity)?
+        append(&streams.stderr, identity, waits)?
     };
     let [stdin_path, stdout_path, stderr_path] = [input, output, errors].map(|path| full(folder, path));
     let places = Places { folder: folder.to_owned(), stdin: stdin_path, stdout: stdout_path, stderr: stderr_path };
@@ -90,10 +95,10 @@ const INPUT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens the job's input. A file that was made on another host a moment ago is not visible over NFS at once, and a job may start
 /// before the shell that submitted it has run its next command: so a missing file is waited for, briefly.
-fn read_awaited(path: &str) -> Result<File, Failure> {
+fn read_awaited(path: &str, waits: Option<Waits<'_>>) -> Result<File, Failure> {
     let end = Instant::now() + INPUT_PATIENCE;
     loop {
-        match File::open(path) {
+        match open_file(OpenOptions::new().read(true), path, waits) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => {
                 std::thread::sleep(INPUT_PAUSE)
             }
@@ -103,7 +108,7 @@ fn read_awaited(path: &str) -> Result<File, Failure> {
 }
 
 /// The file and its path.
-fn append(output: &OutputPath, identity: &Identity) -> Result<(File, String), Failure> {
+fn append(output: &OutputPath, identity: &Identity, waits: Option<Waits<'_>>) -> Result<(File, String), Failure> {
     let mut path = expand(&output.path, identity);
     let in_folder = |folder: &str| format!("{}/{}", folder.trim_end_matches('/'), output.default_name);
     if path.is_empty() {
@@ -113,17 +118,30 @@ fn append(output: &OutputPath, identity: &Identity) -> Result<(File, String), Fa
     if path.ends_with('/') {
         path = in_folder(&path);
     }
-    let mut opened = append_to(&path);
+    let mut opened = append_to(&path, waits);
     if opened.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EISDIR)) {
         path = in_folder(&path);
-        opened = append_to(&path);
+        opened = append_to(&path, waits);
         asked.clone_from(&path);
     }
     Ok((opened.map_err(|error| cannot_open("output", &asked, &error))?, path))
 }
 
-fn append_to(path: &str) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o644).custom_flags(libc::O_NOCTTY).open(path)
+fn append_to(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    open_file(options.append(true).create(true).mode(0o644).custom_flags(libc::O_NOCTTY), path, waits)
+}
+
+/// Opens a file. A procedure does not wait for the other end of a named pipe, and does not take the
+/// job's place there.
+fn open_file(options: &OpenOptions, path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
+    if fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        let Some(waits) = waits else {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a procedure waits for no named pipe"));
+        };
+        waits();
+    }
+    options.open(path)
 }
 
 /// In the words of 8.1.9, with the path that was asked for.

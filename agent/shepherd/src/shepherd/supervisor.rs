@@ -6,14 +6,15 @@
 use super::Context;
 use super::child::{self, Errand};
 use super::ending::{Action, Ending};
-use super::evidence::{self, Facts};
 use super::peers::Peers;
 use super::probe::Probe;
 use super::report::{self, SetupReport};
-use super::sampler::{self, Sampler};
+use super::sampler::Sampler;
 use super::saving::Saving;
+use crate::cgroup::GroupAround;
 use crate::proc::{self, ProcessStat};
 use crate::sys::{self, Fork, Wait, Waited};
+use crate::task_dir::spool::Additions;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -21,10 +22,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 use proto::launch::{
-    Cause, Evidence, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd,
-    ProcedureKind, RefusedLimit, Request, Start, TaskUsage, frame,
+    Cause, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd, ProcedureKind,
+    ProcessLimit, RefusedLimit, Request, Start, TaskUsage, frame,
 };
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -47,6 +48,9 @@ const DISK_PAUSE: Duration = Duration::from_secs(1);
 /// How long the launcher may take to hear the last word.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// The exit code by which a job says that it is in error.
+const APPLICATION_ERROR: u8 = 100;
+
 /// The exit code of a shell whose command was ended by SIGTERM.
 const SHELL_SIGTERM: u8 = 143;
 
@@ -65,7 +69,7 @@ pub struct Supervisor<'a> {
     /// The main process, held so that its group can be signalled while any member of it lives.
     pub(super) main: Option<OwnedFd>,
     /// Whether the job and all it left behind have ended: what follows is not on its account.
-    is_over: bool,
+    pub(super) is_over: bool,
     pub(super) limit: Option<LimitHit>,
     pub(super) soft_hit: Option<LimitHit>,
     /// `s_rt`, once it is reached: to blame only if the job ends of it, and no hard limit comes first.
@@ -86,6 +90,12 @@ pub struct Supervisor<'a> {
     refused: Vec<RefusedLimit>,
     procedures: Vec<ProcedureEnd>,
     pub(super) saving: Saving,
+    /// The memory group of the host that the job shares, as it was when the job started.
+    pub(super) around: Option<GroupAround>,
+    /// The length of standard error before the job wrote to it, if it is a file.
+    pub(super) error_file_bytes: Option<u64>,
+    /// What a person should know of the end.
+    pub(super) notes: Vec<String>,
 }
 
 /// The job after its execve.
@@ -97,8 +107,38 @@ pub(super) struct Running {
     pub(super) sample_step: u64,
 }
 
+/// How far a child has come on its way to execve.
+enum Setup {
+    /// It executes the program, or does not.
+    Done(SetupReport),
+    /// It waits for the other end of a named pipe: the pipe to it, and what it has said so far.
+    Waits(OwnedFd, Vec<u8>),
+}
+
+impl Setup {
+    /// Whether the job counts as running.
+    fn has_begun(&self) -> bool {
+        match self {
+            Setup::Done(report) => report.failure.is_none(),
+            Setup::Waits(..) => true,
+        }
+    }
+
+    /// The whole report, once the child has ended.
+    fn end(self, limits: &[ProcessLimit]) -> SetupReport {
+        match self {
+            Setup::Done(report) => report,
+            Setup::Waits(pipe, mut bytes) => {
+                // The child has ended, so what it said is there. What cannot be read was not said.
+                let _ = std::fs::File::from(pipe).read_to_end(&mut bytes);
+                report::parse(&bytes, limits)
+            }
+        }
+    }
+}
+
 /// How a child of any kind ended.
-enum ChildEnd {
+pub(super) enum ChildEnd {
     /// It never reached execve.
     NotStarted(Failure),
     /// It ran and ended.
@@ -120,7 +160,7 @@ impl<'a> Supervisor<'a> {
             signals: SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?,
             shuts_down: false,
             ending: Ending::default(),
-            sampler: Sampler::new(&context.document, sys::boot_ms()),
+            sampler: Sampler::new(&context.document),
             job: None,
             main: None,
             is_over: false,
@@ -137,6 +177,9 @@ impl<'a> Supervisor<'a> {
             refused: Vec::new(),
             procedures: Vec::new(),
             saving: Saving::default(),
+            around: None,
+            error_file_bytes: None,
+            notes: Vec::new(),
         })
     }
 
@@ -154,8 +197,12 @@ impl<'a> Supervisor<'a> {
                 self.procedure(ProcedureKind::PeStart, document.pe_start.as_ref())
             })
             .and_then(|()| self.not_ordered_away());
+        self.take_additions();
         let (cause, usage, wallclock_ms) = match before {
-            Err(failure) => (Cause::FailedToStart(failure), TaskUsage::default(), 0),
+            Err(failure) => {
+                self.context.dir.spool().note_failure(failure.failed, &failure.text);
+                (Cause::FailedToStart(failure), TaskUsage::default(), 0)
+            }
             Ok(()) => self.run_job()?,
         };
         // Neither the job's limits nor the end that was made of it concern what cleans up after it.
@@ -181,17 +228,16 @@ impl<'a> Supervisor<'a> {
         if ![Failed::OPEN_FILE, Failed::NO_SHELL, Failed::NO_CWD].contains(&failure.failed) {
             return failure;
         }
-        let Failure { text, .. } = &failure;
-        let (time, uid, pid) = (sys::local_time(), self.context.document.account.uid, std::process::id());
-        Failure { text: format!("{time} [{uid}:{pid}]: {text}"), ..failure }
+        Failure { text: stamp(self.context.document.account.uid, &failure.text), ..failure }
     }
 
     fn run_job(&mut self) -> io::Result<(Cause, TaskUsage, u64)> {
-        self.sampler = Sampler::new(&self.context.document, sys::boot_ms());
+        self.sampler = Sampler::new(&self.context.document);
         let main = match self.run_child(&Errand::Job, None)? {
             ChildEnd::NotStarted(failure) => {
-                let cause = Cause::FailedToStart(self.stamped(failure));
-                return Ok((cause, TaskUsage::default(), 0));
+                let failure = self.stamped(failure);
+                self.context.dir.spool().note_failure(failure.failed, &failure.text);
+                return Ok((Cause::FailedToStart(failure), TaskUsage::default(), 0));
             }
             ChildEnd::Ended(main) => main,
         };
@@ -203,23 +249,14 @@ impl<'a> Supervisor<'a> {
         let cause = self.unless_shut_down(cause_of(main.status));
         let usage = self.sampler.finish(&main);
         self.clean_saved(&cause)?;
-        if self.limit.is_none() && !self.ordered {
-            let hit = self.soft_clock.take();
-            // A job that ended well may have been about to.
-            let evidence = if cause == Cause::Exited(0) { Evidence::Likely } else { Evidence::Certain };
-            self.limit = hit.map(|hit| LimitHit { evidence, ..hit });
-        }
-        if self.limit.is_none() && !self.ordered {
-            let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
-            self.limit = evidence::judge(&Facts {
-                document: &self.context.document,
-                cause: &cause,
-                usage: &usage,
-                main_cpu_ms: cpu_us / 1000,
-                peaks: self.sampler.peaks(),
-                soft: self.soft_hit.as_ref(),
-                oom_kills,
-            });
+        self.is_over = true;
+        self.judge(&cause, &main, &usage, oom_kills)?;
+        let status = shell_status(&cause);
+        self.context.job_status.set(Some(status));
+        self.context.dir.spool().note_end(status, main.status, wallclock_ms, &usage);
+        if cause == Cause::Exited(APPLICATION_ERROR) {
+            let text = format!("exit_status of job start = {APPLICATION_ERROR}");
+            self.notes.push(stamp(nix::unistd::Uid::effective().as_raw(), &text));
         }
         Ok((cause, usage, wallclock_ms))
     }
@@ -248,16 +285,37 @@ impl<'a> Supervisor<'a> {
             Ok(ChildEnd::Ended(waited)) => shell_status(&cause_of(waited.status)),
         };
         self.procedures.push(ProcedureEnd { kind, status });
-        match status {
-            0 => Ok(()),
-            99 => Err(procedure_failure(Failed::RESCHEDULE, format!("{name} asked to reschedule (exit 99)"))),
-            100 => Err(procedure_failure(Failed::APPLICATION_ERROR, format!("{name} reported an error (exit 100)"))),
-            status => Err(procedure_failure(code, format!("{name} {:?} ended with {status}", procedure.command))),
+        let code = match status {
+            0 => return Ok(()),
+            99 => Failed::RESCHEDULE,
+            100 => Failed::APPLICATION_ERROR,
+            _ => code,
+        };
+        // In the words of 8.1.9.
+        let text = format!("exit_status of {name} = {status}");
+        Err(procedure_failure(code, stamp(nix::unistd::Uid::effective().as_raw(), &text)))
+    }
+
+    /// Gives the job what procedures of root have added to the `environment` of its spool
+    /// directory.
+    fn take_additions(&self) {
+        if self.procedures.is_empty() {
+            return;
+        }
+        let key = self.context.document.key;
+        match self.context.dir.spool().additions(&self.context.document) {
+            Ok(Additions { variables, ignored }) => {
+                if !ignored.is_empty() {
+                    crate::log::line(format_args!("task {key}: a procedure may not set {}", ignored.join(", ")));
+                }
+                *self.context.additions.borrow_mut() = variables;
+            }
+            Err(error) => crate::log::line(format_args!("task {key}: environment: {error}; nothing of it is added")),
         }
     }
 
     /// Forks a child for the errand and attends to everything until it ends.
-    fn run_child(&mut self, errand: &Errand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
+    pub(super) fn run_child(&mut self, errand: &Errand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
         let (pid, setup) = match spawn(self.context, errand) {
             Ok(spawned) => spawned,
             Err(error) => {
@@ -266,23 +324,30 @@ impl<'a> Supervisor<'a> {
             }
         };
         self.killed_at = None;
-        let SetupReport { refused, failure } = self.await_setup(pid, setup);
+        let setup = self.await_setup(pid, setup);
         let is_job = matches!(errand, Errand::Job);
-        if is_job {
-            self.refused = refused;
-        }
-        if is_job && failure.is_none() {
+        if is_job && setup.has_begun() {
             self.job_started(pid);
         }
         let deadline = timeout_ms.map(|ms| sys::boot_ms() + ms);
         let waited = self.attend(pid, deadline)?;
+        let was_waiting = matches!(setup, Setup::Waits(..));
+        let SetupReport { refused, failure, died, error_file_bytes } = setup.end(&self.context.document.limits);
+        if is_job {
+            self.refused = refused;
+            self.error_file_bytes = error_file_bytes;
+        }
         Ok(match failure {
+            // A signal ended it while it waited for the other end of a pipe.
+            Some(_) if was_waiting && died => ChildEnd::Ended(waited),
             Some(failure) => ChildEnd::NotStarted(failure),
             None => ChildEnd::Ended(waited),
         })
     }
 
     fn job_started(&mut self, pid: i32) {
+        self.context.dir.spool().note_job(pid);
+        self.around = GroupAround::find();
         let now = sys::boot_ms();
         let interval = u64::from(self.context.document.sample_interval_ms);
         let first = if interval == 0 { u64::MAX } else { FIRST_SAMPLE_MS.min(interval) };
@@ -296,8 +361,8 @@ impl<'a> Supervisor<'a> {
         self.peers.tell(&Notice::Executed { key, pid, boot_ms: now });
     }
 
-    /// Waits until execve has closed the pipe, or the child said why not.
-    fn await_setup(&mut self, pid: i32, pipe: OwnedFd) -> SetupReport {
+    /// Waits until execve has closed the pipe, or the child said why not, or that it waits itself.
+    fn await_setup(&mut self, pid: i32, pipe: OwnedFd) -> Setup {
         let mut bytes = Vec::new();
         let mut chunk = [0; 1024];
         let deadline = sys::boot_ms() + SETUP_DEADLINE_MS;
@@ -305,15 +370,21 @@ impl<'a> Supervisor<'a> {
             let left = deadline.saturating_sub(sys::boot_ms());
             let mut wait = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
             match poll(&mut wait, PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX)) {
-                Ok(0) => return self.setup_hangs(pid, report::is_at_users_files(&bytes)),
+                Ok(0) => return Setup::Done(self.setup_hangs(pid, report::is_at_users_files(&bytes))),
                 Err(Errno::EINTR) => continue,
                 Ok(_) | Err(_) => {}
             }
             match nix::unistd::read(&pipe, &mut chunk) {
-                Ok(0) => return report::parse(&bytes, &self.context.document.limits),
+                Ok(0) => return Setup::Done(report::parse(&bytes, &self.context.document.limits)),
                 Ok(count) => bytes.extend_from_slice(&chunk[..count]),
                 Err(Errno::EINTR) => {}
-                Err(errno) => return hung(Failure::of_host(format!("{NOT_PREPARED}: {errno}"), errno as i32)),
+                Err(errno) => {
+                    let failure = Failure::of_host(format!("{NOT_PREPARED}: {errno}"), errno as i32);
+                    return Setup::Done(hung(failure));
+                }
+            }
+            if report::is_waiting(&bytes) {
+                return Setup::Waits(pipe, bytes);
             }
         }
     }
@@ -535,6 +606,7 @@ impl<'a> Supervisor<'a> {
             boot_id: self.context.boot_id.clone(),
             saved_pid: self.job.map(|job| job.pid).filter(|_| self.saving.is_saved()),
             left_processes: Some(self.left),
+            note: Some(self.notes.join("; ")).filter(|note| !note.is_empty()),
         };
         self.write_result(&result)?;
         if !document.keep_active {
@@ -593,6 +665,11 @@ fn shell_status(cause: &Cause) -> i32 {
         Cause::Signalled { signal, .. } => 128 + signal,
         Cause::FailedToStart(_) | Cause::ShepherdDied => -1,
     }
+}
+
+/// A text behind time, user and process, as 8.1.9 tells reasons.
+fn stamp(uid: u32, text: &str) -> String {
+    format!("{} [{uid}:{}]: {text}", sys::local_time(), std::process::id())
 }
 
 fn failed_code(kind: ProcedureKind) -> u8 {

@@ -48,7 +48,7 @@ pub fn create(tmpdir: &TmpDir, uid: u32, key: &TaskKey) -> Result<TmpDir, Failur
 
 fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
     let cannot = |text: String, errno: i32| Failure {
-        failed: if is_hosts(errno) { Failed::BEFORE_PROLOG } else { Failed::BEFORE_JOB },
+        failed: failed_code(errno),
         text: format!("cannot make the temporary directory {}/{}: {text}", tmpdir.base, tmpdir.name),
         errno,
         path: tmpdir.base.clone(),
@@ -63,11 +63,16 @@ fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
     }
 }
 
-/// Whether a directory that cannot be made for this reason could not be made for anybody: its place is missing, full, broken or read-only, or
-/// the system has no more to give.
-fn is_hosts(errno: i32) -> bool {
-    let of_place = [libc::ENOENT, libc::ENOTDIR, libc::ENOSPC, libc::EROFS, libc::EIO, libc::ESTALE];
-    of_place.contains(&errno) || sys::is_exhaustion(errno)
+/// Who is to blame that a directory cannot be made. Nobody's could be where the queue names a place
+/// that is not there or is closed, or where the place is full, broken or read-only, or the system
+/// has no more to give: only the host mends the latter by itself.
+fn failed_code(errno: i32) -> u8 {
+    match errno {
+        libc::ENOENT | libc::ENOTDIR | libc::EACCES | libc::ELOOP | libc::ENAMETOOLONG => Failed::QUEUE_SETTING,
+        libc::ENOSPC | libc::EDQUOT | libc::EROFS | libc::EIO | libc::ESTALE => Failed::BEFORE_PROLOG,
+        errno if sys::is_exhaustion(errno) => Failed::BEFORE_PROLOG,
+        _ => Failed::BEFORE_JOB,
+    }
 }
 
 /// The depth to which directories are held open at once; deeper ones are moved up first.
@@ -102,7 +107,10 @@ pub fn start_removal(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::
             if let Err(error) = &outcome {
                 crate::log::line(format_args!("task {key}: {}/{} stays: {error}", tmpdir.base, tmpdir.name));
             }
-            sys::exit_now(i32::from(outcome.is_err()))
+            // The exit code tells the shepherd why: error numbers are small.
+            let errno =
+                |error: &io::Error| error.raw_os_error().filter(|errno| (1..255).contains(errno)).unwrap_or(255);
+            sys::exit_now(outcome.as_ref().err().map_or(0, errno))
         }
     }
 }
@@ -175,15 +183,18 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Empties a directory, again while deeper ones are moved into it.
+    /// Empties a directory, again while deeper ones are moved into it. What cannot be removed keeps
+    /// nothing else: the first error is returned in the end.
     fn empty(&mut self, folder: &OwnedFd, depth: usize) -> io::Result<()> {
         loop {
             let moved_before = self.moved;
+            let mut outcome = Ok(());
             for (name, kind) in entries(folder)? {
-                self.remove_entry(folder, &name, kind, depth)?;
+                let removed = self.remove_entry(folder, &name, kind, depth);
+                outcome = outcome.and(removed);
             }
             if depth > 0 || self.moved == moved_before {
-                return Ok(());
+                return outcome;
             }
         }
     }
@@ -271,6 +282,20 @@ mod tests {
         remove(&planned, ids.0, ids.1, &key()).expect("removed");
         assert_eq!(fs::read_dir(&base).expect("there").count(), 0);
         fs::remove_dir_all(&base).expect("cleaned");
+    }
+
+    #[test]
+    fn a_place_that_is_not_there_is_the_queues_fault_and_a_full_one_the_hosts() {
+        let missing = TmpDir { base: "/nonexistent".into(), name: "7.1.all.q".into() };
+        assert_eq!(create(&missing, 0, &key()).expect_err("missing").failed, Failed::QUEUE_SETTING);
+        for (errno, expected) in [
+            (libc::EACCES, Failed::QUEUE_SETTING),
+            (libc::ENOSPC, Failed::BEFORE_PROLOG),
+            (libc::EMFILE, Failed::BEFORE_PROLOG),
+            (libc::EEXIST, Failed::BEFORE_JOB),
+        ] {
+            assert_eq!(failed_code(errno), expected, "{errno}");
+        }
     }
 
     #[test]

@@ -329,7 +329,7 @@ impl Cell {
     pub fn trouble(&mut self) -> Option<String> {
         self.heard.retain(|notice| !matches!(notice, Notice::Health { .. }));
         self.send(&Request::Examine);
-        self.hear(|notice| if let Notice::Health { trouble } = notice { Some(trouble.clone()) } else { None })
+        self.hear(|notice| if let Notice::Health { trouble, .. } = notice { Some(trouble.clone()) } else { None })
     }
 
     /// Waits until the launcher has found a running task, as an agent does that connects.

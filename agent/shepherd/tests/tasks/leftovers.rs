@@ -42,6 +42,26 @@ fn a_temporary_directory_goes_whatever_its_job_made_of_it() {
 }
 
 #[test]
+fn what_of_a_temporary_directory_cannot_be_removed_keeps_nothing_else_and_is_recorded() {
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start();
+    let command = format!("mkdir {NAME}/a {NAME}/z; touch {NAME}/a/x {NAME}/z/x; echo there > there; sleep 600");
+    let (document, made) = job(&mut cell, &command);
+    let key = cell.launch(document);
+    cell.read_when_there("there");
+    fs::create_dir(made.join("of-root")).unwrap();
+    fs::write(made.join("of-root/file"), "x").unwrap();
+    cell.order(key, Order::Kill);
+    let result = cell.ended(key);
+    let left: Vec<_> = fs::read_dir(&made).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["of-root"]);
+    let note = result.note.unwrap();
+    assert!(note.contains(NAME) && note.contains("Permission denied"), "{note}");
+}
+
+#[test]
 fn a_temporary_directory_that_somebody_fills_faster_than_it_goes_does_not_hold_up_the_result() {
     let mut cell = Cell::start();
     let (document, made) = job(&mut cell, "touch filled; until [ -e 7.1.all.q/by-another ]; do sleep 0.05; done");

@@ -56,6 +56,30 @@ fn an_allocation_that_fails_near_the_address_space_limit_is_likely() {
 }
 
 #[test]
+fn a_program_that_says_that_memory_is_missing_under_a_limit_leaves_a_likely_one() {
+    let mut cell = Cell::start();
+    for (command, is_blamed) in [
+        ("echo MemoryError >&2; exit 1", true),
+        ("echo terminate called after throwing an instance of std::bad_alloc >&2; kill -ABRT $$", true),
+        ("echo MemoryError >&2; exit 0", false),
+        ("echo another error >&2; exit 1", false),
+        ("exit 1", false),
+    ] {
+        let mut document = cell.shell(command);
+        document.limits = vec![limit(Resource::AddressSpace, 1 << 30)];
+        // An earlier job has written to the same file.
+        let errors = cell.work.join(format!("job.e{}", document.key.seq.0));
+        std::fs::write(&errors, "MemoryError\n").unwrap();
+        std::os::unix::fs::chown(&errors, Some(cell.account.uid), None).unwrap();
+        let result = cell.run_document(document);
+        let expected = is_blamed.then_some(("h_vmem", Evidence::Likely));
+        assert_eq!(named(&result.limit), expected, "{command}");
+    }
+    // Without a limit nothing is to blame.
+    assert_eq!(cell.run("echo MemoryError >&2; exit 1").limit, None);
+}
+
+#[test]
 fn a_job_that_fails_for_another_reason_is_not_blamed_on_its_limits() {
     let mut cell = Cell::start();
     for command in ["sleep 0.5; exit 7", "exit 1", "kill -SEGV $$", "kill -9 $$"] {
@@ -103,9 +127,14 @@ fn cpu_limits_hold_for_a_process_and_for_all_together() {
     let mut document = cell.document(direct(&["sh", "-c", "while :; do :; done"]));
     document.limits = vec![limit(Resource::Cpu, 1)];
     let result = cell.run_document(document);
-    // A kernel that counts whole ticks ends it a little early now and then; then the limit is likely, not certain.
-    let blamed = named(&result.limit);
-    assert!([Some(("h_cpu", Evidence::Certain)), Some(("h_cpu", Evidence::Likely))].contains(&blamed), "{result:?}");
+    // A kernel that counts whole ticks ends it a little early now and then: that is no proof
+    // against the limit.
+    assert_eq!(named(&result.limit), Some(("h_cpu", Evidence::Certain)), "{result:?}");
+    // Behind a shell that tells the signal of its child in its exit code.
+    let mut document = cell.shell("sh -c 'while :; do :; done'; exit $?");
+    document.limits = vec![limit(Resource::Cpu, 1)];
+    let result = cell.run_document(document);
+    assert_eq!((&result.cause, named(&result.limit)), (&Cause::Exited(137), Some(("h_cpu", Evidence::Certain))));
     let mut document = cell.shell("sh -c 'while :; do :; done' & sh -c 'while :; do :; done' & wait");
     document.task_limits.h_cpu_s = Some(1);
     let result = cell.run_document(document);

@@ -55,10 +55,83 @@ fn root_runs_only_what_the_hosts_own_file_lists() {
     let key = cell.launch(document);
     if Uid::effective().is_root() {
         assert!(cell.refused(key).contains("etc/root-commands"));
-        assert_eq!(cell.blamed(key), Blame::Host, "no job chose the procedures of its queue");
+        assert_eq!(cell.blamed(key), Blame::Queue, "no job chose the procedures of its queue");
     } else {
         cell.ended(key);
     }
+}
+
+#[test]
+fn the_list_of_commands_is_read_again_when_it_changes() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start_with(&[("root-commands", "/bin/false\n")]);
+    let list = cell.dir.join("etc/root-commands");
+    let blame_of_true = |cell: &mut Cell| {
+        let document = with_prolog(cell, "/bin/true");
+        let key = cell.launch(document);
+        cell.hear(|notice| match notice {
+            Notice::Refused { key: Some(refused), text, .. } if *refused == key => Some(Some(text.clone())),
+            Notice::Ended(result) if result.key == key => Some(None),
+            _ => None,
+        })
+    };
+    assert!(blame_of_true(&mut cell).is_some_and(|text| text.contains("not listed")));
+    fs::write(&list, "/bin/false\n/bin/true\n").unwrap();
+    assert_eq!(blame_of_true(&mut cell), None);
+    fs::set_permissions(&list, Permissions::from_mode(0o666)).unwrap();
+    assert!(blame_of_true(&mut cell).is_some(), "others could have written it");
+    fs::remove_file(&list).unwrap();
+    assert!(blame_of_true(&mut cell).is_some());
+}
+
+#[test]
+fn a_prolog_of_root_adds_variables_for_the_job() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let site = Site::new("additions");
+    let lines = ["GPU=0,3", "TMPDIR=/scratch", "JOB_ID=99", "no variable", "PATH=/site:/bin:/usr/bin"];
+    let writes: String =
+        lines.iter().map(|line| format!("echo '{line}' >> $SGE_JOB_SPOOL_DIR/environment\n")).collect();
+    write_script(&site.folder.join("prolog"), &format!("#!/bin/sh\n{writes}"));
+    let mut cell = Cell::start_with(&[("root-commands", &site.path("prolog"))]);
+    let mut document = cell.shell("echo $GPU $TMPDIR $JOB_ID $PATH; grep -c ^GPU= $SGE_JOB_SPOOL_DIR/environment");
+    document.environment.push("TMPDIR=/tmp".into());
+    document.prolog = root_at(&site.path("prolog"));
+    let result = cell.run_document(document);
+    assert_eq!(cell.output(&result, 'o'), "0,3 /scratch 1 /site:/bin:/usr/bin\n1\n");
+}
+
+#[test]
+fn a_user_neither_adds_variables_nor_reads_those_of_others() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let mut cell = Cell::start();
+    let mut document = cell.shell("sleep 600");
+    let attempt = "/bin/sh -c echo$IFS'X=1'>>$SGE_JOB_SPOOL_DIR/environment";
+    document.prolog = Some(Procedure { user: None, command: attempt.into(), timeout_s: 30 });
+    let key = cell.launch(document);
+    let result = cell.ended(key);
+    assert!(matches!(result.cause, Cause::FailedToStart(_)), "root alone writes there: {result:?}");
+    let document = cell.shell("echo started > started; sleep 600");
+    let key = cell.launch(document);
+    cell.executed(key);
+    let spool = cell.dir.join(format!("tasks/{key}/active"));
+    let names = ["config", "environment", "error", "exit_status", "pid"];
+    names.iter().for_each(|name| assert!(spool.join(name).is_file(), "{name}"));
+    let read_as = |uid: u32, name: &str| {
+        let path = spool.join(name);
+        let command = ["setpriv", "--clear-groups", "--reuid", &uid.to_string(), "--regid", &uid.to_string(), "cat"];
+        std::process::Command::new(command[0]).args(&command[1..]).arg(path).output().unwrap().status.success()
+    };
+    let (own, other) = (cell.account.uid, 64_990);
+    assert_eq!((read_as(own, "environment"), read_as(other, "environment")), (true, false));
+    assert_eq!((read_as(own, "config"), read_as(other, "config")), (true, true));
+    cell.order(key, proto::launch::Order::Kill);
+    cell.ended(key);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use super::cell::{Cell, direct, failed, tmpdir};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use proto::launch::{Cause, Failed, Notice, OutputPath, Procedure, Request, SensorSpec, StartMode};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn exit_codes_and_signals_are_reported_as_they_are() {
@@ -176,7 +177,7 @@ fn the_environment_is_the_documents_and_what_the_host_knows() {
     let mut names: Vec<&str> = output.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     let ours = ["GRIDWRIGHT_TASK_KEY", "HOME", "JOB_ID", "LOGNAME", "PATH"];
-    let paths = ["SGE_CWD_PATH", "SGE_STDERR_PATH", "SGE_STDIN_PATH", "SGE_STDOUT_PATH"];
+    let paths = ["SGE_CWD_PATH", "SGE_JOB_SPOOL_DIR", "SGE_STDERR_PATH", "SGE_STDIN_PATH", "SGE_STDOUT_PATH"];
     assert_eq!(names, [ours.as_slice(), &paths, &["SHELL", "USER"]].concat());
 }
 
@@ -335,6 +336,77 @@ fn the_epilog_is_not_on_the_clock_of_the_job() {
 }
 
 #[test]
+fn a_job_that_opens_a_named_pipe_runs_and_waits_for_its_other_end() {
+    let mut cell = Cell::start();
+    let pipe = cell.work.join("pipe");
+    let make = || nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
+    make();
+    fs::set_permissions(&pipe, Permissions::from_mode(0o666)).unwrap();
+    let name = pipe.to_string_lossy().into_owned();
+    let mut document = cell.shell("cat");
+    document.streams.stdin = Some(name.clone());
+    document.prolog = Some(Procedure { user: None, command: "/bin/true".into(), timeout_s: 30 });
+    let key = cell.launch(document);
+    cell.executed(key);
+    fs::write(&pipe, "through\n").unwrap();
+    let result = cell.ended(key);
+    assert_eq!((cell.output(&result, 'o').as_str(), result.cause), ("through\n", Cause::Exited(0)));
+    // An order ends one that waits in vain, and nothing was started.
+    let mut document = cell.shell("touch started");
+    document.streams.stdout.path = name;
+    let key = cell.launch(document);
+    cell.executed(key);
+    cell.order(key, proto::launch::Order::Terminate);
+    let result = cell.ended(key);
+    assert_eq!(result.cause, Cause::Signalled { signal: libc::SIGKILL, core: false });
+    assert!(result.ordered && !cell.work.join("started").exists());
+}
+
+#[test]
+fn an_executable_file_without_a_first_line_is_the_shells() {
+    let mut cell = Cell::start();
+    let path = cell.work.join("plain");
+    fs::write(&path, "echo $0 \"$@\"\n").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    let path = path.to_string_lossy().into_owned();
+    let document = cell.document(direct(&[&path, "a b", "c"]));
+    let result = cell.run_document(document);
+    assert_eq!(cell.output(&result, 'o'), format!("{path} a b c\n"));
+}
+
+#[test]
+fn the_epilog_reads_how_the_job_ended() {
+    let mut cell = Cell::start();
+    let mut document = cell.shell("exit 3");
+    let epilog = cell.work.join("epilog");
+    let text = "#!/bin/sh\necho $SGE_JOBEXIT_STAT $(cat $SGE_JOB_SPOOL_DIR/exit_status)\ngrep exit_status $SGE_JOB_SPOOL_DIR/usage\nls $SGE_JOB_SPOOL_DIR\n";
+    fs::write(&epilog, text).unwrap();
+    fs::set_permissions(&epilog, Permissions::from_mode(0o755)).unwrap();
+    document.epilog = Some(Procedure { user: None, command: epilog.to_string_lossy().into_owned(), timeout_s: 30 });
+    let result = cell.run_document(document);
+    let names = "config\nenvironment\nerror\nexit_status\njob_pid\npid\nusage\n";
+    assert_eq!(cell.output(&result, 'o'), format!("3 3\nexit_status=3\n{names}"));
+    assert_eq!(result.note, None);
+}
+
+#[test]
+fn the_reason_of_exit_status_100_begins_with_time_user_and_process() {
+    let mut cell = Cell::start();
+    let own = nix::unistd::Uid::effective();
+    let is_stamped = |text: &str, end: &str| {
+        let (time, rest) = text.split_at("11/26/2026 05:25:52".len());
+        let (ids, said) = rest.split_once("]: ").unwrap();
+        time.matches('/').count() == 2 && ids.starts_with(&format!(" [{own}:")) && said == end
+    };
+    let note = cell.run("exit 100").note.unwrap();
+    assert!(is_stamped(&note, "exit_status of job start = 100"), "{note}");
+    let mut document = cell.shell("true");
+    document.prolog = Some(Procedure { user: None, command: "/bin/false".into(), timeout_s: 30 });
+    let (_, text) = failed(&cell.run_document(document));
+    assert!(is_stamped(&text, "exit_status of prolog = 1"), "{text}");
+}
+
+#[test]
 fn a_root_procedure_opens_the_files_of_a_task_with_the_rights_of_its_user() {
     if !nix::unistd::Uid::effective().is_root() {
         return;
@@ -376,7 +448,7 @@ fn a_root_procedure_is_told_about_the_job_and_nothing_that_its_owner_could_turn_
         "LOGNAME=root".to_owned(),
         "PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
         format!("SGE_CWD_PATH={work}"),
-        format!("SGE_JOB_SPOOL_DIR={dir}/tasks/{}", result.key),
+        format!("SGE_JOB_SPOOL_DIR={dir}/tasks/{}/active", result.key),
         format!("SGE_ROOT={dir}"),
         format!("SGE_STDERR_PATH={work}/job.e1"),
         "SGE_STDIN_PATH=/dev/null".to_owned(),

@@ -193,7 +193,12 @@ pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: Ag
         AgentMessage::Task(report) => tasks::report(turn, connection, &host, report),
         AgentMessage::Usage(usage) => observe_usage(turn, &host, usage),
         AgentMessage::Sensors(sensors) => load::sensors(turn, host, sensors),
-        AgentMessage::Health { unfit } => fitness::said(turn, &host, unfit.map(shorten)),
+        AgentMessage::Health { unfit, root_commands } => {
+            fitness::said(turn, &host, unfit.map(shorten));
+            if let Some(lines) = root_commands {
+                fitness::lists(turn, &host, lines);
+            }
+        }
         AgentMessage::Refused(why) => turn.effect(Effect::Warn(why.at(format!("agent of {host}")))),
     }
 }

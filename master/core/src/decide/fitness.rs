@@ -46,6 +46,8 @@ struct HostFitness {
     /// The reason that the host gives why it cannot start tasks.
     said: Option<String>,
     refused: Option<Pause>,
+    /// The lines of its list of commands that root runs there, if it says.
+    root_commands: Option<Vec<String>>,
     /// Jobs whose starts failed since one succeeded.
     failed: BTreeMap<SubmitSeq, FailedStart>,
 }
@@ -88,6 +90,11 @@ pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) 
     show(turn, host);
 }
 
+/// Notes the commands that root runs on a host, as the host says.
+pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Vec<String>) {
+    turn.fitness_mut().of(host).root_commands = Some(root_commands);
+}
+
 /// Counts a task that did not start. Returns the reason for which it waits in error and is not tried again, if that is so although its
 /// host takes the blame.
 pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, result: &TaskResult) -> Option<String> {
@@ -106,7 +113,7 @@ pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, re
             count(turn, host, key.seq, failure, &result.reason);
             is_death(key, result).then(|| count_death(turn, host, key.seq, &result.reason)).flatten()
         }
-        Blame::Job => {
+        Blame::Job | Blame::Queue => {
             count(turn, host, key.seq, failure, &result.reason);
             None
         }
@@ -220,6 +227,12 @@ fn close(turn: &mut Turn<'_>, host: &HostName, failed: usize, why: &str) {
 }
 
 impl Fitness {
+    /// The lines of a host's list of commands that root runs there. `None` if the host does not
+    /// say.
+    pub(super) fn root_commands(&self, host: &HostName) -> Option<&[String]> {
+        self.hosts.get(host)?.root_commands.as_deref()
+    }
+
     fn of(&mut self, host: &HostName) -> &mut HostFitness {
         self.hosts.entry(host.clone()).or_default()
     }

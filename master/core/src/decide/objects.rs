@@ -11,6 +11,7 @@ mod members;
 mod queues;
 mod quotas;
 mod references;
+mod root_commands;
 mod sharetree;
 mod supported;
 mod words;

@@ -127,6 +127,9 @@ impl Block {
     fn own(&mut self, record: &AccountingRecord) {
         if record.usage.maxrss_bytes > 0 {
             self.bare("maxrss", format_args!("{}B", bytes(record.usage.maxrss_bytes)));
+            if record.usage.maxvmem_bytes == 0 {
+                self.bare("unknown", "maxvmem: the job ended before it was measured");
+            }
         }
         if let Some(hit) = &record.limit {
             self.bare("limit", limit(hit));

@@ -121,6 +121,19 @@ fn failures_signals_and_unknown_times_have_words() {
 }
 
 #[test]
+fn the_address_space_of_a_job_that_was_not_measured_is_said_to_be_unknown() {
+    let mut entry = entries().remove(0);
+    entry.record.usage.maxvmem_bytes = 0;
+    let unknown = "\nunknown      maxvmem: the job ended before it was measured\n";
+    let shows = |entry: &Entry| block::render(&[entry.clone()], &utc()).contains(unknown);
+    assert!(!shows(&entry), "a record of 8.1.9");
+    entry.record.usage.maxrss_bytes = 8 << 20;
+    assert!(shows(&entry));
+    entry.record.usage.maxvmem_bytes = 9 << 20;
+    assert!(!shows(&entry));
+}
+
+#[test]
 fn the_limit_that_ended_a_job_is_told() {
     let mut entry = entries().remove(0);
     let record = &mut entry.record;

@@ -3,8 +3,8 @@
 //! Each change is made on a copy of the configuration and sees those before it. Only when all are good does one event make
 //! them true together.
 
-use super::change;
 use super::supported::Origin;
+use super::{change, root_commands};
 use crate::core::Site;
 use crate::decide::tasks::{self, TaskEnd};
 use crate::decide::{Caller, Turn};
@@ -69,11 +69,12 @@ impl Draft<'_> {
 
 /// Decides `Command::Objects`.
 pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChange], origin: Origin) -> Reply {
-    let Draft { stored, answers, cleaned, .. } = match made(turn, caller, changes, origin) {
+    let Draft { stored, mut answers, cleaned, .. } = match made(turn, caller, changes, origin) {
         Ok(draft) => draft,
         Err(refusals) => return refusals,
     };
-    commit(turn, stored);
+    commit(turn, stored.clone());
+    answers.extend(root_commands::warnings(turn, &stored).into_iter().map(Answer::Warning));
     cleaned.iter().for_each(|instance| clean(turn, caller, instance));
     Reply::answers(answers)
 }

@@ -25,7 +25,7 @@ fn errors(cell: &Cell) -> Vec<String> {
 /// The host says what keeps it from starting tasks.
 fn says(cell: &mut Cell, host: &str, unfit: Option<&str>) {
     let connection = cell.connection(host);
-    let message = Box::new(AgentMessage::Health { unfit: unfit.map(str::to_owned) });
+    let message = Box::new(AgentMessage::Health { unfit: unfit.map(str::to_owned), root_commands: None });
     cell.input(Input::AgentMessage { connection, message });
 }
 

@@ -1,0 +1,408 @@
+//! `tasks/KEY/active/`, which a job knows as `SGE_JOB_SPOOL_DIR`: the files that scripts of Grid
+//! Engine look for.
+//!
+//! All of them are root's, in a directory of root that everybody may list. A job and its procedures
+//! read them. Only a procedure of root can change one, and what it adds to `environment` is read
+//! back here ([`Spool::additions`]). `environment` is readable by the task's user alone: values may
+//! be secrets, and others on the host do not see them. The other files are used again by later
+//! tasks.
+
+use crate::sys;
+use nix::unistd::Uid;
+use proto::launch::{Bound, LaunchDocument, OutputPath, Procedure, Resource, Start, StartMode, TaskUsage};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The name of the directory below a task's own.
+pub const ACTIVE: &str = "active";
+
+/// The file in which a procedure of root may add variables for the job.
+const ENVIRONMENT: &str = "environment";
+
+/// All files that can be in it.
+const NAMES: [&str; 9] =
+    ["addgrpid", "config", ENVIRONMENT, "error", "exit_status", "job_pid", "pe_hostfile", "pid", "usage"];
+
+/// The most bytes of `environment` that are read back.
+const MAX_ENVIRONMENT_BYTES: u64 = 4 << 20;
+
+/// Variables that no procedure sets: they say which job this is, whose, and where its cell is, and
+/// processes are found by them.
+const FIXED: [&str; 12] = [
+    "GRIDWRIGHT_DIR",
+    "GRIDWRIGHT_TASK_KEY",
+    "HOME",
+    "HOSTNAME",
+    "JOB_ID",
+    "JOB_SCRIPT",
+    "LOGNAME",
+    "QUEUE",
+    "SGE_CELL",
+    "SGE_JOB_SPOOL_DIR",
+    "SGE_ROOT",
+    "USER",
+];
+
+/// The directory of one task.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    path: PathBuf,
+}
+
+/// The variables that procedures of root have added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Names and values, in the order of the file.
+    pub variables: Vec<(String, String)>,
+    /// Names that no procedure sets.
+    pub ignored: Vec<String>,
+}
+
+impl Spool {
+    /// Names the directory of a task in `task`; nothing is made.
+    pub fn new(task: &Path) -> Self {
+        Spool { path: task.join(ACTIVE) }
+    }
+
+    /// Makes the directory and the files that a prolog finds.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn create(&self, document: &LaunchDocument, script: Option<&str>) -> io::Result<()> {
+        match DirBuilder::new().mode(0o755).create(&self.path) {
+            // Of an earlier task, after which it was looked through.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.forget_task(),
+            other => other?,
+        }
+        self.write("config", &config(document, script))?;
+        self.write("error", "")?;
+        self.write("exit_status", "")?;
+        self.write("pid", &format!("{}\n", std::process::id()))?;
+        if let Some(gid) = document.account.tracking_gid {
+            self.write("addgrpid", &format!("{gid}\n"))?;
+        }
+        if document.host_file.is_some() {
+            fs::hard_link(self.path.with_file_name("pe_hostfile"), self.path.join("pe_hostfile"))?;
+        }
+        self.write_environment(document)
+    }
+
+    /// Whether nothing else is in the directory than files of ours, or no directory is there.
+    pub fn is_plain(&self) -> bool {
+        let Ok(entries) = fs::read_dir(&self.path) else { return !self.path.exists() };
+        let is_ours = |entry: fs::DirEntry| {
+            entry.file_name().to_str().is_some_and(|name| NAMES.contains(&name))
+                && entry.file_type().is_ok_and(|kind| kind.is_file())
+        };
+        entries.into_iter().all(|entry| entry.is_ok_and(is_ours))
+    }
+
+    /// Removes the files that say something about one task alone.
+    pub fn forget_task(&self) {
+        for name in [ENVIRONMENT, "addgrpid", "job_pid", "pe_hostfile", "usage"] {
+            // Missing files are what is wanted; anything else is removed with the directory.
+            let _ = fs::remove_file(self.path.join(name));
+        }
+    }
+
+    /// The process of the job.
+    pub fn note_job(&self, pid: i32) {
+        self.note("job_pid", &format!("{pid}\n"));
+    }
+
+    /// The end of the job, for the procedures behind it.
+    pub fn note_end(&self, status: i32, raw_status: i32, wallclock_ms: u64, usage: &TaskUsage) {
+        self.note("exit_status", &format!("{status}\n"));
+        self.note("usage", &usage_text(status, raw_status, wallclock_ms, usage));
+    }
+
+    /// A failure before or behind the job.
+    pub fn note_failure(&self, failed: u8, text: &str) {
+        self.note("exit_status", &format!("{failed}\n"));
+        self.note("error", &format!("{}\n", one_line(text)));
+    }
+
+    /// These files inform procedures. That one cannot be written changes nothing about the task.
+    fn note(&self, name: &str, text: &str) {
+        if let Err(error) = self.write(name, text) {
+            crate::log::line(format_args!("{}: {error}", self.path.join(name).display()));
+        }
+    }
+
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o644).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        options.open(self.path.join(name))?.write_all(text.as_bytes())
+    }
+
+    fn write_environment(&self, document: &LaunchDocument) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(self.path.join(ENVIRONMENT))?;
+        let mut text = String::new();
+        for line in lines_of(document) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        file.write_all(text.as_bytes())?;
+        if !Uid::effective().is_root() {
+            return Ok(());
+        }
+        // Without access control lists the job does without the file: nobody else may read it.
+        let _ = sys::let_user_read(&file, document.account.uid);
+        Ok(())
+    }
+
+    /// The variables that procedures of root have added to `environment`, or set to another value.
+    /// A later line replaces an earlier one. Lines without a name are skipped.
+    ///
+    /// # Errors
+    /// The file cannot be read, is none of root's, or is too long.
+    pub fn additions(&self, document: &LaunchDocument) -> io::Result<Additions> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let file = options.open(self.path.join(ENVIRONMENT))?;
+        let bytes = read_own(&file)?;
+        let known: BTreeSet<String> = lines_of(document).collect();
+        Ok(additions(&String::from_utf8_lossy(&bytes), &known))
+    }
+}
+
+/// A file that a procedure may have put in the place of ours counts only if it is a plain one of
+/// root's.
+fn read_own(file: &File) -> io::Result<Vec<u8>> {
+    let found = file.metadata()?;
+    if !found.is_file() || found.uid() != Uid::effective().as_raw() || found.nlink() != 1 {
+        return Err(io::Error::other("it is no plain file of root's"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_ENVIRONMENT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_ENVIRONMENT_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_ENVIRONMENT_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn additions(text: &str, known: &BTreeSet<String>) -> Additions {
+    let mut made = Additions::default();
+    for line in text.lines().filter(|line| !known.contains(*line)) {
+        let Some((name, value)) = line.split_once('=') else { continue };
+        if name.is_empty() || name.contains('\0') || value.contains('\0') {
+            continue;
+        }
+        if FIXED.contains(&name) {
+            made.ignored.push(name.to_owned());
+            continue;
+        }
+        made.variables.retain(|(earlier, _)| earlier != name);
+        made.variables.push((name.to_owned(), value.replace("\\n", "\n")));
+    }
+    made
+}
+
+/// The environment as the file has it, one variable a line: a line break in a value is written as
+/// `\n`, as in 8.1.9.
+fn lines_of(document: &LaunchDocument) -> impl Iterator<Item = String> + '_ {
+    let names = [("USER", &document.account.user), ("LOGNAME", &document.account.user)];
+    let account = names.into_iter().map(|(name, value)| format!("{name}={value}"));
+    let own = document.environment.iter().cloned();
+    own.chain(account).map(|line| line.replace('\n', "\\n"))
+}
+
+/// A value that starts no line of its own.
+fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// What `config` of Grid Engine says of a task, in its words, as far as the host knows it.
+fn config(document: &LaunchDocument, script: Option<&str>) -> String {
+    let mut text = String::new();
+    let mut put = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name}={}", one_line(value));
+    };
+    if let Some(gid) = document.account.tracking_gid {
+        put("add_grp_id", &gid.to_string());
+    }
+    let streams = &document.streams;
+    put("stdout_path", output(&streams.stdout, &document.working_directory));
+    put("stderr_path", output(&streams.stderr, &document.working_directory));
+    put("stdin_path", streams.stdin.as_deref().unwrap_or("/dev/null"));
+    put("merge_stderr", flag(streams.merge));
+    if let Some(tmpdir) = &document.tmpdir {
+        put("tmpdir", &format!("{}/{}", tmpdir.base, tmpdir.name));
+        put("queue_tmpdir", &tmpdir.base);
+    }
+    let start = Starting::of(&document.start);
+    put("handle_as_binary", flag(start.is_command));
+    put("no_shell", flag(start.shell.is_none()));
+    put("ckpt_job", flag(document.checkpoint.is_some()));
+    limits(document).iter().for_each(|(name, value)| put(name, value));
+    put("priority", &document.nice.to_string());
+    put("shell_path", start.shell.unwrap_or("none"));
+    put("script_file", script.or(start.program).unwrap_or("none"));
+    put("job_owner", &document.account.user);
+    put("cwd", &document.working_directory);
+    let procedures = [
+        ("prolog", &document.prolog),
+        ("epilog", &document.epilog),
+        ("pe_start", &document.pe_start),
+        ("pe_stop", &document.pe_stop),
+    ];
+    procedures.iter().for_each(|(name, procedure)| put(name, &command(procedure)));
+    put("shell_start_mode", start.mode);
+    put("use_login_shell", flag(start.is_login));
+    for (name, variable) in [
+        ("pe", "PE"),
+        ("pe_slots", "NSLOTS"),
+        ("pe_hostfile", "PE_HOSTFILE"),
+        ("queue", "QUEUE"),
+        ("host", "HOSTNAME"),
+        ("account", "SGE_ACCOUNT"),
+    ] {
+        put(name, of_environment(document, variable).unwrap_or("none"));
+    }
+    put("processors", "UNDEFINED");
+    put("job_name", &document.job_name);
+    put("job_id", &document.job_number.to_string());
+    let task = of_environment(document, "SGE_TASK_ID").filter(|task| *task != "undefined");
+    put("ja_task_id", task.unwrap_or("0"));
+    put("notify", flag(document.termination.notify));
+    put("njob_args", &start.args.len().to_string());
+    start.args.iter().enumerate().for_each(|(at, argument)| put(&format!("job_arg{}", at + 1), argument));
+    text
+}
+
+/// A start in the words of `config`.
+struct Starting<'a> {
+    is_command: bool,
+    is_login: bool,
+    shell: Option<&'a str>,
+    program: Option<&'a str>,
+    mode: &'static str,
+    args: &'a [String],
+}
+
+impl<'a> Starting<'a> {
+    fn of(start: &'a Start) -> Self {
+        let (shell, is_login, mode, args) = match start {
+            Start::Script { shell, login, mode, args } => {
+                (Some(shell.as_str()), *login, mode.as_str(), args.as_slice())
+            }
+            Start::Starter { args, .. } => (None, false, StartMode::UnixBehavior.as_str(), args.as_slice()),
+            Start::Command { shell, login, argv } => {
+                (Some(shell.as_str()), *login, StartMode::UnixBehavior.as_str(), argv.as_slice())
+            }
+            Start::Direct { argv } => (None, false, "raw_exec", argv.as_slice()),
+            Start::Connected { shell, argv, .. } => (shell.as_deref(), false, "raw_exec", argv.as_slice()),
+        };
+        let is_command = !start.has_script();
+        let program = args.first().filter(|_| is_command).map(String::as_str);
+        let args = if is_command { args.get(1..).unwrap_or_default() } else { args };
+        Starting { is_command, is_login, shell, program, mode, args }
+    }
+}
+
+fn limits(document: &LaunchDocument) -> Vec<(String, String)> {
+    let shown = |bound: Bound| match bound {
+        Bound::Finite(value) => value.to_string(),
+        Bound::Infinity => "INFINITY".to_owned(),
+    };
+    let pair = |resource: &Resource| {
+        let found = document.limits.iter().find(|limit| limit.resource == *resource);
+        let (hard, soft) = found.map_or((Bound::Infinity, Bound::Infinity), |limit| (limit.hard, limit.soft));
+        let name = resource.as_str();
+        [(format!("h_{name}"), shown(hard)), (format!("s_{name}"), shown(soft))]
+    };
+    Resource::ALL.iter().flat_map(pair).collect()
+}
+
+fn output<'a>(path: &'a OutputPath, folder: &'a str) -> &'a str {
+    if path.path.is_empty() { folder } else { &path.path }
+}
+
+fn command(procedure: &Option<Procedure>) -> String {
+    match procedure {
+        None => "none".to_owned(),
+        Some(Procedure { user: Some(user), command, .. }) => format!("{user}@{command}"),
+        Some(Procedure { user: None, command, .. }) => command.clone(),
+    }
+}
+
+fn flag(value: bool) -> &'static str {
+    if value { "1" } else { "0" }
+}
+
+fn of_environment<'a>(document: &'a LaunchDocument, name: &str) -> Option<&'a str> {
+    document.environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn usage_text(status: i32, raw_status: i32, wallclock_ms: u64, usage: &TaskUsage) -> String {
+    let ended_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let wallclock_s = wallclock_ms / 1000;
+    let seconds = |ms: u64| format!("{}.{:06}", ms / 1000, ms % 1000 * 1000);
+    let mut text = String::new();
+    for (name, value) in [
+        ("wait_status", raw_status.to_string()),
+        ("exit_status", status.to_string()),
+        ("signal", (raw_status & 0x7f).to_string()),
+        ("start_time", ended_s.saturating_sub(wallclock_s).to_string()),
+        ("end_time", ended_s.to_string()),
+        ("ru_wallclock", wallclock_s.to_string()),
+        ("ru_utime", seconds(usage.utime_ms)),
+        ("ru_stime", seconds(usage.stime_ms)),
+        ("ru_maxrss", (usage.process_maxrss_bytes / 1024).to_string()),
+        ("ru_minflt", usage.minflt.to_string()),
+        ("ru_majflt", usage.majflt.to_string()),
+        ("ru_inblock", usage.inblock.to_string()),
+        ("ru_oublock", usage.oublock.to_string()),
+        ("ru_nvcsw", usage.nvcsw.to_string()),
+        ("ru_nivcsw", usage.nivcsw.to_string()),
+    ] {
+        let _ = writeln!(text, "{name}={value}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_that_were_added_or_changed_count_and_the_last_of_a_name_holds() {
+        let known = ["A=1", "B=2"].map(str::to_owned).into();
+        let text = "A=1\nB=3\nC=x\\ny\nC=a b=c\nno variable\n=x\nNOEND=z";
+        let made = additions(text, &known);
+        let expected = [("B", "3"), ("C", "a b=c"), ("NOEND", "z")].map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(made.variables, expected);
+        assert_eq!(additions("D=x\\ny\n", &known).variables, [("D".to_owned(), "x\ny".to_owned())]);
+    }
+
+    #[test]
+    fn no_procedure_says_which_job_this_is_or_whose() {
+        let text: String = FIXED.iter().map(|name| format!("{name}=x\n")).collect();
+        let made = additions(&(text + "TMPDIR=/scratch\n"), &BTreeSet::new());
+        assert_eq!(made.variables, [("TMPDIR".to_owned(), "/scratch".to_owned())]);
+        assert_eq!(made.ignored, FIXED);
+    }
+
+    #[test]
+    fn a_file_that_is_not_plain_or_has_two_names_is_not_read() {
+        let base = std::env::temp_dir().join(format!("gridwright-spool-{}", std::process::id()));
+        fs::create_dir_all(&base).expect("made");
+        fs::write(base.join("one"), "A=1\n").expect("written");
+        let open = |name: &str| File::open(base.join(name)).expect("it is there");
+        assert_eq!(read_own(&open("one")).expect("plain"), b"A=1\n");
+        fs::hard_link(base.join("one"), base.join("two")).expect("linked");
+        assert!(read_own(&open("one")).is_err());
+        assert!(read_own(&File::open("/dev/null").expect("there")).is_err());
+        fs::remove_dir_all(&base).expect("cleaned");
+    }
+
+    #[test]
+    fn values_start_no_lines_of_their_own() {
+        assert_eq!(one_line("a\nqueue=x\tb"), "a queue=x b");
+    }
+}
