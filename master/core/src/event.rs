@@ -57,7 +57,7 @@ pub struct Record {
     pub event: Event,
 }
 
-/// The event.
+/// A fact of the cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
