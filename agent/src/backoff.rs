@@ -1,4 +1,5 @@
-//! Growing pauses between attempts, with jitter, so that the hosts of a cell do not return to their master in one wave.
+//! Growing pauses between attempts, with jitter, so that the hosts of a cell do not return to their
+//! master in one wave.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;

@@ -34,10 +34,12 @@ pub fn wall() -> Wall {
     Wall(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Names the one agent that a directory can have in this boot, for the host `host`: its lock keeps a second one away.
+/// Names the one agent that a directory can have in this boot, for the host `host`: its lock keeps
+/// a second one away.
 ///
-/// An agent that was killed and started again has the same name, so that the master takes its connection in the place of the
-/// dead one at once; a copy of the certificates on another machine has another.
+/// An agent that was killed and started again has the same name, so that the master takes its
+/// connection in the place of the dead one at once; a copy of the certificates on another machine
+/// has another.
 pub fn instance(dir: &str, host: &str) -> u128 {
     let words = [boot_id(), dir.to_owned(), host.to_owned()];
     fnv1a(words.join("\n").as_bytes())

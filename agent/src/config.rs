@@ -1,4 +1,5 @@
-//! `etc/agent.toml`: what an administrator may set for one host. An unknown key is refused with its line.
+//! `etc/agent.toml`: what an administrator may set for one host. An unknown key is refused with its
+//! line.
 
 use proto::id::HostName;
 use quic::MasterAddress;

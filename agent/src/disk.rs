@@ -1,4 +1,5 @@
-//! Warns of a disk that is nearly full before it is: below the launcher's own limit nothing is started any more.
+//! Warns of a disk that is nearly full before it is: below the launcher's own limit nothing is
+//! started any more.
 
 use crate::layout::Layout;
 use nix::sys::statvfs::statvfs;

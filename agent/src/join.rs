@@ -184,8 +184,9 @@ fn make_directories(dir: &Path) -> io::Result<(Layout, Vec<PathBuf>)> {
     Ok((Layout::new(dir)?, missing))
 }
 
-/// Does something in `agent/` with the rights of its owner. Root has given it to the agent's account on a host that joined before, and
-/// what root opens by name there could be a link to anywhere.
+/// Does something in `agent/` with the rights of its owner. Root has given it to the agent's
+/// account on a host that joined before, and what root opens by name there could be a link to
+/// anywhere.
 fn as_owner<T>(layout: &Layout, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(layout.dir().join("agent"))?.metadata()?;
@@ -217,7 +218,8 @@ fn refuse_another_cell(layout: &Layout, token: &JoinToken) -> Result<(), Diagnos
     }
 }
 
-/// Reads a certificate that the agent's account may have replaced: a link is not followed, and a named pipe is not waited for.
+/// Reads a certificate that the agent's account may have replaced: a link is not followed, and a
+/// named pipe is not waited for.
 fn read_certificate(path: &Path) -> io::Result<String> {
     let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

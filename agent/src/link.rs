@@ -1,7 +1,7 @@
 //! The connection to the master: hello, control stream, and coming back when it breaks.
 //!
-//! The order of what the driver hears is that of the wire: open, welcome, messages, lost. A load report and the streams of users
-//! use the connection by themselves, through [`Link::online`].
+//! The order of what the driver hears is that of the wire: open, welcome, messages, lost. A load
+//! report and the streams of users use the connection by themselves, through [`Link::online`].
 
 mod outgoing;
 mod renewal;
@@ -19,8 +19,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-/// The pause before the first attempt to come back, and the longest between two. A longer one spares the master of a large
-/// cell, a shorter one lets a host run jobs again sooner.
+/// The pause before the first attempt to come back, and the longest between two. A longer one
+/// spares the master of a large cell, a shorter one lets a host run jobs again sooner.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(10);
 
@@ -135,7 +135,8 @@ fn refused(error: &ConnectError) -> SessionEnd {
     SessionEnd::NotConnected(error.diagnostic())
 }
 
-/// Where to try, in turn. On the master's own host the loopback address comes first: it needs no name service and no route.
+/// Where to try, in turn. On the master's own host the loopback address comes first: it needs no
+/// name service and no route.
 fn addresses(master: &MasterAddress, host: &HostName) -> Vec<MasterAddress> {
     let named = HostName::new(&master.host);
     if named.short() != host.short() {

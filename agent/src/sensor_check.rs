@@ -1,4 +1,5 @@
-//! `gridwright-agent sensor-check`: one load sensor through the whole protocol, as the agent would run it, line by line.
+//! `gridwright-agent sensor-check`: one load sensor through the whole protocol, as the agent would
+//! run it, line by line.
 
 use crate::Failure;
 use crate::clock;
@@ -100,7 +101,8 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
     Ok(check.run().await)
 }
 
-/// As the agent would have it, but asked more often. Who must not take long to answer must not take longer to leave.
+/// As the agent would have it, but asked more often. Who must not take long to answer must not take
+/// longer to leave.
 fn settings(deadline_s: Option<u32>) -> Settings {
     let usual = Settings { interval_ms: INTERVAL_MS, trace: Trace::Lines, ..Settings::default() };
     let deadline_ms = deadline_s.map_or(usual.deadline_ms, |seconds| u64::from(seconds) * 1000);
@@ -169,7 +171,8 @@ impl Check {
     async fn next(&mut self) -> Event {
         let now = clock::tick();
         let read_out = self.machine.pause_until(now).is_none();
-        // The next request is due by its interval; the machine's own timers are for what goes wrong.
+        // The next request is due by its interval; the machine's own timers are for what goes
+        // wrong.
         let timer = self.machine.next_timer().into_iter().chain([now.plus_ms(INTERVAL_MS / 10)]).min();
         let timer = sleep(timer.map_or(Duration::ZERO, clock::until));
         match &mut self.running {

@@ -1,7 +1,8 @@
-//! The load sensors of this host: one task each, kept in step with the configuration, asked just before a report.
+//! The load sensors of this host: one task each, kept in step with the configuration, asked just
+//! before a report.
 //!
-//! What a sensor says means is decided by [`::sensors::protocol::Machine`]; this module owns the pipes and has the launcher start
-//! and signal the processes.
+//! What a sensor says means is decided by [`::sensors::protocol::Machine`]; this module owns the
+//! pipes and has the launcher start and signal the processes.
 
 mod file;
 mod process;
@@ -26,7 +27,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// Inputs that wait for one sensor; more are dropped, as a sensor that does not take them is ended anyway.
+/// Inputs that wait for one sensor; more are dropped, as a sensor that does not take them is ended
+/// anyway.
 const SENSOR_QUEUE: usize = 64;
 
 /// How long a report waits for a sensor's answer beyond what the machine itself asks for.
@@ -97,8 +99,8 @@ pub struct SensorAnswers {
 }
 
 impl SensorAnswers {
-    /// Asks every sensor and waits at most about a second for what they say. In the order of the configuration: later ones
-    /// override values of earlier ones.
+    /// Asks every sensor and waits at most about a second for what they say. In the order of the
+    /// configuration: later ones override values of earlier ones.
     pub async fn ask(&self) -> Vec<Answer> {
         let (reply, receivers) = oneshot::channel();
         if self.asks.send(reply).await.is_err() {
@@ -283,10 +285,11 @@ fn ask(inputs: &mpsc::Sender<SensorInput>) -> oneshot::Receiver<Answer> {
     answer
 }
 
-/// The sensors that the configuration names. The master has refused what cannot be; what slipped through is logged.
+/// The sensors that the configuration names. The master has refused what cannot be; what slipped
+/// through is logged.
 ///
-/// As in 8.1.9 `qloadsensor` of the directory of binaries is always among them, and `qidle` if it is wanted; what stands there when the
-/// agent starts or its configuration changes counts.
+/// As in 8.1.9 `qloadsensor` of the directory of binaries is always among them, and `qidle` if it
+/// is wanted; what stands there when the agent starts or its configuration changes counts.
 fn specs(entries: &[String], binaries: &Path, use_qidle: bool) -> Vec<SensorSpec> {
     let names = [Some("qloadsensor"), use_qidle.then_some("qidle")];
     let paths = names.into_iter().flatten().map(|name| binaries.join(name));

@@ -1,8 +1,10 @@
-//! Slave tasks of parallel jobs: what they read and write, between their processes, the commands that started them, and the master.
+//! Slave tasks of parallel jobs: what they read and write, between their processes, the commands
+//! that started them, and the master.
 //!
-//! On the host of a slave task its three streams are named pipes below `agent/slaves`, which its shepherd holds open: an agent that comes
-//! after this one opens them again, and the task notices nothing but the end of its input. On the host of the command (`qrsh -inherit`) the
-//! agent passes messages on. Both use the one stream of this host's slave tasks ([`link`]).
+//! On the host of a slave task its three streams are named pipes below `agent/slaves`, which its
+//! shepherd holds open: an agent that comes after this one opens them again, and the task notices
+//! nothing but the end of its input. On the host of the command (`qrsh -inherit`) the agent passes
+//! messages on. Both use the one stream of this host's slave tasks ([`link`]).
 
 mod flow;
 pub mod link;
@@ -24,10 +26,12 @@ use tokio::sync::mpsc;
 /// Messages that wait for the stream to the master: tasks and commands wait then.
 const TO_MASTER: usize = 256;
 
-/// Parts that wait for one end here. An end of this protocol never has as many under way; of another one the surplus is dropped.
+/// Parts that wait for one end here. An end of this protocol never has as many under way; of
+/// another one the surplus is dropped.
 const INBOX: usize = 256;
 
-/// Ends of slave tasks whose command has not come for the rest of their output: the oldest is dropped beyond so many.
+/// Ends of slave tasks whose command has not come for the rest of their output: the oldest is
+/// dropped beyond so many.
 const ENDED_KEPT: usize = 256;
 
 /// Where slave tasks and their commands are on this host.
@@ -54,14 +58,16 @@ struct Ends {
 }
 
 impl Slaves {
-    /// With pipes in `folder`; tasks whose commands have gone are ended through the driver. What [`link::run`] is to send comes out of the receiver.
+    /// With pipes in `folder`; tasks whose commands have gone are ended through the driver. What
+    /// [`link::run`] is to send comes out of the receiver.
     pub fn new(folder: PathBuf, driver: mpsc::Sender<DriverInput>) -> (Self, mpsc::Receiver<Message>) {
         let (to_master, messages) = mpsc::channel(TO_MASTER);
         let shared = Shared { folder, driver, to_master, ends: Mutex::default() };
         (Self { shared: Arc::new(shared) }, messages)
     }
 
-    /// Makes the streams of a task that is about to be started, and gives those that are the task's.
+    /// Makes the streams of a task that is about to be started, and gives those that are the
+    /// task's.
     ///
     /// # Errors
     /// The system's.
@@ -71,7 +77,8 @@ impl Slaves {
         Ok(streams)
     }
 
-    /// Finds the streams of tasks that an earlier agent started. `exists` says whether the host still knows a task.
+    /// Finds the streams of tasks that an earlier agent started. `exists` says whether the host
+    /// still knows a task.
     ///
     /// # Errors
     /// The folder cannot be made or read.
@@ -105,7 +112,8 @@ impl Slaves {
         });
     }
 
-    /// The host forgets a task: its pipes need no name any more. What its command has not read yet stays for a while.
+    /// The host forgets a task: its pipes need no name any more. What its command has not read yet
+    /// stays for a while.
     pub fn forget(&self, key: TaskKey) {
         if key.pe_task == 0 {
             return;
@@ -123,7 +131,8 @@ impl Slaves {
         }
     }
 
-    /// A command of this host is there; the parts that are for it come out of the receiver. It takes the place of an earlier one.
+    /// A command of this host is there; the parts that are for it come out of the receiver. It
+    /// takes the place of an earlier one.
     pub fn enter(&self, key: TaskKey) -> mpsc::Receiver<Part> {
         let (sender, parts) = mpsc::channel(INBOX);
         self.ends().commands.insert(key, sender);
@@ -156,7 +165,8 @@ impl Slaves {
         }
     }
 
-    /// What is to be said on a new stream to the master: tasks are here. Commands are told to say it themselves.
+    /// What is to be said on a new stream to the master: tasks are here. Commands are told to say
+    /// it themselves.
     fn announcements(&self) -> Vec<Message> {
         let ends = self.ends();
         for command in ends.commands.values() {

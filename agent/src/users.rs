@@ -1,7 +1,9 @@
-//! Commands of users on this host: a Unix socket whose clients the kernel names, and a stream to the master for each.
+//! Commands of users on this host: a Unix socket whose clients the kernel names, and a stream to
+//! the master for each.
 //!
-//! The agent vouches for the user and passes frames on as they are. A stream is taken when a client asks something and given back
-//! when it is answered and nothing follows: clients that are idle hold none, and those that wait for jobs have a share of their own.
+//! The agent vouches for the user and passes frames on as they are. A stream is taken when a client
+//! asks something and given back when it is answered and nothing follows: clients that are idle
+//! hold none, and those that wait for jobs have a share of their own.
 
 mod account;
 mod exchange;
@@ -27,11 +29,12 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::timeout;
 
-/// Streams of users at once: what the transport allows without the control stream, a renewal and that of slave tasks. A command has one while it is
-/// answered, `qsub -sync y` until its job ends.
+/// Streams of users at once: what the transport allows without the control stream, a renewal and
+/// that of slave tasks. A command has one while it is answered, `qsub -sync y` until its job ends.
 const STREAMS: usize = AGENT_STREAMS as usize - 3;
 
-/// Commands that talk to slave tasks at once: one for each slave task of the parallel jobs whose master is on this host.
+/// Commands that talk to slave tasks at once: one for each slave task of the parallel jobs whose
+/// master is on this host.
 const SLAVE_COMMANDS: usize = 4096;
 
 /// Of these, commands of one user.
@@ -137,7 +140,8 @@ fn overloaded(what: String, key: &str) -> Diagnostic {
 }
 
 impl Desk {
-    /// One client from its connection to its end. A refusal under the id 0 answers whatever it asks.
+    /// One client from its connection to its end. A refusal under the id 0 answers whatever it
+    /// asks.
     async fn client(mut self, stream: UnixStream, place: Share) {
         let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
         let vouch = who(&stream).await.map(|owner| Vouch { owner, task: None });
@@ -179,7 +183,8 @@ impl Desk {
                 }
                 Ok(Ok(Some(frame))) if frame.kind == Kind::Slave => {
                     let _own = self.slave_commands.take(vouch.owner.uid).map_err(too_many_slaves)?;
-                    // It stays as long as its task, and does not count among commands that come and go.
+                    // It stays as long as its task, and does not count among commands that come and
+                    // go.
                     *place = None;
                     return slave::attend(&self.slaves, &vouch, &frame, &mut from_client, to_client).await;
                 }
@@ -215,7 +220,8 @@ impl Desk {
         if let Some(hello) = hello {
             to_master.send_frame(hello).await.map_err(broken)?;
         }
-        // Nothing that changes the cell goes into the dark: what was not passed on was surely not done.
+        // Nothing that changes the cell goes into the dark: what was not passed on was surely not
+        // done.
         if !self.pulse.beats(&connection, before).await {
             return Err(silent());
         }
@@ -257,7 +263,8 @@ fn silent() -> Diagnostic {
     no_master(&format!("it has not answered for {} s", SILENCE.as_secs()))
 }
 
-/// A change was passed on, and nobody knows whether it arrived: the command repeats it, with the same id.
+/// A change was passed on, and nobody knows whether it arrived: the command repeats it, with the
+/// same id.
 fn unanswered() -> Diagnostic {
     Diagnostic::new(Code::OutcomeUnknown, "error: no answer from qmaster: the outcome is unknown")
         .why(silent().why)

@@ -1,7 +1,9 @@
-//! The agent's decisions, without a clock, socket, file, thread or random order inside (ARCHITECTURE.md "Bird's eye").
+//! The agent's decisions, without a clock, socket, file, thread or random order inside
+//! (ARCHITECTURE.md "Bird's eye").
 //!
-//! [`Core::handle`](core::Core::handle) takes what the master, the launcher or a timer says and gives back what to do. The same
-//! code runs in the daemon, in simulated hosts and in the simulator.
+//! [`Core::handle`](core::Core::handle) takes what the master, the launcher or a timer says and
+//! gives back what to do. The same code runs in the daemon, in simulated hosts and in the
+//! simulator.
 
 pub mod core;
 pub mod document;

@@ -1,8 +1,10 @@
-//! How the running tasks of a host share it, by their tickets (ALGORITHMS.md section 13): nice values, and weights of control groups.
+//! How the running tasks of a host share it, by their tickets (ALGORITHMS.md section 13): nice
+//! values, and weights of control groups.
 //!
-//! What a task has used lately is held against the square of its share; who is behind gets the most urgent nice value, who is ahead
-//! the least urgent one. So the values change all the time, and more tickets get more over some samples, by more than their proportion.
-//! Weights of control groups are in proportion.
+//! What a task has used lately is held against the square of its share; who is behind gets the most
+//! urgent nice value, who is ahead the least urgent one. So the values change all the time, and
+//! more tickets get more over some samples, by more than their proportion. Weights of control
+//! groups are in proportion.
 
 use proto::id::TaskKey;
 use proto::launch::TaskUsage;
@@ -12,7 +14,8 @@ use std::collections::BTreeMap;
 /// The least time between two computations, in milliseconds.
 const EVERY_MS: u64 = 2_000;
 
-/// What of earlier use and of earlier marks is kept at each computation, as a fraction: a task does not pay for ever.
+/// What of earlier use and of earlier marks is kept at each computation, as a fraction: a task does
+/// not pay for ever.
 const KEPT: (u128, u128) = (4, 5);
 
 /// A task that used more than its target counts as if it had used so many times as much, at most.
@@ -116,7 +119,8 @@ impl Priorities {
         changed
     }
 
-    /// The tickets of each task, divided among those of one job that run here. A task of which the master said nothing has none.
+    /// The tickets of each task, divided among those of one job that run here. A task of which the
+    /// master said nothing has none.
     fn tickets_of(&self, running: &[TaskKey]) -> Vec<(TaskKey, u128)> {
         let whole = |key: &TaskKey| TaskKey { pe_task: 0, ..*key };
         let mut parts: BTreeMap<TaskKey, u128> = BTreeMap::new();
@@ -149,7 +153,8 @@ impl Priorities {
     }
 }
 
-/// The value of a range that lies as far from the most urgent one as a part of a whole; nothing of nothing is the most urgent.
+/// The value of a range that lies as far from the most urgent one as a part of a whole; nothing of
+/// nothing is the most urgent.
 fn between(range: NiceRange, part: u128, whole: u128) -> i32 {
     let width = i128::from(range.least_urgent) - i128::from(range.most_urgent);
     let (part, whole) =
@@ -166,7 +171,8 @@ mod tests {
 
     const RANGE: NiceRange = NiceRange { most_urgent: 0, least_urgent: 20 };
 
-    /// Tasks with these tickets, and what each used in milliseconds until each computation: what they are told each time.
+    /// Tasks with these tickets, and what each used in milliseconds until each computation: what
+    /// they are told each time.
     fn told(tickets: &[i64], samples: &[&[u64]]) -> Vec<Vec<(i32, u32)>> {
         let keys: Vec<TaskKey> = (1..=tickets.len() as u64).map(|job| key(job, 1)).collect();
         let mut priorities = Priorities::default();
@@ -205,7 +211,8 @@ mod tests {
 
     #[test]
     fn who_falls_behind_becomes_urgent() {
-        // Equal tickets, and one used all of the processor: it is the other's turn, until that one has caught up.
+        // Equal tickets, and one used all of the processor: it is the other's turn, until that one
+        // has caught up.
         let told = told(&[1, 1], &[&[2_000, 0], &[0, 2_000], &[0, 2_000], &[0, 2_000]]);
         let nice: Vec<Vec<i32>> = told.iter().map(|row| row.iter().map(|(nice, _)| *nice).collect()).collect();
         assert_eq!(nice[0], [19, 0]);

@@ -17,7 +17,8 @@ pub struct Site {
     pub processors: u32,
     /// The time zone that jobs get where they bring none (`TZ`), if the host names one.
     pub time_zone: Option<String>,
-    /// The environment that the agent was started with, without what is about the agent itself; for jobs where `INHERIT_ENV` is set.
+    /// The environment that the agent was started with, without what is about the agent itself; for
+    /// jobs where `INHERIT_ENV` is set.
     pub environment: Vec<(String, String)>,
     /// A cgroup directory of ours below which tasks get groups; none where the host has none.
     pub cgroup_parent: Option<String>,

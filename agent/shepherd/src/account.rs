@@ -1,6 +1,7 @@
 //! Who a task runs as, by this host's name service.
 //!
-//! Called only in forked children: a directory that does not answer holds up one task, whose shepherd has a deadline.
+//! Called only in forked children: a directory that does not answer holds up one task, whose
+//! shepherd has a deadline.
 
 use nix::errno::Errno;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
@@ -24,8 +25,8 @@ pub struct Identity {
     pub shell: String,
 }
 
-/// Checks that name, uid and group of a task's account agree on this host, and takes the group: the host's own rules were asked
-/// about that one and no other.
+/// Checks that name, uid and group of a task's account agree on this host, and takes the group: the
+/// host's own rules were asked about that one and no other.
 ///
 /// # Errors
 /// A [`Failure`] that is the user's, or the host's directory's, with both numbers.
@@ -49,7 +50,8 @@ pub fn of_task(mut identity: Identity, account: &Account) -> Result<Identity, Fa
     Ok(identity)
 }
 
-/// Looks up a user by name, or by number if no such name exists (users that only a host's own file knows).
+/// Looks up a user by name, or by number if no such name exists (users that only a host's own file
+/// knows).
 ///
 /// # Errors
 /// A [`Failure`] if the user is unknown or the name service fails.
@@ -69,7 +71,8 @@ pub fn by_name(name: &str) -> Result<Identity, Failure> {
     })
 }
 
-/// The numbers by which getpwnam(3) says no more than that it knows no such name. Any other is a name service that does not work.
+/// The numbers by which getpwnam(3) says no more than that it knows no such name. Any other is a
+/// name service that does not work.
 fn is_unknown(errno: Errno) -> bool {
     matches!(errno, Errno::ENOENT | Errno::ESRCH | Errno::EBADF | Errno::EPERM)
 }

@@ -1,12 +1,15 @@
-//! `tasks/journal`: the durable exec records of a host, one sync for as many starts as come together.
+//! `tasks/journal`: the durable exec records of a host, one sync for as many starts as come
+//! together.
 //!
-//! A task that is in the journal may have reached execve; one that is not cannot have. Its line is on disk before its shepherd gets
-//! the launch document. What the job's own process adds in `tasks/KEY/exec` (pid, start time) serves only this boot and is not
-//! synced: while the machine runs, that file tells exactly whether the execve was reached, and after a crash of the machine the
-//! journal is all that is believed.
+//! A task that is in the journal may have reached execve; one that is not cannot have. Its line is
+//! on disk before its shepherd gets the launch document. What the job's own process adds in
+//! `tasks/KEY/exec` (pid, start time) serves only this boot and is not synced: while the machine
+//! runs, that file tells exactly whether the execve was reached, and after a crash of the machine
+//! the journal is all that is believed.
 //!
-//! The file has a fixed size and is overwritten in place, so that a sync costs one write and no change of the file system's own
-//! tables. When it is full it is written anew with the lines of the tasks that are not forgotten.
+//! The file has a fixed size and is overwritten in place, so that a sync costs one write and no
+//! change of the file system's own tables. When it is full it is written anew with the lines of the
+//! tasks that are not forgotten.
 
 use proto::id::TaskKey;
 use std::collections::BTreeMap;
@@ -20,7 +23,8 @@ const NAME: &str = "tasks/journal";
 /// What a new one is written to before it takes the name.
 const DRAFT: &str = "tasks/journal.new";
 
-/// The room of the file, unless the tasks of the host need more: some 12,000 starts from one rewriting to the next.
+/// The room of the file, unless the tasks of the host need more: some 12,000 starts from one
+/// rewriting to the next.
 const ROOM: u64 = 1 << 20;
 
 /// More than a line of the journal has.
@@ -64,7 +68,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether a start could be recorded again: writes where the next line goes, and makes that durable.
+    /// Whether a start could be recorded again: writes where the next line goes, and makes that
+    /// durable.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -77,7 +82,8 @@ impl Journal {
         self.file.sync_data()
     }
 
-    /// Drops a task. A crash of the machine may undo that; the task is then reported once more, and forgotten again.
+    /// Drops a task. A crash of the machine may undo that; the task is then reported once more, and
+    /// forgotten again.
     pub fn forget(&mut self, key: &TaskKey) {
         if self.released.remove(key).is_some() {
             // What could not be written costs one report after a crash of the machine.
@@ -95,7 +101,8 @@ impl Journal {
         self.released.iter().filter(|(_, boot)| **boot != self.boot_id).map(|(key, _)| *key).collect()
     }
 
-    /// Drops tasks let go in this boot of which `exists` knows nothing: their end was forgotten, and that note was not written.
+    /// Drops tasks let go in this boot of which `exists` knows nothing: their end was forgotten,
+    /// and that note was not written.
     pub fn retain_existing(&mut self, exists: impl Fn(&TaskKey) -> bool) {
         let boot_id = &self.boot_id;
         self.released.retain(|key, boot| boot != boot_id || exists(key));
@@ -121,7 +128,8 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
     written.iter().rposition(|&byte| byte == b'\n').map_or(&[], |end| &written[..=end])
 }
 
-/// The tasks that are not forgotten. What follows the last whole line is the empty rest, or was never synced.
+/// The tasks that are not forgotten. What follows the last whole line is the empty rest, or was
+/// never synced.
 fn parse(bytes: &[u8]) -> BTreeMap<TaskKey, String> {
     let mut released = BTreeMap::new();
     for line in String::from_utf8_lossy(whole_lines(bytes)).lines() {
@@ -130,7 +138,8 @@ fn parse(bytes: &[u8]) -> BTreeMap<TaskKey, String> {
         match (sign, key) {
             (Some("+"), Some(key)) => drop(released.insert(key, words.next().unwrap_or_default().to_owned())),
             (Some("-"), Some(key)) => drop(released.remove(&key)),
-            // A damaged line is one task less that is known after a crash of the machine, which the master finds lost.
+            // A damaged line is one task less that is known after a crash of the machine, which the
+            // master finds lost.
             _ => crate::log::line(format_args!("{NAME}: the line {line:?} is none of a journal and is left out")),
         }
     }
@@ -146,7 +155,8 @@ fn write_anew(released: &BTreeMap<TaskKey, String>) -> io::Result<(File, u64, u6
     options.write(true).create(true).truncate(true).mode(0o640).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(DRAFT)?;
     let mut bytes = lines.into_bytes();
-    // Written out, not left as a hole: a later line is then an overwriting, which needs no room and no new blocks.
+    // Written out, not left as a hole: a later line is then an overwriting, which needs no room and
+    // no new blocks.
     bytes.resize(room as usize, 0);
     file.write_all_at(&bytes, 0)?;
     file.sync_all()?;

@@ -1,4 +1,5 @@
-//! Lines of the launcher and its shepherds, all to standard error, and the file behind it with a bound.
+//! Lines of the launcher and its shepherds, all to standard error, and the file behind it with a
+//! bound.
 //!
 //! The twin of the file of `gridwright-logging`, which the root part does not depend on.
 
@@ -19,7 +20,8 @@ pub fn line(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "gridwright-shepherd: {}", escaped(&text.to_string()));
 }
 
-/// Refuses a `GRIDWRIGHT_LOG` that is not understood. The launcher has few lines and writes all of them.
+/// Refuses a `GRIDWRIGHT_LOG` that is not understood. The launcher has few lines and writes all of
+/// them.
 ///
 /// # Errors
 /// The variable has a value that cannot be parsed.
@@ -63,7 +65,8 @@ impl Log {
         }
     }
 
-    /// Moves the content away once there is too much of it. The file stays: living shepherds write to it too.
+    /// Moves the content away once there is too much of it. The file stays: living shepherds write
+    /// to it too.
     pub fn keep_short(&self) {
         let Some(path) = &self.path else { return };
         let bytes = fstat(io::stderr().as_fd()).map_or(0, |about| u64::try_from(about.st_size).unwrap_or(0));
@@ -110,7 +113,8 @@ fn copy(from: &mut File, to: &Path) -> io::Result<()> {
     io::copy(from, &mut file).map(drop)
 }
 
-/// Opens a file for reading and appending, never through a link, and only where nobody else makes names.
+/// Opens a file for reading and appending, never through a link, and only where nobody else makes
+/// names.
 fn open(path: &Path) -> io::Result<File> {
     check_folder(path)?;
     let mut options = OpenOptions::new();

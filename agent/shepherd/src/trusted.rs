@@ -1,12 +1,14 @@
-//! Programs that run with other rights than their requester has: procedures of root, and load sensors.
+//! Programs that run with other rights than their requester has: procedures of root, and load
+//! sensors.
 //!
-//! The path is walked once, one component at a time, with descriptors that follow no link by themselves. Each directory, each link
-//! and the file itself must belong to an owner that is trusted, and nobody else may write it. So the file that was checked is the one
-//! that is executed, and only a trusted owner can exchange it.
+//! The path is walked once, one component at a time, with descriptors that follow no link by
+//! themselves. Each directory, each link and the file itself must belong to an owner that is
+//! trusted, and nobody else may write it. So the file that was checked is the one that is executed,
+//! and only a trusted owner can exchange it.
 //!
-//! A binary is executed by its own descriptor. A script is opened a second time by its interpreter, so it is executed by its name
-//! in the checked directory, which is kept as a descriptor: `$0` is `/dev/fd/N/NAME`, and `$(dirname $0)` is still the directory with
-//! the files beside the script.
+//! A binary is executed by its own descriptor. A script is opened a second time by its interpreter,
+//! so it is executed by its name in the checked directory, which is kept as a descriptor: `$0` is
+//! `/dev/fd/N/NAME`, and `$(dirname $0)` is still the directory with the files beside the script.
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
@@ -44,7 +46,8 @@ enum Writers {
 }
 
 impl TrustedFile {
-    /// Opens the program at an absolute path that belongs, with every directory and link on the way, to one of `owners`.
+    /// Opens the program at an absolute path that belongs, with every directory and link on the
+    /// way, to one of `owners`.
     ///
     /// # Errors
     /// A file or directory on the way is not trusted. The text has its path and the remedy.
@@ -77,7 +80,8 @@ impl TrustedFile {
         &self.name
     }
 
-    /// The path by which an interpreter finds the file in the checked directory, while the descriptor of the directory is open.
+    /// The path by which an interpreter finds the file in the checked directory, while the
+    /// descriptor of the directory is open.
     pub fn path_for_interpreter(&self) -> String {
         format!("/dev/fd/{}/{}", self.folder.as_raw_fd(), self.name.to_string_lossy())
     }

@@ -1,4 +1,5 @@
-//! Sending a message with descriptors on a Unix stream socket (unix(7), SCM_RIGHTS), and sealed memory files.
+//! Sending a message with descriptors on a Unix stream socket (unix(7), SCM_RIGHTS), and sealed
+//! memory files.
 
 use super::Attached;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};

@@ -1,12 +1,13 @@
-//! What is to leave for the master, and when. That a task has started leaves a moment late: of a task that is over by then the end is told alone, which
-//! says all that the start does, and spares both sides a message, and a packet each way, for every short task.
+//! What is to leave for the master, and when. That a task has started leaves a moment late: of a
+//! task that is over by then the end is told alone, which says all that the start does, and spares
+//! both sides a message, and a packet each way, for every short task.
 
 use proto::wire::agent::{AgentMessage, TaskReport, TaskReportState};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long the news of a start may wait for the end of its task. A task counts as on its way for so much longer; nothing waits for it to be
-/// told that it runs.
+/// How long the news of a start may wait for the end of its task. A task counts as on its way for
+/// so much longer; nothing waits for it to be told that it runs.
 pub(super) const MOMENT: Duration = Duration::from_millis(5);
 
 /// Starts that have not been told.
@@ -26,7 +27,8 @@ struct Start {
 }
 
 impl Starts {
-    /// Takes a message in, and gives it back if it is to leave at once. What it says of a task stands for what waited of that task.
+    /// Takes a message in, and gives it back if it is to leave at once. What it says of a task
+    /// stands for what waited of that task.
     pub(super) fn sift(&mut self, message: AgentMessage, now: Instant) -> Option<AgentMessage> {
         let AgentMessage::Task(report) = message else { return Some(message) };
         let place = self.waiting.iter().position(|start| start.report.key == report.key);

@@ -1,4 +1,5 @@
-//! The host's certificate renews itself in its last third, over the connection that it is still good for.
+//! The host's certificate renews itself in its last third, over the connection that it is still
+//! good for.
 
 use crate::clock;
 use crate::identity::{self, CredentialsError};

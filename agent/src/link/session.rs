@@ -1,4 +1,5 @@
-//! One connection: the hello and its answer, then both directions of the control stream until one of them ends.
+//! One connection: the hello and its answer, then both directions of the control stream until one
+//! of them ends.
 
 use super::outgoing::Starts;
 use crate::driver::{DriverInput, Opening};

@@ -48,7 +48,8 @@ impl Ledger {
         report
     }
 
-    /// The values of sensors that were taken earlier than `report_ago_ms`; of a name that several sensors report the last counts.
+    /// The values of sensors that were taken earlier than `report_ago_ms`; of a name that several
+    /// sensors report the last counts.
     pub(super) fn older<'a>(
         &self,
         blocks: impl IntoIterator<Item = (&'a HostValues, u64)>,

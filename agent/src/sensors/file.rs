@@ -1,5 +1,5 @@
-//! A sensor's file: whether it may be run, and whether it is still the same. The file system may hang, so it is asked beside the
-//! task, with patience.
+//! A sensor's file: whether it may be run, and whether it is still the same. The file system may
+//! hang, so it is asked beside the task, with patience.
 
 use ::sensors::safety::{FileFacts, FileKind, FileStamp, Uid, judge};
 use proto::diagnostic::Diagnostic;
@@ -22,7 +22,8 @@ pub(super) async fn stamp(path: &str) -> Option<FileStamp> {
     })
 }
 
-/// Whether the file may be run as `user`. A file that only its own user can see is left to the launcher, which looks as that user.
+/// Whether the file may be run as `user`. A file that only its own user can see is left to the
+/// launcher, which looks as that user.
 pub async fn check(path: &str, user: Uid) -> Result<(), String> {
     let path = path.to_owned();
     let asked = tokio::task::spawn_blocking(move || look(&path, user));

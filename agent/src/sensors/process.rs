@@ -49,7 +49,8 @@ impl Process {
     /// Writes without waiting. That nobody reads is no news: the end of the process will be.
     pub fn write(&self, bytes: &[u8]) {
         if let Some(stdin) = &self.stdin {
-            // Not through tokio: it refuses until it has seen the pipe writable once, and the first request would be lost.
+            // Not through tokio: it refuses until it has seen the pipe writable once, and the first
+            // request would be lost.
             let _ = nix::unistd::write(stdin, bytes);
         }
     }
@@ -59,7 +60,8 @@ impl Process {
         self.stdin = None;
     }
 
-    /// The next output; standard output only where `read_out` says so. Waits for ever once both are closed. Cancel safe.
+    /// The next output; standard output only where `read_out` says so. Waits for ever once both are
+    /// closed. Cancel safe.
     pub async fn output(&mut self, read_out: bool) -> Output {
         loop {
             let (from_out, result) = tokio::select! {

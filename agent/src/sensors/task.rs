@@ -133,7 +133,8 @@ impl SensorTask {
         self.refused(reason)
     }
 
-    /// The log says why at once: a sensor that was never started looks like one that has nothing to say.
+    /// The log says why at once: a sensor that was never started looks like one that has nothing to
+    /// say.
     fn refused(&mut self, reason: &str) -> Vec<Action> {
         if !std::mem::replace(&mut self.is_refused, true) {
             tracing::warn!("load sensor {} is not started: {reason}", self.spec);
@@ -193,7 +194,8 @@ impl SensorTask {
         }
         actions.extend(self.machine.exited(exit, now));
         let flow = self.perform(actions).await;
-        // Only now: the actions may still signal its group. A new process is never started by `exited`.
+        // Only now: the actions may still signal its group. A new process is never started by
+        // `exited`.
         self.process = None;
         flow
     }
@@ -302,7 +304,8 @@ fn user_name(user: &str) -> &str {
     user.split(':').next().unwrap_or(user)
 }
 
-/// The uid of the sensor's user; none if the name service does not say, and the launcher's look has to do.
+/// The uid of the sensor's user; none if the name service does not say, and the launcher's look has
+/// to do.
 async fn uid(user: &str) -> Option<Uid> {
     let name = user_name(user).to_owned();
     if let Ok(uid) = name.parse() {

@@ -1,4 +1,5 @@
-//! Certificates for the simulated hosts, from the master's Unix socket: the kernel tells it who asks.
+//! Certificates for the simulated hosts, from the master's Unix socket: the kernel tells it who
+//! asks.
 
 use super::Options;
 use crate::backoff::Backoff;

@@ -14,7 +14,8 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-/// How long a task may take to end by itself after its command has gone: daemons of a parallel program end a moment after it.
+/// How long a task may take to end by itself after its command has gone: daemons of a parallel
+/// program end a moment after it.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// One task.
@@ -173,7 +174,8 @@ impl Flow {
         }
     }
 
-    /// What nobody reads any more is thrown away, so that the task does not wait for a reader while it is ended.
+    /// What nobody reads any more is thrown away, so that the task does not wait for a reader while
+    /// it is ended.
     async fn send_output(&mut self) {
         while let Some(part) = self.output.outgoing.next_piece().or_else(|| self.error.outgoing.next_piece()) {
             if !self.has_left {

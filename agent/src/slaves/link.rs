@@ -1,4 +1,5 @@
-//! The stream of this host's slave tasks to the master: opened when it is needed, and anew with every connection.
+//! The stream of this host's slave tasks to the master: opened when it is needed, and anew with
+//! every connection.
 
 use super::Slaves;
 use crate::link::Online;

@@ -1,5 +1,5 @@
-//! The named pipes of a slave task. Those for output are open for reading and writing at the task's end, so that writing to them never
-//! fails while no agent reads: the task waits.
+//! The named pipes of a slave task. Those for output are open for reading and writing at the task's
+//! end, so that writing to them never fails while no agent reads: the task waits.
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -21,7 +21,8 @@ const ERROR: &str = "err";
 /// The agent's ends.
 #[derive(Debug)]
 pub struct Pipes {
-    /// Standard input; none for a task without, or of an earlier agent, whose end was the end of the input.
+    /// Standard input; none for a task without, or of an earlier agent, whose end was the end of
+    /// the input.
     pub input: Option<Sender>,
     /// Standard output.
     pub output: Receiver,
@@ -34,7 +35,8 @@ fn path(folder: &Path, key: TaskKey, ending: &str) -> PathBuf {
 }
 
 impl Pipes {
-    /// Makes the pipes of a task and opens both ends: ours, and input, output and error of the task.
+    /// Makes the pipes of a task and opens both ends: ours, and input, output and error of the
+    /// task.
     ///
     /// # Errors
     /// The system's.

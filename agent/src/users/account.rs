@@ -1,5 +1,5 @@
-//! Who is at the other end of a Unix socket: the kernel says the uid, the name service the names. It may hang, so it is asked
-//! outside the tasks of the runtime and with a deadline.
+//! Who is at the other end of a Unix socket: the kernel says the uid, the name service the names.
+//! It may hang, so it is asked outside the tasks of the runtime and with a deadline.
 
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use proto::diagnostic::{Code, Diagnostic};

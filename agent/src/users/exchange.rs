@@ -1,4 +1,5 @@
-//! One stream to the master and the client that it serves: what was asked and not yet answered, and who waits for a job.
+//! One stream to the master and the client that it serves: what was asked and not yet answered, and
+//! who waits for a job.
 
 use super::overloaded;
 use super::pulse::DUE;
@@ -25,8 +26,8 @@ const REQUESTS: usize = 64;
 /// The longest request that may be one for a wait: nothing else is looked into.
 const WAIT_BYTES: usize = 256;
 
-/// The kind of a changing request, as MessagePack writes [`ClientMessage::Change`]. It stands in the first
-/// `KIND_BYTES` bytes.
+/// The kind of a changing request, as MessagePack writes [`ClientMessage::Change`]. It stands in
+/// the first `KIND_BYTES` bytes.
 const CHANGE: &[u8] = b"change";
 const KIND_BYTES: usize = 12;
 
@@ -148,7 +149,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Completes once an answer is due for a while and the master is gone, as `is_gone` finds out. Those who wait for jobs are patient.
+    /// Completes once an answer is due for a while and the master is gone, as `is_gone` finds out.
+    /// Those who wait for jobs are patient.
     pub(super) async fn is_forsaken<F: Future<Output = bool>>(&self, is_gone: impl Fn() -> F) {
         loop {
             sleep(DUE).await;
@@ -167,7 +169,8 @@ impl<'a> Exchange<'a> {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Notes a request; refused if it is one too many, or would wait where all places of those who wait are taken.
+    /// Notes a request; refused if it is one too many, or would wait where all places of those who
+    /// wait are taken.
     fn admit(&self, frame: &Frame) -> Result<(), Diagnostic> {
         if frame.kind != Kind::Request {
             return Ok(());
@@ -217,13 +220,15 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Whether a request changes something: the name of its kind is at its beginning, and nothing else is looked into.
+/// Whether a request changes something: the name of its kind is at its beginning, and nothing else
+/// is looked into.
 fn is_change(frame: &Frame) -> bool {
     let begin = &frame.body[..frame.body.len().min(KIND_BYTES)];
     begin.windows(CHANGE.len()).any(|part| part == CHANGE)
 }
 
-/// Whether a request is answered only when a job has ended or started, or as long as the client likes.
+/// Whether a request is answered only when a job has ended or started, or as long as the client
+/// likes.
 fn is_wait(frame: &Frame) -> bool {
     let asks = |message| {
         matches!(message, ClientMessage::Query(Query::Wait { .. } | Query::WaitPlaced { .. } | Query::Events(_)))

@@ -1,4 +1,5 @@
-//! Whether a command is a process of a task, as it says: the kernel names its process, and that one's parents lead to the task.
+//! Whether a command is a process of a task, as it says: the kernel names its process, and that
+//! one's parents lead to the task.
 
 use crate::driver::DriverInput;
 use agent_core::core::MainProcess;
@@ -10,7 +11,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-/// How long the launcher may take to tell of a task that has started, and how often that is asked for.
+/// How long the launcher may take to tell of a task that has started, and how often that is asked
+/// for.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -24,7 +26,8 @@ pub(super) async fn task(driver: &mpsc::Sender<DriverInput>, hello: &Frame, pid:
     is_below(pid?, main, parent).then_some(named)
 }
 
-/// The main process of a task of this host. One that has just started is waited for: it may be faster than the news of it.
+/// The main process of a task of this host. One that has just started is waited for: it may be
+/// faster than the news of it.
 async fn main_process(driver: &mpsc::Sender<DriverInput>, key: TaskKey) -> Option<i32> {
     loop {
         let (reply, answer) = oneshot::channel();
@@ -41,7 +44,8 @@ fn parent(pid: i32) -> Option<i32> {
     Process::new(pid).ok()?.stat().ok().map(|stat| stat.ppid)
 }
 
-/// Whether a process comes from the main process of a task, or from its shepherd, to which those come whose parents have ended.
+/// Whether a process comes from the main process of a task, or from its shepherd, to which those
+/// come whose parents have ended.
 fn is_below(pid: i32, main: i32, parent: impl Fn(i32) -> Option<i32>) -> bool {
     let shepherd = parent(main).filter(|shepherd| *shepherd > 1);
     let mut ancestors = std::iter::successors(Some(pid), |pid| parent(*pid)).take(GENERATIONS);
@@ -54,7 +58,8 @@ mod tests {
 
     #[test]
     fn a_process_belongs_to_a_task_by_its_parents() {
-        // 1 is the launcher's parent, 2 the launcher, 10 and 20 shepherds, 11 and 21 main processes.
+        // 1 is the launcher's parent, 2 the launcher, 10 and 20 shepherds, 11 and 21 main
+        // processes.
         let parents = [(2, 1), (10, 2), (11, 10), (12, 11), (13, 12), (14, 10), (20, 2), (21, 20), (22, 21), (30, 1)];
         let parent = |pid: i32| parents.iter().find(|(child, _)| *child == pid).map(|(_, parent)| *parent);
         for (pid, expected) in [(11, true), (13, true), (14, true), (21, false), (22, false), (30, false), (2, false)] {

@@ -1,5 +1,5 @@
-//! Whether the master is still there. The transport believes in a silent connection for the better part of a minute; who waits for an
-//! answer learns within seconds that none will come.
+//! Whether the master is still there. The transport believes in a silent connection for the better
+//! part of a minute; who waits for an answer learns within seconds that none will come.
 
 use proto::wire::agent::Vouch;
 use proto::wire::frame::Kind;
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a master may leave what was sent to it without any sign that it arrived. A longer time lets users wait, a shorter one takes
-/// lost packets for a lost master.
+/// How long a master may leave what was sent to it without any sign that it arrived. A longer time
+/// lets users wait, a shorter one takes lost packets for a lost master.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 /// A master that was heard within this time needs no new sign of life.
@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(super) struct Pulse(Arc<Mutex<Option<(usize, Instant)>>>);
 
 impl Pulse {
-    /// Whether something comes on a connection after the first `before` datagrams, within [`SILENCE`]. Something that is answered was
-    /// sent just now.
+    /// Whether something comes on a connection after the first `before` datagrams, within
+    /// [`SILENCE`]. Something that is answered was sent just now.
     pub(super) async fn beats(&self, connection: &Connection, before: u64) -> bool {
         let end = Instant::now() + SILENCE;
         while !self.is_fresh(connection) {
@@ -43,7 +43,8 @@ impl Pulse {
         true
     }
 
-    /// Whether a connection is silent although the master was asked for a sign: a stream on which nothing follows.
+    /// Whether a connection is silent although the master was asked for a sign: a stream on which
+    /// nothing follows.
     pub(super) async fn is_gone(&self, connection: &Connection, vouch: &Vouch) -> bool {
         *self.last() = None;
         let before = connection.received_datagrams();

@@ -1,4 +1,5 @@
-//! A command that talks to its slave task (`qrsh -inherit`): messages are passed on in both directions until it goes.
+//! A command that talks to its slave task (`qrsh -inherit`): messages are passed on in both
+//! directions until it goes.
 
 use crate::slaves::Slaves;
 use proto::diagnostic::{Code, Diagnostic};

@@ -17,7 +17,8 @@ while read -r line; do
 done
 ";
 
-/// Writes an executable file, moved into place so that no other thread's fork holds it open for writing.
+/// Writes an executable file, moved into place so that no other thread's fork holds it open for
+/// writing.
 pub(crate) fn program(dir: &Path, name: &str, text: &str) -> String {
     let (draft, path) = (dir.join(format!("{name}.new")), dir.join(name));
     let script = format!("cat > '{0}' && chmod 755 '{0}' && mv '{0}' '{1}'", draft.display(), path.display());

@@ -1,4 +1,5 @@
-//! Simulated hosts: certificates from the master's socket, a connection each, and jobs that are only pretended.
+//! Simulated hosts: certificates from the master's socket, a connection each, and jobs that are
+//! only pretended.
 
 use crate::cell::{Agent, Cell, Host, job, key, often, soon};
 use nix::sys::signal::Signal;

@@ -9,7 +9,8 @@ use std::io::{self, ErrorKind, IoSlice, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// The most bytes that wait for a peer that does not read; it is dropped then and lists its tasks when it returns.
+/// The most bytes that wait for a peer that does not read; it is dropped then and lists its tasks
+/// when it returns.
 const MAX_UNSENT: usize = 64 << 20;
 
 /// The most descriptors that wait for their message.
@@ -19,10 +20,12 @@ const MAX_DESCRIPTORS: usize = 64;
 pub struct Connection {
     stream: UnixStream,
     incoming: Vec<u8>,
-    /// How much of it was taken. It goes all at once: one message after the other would move the rest each time.
+    /// How much of it was taken. It goes all at once: one message after the other would move the
+    /// rest each time.
     taken: usize,
-    /// One entry for each message that came with descriptors: where some of them were lost, for want of free numbers here, the
-    /// message has fewer, and those of the next one are not taken for its own.
+    /// One entry for each message that came with descriptors: where some of them were lost, for
+    /// want of free numbers here, the message has fewer, and those of the next one are not taken
+    /// for its own.
     descriptors: VecDeque<Vec<OwnedFd>>,
     outgoing: Vec<u8>,
     /// Whether its owner waits until it can be written to.

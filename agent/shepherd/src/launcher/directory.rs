@@ -1,8 +1,9 @@
 //! Whether the launcher's directory is the one that its records belong to.
 //!
-//! A launcher ends what is left of tasks whose shepherds are dead, by the keys in its records. In a copy of the directory those
-//! are the keys of tasks that run, whose shepherds hold locks on other directories. So nothing is started in a copy until it was
-//! made a directory of its own, and that drops every task of it without looking for a process.
+//! A launcher ends what is left of tasks whose shepherds are dead, by the keys in its records. In a
+//! copy of the directory those are the keys of tasks that run, whose shepherds hold locks on other
+//! directories. So nothing is started in a copy until it was made a directory of its own, and that
+//! drops every task of it without looking for a process.
 
 use crate::task_dir::TASKS;
 use proto::directory::{DirectoryIdentity, FILE, Kinship};
@@ -52,7 +53,8 @@ pub fn record(folder: &Path, boot: &str) -> io::Result<()> {
         let mut file = options.open(DRAFT)?;
         file.write_all(present.to_string().as_bytes())?;
         file.sync_all()?;
-        // In an overlay the first write may give the directory another time of birth: then it is written once more.
+        // In an overlay the first write may give the directory another time of birth: then it is
+        // written once more.
         fs::rename(DRAFT, FILE)?;
     }
 }
@@ -74,7 +76,8 @@ fn now(folder: &Path, boot: &str) -> io::Result<DirectoryIdentity> {
     Ok(DirectoryIdentity::of(folder, &fs::metadata(".")?, boot))
 }
 
-/// Reads the recorded directory. A damaged file counts as absent, as in a cell of an earlier release.
+/// Reads the recorded directory. A damaged file counts as absent, as in a cell of an earlier
+/// release.
 fn read() -> io::Result<Option<DirectoryIdentity>> {
     let text = match OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(FILE) {
         Ok(file) => io::read_to_string(file)?,

@@ -1,8 +1,9 @@
 //! What the name service said about users a moment ago, for the next task of the same user.
 //!
-//! The launcher never asks (ARCHITECTURE.md "On a host"): a task's child that has asked writes the answer into a pipe, still as root, and
-//! the launcher hands it to the next shepherds for [`LIFE_MS`]. An array of short tasks so asks once and not for each task.
-//! Only answers are kept, never failures, and the checks of name and uid are made for every task.
+//! The launcher never asks (ARCHITECTURE.md "On a host"): a task's child that has asked writes the
+//! answer into a pipe, still as root, and the launcher hands it to the next shepherds for
+//! [`LIFE_MS`]. An array of short tasks so asks once and not for each task. Only answers are kept,
+//! never failures, and the checks of name and uid are made for every task.
 
 use crate::account::Identity;
 use crate::sys;
@@ -13,7 +14,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-/// How long an answer is used, from the moment it was given: changes of a user are in force this soon.
+/// How long an answer is used, from the moment it was given: changes of a user are in force this
+/// soon.
 const LIFE_MS: u64 = 3_000;
 
 /// The most users that are remembered.

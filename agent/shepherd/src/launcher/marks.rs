@@ -1,7 +1,9 @@
-//! `tasks/marks`: random words by which the master knows this directory of tasks again, newest first.
+//! `tasks/marks`: random words by which the master knows this directory of tasks again, newest
+//! first.
 //!
-//! Each launcher adds a mark when it starts. A copy or an older state of the directory lacks the later marks, so the
-//! master does not believe its list of tasks. The file lies beside the journal, so both are lost together.
+//! Each launcher adds a mark when it starts. A copy or an older state of the directory lacks the
+//! later marks, so the master does not believe its list of tasks. The file lies beside the journal,
+//! so both are lost together.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -1,7 +1,9 @@
-//! Processes that dead shepherds left: the launcher is their subreaper, so they become its children, whatever their session and
-//! environment are. It knows each process that it forked itself, and every other child of it is such an orphan.
+//! Processes that dead shepherds left: the launcher is their subreaper, so they become its
+//! children, whatever their session and environment are. It knows each process that it forked
+//! itself, and every other child of it is such an orphan.
 //!
-//! A load sensor may leave processes, too, and those stay: a sensor's helper runs as the sensor's user or in its session.
+//! A load sensor may leave processes, too, and those stay: a sensor's helper runs as the sensor's
+//! user or in its session.
 
 use crate::proc::{self, ProcessStat};
 use crate::shepherd::tmpdir;
@@ -14,7 +16,8 @@ pub struct Orphans {
     sensor_uids: BTreeSet<u32>,
     /// Sensors that were seen so.
     known_sensors: BTreeSet<i32>,
-    /// Processes that did not end in time, by number and start: they hang in the kernel, and SIGKILL is on its way to them.
+    /// Processes that did not end in time, by number and start: they hang in the kernel, and
+    /// SIGKILL is on its way to them.
     given_up: BTreeSet<(i32, u64)>,
 }
 
@@ -29,8 +32,8 @@ pub struct Own<'a> {
 }
 
 impl Orphans {
-    /// Sends SIGKILL to every orphan and what is below it, and counts the orphans that live. `uid` is the user of a task that ended:
-    /// a process of that user does not belong to a sensor.
+    /// Sends SIGKILL to every orphan and what is below it, and counts the orphans that live. `uid`
+    /// is the user of a task that ended: a process of that user does not belong to a sensor.
     pub fn end(&mut self, own: &Own<'_>, uid: Option<u32>) -> u32 {
         let found = self.find(own, uid);
         for orphan in &found {
@@ -80,7 +83,8 @@ impl Orphans {
     fn is_spared(&self, process: &ProcessStat, own: &Own<'_>, uid: Option<u32>) -> bool {
         let real_uid = proc::real_uid(process.pid);
         let is_of_task = uid.is_some() && real_uid == uid && !own.single_user;
-        // Nobody enters the session of another: what is in a sensor's was begun by it, whatever its user is.
+        // Nobody enters the session of another: what is in a sensor's was begun by it, whatever its
+        // user is.
         let is_in_sensor = own.sensors.contains(&process.session);
         let has_sensors_uid = real_uid.is_some_and(|uid| self.sensor_uids.contains(&uid));
         self.given_up.contains(&(process.pid, process.start_ticks))
@@ -90,8 +94,8 @@ impl Orphans {
     }
 }
 
-/// Whether a process removes what a task left, behind the end of its shepherd. It has our program and, beside tasks of users, root's
-/// uid, which no process of a user has.
+/// Whether a process removes what a task left, behind the end of its shepherd. It has our program
+/// and, beside tasks of users, root's uid, which no process of a user has.
 fn is_remover(pid: i32, real_uid: Option<u32>, single_user: bool) -> bool {
     let is_named = || {
         let name = proc::read_short(&format!("/proc/{pid}/comm"));

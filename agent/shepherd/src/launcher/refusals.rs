@@ -15,8 +15,8 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Returns the lines to log about a refusal at `now` (boot milliseconds). The list is empty beyond the limit.
-    /// Later the first line says how many were left out.
+    /// Returns the lines to log about a refusal at `now` (boot milliseconds). The list is empty
+    /// beyond the limit. Later the first line says how many were left out.
     pub fn note(&mut self, now: u64, text: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if self.began_ms.is_none_or(|began| now.saturating_sub(began) >= WINDOW_MS) {

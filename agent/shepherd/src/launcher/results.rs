@@ -1,7 +1,8 @@
 //! Results that are on this host alone: made durable where the master has not taken them soon.
 //!
-//! Most results are forgotten within milliseconds of their end, because the master has them in its own log. One that waits longer is
-//! synced, in a process of its own: a sync may have to wait for whatever else writes to the disk.
+//! Most results are forgotten within milliseconds of their end, because the master has them in its
+//! own log. One that waits longer is synced, in a process of its own: a sync may have to wait for
+//! whatever else writes to the disk.
 
 use crate::sys::{self, Fork};
 use crate::task_dir::TaskDir;

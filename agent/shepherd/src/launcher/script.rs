@@ -7,8 +7,8 @@ use nix::sys::stat::fstat;
 use proto::launch::MAX_SCRIPT_BYTES;
 use std::os::fd::OwnedFd;
 
-/// The size of what came, if that is a sealed memory file of a bearable size. Anything else could change while it is copied, have no end,
-/// or hold up its reader.
+/// The size of what came, if that is a sealed memory file of a bearable size. Anything else could
+/// change while it is copied, have no end, or hold up its reader.
 ///
 /// # Errors
 /// What is wrong with it.

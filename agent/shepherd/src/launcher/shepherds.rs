@@ -1,7 +1,8 @@
 //! The shepherds that can be reached, and which of them are idle.
 //!
-//! A shepherd whose task was short and left nothing behind takes the next task of the same user: an array of short tasks so costs one
-//! fork a task and not two. It is kept for [`IDLE_MS`] and no longer than the name service's answer about its user.
+//! A shepherd whose task was short and left nothing behind takes the next task of the same user: an
+//! array of short tasks so costs one fork a task and not two. It is kept for [`IDLE_MS`] and no
+//! longer than the name service's answer about its user.
 
 use super::connection::Connection;
 use crate::account::Identity;
@@ -110,7 +111,8 @@ impl Shepherds {
     /// Gives one a task, and says which process it is.
     ///
     /// # Errors
-    /// It is gone, or did not take the whole document at once; it is to be removed then, and ends without having begun.
+    /// It is gone, or did not take the whole document at once; it is to be removed then, and ends
+    /// without having begun.
     pub fn give(
         &mut self,
         token: u64,

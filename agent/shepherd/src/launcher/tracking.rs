@@ -1,7 +1,9 @@
-//! Groups that mark the processes of tasks: one a task, of the range that the host's own file names (`tracking_gids`).
+//! Groups that mark the processes of tasks: one a task, of the range that the host's own file names
+//! (`tracking_gids`).
 //!
-//! The supplementary group is inherited by every process and no ordinary one can drop it, so what a task left behind is found by it
-//! even after its shepherd and its environment are gone. The launcher chooses, because only it knows every task of the host.
+//! The supplementary group is inherited by every process and no ordinary one can drop it, so what a
+//! task left behind is found by it even after its shepherd and its environment are gone. The
+//! launcher chooses, because only it knows every task of the host.
 
 use proto::id::TaskKey;
 use std::collections::BTreeMap;
@@ -11,7 +13,8 @@ use std::ops::RangeInclusive;
 pub struct Tracking {
     range: Option<RangeInclusive<u32>>,
     given: BTreeMap<TaskKey, u32>,
-    /// The group given last: the next task gets a later one, so that what lingers of an old task is not taken for a new one's.
+    /// The group given last: the next task gets a later one, so that what lingers of an old task is
+    /// not taken for a new one's.
     last: u32,
 }
 
@@ -21,7 +24,8 @@ impl Tracking {
         Tracking { range, given: BTreeMap::new(), last: 0 }
     }
 
-    /// A group for a new task; `None` without a range, and while all groups of it are in use: the task is tracked as a tree then.
+    /// A group for a new task; `None` without a range, and while all groups of it are in use: the
+    /// task is tracked as a tree then.
     pub fn give(&mut self, key: TaskKey) -> Option<u32> {
         let range = self.range.clone()?;
         let later = (self.last.saturating_add(1)..=*range.end()).filter(|gid| range.contains(gid));

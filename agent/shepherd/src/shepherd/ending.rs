@@ -1,4 +1,5 @@
-//! Signals to the whole task: announcement, termination, suspension, as a small state machine over the boot clock.
+//! Signals to the whole task: announcement, termination, suspension, as a small state machine over
+//! the boot clock.
 
 use proto::launch::{Order, Termination};
 
@@ -39,7 +40,8 @@ enum Stage {
     Running,
     Announced {
         at: u64,
-        /// Whether only a soft limit was reached: a hard one does not wait for the rest of the notice.
+        /// Whether only a soft limit was reached: a hard one does not wait for the rest of the
+        /// notice.
         soft: bool,
     },
     Ending {

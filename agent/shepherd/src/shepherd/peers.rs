@@ -1,4 +1,5 @@
-//! The sockets over which a shepherd hears orders and tells what happens: the launcher that forked it, and any later one.
+//! The sockets over which a shepherd hears orders and tells what happens: the launcher that forked
+//! it, and any later one.
 
 use proto::launch::{Notice, Request, frame, unframe};
 use std::io::{self, ErrorKind, Read, Write};
@@ -66,7 +67,8 @@ impl Peers {
         self.peers.retain_mut(|peer| peer.stream.write_all(&bytes).is_ok());
     }
 
-    /// Tells every peer the last word, waiting up to five seconds for a slow one. Says whether anybody heard it.
+    /// Tells every peer the last word, waiting up to five seconds for a slow one. Says whether
+    /// anybody heard it.
     pub fn tell_last(&mut self, notice: &Notice) -> bool {
         for peer in &self.peers {
             // The result is on disk: a peer that misses this finds it there.
@@ -77,7 +79,8 @@ impl Peers {
         !self.peers.is_empty()
     }
 
-    /// Gives up the launcher's socket where it is the only one, nobody else was ever asked in, and nothing on it is half read.
+    /// Gives up the launcher's socket where it is the only one, nobody else was ever asked in, and
+    /// nothing on it is half read.
     pub fn only_control(&mut self) -> Option<UnixStream> {
         if self.listener.is_some() || self.peers.len() != 1 || !self.peers[0].buffer.is_empty() {
             return None;

@@ -1,7 +1,8 @@
-//! Whether many processes appear on the host: two system calls every few milliseconds, beside a task with a memory limit.
+//! Whether many processes appear on the host: two system calls every few milliseconds, beside a
+//! task with a memory limit.
 //!
-//! A sample of the whole task costs some hundred times as much, so it is taken once a second; a program that does nothing but fork
-//! makes thousands of processes in that time.
+//! A sample of the whole task costs some hundred times as much, so it is taken once a second; a
+//! program that does nothing but fork makes thousands of processes in that time.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -16,8 +17,8 @@ const QUICK_LOOK_MS: u64 = 2;
 /// How long that goes on.
 const QUICK_FOR_MS: u64 = 500;
 
-/// After a sample it is rested this many times as long as the sample took: the shepherd runs before all ordinary processes, and must
-/// leave most of a processor to them whatever the job does.
+/// After a sample it is rested this many times as long as the sample took: the shepherd runs before
+/// all ordinary processes, and must leave most of a processor to them whatever the job does.
 const RESTS: u32 = 3;
 
 /// A sample is taken when this many processes and threads appeared since the last one.
@@ -38,7 +39,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Begins at `now` (boot milliseconds). `None` means that the host does not report its number of processes.
+    /// Begins at `now` (boot milliseconds). `None` means that the host does not report its number
+    /// of processes.
     pub fn new(now: u64) -> Option<Self> {
         let loadavg = File::open("/proc/loadavg").ok()?;
         let fewest = count(&loadavg)?;
@@ -88,7 +90,8 @@ pub fn rested_at(now: u64, took: Duration) -> u64 {
     now.saturating_add(u64::try_from(rest_ms).unwrap_or(u64::MAX))
 }
 
-/// `0.20 0.18 0.12 1/80 11206`: the number behind the slash (proc_loadavg(5)). The kernel writes the text anew for each read.
+/// `0.20 0.18 0.12 1/80 11206`: the number behind the slash (proc_loadavg(5)). The kernel writes
+/// the text anew for each read.
 fn count(loadavg: &File) -> Option<u64> {
     let mut text = [0; 64];
     let length = loadavg.read_at(&mut text, 0).ok()?;

@@ -1,4 +1,5 @@
-//! The state of a checkpointing job: when it is written, by what, and whether that went well (checkpoint(5)).
+//! The state of a checkpointing job: when it is written, by what, and whether that went well
+//! (checkpoint(5)).
 
 use super::child::Errand;
 use super::ending::Action;
@@ -61,7 +62,8 @@ impl Saving {
         }
     }
 
-    /// Whether a checkpoint is to be made at `now`. One that is still being made is not begun again.
+    /// Whether a checkpoint is to be made at `now`. One that is still being made is not begun
+    /// again.
     fn is_due(&mut self, now: u64) -> bool {
         if self.next_at() > now {
             return false;
@@ -81,7 +83,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Writes the state and ends the job. Without a command for it, and before the job runs, its processes are killed.
+    /// Writes the state and ends the job. Without a command for it, and before the job runs, its
+    /// processes are killed.
     pub(super) fn migrate(&mut self, now: u64) {
         let Some(checkpointing) = self.context.document.checkpoint.as_ref() else { return };
         if self.saving.migrating || self.ending.has_begun() {

@@ -1,8 +1,9 @@
 //! The parts of a task's record, one behind the other: launch document, exec record, result.
 //!
-//! A part is a small letter that names it, the length of its body and a checksum (CRC-32 of letter, length and body) in four bytes
-//! each, and the body. The first releases wrote a capital letter, the length and the body, without a checksum; such parts are
-//! still read. Behind the first part that is not whole nothing is read: what was written there is not known.
+//! A part is a small letter that names it, the length of its body and a checksum (CRC-32 of letter,
+//! length and body) in four bytes each, and the body. The first releases wrote a capital letter,
+//! the length and the body, without a checksum; such parts are still read. Behind the first part
+//! that is not whole nothing is read: what was written there is not known.
 
 use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
@@ -77,8 +78,8 @@ impl Contents {
         contents
     }
 
-    /// Returns whether the record proves that the job was never executed. The exec record precedes execve(2), so a whole
-    /// record without one is the proof.
+    /// Returns whether the record proves that the job was never executed. The exec record precedes
+    /// execve(2), so a whole record without one is the proof.
     pub fn proves_no_start(&self) -> bool {
         self.launch.is_some() && self.exec.is_none() && self.result.is_none() && !self.is_damaged
     }

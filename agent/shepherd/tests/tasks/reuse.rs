@@ -17,7 +17,8 @@ fn look(cell: &mut Cell) -> (String, LaunchResult) {
 #[test]
 fn an_idle_shepherd_takes_the_next_task_of_its_user() {
     let mut cell = Cell::start();
-    // The first one asks the name service and is not kept; one that a busy machine held up is not kept either.
+    // The first one asks the name service and is not kept; one that a busy machine held up is not
+    // kept either.
     let mut before = String::new();
     until("two tasks of one shepherd", || {
         let shepherd = look(&mut cell).0;

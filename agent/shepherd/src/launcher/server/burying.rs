@@ -23,8 +23,9 @@ impl ShepherdEnd {
 }
 
 impl Server {
-    /// Ends what a dead shepherd of this launcher left, and counts what could not be ended; `Some(None)` for a shepherd of another
-    /// launcher, whose processes do not come here. `None` as long as some are waited for.
+    /// Ends what a dead shepherd of this launcher left, and counts what could not be ended;
+    /// `Some(None)` for a shepherd of another launcher, whose processes do not come here. `None` as
+    /// long as some are waited for.
     pub(super) fn end_orphans_of(&mut self, key: TaskKey) -> Option<Option<u32>> {
         let task = self.tasks.get(&key);
         let Some(end) = task.and_then(|task| task.shepherd_end) else { return Some(None) };
@@ -49,7 +50,8 @@ impl Server {
         if left > 0 && gives_up { self.orphans.give_up(&own, uid) } else { left }
     }
 
-    /// Notes as whom sensors run, while they can be looked at: what one leaves is known by its user when it has ended.
+    /// Notes as whom sensors run, while they can be looked at: what one leaves is known by its user
+    /// when it has ended.
     pub(super) fn know_sensors(&mut self) {
         if !self.host.rules.single_user {
             self.sensors.keys().for_each(|&pid| self.orphans.know_sensor(pid));
@@ -65,7 +67,8 @@ impl Server {
         }
     }
 
-    /// Ends what carries a mark of the task, and writes its result, in a process of its own: that may take time.
+    /// Ends what carries a mark of the task, and writes its result, in a process of its own: that
+    /// may take time.
     pub(super) fn fork_undertaker(&mut self, key: TaskKey, orphans_left: Option<u32>) -> io::Result<()> {
         let task = self.tasks.entry(key).or_default();
         let burial = Burial {

@@ -1,4 +1,5 @@
-//! Whether a task could be started now, whatever task it is. The agent asks, so that its host gets none while the answer is no.
+//! Whether a task could be started now, whatever task it is. The agent asks, so that its host gets
+//! none while the answer is no.
 
 use super::Server;
 use crate::launcher::rules::Refusal;
@@ -9,10 +10,12 @@ use proto::launch::{Blame, Notice, SensorSpec};
 use std::io;
 use std::os::unix::net::UnixStream;
 
-/// The room on the disk of `tasks/` below which nothing is started: a document, a script, a record and a result.
+/// The room on the disk of `tasks/` below which nothing is started: a document, a script, a record
+/// and a result.
 const MIN_FREE_BYTES: u64 = 1 << 20;
 
-/// Pairs of descriptors that must be free: a start takes a socket pair, and a script or three streams came with it.
+/// Pairs of descriptors that must be free: a start takes a socket pair, and a script or three
+/// streams came with it.
 const SPARE_PAIRS: usize = 3;
 
 /// Failures of the last starts. Only another attempt shows whether the cause is gone.

@@ -1,5 +1,5 @@
-//! What share of the host the processes of a task get while they run: a nice value, and a weight where they have a control
-//! group.
+//! What share of the host the processes of a task get while they run: a nice value, and a weight
+//! where they have a control group.
 
 use super::Server;
 use crate::cgroup::Cgroup;
@@ -9,7 +9,8 @@ use proto::id::TaskKey;
 use std::collections::BTreeSet;
 
 impl Server {
-    /// Says once that tasks keep the nice value with which the launcher was started, where that cannot be lowered.
+    /// Says once that tasks keep the nice value with which the launcher was started, where that
+    /// cannot be lowered.
     pub(super) fn tell_kept_nice(&mut self, wanted: i32) {
         let own = sys::nice();
         // The kernel lets a process without rights go down to 20 minus this limit (getrlimit(2)).
@@ -24,7 +25,8 @@ impl Server {
         ));
     }
 
-    /// Gives a running task another share. What it starts later inherits it; a task that has ended by now needs none.
+    /// Gives a running task another share. What it starts later inherits it; a task that has ended
+    /// by now needs none.
     pub(super) fn reprioritize(&mut self, key: TaskKey, nice: Option<i32>, cpu_weight: Option<u32>) {
         let shepherd = self.tasks.get(&key).filter(|task| task.executed.is_some()).and_then(|task| task.token);
         let Some(shepherd) = shepherd.and_then(|token| self.shepherds.pid(token)) else { return };
