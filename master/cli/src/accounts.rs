@@ -1,5 +1,6 @@
-//! The accounts of the daemons where root starts them: users of their own where they exist, else three uids that nobody has,
-//! recorded in the cell's directory. Never `nobody`, which other programs share.
+//! The accounts of the daemons where root starts them: users of their own where they exist, else
+//! three uids that nobody has, recorded in the cell's directory. Never `nobody`, which other
+//! programs share.
 
 use crate::daemons::{Accounts, earlier};
 use crate::fail::Fail;
@@ -12,7 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Where free uids are looked for: below what systemd gives to dynamic users, above what administrators give out.
+/// Where free uids are looked for: below what systemd gives to dynamic users, above what
+/// administrators give out.
 const FREE_FROM: u32 = 58_000;
 
 /// How many of them there are.
@@ -45,7 +47,8 @@ impl Recorded {
         self.sensor
     }
 
-    /// Whom load sensors run as, for `--sensor-user`: by name where there is such a user, whose group may have another number.
+    /// Whom load sensors run as, for `--sensor-user`: by name where there is such a user, whose
+    /// group may have another number.
     pub fn sensor_user(self) -> String {
         if named(SENSOR_USER) == Some(self.sensor) { SENSOR_USER.to_owned() } else { self.sensor.to_string() }
     }
@@ -81,7 +84,8 @@ impl Recorded {
         Ok(chosen)
     }
 
-    /// The accounts that `etc/accounts.toml` records, or those that a new cell would get. Nothing is written.
+    /// The accounts that `etc/accounts.toml` records, or those that a new cell would get. Nothing
+    /// is written.
     ///
     /// # Errors
     /// If the file does not parse, or no uid is free.
@@ -92,7 +96,8 @@ impl Recorded {
         }
     }
 
-    /// Tells the launcher that sensors may run under their uid, whatever the minimum uid of jobs is.
+    /// Tells the launcher that sensors may run under their uid, whatever the minimum uid of jobs
+    /// is.
     fn admit_sensors(self, etc: &Folder) -> io::Result<()> {
         if etc.has("launcher.conf") {
             return Ok(());
@@ -121,8 +126,9 @@ impl Recorded {
         Ok(Self { master, agent, sensor, group: Some(group) })
     }
 
-    /// Gives each daemon the files it has to write, and the launcher's users the way through. What a daemon has already is not touched:
-    /// root changes nothing below a directory that belongs to somebody else.
+    /// Gives each daemon the files it has to write, and the launcher's users the way through. What
+    /// a daemon has already is not touched: root changes nothing below a directory that belongs to
+    /// somebody else.
     ///
     /// # Errors
     /// If a file cannot be given away, or belongs to an account that is not the daemon's.
@@ -150,10 +156,12 @@ impl Recorded {
     }
 }
 
-/// Refuses to work in a directory where somebody else makes names: the cell of another user, for root or for anybody.
+/// Refuses to work in a directory where somebody else makes names: the cell of another user, for
+/// root or for anybody.
 ///
 /// # Errors
-/// If the directory is there and belongs to another user, or others may write to it and root starts the cell.
+/// If the directory is there and belongs to another user, or others may write to it and root starts
+/// the cell.
 pub fn check_place(dir: &Path) -> Result<(), Fail> {
     // The directory may be reached by a link.
     let found = Folder::open(&dir.join("."));
@@ -174,7 +182,8 @@ pub fn check_place(dir: &Path) -> Result<(), Fail> {
     })
 }
 
-/// Gives the master its files in `default/common`, a directory of root's, where it makes none itself.
+/// Gives the master its files in `default/common`, a directory of root's, where it makes none
+/// itself.
 fn give_written_files(dir: &Path, master: u32, group: u32) -> Result<(), Fail> {
     let at = |name: &str| dir.join("default/common").join(name).display().to_string();
     let common = match own_folder(dir, "default").and_then(|default| default.enter("common")) {
@@ -203,8 +212,8 @@ fn own_folder(dir: &Path, name: &str) -> io::Result<Folder> {
     Ok(folder)
 }
 
-/// Gives a directory to an account, with the files directly in it. While it is root's, nobody else makes names there; one that the
-/// account has already is left as it is.
+/// Gives a directory to an account, with the files directly in it. While it is root's, nobody else
+/// makes names there; one that the account has already is left as it is.
 fn give_directory(top: &Folder, name: &str, uid: u32, gid: u32, mode: u32) -> io::Result<()> {
     let folder = match top.enter(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -227,8 +236,8 @@ fn give_directory(top: &Folder, name: &str, uid: u32, gid: u32, mode: u32) -> io
     folder.give(uid, gid, mode)
 }
 
-/// Makes the directory of one daemon below `run`, which is root's. Another account could once make names there: a link or a directory
-/// of somebody else is moved aside.
+/// Makes the directory of one daemon below `run`, which is root's. Another account could once make
+/// names there: a link or a directory of somebody else is moved aside.
 fn make_own_folder(run: &Folder, name: &str, uid: u32, gid: u32) -> io::Result<()> {
     let gid = if uid == 0 { 0 } else { gid };
     let is_usable = |folder: &Folder| folder.owner().is_ok_and(|owner| owner == uid || owner == 0);
@@ -266,7 +275,8 @@ fn named(name: &str) -> Option<u32> {
     User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
 }
 
-/// Where the search for free uids begins: two cells of one host hardly ever begin at the same place, and so have accounts of their own.
+/// Where the search for free uids begins: two cells of one host hardly ever begin at the same
+/// place, and so have accounts of their own.
 fn spread(dir: &Path) -> u32 {
     // FNV-1a, which is the same in every release.
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,4 +1,5 @@
-//! The conversation with the master: one request, the parts of its answer, and repeats of changes whose outcome is not known.
+//! The conversation with the master: one request, the parts of its answer, and repeats of changes
+//! whose outcome is not known.
 
 mod shown;
 #[cfg(test)]
@@ -21,19 +22,23 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// The largest frame that a command accepts or sends: a script with its environment, or one part of a long listing.
+/// The largest frame that a command accepts or sends: a script with its environment, or one part of
+/// a long listing.
 pub const FRAME_LIMIT: usize = 64 << 20;
 
-/// How long a change is repeated after its connection broke (ARCHITECTURE.md "Time, keys and requests").
+/// How long a change is repeated after its connection broke (ARCHITECTURE.md "Time, keys and
+/// requests").
 const REPEAT_FOR: Duration = Duration::from_secs(60);
 
-/// How long a master of this host that is away is waited for before its absence is told: it may just be starting anew.
+/// How long a master of this host that is away is waited for before its absence is told: it may
+/// just be starting anew.
 const RESTART: Duration = Duration::from_secs(3);
 
 /// How long a command that waits for a job looks for a master that is away; each time anew.
 const LOOK_FOR: Duration = Duration::from_secs(600);
 
-/// An attempt that lasted longer than this had reached the master: an agent without one says so earlier.
+/// An attempt that lasted longer than this had reached the master: an agent without one says so
+/// earlier.
 const REACHED: Duration = Duration::from_secs(10);
 
 /// The pause between two attempts to reach a master that is being started again.
@@ -101,7 +106,8 @@ impl Client {
         Ok(client)
     }
 
-    /// Another connection for one last request, whose answer is waited for that long and not repeated.
+    /// Another connection for one last request, whose answer is waited for that long and not
+    /// repeated.
     ///
     /// # Errors
     /// `NoMaster` if no daemon of the site answers.
@@ -119,8 +125,8 @@ impl Client {
         Ok(client)
     }
 
-    /// Returns a client whose answers are not escaped, for values that are not printed as text or go back to
-    /// the master.
+    /// Returns a client whose answers are not escaped, for values that are not printed as text or
+    /// go back to the master.
     pub fn with_raw_values(self) -> Self {
         Self { values: Values::Raw, ..self }
     }
@@ -133,11 +139,12 @@ impl Client {
         self.exchange(&ClientMessage::Query(query))
     }
 
-    /// Asks for what is answered late, and returns the whole answer; nothing if an interrupt came first. A master that goes
-    /// away is looked for quietly for ten minutes and asked again.
+    /// Asks for what is answered late, and returns the whole answer; nothing if an interrupt came
+    /// first. A master that goes away is looked for quietly for ten minutes and asked again.
     ///
     /// # Errors
-    /// `NoMaster` or `Overloaded` as of the last attempt. Other refusals of the master are in the reply.
+    /// `NoMaster` or `Overloaded` as of the last attempt. Other refusals of the master are in the
+    /// reply.
     pub fn wait(&mut self, query: Query, interrupt: &Interrupt) -> Result<Option<Reply>, Diagnostic> {
         // The pauses between attempts end with an interrupt, those within an attempt do not.
         let restart = std::mem::replace(&mut self.restart, Duration::ZERO);
@@ -202,9 +209,10 @@ impl Client {
         self.receive_parts(id, sent, each)
     }
 
-    /// Changes something, once: where the connection breaks, the same request is repeated for a minute and the master answers
-    /// a repeat with its first answer. An agent that says it has no connection has passed nothing on: that is final at the
-    /// first attempt, and says nothing about the outcome at a repeat.
+    /// Changes something, once: where the connection breaks, the same request is repeated for a
+    /// minute and the master answers a repeat with its first answer. An agent that says it has no
+    /// connection has passed nothing on: that is final at the first attempt, and says nothing about
+    /// the outcome at a repeat.
     ///
     /// # Errors
     /// `NoMaster` if nothing was sent, `OutcomeUnknown` if it was and no answer came.
@@ -212,7 +220,8 @@ impl Client {
         Ok(self.repeat(command, None)?.expect("without an interrupt there is an answer or an error"))
     }
 
-    /// Changes something like [`Client::change`]; nothing if an interrupt comes before the answer. The change may have been made then.
+    /// Changes something like [`Client::change`]; nothing if an interrupt comes before the answer.
+    /// The change may have been made then.
     ///
     /// # Errors
     /// See [`Client::change`].
@@ -242,7 +251,8 @@ impl Client {
         }
     }
 
-    /// One attempt at a change; `sent` says whether there was one before, and from here on that there was.
+    /// One attempt at a change; `sent` says whether there was one before, and from here on that
+    /// there was.
     fn attempt(
         &mut self,
         message: &ClientMessage,
@@ -262,7 +272,8 @@ impl Client {
         }
     }
 
-    /// The open stream; a new one where the last one broke, or was closed while nothing was asked, as under an editor.
+    /// The open stream; a new one where the last one broke, or was closed while nothing was asked,
+    /// as under an editor.
     fn ready(&mut self) -> Result<&mut UnixStream, Diagnostic> {
         match self.stream.take().filter(|stream| !self.has_answered || is_quiet(stream)) {
             Some(stream) => Ok(self.stream.insert(stream)),
@@ -319,7 +330,8 @@ impl Client {
         Ok(whole)
     }
 
-    /// Gives each part of an answer to `each` while that wants more. The stream is the one that the request was sent on.
+    /// Gives each part of an answer to `each` while that wants more. The stream is the one that the
+    /// request was sent on.
     fn receive_parts(
         &mut self,
         id: u64,
@@ -330,7 +342,8 @@ impl Client {
         let site = &self.site;
         let stream = self.stream.as_mut().ok_or_else(|| broken(site, &"the connection was closed"))?;
         loop {
-            // Also where sending failed: an agent without a master refuses and closes before it has read anything.
+            // Also where sending failed: an agent without a master refuses and closes before it has
+            // read anything.
             let received = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(site, &error))?;
             let Some(frame) = received else {
                 let closed = || broken(site, &"the connection was closed");
@@ -350,7 +363,8 @@ impl Client {
     }
 }
 
-/// Whether nothing has come on a stream on which nothing was asked: neither its end nor a reason for it.
+/// Whether nothing has come on a stream on which nothing was asked: neither its end nor a reason
+/// for it.
 fn is_quiet(stream: &UnixStream) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     recv(stream.as_raw_fd(), &mut [0], flags) == Err(Errno::EAGAIN)
@@ -399,8 +413,8 @@ fn append(whole: &mut Reply, part: Reply) {
     }
 }
 
-/// The refusal of a daemon that did not take a request, and so does not know whether an earlier attempt was carried out, or that passed it
-/// on and got no answer.
+/// The refusal of a daemon that did not take a request, and so does not know whether an earlier
+/// attempt was carried out, or that passed it on and got no answer.
 fn not_taken(reply: &Reply) -> Option<&Diagnostic> {
     const CODES: [Code; 3] = [Code::NoMaster, Code::Overloaded, Code::OutcomeUnknown];
     match reply.answers.as_slice() {

@@ -53,7 +53,8 @@ pub struct Entry {
     pub line: &'static str,
 }
 
-/// Every name that `gridwright` answers to, as a link or as its first word: its own commands, then those of Grid Engine.
+/// Every name that `gridwright` answers to, as a link or as its first word: its own commands, then
+/// those of Grid Engine.
 pub const COMMANDS: &[Entry] = &[
     Entry { name: "up", run: up::run, line: "creates a cell in a directory, or starts its daemons that do not run" },
     Entry { name: "down", run: down::run, line: "ends the daemons of a directory; jobs go on" },

@@ -1,7 +1,7 @@
 //! The daemons of a cell on this machine: starting them, seeing whether they live, ending them.
 //!
-//! A daemon is alive if its lock `run/NAME/lock` is held, or if the process that the lock names lives, and is not at its end: one that was
-//! killed holds its lock until its memory is freed.
+//! A daemon is alive if its lock `run/NAME/lock` is held, or if the process that the lock names
+//! lives, and is not at its end: one that was killed holds its lock until its memory is freed.
 
 pub mod earlier;
 mod ending;
@@ -80,7 +80,8 @@ impl Daemon {
         }
     }
 
-    /// What there is of it. The lock may have been removed beside a daemon that lives: then its process tells.
+    /// What there is of it. The lock may have been removed beside a daemon that lives: then its
+    /// process tells.
     pub fn state(self, dir: &Path) -> State {
         let identity = self.identity(dir);
         let is_ending = identity.as_ref().is_some_and(Identity::is_ending);
@@ -92,8 +93,9 @@ impl Daemon {
         }
     }
 
-    /// Whether it is alive and has begun to serve. The launcher writes its pid file when it listens, and the lock names the same
-    /// process. The others write both at once, and on a full disk the lock alone.
+    /// Whether it is alive and has begun to serve. The launcher writes its pid file when it
+    /// listens, and the lock names the same process. The others write both at once, and on a full
+    /// disk the lock alone.
     pub fn serves(self, dir: &Path) -> bool {
         let identity = self.identity(dir).filter(|identity| identity.is_complete() && identity.exists());
         let has_begun = |pid: Pid| self != Daemon::Launcher || self.noted_pid(dir) == Some(pid);
@@ -125,9 +127,10 @@ impl Daemon {
         (self == Daemon::Master).then(|| Folder::below(dir, &["master"]).ok()).flatten()
     }
 
-    /// Returns the process that its lock names, or that holds the lock of the database. Where neither can be read, as after a cleaner of old
-    /// files, the pid file names it, and it counts if it was started for this directory. The owner of the directory is the daemon's
-    /// account: nobody else writes there.
+    /// Returns the process that its lock names, or that holds the lock of the database. Where
+    /// neither can be read, as after a cleaner of old files, the pid file names it, and it counts
+    /// if it was started for this directory. The owner of the directory is the daemon's account:
+    /// nobody else writes there.
     fn identity(self, dir: &Path) -> Option<Identity> {
         let parse = |folder: &Folder, text: &str| Identity::parse(text, folder.owner().ok()?, self.program());
         let folder = self.folder(dir);
@@ -165,7 +168,8 @@ impl Daemon {
         dir.join("log").join(format!("{}.log", self.name()))
     }
 
-    /// Sends SIGTERM and waits until it is gone. A process that is not the daemon is left alone, whatever the lock says.
+    /// Sends SIGTERM and waits until it is gone. A process that is not the daemon is left alone,
+    /// whatever the lock says.
     ///
     /// # Errors
     /// If it does not end in time, or this user may not end it.
@@ -211,8 +215,8 @@ impl Daemon {
     }
 }
 
-/// How many tasks run on this machine for the cell in `dir`: their shepherds hold locks on the directories of the tasks, which are
-/// looked at without being tried.
+/// How many tasks run on this machine for the cell in `dir`: their shepherds hold locks on the
+/// directories of the tasks, which are looked at without being tried.
 pub fn running_tasks(dir: &Path) -> usize {
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     kept_tasks(dir).filter(|task| task.metadata().is_ok_and(|found| is_locked(&locks, found.ino()))).count()
@@ -225,8 +229,8 @@ pub fn kept_tasks(dir: &Path) -> impl Iterator<Item = DirEntry> {
     tasks.filter(move |task| task.file_name().to_str().is_some_and(is_key))
 }
 
-/// By the lines of `/proc/locks`, such as `1: FLOCK ADVISORY WRITE 7738 fe:00:5652812 0 EOF`. The device there is not that of stat(2) on
-/// every file system, so the inode alone tells.
+/// By the lines of `/proc/locks`, such as `1: FLOCK ADVISORY WRITE 7738 fe:00:5652812 0 EOF`. The
+/// device there is not that of stat(2) on every file system, so the inode alone tells.
 fn is_locked(locks: &str, inode: u64) -> bool {
     let inode = inode.to_string();
     locks
@@ -249,7 +253,8 @@ pub fn wait_for(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// A program of ours: beside this one, so that a fresh build and an installed one both find their own.
+/// A program of ours: beside this one, so that a fresh build and an installed one both find their
+/// own.
 ///
 /// # Errors
 /// If it is not there.
@@ -295,7 +300,8 @@ pub fn spawn(daemon: Daemon, dir: &Path, args: &[&str], account: Option<(u32, u3
     command.spawn().map_err(|error| refuse(&format!("start {program_name}"), &error))
 }
 
-/// Opens the log of a daemon. One with an account of its own may make no file beside it, so the older logs are made for it.
+/// Opens the log of a daemon. One with an account of its own may make no file beside it, so the
+/// older logs are made for it.
 fn open_logs(path: &Path, account: Option<(u32, u32)>) -> std::io::Result<File> {
     if account.is_some() {
         for number in ["1", "2"] {

@@ -1,4 +1,5 @@
-//! Whether a state directory is the one that its records belong to, and what its settings say about its place.
+//! Whether a state directory is the one that its records belong to, and what its settings say about
+//! its place.
 
 use proto::diagnostic::Diagnostic;
 use proto::directory::{DirectoryIdentity, FILE, Kinship};
@@ -23,7 +24,8 @@ pub fn standing(dir: &Path) -> Standing {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let is_copy = match recorded.kinship(&DirectoryIdentity::of(dir, &metadata, boot.trim())) {
         Kinship::Same => false,
-        // A snapshot that is mounted beside its original, or the original, mounted anew while nothing of it ran.
+        // A snapshot that is mounted beside its original, or the original, mounted anew while
+        // nothing of it ran.
         Kinship::OtherDevice => is_in_use(recorded.device, recorded.inode),
         Kinship::Copy => true,
     };
@@ -41,8 +43,8 @@ pub fn refuse_copy(dir: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Whether the original of a copy is at work on this machine: its launcher or one of its tasks. The device and the inode that are on
-/// record mean nothing after a boot or on another machine.
+/// Whether the original of a copy is at work on this machine: its launcher or one of its tasks. The
+/// device and the inode that are on record mean nothing after a boot or on another machine.
 pub fn is_at_work(original: &DirectoryIdentity) -> bool {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     boot.trim() == original.boot && is_in_use(original.device, original.inode)

@@ -1,7 +1,8 @@
 //! Directories of a cell, reached by descriptors.
 //!
-//! Root works in directories that daemons own. What is opened, written, given away or removed here is found below an open directory,
-//! never through a symbolic link, and a file is judged after it was opened.
+//! Root works in directories that daemons own. What is opened, written, given away or removed here
+//! is found below an open directory, never through a symbolic link, and a file is judged after it
+//! was opened.
 
 use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, fstatat, mkdirat};
@@ -35,8 +36,8 @@ impl Folder {
         Ok(Self { handle: handle.into() })
     }
 
-    /// Opens a directory below a cell's, one name after the other. The cell's directory itself may be reached by a link, nothing
-    /// below it may.
+    /// Opens a directory below a cell's, one name after the other. The cell's directory itself may
+    /// be reached by a link, nothing below it may.
     ///
     /// # Errors
     /// Errors of the file system; `ELOOP` or `ENOTDIR` for a link below the cell's directory.

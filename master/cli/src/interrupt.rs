@@ -1,5 +1,5 @@
-//! Ctrl-C while a command waits: SIGINT and SIGTERM become something to wait for beside the answer, as long as an
-//! [`Interrupt`] lives.
+//! Ctrl-C while a command waits: SIGINT and SIGTERM become something to wait for beside the answer,
+//! as long as an [`Interrupt`] lives.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -9,7 +9,8 @@ use proto::diagnostic::{Code, Diagnostic};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// SIGINT and SIGTERM, held back from their default action. Dropped, they end the process again, one that is still unread too.
+/// SIGINT and SIGTERM, held back from their default action. Dropped, they end the process again,
+/// one that is still unread too.
 pub struct Interrupt {
     held: SigSet,
     signals: SignalFd,

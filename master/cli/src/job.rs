@@ -1,4 +1,5 @@
-//! What `qsub`, `qalter` and `qresub` share: the options that describe a job, where they come from, and what they mean.
+//! What `qsub`, `qalter` and `qresub` share: the options that describe a job, where they come from,
+//! and what they mean.
 
 pub mod aliases;
 pub mod date;

@@ -25,7 +25,8 @@ pub struct OpenKey {
     pub mode: u32,
 }
 
-/// The keys that are open to others; a directory that this user may not enter is closed to others, too.
+/// The keys that are open to others; a directory that this user may not enter is closed to others,
+/// too.
 pub fn open_to_others(dir: &Path) -> Vec<OpenKey> {
     let look = |(folder, name): (&str, &str)| {
         let facts = Folder::open(&dir.join(folder)).ok()?.facts(name).ok()?;
@@ -57,9 +58,11 @@ pub fn close(dir: &Path) -> Result<Vec<OpenKey>, Fail> {
     Ok(closed)
 }
 
-/// A host that joined has no keys of a master, and a user sees only what is closed to others anyway.
+/// A host that joined has no keys of a master, and a user sees only what is closed to others
+/// anyway.
 fn is_passed_over(error: &io::Error) -> bool {
-    // By the system's own number: a key that is not a regular file is refused with the same kind of error.
+    // By the system's own number: a key that is not a regular file is refused with the same kind of
+    // error.
     [Errno::ENOENT, Errno::EACCES].iter().any(|errno| error.raw_os_error() == Some(*errno as i32))
 }
 

@@ -1,7 +1,8 @@
 //! Where the programs lie, and whether the accounts of daemons and users can reach them there.
 //!
-//! Root may have built them below a home directory that is closed to everybody else. Then they are put below the cell's own
-//! directory, where daemons under their accounts and the links of the q* names find them.
+//! Root may have built them below a home directory that is closed to everybody else. Then they are
+//! put below the cell's own directory, where daemons under their accounts and the links of the q*
+//! names find them.
 
 use crate::fail::Fail;
 use crate::folder::Folder;
@@ -14,12 +15,13 @@ use std::path::{Path, PathBuf};
 /// The programs that belong together.
 const ALL: [&str; 4] = ["gridwright", "gridwright-master", "gridwright-agent", "gridwright-shepherd"];
 
-/// A directory with all programs that everybody can reach: the one of this program, or else a directory below `dir`, filled
-/// from there. `below` names it, one directory in the other. Whoever is not root reaches what they run themselves, and nobody
-/// else has to.
+/// A directory with all programs that everybody can reach: the one of this program, or else a
+/// directory below `dir`, filled from there. `below` names it, one directory in the other. Whoever
+/// is not root reaches what they run themselves, and nobody else has to.
 ///
 /// # Errors
-/// If a program is missing or cannot be put there, or somebody else can make names on the way from `dir` to it.
+/// If a program is missing or cannot be put there, or somebody else can make names on the way from
+/// `dir` to it.
 pub fn reachable(dir: &Path, below: &[&str]) -> Result<PathBuf, Fail> {
     let refuse = |place: &Path, error: &std::io::Error| {
         let refusal =
@@ -41,8 +43,8 @@ pub fn reachable(dir: &Path, below: &[&str]) -> Result<PathBuf, Fail> {
     Ok(spare)
 }
 
-/// Makes `dir` and the directories below it, from the top, and checks each one after it was made: root runs what lies there.
-/// Another user may have made `dir` while it was still missing.
+/// Makes `dir` and the directories below it, from the top, and checks each one after it was made:
+/// root runs what lies there. Another user may have made `dir` while it was still missing.
 fn make_ours(dir: &Path, below: &[&str]) -> Result<PathBuf, (PathBuf, io::Error)> {
     let mut place = dir.to_owned();
     let fail = |place: &Path| {

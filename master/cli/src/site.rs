@@ -55,11 +55,13 @@ impl Site {
         &self.dir
     }
 
-    /// Connects to the master. Where it belongs to this machine and is away, it is waited for that long, as it may be starting anew; a
-    /// machine that has an agent alone asks that, which passes commands on.
+    /// Connects to the master. Where it belongs to this machine and is away, it is waited for that
+    /// long, as it may be starting anew; a machine that has an agent alone asks that, which passes
+    /// commands on.
     ///
     /// # Errors
-    /// `NoMaster`, beginning with `error:` words that programs look for. At once where no daemon of the cell is here.
+    /// `NoMaster`, beginning with `error:` words that programs look for. At once where no daemon of
+    /// the cell is here.
     pub fn connect(&self, patience: Duration) -> Result<UnixStream, Diagnostic> {
         let end = Instant::now() + patience;
         self.connect_while(|| {
@@ -82,7 +84,8 @@ impl Site {
         if !self.has_master() {
             return Ok(agent);
         }
-        // The agent beside a master that was killed takes it for alive for the better part of a minute, and would keep the command.
+        // The agent beside a master that was killed takes it for alive for the better part of a
+        // minute, and would keep the command.
         drop(agent);
         while is_patient() {
             match self.connect_to("master") {
@@ -103,7 +106,8 @@ impl Site {
         Err(refusal.fix("unset SGE_CELL, or name another directory with GRIDWRIGHT_DIR"))
     }
 
-    /// Whether the cell's master belongs to this machine: where there is an agent alone, nothing was written for a master.
+    /// Whether the cell's master belongs to this machine: where there is an agent alone, nothing
+    /// was written for a master.
     fn has_master(&self) -> bool {
         self.dir.join("etc/master.toml").exists()
     }
@@ -129,7 +133,8 @@ impl Site {
         self.connect_to("agent").map_err(|error| self.no_master(&error))
     }
 
-    /// Connects to the socket of a daemon, also when the path is longer than a socket's name may be.
+    /// Connects to the socket of a daemon, also when the path is longer than a socket's name may
+    /// be.
     fn connect_to(&self, daemon: &str) -> std::io::Result<UnixStream> {
         let (folder, socket) = (self.dir.join("run").join(daemon), format!("{daemon}.sock"));
         let direct = folder.join(&socket);

@@ -1,4 +1,5 @@
-//! The program under its names. That this test exists also makes `cargo test` build the program, which the end-to-end tests start.
+//! The program under its names. That this test exists also makes `cargo test` build the program,
+//! which the end-to-end tests start.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};

@@ -1,7 +1,8 @@
-//! An answer whose values are to be shown to people: control characters in them are escaped while they are read.
+//! An answer whose values are to be shown to people: control characters in them are escaped while
+//! they are read.
 //!
-//! Behind this point a value is a part of some line, and nobody can tell its line breaks from ours. JSON and XML escape values by
-//! themselves and are given them as they are.
+//! Behind this point a value is a part of some line, and nobody can tell its line breaks from ours.
+//! JSON and XML escape values by themselves and are given them as they are.
 
 use crate::output::escape;
 use proto::wire::client::{Answer, Reply};
@@ -11,7 +12,8 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, Seq
 use std::borrow::Cow;
 use std::fmt;
 
-/// A [`Reply`] with the strings of its data escaped. What the master says in words of its own has lines on purpose.
+/// A [`Reply`] with the strings of its data escaped. What the master says in words of its own has
+/// lines on purpose.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ShownReply {

@@ -18,7 +18,8 @@ enum Turn {
     Unknown,
 }
 
-/// A daemon that treats one connection after the other as told; it ends with the requests that it read.
+/// A daemon that treats one connection after the other as told; it ends with the requests that it
+/// read.
 struct Daemon {
     dir: PathBuf,
     thread: JoinHandle<Vec<ClientMessage>>,

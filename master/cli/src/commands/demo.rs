@@ -1,4 +1,5 @@
-//! `gridwright demo`: a tour that only spawns public commands, prints them, and verifies every step.
+//! `gridwright demo`: a tour that only spawns public commands, prints them, and verifies every
+//! step.
 
 mod account;
 mod interrupt;

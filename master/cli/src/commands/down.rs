@@ -89,7 +89,8 @@ pub fn end_daemons(dir: &Path) -> Result<(), Fail> {
     Ok(())
 }
 
-/// The daemons are root's and their accounts', or one user's: nobody else can end them. Root's case is judged by the place.
+/// The daemons are root's and their accounts', or one user's: nobody else can end them. Root's case
+/// is judged by the place.
 fn check_caller(dir: &Path) -> Result<(), Fail> {
     let owner = std::fs::metadata(dir).map_or(0, |found| found.uid());
     let caller = nix::unistd::geteuid();
@@ -103,8 +104,8 @@ fn check_caller(dir: &Path) -> Result<(), Fail> {
     Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user").into())
 }
 
-/// Ends all jobs of the cell on the master's host, and on other hosts the jobs of that host. Does nothing if the cell is
-/// down; fails if tasks run here without the daemon that could end them.
+/// Ends all jobs of the cell on the master's host, and on other hosts the jobs of that host. Does
+/// nothing if the cell is down; fails if tasks run here without the daemon that could end them.
 fn kill_jobs(dir: &Path) -> Result<(), Fail> {
     let is_master = dir.join("etc/master.toml").exists();
     let asked = if is_master { Daemon::Master } else { Daemon::Agent };

@@ -80,7 +80,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads to the end. A master that goes away is looked for, and the stream goes on behind the last event that came.
+    /// Reads to the end. A master that goes away is looked for, and the stream goes on behind the
+    /// last event that came.
     fn read(mut self) -> Outcome {
         let mut lost = Instant::now();
         loop {

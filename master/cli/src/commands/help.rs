@@ -1,4 +1,5 @@
-//! `gridwright help`, `--help`, `--version`: what there is, a line for each command, and the ways in which people ask for it.
+//! `gridwright help`, `--help`, `--version`: what there is, a line for each command, and the ways
+//! in which people ask for it.
 
 use super::{COMMANDS, Entry};
 use crate::{exit, output};
@@ -9,7 +10,8 @@ usage: gridwright COMMAND [options] | help COMMAND | --version
 A first cell: gridwright up --detach
 ";
 
-/// Answers `gridwright help [COMMAND]` and its variants. `None` means that the word is not one of them.
+/// Answers `gridwright help [COMMAND]` and its variants. `None` means that the word is not one of
+/// them.
 pub fn answer(name: &str, words: &[String]) -> Option<u8> {
     match name {
         "gridwright" => Some(nothing_asked()),
@@ -41,8 +43,8 @@ pub fn version() -> u8 {
     exit::OK
 }
 
-/// The words with `-help` where `--help` or `-h` alone asks for it. An `-h` that means something alone is left: `qacct -h`, and `qsub -h` with a
-/// script on its input.
+/// The words with `-help` where `--help` or `-h` alone asks for it. An `-h` that means something
+/// alone is left: `qacct -h`, and `qsub -h` with a script on its input.
 pub fn spelt_out(name: &str, words: Vec<String>) -> Vec<String> {
     let asks = match words.as_slice() {
         [word] if word == "--help" => true,

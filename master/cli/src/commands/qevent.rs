@@ -57,8 +57,8 @@ impl Event {
         }
     }
 
-    /// What an element of the stream is, and of which task. `last` is the task that has ended last: the end of its job comes right behind it.
-    /// Of a job that left before it ran the task is 0.
+    /// What an element of the stream is, and of which task. `last` is the task that has ended last:
+    /// the end of its job comes right behind it. Of a job that left before it ran the task is 0.
     fn of(item: &Item, last: &mut Option<(SubmitSeq, u32)>) -> Option<(Event, u32)> {
         match &item.change {
             Change::JobFinished { job } => {

@@ -1,7 +1,7 @@
 //! `qping`: whether the master, or the agent of a host, answers and for how long it has been up.
 //!
-//! Components are asked through the site's own socket: host, port and id are not dialled, but have to be those of the component.
-//! Message traces of 8.1.9 (`-dump`) are deliberately absent.
+//! Components are asked through the site's own socket: host, port and id are not dialled, but have
+//! to be those of the component. Message traces of 8.1.9 (`-dump`) are deliberately absent.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
 use crate::client::Client;
@@ -149,8 +149,9 @@ impl Endpoint {
         }
     }
 
-    /// Whether somebody of this cell listens at the named host and port, and is who was named. Agents listen nowhere: theirs is the
-    /// port that 8.1.9 would have, of `SGE_EXECD_PORT`, 6445, or the one behind the master's.
+    /// Whether somebody of this cell listens at the named host and port, and is who was named.
+    /// Agents listen nowhere: theirs is the port that 8.1.9 would have, of `SGE_EXECD_PORT`, 6445,
+    /// or the one behind the master's.
     fn must_be_of(&self, status: &CellStatus) -> Result<(), Fail> {
         let short = |host: &str| HostName::new(host).short().to_owned();
         let is_here = short(&self.host) == short(&status.host) || short(&self.host) == "localhost";

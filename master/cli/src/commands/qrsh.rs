@@ -1,4 +1,5 @@
-//! `qrsh -inherit`: a slave task of the parallel job that this command is a process of. Other forms are refused.
+//! `qrsh -inherit`: a slave task of the parallel job that this command is a process of. Other forms
+//! are refused.
 
 mod talk;
 
@@ -78,7 +79,8 @@ fn no_command() -> Diagnostic {
         .fix("write: qrsh -inherit [-nostdin] [-noshell] [-V] [-v list] HOST COMMAND [ARGS]")
 }
 
-/// The task that this command is a process of, as its environment says; the agent of this host checks it.
+/// The task that this command is a process of, as its environment says; the agent of this host
+/// checks it.
 fn own_task() -> Result<TaskKey, Diagnostic> {
     let outside = |why: String| {
         Diagnostic::new(Code::NotPermitted, "error: qrsh -inherit works inside of a running parallel job only")
@@ -90,7 +92,8 @@ fn own_task() -> Result<TaskKey, Diagnostic> {
     variable(TASK)?.parse().map_err(|error: proto::id::BadTaskKey| outside(format!("{TASK}: {error}")))
 }
 
-/// Has the slave task started. The connection ends here: one host has few ways to the master, and a job may start many.
+/// Has the slave task started. The connection ends here: one host has few ways to the master, and a
+/// job may start many.
 fn start(site: &Site, task: TaskKey, request: SlaveRequest) -> Result<TaskKey, Diagnostic> {
     let mut client = Client::inside(site, QRSH.name, task)?.with_raw_values();
     let reply = client.change(Command::StartSlave(Box::new(request)))?;

@@ -1,7 +1,7 @@
 //! `qsched`: shows what the scheduler keeps for jobs that wait, and from when on.
 //!
-//! 8.1.9's reads the file `schedule` behind a helper that has to run all the time. This one asks the master: it needs neither that nor
-//! `MONITOR=1`, and works on every host.
+//! 8.1.9's reads the file `schedule` behind a helper that has to run all the time. This one asks
+//! the master: it needs neither that nor `MONITOR=1`, and works on every host.
 
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
 use crate::client::Client;
@@ -178,7 +178,8 @@ fn uses(task: &KeptTask, levels: &str) -> String {
     objects.collect::<Vec<String>>().join(" ")
 }
 
-/// Queue instances with free slots, or where something is kept: what is free now, and for whom something is kept.
+/// Queue instances with free slots, or where something is kept: what is free now, and for whom
+/// something is kept.
 fn by_queue(tasks: &[KeptTask], queues: &[QueueView]) -> String {
     let mut text = String::new();
     for view in queues {

@@ -118,7 +118,8 @@ fn in_text(nodes: &[ShareNode]) -> String {
     text
 }
 
-/// As `sge_share_mon` prints it: a tab behind every column, the last one too, and an empty line below the names.
+/// As `sge_share_mon` prints it: a tab behind every column, the last one too, and an empty line
+/// below the names.
 fn in_columns(nodes: &[ShareNode], now_s: u64, with_names: bool) -> String {
     let mut text = String::new();
     if with_names {

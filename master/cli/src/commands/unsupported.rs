@@ -1,4 +1,5 @@
-//! Commands of Grid Engine that Gridwright does not have yet: refused by name, with what to do instead.
+//! Commands of Grid Engine that Gridwright does not have yet: refused by name, with what to do
+//! instead.
 
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
@@ -12,7 +13,8 @@ const INSTEAD: &[(&str, &str)] = &[
     ("qmon", "there is no window; qstat, qhost and qconf show and change everything"),
 ];
 
-/// Refuses a command of that name with an exit code; none if Grid Engine has no such command either.
+/// Refuses a command of that name with an exit code; none if Grid Engine has no such command
+/// either.
 pub fn refuse(name: &str) -> Option<u8> {
     refusal(name).map(|refusal| {
         output::diagnostic(&refusal);

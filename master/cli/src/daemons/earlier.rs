@@ -20,7 +20,8 @@ pub fn living(dir: &Path) -> Option<(Daemon, i32)> {
     ALL.into_iter().find_map(|daemon| Some((daemon, process(&run, daemon, dir)?.pid().as_raw())))
 }
 
-/// The process of a daemon: its lock is held, and the pid file names a process of its program whose command line names the directory.
+/// The process of a daemon: its lock is held, and the pid file names a process of its program whose
+/// command line names the directory.
 fn process(run: &Folder, daemon: Daemon, dir: &Path) -> Option<Identity> {
     let lock = run.file(&format!("{}.lock", daemon.name())).ok()?;
     if Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_ok() {

@@ -1,7 +1,8 @@
 //! Whether a process that still exists is at its end already.
 //!
-//! The kernel frees the memory of a process before it closes its files: for that time a daemon that was killed holds its lock and does
-//! nothing any more. `proc_pid_stat(5)` and `proc_pid_status(5)` tell.
+//! The kernel frees the memory of a process before it closes its files: for that time a daemon that
+//! was killed holds its lock and does nothing any more. `proc_pid_stat(5)` and `proc_pid_status(5)`
+//! tell.
 
 use nix::unistd::Pid;
 
@@ -14,15 +15,16 @@ const KILL: u64 = 1 << (nix::libc::SIGKILL - 1);
 /// What the kernel keeps of the name of a program.
 const NAME_LENGTH: usize = 15;
 
-/// Whether the process `pid` is an instance of `program` that is at its end. A process of another program, or none at all, says nothing of the
-/// daemon: its pid file is older than the daemon.
+/// Whether the process `pid` is an instance of `program` that is at its end. A process of another
+/// program, or none at all, says nothing of the daemon: its pid file is older than the daemon.
 pub fn is_ending(pid: Pid, program: &str) -> bool {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let (stat, status) = (read("stat"), read("status"));
     is_of(&stat, program) && (has_exited(&stat) || is_killed(&status))
 }
 
-/// Whether a process runs a program. The name may hold blanks and brackets; the last bracket closes it.
+/// Whether a process runs a program. The name may hold blanks and brackets; the last bracket closes
+/// it.
 pub fn is_of(stat: &str, program: &str) -> bool {
     let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map(|(name, _)| name);
     name.is_some_and(|name| !name.is_empty() && name == program.get(..NAME_LENGTH).unwrap_or(program))

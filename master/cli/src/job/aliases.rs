@@ -9,7 +9,8 @@ use proto::job::HostPath;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The directory by execution host, as the file of the cell and then that of the user say; empty where neither names it.
+/// The directory by execution host, as the file of the cell and then that of the user say; empty
+/// where neither names it.
 ///
 /// # Errors
 /// A file that is there and cannot be read, or a line that is not of four words.
@@ -31,7 +32,8 @@ pub fn of_directory(site: &Site, directory: &str, submit_host: &HostName) -> Res
     Ok(found)
 }
 
-/// The entries of one file that concern the directory: `source submit-host execution-host replacement`.
+/// The entries of one file that concern the directory:
+/// `source submit-host execution-host replacement`.
 fn in_text(file: &Path, text: &str, directory: &str, submit_host: &HostName) -> Result<Vec<HostPath>, Fail> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {

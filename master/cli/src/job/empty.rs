@@ -1,5 +1,6 @@
-//! Lists without a single part, as a shell makes them of an empty variable (`qsub -q "$QUEUE"`, `qdel $JOB ""`). 8.1.9 refuses them, and so do
-//! we: nobody asks for no queue at all, and a deletion of nothing is a mistake to be told.
+//! Lists without a single part, as a shell makes them of an empty variable (`qsub -q "$QUEUE"`,
+//! `qdel $JOB ""`). 8.1.9 refuses them, and so do we: nobody asks for no queue at all, and a
+//! deletion of nothing is a mistake to be told.
 
 use crate::exit;
 use crate::fail::Fail;

@@ -1,10 +1,11 @@
-//! Control characters in what is printed for people: they would move the cursor, colour the screen, or begin a line that seems to be
-//! ours. They are shown as Rust writes them in a literal: `\n`, `\u{1b}`.
+//! Control characters in what is printed for people: they would move the cursor, colour the screen,
+//! or begin a line that seems to be ours. They are shown as Rust writes them in a literal: `\n`,
+//! `\u{1b}`.
 
 use std::borrow::Cow;
 
-/// Whether a terminal does something with a character instead of showing it: C0, DEL, C1, and what changes the direction of text or ends
-/// a line in Unicode.
+/// Whether a terminal does something with a character instead of showing it: C0, DEL, C1, and what
+/// changes the direction of text or ends a line in Unicode.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -7,7 +7,8 @@ use proto::diagnostic::{Code, Diagnostic};
 use std::process::Command;
 use std::time::Duration;
 
-/// Accounts of tours begin so; the process id of the tour follows, so that two at once have one each.
+/// Accounts of tours begin so; the process id of the tour follows, so that two at once have one
+/// each.
 const PREFIX: &str = "gw-demo-";
 
 /// How long another command may keep the files of accounts locked.
@@ -41,7 +42,8 @@ impl Account {
             return Ok(Self::from(user, false));
         }
         let name = format!("{PREFIX}{}", std::process::id());
-        // One that is there already is of a tour that was killed and whose process id has come round.
+        // One that is there already is of a tour that was killed and whose process id has come
+        // round.
         if lookup(&name).is_none() {
             manage(Command::new("useradd").args(["--create-home", "--shell", "/bin/sh", &name]))
                 .map_err(|why| refused(&why))?;
@@ -70,7 +72,8 @@ fn lookup(name: &str) -> Option<User> {
     User::from_name(name).ok().flatten()
 }
 
-/// Runs a command that changes accounts, again while another one has them locked or a process of the account still ends.
+/// Runs a command that changes accounts, again while another one has them locked or a process of
+/// the account still ends.
 fn manage(command: &mut Command) -> Result<(), String> {
     let mut outcome = Ok(());
     daemons::wait_for(PATIENCE, || {

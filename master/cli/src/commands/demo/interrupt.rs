@@ -6,8 +6,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending this process. They are caught and not blocked: programs that
-/// it starts would inherit a blocked signal, and never end.
+/// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending this process. They are caught
+/// and not blocked: programs that it starts would inherit a blocked signal, and never end.
 pub fn catch() {
     let (ready, is_ready) = mpsc::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! The steps of the tour, in order. Each can be sabotaged: then it leaves out what it is to show and must fail.
+//! The steps of the tour, in order. Each can be sabotaged: then it leaves out what it is to show
+//! and must fail.
 
 use super::tour::{As, Tour, failed, field, verify, word};
 use crate::daemons::{Daemon, wait_for};

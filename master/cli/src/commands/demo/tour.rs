@@ -217,7 +217,8 @@ fn typed(words: &[&str]) -> String {
     if words[0].starts_with('q') { line } else { format!("gridwright {line}") }
 }
 
-/// Of accounting records the lines that tell something here: of the first ones all of them, of many the rest is counted.
+/// Of accounting records the lines that tell something here: of the first ones all of them, of many
+/// the rest is counted.
 fn telling(text: &str) -> String {
     const KEYS: [&str; 9] =
         ["jobnumber", "taskid", "hostname", "owner", "failed", "exit_status", "ru_wallclock", "maxrss", "limit"];

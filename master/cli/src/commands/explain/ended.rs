@@ -117,7 +117,8 @@ impl End<'_> {
     }
 }
 
-/// A reason without the date and the ids that a shepherd puts in front: `11/25/2026 19:46:07 [2004:17602]: error: …`.
+/// A reason without the date and the ids that a shepherd puts in front:
+/// `11/25/2026 19:46:07 [2004:17602]: error: …`.
 fn without_head(reason: &str) -> &str {
     let Some((head, rest)) = reason.split_once("]: ") else { return reason };
     let is_head = head.contains(" [") && head.chars().all(|letter| letter.is_ascii_digit() || " /:[".contains(letter));

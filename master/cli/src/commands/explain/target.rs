@@ -1,4 +1,5 @@
-//! Which jobs and tasks the words of `gridwright explain` mean: what `qsub` and `qstat` print, and what other commands take.
+//! Which jobs and tasks the words of `gridwright explain` mean: what `qsub` and `qstat` print, and
+//! what other commands take.
 
 use crate::client::Client;
 use crate::commands::ask;

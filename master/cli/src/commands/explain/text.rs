@@ -7,7 +7,8 @@ use proto::amount::Millionths;
 use proto::wire::view::{Comparison, Explanation, Holder, Place, Predecessor, PriorityTerm, TaskRow, WaitReason};
 use std::fmt::Write as _;
 
-/// The summary, the tasks on hosts, the reasons, and the order where that is the reason or was asked for.
+/// The summary, the tasks on hosts, the reasons, and the order where that is the reason or was
+/// asked for.
 pub(super) fn explanation(explanation: &Explanation, style: &Style) -> String {
     let clock = &style.clock;
     let mut text = format!("job {}: {}\n", explanation.job, explanation.summary);
@@ -91,7 +92,8 @@ fn holder_text(holder: &Holder, clock: &Clock) -> String {
     format!("{name}{owner} ({}{until})", holder.amount)
 }
 
-/// `    job 70 "first" of ann: runs in all.q@node1 since 11/25/2026 20:16:34, ends by 11/25/2026 21:16:34`.
+/// `    job 70 "first" of ann: runs in all.q@node1 since 11/25/2026 20:16:34, ends by 11/25/2026
+/// 21:16:34`.
 fn predecessor_text(job: &Predecessor, clock: &Clock) -> String {
     let Predecessor { job, name, owner, state, place, since, until } = job;
     let mut text = format!("    job {job} \"{name}\" of {owner}: {state}");

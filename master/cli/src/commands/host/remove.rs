@@ -1,5 +1,5 @@
-//! `gridwright host remove`: one change of the configuration in which nothing names the host any more, then the end of its
-//! certificates.
+//! `gridwright host remove`: one change of the configuration in which nothing names the host any
+//! more, then the end of its certificates.
 
 use crate::args::Parsed;
 use crate::client::Client;

@@ -1,4 +1,5 @@
-//! `-aattr -dattr -mattr -rattr`, their file forms, and `-purge`: single attributes of many objects.
+//! `-aattr -dattr -mattr -rattr`, their file forms, and `-purge`: single attributes of many
+//! objects.
 
 use super::session::Session;
 use super::{change, elements, for_each, named};
@@ -20,7 +21,8 @@ pub fn from_words(session: &mut Session, edit: AttributeEdit, values: &[String])
     apply(session, edit, editable(kind)?, &fields, names)
 }
 
-/// `-Aattr KIND FILE NAME…`: each line of the file is an attribute and its value. An object gets all of them or none.
+/// `-Aattr KIND FILE NAME…`: each line of the file is an attribute and its value. An object gets
+/// all of them or none.
 pub fn from_file(session: &mut Session, edit: AttributeEdit, values: &[String]) -> Outcome {
     let [kind, path, names @ ..] = values else { return Err(too_few()) };
     let kind = editable(kind)?;

@@ -52,7 +52,8 @@ impl Draft {
     /// Runs the editor, a command of the shell, and waits for it. Returns the text if it was saved.
     ///
     /// # Errors
-    /// If the editor cannot be run or ends badly, or the text cannot be read. A text that was saved is kept then.
+    /// If the editor cannot be run or ends badly, or the text cannot be read. A text that was saved
+    /// is kept then.
     pub fn edit(&mut self, editor: &str) -> Result<Option<String>, Fail> {
         let status =
             Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&self.path).status();

@@ -1,7 +1,9 @@
-//! `-export`: the whole configuration as files, in the layout of `save_sge_config.sh`, so that it lives in version control.
+//! `-export`: the whole configuration as files, in the layout of `save_sge_config.sh`, so that it
+//! lives in version control.
 //!
-//! Only what people configure is written: no load values, no job numbers, no dates. The same cell gives the same bytes. What
-//! lies in the directory and is part of the layout is replaced; objects that are gone lose their files.
+//! Only what people configure is written: no load values, no job numbers, no dates. The same cell
+//! gives the same bytes. What lies in the directory and is part of the layout is replaced; objects
+//! that are gone lose their files.
 
 use super::layout::{ENTRIES, Entry, entry};
 use super::session::Session;
@@ -61,7 +63,8 @@ pub fn names(session: &mut Session, kind: ObjectKind) -> Result<Vec<String>, Fai
     Ok(names)
 }
 
-/// Whether there is the object of a kind that exists once: of these only the share tree may be absent.
+/// Whether there is the object of a kind that exists once: of these only the share tree may be
+/// absent.
 pub fn exists(session: &mut Session, kind: ObjectKind) -> Result<bool, Fail> {
     Ok(kind != ObjectKind::ShareTree || !session.names(kind)?.is_empty())
 }
@@ -72,8 +75,8 @@ pub fn object_text(session: &mut Session, kind: ObjectKind, name: &str) -> Resul
     Ok(text::print(kind, name, &fields, Wrap::SingleLine))
 }
 
-/// Nothing is written beside files that are no part of a saved cell. Files whose names begin with a dot may be there: version
-/// control keeps its own.
+/// Nothing is written beside files that are no part of a saved cell. Files whose names begin with a
+/// dot may be there: version control keeps its own.
 fn refuse_strangers(dir: &Path) -> Result<(), Fail> {
     let strangers: Vec<String> = entries(dir)?.into_iter().filter(|name| entry(name).is_none()).collect();
     let Some(first) = strangers.first() else { return Ok(()) };
@@ -82,7 +85,8 @@ fn refuse_strangers(dir: &Path) -> Result<(), Fail> {
     Err(Diagnostic::new(Code::BadValue, what).why(format!("it holds {}", strangers.join(" "))).fix(fix).into())
 }
 
-/// The entries of a directory, in order; none if it does not exist. Names that begin with a dot are left out.
+/// The entries of a directory, in order; none if it does not exist. Names that begin with a dot are
+/// left out.
 pub fn entries(dir: &Path) -> Result<Vec<String>, Fail> {
     let read = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

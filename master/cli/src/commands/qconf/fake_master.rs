@@ -1,4 +1,5 @@
-//! A master for tests: a socket in a directory of its own, answers given by the test, changes kept for it to look at.
+//! A master for tests: a socket in a directory of its own, answers given by the test, changes kept
+//! for it to look at.
 
 use super::session::Session;
 use crate::client::{Client, FRAME_LIMIT};
@@ -18,7 +19,8 @@ pub struct FakeMaster {
 }
 
 impl FakeMaster {
-    /// Serves connections one after the other: `answer` answers queries, changes are answered with `verdict`.
+    /// Serves connections one after the other: `answer` answers queries, changes are answered with
+    /// `verdict`.
     pub fn start(answer: impl Fn(Query) -> Reply + Send + 'static, verdict: Answer) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! How a whole cell lies in a directory: the files and names that `save_sge_config.sh` of 8.1.9 writes.
+//! How a whole cell lies in a directory: the files and names that `save_sge_config.sh` of 8.1.9
+//! writes.
 
 use proto::object::ObjectKind;
 
@@ -21,7 +22,8 @@ pub enum Entry {
     Cell,
 }
 
-/// Everything that a saved cell consists of, in the order in which it is taken over: what is named before what names it.
+/// Everything that a saved cell consists of, in the order in which it is taken over: what is named
+/// before what names it.
 pub const ENTRIES: &[(&str, Entry)] = &[
     ("centry", Entry::Once(ObjectKind::ComplexTable)),
     ("usersets", Entry::Objects(ObjectKind::UserSet)),
@@ -52,7 +54,8 @@ pub const ENTRIES: &[(&str, Entry)] = &[
     ("win_hosts", Entry::Installation),
 ];
 
-/// Files of `cell` that people wrote and that commands read, where they are put into `default/common`.
+/// Files of `cell` that people wrote and that commands read, where they are put into
+/// `default/common`.
 pub const WRITTEN: &[&str] =
     &["sge_request", "sge_aliases", "sge_qstat", "sge_qquota", "sge_qrstat", "sge_ar_request", "host_aliases", "qtask"];
 

@@ -88,7 +88,8 @@ fn add(session: &mut Session, names: &[&str]) -> Outcome {
     edited(session, &templates, |_, sets| Ok(added(sets)))
 }
 
-/// Sets in the editor; all of them without names, and then those that are taken out of the text are deleted.
+/// Sets in the editor; all of them without names, and then those that are taken out of the text are
+/// deleted.
 fn modify(session: &mut Session, names: &[&str]) -> Outcome {
     let before = sets(session, names)?;
     if let Some(name) = names.iter().find(|name| !before.iter().any(|set| set.name.as_str() == **name)) {
@@ -105,7 +106,8 @@ fn absent(name: &str) -> Diagnostic {
 
 type Changes = Result<Vec<ObjectChange>, Fail>;
 
-/// Lets people edit sets and sends what `changes` makes of their text. A text that is refused stays where they find it.
+/// Lets people edit sets and sends what `changes` makes of their text. A text that is refused stays
+/// where they find it.
 fn edited(session: &mut Session, before: &[QuotaSet], changes: impl Fn(&mut Session, &[Fields]) -> Changes) -> Outcome {
     let mut draft = Draft::new(&session.drafts, &print_sets(before, session.wrap))?;
     let Some(text) = draft.edit(&session.editor)? else {
@@ -161,7 +163,8 @@ fn replaced(sets: &[Fields]) -> Vec<ObjectChange> {
     sets.iter().map(|set| to(name_of(set), ObjectAction::Replace(set.clone()))).collect()
 }
 
-/// The sets of the names take the place of those that are there; without names all that are there go, as in 8.1.9.
+/// The sets of the names take the place of those that are there; without names all that are there
+/// go, as in 8.1.9.
 fn modified(session: &mut Session, sets: &[Fields], names: &[&str], path: &str) -> Changes {
     if names.is_empty() {
         let old = session.names(KIND)?.into_iter().map(|name| to(&name, ObjectAction::Delete));

@@ -1,4 +1,5 @@
-//! `-sobjl`: which objects have a value like that. `-sds`: settings of queues that apply to no host.
+//! `-sobjl`: which objects have a value like that. `-sds`: settings of queues that apply to no
+//! host.
 
 use super::session::{Format, Session};
 use super::show;
@@ -14,7 +15,8 @@ use proto::object::{Fields, ObjectKind};
 use proto::queue::ClusterQueue;
 use proto::restring::Expression;
 
-/// `-sobjl KIND ATTRIBUTE VALUE`: names of the objects with an attribute and value that match; none is no failure.
+/// `-sobjl KIND ATTRIBUTE VALUE`: names of the objects with an attribute and value that match; none
+/// is no failure.
 pub fn objects(session: &mut Session, values: &[String]) -> Outcome {
     let [kind, attribute, value] = values else {
         return Err(Diagnostic::new(Code::BadSyntax, "error: -sobjl takes three arguments").into());

@@ -103,7 +103,8 @@ fn not_found(path: &str) -> u8 {
 /// The way to a node: at each level which of the children it goes through.
 type Way = Vec<usize>;
 
-/// The way to the node of a path: from the root if it begins with a slash, else from wherever its first name is.
+/// The way to the node of a path: from the root if it begins with a slash, else from wherever its
+/// first name is.
 fn locate(root: &Node, path: &str) -> Option<Way> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     if path.starts_with('/') {

@@ -1,4 +1,5 @@
-//! The streams of a slave task from here to its end: over the agent of this host, and over its next life if it is started again.
+//! The streams of a slave task from here to its end: over the agent of this host, and over its next
+//! life if it is started again.
 
 use crate::output;
 use crate::site::Site;
@@ -23,10 +24,12 @@ const LOOK_FOR: Duration = Duration::from_secs(600);
 /// The pause between two attempts to reach it.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long the rest of the output may take after the end of the task is on record: the host that had it may be gone.
+/// How long the rest of the output may take after the end of the task is on record: the host that
+/// had it may be gone.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// Carries the streams of a slave task until its end; its exit status. `task` is what this process belongs to.
+/// Carries the streams of a slave task until its end; its exit status. `task` is what this process
+/// belongs to.
 ///
 /// # Errors
 /// The agent refuses, or is away for too long.
@@ -44,7 +47,8 @@ pub fn until_over(site: &Site, task: TaskKey, key: TaskKey, has_input: bool) -> 
     outcome
 }
 
-/// What comes on standard input, read by a thread of its own: nothing else can wait for any kind of file.
+/// What comes on standard input, read by a thread of its own: nothing else can wait for any kind of
+/// file.
 fn own_input() -> mpsc::Receiver<Vec<u8>> {
     let (sender, pieces) = mpsc::channel(1);
     std::thread::spawn(move || {

@@ -5,7 +5,8 @@ use super::{requests, shown};
 use crate::output::time::Clock;
 use proto::wire::view::{JobRow, QueueView};
 
-/// The whole text, running tasks in the `order` of these queue instances; empty if there is nothing to show.
+/// The whole text, running tasks in the `order` of these queue instances; empty if there is nothing
+/// to show.
 pub fn render(rows: &[JobRow], order: &[QueueView], options: &Options, clock: &Clock) -> String {
     let columns = options.columns;
     let mut lines = shown::listed(rows, columns.per_slot, order);

@@ -1,4 +1,5 @@
-//! Whether the accounts of the daemons reach the state directory, and what helps when a daemon does not start.
+//! Whether the accounts of the daemons reach the state directory, and what helps when a daemon does
+//! not start.
 
 use crate::accounts::Recorded;
 use crate::daemons::Daemon;
@@ -10,7 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Refuses a state directory below one that an account of the daemons cannot enter, before anything is made there.
+/// Refuses a state directory below one that an account of the daemons cannot enter, before anything
+/// is made there.
 ///
 /// # Errors
 /// The directory, the uid, and the remedy.
@@ -44,8 +46,8 @@ fn closed_to(dir: &Path, closed: &Path, daemon: &str, uid: u32) -> Fail {
     Diagnostic::new(Code::SystemRefused, what).at(dir.to_string()).fix(fix).into()
 }
 
-/// Decides by the mode of the directory. If the mode says no, an access list may still allow it, so this tries
-/// to enter.
+/// Decides by the mode of the directory. If the mode says no, an access list may still allow it, so
+/// this tries to enter.
 fn may_enter(dir: &Path, uid: u32, gid: u32) -> bool {
     let Ok(found) = dir.metadata() else { return true };
     let bit = match (found.uid() == uid, found.gid() == gid) {
@@ -62,7 +64,8 @@ fn enters(dir: &Path, uid: u32, gid: u32) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Warns if this host has a name that every machine has for itself: other hosts cannot reach the master by it.
+/// Warns if this host has a name that every machine has for itself: other hosts cannot reach the
+/// master by it.
 pub fn warn_of_localhost() {
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
     if is_every_hosts_name(&name) {

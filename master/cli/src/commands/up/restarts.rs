@@ -33,7 +33,8 @@ impl Restarts {
         self.started.iter().all(|(noted, at)| *noted != daemon || now >= *at + PAUSE)
     }
 
-    /// Whether a message about a daemon has to be said: one that fails in the same way again and again says it once.
+    /// Whether a message about a daemon has to be said: one that fails in the same way again and
+    /// again says it once.
     pub fn is_news(&mut self, daemon: Daemon, text: &str, now: Instant) -> bool {
         self.said.retain(|(_, _, at)| now < *at + QUIET);
         if self.said.iter().any(|(noted, said, _)| *noted == daemon && said == text) {

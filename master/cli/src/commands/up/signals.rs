@@ -1,4 +1,5 @@
-//! Ctrl-C on `gridwright up`: what it has started is ended in order, and nothing is left that nobody looks after.
+//! Ctrl-C on `gridwright up`: what it has started is ended in order, and nothing is left that
+//! nobody looks after.
 
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
@@ -6,7 +7,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT, SIGTERM and SIGHUP as something to wait for. Programs that are started meanwhile have the signals as ever.
+/// SIGINT, SIGTERM and SIGHUP as something to wait for. Programs that are started meanwhile have
+/// the signals as ever.
 pub struct Signals {
     runtime: Runtime,
     interrupt: Signal,

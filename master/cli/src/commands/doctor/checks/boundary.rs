@@ -41,7 +41,8 @@ fn private_keys(dir: &Path) -> Vec<Finding> {
     open.iter().map(bad).collect()
 }
 
-/// Checks the directories on the way: an account that can rename one can replace the cell by another.
+/// Checks the directories on the way: an account that can rename one can replace the cell by
+/// another.
 fn directory(dir: &Path) -> Finding {
     let whole = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let owner = std::fs::metadata(&whole).map_or(0, |found| found.uid());
@@ -77,8 +78,8 @@ fn shared_accounts(dir: &Path) -> Option<Finding> {
     Some(Finding::fine("accounts", found))
 }
 
-/// The directory of the cell whose daemon a process is, if it runs under one of these uids. The process wrote its command line itself:
-/// root does not look at the path that is named there.
+/// The directory of the cell whose daemon a process is, if it runs under one of these uids. The
+/// process wrote its command line itself: root does not look at the path that is named there.
 fn cell_of(process: &Path, uids: &[u32]) -> Option<PathBuf> {
     let uid = std::fs::metadata(process).ok()?.uid();
     if !uids.contains(&uid) {

@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 /// Objects in an order in which each can be made.
 ///
-/// The kinds come in the order of the layout; host groups after those inside of them, queues after their subordinates. Where
-/// queues are subordinated in a circle, one is made without subordinates first. The complex comes first with what the cell has and
-/// the file has not, and as the file says last, when nothing names what goes.
+/// The kinds come in the order of the layout; host groups after those inside of them, queues after
+/// their subordinates. Where queues are subordinated in a circle, one is made without subordinates
+/// first. The complex comes first with what the cell has and the file has not, and as the file says
+/// last, when nothing names what goes.
 ///
 /// # Errors
 /// If the master does not answer.
