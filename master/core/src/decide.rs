@@ -1,4 +1,5 @@
-//! What each input leads to. Every decision of the master but scheduling is in this folder, one module for each kind of input.
+//! What each input leads to. Every decision of the master but scheduling is in this folder, one
+//! module for each kind of input.
 
 mod advance;
 pub mod agents;

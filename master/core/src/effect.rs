@@ -29,9 +29,11 @@ pub enum Input {
         owner: Owner,
         /// The host the user is on.
         host: HostName,
-        /// What commands that need randomness get of the shell; the core has none of its own. For `CreateToken` it is the hash of a
-        /// token that the shell has ready: the core stores it in lower-case hex as the grant's hash and answers
-        /// [`Data::Token`](proto::wire::view::Data::Token) with the same hex, which the shell replaces by the token itself.
+        /// What commands that need randomness get of the shell; the core has none of its own. For
+        /// `CreateToken` it is the hash of a token that the shell has ready: the core stores it in
+        /// lower-case hex as the grant's hash and answers
+        /// [`Data::Token`](proto::wire::view::Data::Token) with the same hex, which the shell
+        /// replaces by the token itself.
         entropy: [u8; 32],
         /// The command.
         command: Box<Command>,
@@ -71,7 +73,8 @@ pub enum Input {
         /// What it wants.
         orders: Vec<Order>,
     },
-    /// What a scheduler says that the tasks on hosts are worth: all of them, in millionths of tickets. Soft.
+    /// What a scheduler says that the tasks on hosts are worth: all of them, in millionths of
+    /// tickets. Soft.
     Tickets(Vec<(TaskKey, i64)>),
     /// A host asks to join with a token. The shell issues the certificate when told to.
     Join {

@@ -137,7 +137,8 @@ pub enum Event {
         record: Option<Box<AccountingRecord>>,
         /// The fate of the task.
         then: Then,
-        /// The main process of a job whose state a command wrote during the attempt: its next start goes on from there.
+        /// The main process of a job whose state a command wrote during the attempt: its next start
+        /// goes on from there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         saved_pid: Option<i32>,
         /// The usage that its owner is charged with, without slave tasks, if it differs from the
@@ -145,7 +146,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         charged: Option<Consumed>,
     },
-    /// A process of a parallel job started a slave task on one of the job's hosts (`qrsh -inherit`).
+    /// A process of a parallel job started a slave task on one of the job's hosts
+    /// (`qrsh -inherit`).
     SlavePlaced {
         /// The slave task: `pe_task` is its number in the attempt.
         key: TaskKey,
@@ -226,7 +228,8 @@ pub enum Event {
         /// The attempt.
         key: TaskKey,
     },
-    /// The state of a checkpointing task on a host is written and the task ended there: it is requeued.
+    /// The state of a checkpointing task on a host is written and the task ended there: it is
+    /// requeued.
     TaskMigrationRequested {
         /// The attempt.
         key: TaskKey,
@@ -245,7 +248,8 @@ pub enum Event {
         /// Whether it is suspended now.
         suspended: bool,
     },
-    /// A task on a host gives its slots to those of a superordinate queue, or goes on (slot-wise subordination).
+    /// A task on a host gives its slots to those of a superordinate queue, or goes on (slot-wise
+    /// subordination).
     TaskPreempted {
         /// The attempt.
         key: TaskKey,
@@ -265,7 +269,8 @@ pub enum Event {
         seq: SubmitSeq,
     },
 
-    /// The state of a queue instance changed: by hand, by a failure, by its calendar or by a superordinate queue.
+    /// The state of a queue instance changed: by hand, by a failure, by its calendar or by a
+    /// superordinate queue.
     InstanceChanged {
         /// The instance.
         instance: QueueInstanceName,
@@ -323,11 +328,13 @@ pub enum Event {
         /// The host.
         host: HostName,
     },
-    /// The agent of a host showed the mark of its task directory for the first time, or a later one of the same directory.
+    /// The agent of a host showed the mark of its task directory for the first time, or a later one
+    /// of the same directory.
     HostTasksBound {
         /// The host.
         host: HostName,
-        /// The newest mark; `None` if the next agent of the host is let in whatever directory it has.
+        /// The newest mark; `None` if the next agent of the host is let in whatever directory it
+        /// has.
         mark: Option<TasksMark>,
     },
     /// A join token was created.
@@ -398,7 +405,8 @@ pub struct InstanceState {
 }
 
 impl InstanceState {
-    /// Whether the tasks in the instance are stopped. Each cause counts by itself: they go on when none is left.
+    /// Whether the tasks in the instance are stopped. Each cause counts by itself: they go on when
+    /// none is left.
     pub fn stops_tasks(&self) -> bool {
         let InstanceState { disabled: _, suspended, errors: _, calendar, subordinate, preempted: _ } = self;
         *suspended || *subordinate || *calendar == CalendarState::Suspended

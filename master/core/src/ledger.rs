@@ -216,7 +216,8 @@ impl Ledger {
     /// Asserts the invariant.
     ///
     /// # Panics
-    /// If the totals are not the sums over the tasks: a bug, after which nothing may be booked any more.
+    /// If the totals are not the sums over the tasks: a bug, after which nothing may be booked any
+    /// more.
     pub fn check(&self) {
         let mut fresh = Ledger::default();
         self.tasks.iter().for_each(|(key, booking)| fresh.add(*key, booking.clone()));

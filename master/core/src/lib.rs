@@ -1,8 +1,10 @@
-//! The master's decisions, without a clock, socket, file, thread or random order inside (ARCHITECTURE.md "One input").
+//! The master's decisions, without a clock, socket, file, thread or random order inside
+//! (ARCHITECTURE.md "One input").
 //!
-//! [`Core::handle`](core::Core::handle) takes one input and the time and gives back events and effects. The state is the
-//! fold of the events by [`State::apply`](state::State::apply) and nothing else; the scheduler in [`sched`] is a client of
-//! the same events and hands back orders, which the core checks before it believes them.
+//! [`Core::handle`](core::Core::handle) takes one input and the time and gives back events and
+//! effects. The state is the fold of the events by [`State::apply`](state::State::apply) and
+//! nothing else; the scheduler in [`sched`] is a client of the same events and hands back orders,
+//! which the core checks before it believes them.
 
 pub mod core;
 pub mod decide;

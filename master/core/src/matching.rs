@@ -1,7 +1,9 @@
-//! Whether a job may run on a queue instance: what each level offers against what the job asks for (ALGORITHMS.md section 3).
+//! Whether a job may run on a queue instance: what each level offers against what the job asks for
+//! (ALGORITHMS.md section 3).
 //!
-//! One matcher serves the scheduler, the core when it checks an order, `-w`, `qselect -l` and the values that `qhost -F` and
-//! `qstat -F` show. They differ only in the [`Mode`]. Which of several suitable instances is best is not decided here.
+//! One matcher serves the scheduler, the core when it checks an order, `-w`, `qselect -l` and the
+//! values that `qhost -F` and `qstat -F` show. They differ only in the [`Mode`]. Which of several
+//! suitable instances is best is not decided here.
 
 mod access;
 mod apart;

@@ -1,7 +1,9 @@
-//! Host names in what people ask and command, brought to the names of the cell before anything else reads them.
+//! Host names in what people ask and command, brought to the names of the cell before anything else
+//! reads them.
 //!
-//! What a name means is decided by [`HostNames`]; here is only where names stand in commands, questions and load reports. Commands
-//! on objects are absent: each object's own change does it, because changes of one command see those before them.
+//! What a name means is decided by [`HostNames`]; here is only where names stand in commands,
+//! questions and load reports. Commands on objects are absent: each object's own change does it,
+//! because changes of one command see those before them.
 
 use proto::complex::Complex;
 use proto::host::names::HostNames;
@@ -129,8 +131,8 @@ impl Rewriter<'_> {
     }
 }
 
-/// A load report with the cell's names of the hosts that a sensor reports for. Where it names one host twice, what stands under the
-/// cell's own name counts.
+/// A load report with the cell's names of the hosts that a sensor reports for. Where it names one
+/// host twice, what stands under the cell's own name counts.
 pub(crate) fn load_report(report: &mut LoadReport, canonical: impl Fn(&HostName) -> HostName) {
     let mut values = std::mem::take(&mut report.values);
     // Own names last: they override.

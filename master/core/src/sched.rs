@@ -1,4 +1,5 @@
-//! The scheduler: a model of its own, kept current by events and observations, on which passes plan orders (ARCHITECTURE.md "The scheduler on one page").
+//! The scheduler: a model of its own, kept current by events and observations, on which passes plan
+//! orders (ARCHITECTURE.md "The scheduler on one page").
 //!
 //! A pass goes through its phases for one job after the other: [`order`](order_phase) says which
 //! job is next, [`filter`] which queue instances suit it, [`rank`] which of them is best,

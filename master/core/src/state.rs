@@ -1,7 +1,8 @@
 //! The state of a cell: the fold of its events (ARCHITECTURE.md "One input").
 //!
-//! The core, the query side and the scheduler's model each fold the same events into a `State` of their own with
-//! [`State::apply`]; descriptions that are large are shared, not copied. Load values, contact and what tasks use while they run are not here: they are
+//! The core, the query side and the scheduler's model each fold the same events into a `State` of
+//! their own with [`State::apply`]; descriptions that are large are shared, not copied. Load
+//! values, contact and what tasks use while they run are not here: they are
 //! [`Observations`](crate::observe::Observations).
 
 pub mod apply;
@@ -43,8 +44,9 @@ use usage::Accounts;
 
 /// Everything that is true of a cell.
 ///
-/// Invariants, checked by [`State::check`]: `by_number` names exactly the jobs in `jobs`; the ledger equals the sum over the
-/// placed tasks; a job in `jobs` has at least one task that is pending or on a host.
+/// Invariants, checked by [`State::check`]: `by_number` names exactly the jobs in `jobs`; the
+/// ledger equals the sum over the placed tasks; a job in `jobs` has at least one task that is
+/// pending or on a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The cell; 0 before the first event.
@@ -77,7 +79,8 @@ pub struct State {
     pub finished: VecDeque<FinishedJob>,
     /// What running tasks take from the consumables.
     pub ledger: Ledger,
-    /// Attempts that were given up with their hosts and may still run there, of jobs that are not finished.
+    /// Attempts that were given up with their hosts and may still run there, of jobs that are not
+    /// finished.
     #[serde(default)]
     pub unconfirmed: BTreeMap<HostName, BTreeSet<TaskKey>>,
     /// What was used, and who was charged for it.
@@ -92,12 +95,14 @@ pub struct State {
     pub tokens: BTreeMap<String, JoinGrant>,
     /// Answers to changing requests, newest last, at most [`ANSWERS_KEPT`].
     pub answers: VecDeque<(RequestId, Arc<Reply>)>,
-    /// Ways to find things quickly: derived, kept current by `apply`, rebuilt by [`State::restored`].
+    /// Ways to find things quickly: derived, kept current by `apply`, rebuilt by
+    /// [`State::restored`].
     #[serde(skip)]
     pub index: Index,
 }
 
-/// How many answers are kept for repeats: a client repeats for 60 s, and this is more than a busy minute of changes.
+/// How many answers are kept for repeats: a client repeats for 60 s, and this is more than a busy
+/// minute of changes.
 pub const ANSWERS_KEPT: usize = 100_000;
 
 impl State {
@@ -128,8 +133,8 @@ impl State {
         }
     }
 
-    /// What is stored of it, to be written while this one goes on. Descriptions of jobs are shared; nothing can be found or applied in it before
-    /// it is [`State::restored`].
+    /// What is stored of it, to be written while this one goes on. Descriptions of jobs are shared;
+    /// nothing can be found or applied in it before it is [`State::restored`].
     pub fn image(&self) -> Self {
         Self {
             cell: self.cell,
@@ -213,7 +218,8 @@ impl State {
         keys.into_iter().any(|key| key.seq == seq && key.task == task)
     }
 
-    /// Whether anything stops a placed task: people, a threshold, a superordinate queue, or one of its queue instances.
+    /// Whether anything stops a placed task: people, a threshold, a superordinate queue, or one of
+    /// its queue instances.
     pub fn is_stopped(&self, placement: &Placement) -> bool {
         placement.is_stopped() || self.is_queue_stopped(placement)
     }
@@ -242,12 +248,14 @@ impl State {
         self.in_use_anywhere().collect()
     }
 
-    /// The queue instances that are no longer configured while tasks still have slots in them (state `o`).
+    /// The queue instances that are no longer configured while tasks still have slots in them
+    /// (state `o`).
     pub fn orphans(&self) -> BTreeSet<QueueInstanceName> {
         self.in_use_anywhere().filter(|instance| !self.config.resolved.contains_key(instance)).collect()
     }
 
-    /// The queue instances that tasks have slots in, one perhaps more than once: those of jobs in reservations are booked there.
+    /// The queue instances that tasks have slots in, one perhaps more than once: those of jobs in
+    /// reservations are booked there.
     fn in_use_anywhere(&self) -> impl Iterator<Item = QueueInstanceName> {
         let within = self.reservations.values().flat_map(|reservation| reservation.ledger.used_instances());
         self.ledger.used_instances().chain(within)

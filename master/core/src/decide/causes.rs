@@ -1,8 +1,10 @@
-//! What suspends tasks and closes queue instances besides people: calendars and superordinate queues (ALGORITHMS.md section 16).
+//! What suspends tasks and closes queue instances besides people: calendars and superordinate
+//! queues (ALGORITHMS.md section 16).
 //!
-//! Each cause has a flag of its own, set and cleared by events: a task goes on when none is left. Causes are looked at
-//! behind every input, and only where something has changed on which they rest. Suspend thresholds rest on load, which the core
-//! does not judge: the scheduler orders these suspensions.
+//! Each cause has a flag of its own, set and cleared by events: a task goes on when none is left.
+//! Causes are looked at behind every input, and only where something has changed on which they
+//! rest. Suspend thresholds rest on load, which the core does not judge: the scheduler orders these
+//! suspensions.
 
 mod calendars;
 mod slotwise;
@@ -20,7 +22,8 @@ use std::collections::BTreeSet;
 /// What has changed on which causes rest.
 #[derive(Debug, Default)]
 pub(crate) struct Touch {
-    /// Hosts on which slots were taken or freed, tasks stopped or resumed, or queue instances changed.
+    /// Hosts on which slots were taken or freed, tasks stopped or resumed, or queue instances
+    /// changed.
     pub hosts: BTreeSet<HostName>,
     /// Queues that were changed.
     pub queues: BTreeSet<QueueName>,

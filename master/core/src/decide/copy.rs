@@ -1,15 +1,17 @@
 //! A cell whose directory was copied parts from its original.
 //!
-//! The tasks that ran when the copy was made run on in the original, if at all. Their ends are not known here, and nothing of
-//! them is to be touched: so they end in the copy's books alone. What waits would do the same work a second time: so every
-//! queue instance is disabled, and people enable what they want.
+//! The tasks that ran when the copy was made run on in the original, if at all. Their ends are not
+//! known here, and nothing of them is to be touched: so they end in the copy's books alone. What
+//! waits would do the same work a second time: so every queue instance is disabled, and people
+//! enable what they want.
 
 use super::Turn;
 use super::tasks::{self, TaskEnd};
 use crate::event::{Event, InstanceState};
 use proto::id::{Epoch, HostName, QueueInstanceName, TaskKey};
 
-/// Ends what runs, disables every queue instance, lets each host in with whatever task directory it has, and raises the epoch.
+/// Ends what runs, disables every queue instance, lets each host in with whatever task directory it
+/// has, and raises the epoch.
 pub(crate) fn part(turn: &mut Turn<'_>, why: &str) {
     let epoch = Epoch(turn.state().epoch.0 + 1);
     turn.record(Event::EpochRaised { epoch });

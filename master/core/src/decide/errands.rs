@@ -1,7 +1,9 @@
-//! Commands about many jobs, carried out some jobs at a time: what else comes is decided in between.
+//! Commands about many jobs, carried out some jobs at a time: what else comes is decided in
+//! between.
 //!
-//! Which jobs are meant is found out when the command comes. It is answered when all of them have been looked at; a master that ends
-//! before that has made true what it had decided, and the client, which repeats its request, has the next one do the rest.
+//! Which jobs are meant is found out when the command comes. It is answered when all of them have
+//! been looked at; a master that ends before that has made true what it had decided, and the
+//! client, which repeats its request, has the next one do the rest.
 
 use super::requests::{self, Request};
 use super::select::{Missing, Selected};
@@ -20,7 +22,8 @@ pub(super) const JOBS: usize = 500;
 /// Events after which a go ends, where each job leads to many.
 const EVENTS: usize = 4_096;
 
-/// With so many commands on, of all users or of one, none about more than [`JOBS`] jobs is begun: each keeps the list of those it has left.
+/// With so many commands on, of all users or of one, none about more than [`JOBS`] jobs is begun:
+/// each keeps the list of those it has left.
 const ERRANDS_MAX: usize = 64;
 pub(super) const ERRANDS_EACH: usize = 8;
 
@@ -68,7 +71,8 @@ impl Errands {
         Some(Diagnostic::new(Code::Overloaded, what).fix("try again in a moment"))
     }
 
-    /// Whether a request is one of them; who repeats it is then answered in place of who asked before.
+    /// Whether a request is one of them; who repeats it is then answered in place of who asked
+    /// before.
     pub(crate) fn is_on(&mut self, id: RequestId, reply_to: ReplyTo) -> bool {
         let known = self.0.iter_mut().find(|errand| errand.request.id == id);
         known.map(|errand| errand.request.reply_to = reply_to).is_some()
@@ -88,7 +92,8 @@ pub(super) fn begin(
     {
         return Some(Reply::refusal(full));
     }
-    // Else the end of those that run would let those start that are to be deleted in a moment, and so would the end of what they wait for.
+    // Else the end of those that run would let those start that are to be deleted in a moment, and
+    // so would the end of what they wait for.
     let is_backward = selected.len() > JOBS && matches!(deed, Deed::Delete { .. });
     if is_backward {
         selected.reverse();

@@ -1,8 +1,10 @@
-//! A scheduler outside the master (`algorithm external`): who places jobs, and for how long without a sign of life.
+//! A scheduler outside the master (`algorithm external`): who places jobs, and for how long without
+//! a sign of life.
 //!
-//! A program that sends orders holds a lease, which each of its requests renews, one without orders too. While the lease runs the
-//! built-in scheduler places nothing; when it has run out, or the program says that it goes, the built-in one takes over as
-//! `default` until a program is heard again. A master that starts, and a configuration that becomes `external`, wait as long for the
+//! A program that sends orders holds a lease, which each of its requests renews, one without orders
+//! too. While the lease runs the built-in scheduler places nothing; when it has run out, or the
+//! program says that it goes, the built-in one takes over as `default` until a program is heard
+//! again. A master that starts, and a configuration that becomes `external`, wait as long for the
 //! first sign. All of this is soft: no event tells of it, and a new master begins anew.
 
 use super::Turn;

@@ -23,7 +23,8 @@ const SENSOR_TEXT: usize = 1_024;
 
 /// Takes a load report unless it is late, or comes over a connection that was replaced.
 ///
-/// A host may report for itself, for `global`, and for other execution hosts (sensors/README.md "The protocol"); the rest is dropped.
+/// A host may report for itself, for `global`, and for other execution hosts (sensors/README.md
+/// "The protocol"); the rest is dropped.
 pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, mut report: LoadReport) {
     let Some(host) = turn.agents().host_of(connection).cloned() else { return };
     agents::heard(turn, &host);
@@ -45,7 +46,8 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, mut report: 
     tell_refused(turn, host, refused);
 }
 
-/// Takes out of a report what is too long, and new values above the number that a host may have; says how many.
+/// Takes out of a report what is too long, and new values above the number that a host may have;
+/// says how many.
 fn keep_to_limits(turn: &Turn<'_>, host: &HostName, report: &mut LoadReport) -> usize {
     let LoadLimits { values, bytes } = turn.site().load;
     let known = turn.observations();
@@ -103,7 +105,8 @@ pub(super) fn sensors(turn: &mut Turn<'_>, host: HostName, mut sensors: Vec<Sens
     turn.observe(Observation::Sensors { host, sensors });
 }
 
-/// Counts values for hosts that are no execution hosts of the cell among those that the cell cannot use.
+/// Counts values for hosts that are no execution hosts of the cell among those that the cell cannot
+/// use.
 fn add_strangers(turn: &Turn<'_>, host: &HostName, sensor: &mut SensorStatus) {
     let ValueFaults { count, examples, other_hosts } = &mut sensor.faults;
     examples.truncate(FAULTS);
@@ -125,7 +128,8 @@ fn stranger(host: &HostName) -> String {
     format!("values for host {host}: it is no execution host of the cell")
 }
 
-/// In the log once for each sensor and host, and not with each report. What else is wrong with a value the agent logs.
+/// In the log once for each sensor and host, and not with each report. What else is wrong with a
+/// value the agent logs.
 fn tell_strangers(turn: &mut Turn<'_>, host: &HostName, sensors: &[SensorStatus]) {
     let known = turn.observations().hosts.get(host);
     let mut warnings = Vec::new();

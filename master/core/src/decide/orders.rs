@@ -31,7 +31,8 @@ pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
     }
 }
 
-/// What the last job asked for that was looked at: the next one mostly asks for the same. No order changes what requests mean.
+/// What the last job asked for that was looked at: the next one mostly asks for the same. No order
+/// changes what requests mean.
 #[derive(Default)]
 pub(super) struct Asked(Option<(Arc<JobSpec>, Demand)>);
 

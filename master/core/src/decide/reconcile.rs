@@ -1,4 +1,5 @@
-//! After a connect: what the agent says it has against what the master gave it (ALGORITHMS.md section 18).
+//! After a connect: what the agent says it has against what the master gave it (ALGORITHMS.md
+//! section 18).
 
 use super::Turn;
 use super::slaves;
@@ -8,8 +9,9 @@ use proto::id::{HostName, TaskKey};
 use proto::wire::agent::TaskReport;
 use std::collections::BTreeSet;
 
-/// Brings both sides together: what the host reports is taken as news; what it does not know is sent again if it never
-/// started there, and is lost otherwise; what it is yet to do to its tasks is said again.
+/// Brings both sides together: what the host reports is taken as news; what it does not know is
+/// sent again if it never started there, and is lost otherwise; what it is yet to do to its tasks
+/// is said again.
 pub(super) fn reconcile(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, reports: Vec<TaskReport>) {
     let reported: BTreeSet<TaskKey> = reports.iter().map(|report| report.key).collect();
     let given_up = turn.state().unconfirmed.get(host).cloned().unwrap_or_default();
@@ -40,8 +42,8 @@ pub(super) fn reconcile(turn: &mut Turn<'_>, connection: ConnectionId, host: &Ho
     }
 }
 
-/// The host said that it does not know a task. A start that it could not use is repeated later with the job's description, not at
-/// once: it would answer the same.
+/// The host said that it does not know a task. A start that it could not use is repeated later with
+/// the job's description, not at once: it would answer the same.
 pub(super) fn unknown(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     if !end_unknown(turn, key) {
         let now = turn.now.tick;
@@ -50,7 +52,8 @@ pub(super) fn unknown(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     }
 }
 
-/// Ends a task that its host does not know, if it ran there or is not to run any more; whether it is ended.
+/// Ends a task that its host does not know, if it ran there or is not to run any more; whether it
+/// is ended.
 fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
     if key.pe_task > 0 {
         return slaves::end_unknown(turn, key);

@@ -1,4 +1,5 @@
-//! Changing requests: each is decided once, and a repeat gets the first answer (ARCHITECTURE.md "Time, keys and requests").
+//! Changing requests: each is decided once, and a repeat gets the first answer (ARCHITECTURE.md
+//! "Time, keys and requests").
 
 use super::{Caller, Turn, command};
 use crate::effect::{Effect, ReplyTo};
@@ -22,7 +23,8 @@ pub(crate) struct Request {
 
 /// Decides a command, unless it was decided before.
 ///
-/// The answer is kept only where something changed: a refusal changes nothing, so that asking again asks anew.
+/// The answer is kept only where something changed: a refusal changes nothing, so that asking again
+/// asks anew.
 pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, command: Command) {
     if let Some(reply) = turn.state().index.answer(request.id).map(|reply| (**reply).clone()) {
         return answer(turn, request.reply_to, reply);

@@ -1,5 +1,5 @@
-//! What was reserved in place of what was used: in accounting with `ACCT_RESERVED_USAGE` of `execd_params`, for the share
-//! tree with `SHARETREE_RESERVED_USAGE`.
+//! What was reserved in place of what was used: in accounting with `ACCT_RESERVED_USAGE` of
+//! `execd_params`, for the share tree with `SHARETREE_RESERVED_USAGE`.
 
 use crate::state::State;
 use crate::state::job::{Job, Placement};
@@ -33,8 +33,9 @@ pub(super) fn is_charged_as_reserved(state: &State, host: &HostName) -> bool {
     params(state, host).sharetree_reserved_usage
 }
 
-/// Processor time is the time between start and end for each slot. Memory is that of the request of `h_vmem`, else `s_vmem`, for
-/// each slot and for the same time; without such a request it stays what was measured.
+/// Processor time is the time between start and end for each slot. Memory is that of the request of
+/// `h_vmem`, else `s_vmem`, for each slot and for the same time; without such a request it stays
+/// what was measured.
 fn reserved(state: &State, job: &Job, placement: &Placement, wallclock_ms: u64, used: Usage) -> Usage {
     let slots = u64::from(placement.slots());
     let charged = Usage { cpu_ms: wallclock_ms.saturating_mul(slots), ..used };
@@ -47,7 +48,8 @@ fn reserved(state: &State, job: &Job, placement: &Placement, wallclock_ms: u64, 
     }
 }
 
-/// The use that accounting tells of a slave task: nothing where all slots of the job are charged to the job itself.
+/// The use that accounting tells of a slave task: nothing where all slots of the job are charged to
+/// the job itself.
 pub(super) fn of_slave(state: &State, slave: &Slave, result: &TaskResult) -> Usage {
     let is_charged = params(state, &slave.instance.host).acct_reserved_usage;
     if is_charged { Usage::default() } else { result.usage }
@@ -62,7 +64,8 @@ fn params(state: &State, host: &HostName) -> ExecdParams {
     state.config.settings_of(host).execd()
 }
 
-/// The memory that the job asked for in all its slots; in those for which it asks for none, where others have a request of their own, nothing.
+/// The memory that the job asked for in all its slots; in those for which it asks for none, where
+/// others have a request of their own, nothing.
 fn requested_bytes(state: &State, job: &Job, placement: &Placement) -> Option<u64> {
     let of = |list: &[ResourceRequest], name: &str| {
         let requests = list.iter().rev();

@@ -30,8 +30,9 @@ fn is_root(owner: &Owner) -> bool {
 }
 
 impl Caller {
-    /// A user with the rights of its role. A manager is one only on an administrative host, and root only on the master's own:
-    /// whoever is root of another host would else be root of the cell, in the list of managers or not.
+    /// A user with the rights of its role. A manager is one only on an administrative host, and
+    /// root only on the master's own: whoever is root of another host would else be root of the
+    /// cell, in the list of managers or not.
     pub fn new(state: &State, site: &Site, owner: Owner, host: HostName) -> Self {
         let config = &state.config;
         let is_elsewhere = site.master_host.as_ref().is_some_and(|master| *master != host);
@@ -120,7 +121,8 @@ impl Caller {
         Err(Diagnostic::new(Code::HostNotPermitted, what).fix(format!("a manager adds it: qconf -as {}", self.host)))
     }
 
-    /// Whether the caller may make a change of holds: the owner's hold, the operator's, the system's.
+    /// Whether the caller may make a change of holds: the owner's hold, the operator's, the
+    /// system's.
     ///
     /// # Errors
     /// With the first hold that needs another role.

@@ -1,7 +1,7 @@
 //! Slave tasks of parallel jobs: who may start one, and that none outlives its job.
 //!
-//! A slave task is a fact from the moment it is placed. It is started, signalled and reconciled as any task; its end is recorded before that of
-//! the task that it belongs to.
+//! A slave task is a fact from the moment it is placed. It is started, signalled and reconciled as
+//! any task; its end is recorded before that of the task that it belongs to.
 
 use super::agents::Deadline;
 use super::tasks::{self, TaskEnd};
@@ -19,7 +19,8 @@ use proto::wire::agent::{MasterMessage, TaskSignal};
 use proto::wire::client::{Reply, SlaveRequest};
 use proto::wire::view::Data;
 
-/// How long slave tasks may take to end by themselves after their job has ended: daemons of a parallel program end a moment after it.
+/// How long slave tasks may take to end by themselves after their job has ended: daemons of a
+/// parallel program end a moment after it.
 const GRACE_MS: u64 = 2_000;
 
 /// Exit status of the command of a slave task that never started.
@@ -84,8 +85,8 @@ fn controlled<'a>(state: &'a State, placement: &Placement) -> Result<&'a Paralle
     if pe.control_slaves.0 { Ok(pe) } else { Err(format!("control_slaves of parallel environment {name} is FALSE")) }
 }
 
-/// The first queue instance of a host in which a slot of the job is free. The job itself takes one in that of its master, unless
-/// `job_is_first_task` is FALSE (sge_pe(5)).
+/// The first queue instance of a host in which a slot of the job is free. The job itself takes one
+/// in that of its master, unless `job_is_first_task` is FALSE (sge_pe(5)).
 fn free_slot(
     job: &Job,
     placement: &Placement,
@@ -143,8 +144,9 @@ fn end(turn: &mut Turn<'_>, key: TaskKey, result: &TaskResult) {
     turn.record(Event::SlaveEnded { key, record, exit_status, reason, usage, rusage, charged });
 }
 
-/// The host of a task says that it has ended. Its slave tasks end first, or are ended after a while: the task's own end is held until then,
-/// and its host repeats it until it is told to forget.
+/// The host of a task says that it has ended. Its slave tasks end first, or are ended after a
+/// while: the task's own end is held until then, and its host repeats it until it is told to
+/// forget.
 pub(super) fn task_ended(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey, result: TaskResult) {
     let has_slaves = turn.state().placed(key).is_some_and(|(_, _, placement)| !placement.slaves().live.is_empty());
     if has_slaves {
@@ -184,7 +186,8 @@ fn end_task_if_alone(turn: &mut Turn<'_>, key: TaskKey) {
     }
 }
 
-/// Ends what is left of a task's slave tasks without the word of their hosts, which end them when they hear of it.
+/// Ends what is left of a task's slave tasks without the word of their hosts, which end them when
+/// they hear of it.
 pub(super) fn give_up(turn: &mut Turn<'_>, key: TaskKey) {
     turn.agents_mut().release(key);
     let slaves = of(turn, key);
@@ -215,7 +218,8 @@ pub(super) fn give_up_on(turn: &mut Turn<'_>, host: &HostName) {
     }
 }
 
-/// Its host does not know a slave task: one that ran there, or is not to run any more, has ended; whether it has.
+/// Its host does not know a slave task: one that ran there, or is not to run any more, has ended;
+/// whether it has.
 pub(super) fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
     let Some((_, placement, slave)) = turn.state().slave(key) else { return true };
     let is_ending = placement.deleting || placement.rescheduling || turn.agents().is_held(task_of(key));

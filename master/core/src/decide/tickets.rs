@@ -1,4 +1,5 @@
-//! Hosts are told what their running tasks are worth, so that they share themselves out by it (`reprioritize`, ALGORITHMS.md section 13).
+//! Hosts are told what their running tasks are worth, so that they share themselves out by it
+//! (`reprioritize`, ALGORITHMS.md section 13).
 
 use super::Turn;
 use crate::effect::ConnectionId;
@@ -8,10 +9,12 @@ use proto::id::{HostName, TaskKey};
 use proto::wire::agent::{MasterMessage, NiceRange};
 use std::collections::BTreeMap;
 
-/// The nice values on Linux unless `PTF_MAX_PRIORITY` and `PTF_MIN_PRIORITY` of `execd_params` say otherwise.
+/// The nice values on Linux unless `PTF_MAX_PRIORITY` and `PTF_MIN_PRIORITY` of `execd_params` say
+/// otherwise.
 const RANGE: NiceRange = NiceRange { most_urgent: 0, least_urgent: 20 };
 
-/// The nice values by which a host shares itself out; none unless `reprioritize` and `reprioritize_interval` are both set.
+/// The nice values by which a host shares itself out; none unless `reprioritize` and
+/// `reprioritize_interval` are both set.
 pub(super) fn range(config: &Configuration, host: &HostName) -> Option<NiceRange> {
     let params = config.settings_of(host).execd();
     is_on(config).then(|| NiceRange {
@@ -26,7 +29,8 @@ pub fn is_on(config: &Configuration) -> bool {
         && config.scheduler.reprioritize_interval.seconds().is_some_and(|seconds| seconds > 0)
 }
 
-/// A scheduler says what the running tasks are worth. Only agents hear of it for which that is news.
+/// A scheduler says what the running tasks are worth. Only agents hear of it for which that is
+/// news.
 pub(super) fn take(turn: &mut Turn<'_>, tickets: &[(TaskKey, i64)]) {
     if !is_on(&turn.state().config) {
         return;

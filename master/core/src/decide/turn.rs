@@ -136,7 +136,8 @@ impl<'a> Turn<'a> {
         &mut self.core.errands
     }
 
-    /// Makes room for so many events and effects: growing again and again costs more than one that comes by thousands.
+    /// Makes room for so many events and effects: growing again and again costs more than one that
+    /// comes by thousands.
     pub fn expect(&mut self, events: usize, effects: usize) {
         self.step.events.reserve(events);
         self.step.effects.reserve(effects);
@@ -193,7 +194,8 @@ impl<'a> Turn<'a> {
         std::mem::take(&mut self.touch)
     }
 
-    /// Whether what calendars say may be another thing than at the last input: the time has come, or the clock was set.
+    /// Whether what calendars say may be another thing than at the last input: the time has come,
+    /// or the clock was set.
     pub fn is_calendar_due(&self) -> bool {
         self.is_first() || self.has_jumped || self.core.next_calendar.is_some_and(|at| at <= self.now.wall)
     }

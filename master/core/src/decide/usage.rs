@@ -1,4 +1,5 @@
-//! What running tasks use is charged now and then while they run, so that it decays and no crash of the master loses it (ARCHITECTURE.md "One input").
+//! What running tasks use is charged now and then while they run, so that it decays and no crash of
+//! the master loses it (ARCHITECTURE.md "One input").
 
 use super::{Caller, Turn, reserved};
 use crate::event::Event;
@@ -20,7 +21,8 @@ const INTERVAL_MS: (u64, u64) = (10_000, 300_000);
 /// Tasks in one event.
 const TASKS_AT_ONCE: usize = 1_000;
 
-/// The running tasks of which more use is known than was charged. Volatile: after a restart the agents tell it again.
+/// The running tasks of which more use is known than was charged. Volatile: after a restart the
+/// agents tell it again.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
     changed: BTreeSet<TaskKey>,
@@ -118,7 +120,8 @@ fn to_charge(turn: &Turn<'_>, key: TaskKey) -> Option<Consumed> {
     (state.usage.beyond_paid(key, consumed) != Consumed::default()).then_some(consumed)
 }
 
-/// A result with at least the use that was known or charged before: no host takes back what it has told.
+/// A result with at least the use that was known or charged before: no host takes back what it has
+/// told.
 pub(super) fn with_known(turn: &Turn<'_>, key: TaskKey, result: &TaskResult) -> TaskResult {
     let state = turn.state();
     let observed = turn.observations().usage.get(&key).map_or_else(Consumed::default, |usage| (*usage).into());

@@ -1,5 +1,5 @@
-//! `gridwright explain`: the reasons with their numbers, what can never be had first, then the nearest miss, and what would help where
-//! that is sure.
+//! `gridwright explain`: the reasons with their numbers, what can never be had first, then the
+//! nearest miss, and what would help where that is sure.
 
 use super::forever::forever;
 use super::hints::{hint, too_much};
@@ -92,7 +92,8 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
     Explanation { summary: summary.to_owned(), reasons, by_order, ..known }
 }
 
-/// Creates the head of an explanation: the job, its number of waiting tasks, and the slots that are kept for it.
+/// Creates the head of an explanation: the job, its number of waiting tasks, and the slots that are
+/// kept for it.
 fn header(findings: &Findings<'_>, job: &Job, part: &Part) -> Explanation {
     let kept = findings.reservation(job.seq).map(|kept| (wall(findings.now, kept.at), kept.granted.clone()));
     let (starts, kept) = kept.map_or((None, Vec::new()), |(at, granted)| (Some(at), granted));
@@ -123,8 +124,8 @@ fn turn_comes(state: &State) -> &'static str {
     }
 }
 
-/// What can never be had, then what a pass found, each with the nearest miss first. A pass does not look for the former where
-/// something else failed before, such as a queue that is full.
+/// What can never be had, then what a pass found, each with the nearest miss first. A pass does not
+/// look for the former where something else failed before, such as a queue that is full.
 fn with_never(found: &[Group], never: &[Reason]) -> Vec<Told> {
     let are_alike = |one: &Group, other: &Group| is_alike(&one.examples[0], &other.examples[0]);
     let (as_found, unmet): (Vec<Group>, Vec<Group>) =
@@ -140,7 +141,8 @@ fn with_never(found: &[Group], never: &[Reason]) -> Vec<Told> {
     told
 }
 
-/// Whether how much there is in all is known only of what can never be had, and not of what is free now.
+/// Whether how much there is in all is known only of what can never be had, and not of what is free
+/// now.
 fn knows_more(never: &Group, now: &Group) -> bool {
     if let What::PeOffers { of, .. } = &never.nearest.what {
         return of.is_none();

@@ -28,7 +28,8 @@ pub fn state_letters(cluster: &Cluster<'_>, name: &QueueInstanceName) -> String 
     letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect()
 }
 
-/// The lines of `-explain` about the states whose letters are asked for, in the order of the letters.
+/// The lines of `-explain` about the states whose letters are asked for, in the order of the
+/// letters.
 pub fn state_reasons(cluster: &Cluster<'_>, name: &QueueInstanceName, asked: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for letter in asked.chars() {

@@ -14,7 +14,8 @@ pub struct Vain {
     pub fix: String,
 }
 
-/// What makes a job's wish for a reservation vain; none where it has an effect, or there is no such wish.
+/// What makes a job's wish for a reservation vain; none where it has an effect, or there is no such
+/// wish.
 pub fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Vain> {
     if !spec.reserve {
         return None;

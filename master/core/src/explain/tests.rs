@@ -299,7 +299,8 @@ fn what_is_kept_for_a_job_does_not_stand_against_it() {
     );
 }
 
-/// What is said of the slots of a job on the best host: the sentence, then `attribute: needed, free, capacity`.
+/// What is said of the slots of a job on the best host: the sentence, then
+/// `attribute: needed, free, capacity`.
 fn no_more(script: &str, job: u64) -> Vec<String> {
     let told = explained(script, job).reasons.into_iter().filter(|reason| reason.text.contains(" there, because "));
     let number = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());

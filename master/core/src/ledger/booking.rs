@@ -106,7 +106,8 @@ pub struct Entry {
     pub level: Level,
     /// Of what.
     pub attribute: AttributeName,
-    /// How much: above zero, in the base unit of the attribute's type. Slots for an exclusive attribute.
+    /// How much: above zero, in the base unit of the attribute's type. Slots for an exclusive
+    /// attribute.
     pub amount: Amount,
 }
 

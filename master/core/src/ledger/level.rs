@@ -171,7 +171,8 @@ impl AtLevel {
     /// The requests for a numeric attribute, consumable or not, of tasks here, at `level`, that
     /// were placed at `since` or later.
     ///
-    /// A load value that was sampled at `since` does not show their use yet (ALGORITHMS.md section 6.2).
+    /// A load value that was sampled at `since` does not show their use yet (ALGORITHMS.md section
+    /// 6.2).
     pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, counted: Counted, since: Tick) -> Amount {
         let mut total = Total::default();
         self.since(since).for_each(|(_, booking)| total.add(booking.asked(level, attribute, counted)));

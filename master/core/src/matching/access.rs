@@ -80,7 +80,8 @@ pub enum Barrier {
 }
 
 impl Cluster<'_> {
-    /// Which access lists keep the owner of a job out of an object, if lists do. Objects above it do not count.
+    /// Which access lists keep the owner of a job out of an object, if lists do. Objects above it
+    /// do not count.
     pub fn barrier(&self, level: &Level, demand: &Demand) -> Option<Barrier> {
         let spot = *self.above(level).first()?;
         let guard = guard(&spot)?;

@@ -222,7 +222,8 @@ impl Demand {
         !self.apart.is_empty() || !self.slave_queues.is_empty() || self.parts_queues()
     }
 
-    /// Whether the master of a parallel job may be in other queues than its other slots: the job names both (`-q`, `-masterq`).
+    /// Whether the master of a parallel job may be in other queues than its other slots: the job
+    /// names both (`-q`, `-masterq`).
     pub fn parts_queues(&self) -> bool {
         !self.hard_queues.is_empty() && !self.master_queues.is_empty()
     }

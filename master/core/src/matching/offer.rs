@@ -124,9 +124,11 @@ impl<'a> Cluster<'a> {
         let configured = spot.value(&attribute.name).and_then(|text| self.configured(spot, attribute, text));
         let load = self.load(spot, attribute).map(|load| Offer::load(load, self.is_shared(attribute)));
         match (configured, load) {
-            // A configured value of the same level wins over the load where nothing is more or less restrictive.
+            // A configured value of the same level wins over the load where nothing is more or less
+            // restrictive.
             (Some(configured), Some(_)) if !is_ordered(attribute) => (Some(configured), None),
-            // A fixed number that restricts a load value restricts all slots together, as the load does.
+            // A fixed number that restricts a load value restricts all slots together, as the load
+            // does.
             (Some(configured), load @ Some(_)) => {
                 (Some(Offer { shared: self.is_shared(attribute), ..configured }), load)
             }

@@ -13,7 +13,8 @@ use proto::request::ResourceRequest;
 /// Requests by which objects are selected.
 ///
 /// # Errors
-/// With the name of the first that the complex does not know, or whose value is no value of its type.
+/// With the name of the first that the complex does not know, or whose value is no value of its
+/// type.
 pub fn requests(complex: &Complex, requests: &[ResourceRequest]) -> Result<Vec<Request>, String> {
     let (known, unknown) = resolved(complex, requests);
     unknown.into_iter().next().map_or(Ok(known), Err)

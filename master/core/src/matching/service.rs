@@ -1,4 +1,5 @@
-//! Whether a queue instance takes jobs at all at the moment, whoever asks (ALGORITHMS.md section 6.3).
+//! Whether a queue instance takes jobs at all at the moment, whoever asks (ALGORITHMS.md section
+//! 6.3).
 
 use super::demand::Value;
 use super::{Cluster, Mode, Site, count, sum};
@@ -17,7 +18,8 @@ impl Cluster<'_> {
     /// Why a queue instance takes no job now, if so: its state, its host's contact, its slots. Load
     /// does not count.
     ///
-    /// On an empty cluster every instance takes jobs. An order is checked without contact: the master's core knows its own.
+    /// On an empty cluster every instance takes jobs. An order is checked without contact: the
+    /// master's core knows its own.
     pub fn out_of_service(&self, site: &Site<'_, '_>) -> Option<What> {
         let settings = site.spot.settings?;
         if self.mode == Mode::EmptyCluster {
@@ -77,7 +79,8 @@ impl Cluster<'_> {
         self.window.is_some_and(|window| calendar().is_some_and(|calendar| window.closing.contains(calendar)))
     }
 
-    /// Why the load of its host keeps jobs away from a queue instance: load and suspend thresholds that are reached.
+    /// Why the load of its host keeps jobs away from a queue instance: load and suspend thresholds
+    /// that are reached.
     pub fn alarms(&self, instance: &QueueInstanceName) -> Vec<What> {
         let overloads = self.overloads(instance).into_iter().map(What::Overloaded);
         overloads.chain(self.suspend_alarms(instance).into_iter().map(What::SuspendAlarm)).collect()
@@ -102,8 +105,8 @@ impl Cluster<'_> {
         site.spot.settings.map_or_else(Vec::new, |settings| self.reached(&site, &settings.load_thresholds))
     }
 
-    /// The most slots that one parallel job may take in a queue instance before its load thresholds are reached, given what jobs
-    /// are expected to add to the load (ALGORITHMS.md section 6.4).
+    /// The most slots that one parallel job may take in a queue instance before its load thresholds
+    /// are reached, given what jobs are expected to add to the load (ALGORITHMS.md section 6.4).
     pub fn threshold_cap(&self, site: &Site<'_, '_>) -> u32 {
         let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else { return u32::MAX };
         let caps = settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(site, name, limit));

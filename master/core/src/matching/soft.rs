@@ -17,7 +17,8 @@ impl Cluster<'_> {
         u32::try_from(unmet).unwrap_or(u32::MAX).saturating_add(u32::from(elsewhere))
     }
 
-    /// Whether each level that defines an attribute serves a request for one slot, and at least one does.
+    /// Whether each level that defines an attribute serves a request for one slot, and at least one
+    /// does.
     fn meets(&self, spots: &[Spot<'_, '_>], request: &Request) -> bool {
         let mut offers = spots.iter().flat_map(|spot| self.offers(spot, &request.attribute)).peekable();
         offers.peek().is_some() && offers.all(|offer| serves(request, &offer))

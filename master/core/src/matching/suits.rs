@@ -7,7 +7,8 @@ use crate::sched::reason::What;
 use proto::id::{PeName, QueueInstanceName};
 
 impl Cluster<'_> {
-    /// Why a queue instance never takes a job as it is configured, if so: queue list, kind of job, parallel environment.
+    /// Why a queue instance never takes a job as it is configured, if so: queue list, kind of job,
+    /// parallel environment.
     pub fn unsuitable(&self, site: &Site<'_, '_>, demand: &Demand, pe: Option<&PeName>) -> Option<What> {
         let (settings, instance) = (site.spot.settings?, site.instance);
         if !self.is_named(instance, demand) {
@@ -51,7 +52,8 @@ impl Cluster<'_> {
         is_in_queue_list(self.config, &demand.master_queues, instance)
     }
 
-    /// Whether slots of a job that are not the master's may be in a queue instance (`-scope slave -q`, and `-q` beside `-masterq`).
+    /// Whether slots of a job that are not the master's may be in a queue instance
+    /// (`-scope slave -q`, and `-q` beside `-masterq`).
     pub fn takes_slaves(&self, instance: &QueueInstanceName, demand: &Demand) -> bool {
         is_in_queue_list(self.config, &demand.slave_queues, instance)
             && (!demand.parts_queues() || is_in_queue_list(self.config, &demand.hard_queues, instance))

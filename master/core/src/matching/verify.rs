@@ -1,4 +1,5 @@
-//! Whether a job could run at all (`-w`), and whether an order may be believed (ARCHITECTURE.md "The scheduler on one page").
+//! Whether a job could run at all (`-w`), and whether an order may be believed (ARCHITECTURE.md
+//! "The scheduler on one page").
 
 use super::demand::Demand;
 use super::fit::{Fit, Role};

@@ -1,4 +1,5 @@
-//! The functional policy: its tickets are divided by the shares of users, projects, departments and jobs (ALGORITHMS.md sections 10.1, 10.2).
+//! The functional policy: its tickets are divided by the shares of users, projects, departments and
+//! jobs (ALGORITHMS.md sections 10.1, 10.2).
 
 use super::class::{ClassId, Classes, Members};
 use super::greedy::Contest;

@@ -13,8 +13,8 @@ use crate::state::reservation::tick;
 use proto::id::QueueInstanceName;
 use proto::time::{Now, Wall, Zone};
 
-/// Slots that nobody needs from `start` until `end`, for all that is known: tasks that run, calendars, other reservations. Load is not
-/// asked, and neither are quotas.
+/// Slots that nobody needs from `start` until `end`, for all that is known: tasks that run,
+/// calendars, other reservations. Load is not asked, and neither are quotas.
 ///
 /// # Errors
 /// With what is missing.
@@ -52,7 +52,8 @@ pub fn find(
     Err(reasons)
 }
 
-/// Slots for a task of an advance reservation among those that it has. `planned` is what others of its tasks are about to take.
+/// Slots for a task of an advance reservation among those that it has. `planned` is what others of
+/// its tasks are about to take.
 pub(super) fn assign_within(cluster: &Cluster<'_>, planned: Option<&Ledger>, demand: &Demand) -> Option<Assignment> {
     let cluster = Cluster { planned, ..*cluster };
     let granted = cluster.within()?.granted.iter().map(|granted| granted.instance.clone());

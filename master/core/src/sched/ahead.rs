@@ -128,14 +128,16 @@ impl Ahead {
         ahead
     }
 
-    /// Who plans ahead, or what is counted, may have changed: all that is known is to be made anew before it is looked at, see
-    /// [`Ahead::draw`]. Nothing is kept any more but advance reservations.
+    /// Who plans ahead, or what is counted, may have changed: all that is known is to be made anew
+    /// before it is looked at, see [`Ahead::draw`]. Nothing is kept any more but advance
+    /// reservations.
     pub fn outdate(&mut self, state: &State) {
         self.clear(plans_ahead(state));
         self.outdated = Some(Outdated::All);
     }
 
-    /// How long tasks run, which advance reservations there are, or when calendars close may have changed, and nothing else.
+    /// How long tasks run, which advance reservations there are, or when calendars close may have
+    /// changed, and nothing else.
     pub fn outdate_ends(&mut self, state: &State) {
         if plans_ahead(state) != self.is_on() {
             return self.outdate(state);

@@ -16,7 +16,8 @@ pub const NAMES: &[&str] = &["default", "fcfs", "external"];
 /// The rule that decides which job starts where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Priorities, urgencies, tickets and reservations (ARCHITECTURE.md "The scheduler on one page").
+    /// Priorities, urgencies, tickets and reservations (ARCHITECTURE.md "The scheduler on one
+    /// page").
     Default,
     /// First come, first served.
     Fcfs,

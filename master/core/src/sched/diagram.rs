@@ -1,4 +1,5 @@
-//! What tasks take over time, as lines of the file `schedule` (sge_schedule(5)) and as `qsched` shows it.
+//! What tasks take over time, as lines of the file `schedule` (sge_schedule(5)) and as `qsched`
+//! shows it.
 //!
 //! Only what has a capacity is told: where nothing limits, nothing is planned.
 
@@ -42,7 +43,8 @@ pub struct Use {
     pub r#type: Type,
 }
 
-/// What a booking takes: of its parallel environment, of the cluster, and of each of its hosts and queue instances, the master's first.
+/// What a booking takes: of its parallel environment, of the cluster, and of each of its hosts and
+/// queue instances, the master's first.
 pub fn uses(config: &Configuration, booking: &Booking) -> Vec<Use> {
     let slots_at = |at: At<'_>| Amount::from_base(i64::from(booking.slots_at(at)));
     let slots = |level, object: String, at| Use {
@@ -94,7 +96,8 @@ pub fn wall(now: Now, at: Tick) -> Wall {
     Wall(now.wall.0.saturating_add(ahead_ms).saturating_sub(ago_ms))
 }
 
-/// One entry of the file in the making: everything that takes something, with what was started since the entry before.
+/// One entry of the file in the making: everything that takes something, with what was started
+/// since the entry before.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
     starting: String,
@@ -127,7 +130,8 @@ impl Entry {
         }
     }
 
-    /// The entry. Nothing but its first line while nobody plans ahead, as in 8.1.9. The next one begins empty.
+    /// The entry. Nothing but its first line while nobody plans ahead, as in 8.1.9. The next one
+    /// begins empty.
     pub fn finish(&mut self, model: &Model, now: Now) -> String {
         let Entry { starting, started } = std::mem::take(self);
         let mut text = BEGIN.to_owned();
@@ -154,7 +158,8 @@ impl Entry {
     }
 }
 
-/// What tasks have that were not started since the entry before, by job; those that are suspended apart.
+/// What tasks have that were not started since the entry before, by job; those that are suspended
+/// apart.
 fn running(
     state: &State,
     started: &BTreeSet<(SubmitSeq, TaskId)>,
@@ -180,7 +185,8 @@ fn running(
     }
 }
 
-/// What a task takes. Within an advance reservation only what is left of its queue instances counts.
+/// What a task takes. Within an advance reservation only what is left of its queue instances
+/// counts.
 fn uses_of(config: &Configuration, job: &Job, booking: &Booking) -> Vec<Use> {
     let mut uses = uses(config, booking);
     uses.retain(|one| job.spec.reservation.is_none() || one.level == 'Q');

@@ -29,7 +29,8 @@ pub struct Fcfs {
     now: Now,
     /// The model's count of rebuilds when the pass began.
     rebuilds: u64,
-    /// The first job of each bucket, the next one on top. An entry may be stale: it is checked when its turn comes.
+    /// The first job of each bucket, the next one on top. An entry may be stale: it is checked when
+    /// its turn comes.
     turns: BinaryHeap<Turn>,
     ready: Ready,
     /// Orders for the first slice: suspend thresholds are judged whatever the algorithm.
@@ -118,7 +119,8 @@ impl Fcfs {
     }
 }
 
-/// The first job of a bucket with its place in the order. While users are sorted, all jobs of a bucket are of one user.
+/// The first job of a bucket with its place in the order. While users are sorted, all jobs of a
+/// bucket are of one user.
 fn turn(model: &Model, bucket: BucketId) -> Option<Turn> {
     let seq = model.queue.first(bucket)?;
     let is_sorted = model.state.config.scheduler.user_sort();

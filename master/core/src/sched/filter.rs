@@ -244,7 +244,8 @@ impl Category {
     /// Within a pass hosts only fill up, so a remembered count only gets worse. It is counted again
     /// when the instance's turn comes.
     ///
-    /// Hosts only fill up within a pass, so that what is remembered only gets worse: it is looked up again when its turn comes.
+    /// Hosts only fill up within a pass, so that what is remembered only gets worse: it is looked
+    /// up again when its turn comes.
     fn best_that_fits(&mut self, mut attempt: Attempt<'_>, standings: &mut Standings) -> Option<Assignment> {
         let cluster = attempt.cluster;
         let demand = self.demand.clone();

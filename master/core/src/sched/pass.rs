@@ -113,7 +113,8 @@ impl Pass {
     /// This exists only for speed: such starts are decided one after the other and filed together,
     /// so that each of the two codes stays in the processor's cache.
     ///
-    /// What only later decisions ask for is done for several starts together: a processor's cache holds the code of either part, and not of both.
+    /// What only later decisions ask for is done for several starts together: a processor's cache
+    /// holds the code of either part, and not of both.
     fn start_known(&mut self, model: &mut Model, head: Head, slice: &mut Slice) -> bool {
         let Head { seq: Reverse(seq), bucket, .. } = head;
         let is_to_be_tried = !self.failed.contains(&model.queue.at(bucket).category);

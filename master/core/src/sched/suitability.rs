@@ -1,4 +1,5 @@
-//! Which queue instances a job may have at all, whatever runs there: queue list, kind of job, parallel environments.
+//! Which queue instances a job may have at all, whatever runs there: queue list, kind of job,
+//! parallel environments.
 
 use super::assign::environments;
 use super::reason::What;
@@ -21,7 +22,8 @@ impl<'a> Suitability<'a> {
         Suitability { cluster, demand, environments }
     }
 
-    /// What the configuration alone says against a queue instance: of a parallel job, under each environment that the job may mean.
+    /// What the configuration alone says against a queue instance: of a parallel job, under each
+    /// environment that the job may mean.
     pub fn unsuitable(&self, site: &Site<'_, '_>) -> Option<What> {
         let Some(wanted) = &self.demand.pe else { return self.cluster.unsuitable(site, self.demand, None) };
         let mut why = None;

@@ -1,8 +1,8 @@
-//! Suspend thresholds: tasks that are suspended while the load is too high, and go on when it is not
-//! (ALGORITHMS.md section 6.5).
+//! Suspend thresholds: tasks that are suspended while the load is too high, and go on when it is
+//! not (ALGORITHMS.md section 6.5).
 //!
-//! The scheduler judges the load and orders; the core makes it true. Whether an instance takes jobs while its alarm lasts is the
-//! filter's business.
+//! The scheduler judges the load and orders; the core makes it true. Whether an instance takes jobs
+//! while its alarm lasts is the filter's business.
 
 use super::model::Model;
 use super::order::Order;
@@ -13,13 +13,15 @@ use proto::queue::QueueInstanceSettings;
 use proto::time::{Now, Tick};
 use std::collections::BTreeMap;
 
-/// When tasks of a queue instance may be suspended or resumed again. An instance that did nothing yet may at once.
+/// When tasks of a queue instance may be suspended or resumed again. An instance that did nothing
+/// yet may at once.
 pub(super) type Rhythm = BTreeMap<QueueInstanceName, Tick>;
 
-/// What is to be done in one queue instance now: `nsuspend` tasks, with `suspend_interval` in between.
+/// What is to be done in one queue instance now: `nsuspend` tasks, with `suspend_interval` in
+/// between.
 ///
-/// Tasks go on before others are suspended: an instance does one or the other. Nothing is done where the instance is suspended
-/// anyway, or where the load of the host is not known at all.
+/// Tasks go on before others are suspended: an instance does one or the other. Nothing is done
+/// where the instance is suspended anyway, or where the load of the host is not known at all.
 pub(super) fn orders(model: &Model, rhythm: &mut Rhythm, now: Now) -> Vec<Order> {
     let config = &model.state().config;
     let mut orders = without_threshold(model);
@@ -45,7 +47,8 @@ fn has_thresholds(settings: &QueueInstanceSettings) -> bool {
     !suspend_thresholds.is_empty() && *nsuspend > 0 && suspend_interval.seconds().is_some_and(|seconds| seconds > 0)
 }
 
-/// Whether the load of an instance counts: its host is there and has told it, and nothing else suspends the instance.
+/// Whether the load of an instance counts: its host is there and has told it, and nothing else
+/// suspends the instance.
 fn is_judged(model: &Model, instance: &QueueInstanceName) -> bool {
     let host = model.observations().hosts.get(&instance.host);
     let is_known = host.is_some_and(|host| host.connected && host.reported.is_some() && !host.unheard);

@@ -1,7 +1,8 @@
 //! The fold of events: what each makes of the state, and nothing else.
 //!
-//! Applying decides nothing and asks nothing: what an event says is true. An event that cannot be true of the state it meets is
-//! a bug, and an assertion stops it before it is durable (ARCHITECTURE.md "One input").
+//! Applying decides nothing and asks nothing: what an event says is true. An event that cannot be
+//! true of the state it meets is a bug, and an assertion stops it before it is durable
+//! (ARCHITECTURE.md "One input").
 
 mod jobs;
 mod slaves;
@@ -23,7 +24,8 @@ impl State {
     /// Makes one record true. Returns what changed objects led to; nothing for other events.
     ///
     /// # Panics
-    /// If it is not the next record, or cannot be true of this state: a bug, and the state must not be used any more.
+    /// If it is not the next record, or cannot be true of this state: a bug, and the state must not
+    /// be used any more.
     pub fn apply(&mut self, record: &Record) -> Touched {
         assert_eq!(record.seq, EventSeq(self.last.0 + 1), "events are applied in order and without gaps");
         self.last = record.seq;
@@ -147,7 +149,8 @@ impl State {
         }
     }
 
-    /// Drops the states of instances that are neither configured nor used: an orphan keeps its own until its tasks have ended.
+    /// Drops the states of instances that are neither configured nor used: an orphan keeps its own
+    /// until its tasks have ended.
     fn forget_instances<'a>(&mut self, instances: impl Iterator<Item = &'a QueueInstanceName>) {
         for instance in instances {
             if !self.config.resolved.contains_key(instance) && self.tasks_in(instance).is_empty() {

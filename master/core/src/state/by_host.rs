@@ -1,4 +1,5 @@
-//! A map by host that is looked up often: a host is found by a digest of its name, and hosts are walked in the order of their names.
+//! A map by host that is looked up often: a host is found by a digest of its name, and hosts are
+//! walked in the order of their names.
 
 use hashbrown::HashTable;
 use proto::id::HostName;
@@ -37,7 +38,8 @@ impl Named for str {
 
 /// A map by host.
 ///
-/// Invariants: `order` leads to every slot that is not free; `table` holds exactly the same numbers, each at the digest of its host.
+/// Invariants: `order` leads to every slot that is not free; `table` holds exactly the same
+/// numbers, each at the digest of its host.
 #[derive(Clone)]
 pub struct ByHost<V> {
     slots: Vec<Option<(HostName, V)>>,

@@ -8,10 +8,11 @@ use proto::id::TaskKey;
 use std::collections::BTreeSet;
 
 impl State {
-    /// Asserts every invariant. It walks over everything: for tests, for `gridwright-master check`, and after a restore.
+    /// Asserts every invariant. It walks over everything: for tests, for `gridwright-master check`,
+    /// and after a restore.
     ///
-    /// A job without tasks is allowed only between the end of its last task and its `JobFinished`, which one input brings
-    /// together: call it between inputs.
+    /// A job without tasks is allowed only between the end of its last task and its `JobFinished`,
+    /// which one input brings together: call it between inputs.
     ///
     /// # Panics
     /// If an invariant does not hold.
@@ -35,7 +36,8 @@ impl State {
         assert_eq!(self.config, derived, "what is derived is what follows from the objects");
     }
 
-    /// Exactly the placed tasks are booked, each once, and what reservations have whose time is now.
+    /// Exactly the placed tasks are booked, each once, and what reservations have whose time is
+    /// now.
     fn check_bookings(&self, placed: &BTreeSet<TaskKey>) {
         let within = self.reservations.values().flat_map(|reservation| reservation.ledger.keys());
         let tasks = self.ledger.keys().filter(|key| block_of(*key).is_none());

@@ -1,4 +1,5 @@
-//! What the descriptions of many jobs have in common, kept once: who submitted them, what they ask for, their environments.
+//! What the descriptions of many jobs have in common, kept once: who submitted them, what they ask
+//! for, their environments.
 
 use super::config::Configuration;
 use crate::ledger::{Booking, Charges, Grant};
@@ -23,7 +24,8 @@ pub struct Commons {
 type Shared<T, F> = BTreeMap<Common<T>, (u32, F)>;
 
 impl Commons {
-    /// A description that shares with others what it has in common with them: the same one if it does already.
+    /// A description that shares with others what it has in common with them: the same one if it
+    /// does already.
     pub fn shared(&self, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
         let owner = other(&self.owners, &spec.owner);
         let requests = other(&self.requests, &spec.requests);

@@ -36,7 +36,8 @@ use std::sync::Arc;
 
 /// Every configuration object that exists, by kind and name.
 ///
-/// Invariant: `resolved`, `sites`, `settings` and `host_settings` are exactly what the objects resolve to.
+/// Invariant: `resolved`, `sites`, `settings` and `host_settings` are exactly what the objects
+/// resolve to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
     /// The table of resource attributes.
@@ -96,7 +97,8 @@ pub struct Configuration {
     /// The host groups that contain each host, directly or through others: derived likewise.
     #[serde(skip)]
     pub groups_of: BTreeMap<HostName, BTreeSet<HostGroupName>>,
-    /// The queues whose instances are suspended or closed by something else than people: derived likewise.
+    /// The queues whose instances are suspended or closed by something else than people: derived
+    /// likewise.
     #[serde(skip)]
     pub causes: Causes,
     /// The global cluster configuration as typed values: derived likewise.
@@ -105,7 +107,8 @@ pub struct Configuration {
     /// The same for hosts with a configuration of their own.
     #[serde(skip)]
     pub host_settings: BTreeMap<HostName, Arc<Settings>>,
-    /// When users are to be deleted by themselves, in seconds since 1970, with their names: derived likewise.
+    /// When users are to be deleted by themselves, in seconds since 1970, with their names: derived
+    /// likewise.
     #[serde(skip)]
     pub expiring: BTreeSet<(u32, String)>,
     /// Who is in which access list and department: derived likewise.
@@ -121,7 +124,8 @@ fn shipped_settings() -> Arc<Settings> {
 }
 
 impl Configuration {
-    /// The configuration before the first event: the built-in complex, `global`, and the shipped settings.
+    /// The configuration before the first event: the built-in complex, `global`, and the shipped
+    /// settings.
     pub fn new() -> Self {
         let global = Arc::new(ExecHost::template(HostName::global()));
         let mut new = Self {
@@ -159,7 +163,8 @@ impl Configuration {
         new
     }
 
-    /// The hosts that are known by what people call them; `here` is the host on which the names were written.
+    /// The hosts that are known by what people call them; `here` is the host on which the names
+    /// were written.
     pub fn host_names<'a>(&'a self, naming: &'a Naming, here: &'a HostName) -> HostNames<'a> {
         HostNames::new(vec![&self.exec_hosts, &self.admin_hosts, &self.submit_hosts], naming, here)
     }
@@ -172,7 +177,8 @@ impl Configuration {
         (kinds::row(object.kind).put)(self, &object.name, object.fields.as_ref());
     }
 
-    /// The objects alone, for changes to be tried on: nothing is derived from them. At little cost, the objects are shared.
+    /// The objects alone, for changes to be tried on: nothing is derived from them. At little cost,
+    /// the objects are shared.
     pub fn objects(&self) -> Configuration {
         let Configuration {
             complex,
@@ -274,8 +280,8 @@ impl Configuration {
         (kinds::row(kind).fields)(self, name)
     }
 
-    /// The names of the objects of a kind, in order: of the complex its attributes, of the hosts not `global`, and an empty name for
-    /// what exists once.
+    /// The names of the objects of a kind, in order: of the complex its attributes, of the hosts
+    /// not `global`, and an empty name for what exists once.
     pub fn object_names(&self, kind: ObjectKind) -> Vec<String> {
         (kinds::row(kind).names)(self)
     }

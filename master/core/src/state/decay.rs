@@ -1,12 +1,15 @@
-//! How usage decays: to a half in each half-life, exactly, in integers (ALGORITHMS.md section 11.1).
+//! How usage decays: to a half in each half-life, exactly, in integers (ALGORITHMS.md section
+//! 11.1).
 //!
-//! Whole half-lives are shifts. The rest of one is a sum of `1/2^k` of it, and each of these has its factor `2^(-1/2^k)` in a table of square
-//! roots. So every machine gets the same numbers, and a replay those of the first time.
+//! Whole half-lives are shifts. The rest of one is a sum of `1/2^k` of it, and each of these has
+//! its factor `2^(-1/2^k)` in a table of square roots. So every machine gets the same numbers, and
+//! a replay those of the first time.
 
 use proto::policy::SchedulerConf;
 use proto::time::Tick;
 
-/// The milliseconds of an hour and of a minute: the units of `halftime` and of `halflife_decay_list`.
+/// The milliseconds of an hour and of a minute: the units of `halftime` and of
+/// `halflife_decay_list`.
 const HOUR_MS: u64 = 3_600_000;
 const MINUTE_MS: u64 = 60_000;
 
@@ -36,7 +39,8 @@ pub struct Decay {
 }
 
 impl Decay {
-    /// The rules of a scheduler configuration: `halflife_decay_list` for the kinds that it names, else `halftime`.
+    /// The rules of a scheduler configuration: `halflife_decay_list` for the kinds that it names,
+    /// else `halftime`.
     pub fn of(conf: &SchedulerConf) -> Self {
         let halftime = match u64::from(conf.halftime) {
             0 => Fading::Never,
@@ -63,7 +67,8 @@ impl Decay {
     }
 }
 
-/// What is left of an amount after a time, rounded down. Halving with a half-life of 0 leaves nothing.
+/// What is left of an amount after a time, rounded down. Halving with a half-life of 0 leaves
+/// nothing.
 pub fn decayed(amount: u128, from: Tick, to: Tick, half_life_ms: u64) -> u128 {
     let elapsed_ms = to.since_ms(from);
     if elapsed_ms == 0 || amount == 0 {
@@ -77,7 +82,8 @@ pub fn decayed(amount: u128, from: Tick, to: Tick, half_life_ms: u64) -> u128 {
     part_of(rest, half_life_ms).map_or(whole, |factor| times(whole, factor))
 }
 
-/// What is left of one after a part of a half-life, with 64 bits behind the point; none for one itself.
+/// What is left of one after a part of a half-life, with 64 bits behind the point; none for one
+/// itself.
 fn part_of(rest_ms: u64, half_life_ms: u64) -> Option<u64> {
     let fraction = (u128::from(rest_ms) << BITS) / u128::from(half_life_ms);
     let is_part = |part: &usize| fraction >> (BITS - 1 - part) & 1 == 1;
@@ -141,8 +147,9 @@ mod tests {
         assert_eq!(after(u128::MAX, 128 * HOUR, HOUR), 0);
     }
 
-    /// The linear form of Grid Engine leaves 0.499988, 0.497987 and 0.48756 after one half-life of 168 h, 1 h and
-    /// 10 min. Ours leaves a half; for a minute both differ by less than the numbers tell.
+    /// The linear form of Grid Engine leaves 0.499988, 0.497987 and 0.48756 after one half-life of
+    /// 168 h, 1 h and 10 min. Ours leaves a half; for a minute both differ by less than the numbers
+    /// tell.
     #[test]
     fn the_linear_form_of_grid_engine_is_a_little_faster() {
         for (minutes, linear) in [(10_080_u64, 0.999_931_235_4), (60, 0.988_447_547_0), (10, 0.930_685_281_9)] {

@@ -1,4 +1,5 @@
-//! Ways to find things in a [`State`] without walking over it. Everything here follows from the rest of the state.
+//! Ways to find things in a [`State`] without walking over it. Everything here follows from the
+//! rest of the state.
 
 pub mod bytes;
 
@@ -63,8 +64,9 @@ impl Index {
         self.by_owner.get(user).map_or(0, Paged::len)
     }
 
-    /// Bytes of what is long in the jobs of a user: scripts, which count once however many jobs have them, and what is more than
-    /// [`FREE_BYTES`](bytes::FREE_BYTES) in arguments, environment and lists of each job.
+    /// Bytes of what is long in the jobs of a user: scripts, which count once however many jobs
+    /// have them, and what is more than [`FREE_BYTES`](bytes::FREE_BYTES) in arguments, environment
+    /// and lists of each job.
     pub fn bytes_of(&self, user: &UserName) -> u64 {
         self.bytes.of(user)
     }
@@ -120,7 +122,8 @@ impl Index {
         self.reservation_times.first().copied()
     }
 
-    /// The advance reservations that begin or end until `now`, and those that are deleted and have no job left; by number.
+    /// The advance reservations that begin or end until `now`, and those that are deleted and have
+    /// no job left; by number.
     pub fn due_reservations(&self, now: Wall) -> Vec<ReservationId> {
         let due = self.reservation_times.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id);
         let gone = self.deleted_reservations.iter().copied().filter(|id| !self.by_reservation.contains_key(id));
@@ -183,7 +186,8 @@ impl Index {
         }
     }
 
-    /// Files an advance reservation as it is now; [`Index::remove_reservation`] took it out before it changed.
+    /// Files an advance reservation as it is now; [`Index::remove_reservation`] took it out before
+    /// it changed.
     pub(super) fn add_reservation(&mut self, reservation: &AdvanceReservation) {
         match reservation.next_time() {
             Some(at) => self.reservation_times.insert((at, reservation.id)),

@@ -1,6 +1,7 @@
-//! An ordered map for keys that rise as a rule, as the numbers of jobs do: it has no more room than it needs, where the leaves of a
-//! B-tree that only grows at its end stay half empty. One whose pages are shared is copied at the cost of its pages, not of its entries: each
-//! page is copied when it changes in one of the two.
+//! An ordered map for keys that rise as a rule, as the numbers of jobs do: it has no more room than
+//! it needs, where the leaves of a B-tree that only grows at its end stay half empty. One whose
+//! pages are shared is copied at the cost of its pages, not of its entries: each page is copied
+//! when it changes in one of the two.
 
 use proto::id::{JobNumber, SubmitSeq, TaskId, TaskKey};
 use proto::time::Tick;
@@ -14,7 +15,8 @@ use std::marker::PhantomData;
 use std::ops::{Bound, Index, RangeBounds};
 use std::sync::Arc;
 
-/// The most bytes of a page: what is taken out of its middle has the rest moved, and an array's tasks end at its front.
+/// The most bytes of a page: what is taken out of its middle has the rest moved, and an array's
+/// tasks end at its front.
 const PAGE_BYTES: usize = 4096;
 
 /// The fewest and the most entries of a full page, whatever their size.
@@ -23,7 +25,8 @@ const MOST: usize = 64;
 
 /// A key of which it can be told about where it is among others.
 pub trait Rising: Ord + Copy {
-    /// A number that rises with the key as a rule: it says only where the search begins. Where it rises evenly, that is where the key is.
+    /// A number that rises with the key as a rule: it says only where the search begins. Where it
+    /// rises evenly, that is where the key is.
     fn number(&self) -> u64;
 }
 
@@ -98,9 +101,10 @@ pub type Shared<K, V> = Paged<K, V, Arc<Vec<(K, V)>>>;
 
 /// An ordered map in pages.
 ///
-/// Invariants: entries rise; those of `rest` come after those of `first`, none below the start that is kept of its page, and all below
-/// that of the next page; no page of `rest` is empty, and there is none of it without pages; `first` is empty only where nothing is;
-/// `len` is how many there are.
+/// Invariants: entries rise; those of `rest` come after those of `first`, none below the start that
+/// is kept of its page, and all below that of the next page; no page of `rest` is empty, and there
+/// is none of it without pages; `first` is empty only where nothing is; `len` is how many there
+/// are.
 #[derive(Clone)]
 pub struct Paged<K, V, P = Vec<(K, V)>> {
     /// Beside the others, so that what is small is one list.
@@ -176,7 +180,8 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
         self.len == 0
     }
 
-    /// How many pages of `rest` begin at a key or before it. Where the key is among the first, they are not looked at.
+    /// How many pages of `rest` begin at a key or before it. Where the key is among the first, they
+    /// are not looked at.
     fn until(&self, key: &K) -> usize {
         let is_later = |(last, _): &(K, V)| last < key;
         let rest = self.rest.as_ref().filter(|_| self.first.last().is_some_and(is_later));
@@ -349,7 +354,8 @@ fn find<K: Rising, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
     search(page.len(), |at| &page[at].0, key)
 }
 
-/// Where a key is among so many that rise, or would be. It is looked for from where it ought to be if they rise evenly, farther each time.
+/// Where a key is among so many that rise, or would be. It is looked for from where it ought to be
+/// if they rise evenly, farther each time.
 #[inline]
 fn search<'k, K: Rising + 'k>(len: usize, at: impl Fn(usize) -> &'k K, key: &K) -> Result<usize, usize> {
     let (mut from, mut to, mut stride) = (0, len, 1);

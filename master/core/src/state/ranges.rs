@@ -1,7 +1,7 @@
 //! Sets of tasks of one array job, kept as runs: a million pending tasks cost one entry.
 //!
-//! All tasks of a job lie on one lattice (`-t first-last:step`), so a set holds the lattice and runs of places on it. That
-//! makes equal sets equal values, and a step costs nothing.
+//! All tasks of a job lie on one lattice (`-t first-last:step`), so a set holds the lattice and
+//! runs of places on it. That makes equal sets equal values, and a step costs nothing.
 
 mod runs;
 #[cfg(test)]
@@ -17,8 +17,8 @@ const MANY_RUNS: usize = 64;
 
 /// A set of tasks on the lattice of one job.
 ///
-/// Invariants: runs are not empty, neither overlap nor touch, lie on the lattice; `count` is their sum. Every operation on one
-/// task takes time logarithmic in the number of runs.
+/// Invariants: runs are not empty, neither overlap nor touch, lie on the lattice; `count` is their
+/// sum. Every operation on one task takes time logarithmic in the number of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct TaskRanges {
@@ -69,7 +69,8 @@ impl TaskRanges {
         self.runs.iter().flat_map(|(from, to)| from..=to).map(|place| self.task(place))
     }
 
-    /// The tasks in the set that are not in another one of the same job, rising. Whole runs of the other are passed over at once.
+    /// The tasks in the set that are not in another one of the same job, rising. Whole runs of the
+    /// other are passed over at once.
     pub fn without<'a>(&'a self, other: Option<&'a TaskRanges>) -> impl Iterator<Item = TaskId> + 'a {
         let (mut runs, mut rest) = (self.runs.iter(), None);
         std::iter::from_fn(move || {
@@ -85,7 +86,8 @@ impl TaskRanges {
         })
     }
 
-    /// The set as ranges, rising: what events, rows and messages carry. Single tasks at even distances are one range.
+    /// The set as ranges, rising: what events, rows and messages carry. Single tasks at even
+    /// distances are one range.
     pub fn ranges(&self) -> Vec<TaskRange> {
         let runs: Vec<(u32, u32)> = self.runs.iter().collect();
         let (mut ranges, mut rest) = (Vec::new(), runs.as_slice());
@@ -133,7 +135,8 @@ impl TaskRanges {
         }
     }
 
-    /// Takes every task of the ranges out and says how many were there. Time follows the runs, not the tasks, where steps agree.
+    /// Takes every task of the ranges out and says how many were there. Time follows the runs, not
+    /// the tasks, where steps agree.
     pub fn take_ranges(&mut self, ranges: &[TaskRange]) -> u32 {
         let taken = self.intersection(ranges);
         if taken.runs.len() > MANY_RUNS {

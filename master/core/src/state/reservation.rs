@@ -72,7 +72,8 @@ impl AdvanceReservation {
         self.granted.iter().any(|granted| granted.instance == *instance)
     }
 
-    /// Whether one of its queue instances was closed by hand or by a failure, so that its jobs wait if it is meant to be strict (`-he y`).
+    /// Whether one of its queue instances was closed by hand or by a failure, so that its jobs wait
+    /// if it is meant to be strict (`-he y`).
     pub fn is_broken(&self, state: &State) -> bool {
         let is_closed = |closed: &InstanceState| closed.disabled || closed.suspended || !closed.errors.is_empty();
         let fails = |granted: &Granted| {

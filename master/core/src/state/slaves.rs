@@ -25,7 +25,8 @@ pub struct Slaves {
     pub used: Usage,
     /// The same as getrusage(2) numbers.
     pub rusage: Rusage,
-    /// Number, command's host and exit status of those that ended last, oldest first, at most [`ENDED_SLAVES_KEPT`].
+    /// Number, command's host and exit status of those that ended last, oldest first, at most
+    /// [`ENDED_SLAVES_KEPT`].
     pub ended: VecDeque<(u32, HostName, u32)>,
 }
 

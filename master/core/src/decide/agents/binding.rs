@@ -1,8 +1,10 @@
-//! Which task directory a host has: an agent that brings another one than the last is not believed about tasks that run.
+//! Which task directory a host has: an agent that brings another one than the last is not believed
+//! about tasks that run.
 //!
-//! An agent's list of tasks is taken for the truth: a task of ours that it leaves out is lost. A clone of the host, or the host
-//! itself with an older state of its disk, has a list that is true of another directory. The marks beside its journal tell
-//! that. Where nothing of ours would be lost the agent is let in, so that hosts whose disks do not outlive a boot need nobody.
+//! An agent's list of tasks is taken for the truth: a task of ours that it leaves out is lost. A
+//! clone of the host, or the host itself with an older state of its disk, has a list that is true
+//! of another directory. The marks beside its journal tell that. Where nothing of ours would be
+//! lost the agent is let in, so that hosts whose disks do not outlive a boot need nobody.
 
 use super::super::Turn;
 use crate::event::Event;
@@ -11,10 +13,12 @@ use proto::id::{HostName, TaskKey};
 use proto::wire::agent::{AgentHello, TasksMark};
 use std::collections::BTreeSet;
 
-/// The most bytes of a mark; one of ours has 32. A longer one is not remembered: every event is kept for ever.
+/// The most bytes of a mark; one of ours has 32. A longer one is not remembered: every event is
+/// kept for ever.
 const MARK_BYTES: usize = 64;
 
-/// Refuses an agent whose task directory is not the one that the host had, if a task would be lost by that.
+/// Refuses an agent whose task directory is not the one that the host had, if a task would be lost
+/// by that.
 pub(super) fn check(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Diagnostic> {
     let state = turn.state();
     let is_of_the_host = |mark: &TasksMark| hello.marks.is_empty() || hello.marks.contains(mark);

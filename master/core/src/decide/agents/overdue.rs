@@ -1,6 +1,7 @@
 //! Tasks on unknown hosts whose time is over: the master ends them (`ENABLE_ENFORCE_MASTER_LIMIT`).
 //!
-//! The shepherd of such a task ends it by itself where it lives; this frees what the task holds where the whole host is gone.
+//! The shepherd of such a task ends it by itself where it lives; this frees what the task holds
+//! where the whole host is gone.
 
 use super::table::Deadline;
 use crate::decide::tasks::{self, TaskEnd};

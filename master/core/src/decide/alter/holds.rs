@@ -24,7 +24,8 @@ pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChang
     texts.into_iter().map(Answer::Done).collect()
 }
 
-/// The change without releases of holds that no selected task has: those need no right, because they do nothing.
+/// The change without releases of holds that no selected task has: those need no right, because
+/// they do nothing.
 pub(super) fn effective(job: &Job, selected: &Selected, change: HoldChange) -> HoldChange {
     let set = holds_of(job, selected);
     let Holds { user, operator, system } = change.release;
@@ -41,8 +42,9 @@ fn holds_of(job: &Job, selected: &Selected) -> Holds {
     untouched.into_iter().chain(own).fold(Holds::default(), add)
 }
 
-/// Says which holds of others keep a job that was to be released, and who may release them: a refusal where nothing was released, else
-/// a warning. Grid Engine 8.1.9 says nothing there, so that the job seems to be free and never starts.
+/// Says which holds of others keep a job that was to be released, and who may release them: a
+/// refusal where nothing was released, else a warning. Grid Engine 8.1.9 says nothing there, so
+/// that the job seems to be free and never starts.
 pub(super) fn left(job: &Job, selected: &Selected, asked: HoldChange, done: HoldChange) -> Option<Answer> {
     if asked.set.any() || !asked.release.any() {
         return None;

@@ -1,4 +1,5 @@
-//! Calendars: what each says now for the queue instances that use it, and when one says something else.
+//! Calendars: what each says now for the queue instances that use it, and when one says something
+//! else.
 
 use super::{Touch, set, state_of};
 use crate::decide::Turn;
@@ -9,8 +10,8 @@ use proto::id::{CalendarName, HostName, QueueInstanceName, QueueName};
 use proto::time::{Wall, Zone};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Brings queue instances to what their calendars say: all of them when time or a calendar has changed it, else those that were
-/// touched themselves.
+/// Brings queue instances to what their calendars say: all of them when time or a calendar has
+/// changed it, else those that were touched themselves.
 pub(super) fn follow(turn: &mut Turn<'_>, touch: &Touch) {
     let is_due = touch.calendars || turn.is_calendar_due();
     if !is_due && touch.queues.is_empty() && touch.hosts.is_empty() {
@@ -44,7 +45,8 @@ fn instance(queue: &QueueName, host: &HostName) -> QueueInstanceName {
     QueueInstanceName { queue: queue.clone(), host: host.clone() }
 }
 
-/// What the calendar of an instance says now; on without one. An instance that its queue has left has none.
+/// What the calendar of an instance says now; on without one. An instance that its queue has left
+/// has none.
 fn said(
     turn: &Turn<'_>,
     says: &mut BTreeMap<CalendarName, CalendarState>,

@@ -1,8 +1,8 @@
-//! Slot-wise subordination: where a queue and those below it have more slots at work on a host than the list of the queue allows,
-//! single tasks give way.
+//! Slot-wise subordination: where a queue and those below it have more slots at work on a host than
+//! the list of the queue allows, single tasks give way.
 //!
-//! What is at work is what nothing suspends. A task over several hosts counts on each and never gives way: the trees of its hosts
-//! would have to agree.
+//! What is at work is what nothing suspends. A task over several hosts counts on each and never
+//! gives way: the trees of its hosts would have to agree.
 
 use super::{set, state_of};
 use crate::decide::Turn;
@@ -118,7 +118,8 @@ fn task(state: &State, host: &HostName, placement: &Placement) -> Task {
     }
 }
 
-/// The tasks as they are to be: first tasks give way where there are too many, then others go on where there is room.
+/// The tasks as they are to be: first tasks give way where there are too many, then others go on
+/// where there is room.
 fn settle(trees: &[Tree], mut tasks: Vec<Task>) -> Vec<Task> {
     for tree in trees {
         while at_work(tree, &tasks) > u64::from(tree.most) {
@@ -146,7 +147,8 @@ fn at_work(tree: &Tree, tasks: &[Task]) -> u64 {
     tasks.iter().filter(|task| task.is_at_work()).map(|task| slots_in(tree, task)).sum()
 }
 
-/// The task that gives way first: of the deepest queues the one with the highest number that has any at work.
+/// The task that gives way first: of the deepest queues the one with the highest number that has
+/// any at work.
 fn victim(tree: &Tree, tasks: &[Task]) -> Option<usize> {
     let mut members: Vec<&Member> = tree.members.iter().filter(|member| member.depth > 0).collect();
     members.sort_by_key(|member| (Reverse((member.depth, member.seq_no)), &member.queue));
@@ -163,7 +165,8 @@ fn victim(tree: &Tree, tasks: &[Task]) -> Option<usize> {
     })
 }
 
-/// The tasks that have given way, in the order in which they go on: the reverse of that in which they gave way.
+/// The tasks that have given way, in the order in which they go on: the reverse of that in which
+/// they gave way.
 fn waiting(trees: &[Tree], tasks: &[Task]) -> Vec<usize> {
     let place = |task: &Task| {
         let members = trees.iter().rev().flat_map(|tree| &tree.members);

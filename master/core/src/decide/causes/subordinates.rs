@@ -1,4 +1,5 @@
-//! Queue-wise subordination: an instance is suspended while a superordinate one of its host uses as many slots as its list says.
+//! Queue-wise subordination: an instance is suspended while a superordinate one of its host uses as
+//! many slots as its list says.
 
 use super::{set, state_of};
 use crate::decide::Turn;

@@ -1,5 +1,6 @@
-//! References to access lists, projects and checkpointing environments: what is named exists, and what is named stays, in the
-//! words of 8.1.9; and who is put into an access list and taken out of it.
+//! References to access lists, projects and checkpointing environments: what is named exists, and
+//! what is named stays, in the words of 8.1.9; and who is put into an access list and taken out of
+//! it.
 
 use super::change::Refusals;
 use super::draft::Draft;
@@ -146,7 +147,8 @@ pub(super) fn settle_user(draft: &mut Draft<'_>, name: &str, fields: &Fields) ->
     if refusals.is_empty() { Ok(user.write()) } else { Err(refusals) }
 }
 
-/// Where a name stands in lists of queues, hosts, parallel environments, configurations and projects: `user list of queue "a.q"`.
+/// Where a name stands in lists of queues, hosts, parallel environments, configurations and
+/// projects: `user list of queue "a.q"`.
 ///
 /// `lists` are pairs of an attribute and what messages call it.
 fn places(config: &Configuration, lists: &[(&str, &str)], name: &str) -> Vec<String> {

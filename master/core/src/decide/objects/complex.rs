@@ -8,7 +8,8 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, Object, ObjectKind};
 use proto::wire::client::ObjectAction;
 
-/// Replaces the complex. It travels as one field for each attribute: the name, then the other seven columns.
+/// Replaces the complex. It travels as one field for each attribute: the name, then the other seven
+/// columns.
 pub(super) fn change(draft: &mut Draft<'_>, action: &ObjectAction) -> Result<(), Refusals> {
     match action {
         ObjectAction::Replace(fields) => replace(draft, fields),

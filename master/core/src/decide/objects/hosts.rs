@@ -1,4 +1,5 @@
-//! Hosts and their certificates: tokens, joining, revoking, simulated hosts, and the end of daemons (ARCHITECTURE.md "Transport and identity").
+//! Hosts and their certificates: tokens, joining, revoking, simulated hosts, and the end of daemons
+//! (ARCHITECTURE.md "Transport and identity").
 
 use super::{draft, words};
 use crate::decide::requests::Request;
@@ -29,7 +30,8 @@ const SIMULATED: &str = "@simulated";
 /// The queue whose slots simulated hosts set.
 const DEFAULT_QUEUE: &str = "all.q";
 
-/// The most simulated hosts of a cell: more than the largest cells have real ones, and few enough for one machine's ports.
+/// The most simulated hosts of a cell: more than the largest cells have real ones, and few enough
+/// for one machine's ports.
 const SIMULATED_MAX: u32 = 9_999;
 
 /// The longest life of a token, in seconds: a year.
@@ -45,7 +47,8 @@ pub(crate) struct Join {
     pub not_after: Wall,
 }
 
-/// Stores the hash of a token that the shell has made; the shell puts the token itself into the answer.
+/// Stores the hash of a token that the shell has made; the shell puts the token itself into the
+/// answer.
 pub(super) fn create_token(turn: &mut Turn<'_>, request: Request, uses: u32, valid_s: u64, pattern: String) -> Reply {
     let refuse = |what: &str, fix: &str| Reply::refusal(Diagnostic::new(Code::BadValue, what).fix(fix));
     if uses == 0 {
@@ -135,7 +138,8 @@ fn may_join(turn: &Turn<'_>, token_hash: &str, host: &HostName) -> Result<(), Di
     Ok(())
 }
 
-/// The objects of hosts that are new: themselves, and the group they are put into where there is one.
+/// The objects of hosts that are new: themselves, and the group they are put into where there is
+/// one.
 fn new_hosts(config: &Configuration, hosts: &[HostName], group: &str) -> Vec<StoredObject> {
     let new: Vec<&HostName> = hosts.iter().filter(|host| !config.exec_hosts.contains_key(*host)).collect();
     let stored = |kind, name: &str, fields: Fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
@@ -179,7 +183,8 @@ pub(super) fn revoke(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply 
     Reply::answers(vec![Answer::Done(format!("host {host} is revoked"))])
 }
 
-/// The next agent of a host is let in whatever task directory it has. Tasks that it does not know are lost then.
+/// The next agent of a host is let in whatever task directory it has. Tasks that it does not know
+/// are lost then.
 pub(super) fn rebind(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply {
     let state = turn.state();
     let known: Vec<&dyn KnownHosts> = vec![&state.certificates, &state.config.exec_hosts];

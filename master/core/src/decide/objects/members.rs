@@ -1,7 +1,8 @@
 //! Hosts that people name in host lists: by their one name, and those that are not there yet.
 //!
-//! As in 8.1.9 a host may be named before its agent comes: it becomes an execution host at once, whose queue instances are in
-//! state `u` until it reports. Programs that grow and shrink clusters add hosts to `@allhosts` first.
+//! As in 8.1.9 a host may be named before its agent comes: it becomes an execution host at once,
+//! whose queue instances are in state `u` until it reports. Programs that grow and shrink clusters
+//! add hosts to `@allhosts` first.
 
 use super::change::Refusals;
 use super::draft::Draft;
@@ -20,7 +21,8 @@ pub(super) fn called(draft: &Draft<'_>, member: HostOrGroup) -> HostOrGroup {
     }
 }
 
-/// The value of an attribute that is edited, with hosts by their one name where it is a list of them.
+/// The value of an attribute that is edited, with hosts by their one name where it is a list of
+/// them.
 pub(super) fn value(draft: &Draft<'_>, attribute: &str, value: &str) -> String {
     match value.parse::<HostList>() {
         Ok(list) if attribute == "hostlist" => canonical(draft, list).to_string(),

@@ -66,7 +66,8 @@ fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
     capacities.chain(thresholds).chain(suspend).collect()
 }
 
-/// Groups that a host group names and that do not exist, and circles of groups. Hosts that are not there yet may be named.
+/// Groups that a host group names and that do not exist, and circles of groups. Hosts that are not
+/// there yet may be named.
 pub(super) fn of_group(config: &Configuration, group: &HostGroup) -> Refusals {
     config.groups().check(group).err().into_iter().collect()
 }
@@ -243,7 +244,8 @@ fn unknown_pe(config: &Configuration, pe: &PeName) -> Diagnostic {
     }
 }
 
-/// How 8.1.9 says that an attribute does not exist: in a queue, in a host, among what a host reports; and where it says nothing.
+/// How 8.1.9 says that an attribute does not exist: in a queue, in a host, among what a host
+/// reports; and where it says nothing.
 fn no_attribute(name: &str) -> String {
     format!("Complex attribute \"{name}\" does not exist")
 }
@@ -274,7 +276,8 @@ fn unknown(complex: &Complex, name: &str, place: &str, said: fn(&str) -> String)
     })
 }
 
-/// The assignments whose attribute does not exist, as `said` says, or of whose value `bad` says what is wrong.
+/// The assignments whose attribute does not exist, as `said` says, or of whose value `bad` says
+/// what is wrong.
 fn values_or(
     complex: &Complex,
     list: &Assignments,

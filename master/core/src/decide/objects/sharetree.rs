@@ -56,7 +56,8 @@ fn check(config: &Configuration, tree: &ShareTree) -> Result<(), Refusals> {
     Ok(())
 }
 
-/// One node and those below it. A user may be once outside of projects and once in each; `project` is the one around the node.
+/// One node and those below it. A user may be once outside of projects and once in each; `project`
+/// is the one around the node.
 fn check_node<'a>(
     config: &Configuration,
     node: &'a Node,

@@ -1,7 +1,8 @@
 //! What objects may say that has an effect here.
 //!
-//! What has none is refused by name where somebody writes it anew. What is stored already, or comes with a whole cell that is
-//! taken over, is kept and warned about: nothing is taken and ignored without a word.
+//! What has none is refused by name where somebody writes it anew. What is stored already, or comes
+//! with a whole cell that is taken over, is kept and warned about: nothing is taken and ignored
+//! without a word.
 
 use super::change::Refusals;
 use crate::sched::algorithm;
@@ -20,9 +21,11 @@ enum Allowed {
     None,
     /// Any of these, in any letter case.
     Words(&'static [&'static str]),
-    /// A list of `name=value` with this between its elements, for the kinds of usage that are counted.
+    /// A list of `name=value` with this between its elements, for the kinds of usage that are
+    /// counted.
     Kinds(char),
-    /// A list of parameters: what may have another value than its default says [`proto::conf::parameters`].
+    /// A list of parameters: what may have another value than its default says
+    /// [`proto::conf::parameters`].
     Parameters,
 }
 
@@ -203,7 +206,8 @@ pub(super) fn check(
     if refusals.is_empty() { Ok(warnings) } else { Err(refusals) }
 }
 
-/// What the objects of a cell say that has no effect, in the order of the kinds and names; `place` is `NAME: ATTRIBUTE`.
+/// What the objects of a cell say that has no effect, in the order of the kinds and names; `place`
+/// is `NAME: ATTRIBUTE`.
 pub fn without_effect(config: &Configuration) -> Vec<Diagnostic> {
     let mut kinds: Vec<ObjectKind> = TABLE.iter().map(|row| row.kind).collect();
     kinds.sort();
@@ -299,7 +303,8 @@ fn is_off(value: &str) -> bool {
     ["0", "false", "no"].iter().any(|off| off.eq_ignore_ascii_case(value))
 }
 
-/// Whether a list of parameters says what holds anyway. A parameter that is not read at all is never at its default.
+/// Whether a list of parameters says what holds anyway. A parameter that is not read at all is
+/// never at its default.
 fn is_at_default(key: &str, list: Parameters) -> bool {
     let is_unread = |name: &str| parameter_class(key, name) == Some(ParameterClass::Unread);
     if list.iter().any(|(name, value)| !is_off(value) && is_unread(name)) {

@@ -6,7 +6,8 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::job::Requests;
 use proto::request::ResourceRequest;
 
-/// Whether anything is asked of the master or of the slaves alone, but for the queues of the master, which `-masterq` names as well.
+/// Whether anything is asked of the master or of the slaves alone, but for the queues of the
+/// master, which `-masterq` names as well.
 pub(super) fn is_used(requests: &Requests) -> bool {
     let Requests { master, slaves, slave_queues, .. } = requests;
     !(master.is_empty() && slaves.is_empty() && slave_queues.is_empty())
@@ -33,7 +34,8 @@ pub(super) fn named(refusals: Vec<Diagnostic>, scope: &str) -> Vec<Diagnostic> {
     refusals.into_iter().map(named).collect()
 }
 
-/// Each attribute is asked for either for the whole job or for master and slaves, and each only where it can be charged.
+/// Each attribute is asked for either for the whole job or for master and slaves, and each only
+/// where it can be charged.
 ///
 /// # Errors
 /// With the first attribute for which it is not so.

@@ -1,4 +1,5 @@
-//! Access lists, projects, users and checkpointing environments: texts, references, and whom they keep from what.
+//! Access lists, projects, users and checkpointing environments: texts, references, and whom they
+//! keep from what.
 
 use super::cell::{Cell, array, job, owner, texts};
 use ObjectKind as K;
@@ -55,7 +56,8 @@ fn of(user: &str, project: Option<&str>) -> JobSpec {
     JobSpec { owner: owner(user).into(), project: project.map(str::to_owned), ..job() }
 }
 
-/// The cell with the lists `team` (u1) and `others` (u2), and projects: two open ones, one of the team, one of everybody else.
+/// The cell with the lists `team` (u1) and `others` (u2), and projects: two open ones, one of the
+/// team, one of everybody else.
 fn peopled() -> Cell {
     let mut cell = Cell::ready();
     cell.enlist("u1", "team");

@@ -1,4 +1,5 @@
-//! Advance reservations: granted at once or refused, begun and ended by the clock, deleted with their jobs.
+//! Advance reservations: granted at once or refused, begun and ended by the clock, deleted with
+//! their jobs.
 
 use super::cell::{Cell, job, owner, resources, texts};
 use crate::event::{Actor, Event};

@@ -1,5 +1,6 @@
-//! The law of the ledger: what is booked is the sum over the placed tasks, never below zero, and above a capacity only where that
-//! was lowered under running tasks, whatever happens to tasks and to the configuration.
+//! The law of the ledger: what is booked is the sum over the placed tasks, never below zero, and
+//! above a capacity only where that was lowered under running tasks, whatever happens to tasks and
+//! to the configuration.
 
 use super::Cell;
 use super::cell::{array, job, resources, result};

@@ -87,7 +87,8 @@ impl Cell {
         self.sent().iter().filter_map(signal).collect()
     }
 
-    /// Lets time pass, whenever the core wants to be called, until a calendar says something else; how long that took.
+    /// Lets time pass, whenever the core wants to be called, until a calendar says something else;
+    /// how long that took.
     fn pass_to_change(&mut self) -> u64 {
         let (before, mut passed) = (self.state_of("all.q", "h1").calendar, 0);
         while self.state_of("all.q", "h1").calendar == before {
@@ -394,8 +395,8 @@ fn check_flags(cell: &Cell) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// After any sequence of causes that come and go a task runs exactly if no cause is left, its host was told so last, and a new
-    /// master that starts from the log finds nothing to change.
+    /// After any sequence of causes that come and go a task runs exactly if no cause is left, its
+    /// host was told so last, and a new master that starts from the log finds nothing to change.
     #[test]
     fn a_task_runs_exactly_if_no_cause_is_left(story in prop::collection::vec(happens(), 1..40)) {
         let mut cell = slotwise("NONE");

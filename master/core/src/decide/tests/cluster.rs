@@ -24,7 +24,8 @@ use proto::wire::slave::SlaveSpec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// A host that keeps the promises of an agent (ARCHITECTURE.md "Time, keys and requests"), with what is on its way to it and from it.
+/// A host that keeps the promises of an agent (ARCHITECTURE.md "Time, keys and requests"), with
+/// what is on its way to it and from it.
 #[derive(Default)]
 struct Host {
     connection: Option<ConnectionId>,

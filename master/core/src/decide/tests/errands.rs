@@ -72,7 +72,8 @@ fn a_command_about_many_jobs_lets_others_in_between() {
     let leave = |cell: &mut Cell, job: usize| {
         assert_eq!(cell.qdel("u1", &[&job.to_string()]), [format!("u1 has deleted job {job}")]);
     };
-    // The newest were first: what runs is among the oldest, and its end must not let those start that are to go.
+    // The newest were first: what runs is among the oldest, and its end must not let those start
+    // that are to go.
     assert!(cell.core.state().jobs.keys().map(|seq| seq.0).eq(1..=left as u64));
     leave(&mut cell, 1);
     send(&mut cell, 2, (1 << 90) + 1, Command::Alter { jobs: users(), changes: Box::new(hold()) });

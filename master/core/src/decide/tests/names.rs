@@ -1,4 +1,5 @@
-//! Hosts by every name that people call them, hosts that are named before they come, and what only the master's host may do.
+//! Hosts by every name that people call them, hosts that are named before they come, and what only
+//! the master's host may do.
 
 use super::cell::{Cell, job, texts};
 use crate::core::{Core, Site};

@@ -1,4 +1,5 @@
-//! Slave tasks of parallel jobs: who may start how many where, what ends them, and what is accounted.
+//! Slave tasks of parallel jobs: who may start how many where, what ends them, and what is
+//! accounted.
 
 use super::cell::{Cell, job, resources, result, texts};
 use crate::effect::{Effect, Input};
@@ -20,13 +21,15 @@ use proto::wire::slave::SlaveSpec;
 use proto::wire::view::Data;
 use std::sync::Arc;
 
-/// A cell in which job 1 of `u1` runs with two slots on each of `h1`, where its master is, and `h2`.
+/// A cell in which job 1 of `u1` runs with two slots on each of `h1`, where its master is, and
+/// `h2`.
 fn cell(settings: &[(&str, &str)]) -> (Cell, TaskKey) {
     let (cell, key, _) = cell_asking(settings, Requests { hard: resources("h_vmem=1G"), ..Requests::default() });
     (cell, key)
 }
 
-/// The same for a job that asks for something else beside its slots; with the order that started it.
+/// The same for a job that asks for something else beside its slots; with the order that started
+/// it.
 fn cell_asking(settings: &[(&str, &str)], requests: Requests) -> (Cell, TaskKey, StartOrder) {
     let mut cell = Cell::ready();
     let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();

@@ -1,4 +1,5 @@
-//! The event stream: whoever folds the full state and what follows knows the same as whoever has followed from the first event.
+//! The event stream: whoever folds the full state and what follows knows the same as whoever has
+//! followed from the first event.
 
 use super::cell::{Cell, array, job, selection};
 use crate::stream;

@@ -1,4 +1,5 @@
-//! What users are charged with: once for each attempt, with what came since the last checkpoint, decayed as the rules of the time said.
+//! What users are charged with: once for each attempt, with what came since the last checkpoint,
+//! decayed as the rules of the time said.
 
 use super::cell::{Cell, job, result, texts};
 use crate::effect::Input;

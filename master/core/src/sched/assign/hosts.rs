@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 /// A host with the slots that a job could have there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRoom {
-    /// Its queue instances in their order, each with the slots it could give to tasks that are not the master.
+    /// Its queue instances in their order, each with the slots it could give to tasks that are not
+    /// the master.
     pub instances: Vec<(QueueInstanceName, u32)>,
     /// The most slots on the host without the master.
     pub slots: u32,
@@ -41,7 +42,8 @@ impl HostRoom {
         }
     }
 
-    /// Its queue instances, each with the most slots that it could give, whether the master is there or not.
+    /// Its queue instances, each with the most slots that it could give, whether the master is
+    /// there or not.
     pub fn at_best(&self) -> impl Iterator<Item = (&QueueInstanceName, u32)> {
         self.instances.iter().enumerate().map(|(index, (instance, slots))| {
             (instance, self.masters().map(|master| self.beside(master, index)).fold(*slots, u32::max))
@@ -74,7 +76,8 @@ pub struct Look<'c, 'a> {
     pub pe: &'c ParallelEnvironment,
 }
 
-/// The hosts with room for a job, in the order of their best instances, as far as they were looked at.
+/// The hosts with room for a job, in the order of their best instances, as far as they were looked
+/// at.
 #[derive(Debug, Default)]
 pub struct Rooms<'l> {
     /// The hosts.

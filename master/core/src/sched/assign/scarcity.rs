@@ -51,7 +51,8 @@ impl<'a> Scarcity<'a> {
         place.filter(|place| place.slots < place.wanted).map_or_else(Vec::new, |place| self.limits(&place))
     }
 
-    /// The host with most slots among those that have too few for the rule, or all of them together.
+    /// The host with most slots among those that have too few for the rule, or all of them
+    /// together.
     fn best<'r>(&self, hosts: &'r [HostRoom]) -> Option<Place<'r>> {
         let least = self.demand.least();
         let most = |room: &HostRoom| room.masters().map(|seat| seat.slots).fold(room.slots, u32::max);

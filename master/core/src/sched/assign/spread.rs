@@ -17,7 +17,8 @@ pub struct Most {
 /// The slots of a job, the master first: as many as `range` accepts, `most` allows and the hosts
 /// have.
 ///
-/// The master is on the first host that can take it and leaves room for most slots, and one slot there is kept for it.
+/// The master is on the first host that can take it and leaves room for most slots, and one slot
+/// there is kept for it.
 ///
 /// # Errors
 /// With the most slots that the rule could place, if no number of the range can be.
@@ -112,7 +113,8 @@ fn over_hosts(
     Ok(granted(hosts, &rule(slots, &rooms, Kept { host: seat.host, slots: seat.room.own }), seat))
 }
 
-/// Exactly `each` slots on every host that is used; a master without a slot of its own may be where no others are.
+/// Exactly `each` slots on every host that is used; a master without a slot of its own may be where
+/// no others are.
 fn in_portions(each: u32, range: &SlotRange, most: Most, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
     let is_usable = |index: usize| hosts[index].slots >= each;
     let count = (0..hosts.len()).filter(|index| is_usable(*index)).count();
@@ -196,8 +198,8 @@ fn granted(hosts: &[HostRoom], taken: &[u32], seat: Seat) -> Vec<Granted> {
     master_first(&used, before, seat.room)
 }
 
-/// The slots of each host taken from its instances in their order, beginning with the host of the master, whose own instance
-/// comes first and gives at least the master's own.
+/// The slots of each host taken from its instances in their order, beginning with the host of the
+/// master, whose own instance comes first and gives at least the master's own.
 fn master_first(used: &[(&HostRoom, u32)], master: usize, room: MasterRoom) -> Vec<Granted> {
     let (host, slots) = used[master];
     let mut rooms: Vec<u32> = (0..host.instances.len()).map(|at| host.beside(room, at)).collect();

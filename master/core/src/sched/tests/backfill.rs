@@ -1,4 +1,5 @@
-//! Who has a reservation is never delayed by somebody of lower priority, whatever the stream of jobs.
+//! Who has a reservation is never delayed by somebody of lower priority, whatever the stream of
+//! jobs.
 
 use super::lab::Lab;
 use crate::sched::Reserving;
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 const REQUESTS: [&str; 6] = ["", "lic=1,", "lic=3,", "mem=2G,", "mem=3G,lic=1,", "excl,"];
 const SHAPES: [&str; 6] = ["", "", "-pe smp 3", "-pe fill 2-6", "-pe robin 3-9", "-t 1-3:1"];
 
-/// One step of a stream: a job with its request, shape, run time, priority and whether it reserves; and how soon tasks end.
+/// One step of a stream: a job with its request, shape, run time, priority and whether it reserves;
+/// and how soon tasks end.
 type Step = (usize, usize, u64, i32, bool, u8);
 
 fn cluster() -> Lab {

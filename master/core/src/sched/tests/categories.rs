@@ -12,7 +12,8 @@ fn resources(text: &str) -> Vec<ResourceRequest> {
     ResourceList::parse(text).unwrap().into()
 }
 
-/// The category of a parallel job with these lists of its own for master and slaves, and for the queues of the slaves.
+/// The category of a parallel job with these lists of its own for master and slaves, and for the
+/// queues of the slaves.
 fn category(lab: &Lab, master: &str, slaves: &str, queues: &[&str]) -> CategoryKey {
     let mut job = lab.state().jobs[&SubmitSeq(1)].clone();
     let lists = Requests {

@@ -1,8 +1,9 @@
-//! What a pass keeps for later, judged by code that is slow and obviously right: all that takes something at a moment is put into a ledger,
-//! and the matcher is asked anew.
+//! What a pass keeps for later, judged by code that is slow and obviously right: all that takes
+//! something at a moment is put into a ledger, and the matcher is asked anew.
 //!
-//! What is kept is there whenever something begins that takes a part of it; it could not have been had at an earlier moment; and who
-//! asked for a reservation and has none would find no such moment.
+//! What is kept is there whenever something begins that takes a part of it; it could not have been
+//! had at an earlier moment; and who asked for a reservation and has none would find no such
+//! moment.
 
 use super::lab::Lab;
 use super::reference::{assign, turns};
@@ -31,8 +32,8 @@ struct Taken {
 pub enum Asked {
     /// That it will be there.
     Place,
-    /// That it would not be there earlier, too. Only where no load changes: a reservation does not look at a host that is overloaded now before
-    /// something ends there.
+    /// That it would not be there earlier, too. Only where no load changes: a reservation does not
+    /// look at a host that is overloaded now before something ends there.
     PlaceAndTime,
 }
 
@@ -119,9 +120,11 @@ fn at<'a>(lab: &Lab, taken: impl Iterator<Item = &'a Taken>) -> State {
     state
 }
 
-/// The first moment at which something is given back and a job fits beside all that is taken at any time while it runs.
+/// The first moment at which something is given back and a job fits beside all that is taken at any
+/// time while it runs.
 ///
-/// Under a quota it depends on the order of the hosts what a parallel job is offered, so then nothing is said.
+/// Under a quota it depends on the order of the hosts what a parallel job is offered, so then
+/// nothing is said.
 fn earliest(lab: &Lab, job: &Job, taken: &[&Taken]) -> Option<Tick> {
     let model = lab.scheduler.model();
     let demand = Demand::of_job(model.state(), job);

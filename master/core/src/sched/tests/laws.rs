@@ -1,6 +1,7 @@
 //! What holds for every cluster and every job.
 //!
-//! That each order passes the core's own check, and that the ledger's sums hold, is asserted by the lab in every test.
+//! That each order passes the core's own check, and that the ledger's sums hold, is asserted by the
+//! lab in every test.
 
 use super::lab::Lab;
 use crate::ledger::{Counted, Level};

@@ -1,6 +1,7 @@
-//! What categories and standings remember never hides a place: after any stream of changes a pass leaves nothing that fits, as the
-//! matcher finds it who asks every queue instance about every job and remembers nothing. [`Lab::pass`] asserts that. And it places
-//! the very tasks in the very places that the [`reference`](super::reference) does.
+//! What categories and standings remember never hides a place: after any stream of changes a pass
+//! leaves nothing that fits, as the matcher finds it who asks every queue instance about every job
+//! and remembers nothing. [`Lab::pass`] asserts that. And it places the very tasks in the very
+//! places that the [`reference`](super::reference) does.
 
 use super::lab::Lab;
 use super::later::{Asked, check};
@@ -130,8 +131,8 @@ const CHANGES_AHEAD: [&str; 12] = [
     "quota r",
 ];
 
-/// The same of jobs that are much alike: they start without a look where nothing is kept, and what is kept for one is found beside that of the one
-/// before.
+/// The same of jobs that are much alike: they start without a look where nothing is kept, and what
+/// is kept for one is found beside that of the one before.
 const JOBS_ALIKE_AHEAD: [&str; 14] = [
     "-l h_rt=10",
     "-l h_rt=10",

@@ -1,4 +1,5 @@
-//! Resource quotas: which rule counts, what is counted, and who is kept waiting by it (ALGORITHMS.md section 15).
+//! Resource quotas: which rule counts, what is counted, and who is kept waiting by it
+//! (ALGORITHMS.md section 15).
 
 use super::check;
 use super::lab::Lab;
@@ -56,7 +57,8 @@ fn the_worked_example_with_its_numbers() {
 
 #[test]
 fn the_first_rule_that_matches_counts_alone() {
-    // The second set of tests/captures/23sched.txt: u3 is kept out by rule 2 whatever rule 5 would allow.
+    // The second set of tests/captures/23sched.txt: u3 is kept out by rule 2 whatever rule 5 would
+    // allow.
     check(
         "host sim1
          host sim2
@@ -452,7 +454,8 @@ fn slots_move_to_another_queue_of_a_host_where_that_makes_room_elsewhere() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The lab has the core's check judge each order, and the state's check recounts what is in use.
+    /// The lab has the core's check judge each order, and the state's check recounts what is in
+    /// use.
     #[test]
     fn what_is_in_use_is_counted_after_any_events(steps in prop::collection::vec(step(), 1..40)) {
         let mut lab = Lab::new();

@@ -1,6 +1,7 @@
 //! Priorities that 8.1.9 printed, at the moments at which its scheduler computed them: every digit.
 //!
-//! When jobs were submitted is recorded; when a pass was made follows from the parts that waiting and deadlines have.
+//! When jobs were submitted is recorded; when a pass was made follows from the parts that waiting
+//! and deadlines have.
 
 use super::lab::Lab;
 use crate::sched::Of;

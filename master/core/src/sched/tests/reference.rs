@@ -1,5 +1,6 @@
-//! A pass that is slow and obviously right: every job by its priority, every queue instance by its rank, each asked anew for each
-//! task. Nothing is remembered. What is kept for later is judged in [`later`](super::later).
+//! A pass that is slow and obviously right: every job by its priority, every queue instance by its
+//! rank, each asked anew for each task. Nothing is remembered. What is kept for later is judged in
+//! [`later`](super::later).
 
 use super::lab::{Lab, place_text};
 use crate::ledger::{Grant, Ledger};

@@ -124,7 +124,8 @@ fn a_task_that_should_have_ended_is_expected_to_go_on_for_an_interval() {
 
 #[test]
 fn a_parallel_job_is_kept_slots_where_they_come_free_first_as_many_as_there_are_then() {
-    // As recorded of 8.1.9 (tests/captures/32sched.txt): fourteen slots of sixteen are in use, and end one after the other.
+    // As recorded of 8.1.9 (tests/captures/32sched.txt): fourteen slots of sixteen are in use, and
+    // end one after the other.
     check(
         "host a
         host b
@@ -401,7 +402,8 @@ fn a_job_for_which_there_was_no_time_may_find_one_before_something_that_is_kept_
     );
 }
 
-/// A change between two slices of a pass, while a task is overdue: it is expected to end soon, and not to have ended in the past.
+/// A change between two slices of a pass, while a task is overdue: it is expected to end soon, and
+/// not to have ended in the past.
 #[test]
 fn what_changes_in_the_middle_of_a_pass_does_not_change_the_time() {
     for change in ["queue b.q a slots=0", "group @g a"] {

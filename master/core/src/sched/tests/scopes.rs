@@ -1,4 +1,5 @@
-//! Requests of the master and of the other slots of a parallel job apart (`-scope`, `ign_sreq_on_mhost`).
+//! Requests of the master and of the other slots of a parallel job apart (`-scope`,
+//! `ign_sreq_on_mhost`).
 
 use super::lab::{Lab, check};
 use proptest::prelude::*;
@@ -475,7 +476,8 @@ impl Case {
         (slots, self.spares && is_beside && asks.is_apart())
     }
 
-    /// What a job takes: of `mem`, `card`, `once` on each host, and of `lic` in all behind the first.
+    /// What a job takes: of `mem`, `card`, `once` on each host, and of `lic` in all behind the
+    /// first.
     fn uses(&self, asks: &Asks, layout: &Layout) -> [[u32; 5]; 3] {
         let mut used = [[0; 5]; 3];
         let master = INSTANCES[layout.master].1;
@@ -642,7 +644,8 @@ fn case() -> impl Strategy<Value = Case> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Every job gets the most slots that there can be, nothing is given out twice, and what is given back is there again.
+    /// Every job gets the most slots that there can be, nothing is given out twice, and what is
+    /// given back is there again.
     #[test]
     fn a_job_has_the_most_slots_that_both_kinds_leave_room_for(case in case()) {
         let mut lab = case.lab();

@@ -1,4 +1,5 @@
-//! Values of which jobs take their share late: licences that are checked out a while after the start (ALGORITHMS.md section 6.2).
+//! Values of which jobs take their share late: licences that are checked out a while after the
+//! start (ALGORITHMS.md section 6.2).
 
 use super::lab::{Lab, check};
 use crate::observe::Observation;
@@ -33,7 +34,8 @@ fn licensed_cell(kind: &str, settle: &str) -> Lab {
     lab
 }
 
-/// Runs the cell second by second; how many jobs found no licence when they wanted theirs, and how many ended well.
+/// Runs the cell second by second; how many jobs found no licence when they wanted theirs, and how
+/// many ended well.
 fn refused_and_done(mut lab: Lab) -> (usize, usize) {
     let (mut running, mut refused, mut done) = (Vec::<(String, u64)>::new(), 0, 0);
     for second in 0..600 {
@@ -126,7 +128,8 @@ fn a_settle_time_is_of_one_attribute() {
 
 #[test]
 fn a_sample_of_the_cluster_opens_what_its_bookings_closed() {
-    // The load threshold is on a value of the cluster that another host reports and that stays as it was.
+    // The load threshold is on a value of the cluster that another host reports and that stays as
+    // it was.
     let mut lab = Lab::new();
     for line in [
         "complex lic lic INT <= YES NO 0 0",

@@ -1,4 +1,5 @@
-//! What the whole cluster shares and is given back on one host: all others are looked at again as well.
+//! What the whole cluster shares and is given back on one host: all others are looked at again as
+//! well.
 
 use super::lab::check;
 

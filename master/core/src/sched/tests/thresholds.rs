@@ -1,4 +1,5 @@
-//! Suspend thresholds (ALGORITHMS.md section 6.5), and how instances in other states are left alone.
+//! Suspend thresholds (ALGORITHMS.md section 6.5), and how instances in other states are left
+//! alone.
 
 use super::lab::{Lab, check};
 use crate::event::{Event, InstanceState};

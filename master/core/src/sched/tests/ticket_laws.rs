@@ -56,7 +56,8 @@ fn numbers(lab: &Lab, of: Of) -> BTreeMap<SubmitSeq, PriorityNumbers> {
     jobs.map(|(seq, _)| (*seq, model.priority_of(*seq, of, lab.now))).collect()
 }
 
-/// The tickets of all running tasks, functional and of the share tree. What is behind the point is not told.
+/// The tickets of all running tasks, functional and of the share tree. What is behind the point is
+/// not told.
 fn running(lab: &Lab) -> (i64, i64) {
     let tasks = |seq: &SubmitSeq| i64::from(lab.state().jobs[seq].active);
     let all = numbers(lab, Of::Running);
@@ -137,7 +138,8 @@ proptest! {
     fn more_shares_never_mean_fewer_tickets(
         shares in prop::collection::vec(1..500u32, 6), jobs in prop::collection::vec(asked(), 1..12), more in 1..500u32,
     ) {
-        // Of users alone: what a job has by other shares than those of its user does not count here.
+        // Of users alone: what a job has by other shares than those of its user does not count
+        // here.
         let plain: Vec<Asked> = jobs.iter().map(|(user, _, _, is_array)| (*user, None, 0, *is_array)).collect();
         let of = |shares: &[u32]| {
             let mut lab = Lab::new();

@@ -1,4 +1,5 @@
-//! Tickets: the worked numbers of ALGORITHMS.md sections 10 and 11, and what 8.1.9 gave in the same cases (tests/captures/28tickets).
+//! Tickets: the worked numbers of ALGORITHMS.md sections 10 and 11, and what 8.1.9 gave in the same
+//! cases (tests/captures/28tickets).
 
 use super::lab::check;
 
@@ -225,7 +226,8 @@ fn override_tickets_are_divided_among_the_tasks_of_an_object_and_those_of_a_job_
     check(&format!("{PENDING} conf share_override_tickets FALSE\n {jobs} {whole}"));
 }
 
-/// The hierarchy says which tickets of others count in the order in which tasks get those of a policy.
+/// The hierarchy says which tickets of others count in the order in which tasks get those of a
+/// policy.
 #[test]
 fn policies_rest_on_those_named_before() {
     let jobs = "
@@ -296,7 +298,8 @@ fn tasks_of_an_array_get_tickets_as_far_as_slots_are_free() {
     }
 }
 
-/// Nine jobs of three users in two projects: leaves of users, of projects, and users below a project.
+/// Nine jobs of three users in two projects: leaves of users, of projects, and users below a
+/// project.
 const NINE: &str = "
     project p1 0
     project p2 0
@@ -514,7 +517,8 @@ fn job_shares_divide_what_a_leaf_has_among_its_running_tasks() {
     ));
 }
 
-/// A thousand times the usage of a real cell: u1 10.042341 s outside of projects and 2.127461 s in p1, u2 4.129477 s, u3 in p1 1.529729 s.
+/// A thousand times the usage of a real cell: u1 10.042341 s outside of projects and 2.127461 s in
+/// p1, u2 4.129477 s, u3 in p1 1.529729 s.
 const USED: &str = "
     conf weight_tickets_share 10000
     conf halftime 0
@@ -591,7 +595,8 @@ fn users_of_a_default_leaf_are_shown_below_it() {
     ));
 }
 
-/// Section 11.2: equal shares and unequal use; and 11.4: what runs of a user stands in front of what waits.
+/// Section 11.2: equal shares and unequal use; and 11.4: what runs of a user stands in front of
+/// what waits.
 #[test]
 fn the_worked_numbers_of_the_share_tree() {
     let used = |shares: [u32; 2], seconds: [u64; 2]| {

@@ -1,4 +1,5 @@
-//! What the model knows of the use of running tasks: what was charged and what was observed since, each once.
+//! What the model knows of the use of running tasks: what was charged and what was observed since,
+//! each once.
 
 use super::lab::Lab;
 use crate::event::Event;
@@ -53,7 +54,8 @@ fn what_is_observed_counts_until_it_is_charged() {
     let tasks = vec![(key(&lab, 1), charged), (key(&lab, 2), charged)];
     lab.event(Event::UsageCharged { tasks });
     assert_eq!(used(&lab), "u1/p=9 u1=6 u2=7", "the same, of which more is charged");
-    // Lab ends tasks without a record: what was charged stays, what was observed is gone with its task.
+    // Lab ends tasks without a record: what was charged stays, what was observed is gone with its
+    // task.
     lab.end("1");
     lab.end("2");
     assert_eq!(used(&lab), "u1/p=9 u1=4 u2=4");

@@ -1,5 +1,5 @@
-//! The four uses of the policies in Grid Engine's own document on them, each over a simulated week of ten slots:
-//! what is aimed at, what came out, and how far that may be from it.
+//! The four uses of the policies in Grid Engine's own document on them, each over a simulated week
+//! of ten slots: what is aimed at, what came out, and how far that may be from it.
 
 use super::lab::Lab;
 use std::collections::BTreeMap;
@@ -98,7 +98,8 @@ impl Week {
     }
 }
 
-/// Classes of jobs by resources that have an urgency. Aim: nothing of a lower class starts while something of a higher one waits. Always.
+/// Classes of jobs by resources that have an urgency. Aim: nothing of a lower class starts while
+/// something of a higher one waits. Always.
 #[test]
 fn classes_of_jobs_by_the_urgency_of_a_resource() {
     let mut week = Week::new(
@@ -128,7 +129,8 @@ fn classes_of_jobs_by_the_urgency_of_a_resource() {
     assert!(week.part("high") > 0.3, "the higher classes get what they ask for");
 }
 
-/// Two projects by the functional policy, of which one submits four times as much and has more users. Aim: half of the slots each. Within 2 %.
+/// Two projects by the functional policy, of which one submits four times as much and has more
+/// users. Aim: half of the slots each. Within 2 %.
 #[test]
 fn two_projects_have_half_of_the_slots_each_at_any_time() {
     let mut week = Week::new(
@@ -154,9 +156,10 @@ fn two_projects_have_half_of_the_slots_each_at_any_time() {
     week.assert_part("big", 0.5, 0.02);
 }
 
-/// Two projects by a share tree, of which one does nothing for two days. Aim: half of what was used, each. What a project gets is inverse
-/// to what it has used, so it is the squares of use that grow alike: 480 slot hours alone leave 54 to 46 of the 1,680 of a week, and
-/// decay brings them nearer. Within 4 % of half as it counts, within 2 % of 46 % as it was.
+/// Two projects by a share tree, of which one does nothing for two days. Aim: half of what was
+/// used, each. What a project gets is inverse to what it has used, so it is the squares of use that
+/// grow alike: 480 slot hours alone leave 54 to 46 of the 1,680 of a week, and decay brings them
+/// nearer. Within 4 % of half as it counts, within 2 % of 46 % as it was.
 #[test]
 fn two_projects_have_half_of_the_week_each_though_one_comes_late() {
     let mut week = Week::new(
@@ -186,9 +189,10 @@ fn two_projects_have_half_of_the_week_each_though_one_comes_late() {
     week.assert_part("late", 0.46, 0.02);
 }
 
-/// `-p` over the urgency of a resource over equal shares of users. Aim: nothing starts while something of more `-p`, or of equal `-p` and
-/// more urgency, waits: always; users whose jobs are equal in that have equal parts. Of two who have equally many slots the one with the older
-/// job gets the next, which is up to half of one slot of the five that are left for them: within 5 %.
+/// `-p` over the urgency of a resource over equal shares of users. Aim: nothing starts while
+/// something of more `-p`, or of equal `-p` and more urgency, waits: always; users whose jobs are
+/// equal in that have equal parts. Of two who have equally many slots the one with the older job
+/// gets the next, which is up to half of one slot of the five that are left for them: within 5 %.
 #[test]
 fn priorities_of_people_over_urgency_over_equal_shares_of_users() {
     let mut week = Week::new(

@@ -73,7 +73,8 @@ fn a_parallel_job_takes_as_many_slots_as_reach_the_threshold() {
 
 #[test]
 fn an_object_is_had_alone_at_each_level_by_a_job_or_by_its_master() {
-    // Section 14: a job over three instances; then one that does not ask and one that does, on the instance of a slave.
+    // Section 14: a job over three instances; then one that does not ask and one that does, on the
+    // instance of a slave.
     let placed = |kind: &str, level: &str, value: &str| {
         let mut lab = lab(&format!(
             "complex excl excl BOOL EXCL YES {kind} 0 0
@@ -113,7 +114,8 @@ fn an_object_is_had_alone_at_each_level_by_a_job_or_by_its_master() {
 
 #[test]
 fn a_quota_counts_for_each_user_and_jointly_for_hosts_and_for_everybody_else() {
-    // Section 15: 5 for u1 and 5 for u2; 10 for each other user on both hosts of @lx together; 100 for all that is left.
+    // Section 15: 5 for u1 and 5 for u2; 10 for each other user on both hosts of @lx together; 100
+    // for all that is left.
     let mut lab = lab("host a
         host b
         host c
@@ -206,7 +208,8 @@ fn a_host_offers_a_parallel_job_as_much_as_the_instance_that_may_take_most() {
 
 #[test]
 fn whoever_lists_a_forced_attribute_takes_only_those_who_ask() {
-    // Section 3.3: judged for each object by what it lists itself; who lists nothing takes everybody.
+    // Section 3.3: judged for each object by what it lists itself; who lists nothing takes
+    // everybody.
     for (global, host, queue, places) in [
         ("", "", "", ["all.q@a", "two.q@a", "all.q@b"]),
         ("", "", "complex_values=NONE,[a=dear=1]", ["nothing", "two.q@a", "all.q@b"]),
@@ -226,7 +229,8 @@ fn whoever_lists_a_forced_attribute_takes_only_those_who_ask() {
             lab.line("pass");
             lab.line(&if place == "nothing" { "= nothing".to_owned() } else { format!("= {number} {place}") });
         }
-        // Asking for none of it is asking; where nobody lists it there is none to be had, not even none.
+        // Asking for none of it is asking; where nobody lists it there is none to be had, not even
+        // none.
         lab.line("job 9 -l dear=0");
         lab.line("pass");
         let is_listed = !(global.is_empty() && host.is_empty() && queue.is_empty());

@@ -1,7 +1,7 @@
 //! Who is in which access list and department, found by user and by group.
 //!
-//! Only lists that a queue, a host or a parallel environment names matter to where jobs run, so only those are looked up: jobs of
-//! users whom no list in use tells apart stay in one category.
+//! Only lists that a queue, a host or a parallel environment names matter to where jobs run, so
+//! only those are looked up: jobs of users whom no list in use tells apart stay in one category.
 
 use super::Configuration;
 use proto::job::Owner;
@@ -69,7 +69,8 @@ impl Access {
         Access { in_use, lists, departments }
     }
 
-    /// The same after objects changed; none if it stays as it is. `sets` says whether access lists themselves changed.
+    /// The same after objects changed; none if it stays as it is. `sets` says whether access lists
+    /// themselves changed.
     pub(super) fn renewed(&self, config: &Configuration, sets: bool) -> Option<Access> {
         let in_use = lists_in_use(config);
         if !sets && in_use == self.in_use {
@@ -91,8 +92,8 @@ impl Access {
         self.lists.of_user(user, std::iter::empty()).cloned().collect()
     }
 
-    /// The department of the owner of a job: the first by name that has the user, else the first that has one of the groups, else
-    /// the default.
+    /// The department of the owner of a job: the first by name that has the user, else the first
+    /// that has one of the groups, else the default.
     pub fn department_of(&self, owner: &Owner) -> &str {
         let mut known = self.departments.of_user(owner.user.as_str(), groups(owner));
         known.next().map_or(DEFAULT_DEPARTMENT, |name| name.as_str())
@@ -114,7 +115,8 @@ impl Configuration {
         set.has_user(owner.user.as_str()) || groups(owner).any(|group| set.has_group(group))
     }
 
-    /// Whether lists admit the owner of a job: none of the second has the owner, and one of the first, if there are any.
+    /// Whether lists admit the owner of a job: none of the second has the owner, and one of the
+    /// first, if there are any.
     pub fn admits(&self, owner: &Owner, admitted: &[String], excluded: &[String]) -> bool {
         let is_in = |list: &String| self.is_in_list(owner, list);
         !excluded.iter().any(is_in) && (admitted.is_empty() || admitted.iter().any(is_in))

@@ -1,4 +1,5 @@
-//! The queues whose instances are suspended or closed by something else than people, so that no others are looked at.
+//! The queues whose instances are suspended or closed by something else than people, so that no
+//! others are looked at.
 
 use proto::id::{CalendarName, HostName, QueueInstanceName, QueueName};
 use proto::queue::{ClusterQueue, QueueInstanceSettings, Subordinates};
@@ -31,7 +32,8 @@ impl Causes {
 }
 
 impl super::Configuration {
-    /// The queues whose instances on a host another one there suspends, of which `used` says how many slots are in use.
+    /// The queues whose instances on a host another one there suspends, of which `used` says how
+    /// many slots are in use.
     pub fn suspended_on<'a>(
         &'a self,
         host: &'a HostName,

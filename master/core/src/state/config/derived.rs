@@ -1,5 +1,6 @@
-//! What follows from the objects: settings of queue instances, groups of hosts, typed configurations. It is kept current by what
-//! changed; only a snapshot that is read makes all of it anew.
+//! What follows from the objects: settings of queue instances, groups of hosts, typed
+//! configurations. It is kept current by what changed; only a snapshot that is read makes all of it
+//! anew.
 
 use super::{Access, Configuration, Shared};
 use crate::event::StoredObject;
@@ -19,7 +20,8 @@ const MANY_HOSTS: usize = 16;
 /// What changed objects led to in what is derived from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Hosts that changed themselves, that came into a group or left one, or of which a queue instance changed.
+    /// Hosts that changed themselves, that came into a group or left one, or of which a queue
+    /// instance changed.
     pub hosts: BTreeSet<HostName>,
     /// Queue instances that are new.
     pub added: Vec<QueueInstanceName>,
@@ -178,7 +180,8 @@ impl Configuration {
         })
     }
 
-    /// Sets the settings of one instance, or removes it if its host does not belong to its queue or to the cell.
+    /// Sets the settings of one instance, or removes it if its host does not belong to its queue or
+    /// to the cell.
     fn settle(&mut self, queue: &QueueName, host: &HostName, is_member: bool, touched: &mut Touched) {
         let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
         let Some(queue) = self.queues.get(queue).filter(|_| is_member && self.exec_hosts.contains_key(host)) else {
@@ -210,7 +213,8 @@ impl Configuration {
         self.resolved.insert(instance, settings);
     }
 
-    /// The settings of a queue instance: those of a neighbour where they are equal, for most of a queue are, and there may be ten thousand.
+    /// The settings of a queue instance: those of a neighbour where they are equal, for most of a
+    /// queue are, and there may be ten thousand.
     fn shared(&self, instance: &QueueInstanceName, settings: QueueInstanceSettings) -> Arc<QueueInstanceSettings> {
         let before = self.resolved.range(..instance).next_back();
         let after = self.resolved.range((Bound::Excluded(instance), Bound::Unbounded)).next();

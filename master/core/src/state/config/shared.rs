@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 pub struct Shared {
     /// The attributes of which the whole cluster has a value, by their full names.
     pub names: BTreeSet<AttributeName>,
-    /// Whether which queue instances take jobs, and in which order, follows from how much is left of one of them.
+    /// Whether which queue instances take jobs, and in which order, follows from how much is left
+    /// of one of them.
     pub moves_standings: bool,
 }
 

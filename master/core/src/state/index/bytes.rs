@@ -5,7 +5,8 @@ use proto::job::{HostPath, JobSpec, Program, Requests, ScriptDigest};
 use proto::request::ResourceRequest;
 use std::collections::BTreeMap;
 
-/// Bytes of each job that do not count: an ordinary environment with ordinary arguments, which jobs mostly share.
+/// Bytes of each job that do not count: an ordinary environment with ordinary arguments, which jobs
+/// mostly share.
 pub const FREE_BYTES: u64 = 16 << 10;
 
 /// Bytes by user; users without any are not here.

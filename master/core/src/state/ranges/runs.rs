@@ -1,4 +1,5 @@
-//! Runs of places by where they begin: one run, as of a job that has not started, takes no memory of its own.
+//! Runs of places by where they begin: one run, as of a job that has not started, takes no memory
+//! of its own.
 
 use crate::state::seldom::Seldom;
 use std::collections::BTreeMap;

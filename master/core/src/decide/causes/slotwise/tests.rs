@@ -8,7 +8,8 @@ fn key(number: u64) -> TaskKey {
     TaskKey { cell: CellId(1), seq: SubmitSeq(number), task: TaskId(1), pe_task: 0, attempt: 1 }
 }
 
-/// A task `NUMBER queue:slots`, older than those with a higher number; `-` in front has given way, `x` is suspended otherwise.
+/// A task `NUMBER queue:slots`, older than those with a higher number; `-` in front has given way,
+/// `x` is suspended otherwise.
 fn task(text: &str) -> Task {
     let (mark, text) = match text.strip_prefix(['-', 'x']) {
         Some(rest) => (&text[..1], rest),
