@@ -1,8 +1,9 @@
 //! The classic accounting file, accounting(5): one line for each record, because tools read it.
 //!
-//! The database is the truth; the file follows it. How far it is known to be on disk is noted in the database from time to time.
-//! After a crash what lies behind that point is compared with the records behind it, and only what is missing is written: no line
-//! is lost and none is there twice. A file that somebody moved away is begun anew.
+//! The database is the truth; the file follows it. How far it is known to be on disk is noted in
+//! the database from time to time. After a crash what lies behind that point is compared with the
+//! records behind it, and only what is missing is written: no line is lost and none is there twice.
+//! A file that somebody moved away is begun anew.
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +65,8 @@ impl AccountingFile {
         Ok(file)
     }
 
-    /// Brings the file nearer to the database by [`PART`] records at most, and notes how far it is then: an attempt that fails later begins there.
+    /// Brings the file nearer to the database by [`PART`] records at most, and notes how far it is
+    /// then: an attempt that fails later begins there.
     fn catch_up(&mut self, store: &Store) -> Result<(), AccountingError> {
         let failed = |source| AccountingError::File { path: self.path.clone(), source };
         let mut file = open(&self.path).map_err(failed)?;
@@ -81,12 +83,14 @@ impl AccountingFile {
         Ok(())
     }
 
-    /// Whether the database has records that the file has not, and [`Self::sync`] is to be called again.
+    /// Whether the database has records that the file has not, and [`Self::sync`] is to be called
+    /// again.
     pub fn is_behind(&self) -> bool {
         self.is_behind
     }
 
-    /// Lets the records among these events go by, where `accounting=false` holds; whether there were any that the file has not.
+    /// Lets the records among these events go by, where `accounting=false` holds; whether there
+    /// were any that the file has not.
     pub fn skip<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
         if self.is_behind {
             return false;
@@ -96,8 +100,9 @@ impl AccountingFile {
         new.is_some()
     }
 
-    /// Writes the records among these events, but for those that the file got out of the database while they were on their way here;
-    /// whether there were any. What cannot be written now is written by [`Self::sync`], once that is possible.
+    /// Writes the records among these events, but for those that the file got out of the database
+    /// while they were on their way here; whether there were any. What cannot be written now is
+    /// written by [`Self::sync`], once that is possible.
     pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
         let (text, last) = lines_of(records, self.last);
         let Some(last) = last else { return false };
@@ -118,8 +123,8 @@ impl AccountingFile {
         true
     }
 
-    /// Makes durable what was written, and notes it. Of what could not be written before it writes a part: as long as the file
-    /// [is behind](Self::is_behind), it is to be called again.
+    /// Makes durable what was written, and notes it. Of what could not be written before it writes
+    /// a part: as long as the file [is behind](Self::is_behind), it is to be called again.
     ///
     /// # Errors
     /// As [`AccountingError`].
@@ -205,8 +210,8 @@ fn missing(store: &Store, after: EventSeq, most: usize) -> Result<Missing, Store
     Ok(missing)
 }
 
-/// Makes the file hold `expected` behind its first `known` bytes: keeps what agrees, cuts a torn rest, writes what is missing at the end.
-/// Returns where more is to be looked for.
+/// Makes the file hold `expected` behind its first `known` bytes: keeps what agrees, cuts a torn
+/// rest, writes what is missing at the end. Returns where more is to be looked for.
 fn reconcile(file: &mut File, known: u64, expected: &str) -> io::Result<u64> {
     let len = file.metadata()?.len();
     let known = known.min(len);
@@ -214,7 +219,8 @@ fn reconcile(file: &mut File, known: u64, expected: &str) -> io::Result<u64> {
     let mut there = Vec::new();
     (&*file).take(expected.len() as u64).read_to_end(&mut there)?;
     let same = there.iter().zip(expected.as_bytes()).take_while(|(a, b)| a == b).count();
-    // Only a line that was torn by the crash is cut; text that somebody else put there stays, and lines are written behind it.
+    // Only a line that was torn by the crash is cut; text that somebody else put there stays, and
+    // lines are written behind it.
     let is_torn = known + there.len() as u64 == len && !there[same..].contains(&b'\n');
     if is_torn && same < there.len() {
         file.set_len(known + same as u64)?;

@@ -1,4 +1,5 @@
-//! `gridwright-master check`: replays a log, best a copy of one, before a new version is trusted with it.
+//! `gridwright-master check`: replays a log, best a copy of one, before a new version is trusted
+//! with it.
 
 use crate::layout::Layout;
 use crate::replay::{Replayed, replay, replay_all};
@@ -7,8 +8,8 @@ use nix::unistd::{Gid, Uid};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Root goes on with the rights of the owner of the database: SQLite makes files beside it, by name and in a directory where that account
-/// could have made links.
+/// Root goes on with the rights of the owner of the database: SQLite makes files beside it, by name
+/// and in a directory where that account could have made links.
 fn become_owner(dir: &Path) -> Result<(), StoreError> {
     let Ok(found) = std::fs::symlink_metadata(dir.join("master")) else { return Ok(()) };
     if !nix::unistd::geteuid().is_root() || found.uid() == 0 {
@@ -22,7 +23,8 @@ fn become_owner(dir: &Path) -> Result<(), StoreError> {
     become_it().map_err(|errno| StoreError::Account { uid: found.uid(), source: errno.into() })
 }
 
-/// Replays the log twice, from the newest snapshot and from the first event, and says what was found.
+/// Replays the log twice, from the newest snapshot and from the first event, and says what was
+/// found.
 ///
 /// # Errors
 /// An event that this version cannot read, or root cannot give up its rights: see [`StoreError`].

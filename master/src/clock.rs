@@ -17,8 +17,9 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Goes on from the time of the last event. The time since then counts as far as the wall clock shows it: a clock that
-    /// was set back meanwhile makes no time, and cannot be told from a pause if it was set forward.
+    /// Goes on from the time of the last event. The time since then counts as far as the wall clock
+    /// shows it: a clock that was set back meanwhile makes no time, and cannot be told from a pause
+    /// if it was set forward.
     pub fn continue_from(last: Now) -> Self {
         let pause_ms = u64::try_from(wall_now().0.saturating_sub(last.wall.0)).unwrap_or(0);
         Self { started: Instant::now(), first: last.tick.plus_ms(pause_ms) }

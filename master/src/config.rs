@@ -1,5 +1,5 @@
-//! `etc/cell.toml` and `etc/master.toml`: one table of keys that reads the files, refuses what it does not know, and
-//! writes their documentation.
+//! `etc/cell.toml` and `etc/master.toml`: one table of keys that reads the files, refuses what it
+//! does not know, and writes their documentation.
 
 mod keys;
 #[cfg(test)]
@@ -164,8 +164,8 @@ impl MasterConfig {
     }
 }
 
-/// The text of a configuration file: every key with its meaning; those in `set` with that value, the others as a comment
-/// that shows the default.
+/// The text of a configuration file: every key with its meaning; those in `set` with that value,
+/// the others as a comment that shows the default.
 pub fn document(title: &str, keys: &[Key], set: &[(&str, String)]) -> String {
     let mut text =
         format!("# {title}\n# A key that is not in this list is refused. A line that begins with # shows a default.\n");

@@ -1,4 +1,5 @@
-//! Copies of a cell's directory: recognised by each start, and made cells of their own by `gridwright-master part`.
+//! Copies of a cell's directory: recognised by each start, and made cells of their own by
+//! `gridwright-master part`.
 
 use crate::clock::Clock;
 use crate::config::CellConfig;
@@ -15,7 +16,8 @@ use std::path::Path;
 /// Refuses a directory that is a copy.
 ///
 /// # Errors
-/// `Copy`. A directory that does not say which one it is, of an earlier release for one, is taken for an original.
+/// `Copy`. A directory that does not say which one it is, of an earlier release for one, is taken
+/// for an original.
 pub fn refuse(layout: &Layout) -> Result<(), RunError> {
     let dir = layout.dir();
     let (Ok(text), Ok(metadata)) = (std::fs::read_to_string(dir.join(directory::FILE)), dir.metadata()) else {
@@ -25,8 +27,8 @@ pub fn refuse(layout: &Layout) -> Result<(), RunError> {
     refusal.map_or(Ok(()), |refusal| Err(RunError::Copy(Box::new(refusal))))
 }
 
-/// Makes the copied cell in `dir` one of its own: nothing runs in it, and nothing starts until people enable its queues.
-/// Returns what was done, for people.
+/// Makes the copied cell in `dir` one of its own: nothing runs in it, and nothing starts until
+/// people enable its queues. Returns what was done, for people.
 ///
 /// # Errors
 /// The directory cannot be opened as for a start. Nothing is changed then.

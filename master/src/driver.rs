@@ -48,7 +48,8 @@ pub const BATCH: usize = 1_024;
 /// behind a turn wait for all of it.
 const TURN_EVENTS: usize = 4_096;
 
-/// How long a turn waits for the scheduler to plan on its events: an order that comes in time needs no sync of its own.
+/// How long a turn waits for the scheduler to plan on its events: an order that comes in time needs
+/// no sync of its own.
 const PLANNING: Duration = Duration::from_millis(1);
 
 /// The least time between two syncs for events that nobody waits for, such as the start or the end
@@ -72,8 +73,8 @@ pub enum DriverInput {
 pub struct Outlets {
     /// The query thread.
     pub query: mpsc::Sender<QueryInput>,
-    /// The scheduler thread. Unbounded, because it also sends to the driver, and two bounded queues could wait for each other; it
-    /// takes everything between two slices of a pass.
+    /// The scheduler thread. Unbounded, because it also sends to the driver, and two bounded queues
+    /// could wait for each other; it takes everything between two slices of a pass.
     pub scheduler: mpsc::UnboundedSender<SchedulerInput>,
     /// Hosts that join.
     pub joins: Arc<Pending<Result<(), Diagnostic>>>,

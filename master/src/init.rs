@@ -1,7 +1,8 @@
 //! `gridwright-master init`: makes a new cell in a directory.
 //!
-//! A cell comes to be in one step that can be repeated: until `etc/cell.toml` is there, which is written last, a directory holds no
-//! cell and what a broken attempt left is overwritten. The master's database is complete before that.
+//! A cell comes to be in one step that can be repeated: until `etc/cell.toml` is there, which is
+//! written last, a directory holds no cell and what a broken attempt left is overwritten. The
+//! master's database is complete before that.
 
 mod identity;
 mod objects;
@@ -109,8 +110,8 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     Ok(cell)
 }
 
-/// Writes the files that site scripts and `gridwright env` look for into the directory of a host that has joined, from its
-/// `etc/cell.toml`. It may be repeated.
+/// Writes the files that site scripts and `gridwright env` look for into the directory of a host
+/// that has joined, from its `etc/cell.toml`. It may be repeated.
 ///
 /// # Errors
 /// `Config` if the directory belongs to no cell, `Unwritable` if a file cannot be made.
@@ -176,7 +177,8 @@ fn random_number() -> Result<u64, InitError> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// The name of this machine as `hostname` says it, in the canonical form: the part before the first dot, in lower case.
+/// The name of this machine as `hostname` says it, in the canonical form: the part before the first
+/// dot, in lower case.
 pub fn this_host() -> HostName {
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
     let host = HostName::new(name.split('.').next().unwrap_or_default());

@@ -1,7 +1,8 @@
 //! Mail about jobs and about errors of queues, in the texts of 8.1.9.
 //!
-//! Which mail an event leads to is decided from the state just before it; [`sender`] gives it to the `mailer` of the
-//! configuration. Mail is sent at most once: what a master has not sent when it ends stays unsent.
+//! Which mail an event leads to is decided from the state just before it; [`sender`] gives it to
+//! the `mailer` of the configuration. Mail is sent at most once: what a master has not sent when it
+//! ends stays unsent.
 
 mod reservations;
 pub mod sender;

@@ -1,4 +1,5 @@
-//! Tells whoever started the master that it answers: a file, and a datagram to systemd (sd_notify(3)).
+//! Tells whoever started the master that it answers: a file, and a datagram to systemd
+//! (sd_notify(3)).
 
 use crate::layout::Layout;
 use std::io;

@@ -117,8 +117,8 @@ pub struct More {
 pub struct Answered {
     /// In order; all but the last of the answer say that there are more.
     pub replies: Vec<Reply>,
-    /// How it goes on. Whoever wants to hear it asks for it: so an answer is made as fast as it is read, and of one that nobody
-    /// reads any more nothing is left.
+    /// How it goes on. Whoever wants to hear it asks for it: so an answer is made as fast as it is
+    /// read, and of one that nobody reads any more nothing is left.
     pub rest: Option<Box<Walk>>,
 }
 
@@ -154,10 +154,12 @@ pub struct Asked {
     pub subscribers: mpsc::Receiver<Subscribe>,
 }
 
-/// How long the accounting file may be ahead of what is noted of it; what a crash makes us compare again.
+/// How long the accounting file may be ahead of what is noted of it; what a crash makes us compare
+/// again.
 const FILE_SYNC: Duration = Duration::from_secs(5);
 
-/// The pause between two parts of what the accounting file catches up with: others get their turn in it.
+/// The pause between two parts of what the accounting file catches up with: others get their turn
+/// in it.
 const PART_PAUSE: Duration = Duration::from_millis(20);
 
 /// The most inputs that are taken at a time.
@@ -192,7 +194,8 @@ pub struct QueryThread {
     upkeep: Upkeep,
     snapshots: Snapshots,
     sync_at: Option<Instant>,
-    /// Before that no part of a long answer is made while there is something else to do: they get half of the time at most.
+    /// Before that no part of a long answer is made while there is something else to do: they get
+    /// half of the time at most.
     part_at: Instant,
 }
 
@@ -308,7 +311,8 @@ impl QueryThread {
         self.subscribers.enter(new, &self.model, self.upkeep.event_queue);
     }
 
-    /// Takes one input; true at the end. However much happens at once, who asks waits for a little of it.
+    /// Takes one input; true at the end. However much happens at once, who asks waits for a little
+    /// of it.
     fn take(&mut self, input: QueryInput, asked: &mut Asked) -> bool {
         match input {
             QueryInput::Events(records) => {
@@ -356,7 +360,8 @@ impl QueryThread {
         }
     }
 
-    /// Accounting records are in the file before their jobs leave `qstat` (ARCHITECTURE.md "Storage").
+    /// Accounting records are in the file before their jobs leave `qstat` (ARCHITECTURE.md
+    /// "Storage").
     fn fold(&mut self, records: &[Arc<Record>]) {
         let Files { accounting, reporting, .. } = &mut self.files;
         let is_written =
@@ -468,7 +473,8 @@ fn whole(model: &Model, query: Query) -> Vec<Reply> {
         }
         Query::Status => vec![status::status(model)],
         Query::Tokens => vec![hosts::tokens(model)],
-        // These are answered elsewhere: accounting by the database, waiting by the waiters, events by the subscribers, jobs by walks.
+        // These are answered elsewhere: accounting by the database, waiting by the waiters, events
+        // by the subscribers, jobs by walks.
         Query::Jobs(_)
         | Query::JobDetails { .. }
         | Query::Reasons

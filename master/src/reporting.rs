@@ -1,8 +1,9 @@
-//! The reporting file, reporting(5): a record for each step in the life of jobs, and for the use of queues and hosts, for
-//! tools that follow a cell.
+//! The reporting file, reporting(5): a record for each step in the life of jobs, and for the use of
+//! queues and hosts, for tools that follow a cell.
 //!
-//! Written where `reporting_params` says `reporting=true`. The database has what matters; lines that were not written
-//! when the master was killed are lost, as in 8.1.9: at most those of `flush_time`.
+//! Written where `reporting_params` says `reporting=true`. The database has what matters; lines
+//! that were not written when the master was killed are lost, as in 8.1.9: at most those of
+//! `flush_time`.
 
 mod lines;
 mod reservations;
@@ -106,7 +107,8 @@ impl ReportingFile {
         }
     }
 
-    /// Notes what the parts of the share tree are entitled to and have used, if it is time (`sharelog`).
+    /// Notes what the parts of the share tree are entitled to and have used, if it is time
+    /// (`sharelog`).
     pub fn shares(&mut self, state: &State, nodes: &[ShareNode], now: Now) {
         let interval_ms = self.params.sharelog_s.saturating_mul(1000);
         let is_recent = self.shares_told.is_some_and(|told| now.tick.since_ms(told) < interval_ms);
@@ -131,7 +133,8 @@ impl ReportingFile {
         }
     }
 
-    /// Writes what waits. A file that somebody moved away is begun anew; what cannot be written is lost.
+    /// Writes what waits. A file that somebody moved away is begun anew; what cannot be written is
+    /// lost.
     pub fn flush(&mut self) {
         self.due = None;
         let text = std::mem::take(&mut self.waiting);

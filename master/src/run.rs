@@ -403,7 +403,8 @@ async fn reopen_log(mut hangup: Signal) {
     }
 }
 
-/// Closes what is open with revoked certificates. The admission knows of the revocation before the serial comes here.
+/// Closes what is open with revoked certificates. The admission knows of the revocation before the
+/// serial comes here.
 async fn revoke(server: Arc<Server>, mut revocations: mpsc::UnboundedReceiver<quic::Serial>) {
     while let Some(serial) = revocations.recv().await {
         let closed = server.revoke(serial);

@@ -1,7 +1,9 @@
-//! The scheduler thread: a client of the stream with a model of its own (ARCHITECTURE.md "The scheduler on one page").
+//! The scheduler thread: a client of the stream with a model of its own (ARCHITECTURE.md "The
+//! scheduler on one page").
 //!
-//! It folds events and observations, plans a pass in slices, and hands orders to the core, which checks them. Priorities
-//! go to the query thread as soft state. Triggers that come while a pass runs are merged into one pass after it.
+//! It folds events and observations, plans a pass in slices, and hands orders to the core, which
+//! checks them. Priorities go to the query thread as soft state. Triggers that come while a pass
+//! runs are merged into one pass after it.
 
 mod info;
 mod monitor;
@@ -99,7 +101,8 @@ pub struct SchedulerThread {
     /// Whether the disk has room. Without it nothing is started.
     room: DiskRoom,
     is_ending: bool,
-    /// When the next pass may begin: a pass is followed by a pause as long as itself, at most [`DEBOUNCE_MAX`].
+    /// When the next pass may begin: a pass is followed by a pause as long as itself, at most
+    /// [`DEBOUNCE_MAX`].
     not_before: Instant,
     /// When the next pass begins at the latest (`schedule_interval`).
     at_latest: Instant,

@@ -1,8 +1,10 @@
-//! Long scripts of jobs lie in the database, not in memory: the state, the log and snapshots hold their checksum and size.
+//! Long scripts of jobs lie in the database, not in memory: the state, the log and snapshots hold
+//! their checksum and size.
 //!
-//! A submission comes in with its script, which is exchanged for its checksum before the core sees it; the row is written in the
-//! transaction of the event that makes the job. A description goes out to an agent with the script in its place again. Which scripts
-//! are in use follows from the jobs of the state alone.
+//! A submission comes in with its script, which is exchanged for its checksum before the core sees
+//! it; the row is written in the transaction of the event that makes the job. A description goes
+//! out to an agent with the script in its place again. Which scripts are in use follows from the
+//! jobs of the state alone.
 
 use crate::store::{ScriptChanges, Store, StoreError};
 use master_core::effect::Input;
@@ -37,7 +39,8 @@ pub struct Scripts {
     uses: BTreeMap<ScriptDigest, u32>,
     /// Scripts of submissions whose events are not stored yet.
     fresh: BTreeMap<ScriptDigest, Arc<[u8]>>,
-    /// Scripts that lost their last job. Messages of the same turn may still need them, so their rows go with the next one.
+    /// Scripts that lost their last job. Messages of the same turn may still need them, so their
+    /// rows go with the next one.
     unused: BTreeSet<ScriptDigest>,
     cache: VecDeque<(ScriptDigest, Arc<[u8]>)>,
     /// Whether rows were dropped whose room the database may still have.
@@ -162,7 +165,8 @@ impl Scripts {
     }
 }
 
-/// Runs in the place of a script that is lost: the job goes into error with the reason in its output, and never counts as done.
+/// Runs in the place of a script that is lost: the job goes into error with the reason in its
+/// output, and never counts as done.
 fn lost(why: &str) -> Arc<[u8]> {
     let why: String =
         why.chars().filter(|character| character.is_ascii_alphanumeric() || " .,:/-".contains(*character)).collect();

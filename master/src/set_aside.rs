@@ -1,8 +1,10 @@
-//! Inputs that ended the master: the one in hand at two aborts in a row is set aside (ARCHITECTURE.md "One input").
+//! Inputs that ended the master: the one in hand at two aborts in a row is set aside
+//! (ARCHITECTURE.md "One input").
 //!
-//! What is in hand is noted in memory alone. An assertion that fails writes it to `master/aborts` on its way out, so that a turn costs
-//! nothing for it. An input is known again by its mark: the id of a request, which commands repeat after a restart, the host of a
-//! hello or a report, the task and what its host says of it. Time that passes has a mark and cannot be set aside.
+//! What is in hand is noted in memory alone. An assertion that fails writes it to `master/aborts`
+//! on its way out, so that a turn costs nothing for it. An input is known again by its mark: the id
+//! of a request, which commands repeat after a restart, the host of a hello or a report, the task
+//! and what its host says of it. Time that passes has a mark and cannot be set aside.
 
 use master_core::core::{Core, Step};
 use master_core::decide::Caller;
@@ -251,7 +253,8 @@ mod tests {
         }
     }
 
-    /// A master that starts, gets a request and aborts over it, as a release does: nothing runs behind the hook.
+    /// A master that starts, gets a request and aborts over it, as a release does: nothing runs
+    /// behind the hook.
     fn abort_over(path: &Path, id: u128) {
         let aside = SetAside::read(path.to_owned());
         let core = Core::new(State::new());

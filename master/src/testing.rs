@@ -46,7 +46,8 @@ impl Drop for TempDir {
     }
 }
 
-/// The events of a new cell, then of `jobs` jobs that each run to their end: what a live core and an agent make together.
+/// The events of a new cell, then of `jobs` jobs that each run to their end: what a live core and
+/// an agent make together.
 pub fn cell_events(jobs: u64) -> Vec<Record> {
     let plan =
         Plan { dir: "/nowhere".into(), port: 1, slots: 2, host: HostName::new("node1"), user: UserName::from("alice") };

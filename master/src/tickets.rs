@@ -1,4 +1,5 @@
-//! The keys of session tickets on disk: they persist, so that a restarted master resumes the sessions of its agents.
+//! The keys of session tickets on disk: they persist, so that a restarted master resumes the
+//! sessions of its agents.
 
 use crate::clock::wall_now;
 use crate::issuer::KeyError;
@@ -20,7 +21,8 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Reads the keys. Where they cannot be read new ones are made: every agent then needs one full handshake.
+    /// Reads the keys. Where they cannot be read new ones are made: every agent then needs one full
+    /// handshake.
     ///
     /// # Errors
     /// `Unusable` if the system gives no random numbers.

@@ -7,7 +7,8 @@ use proto::time::Zone;
 /// Changes of the clock that are looked ahead at: those of more than two hundred years.
 const CHANGES: usize = 1_000;
 
-/// The machine's time zone, from `TZ` or the system. Read once: another zone takes effect with the next start.
+/// The machine's time zone, from `TZ` or the system. Read once: another zone takes effect with the
+/// next start.
 pub fn local() -> Zone {
     of(&TimeZone::system())
 }

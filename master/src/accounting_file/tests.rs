@@ -24,7 +24,8 @@ fn records_are_appended_as_they_come() {
 
 #[test]
 fn after_a_crash_no_line_is_lost_and_none_is_there_twice() {
-    // How much of the three lines had reached the disk, in bytes; whether the last note was taken after the first line.
+    // How much of the three lines had reached the disk, in bytes; whether the last note was taken
+    // after the first line.
     let whole = database(&TempDir::new("accounting"), 3).2;
     let first_line = whole.find('\n').unwrap() + 1;
     for is_noted in [false, true] {

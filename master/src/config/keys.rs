@@ -1,5 +1,5 @@
-//! The keys of the configuration files, with their limits, defaults and meaning. A limit that is raised costs memory as its
-//! text says.
+//! The keys of the configuration files, with their limits, defaults and meaning. A limit that is
+//! raised costs memory as its text says.
 
 /// One key of a file.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,5 @@
-//! The keys of a new cell: its CA, the master's certificate, the first host's, and the keys of session tickets.
+//! The keys of a new cell: its CA, the master's certificate, the first host's, and the keys of
+//! session tickets.
 
 use super::{InitError, tree};
 use crate::layout::Layout;

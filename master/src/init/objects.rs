@@ -13,7 +13,8 @@ use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::userset::{AR_USERS, DEADLINE_USERS, DEFAULT_DEPARTMENT, Purpose, UserSet};
 
-/// Seconds between load reports in a new cell: changes are seen soon, and a few hosts cost nothing. 8.1.9 ships 40.
+/// Seconds between load reports in a new cell: changes are seen soon, and a few hosts cost nothing.
+/// 8.1.9 ships 40.
 const LOAD_REPORT_TIME: &str = "00:00:05";
 
 /// The slots of a new cell's parallel environments, as 8.1.9 packages have them.

@@ -1,4 +1,5 @@
-//! Mail about advance reservations, for those who asked for it with `qrsub -m`. The texts are our own.
+//! Mail about advance reservations, for those who asked for it with `qrsub -m`. The texts are our
+//! own.
 
 use super::{Mail, Postmaster, mailer};
 use master_core::event::{Actor, InstanceState, Record};
@@ -34,7 +35,8 @@ pub(super) fn changed(
     is_wanted.then(|| mail(state, reservation, &what, text))
 }
 
-/// `-m a` when a queue instance that it has is closed by hand or by a failure, and when that is over.
+/// `-m a` when a queue instance that it has is closed by hand or by a failure, and when that is
+/// over.
 pub(super) fn failing(state: &State, instance: &QueueInstanceName, now: &InstanceState) -> Vec<Mail> {
     let is_closed = |state: &InstanceState| state.disabled || state.suspended || !state.errors.is_empty();
     let was_closed = state.instances.get(instance).is_some_and(is_closed);

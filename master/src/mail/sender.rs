@@ -1,4 +1,5 @@
-//! Runs the mailer: `mailer -s SUBJECT ADDRESS` with the text on standard input, as the account of the master.
+//! Runs the mailer: `mailer -s SUBJECT ADDRESS` with the text on standard input, as the account of
+//! the master.
 
 use super::Mail;
 use std::process::Stdio;

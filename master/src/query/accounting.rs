@@ -1,5 +1,5 @@
-//! `qacct`: records by job, task, owner and time. Read from the database beside the query thread, part by part, so that neither
-//! memory nor the database's log grows with the number of records.
+//! `qacct`: records by job, task, owner and time. Read from the database beside the query thread,
+//! part by part, so that neither memory nor the database's log grows with the number of records.
 
 use super::select::{Jobs, Patterns};
 use crate::store::{AccountingRow, Damage, Store, StoreError};
@@ -34,8 +34,9 @@ impl Accounting {
         Self { database, filter, jobs, owners, store: None, after: EventSeq(0) }
     }
 
-    /// The next part of the answer; the last one is without `more`. Blocks while it reads, and holds no lock of the database
-    /// between two parts: what was recorded meanwhile comes with the last.
+    /// The next part of the answer; the last one is without `more`. Blocks while it reads, and
+    /// holds no lock of the database between two parts: what was recorded meanwhile comes with the
+    /// last.
     pub fn part(&mut self) -> Reply {
         match self.read() {
             Ok(Part { records, damages, more }) => {

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 /// Categories of one part of an answer: about a MiB.
 const PART: usize = 5_000;
 
-/// The answer to [`proto::wire::client::Query::Categories`]: one of a moment ago at most, as priorities are.
+/// The answer to [`proto::wire::client::Query::Categories`]: one of a moment ago at most, as
+/// priorities are.
 pub(super) fn views(model: &Model, ids: &[u64]) -> Vec<Reply> {
     let all = model.scheduling.categories();
     // Each once, whatever somebody sends.

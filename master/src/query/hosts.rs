@@ -13,7 +13,8 @@ use proto::wire::client::{HostFilter, Reply};
 use proto::wire::view::{Data, HostView, TokenView};
 use std::collections::BTreeMap;
 
-/// The answer to [`proto::wire::client::Query::Hosts`]: a request is asked of hosts, so the cluster as a whole is not in it.
+/// The answer to [`proto::wire::client::Query::Hosts`]: a request is asked of hosts, so the cluster
+/// as a whole is not in it.
 pub(super) fn views(model: &Model, filter: &HostFilter) -> Reply {
     let HostFilter { hosts, resources, attributes } = filter;
     if let Some(name) = hosts.iter().find(|name| !is_known(model, name)) {

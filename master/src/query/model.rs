@@ -88,7 +88,8 @@ impl Model {
         self.load_reports += u64::from(matches!(observation, Observation::Load { .. }));
         self.observations.apply(observation);
     }
-    /// The cluster as it is now, for the matcher: what tasks have is in use, not what is only kept for reservations.
+    /// The cluster as it is now, for the matcher: what tasks have is in use, not what is only kept
+    /// for reservations.
     pub fn cluster(&self, mode: Mode) -> Cluster<'_> {
         Cluster { now: self.statics.clock.now().tick, ..Cluster::in_use(&self.state, &self.observations, mode) }
     }

@@ -11,7 +11,8 @@ use proto::object::{Fields, Form, ObjectKind};
 use proto::wire::client::Reply;
 use proto::wire::view::{Data, HostGroupTree};
 
-/// Groups inside groups that are followed; the core refuses circles, and deeper nesting is nobody's intent.
+/// Groups inside groups that are followed; the core refuses circles, and deeper nesting is nobody's
+/// intent.
 const DEPTH_MAX: usize = 64;
 
 /// The answer to [`proto::wire::client::Query::Object`].

@@ -80,7 +80,8 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Queue instances that their cluster queue has no longer, and which run tasks still (`o`), with what they would be.
+/// Queue instances that their cluster queue has no longer, and which run tasks still (`o`), with
+/// what they would be.
 fn orphans(model: &Model) -> BTreeMap<QueueInstanceName, QueueInstanceSettings> {
     let queues = &model.state.config.queues;
     let settings = |instance: &QueueInstanceName| {

@@ -52,8 +52,8 @@ fn view(model: &Model, reservation: &AdvanceReservation) -> ReservationView {
     }
 }
 
-/// Whether one of the queue instances of a reservation takes no jobs, as far as is known: a host that was not heard of since the start of the
-/// master does not count.
+/// Whether one of the queue instances of a reservation takes no jobs, as far as is known: a host
+/// that was not heard of since the start of the master does not count.
 pub fn fails(state: &State, observations: &Observations, reservation: &AdvanceReservation) -> bool {
     let is_known = |instance: &QueueInstanceName| observations.hosts.contains_key(&instance.host);
     let instances = reservation.granted.iter().map(|granted| &granted.instance);

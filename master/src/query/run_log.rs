@@ -1,4 +1,5 @@
-//! `default/common/schedd_runlog`: what a scheduling pass found out, where `qconf -tsm` asked for it.
+//! `default/common/schedd_runlog`: what a scheduling pass found out, where `qconf -tsm` asked for
+//! it.
 
 use super::Model;
 use jiff::Timestamp;
@@ -22,7 +23,8 @@ pub(super) fn append(model: &Model, path: &Path) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// The lines of one pass, each behind the time: what is out of service, and then why each pending job waits.
+/// The lines of one pass, each behind the time: what is out of service, and then why each pending
+/// job waits.
 fn lines(model: &Model, time: &str) -> String {
     let mut findings = model.findings();
     let mut text = String::new();

@@ -1,12 +1,15 @@
-//! The file `schedule` (sge_schedule(5)): what tasks and reservations take over time, an entry for each look at it.
+//! The file `schedule` (sge_schedule(5)): what tasks and reservations take over time, an entry for
+//! each look at it.
 //!
-//! It follows `MONITOR=1` in `params` of the scheduler configuration. Nothing rests on it: what cannot be written is left out.
+//! It follows `MONITOR=1` in `params` of the scheduler configuration. Nothing rests on it: what
+//! cannot be written is left out.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes after which a file is begun anew: the master makes no files in that directory, so it cannot put one aside.
+/// Bytes after which a file is begun anew: the master makes no files in that directory, so it
+/// cannot put one aside.
 const FILE_MAX: u64 = 256 << 20;
 
 /// The file.

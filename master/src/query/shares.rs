@@ -8,7 +8,8 @@ use proto::wire::view::Data;
 /// Nodes of one part of an answer: about a MiB.
 const PART: usize = 2_000;
 
-/// The answer to [`proto::wire::client::Query::Shares`]: one of a moment ago at most, as priorities are.
+/// The answer to [`proto::wire::client::Query::Shares`]: one of a moment ago at most, as priorities
+/// are.
 pub(super) fn nodes(model: &Model) -> Vec<Reply> {
     let config = &model.state.config;
     if config.share_tree.is_none() {

@@ -1,4 +1,5 @@
-//! Snapshots while the cell works: a thread of its own writes an image of the state, so that nobody waits for it.
+//! Snapshots while the cell works: a thread of its own writes an image of the state, so that nobody
+//! waits for it.
 
 use crate::signs::Signs;
 use crate::store::{Store, StoreError};
@@ -35,7 +36,8 @@ impl Snapshots {
         Self { events, trims, last: state.last.0, is_writing: false, signs, sender, receiver }
     }
 
-    /// Begins one if it is due and the one before is written, and the disk has room. It comes seldom enough that it costs each event the same, however many jobs there are.
+    /// Begins one if it is due and the one before is written, and the disk has room. It comes
+    /// seldom enough that it costs each event the same, however many jobs there are.
     pub(super) fn follow(&mut self, state: &State, store: &Store) {
         let events = self.events.max(state.jobs.len() as u64);
         if self.is_writing || self.signs.is_short() || state.last.0 < self.last + events {
@@ -62,7 +64,8 @@ impl Snapshots {
         written
     }
 
-    /// The last one, with which the next start begins; on a short disk that begins with an earlier one.
+    /// The last one, with which the next start begins; on a short disk that begins with an earlier
+    /// one.
     pub(super) fn finish(&mut self, store: &mut Store, state: &State) {
         if self.is_writing
             && let Some(written) = self.receiver.blocking_recv()
@@ -91,7 +94,8 @@ impl Written {
     pub(super) fn tell(&self) {
         match &self.bytes {
             Ok(bytes) => tracing::debug!("snapshot after event {}: {bytes} bytes", self.seq),
-            // A start without it takes longer: nothing is lost. What was not trimmed is with the next one.
+            // A start without it takes longer: nothing is lost. What was not trimmed is with the
+            // next one.
             Err(error) => tracing::warn!("{}", crate::error_chain(error)),
         }
     }

@@ -1,4 +1,5 @@
-//! Those who wait for a job: `qsub -sync y` until it has left, `qsub -now y` until it is placed or given up.
+//! Those who wait for a job: `qsub -sync y` until it has left, `qsub -now y` until it is placed or
+//! given up.
 
 use super::{Answer, Model};
 use crate::store::{AccountingRow, Damage, Store};
@@ -18,7 +19,8 @@ pub(super) struct Waiters {
     placed: BTreeMap<SubmitSeq, Vec<Waiting>>,
 }
 
-/// One open answer, and the number that was asked for: the list of finished jobs may be too short to tell it.
+/// One open answer, and the number that was asked for: the list of finished jobs may be too short
+/// to tell it.
 struct Waiting {
     job: JobNumber,
     answer: Answer,
@@ -69,7 +71,8 @@ impl Waiters {
     }
 }
 
-/// Adds one who waits in the place of those who have gone: so no more are kept than wait, but for one a job.
+/// Adds one who waits in the place of those who have gone: so no more are kept than wait, but for
+/// one a job.
 fn add(waiting: &mut Vec<Waiting>, new: Waiting) {
     waiting.retain(|other| !other.answer.is_closed());
     waiting.push(new);
@@ -80,8 +83,9 @@ fn give(answer: Answer, reply: Reply) {
     let _ = answer.send(vec![reply].into());
 }
 
-/// A job that has left is found in the list of finished jobs or, where that is too short, among the accounting records: a wait
-/// that is repeated after a restart of the master may come long after the end.
+/// A job that has left is found in the list of finished jobs or, where that is too short, among the
+/// accounting records: a wait that is repeated after a restart of the master may come long after
+/// the end.
 fn find(model: &Model, store: &Store, number: JobNumber) -> Found {
     if let Some(seq) = model.state.by_number.get(&number) {
         return Found::Present(*seq);
@@ -115,7 +119,8 @@ fn unknown(job: JobNumber) -> Reply {
     )
 }
 
-/// How the tasks of a finished job ended. The finished list holds the last of them, the accounting records all that ran.
+/// How the tasks of a finished job ended. The finished list holds the last of them, the accounting
+/// records all that ran.
 fn ended(model: &Model, store: &Store, seq: SubmitSeq, number: JobNumber) -> Reply {
     let mut tasks: BTreeMap<TaskId, EndedTask> = BTreeMap::new();
     let listed = finished(model, seq);

@@ -1,5 +1,5 @@
-//! The records of advance reservations: `new_ar` and `ar_attr` when one is granted, `ar_log` for what becomes of it, `ar_acct`
-//! for each of its queue instances when it is gone.
+//! The records of advance reservations: `new_ar` and `ar_attr` when one is granted, `ar_log` for
+//! what becomes of it, `ar_acct` for each of its queue instances when it is gone.
 
 use super::ReportingFile;
 use super::lines::{Lines, plain};

@@ -62,7 +62,8 @@ impl SchedulingInfo {
         }
     }
 
-    /// Nodes of the share tree, a parent before its children; none while there is no tree or no pass was made with it.
+    /// Nodes of the share tree, a parent before its children; none while there is no tree or no
+    /// pass was made with it.
     pub fn shares(&self) -> &[ShareNode] {
         &self.shares
     }

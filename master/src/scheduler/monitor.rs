@@ -1,7 +1,9 @@
-//! What `MONITOR=1` in `params` of the scheduler configuration asks for: entries of the file `schedule`, which the query thread writes.
+//! What `MONITOR=1` in `params` of the scheduler configuration asks for: entries of the file
+//! `schedule`, which the query thread writes.
 //!
-//! 8.1.9 writes one for each pass. Passes here come as often as something happens, so what was started is gathered, and an entry is made
-//! after the first pass that is due for one: at most one a second, and of large cells as seldom as keeps the work small.
+//! 8.1.9 writes one for each pass. Passes here come as often as something happens, so what was
+//! started is gathered, and an entry is made after the first pass that is due for one: at most one
+//! a second, and of large cells as seldom as keeps the work small.
 
 use master_core::sched::diagram::Entry;
 use master_core::sched::model::Model;
@@ -45,7 +47,8 @@ impl Monitor {
         Some(text)
     }
 
-    /// When the next pass is wanted at the latest, so that what was started is told soon; none if all is told.
+    /// When the next pass is wanted at the latest, so that what was started is told soon; none if
+    /// all is told.
     pub(super) fn due(&self) -> Option<Instant> {
         self.after.filter(|_| self.is_owed)
     }

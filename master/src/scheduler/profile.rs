@@ -1,5 +1,5 @@
-//! What a pass cost: lines in the log where `params` of the scheduler configuration has `PROFILE=1`, in the words of 8.1.9 as far as
-//! there is the same to tell.
+//! What a pass cost: lines in the log where `params` of the scheduler configuration has
+//! `PROFILE=1`, in the words of 8.1.9 as far as there is the same to tell.
 
 use master_core::sched::census::JobCounts;
 use master_core::sched::model::Model;
@@ -81,7 +81,8 @@ impl Profile {
     }
 }
 
-/// Hosts, cluster queues and their instances, attributes and other objects, with the letters of 8.1.9.
+/// Hosts, cluster queues and their instances, attributes and other objects, with the letters of
+/// 8.1.9.
 fn of_objects(model: &Model) -> String {
     let config = &model.state().config;
     let departments = config.user_sets.values().filter(|set| set.is_department()).count();
@@ -101,7 +102,8 @@ fn of_objects(model: &Model) -> String {
     counts.map(|(count, letters)| format!("{count} {letters}")).join(", ")
 }
 
-/// The processor time of this thread so far: for itself, and in the system. Nothing where the system does not say.
+/// The processor time of this thread so far: for itself, and in the system. Nothing where the
+/// system does not say.
 fn cpu() -> (Duration, Duration) {
     let duration = |time: TimeVal| {
         let micros = u64::try_from(time.tv_usec()).unwrap_or(0);

@@ -1,4 +1,5 @@
-//! Connections of hosts: one control stream, reports on streams of their own, and streams of users for whom the host vouches.
+//! Connections of hosts: one control stream, reports on streams of their own, and streams of users
+//! for whom the host vouches.
 
 use super::session::{self, Caller};
 use super::{Desk, Ended, join};
@@ -247,7 +248,8 @@ async fn stream(connection: Connection, desk: Arc<Desk>, mut sender: StreamSende
     };
     let outcome = match frame.kind {
         Kind::Hello => match frame.message::<Vouch>() {
-            // Root of the master's host comes to the master's own socket, where the kernel says who it is and not an agent.
+            // Root of the master's host comes to the master's own socket, where the kernel says who
+            // it is and not an agent.
             Ok(Vouch { owner, .. }) if owner.uid == 0 && host == desk.host => {
                 let refusal = Diagnostic::new(Code::HostNotPermitted, "an agent does not speak for root of this host");
                 Err(refusal.fix("use the master's own socket: run/master/master.sock below its state directory"))

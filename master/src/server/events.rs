@@ -1,4 +1,5 @@
-//! One event stream on its way to a client: the beginning, then the news, in parts of bearable size.
+//! One event stream on its way to a client: the beginning, then the news, in parts of bearable
+//! size.
 
 use super::gather::Gathered;
 use super::session::Writer;
@@ -28,7 +29,8 @@ const PART_BYTES: usize = 1 << 20;
 /// Events that are read from the log at once.
 const READ: usize = 1_000;
 
-/// How long a client that is cut off may take for what is being sent to it, before the connection is dropped.
+/// How long a client that is cut off may take for what is being sent to it, before the connection
+/// is dropped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is collected for one part.
@@ -223,7 +225,8 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
         if self.part.is_full() { self.flush().await } else { Ok(()) }
     }
 
-    /// Sends what is collected. One that is cut off meanwhile gets to the end of it, if it does not take too long.
+    /// Sends what is collected. One that is cut off meanwhile gets to the end of it, if it does not
+    /// take too long.
     async fn flush(&mut self) -> Result<(), End> {
         if self.part.items.is_empty() {
             return Ok(());

@@ -1,4 +1,5 @@
-//! What a reader of the event stream wants told together: news of some seconds, of each thing that changes often the latest alone.
+//! What a reader of the event stream wants told together: news of some seconds, of each thing that
+//! changes often the latest alone.
 
 use proto::id::{AttributeName, HostName, QueueInstanceName, SubmitSeq};
 use proto::wire::stream::{Change, Item};
@@ -29,7 +30,8 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Takes news in. What was waiting of the same subject is replaced, and told where the later news stand.
+    /// Takes news in. What was waiting of the same subject is replaced, and told where the later
+    /// news stand.
     pub(super) fn add(&mut self, mut item: Item) {
         self.count += 1;
         if let Some(subject) = subject(&item.change) {

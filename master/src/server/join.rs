@@ -82,7 +82,8 @@ async fn admit(desk: &Desk, request: JoinRequest) -> Result<(HostName, JoinReply
     Ok((host, reply))
 }
 
-/// The name by which the cell knows a host already, in a list or a group or as an alias; else its own.
+/// The name by which the cell knows a host already, in a list or a group or as an alias; else its
+/// own.
 async fn called(desk: &Desk, host: HostName) -> HostName {
     let (answer, receiver) = oneshot::channel();
     let query = Query::HostNames { names: vec![host.to_string()] };

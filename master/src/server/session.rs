@@ -1,5 +1,6 @@
-//! One command: its requests in, its answers out, in order, as many under way as the limit allows. One that neither asks nor
-//! waits is disconnected after a while, and what it waited for is given up with it.
+//! One command: its requests in, its answers out, in order, as many under way as the limit allows.
+//! One that neither asks nor waits is disconnected after a while, and what it waited for is given
+//! up with it.
 
 use super::{Desk, overloaded};
 use crate::query::{Accounting, Answered, More, Question, Stream, Subscribe};
@@ -79,7 +80,8 @@ where
         drop((reader, here));
     };
     let writing = Writer { desk: &desk, sender, activity: &activity, gone }.write(answers);
-    // Both end by themselves: reading at the end of the stream, writing when everything asked by then is answered or cannot be sent.
+    // Both end by themselves: reading at the end of the stream, writing when everything asked by
+    // then is answered or cannot be sent.
     let ((), sent) = tokio::join!(reading, writing);
     if let Err(error) = sent {
         tracing::debug!("client {}@{}: {}", caller.owner.user, caller.host, crate::error_chain(&error));
@@ -336,7 +338,8 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
             }
             Answering::Change(answer, token) => match answer.await {
                 Ok(reply) => vec![shown(reply, token.as_ref())],
-                // Without an answer the client repeats its request at the next master, which tells what became of it.
+                // Without an answer the client repeats its request at the next master, which tells
+                // what became of it.
                 Err(_) => return Ok(ControlFlow::Break(())),
             },
             Answering::Refused(refusal) => {
@@ -368,7 +371,8 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
         Ok(())
     }
 
-    /// Reads one part, sends it, reads the next: one part is in memory, and a client that is slow keeps nobody from reading.
+    /// Reads one part, sends it, reads the next: one part is in memory, and a client that is slow
+    /// keeps nobody from reading.
     async fn accounting(&mut self, id: u64, filter: AccountingFilter) -> Result<(), StreamError> {
         let mut reading = Some(Accounting::new(self.desk.database.clone(), filter));
         while let Some(mut next) = reading.take() {

@@ -1,4 +1,5 @@
-//! The Unix socket of commands. The kernel says who is at the other end (SO_PEERCRED), the name service what that user is called.
+//! The Unix socket of commands. The kernel says who is at the other end (SO_PEERCRED), the name
+//! service what that user is called.
 
 use super::session::{self, Caller};
 use super::{Desk, overloaded};
@@ -22,7 +23,8 @@ use tokio::time::timeout;
 /// How long the name service may take to say what a user is called.
 const LOOKUP_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Listens on `run/master/master.sock`. The caller holds the lock, so that a socket that is there is nobody's.
+/// Listens on `run/master/master.sock`. The caller holds the lock, so that a socket that is there
+/// is nobody's.
 ///
 /// # Errors
 /// The system's.

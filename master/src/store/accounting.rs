@@ -1,4 +1,5 @@
-//! Accounting records beside the log: written with the event that holds them, found again by job and place.
+//! Accounting records beside the log: written with the event that holds them, found again by job
+//! and place.
 //!
 //! A row holds those of a run of events; which rows have some of a job is in a table of its own.
 
@@ -44,7 +45,8 @@ pub struct AccountingCursor {
     pub inode: u64,
 }
 
-/// One record as it is stored: the event, the number of the job, the record in MessagePack with named fields.
+/// One record as it is stored: the event, the number of the job, the record in MessagePack with
+/// named fields.
 pub(super) type End = (u64, u32, ByteBuf);
 
 /// The rows behind an event.
@@ -117,8 +119,9 @@ fn decoded((seq, job, body): End) -> Result<AccountingRow, Damage> {
 }
 
 impl Store {
-    /// Gives every record behind the event `after` to `each`, oldest first, until it says false. With a job number, those of
-    /// that job alone. In the place of records that are damaged it gets what is known about them, and the walk goes on.
+    /// Gives every record behind the event `after` to `each`, oldest first, until it says false.
+    /// With a job number, those of that job alone. In the place of records that are damaged it gets
+    /// what is known about them, and the walk goes on.
     ///
     /// # Errors
     /// `Database`.

@@ -1,7 +1,8 @@
 //! Events as they are stored: `(seq, tick, wall, kind, version, actor, request, body)`, for ever.
 //!
-//! A body is MessagePack with named fields, so that a field that a later version adds has its default here. A form that
-//! changes in another way gets a new version number and a step in [`Stored::upcast`].
+//! A body is MessagePack with named fields, so that a field that a later version adds has its
+//! default here. A form that changes in another way gets a new version number and a step in
+//! [`Stored::upcast`].
 
 use super::StoreError;
 use master_core::event::{Actor, Event, Record};
@@ -30,7 +31,8 @@ pub(super) struct Stored<'a> {
     pub(super) body: Vec<u8>,
 }
 
-/// As an array of its parts; the body as a string of bytes, so that one that cannot be read is one event's matter.
+/// As an array of its parts; the body as a string of bytes, so that one that cannot be read is one
+/// event's matter.
 impl Serialize for Stored<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { seq, tick, wall, kind, version, actor, request, body } = self;
@@ -145,7 +147,8 @@ fn without_record(event: &Event) -> Option<Event> {
     }
 }
 
-/// Declares the names of the kinds, for the database and for the check that a row is of a kind we know.
+/// Declares the names of the kinds, for the database and for the check that a row is of a kind we
+/// know.
 macro_rules! kinds {
     ($($variant:ident = $name:literal,)*) => {
         pub(super) const KINDS: &[&str] = &[$($name,)*];

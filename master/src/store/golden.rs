@@ -1,8 +1,9 @@
 //! The golden logs: one of each release, whose replay must give for ever what it gave then.
 //!
-//! A log is a text, one event a line: seq, tick, wall, kind, version, actor, request, body, the last three in hexadecimal, `-` for
-//! none. Beside it lies what its replay gives, as a text too, so that a difference can be read. A release adds its log with
-//! `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test -p gridwright-master golden`, which never overwrites one that is there.
+//! A log is a text, one event a line: seq, tick, wall, kind, version, actor, request, body, the
+//! last three in hexadecimal, `-` for none. Beside it lies what its replay gives, as a text too, so
+//! that a difference can be read. A release adds its log with `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test
+//! -p gridwright-master golden`, which never overwrites one that is there.
 
 use super::codec::Stored;
 use super::{Store, upgrade};
@@ -103,7 +104,8 @@ fn written(store: &Store) -> String {
     text
 }
 
-/// A database whose log is a text, byte for byte: one of the old version, whose rows were lines of such a text.
+/// A database whose log is a text, byte for byte: one of the old version, whose rows were lines of
+/// such a text.
 fn load(path: &Path, text: &str) -> Store {
     let db = upgrade::tests::old_database(path);
     for line in text.lines() {

@@ -1,4 +1,5 @@
-//! The log: a row holds a run of events that were made durable together, so that what SQLite does for a row is done once for many.
+//! The log: a row holds a run of events that were made durable together, so that what SQLite does
+//! for a row is done once for many.
 
 use super::codec::Stored;
 use super::room::{self, Room};
@@ -9,7 +10,8 @@ use rusqlite::{Connection, Row, Statement, TransactionBehavior, params};
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;
 
-/// Events of one row at most: what is read to find one event, and a tenth of what the busiest commit holds.
+/// Events of one row at most: what is read to find one event, and a tenth of what the busiest
+/// commit holds.
 pub(super) const RUN_EVENTS: usize = 256;
 
 /// Appends the events of one commit, which follow those that are there. Runs are encoded in `room`.
@@ -64,10 +66,12 @@ impl<R: Borrow<Record>> Serialize for Encoded<'_, R> {
 }
 
 impl Store {
-    /// Appends events and the accounting records among them, all or none; they are durable when this returns.
+    /// Appends events and the accounting records among them, all or none; they are durable when
+    /// this returns.
     ///
     /// # Errors
-    /// `Database`: the disk is full or gone; `Gap`: they do not follow the last event of the log. Nothing was appended.
+    /// `Database`: the disk is full or gone; `Gap`: they do not follow the last event of the log.
+    /// Nothing was appended.
     pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> Result<(), StoreError> {
         self.append_with(records, &ScriptChanges::default())
     }
@@ -80,13 +84,14 @@ impl Store {
         append(&mut self.db, &mut self.room, records, scripts).map_err(|source| self.failed("append to", source))?
     }
 
-    /// Works the write-ahead log into the database as far as nobody reads it, so that its file has room again. Best effort: what does
-    /// not succeed is tried again with a later commit.
+    /// Works the write-ahead log into the database as far as nobody reads it, so that its file has
+    /// room again. Best effort: what does not succeed is tried again with a later commit.
     pub fn tidy(&self) {
         let _ = self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
 
-    /// Gives every event behind `after` to `each`, in order. The first event that is to be read must be `after + 1`.
+    /// Gives every event behind `after` to `each`, in order. The first event that is to be read
+    /// must be `after + 1`.
     ///
     /// # Errors
     /// `UnknownEvent`, `Damaged`, `Gap`; `Database` if the file cannot be read.

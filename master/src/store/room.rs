@@ -1,12 +1,13 @@
-//! Rows as they lie in the database: MessagePack, compressed where that saves something. The names of fields, of hosts and of users come again with each
-//! event of a row, so that it takes a tenth.
+//! Rows as they lie in the database: MessagePack, compressed where that saves something. The names
+//! of fields, of hosts and of users come again with each event of a row, so that it takes a tenth.
 
 use lz4_flex::block;
 use proto::wire::frame;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// What a compressed row begins with, before the length of what is in it, four bytes, least first. MessagePack never uses it.
+/// What a compressed row begins with, before the length of what is in it, four bytes, least first.
+/// MessagePack never uses it.
 const PACKED: u8 = 0xc1;
 
 /// Bytes before what is compressed.
@@ -15,7 +16,8 @@ const HEAD: usize = 5;
 /// The fewest bytes that are worth it.
 const LEAST: usize = 256;
 
-/// How much longer than itself something may be that LZ4 has compressed: a damaged length claims no memory.
+/// How much longer than itself something may be that LZ4 has compressed: a damaged length claims no
+/// memory.
 const RATIO: usize = 256;
 
 /// Where rows are made, kept for the next.

@@ -1,7 +1,8 @@
-//! Scripts of jobs that are too long to lie in memory and in the log: a row for each content, whoever submitted it and however often.
+//! Scripts of jobs that are too long to lie in memory and in the log: a row for each content,
+//! whoever submitted it and however often.
 //!
-//! Rows come and go in the transaction of the events that need them or no longer do. A row that an interrupted master left behind is
-//! found at the next start.
+//! Rows come and go in the transaction of the events that need them or no longer do. A row that an
+//! interrupted master left behind is found at the next start.
 
 use super::room::{self, Room};
 use super::{Store, StoreError};
@@ -86,7 +87,8 @@ impl Store {
         work(&mut self.db, &mut self.room).map_err(|source| self.failed("drop scripts from", source))
     }
 
-    /// Gives some of the pages that nothing uses back to the file system. Returns whether there are more.
+    /// Gives some of the pages that nothing uses back to the file system. Returns whether there are
+    /// more.
     ///
     /// A database that an earlier version made gives nothing back, and uses such pages again.
     ///

@@ -1,7 +1,9 @@
-//! Snapshots: the state after an event, so that a start need not replay the whole log. They are an abbreviation, never truth.
+//! Snapshots: the state after an event, so that a start need not replay the whole log. They are an
+//! abbreviation, never truth.
 //!
-//! A snapshot is written in parts, each in a transaction of its own, so that whoever appends events waits for milliseconds however large the
-//! state is; nothing of it counts before the row in `snapshots` says that it is whole. What was left unfinished goes with the next one.
+//! A snapshot is written in parts, each in a transaction of its own, so that whoever appends events
+//! waits for milliseconds however large the state is; nothing of it counts before the row in
+//! `snapshots` says that it is whole. What was left unfinished goes with the next one.
 
 use super::{Store, StoreError, signed};
 use lz4_flex::frame::{BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
@@ -10,14 +12,15 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::io::{self, BufReader, Read, Write};
 use std::time::Instant;
 
-/// The version of the state's form in parts: an LZ4 frame of MessagePack with named fields. A snapshot of a version that is not known here is
-/// passed over.
+/// The version of the state's form in parts: an LZ4 frame of MessagePack with named fields. A
+/// snapshot of a version that is not known here is passed over.
 const PACKED: i64 = 2;
 
 /// The same in one part and not compressed, as earlier versions wrote it.
 const PLAIN: i64 = 1;
 
-/// How many snapshots are kept: if the newest cannot be read, the one before it and the log behind it can.
+/// How many snapshots are kept: if the newest cannot be read, the one before it and the log behind
+/// it can.
 const KEPT: i64 = 2;
 
 /// Bytes of a part: less than a millisecond's writing.
@@ -29,16 +32,19 @@ const REMOVED_PARTS: i64 = 4;
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
 
-/// Runs of events that one step of trimming removes: a step keeps the writer of events waiting for milliseconds.
+/// Runs of events that one step of trimming removes: a step keeps the writer of events waiting for
+/// milliseconds.
 pub(super) const TRIM_RUNS: i64 = 16;
 
 impl Store {
-    /// Keeps a snapshot of a state, and with it the one before; removes older ones. It says how many bytes it takes; 0 if there is one of that
-    /// event already. Other stores may write in between. `goes_on` is asked before each part; of one that fails or does not go on nothing
+    /// Keeps a snapshot of a state, and with it the one before; removes older ones. It says how
+    /// many bytes it takes; 0 if there is one of that event already. Other stores may write in
+    /// between. `goes_on` is asked before each part; of one that fails or does not go on nothing
     /// stays.
     ///
     /// # Errors
-    /// `Database`, and `SnapshotPutOff` if it does not go on: the snapshots that there were are there.
+    /// `Database`, and `SnapshotPutOff` if it does not go on: the snapshots that there were are
+    /// there.
     pub fn keep_snapshot_while(&mut self, state: &State, goes_on: &dyn Fn() -> bool) -> Result<u64, StoreError> {
         let kept = self.snapshot_in_parts(state, goes_on);
         if kept.is_err()
@@ -111,8 +117,9 @@ impl Store {
         in_steps(|| self.trim_step())
     }
 
-    /// Removes the oldest runs of events before the last but one snapshot, [`TRIM_RUNS`] at most, in a transaction of its own; says
-    /// whether more remain. Without two snapshots nothing is removed.
+    /// Removes the oldest runs of events before the last but one snapshot, [`TRIM_RUNS`] at most,
+    /// in a transaction of its own; says whether more remain. Without two snapshots nothing is
+    /// removed.
     ///
     /// # Errors
     /// `Database`: nothing was changed.
@@ -164,7 +171,8 @@ impl Store {
     }
 }
 
-/// Does steps until there are no more, each followed by a pause as long as itself: in it, whoever appends events gets its turn at the database.
+/// Does steps until there are no more, each followed by a pause as long as itself: in it, whoever
+/// appends events gets its turn at the database.
 fn in_steps(mut step: impl FnMut() -> Result<bool, StoreError>) -> Result<(), StoreError> {
     loop {
         let began = Instant::now();

@@ -319,7 +319,8 @@ fn ends_of_two_jobs(count: u64) -> Vec<Record> {
 }
 
 proptest! {
-    /// However events came together, they are found behind any place, and the records among them by job.
+    /// However events came together, they are found behind any place, and the records among them by
+    /// job.
     #[test]
     fn events_and_records_are_found_behind_any_place(
         cuts in proptest::collection::vec(1usize..700, 1..6), after in 0u64..900, count in 1usize..400,

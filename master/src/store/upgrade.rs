@@ -1,5 +1,6 @@
-//! Databases whose tables are of an older version. In version 1 each event and each accounting record had a row of its own; up to version 2 a
-//! snapshot was one row, and no row was compressed; up to version 3 there was no table of scripts.
+//! Databases whose tables are of an older version. In version 1 each event and each accounting
+//! record had a row of its own; up to version 2 a snapshot was one row, and no row was compressed;
+//! up to version 3 there was no table of scripts.
 
 use super::codec::Stored;
 use super::log::RUN_EVENTS;
@@ -20,11 +21,13 @@ const SINGLE_EVENTS: i32 = 1;
 /// Each snapshot is one row, as it was before.
 const SINGLE_SNAPSHOTS: i32 = 2;
 
-/// Each script is in the event of its job, which is read for ever: only new jobs have theirs in a table.
+/// Each script is in the event of its job, which is read for ever: only new jobs have theirs in a
+/// table.
 const NO_SCRIPTS: i32 = 3;
 
 impl Store {
-    /// Puts what a database of an old version holds into tables of this one: all of it, or nothing was changed.
+    /// Puts what a database of an old version holds into tables of this one: all of it, or nothing
+    /// was changed.
     pub(super) fn upgrade(&mut self, from: i32, to: i32) -> Result<(), StoreError> {
         tracing::info!("{} is brought from tables of version {from} to version {to}", self.path.display());
         let work = |db: &mut Connection| -> rusqlite::Result<Result<(), StoreError>> {
@@ -73,7 +76,8 @@ impl Store {
     }
 }
 
-/// Copies events and accounting records; a table of the connection's own is found before one of the database.
+/// Copies events and accounting records; a table of the connection's own is found before one of the
+/// database.
 fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreError>> {
     let mut statement = db.prepare(&format!(
         "SELECT seq, tick, wall, kind, version, actor, request, body FROM {old_events} ORDER BY seq"
