@@ -1,6 +1,9 @@
-//! Quantities of resources: what a request asks for, a capacity holds and a load value reports (ALGORITHMS.md section 2).
+//! Quantities of resources: what a request asks for, a capacity holds and a load value reports
+//! (ALGORITHMS.md section 2).
 //!
-//! Every number is a checked integer in the base unit of its attribute's type, and no float is kept anywhere. Which attribute a number belongs to is deliberately not known here; [`crate::complex`] says that.
+//! Every number is a checked integer in the base unit of its attribute's type, and no float is kept
+//! anywhere. Which attribute a number belongs to is deliberately not known here; [`crate::complex`]
+//! says that.
 
 mod parse;
 mod print;
@@ -33,7 +36,8 @@ pub enum Type {
     ReString,
     /// A host name; requests are expressions and case does not count.
     Host,
-    /// Whole units with names, of which a job is told which ones it has ([`crate::rsmap`]); requests are whole units.
+    /// Whole units with names, of which a job is told which ones it has ([`crate::rsmap`]);
+    /// requests are whole units.
     RsMap,
 }
 
@@ -173,7 +177,8 @@ impl Amount {
 
     /// The sum; INFINITY if either is.
     ///
-    /// None on overflow, which is never INFINITY: a ledger must not turn a large number into an unlimited one.
+    /// None on overflow, which is never INFINITY: a ledger must not turn a large number into an
+    /// unlimited one.
     pub fn checked_add(self, other: Amount) -> Option<Amount> {
         match (self.finite(), other.finite()) {
             (Some(a), Some(b)) => finite_or_none(i128::from(a) + i128::from(b)),
@@ -181,7 +186,8 @@ impl Amount {
         }
     }
 
-    /// The sum; INFINITY if it is too large for a number, for those to whom too much is as good as without bound.
+    /// The sum; INFINITY if it is too large for a number, for those to whom too much is as good as
+    /// without bound.
     pub fn saturating_add(self, other: Amount) -> Amount {
         self.checked_add(other).unwrap_or(Amount::INFINITY)
     }
@@ -197,7 +203,8 @@ impl Amount {
         }
     }
 
-    /// This much for each of `slots`: INFINITY stays INFINITY and overflow becomes it; nothing for no slots.
+    /// This much for each of `slots`: INFINITY stays INFINITY and overflow becomes it; nothing for
+    /// no slots.
     pub fn times(self, slots: u32) -> Amount {
         match (self.finite(), slots) {
             (_, 0) => Amount::ZERO,
@@ -206,7 +213,8 @@ impl Amount {
         }
     }
 
-    /// This scaled by a factor, rounded to the nearest base unit, halves away from zero; INFINITY stays, overflow becomes it.
+    /// This scaled by a factor, rounded to the nearest base unit, halves away from zero; INFINITY
+    /// stays, overflow becomes it.
     pub fn scaled(self, factor: Millionths) -> Amount {
         let Some(units) = self.finite() else { return Amount::INFINITY };
         saturated(rounded_division(i128::from(units) * i128::from(factor.0), i128::from(Millionths::ONE.0)))

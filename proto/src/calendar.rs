@@ -1,8 +1,8 @@
-//! Calendars: when queues are open, closed or suspended, by the local clock of the master (ALGORITHMS.md section 16,
-//! `calendar_conf(5)`).
+//! Calendars: when queues are open, closed or suspended, by the local clock of the master
+//! (ALGORITHMS.md section 16, `calendar_conf(5)`).
 //!
-//! What a calendar says is a pure function of what a local clock shows; [`Zone`] tells what that is. Which queues use a calendar is
-//! no part of this.
+//! What a calendar says is a pure function of what a local clock shows; [`Zone`] tells what that
+//! is. Which queues use a calendar is no part of this.
 
 mod parse;
 
@@ -42,7 +42,8 @@ pub enum CalendarState {
 pub struct Calendar {
     /// The name.
     pub name: CalendarName,
-    /// What is said about days of years. Where it speaks of a day, `week` does not count on that day.
+    /// What is said about days of years. Where it speaks of a day, `week` does not count on that
+    /// day.
     pub year: Schedule,
     /// What is said about days of the week.
     pub week: Schedule,
@@ -84,7 +85,8 @@ impl Calendar {
     ///
     /// # Errors
     ///
-    /// One refusal for each attribute that is unknown, missing or does not follow its grammar; it names the word at fault.
+    /// One refusal for each attribute that is unknown, missing or does not follow its grammar; it
+    /// names the word at fault.
     pub fn from_fields(fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
         let mut calendar = Self::template(CalendarName::from("template"));
         let mut reader = Reader::new(ObjectKind::Calendar, fields, KEYS, KEYS);
@@ -114,8 +116,8 @@ impl Calendar {
 
     /// What the calendar says at a time on the local clock.
     ///
-    /// Within a field on wins over suspended, and suspended over off; what no entry speaks of is on. Where the year speaks of a day
-    /// the week does not count.
+    /// Within a field on wins over suspended, and suspended over off; what no entry speaks of is
+    /// on. Where the year speaks of a day the week does not count.
     pub fn state_at(&self, at: LocalTime) -> CalendarState {
         let of_day = |schedule: &Schedule| schedule.entries.iter().any(|entry| entry.days.contains(at.day));
         let schedule = if of_day(&self.year) { &self.year } else { &self.week };
@@ -123,9 +125,11 @@ impl Calendar {
         entries.map(|entry| entry.state).min().unwrap_or_default()
     }
 
-    /// When the calendar says something else for the first time after `now`, and what; none if it never does.
+    /// When the calendar says something else for the first time after `now`, and what; none if it
+    /// never does.
     ///
-    /// Exact: changes of the clock are counted in, and a time that a clock is put forward over counts from then on.
+    /// Exact: changes of the clock are counted in, and a time that a clock is put forward over
+    /// counts from then on.
     pub fn next_change(&self, zone: &Zone, now: Wall) -> Option<(Wall, CalendarState)> {
         let current = self.state_at(zone.local(now));
         let days = self.days_to_look_at(zone.local(now).day);
@@ -147,8 +151,8 @@ impl Calendar {
         ends.filter(|second| *second < DAY_S).chain([0]).collect()
     }
 
-    /// The days on which the next change may be: those ahead, and those around each end of what the year speaks of. Between these
-    /// each day is as the one a week before.
+    /// The days on which the next change may be: those ahead, and those around each end of what the
+    /// year speaks of. Between these each day is as the one a week before.
     fn days_to_look_at(&self, today: Day) -> BTreeSet<Day> {
         let ranges = self.year.entries.iter().flat_map(|entry| match &entry.days {
             Days::Ranges(ranges) => ranges.as_slice(),

@@ -30,10 +30,12 @@ pub const KEYS: &[&str] = &[
 /// The interfaces that 8.1.9 on Linux has.
 const INTERFACES: &[&str] = &["userdefined", "application-level", "transparent", "hibernator", "cpr"];
 
-/// The interfaces whose state is written and removed by commands; of the others the job writes it itself when it is told by a signal.
+/// The interfaces whose state is written and removed by commands; of the others the job writes it
+/// itself when it is told by a signal.
 const BY_COMMAND: &[&str] = &["application-level", "hibernator", "cpr"];
 
-/// The interfaces that start a job again by a command; of the others the job itself starts and finds its state.
+/// The interfaces that start a job again by a command; of the others the job itself starts and
+/// finds its state.
 const RESTARTED_BY_COMMAND: &[&str] = &["hibernator", "cpr"];
 
 /// The variables that commands may hold (`checkpoint(5)`).
@@ -51,7 +53,8 @@ const VARIABLES: &[&str] = &[
     "sge_root",
 ];
 
-/// A text as it was written that was found to be good, `NONE` among them: 8.1.9 shows letter case as it was given.
+/// A text as it was written that was found to be good, `NONE` among them: 8.1.9 shows letter case
+/// as it was given.
 macro_rules! text {
     ($(#[$doc:meta])* $type:ident, $check:expr) => {
         $(#[$doc])*
@@ -86,7 +89,8 @@ macro_rules! text {
 }
 
 text!(
-    /// The kind of checkpointing, in any letter case: `userdefined`, `application-level`, `transparent`, `hibernator`, `cpr`.
+    /// The kind of checkpointing, in any letter case: `userdefined`, `application-level`,
+    /// `transparent`, `hibernator`, `cpr`.
     Interface,
     check_interface
 );
@@ -96,18 +100,21 @@ text!(
     check_command
 );
 text!(
-    /// The signal that tells a job to write its state, without `SIG` and in any letter case, or `NONE`.
+    /// The signal that tells a job to write its state, without `SIG` and in any letter case, or
+    /// `NONE`.
     CkptSignal,
     check_signal
 );
 
 impl Interface {
-    /// Whether commands write and remove the state of a job. If not, a signal tells the job to do so.
+    /// Whether commands write and remove the state of a job. If not, a signal tells the job to do
+    /// so.
     pub fn saves_by_command(&self) -> bool {
         BY_COMMAND.iter().any(|known| known.eq_ignore_ascii_case(&self.0))
     }
 
-    /// Whether a job whose state was written is started again by a command and not by its own script.
+    /// Whether a job whose state was written is started again by a command and not by its own
+    /// script.
     pub fn restarts_by_command(&self) -> bool {
         RESTARTED_BY_COMMAND.iter().any(|known| known.eq_ignore_ascii_case(&self.0))
     }
@@ -207,7 +214,8 @@ pub enum Occasion {
     Never,
     /// Letters of `m`, `s`, `x`, `r`.
     When(When),
-    /// A time: as the environment says, and so often, but no more often than `min_cpu_interval` of the queue allows.
+    /// A time: as the environment says, and so often, but no more often than `min_cpu_interval` of
+    /// the queue allows.
     EverySeconds(u64),
 }
 
@@ -259,7 +267,8 @@ impl Occasion {
         }
     }
 
-    /// The time between two checkpoints in seconds where `min_s` is the least of the queue; none where there are none by the clock.
+    /// The time between two checkpoints in seconds where `min_s` is the least of the queue; none
+    /// where there are none by the clock.
     pub fn interval_s(occasion: Option<Occasion>, environment: When, min_s: u64) -> Option<u64> {
         match occasion {
             Some(Occasion::EverySeconds(seconds)) => Some(seconds.max(min_s)),

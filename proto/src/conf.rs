@@ -1,8 +1,9 @@
-//! The cluster configuration: one for all hosts, and local ones that replace single entries (`sge_conf(5)`).
+//! The cluster configuration: one for all hosts, and local ones that replace single entries
+//! (`sge_conf(5)`).
 //!
-//! A [`ClusterConf`] is the text that an administrator wrote, checked; [`Settings`] are the typed values that hold on
-//! one host. Values that name what Gridwright does not do are read and printed here; refusing them is the master's
-//! business.
+//! A [`ClusterConf`] is the text that an administrator wrote, checked; [`Settings`] are the typed
+//! values that hold on one host. Values that name what Gridwright does not do are read and printed
+//! here; refusing them is the master's business.
 
 mod parameters;
 mod words;
@@ -44,8 +45,8 @@ enum Shown {
 
 /// Declares the entries: name, type, parser, scope, when it is shown, default.
 ///
-/// A macro, because the typed settings, the list of names and the check of a text are three lists of the same fifty
-/// entries.
+/// A macro, because the typed settings, the list of names and the check of a text are three lists
+/// of the same fifty entries.
 macro_rules! entries {
     ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $scope:ident, $shown:ident, $default:literal;)*) => {
         /// The entries of the configuration in the order of `qconf -sconf`.
@@ -54,7 +55,8 @@ macro_rules! entries {
         /// For each of [`KEYS`]: its scope, when it is shown, its default.
         const ENTRIES: &[(&str, Scope, Shown, &str)] = &[$((stringify!($field), Scope::$scope, Shown::$shown, $default),)*];
 
-        /// The configuration that holds on one host: the global one with the host's own entries in place of its.
+        /// The configuration that holds on one host: the global one with the host's own entries in
+        /// place of its.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Settings {
             $($(#[$doc])* pub $field: $type,)*
@@ -74,7 +76,8 @@ macro_rules! entries {
 }
 
 entries! {
-    /// The directory of the execution daemon; shown and not used, because the host's own file says it.
+    /// The directory of the execution daemon; shown and not used, because the host's own file says
+    /// it.
     execd_spool_dir: AbsolutePath, str::parse::<AbsolutePath>, Host, Always, "/var/lib/gridwright";
     /// The program that sends mail.
     mailer: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "/usr/bin/mail";
@@ -184,7 +187,8 @@ impl Settings {
     pub fn effective(global: &ClusterConf, local: Option<&ClusterConf>) -> Self {
         let mut settings = Self::template();
         for conf in std::iter::once(global).chain(local) {
-            // What is refused here was refused when the configuration came into being; the earlier entry stays.
+            // What is refused here was refused when the configuration came into being; the earlier
+            // entry stays.
             settings.read(&mut Reader::new(ObjectKind::ClusterConf, &conf.fields, KEYS, &[]));
         }
         settings
@@ -218,8 +222,9 @@ pub fn scope_of(key: &str) -> Option<Scope> {
 
 /// The global configuration, or the local one of a host, as text.
 ///
-/// Every entry is one of [`KEYS`], in their order, with a value that its type takes. A global configuration has all
-/// entries that are always shown; a local one has only such as a host may have.
+/// Every entry is one of [`KEYS`], in their order, with a value that its type takes. A global
+/// configuration has all entries that are always shown; a local one has only such as a host may
+/// have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawConf", into = "RawConf")]
 pub struct ClusterConf {
@@ -265,12 +270,13 @@ impl ClusterConf {
 
     /// Reads the global configuration (`host` is `global`) or the local one of a host.
     ///
-    /// What the text of the global configuration leaves out has its default; a local one needs no entries at all.
+    /// What the text of the global configuration leaves out has its default; a local one needs no
+    /// entries at all.
     ///
     /// # Errors
     ///
-    /// One refusal for each entry that is unknown, has a value it cannot have, or may not stand in a local
-    /// configuration.
+    /// One refusal for each entry that is unknown, has a value it cannot have, or may not stand in
+    /// a local configuration.
     pub fn from_fields(host: &HostName, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
         let mut reader = Reader::new(ObjectKind::ClusterConf, fields, KEYS, &[]);
         Settings::template().read(&mut reader);

@@ -1,4 +1,5 @@
-//! Refusals: what, where, why, and how to fix it, with a stable code and an exit code (ARCHITECTURE.md "Transport and identity").
+//! Refusals: what, where, why, and how to fix it, with a stable code and an exit code
+//! (ARCHITECTURE.md "Transport and identity").
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,10 +19,12 @@ pub enum Class {
     Protocol,
 }
 
-/// Declares the table of codes: variant, stable text, class, exit code of a command that ends with it, general remedy.
+/// Declares the table of codes: variant, stable text, class, exit code of a command that ends with
+/// it, general remedy.
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal, $class:ident, $exit:literal, $remedy:literal;)*) => {
-        /// The stable code of a refusal. Scripts may rely on [`Code::as_str`]; a code is never given a new meaning.
+        /// The stable code of a refusal. Scripts may rely on [`Code::as_str`]; a code is never
+        /// given a new meaning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
@@ -39,12 +42,14 @@ macro_rules! codes {
                 match self { $(Code::$variant => Class::$class,)* }
             }
 
-            /// The exit code of a command whose last refusal carries this code, unless the command's own table says otherwise.
+            /// The exit code of a command whose last refusal carries this code, unless the
+            /// command's own table says otherwise.
             pub fn exit_code(self) -> u8 {
                 match self { $(Code::$variant => $exit,)* }
             }
 
-            /// What helps against any refusal of this code, where the refusal itself says nothing better.
+            /// What helps against any refusal of this code, where the refusal itself says nothing
+            /// better.
             pub fn remedy(self) -> &'static str {
                 match self { $(Code::$variant => $remedy,)* }
             }
@@ -101,7 +106,8 @@ codes! {
     /// Gridwright knows this feature of Grid Engine and does not support it.
     NotSupported = "not-supported", Request, 1,
         "leave it out; master/COMPATIBILITY.md tells what is not there yet";
-    /// The user is not known on the host that should run the job, or another uid is known by that name.
+    /// The user is not known on the host that should run the job, or another uid is known by that
+    /// name.
     UnknownUser = "unknown-user", Environment, 1,
         "check the name service of that host: getent passwd NAME";
     /// No contact with the master.
@@ -155,7 +161,8 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A refusal that says only what; the other parts are added with [`Diagnostic::at`], [`Diagnostic::why`] and [`Diagnostic::fix`].
+    /// A refusal that says only what; the other parts are added with [`Diagnostic::at`],
+    /// [`Diagnostic::why`] and [`Diagnostic::fix`].
     pub fn new(code: Code, what: impl Into<String>) -> Self {
         Self { code, what: what.into(), place: String::new(), why: String::new(), fix: String::new() }
     }
@@ -183,7 +190,8 @@ impl Diagnostic {
         if self.fix.is_empty() { self.code.remedy() } else { &self.fix }
     }
 
-    /// The lines that follow `what` on stderr: `  where: …` and `  why: …` where `what` does not say it, and always `  fix: …`.
+    /// The lines that follow `what` on stderr: `  where: …` and `  why: …` where `what` does not
+    /// say it, and always `  fix: …`.
     pub fn detail_lines(&self) -> Vec<String> {
         [("where", self.place.as_str()), ("why", &self.why), ("fix", self.remedy())]
             .into_iter()

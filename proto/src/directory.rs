@@ -1,8 +1,9 @@
 //! Which directory a state directory is: what its daemons compare before they do anything.
 //!
-//! `cp -a` gives a copy everything that the original has, records of running jobs and keys included. The copy has another inode
-//! and another time of birth, and a directory that was only moved keeps both. A snapshot that is mounted beside its original
-//! has both too; within one boot of the machine it has another device.
+//! `cp -a` gives a copy everything that the original has, records of running jobs and keys
+//! included. The copy has another inode and another time of birth, and a directory that was only
+//! moved keeps both. A snapshot that is mounted beside its original has both too; within one boot
+//! of the machine it has another device.
 //!
 //! Deliberately absent: reading and writing, which each daemon does for itself.
 
@@ -21,7 +22,8 @@ pub const FILE: &str = "etc/directory";
 pub struct DirectoryIdentity {
     /// Its inode.
     pub inode: u64,
-    /// When it was made, in nanoseconds since the epoch; `None` where the file system does not keep that.
+    /// When it was made, in nanoseconds since the epoch; `None` where the file system does not keep
+    /// that.
     pub born_ns: Option<u128>,
     /// The device that it is on, which is valid within one boot.
     pub device: u64,
@@ -36,7 +38,8 @@ pub struct DirectoryIdentity {
 pub enum Kinship {
     /// It is the named directory, perhaps moved.
     Same,
-    /// It has the same inode on another device in the same boot: mounted again, or a snapshot beside its original.
+    /// It has the same inode on another device in the same boot: mounted again, or a snapshot
+    /// beside its original.
     OtherDevice,
     /// It is another directory with the same content.
     Copy,
@@ -81,8 +84,9 @@ impl DirectoryIdentity {
         if is_on_another { Kinship::OtherDevice } else { Kinship::Same }
     }
 
-    /// The refusal to run in `dir`, whose file says `text`, where that makes it a copy. Without the rights to look at the processes
-    /// of others, a snapshot beside its original is taken for the original: its launcher knows better.
+    /// The refusal to run in `dir`, whose file says `text`, where that makes it a copy. Without the
+    /// rights to look at the processes of others, a snapshot beside its original is taken for the
+    /// original: its launcher knows better.
     pub fn refusal_in(dir: &Path, metadata: &Metadata, text: &str) -> Option<Diagnostic> {
         let recorded = Self::parse(text)?;
         let is_copy = recorded.kinship(&Self::of(dir, metadata, "")) == Kinship::Copy;

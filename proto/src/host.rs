@@ -1,6 +1,7 @@
 //! Execution hosts as objects: what an administrator says about a host.
 //!
-//! What a host reports, its load values and processors, is no part of the object: it is only shown with it.
+//! What a host reports, its load values and processors, is no part of the object: it is only shown
+//! with it.
 
 #[cfg(test)]
 mod tests;
@@ -108,7 +109,8 @@ impl ExecHost {
         reader.finish(host)
     }
 
-    /// The host as text fields, in the order of `qconf -se` without what the host reports: the text that is edited.
+    /// The host as text fields, in the order of `qconf -se` without what the host reports: the text
+    /// that is edited.
     pub fn to_fields(&self) -> Fields {
         let mut fields = self.shown(&Assignments::default(), 0);
         fields.remove("load_values");
@@ -146,7 +148,8 @@ impl ExecHost {
     }
 }
 
-/// Factors by name, each name once, printed with six decimals as `name=1.500000`. `NONE` is empty: every factor is 1.
+/// Factors by name, each name once, printed with six decimals as `name=1.500000`. `NONE` is empty:
+/// every factor is 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Scaling(Vec<(AttributeName, Weight)>);

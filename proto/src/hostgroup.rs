@@ -51,7 +51,8 @@ impl fmt::Display for HostOrGroup {
 
 stored_as_text!(HostOrGroup);
 
-/// Reads a host name: letters, digits, `-`, `_` and dots, at most 253 characters (RFC 1123 section 2.1).
+/// Reads a host name: letters, digits, `-`, `_` and dots, at most 253 characters (RFC 1123 section
+/// 2.1).
 ///
 /// # Errors
 ///
@@ -82,7 +83,8 @@ pub fn group_name(text: &str) -> Result<HostGroupName, Malformed> {
     Ok(HostGroupName::from(text))
 }
 
-/// Hosts and groups in order, each once; blanks and commas separate them on input, single blanks on output.
+/// Hosts and groups in order, each once; blanks and commas separate them on input, single blanks on
+/// output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HostList(pub Vec<HostOrGroup>);

@@ -6,8 +6,8 @@ use std::fmt;
 
 /// Declares a name as a type of its own, so that a host is never passed where a user is meant.
 ///
-/// A macro, because the seven types differ in nothing but their meaning and a generic newtype would need a marker type
-/// and hand-written serde for each.
+/// A macro, because the seven types differ in nothing but their meaning and a generic newtype would
+/// need a marker type and hand-written serde for each.
 macro_rules! name {
     ($(#[$doc:meta])* $type:ident) => {
         $(#[$doc])*
@@ -75,7 +75,8 @@ macro_rules! verbatim {
 }
 
 name! {
-    /// A host in its one canonical form: lower case, as its certificate names it. `global` is the cluster as a whole.
+    /// A host in its one canonical form: lower case, as its certificate names it. `global` is the
+    /// cluster as a whole.
     HostName
 }
 name! {
@@ -130,12 +131,14 @@ impl HostName {
         self.as_str() == "global"
     }
 
-    /// Whether a name means this host: in any case, and where one of the two has no domain, by the part before the first dot.
+    /// Whether a name means this host: in any case, and where one of the two has no domain, by the
+    /// part before the first dot.
     pub fn is_called(&self, name: &str) -> bool {
         crate::host::names::is_same(self.as_str(), name)
     }
 
-    /// A number that is the same for the same name, in every process, and most often another for another.
+    /// A number that is the same for the same name, in every process, and most often another for
+    /// another.
     #[inline]
     pub fn digest(&self) -> u64 {
         self.0.digest()
@@ -183,7 +186,8 @@ pub struct CellId(pub u64);
 #[serde(transparent)]
 pub struct SubmitSeq(pub u64);
 
-/// The job number that people see; it may roll over, so it names a job only among those that still exist.
+/// The job number that people see; it may roll over, so it names a job only among those that still
+/// exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobNumber(pub u32);
@@ -216,9 +220,11 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// One run of one task, unambiguous on every host and for ever (ARCHITECTURE.md "Time, keys and requests").
+/// One run of one task, unambiguous on every host and for ever (ARCHITECTURE.md "Time, keys and
+/// requests").
 ///
-/// The text form `CELL.SEQ.TASK.PETASK.ATTEMPT` (cell in hex) names the task's directory on its host.
+/// The text form `CELL.SEQ.TASK.PETASK.ATTEMPT` (cell in hex) names the task's directory on its
+/// host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskKey {
     /// The cell the task belongs to.
@@ -263,7 +269,8 @@ impl std::str::FromStr for TaskKey {
 #[error("{0:?} is not a task key (CELL.SEQ.TASK.PETASK.ATTEMPT)")]
 pub struct BadTaskKey(pub String);
 
-/// Made by a client for each changing command and stored with its event, so that a repeat gets the first answer.
+/// Made by a client for each changing command and stored with its event, so that a repeat gets the
+/// first answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(pub u128);

@@ -1,11 +1,13 @@
-//! What the agent tells the launcher and hears back: launch documents, results and the messages on the Unix socket.
+//! What the agent tells the launcher and hears back: launch documents, results and the messages on
+//! the Unix socket.
 //!
-//! One format for all of them, written for a reader that runs as root: length-prefixed key/value pairs behind a magic
-//! and a version, parsed by hand, bounded, without serde. [`pairs`] is that format; the other modules are the typed values
-//! in it. Scripts and descriptors travel beside a message (`SCM_RIGHTS`), never in it.
+//! One format for all of them, written for a reader that runs as root: length-prefixed key/value
+//! pairs behind a magic and a version, parsed by hand, bounded, without serde. [`pairs`] is that
+//! format; the other modules are the typed values in it. Scripts and descriptors travel beside a
+//! message (`SCM_RIGHTS`), never in it.
 //!
-//! A reader ignores keys that it does not know. A setting that an older launcher must not ignore raises
-//! [`pairs::VERSION`], and the older launcher refuses the document.
+//! A reader ignores keys that it does not know. A setting that an older launcher must not ignore
+//! raises [`pairs::VERSION`], and the older launcher refuses the document.
 
 pub mod document;
 pub mod message;

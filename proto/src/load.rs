@@ -1,4 +1,5 @@
-//! Load reports: what a host tells the master about itself, and sensors about hosts and the cluster.
+//! Load reports: what a host tells the master about itself, and sensors about hosts and the
+//! cluster.
 
 use crate::id::{AttributeName, HostName};
 use serde::{Deserialize, Serialize};
@@ -6,8 +7,8 @@ use std::collections::BTreeMap;
 
 /// One report of one agent. The first after a connection is full; later ones hold what changed.
 ///
-/// Values are texts as Grid Engine transports them (`23196.035156M`, `0.250000`); the master reads them by the type of the
-/// attribute, because only it knows the complex.
+/// Values are texts as Grid Engine transports them (`23196.035156M`, `0.250000`); the master reads
+/// them by the type of the attribute, because only it knows the complex.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadReport {
     /// Counts the reports of one connection from 1; the master drops what is not newer.
@@ -17,14 +18,16 @@ pub struct LoadReport {
     /// How long before sending the values were taken, in milliseconds.
     #[serde(default)]
     pub sampled_ago_ms: u64,
-    /// New and changed values by subject: the sending host, `global`, or another host that a sensor reports for.
+    /// New and changed values by subject: the sending host, `global`, or another host that a sensor
+    /// reports for.
     #[serde(default)]
     pub values: BTreeMap<HostName, BTreeMap<AttributeName, String>>,
     /// Values that are no longer reported, by subject. Empty in a full report.
     #[serde(default)]
     pub withdrawn: BTreeMap<HostName, Vec<AttributeName>>,
-    /// Values that were taken earlier than `sampled_ago_ms` says, changed or not: those of sensors that were not asked for this
-    /// report. All others that the host reports were taken anew, those that the report leaves out with the same result.
+    /// Values that were taken earlier than `sampled_ago_ms` says, changed or not: those of sensors
+    /// that were not asked for this report. All others that the host reports were taken anew, those
+    /// that the report leaves out with the same result.
     #[serde(default)]
     pub older: Vec<OlderValues>,
     /// For how long the agent has run, in milliseconds; 0 from one that does not say.
@@ -91,6 +94,7 @@ pub struct ValueFaults {
     pub count: u64,
     /// The faults of the first few values, one text for each.
     pub examples: Vec<String>,
-    /// Hosts other than its own that the sensor reports for, and how many values: the master knows which of them are hosts of the cell.
+    /// Hosts other than its own that the sensor reports for, and how many values: the master knows
+    /// which of them are hosts of the cell.
     pub other_hosts: BTreeMap<HostName, u64>,
 }

@@ -1,4 +1,5 @@
-//! What all daemons' log lines have in common: how many there may be, what a line may hold, and which ones are wanted.
+//! What all daemons' log lines have in common: how many there may be, what a line may hold, and
+//! which ones are wanted.
 
 use crate::diagnostic::{Code, Diagnostic};
 use std::borrow::Cow;
@@ -17,7 +18,8 @@ environment:
 /// The levels of log lines, from none to all.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Refuses a value of [`VARIABLE`] that names no level. Such a value would switch all lines off without a word.
+/// Refuses a value of [`VARIABLE`] that names no level. Such a value would switch all lines off
+/// without a word.
 ///
 /// # Errors
 /// The part that is wrong, and what can be written instead.
@@ -40,8 +42,8 @@ pub fn check_filter(text: &str) -> Result<(), Diagnostic> {
 
 /// A text in which no control character is left, so that it stays in its line and moves no cursor.
 ///
-/// Line breaks become `\n`, tabs `\t`, other control characters `\u{..}`. Characters that turn the direction of a text are control
-/// characters here too.
+/// Line breaks become `\n`, tabs `\t`, other control characters `\u{..}`. Characters that turn the
+/// direction of a text are control characters here too.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_control) {
         return Cow::Borrowed(text);
@@ -83,7 +85,8 @@ impl Limiter {
         Self { burst, per_s, credit: burst * 1_000, refilled_ms: 0, suppressed: 0 }
     }
 
-    /// Returns how many lines were left out since the last one that was written; `None` if this one is left out too.
+    /// Returns how many lines were left out since the last one that was written; `None` if this one
+    /// is left out too.
     ///
     /// `now_ms` comes from a clock that never goes back.
     pub fn admit(&mut self, now_ms: u64) -> Option<u64> {

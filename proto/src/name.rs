@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// How many bytes of the text are kept beside the pointer to it.
 const HEAD: usize = 16;
 
-/// A text of which the first bytes are at hand, so that most comparisons need not look at the rest, which lies elsewhere.
+/// A text of which the first bytes are at hand, so that most comparisons need not look at the rest,
+/// which lies elsewhere.
 #[derive(Clone)]
 pub struct Name {
     /// The first bytes, the foremost highest; zeros where there are no more.
@@ -23,7 +24,8 @@ impl Name {
         &self.text
     }
 
-    /// A number that is the same for the same text, in every process, and most often another for another.
+    /// A number that is the same for the same text, in every process, and most often another for
+    /// another.
     #[inline]
     pub fn digest(&self) -> u64 {
         digest(self.head, &self.text)

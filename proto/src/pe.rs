@@ -1,6 +1,7 @@
 //! Parallel environments: how the slots of a parallel job spread over hosts (`sge_pe(5)`).
 //!
-//! Whether the access lists exist and which queues offer the environment is deliberately not known here.
+//! Whether the access lists exist and which queues offer the environment is deliberately not known
+//! here.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,8 @@ pub const KEYS: &[&str] = &[
     "qsort_args",
 ];
 
-/// Attributes of Open Cluster Scheduler that 8.1.9 does not have: read, and shown by `qconf -sp` only where they are TRUE.
+/// Attributes of Open Cluster Scheduler that 8.1.9 does not have: read, and shown by `qconf -sp`
+/// only where they are TRUE.
 pub const LATER_KEYS: &[&str] = &["ign_sreq_on_mhost", "master_forks_slaves", "daemon_forks_slaves"];
 
 /// The attributes that older versions do not have, so that their files are read too.
@@ -81,7 +83,8 @@ impl fmt::Display for AllocationRule {
 
 stored_as_text!(AllocationRule);
 
-/// How many slots the urgency of a pending job with a slot range assumes (ALGORITHMS.md section 1.3).
+/// How many slots the urgency of a pending job with a slot range assumes (ALGORITHMS.md section
+/// 1.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum UrgencySlots {
@@ -142,7 +145,8 @@ pub struct ParallelEnvironment {
     pub stop_proc_args: Optional<Command>,
     /// How slots are placed.
     pub allocation_rule: AllocationRule,
-    /// Whether the job starts its tasks on other hosts through Gridwright, under the job's limits and accounting.
+    /// Whether the job starts its tasks on other hosts through Gridwright, under the job's limits
+    /// and accounting.
     pub control_slaves: Flag,
     /// Whether the job script is one of the tasks; if not, it gets a slot of its own.
     pub job_is_first_task: Flag,
@@ -152,7 +156,8 @@ pub struct ParallelEnvironment {
     pub accounting_summary: Flag,
     /// A library that sorts queues; shown and not used.
     pub qsort_args: Optional<Uninterpreted>,
-    /// Whether slots on the host of the master need nothing that only slaves ask for, and take nothing of it.
+    /// Whether slots on the host of the master need nothing that only slaves ask for, and take
+    /// nothing of it.
     #[serde(default)]
     pub ign_sreq_on_mhost: Flag,
     /// Whether the job starts its tasks on the host of the master by itself; TRUE is not supported.

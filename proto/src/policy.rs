@@ -1,7 +1,7 @@
 //! The scheduler configuration: weights, intervals and rules of scheduling (`sched_conf(5)`).
 //!
-//! Values that name what Gridwright does not do are read and printed here; refusing them is the master's business, and
-//! so is whether the attributes of the load formula exist.
+//! Values that name what Gridwright does not do are read and printed here; refusing them is the
+//! master's business, and so is whether the attributes of the load formula exist.
 
 mod formula;
 mod words;
@@ -18,10 +18,12 @@ use crate::object::value::{self, Assignments, Flag, Malformed, Parameters, Refer
 use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 
-/// Seconds that are added to the expected run time of each job, unless `params` says otherwise (`sched_conf(5)`).
+/// Seconds that are added to the expected run time of each job, unless `params` says otherwise
+/// (`sched_conf(5)`).
 const DURATION_OFFSET_S: u64 = 60;
 
-/// The parameter of `params` that says how late jobs take their share of an attribute; once for each attribute.
+/// The parameter of `params` that says how late jobs take their share of an attribute; once for
+/// each attribute.
 const SETTLE_TIME: &str = "SETTLE_TIME";
 
 /// The parameter that lets `fcfs` serve the user with the fewest running tasks first.
@@ -47,7 +49,8 @@ const EXTERNAL_TIMEOUT_S: u64 = 30;
 
 /// Declares the attributes: name, type, parser, shipped value.
 ///
-/// A macro, because the struct, its keys, reading and printing are four lists of the same forty attributes.
+/// A macro, because the struct, its keys, reading and printing are four lists of the same forty
+/// attributes.
 macro_rules! attributes {
     ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
         /// The attributes of the scheduler configuration in the order of `qconf -ssconf`.
@@ -65,7 +68,8 @@ macro_rules! attributes {
                 Self { $($field: $parse($template).expect("a test parses each text of this table"),)* }
             }
 
-            /// Reads a scheduler configuration. What the fields leave out has its shipped value: they may be older than it.
+            /// Reads a scheduler configuration. What the fields leave out has its shipped value:
+            /// they may be older than it.
             ///
             /// # Errors
             ///
@@ -164,42 +168,49 @@ impl SchedulerConf {
         self.params.seconds("DURATION_OFFSET").err()
     }
 
-    /// Seconds that are added to the expected run time of a job when resources are planned; 60 by default.
+    /// Seconds that are added to the expected run time of a job when resources are planned; 60 by
+    /// default.
     pub fn duration_offset_s(&self) -> u64 {
         let set = self.params.value("DURATION_OFFSET").and_then(|text| TimeText::finite(text).ok());
         set.and_then(|time| time.seconds()).unwrap_or(DURATION_OFFSET_S)
     }
 
-    /// Seconds without a sign of a scheduler outside the master after which the built-in one takes over (`algorithm external`):
-    /// `EXTERNAL_TIMEOUT` of `params`, 30 unless set, at least 1.
+    /// Seconds without a sign of a scheduler outside the master after which the built-in one takes
+    /// over (`algorithm external`): `EXTERNAL_TIMEOUT` of `params`, 30 unless set, at least 1.
     pub fn external_timeout_s(&self) -> u64 {
         self.params.seconds(EXTERNAL_TIMEOUT).ok().flatten().unwrap_or(EXTERNAL_TIMEOUT_S).max(1)
     }
 
-    /// Whether each pass of the scheduler tells in the log what it cost: `PROFILE` of `params`, false unless set.
+    /// Whether each pass of the scheduler tells in the log what it cost: `PROFILE` of `params`,
+    /// false unless set.
     pub fn profile(&self) -> bool {
         self.params.flag(PROFILE, false).unwrap_or(false)
     }
 
-    /// Whether passes are written down in the file `schedule`: `MONITOR` of `params`, false unless set.
+    /// Whether passes are written down in the file `schedule`: `MONITOR` of `params`, false unless
+    /// set.
     pub fn monitor(&self) -> bool {
         self.params.flag(MONITOR, false).unwrap_or(false)
     }
 
-    /// Whether the algorithm `fcfs` serves the user with the fewest running tasks first: `USER_SORT` of `params`, false unless set.
+    /// Whether the algorithm `fcfs` serves the user with the fewest running tasks first:
+    /// `USER_SORT` of `params`, false unless set.
     pub fn user_sort(&self) -> bool {
         self.params.flag(USER_SORT, false).unwrap_or(false)
     }
 
-    /// Whether a parallel job needs what it asks of a load value for each slot that it has on the host (ALGORITHMS.md section 3.2), such as 12G of
-    /// `mem_free` for four slots at 3G; else once, however many slots, as 8.1.9 has it: `LOAD_PER_SLOT` of `params`, true unless set.
-    /// A start takes as much of the value until the next sample. Consumables are asked for by the slot either way.
+    /// Whether a parallel job needs what it asks of a load value for each slot that it has on the
+    /// host (ALGORITHMS.md section 3.2), such as 12G of `mem_free` for four slots at 3G; else once,
+    /// however many slots, as 8.1.9 has it: `LOAD_PER_SLOT` of `params`, true unless set. A start
+    /// takes as much of the value until the next sample. Consumables are asked for by the slot
+    /// either way.
     pub fn load_per_slot(&self) -> bool {
         self.params.flag(LOAD_PER_SLOT, true).unwrap_or(true)
     }
 
-    /// How long after a start a job takes its share of an attribute at the latest, in milliseconds: a load value shows the use of
-    /// jobs that started so long before it was taken. 0 unless `params` has `SETTLE_TIME=attribute:time`.
+    /// How long after a start a job takes its share of an attribute at the latest, in milliseconds:
+    /// a load value shows the use of jobs that started so long before it was taken. 0 unless
+    /// `params` has `SETTLE_TIME=attribute:time`.
     pub fn settle_ms(&self, attribute: &str) -> u64 {
         let set = self.settle_times().filter(|(name, _)| *name == attribute).last();
         set.map_or(0, |(_, seconds)| seconds.saturating_mul(1000))
@@ -240,7 +251,8 @@ fn parameters(text: &str) -> Result<Parameters, Malformed> {
     Ok(parameters)
 }
 
-/// How 8.1.9 searches the largest number of slots of a range that a parallel job can have. What it finds is the same, here too.
+/// How 8.1.9 searches the largest number of slots of a range that a parallel job can have. What it
+/// finds is the same, here too.
 fn pe_range_algorithm(text: &str) -> Result<(), Malformed> {
     let is_known = ["auto", "least", "bin", "highest"].iter().any(|known| known.eq_ignore_ascii_case(text));
     is_known.then_some(()).ok_or_else(|| Malformed::new("auto, least, bin or highest"))

@@ -1,6 +1,7 @@
 //! Projects and users with shares (`project(5)`, `user(5)`).
 //!
-//! Whether the access lists of a project and the default project of a user exist is deliberately not known here.
+//! Whether the access lists of a project and the default project of a user exist is deliberately
+//! not known here.
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,8 @@
-//! Resource quota sets: how much of which resources users, projects, parallel environments, queues and hosts may use
-//! (`sge_resource_quota(5)`).
+//! Resource quota sets: how much of which resources users, projects, parallel environments, queues
+//! and hosts may use (`sge_resource_quota(5)`).
 //!
-//! Whether the groups, lists and attributes that a set names exist only the cell knows; what is in use is the master's business.
+//! Whether the groups, lists and attributes that a set names exist only the cell knows; what is in
+//! use is the master's business.
 
 mod edit;
 mod file;
@@ -20,10 +21,12 @@ use crate::object::value::{self, Flag, Optional, Uninterpreted};
 use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 
-/// The attributes of a resource quota set as `qconf -srqs` prints them. Each rule is an attribute `limit` of its own.
+/// The attributes of a resource quota set as `qconf -srqs` prints them. Each rule is an attribute
+/// `limit` of its own.
 pub const KEYS: &[&str] = &["name", "description", "enabled", "limit"];
 
-/// What the fields of rules begin with when a set is stored or travels: `limit.1`, `limit.2` and so on, in their order.
+/// What the fields of rules begin with when a set is stored or travels: `limit.1`, `limit.2` and so
+/// on, in their order.
 const RULE: &str = "limit.";
 
 /// The most rules in a set: each is looked at for each instance of a job.
@@ -38,7 +41,8 @@ pub struct QuotaSet {
     pub description: Optional<Uninterpreted>,
     /// Whether it limits anything.
     pub enabled: Flag,
-    /// The rules: for each job in each place the first that matches counts. At least one, at most [`RULES_MAX`].
+    /// The rules: for each job in each place the first that matches counts. At least one, at most
+    /// [`RULES_MAX`].
     pub rules: Vec<Rule>,
 }
 
@@ -112,8 +116,8 @@ impl QuotaSet {
         }
     }
 
-    /// What of a set cannot be under a complex: limits of attributes that are not there, or with values of another type. The place of
-    /// a refusal is the rule.
+    /// What of a set cannot be under a complex: limits of attributes that are not there, or with
+    /// values of another type. The place of a refusal is the rule.
     pub fn check(&self, complex: &Complex) -> Vec<Diagnostic> {
         let limits = self.rules.iter().enumerate().flat_map(|(index, rule)| {
             let refusals = rule.limits.iter().flat_map(|limit| limit.check(complex));

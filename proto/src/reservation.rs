@@ -1,4 +1,5 @@
-//! An advance reservation: slots and amounts for a time to come, for the jobs that are submitted to it (`qrsub`).
+//! An advance reservation: slots and amounts for a time to come, for the jobs that are submitted to
+//! it (`qrsub`).
 
 use crate::id::ReservationId;
 use crate::job::{Granted, MailEvents, Owner, Requests};
@@ -70,7 +71,8 @@ pub struct ReservationView {
     pub id: ReservationId,
     /// What was asked for.
     pub spec: ReservationSpec,
-    /// `w` waiting, `W` waiting while something in it fails, `r` running, `E` running while something in it fails, `d` deleted.
+    /// `w` waiting, `W` waiting while something in it fails, `r` running, `E` running while
+    /// something in it fails, `d` deleted.
     pub state: char,
     /// When it begins.
     pub start: Wall,

@@ -1,7 +1,7 @@
 //! Resource maps: consumables whose units have names, such as `gpu=4(0-3)`.
 //!
-//! A host or the cluster lists the ids that it has; a job that asks for two of them is told which two. Which ids a job gets is
-//! deliberately not decided here.
+//! A host or the cluster lists the ids that it has; a job that asks for two of them is told which
+//! two. Which ids a job gets is deliberately not decided here.
 
 use crate::amount::{Amount, Type};
 use crate::id::{AttributeName, HostName};
@@ -15,7 +15,8 @@ pub const BARE_IDS_MAX: usize = 512;
 /// Characters that separate or enclose ids. Brackets are kept for characteristics.
 const RESERVED: [char; 6] = [',', '=', '(', ')', '[', ']'];
 
-/// The ids that a host or the cluster has of an attribute of type RSMAP, in the order in which they are given out.
+/// The ids that a host or the cluster has of an attribute of type RSMAP, in the order in which they
+/// are given out.
 ///
 /// An id that is there twice is a device that two jobs may share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,10 +65,12 @@ impl fmt::Display for IdMapError {
 impl std::error::Error for IdMapError {}
 
 impl IdMap {
-    /// Reads a value of `complex_values`: `4(0 1 2 3)`, `4(0-3)`, `3(a 1-2)`, or `4`, which is `4(0-3)`.
+    /// Reads a value of `complex_values`: `4(0 1 2 3)`, `4(0-3)`, `3(a 1-2)`, or `4`, which is
+    /// `4(0-3)`.
     ///
     /// # Errors
-    /// If the text has another form, its number is not the number of its ids, or there are too many.
+    /// If the text has another form, its number is not the number of its ids, or there are too
+    /// many.
     pub fn parse(text: &str) -> Result<IdMap, IdMapError> {
         let (number, list) = match text.trim().split_once('(') {
             Some((number, rest)) => (number, Some(rest.strip_suffix(')').ok_or(IdMapError::Shape)?)),

@@ -97,13 +97,15 @@ impl ShareTree {
         self.nodes().iter().skip(1).any(|node| node.kind == NodeKind::Project && node.name == name)
     }
 
-    /// Reads the text that `qconf -sstree` prints: for each node its `id`, then `name`, `type`, `shares` and `childnodes`, the ids
-    /// of the nodes below it or `NONE`. The first node is the root.
+    /// Reads the text that `qconf -sstree` prints: for each node its `id`, then `name`, `type`,
+    /// `shares` and `childnodes`, the ids of the nodes below it or `NONE`. The first node is the
+    /// root.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the lines; else what is wrong with the tree: ids that occur twice or not at all, nodes with
-    /// several parents or none, names that occur twice below one node.
+    /// Everything that is wrong with the lines; else what is wrong with the tree: ids that occur
+    /// twice or not at all, nodes with several parents or none, names that occur twice below one
+    /// node.
     pub fn parse(text: &str) -> Result<ShareTree, Vec<Diagnostic>> {
         let mut refusals = Vec::new();
         let written = blocks(text, &mut refusals);
@@ -271,8 +273,8 @@ impl fmt::Display for ShareTree {
     }
 }
 
-/// It travels and is stored as one field for each node: the key is its id, the value its name, type, shares and the ids below it,
-/// separated by single blanks.
+/// It travels and is stored as one field for each node: the key is its id, the value its name,
+/// type, shares and the ids below it, separated by single blanks.
 impl Object for ShareTree {
     fn template(name: &str) -> Self {
         ShareTree { root: Node::leaf(if name.is_empty() { "template" } else { name }, 0) }

@@ -1,4 +1,5 @@
-//! The two clocks (ARCHITECTURE.md "Time, keys and requests"). Neither is ever read here: a shell reads them and passes [`Now`] in.
+//! The two clocks (ARCHITECTURE.md "Time, keys and requests"). Neither is ever read here: a shell
+//! reads them and passes [`Now`] in.
 
 mod zone;
 
@@ -6,7 +7,8 @@ pub use zone::{DAY_S, Day, LocalTime, Zone};
 
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds on the monotone clock of the master, continued over restarts. Timers, durations and limits use it.
+/// Milliseconds on the monotone clock of the master, continued over restarts. Timers, durations and
+/// limits use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tick(pub u64);
@@ -23,7 +25,8 @@ impl Tick {
     }
 }
 
-/// Milliseconds since the epoch in UTC, as a wall clock showed it. It may jump: only `-a`, calendars and accounting use it.
+/// Milliseconds since the epoch in UTC, as a wall clock showed it. It may jump: only `-a`,
+/// calendars and accounting use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Wall(pub i64);

@@ -75,8 +75,8 @@ impl fmt::Display for Purpose {
 
 stored_as_text!(Purpose);
 
-/// Users and, with `@` in front, Unix groups, in order. Commas and blanks separate them on input, commas on output. `NONE` is
-/// empty. As in 8.1.9 a name may occur twice.
+/// Users and, with `@` in front, Unix groups, in order. Commas and blanks separate them on input,
+/// commas on output. `NONE` is empty. As in 8.1.9 a name may occur twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Entries(pub Vec<String>);

@@ -1,7 +1,9 @@
-//! A log file with a bound: when it is full its content moves to `NAME.1`, that of `NAME.1` to `NAME.2`, and it is emptied.
+//! A log file with a bound: when it is full its content moves to `NAME.1`, that of `NAME.1` to
+//! `NAME.2`, and it is emptied.
 //!
-//! The content is copied and the file stays: the directory belongs to root, where a daemon makes no names, and what else has the
-//! file open, as standard error of this process has, goes on in the same place.
+//! The content is copied and the file stays: the directory belongs to root, where a daemon makes no
+//! names, and what else has the file open, as standard error of this process has, goes on in the
+//! same place.
 
 use nix::libc::O_NOFOLLOW;
 use std::fs::{File, OpenOptions};
@@ -45,7 +47,8 @@ impl LogFile {
         self.file.write(line)
     }
 
-    /// Goes on in the file that has the name now, and standard output and error with it where they went to the old one.
+    /// Goes on in the file that has the name now, and standard output and error with it where they
+    /// went to the old one.
     ///
     /// # Errors
     /// The system's: the old file stays in use.

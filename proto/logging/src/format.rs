@@ -1,4 +1,5 @@
-//! One event, one line: bounded for each place in the program, with no control character from outside in it.
+//! One event, one line: bounded for each place in the program, with no control character from
+//! outside in it.
 
 use proto::log::{Limiter, escaped};
 use std::collections::HashMap;
@@ -12,10 +13,12 @@ use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Lines that one place in the program may write at once. A thousand hosts that come back together are mostly told one by one.
+/// Lines that one place in the program may write at once. A thousand hosts that come back together
+/// are mostly told one by one.
 const BURST: u32 = 500;
 
-/// Further lines that one place may write per second: 86 MB a day at most, of which the files keep less.
+/// Further lines that one place may write per second: 86 MB a day at most, of which the files keep
+/// less.
 const PER_S: u32 = 10;
 
 /// Writes events as lines.
@@ -33,7 +36,8 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Returns how many lines of that place were left out since the last one; `None` if this one is left out too.
+    /// Returns how many lines of that place were left out since the last one; `None` if this one is
+    /// left out too.
     fn admit(&self, place: Identifier) -> Option<u64> {
         let now_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +52,8 @@ where
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let about = event.metadata();
-        // An administrator who asks for details gets all of them; the file has a bound all the same.
+        // An administrator who asks for details gets all of them; the file has a bound all the
+        // same.
         let is_detail = *about.level() > Level::INFO;
         let Some(suppressed) = (if is_detail { Some(0) } else { self.admit(about.callsite()) }) else { return Ok(()) };
         let mut text = String::new();

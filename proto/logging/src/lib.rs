@@ -1,8 +1,9 @@
 //! Log lines of master and agent: which are written, what stands in them, and where they go.
 //!
-//! Every line passes [`format::Lines`], so that no caller has to think of it: what a peer can cause again and again is bounded, and
-//! a value from outside cannot make a line of its own. [`file::LogFile`] keeps the file short. The launcher has its own twin of
-//! that: its list of libraries is complete without this one.
+//! Every line passes [`format::Lines`], so that no caller has to think of it: what a peer can cause
+//! again and again is bounded, and a value from outside cannot make a line of its own.
+//! [`file::LogFile`] keeps the file short. The launcher has its own twin of that: its list of
+//! libraries is complete without this one.
 
 mod file;
 mod format;
@@ -44,14 +45,16 @@ pub fn start(file: Option<&Path>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Sets the size in bytes from which on the log file is turned over: two older ones of that size are kept.
+/// Sets the size in bytes from which on the log file is turned over: two older ones of that size
+/// are kept.
 pub fn limit_bytes(bytes: u64) {
     if let Some(file) = FILE.get() {
         file.lock().unwrap_or_else(PoisonError::into_inner).limit(bytes);
     }
 }
 
-/// Goes on in the file that has the log's name now: at SIGHUP, after another program has renamed the log.
+/// Goes on in the file that has the log's name now: at SIGHUP, after another program has renamed
+/// the log.
 pub fn reopen() {
     let Some(file) = FILE.get() else {
         return tracing::info!("SIGHUP: the log goes to standard error, which stays open");

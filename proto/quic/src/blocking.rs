@@ -1,4 +1,5 @@
-//! Frames on a blocking stream, for commands: they send one request, wait for its answer, and need no runtime.
+//! Frames on a blocking stream, for commands: they send one request, wait for its answer, and need
+//! no runtime.
 //!
 //! Deadlines are the stream's own (`set_read_timeout`); one that passes is [`StreamError::Io`].
 
@@ -41,7 +42,8 @@ pub fn recv(stream: &mut impl Read, limit: usize) -> Result<Option<Frame>, Strea
     Ok(Some(Frame::from_bytes(&bytes)?))
 }
 
-/// Reads until `count` bytes or the end; `bytes` grows with what comes. A stream whose peer has vanished has ended.
+/// Reads until `count` bytes or the end; `bytes` grows with what comes. A stream whose peer has
+/// vanished has ended.
 fn read_up_to(stream: &mut impl Read, count: usize, bytes: &mut Vec<u8>) -> Result<(), StreamError> {
     match stream.take(count as u64).read_to_end(bytes) {
         Err(error) if error.kind() != ErrorKind::ConnectionReset => Err(error.into()),

@@ -1,5 +1,5 @@
-//! The cluster CA and the keys of hosts. Keys are made where they are used: the CA signs a request and never sees a
-//! host's key.
+//! The cluster CA and the keys of hosts. Keys are made where they are used: the CA signs a request
+//! and never sees a host's key.
 
 use crate::error::IdentityError;
 use crate::identity::{CaCertificate, Serial, cell_text};
@@ -15,10 +15,12 @@ use std::time::Duration;
 /// How long a host's certificate is valid unless the caller says otherwise, in seconds (one year).
 pub const DEFAULT_VALIDITY_S: i64 = 365 * 86_400;
 
-/// How far back the beginning of a certificate is set, in seconds, for hosts whose clocks are behind.
+/// How far back the beginning of a certificate is set, in seconds, for hosts whose clocks are
+/// behind.
 const BACKDATED_S: i64 = 3_600;
 
-/// How long a CA is valid, in seconds (30 years): a cell does not outlive its hardware, and nothing renews a CA yet.
+/// How long a CA is valid, in seconds (30 years): a cell does not outlive its hardware, and nothing
+/// renews a CA yet.
 const CA_VALIDITY_S: i64 = 30 * 365 * 86_400;
 
 /// The longest name that a certificate's common name holds (RFC 5280, `ub-common-name`).
@@ -46,7 +48,8 @@ impl ClusterCa {
     /// Reads a CA back from its two PEM texts.
     ///
     /// # Errors
-    /// `BadCertificate` or `BadKey` if one of them is damaged, `KeyMismatch` if they do not belong together.
+    /// `BadCertificate` or `BadKey` if one of them is damaged, `KeyMismatch` if they do not belong
+    /// together.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, IdentityError> {
         let key = KeyPair::from_pem(key).map_err(|e| IdentityError::BadKey(e.to_string()))?;
         let certificate = CaCertificate::from_pem(certificate)?;
@@ -66,17 +69,20 @@ impl ClusterCa {
         self.issuer.key().serialize_pem()
     }
 
-    /// Issues a certificate for `host` to the holder of the key behind `csr` (a signing request in PEM), valid for
-    /// `validity_s` seconds from `now`. Nothing but the public key is taken from the request: the name is the caller's decision.
+    /// Issues a certificate for `host` to the holder of the key behind `csr` (a signing request in
+    /// PEM), valid for `validity_s` seconds from `now`. Nothing but the public key is taken from
+    /// the request: the name is the caller's decision.
     ///
     /// # Errors
-    /// `BadRequest` if the request is damaged or not signed with its own key, `BadHostName` if the name does not fit.
+    /// `BadRequest` if the request is damaged or not signed with its own key, `BadHostName` if the
+    /// name does not fit.
     pub fn sign_csr(&self, csr: &str, host: &HostName, now: Wall, validity_s: i64) -> Result<String, IdentityError> {
         self.issue(csr, host, now, validity_s, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
-    /// Issues the certificate that the master itself serves with. No certificate of [`ClusterCa::sign_csr`] can stand in
-    /// for it: a host that is taken over cannot pose as the master.
+    /// Issues the certificate that the master itself serves with. No certificate of
+    /// [`ClusterCa::sign_csr`] can stand in for it: a host that is taken over cannot pose as the
+    /// master.
     ///
     /// # Errors
     /// As [`ClusterCa::sign_csr`].
@@ -192,7 +198,8 @@ fn new_serial() -> Result<SerialNumber, IdentityError> {
     Ok(SerialNumber::from_slice(Serial::new(bytes).as_bytes()))
 }
 
-/// A CA whose key is another's would issue certificates that nobody accepts, and nobody could say why.
+/// A CA whose key is another's would issue certificates that nobody accepts, and nobody could say
+/// why.
 fn require_key(certificate: &CaCertificate, key: &KeyPair) -> Result<(), IdentityError> {
     let (_, x509) = x509_parser::parse_x509_certificate(certificate.der())
         .map_err(|e| IdentityError::BadCertificate(e.to_string()))?;

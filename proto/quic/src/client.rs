@@ -1,4 +1,5 @@
-//! A host's end: it dials out to the master, with its certificate or, to join, with a token's fingerprint.
+//! A host's end: it dials out to the master, with its certificate or, to join, with a token's
+//! fingerprint.
 
 use crate::connection::{CloseCode, Connection, JoinConnection, Link, Welcome, peer_chain};
 use crate::error::{ConnectError, IdentityError};
@@ -18,7 +19,8 @@ use tokio::time::{sleep, timeout_at};
 /// How long the master may take to answer, the check of our certificate included.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How much later each further address of the master is tried (RFC 8305): a name may have addresses that do not work.
+/// How much later each further address of the master is tried (RFC 8305): a name may have addresses
+/// that do not work.
 const ADDRESS_DELAY: Duration = Duration::from_millis(250);
 
 /// TLS alerts (RFC 8446 section 6) in which one side rejects the other's certificate.
@@ -59,7 +61,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that proves itself with `credentials`. After a renewal, make a new one with [`Client::with_credentials`].
+    /// A client that proves itself with `credentials`. After a renewal, make a new one with
+    /// [`Client::with_credentials`].
     ///
     /// # Errors
     /// `BadKey` if certificate and key cannot be used together.
@@ -72,7 +75,8 @@ impl Client {
         Self { sockets: Arc::default(), config: quic_config(config), deadline: CONNECT_DEADLINE }
     }
 
-    /// A client with other credentials on the same sockets: after a renewal, or for many simulated hosts.
+    /// A client with other credentials on the same sockets: after a renewal, or for many simulated
+    /// hosts.
     ///
     /// # Errors
     /// As [`Client::new`].
@@ -88,7 +92,8 @@ impl Client {
         self
     }
 
-    /// Connects to the master and waits until it has admitted us. All addresses of its name are tried.
+    /// Connects to the master and waits until it has admitted us. All addresses of its name are
+    /// tried.
     ///
     /// # Errors
     /// As [`ConnectError`]; `NoAnswer` after the deadline.
@@ -137,8 +142,8 @@ struct Greeted {
     offset_ms: i64,
 }
 
-/// Tries all addresses of the master, each a little after the one before. The first that admits us wins; a reason that
-/// one of them gave is worth more than the silence of the others.
+/// Tries all addresses of the master, each a little after the one before. The first that admits us
+/// wins; a reason that one of them gave is worth more than the silence of the others.
 async fn dial(
     sockets: &Arc<Sockets>,
     config: &ClientConfig,
@@ -168,7 +173,8 @@ async fn dial(
     Err(reason.filter(ConnectError::is_from_master).unwrap_or_else(silence))
 }
 
-/// Of two addresses' errors the one that says more: what the master says before what this machine says.
+/// Of two addresses' errors the one that says more: what the master says before what this machine
+/// says.
 fn telling(before: Option<ConnectError>, after: ConnectError) -> Option<ConnectError> {
     match before {
         Some(before) if before.is_from_master() => Some(before),
@@ -208,7 +214,8 @@ async fn attempt(
     Ok(Greeted { link, identity, chain, offset_ms: welcome.wall.0.saturating_sub(ours.0) })
 }
 
-/// Whether the master's certificate is valid now. If it is by its clock and not by ours, the clocks are the reason.
+/// Whether the master's certificate is valid now. If it is by its clock and not by ours, the clocks
+/// are the reason.
 fn judge_time(identity: &PeerIdentity, ours: Wall, welcome: Welcome) -> Result<(), ConnectError> {
     let theirs = welcome.wall;
     match (identity.is_valid_at(ours), identity.is_valid_at(theirs)) {

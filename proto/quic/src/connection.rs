@@ -133,13 +133,15 @@ impl From<ConnectionError> for Closed {
     }
 }
 
-/// The first frame of the master on every connection: it says that the peer is admitted, and what time it is there.
+/// The first frame of the master on every connection: it says that the peer is admitted, and what
+/// time it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Welcome {
     pub(crate) wall: Wall,
 }
 
-/// A connection as all who use it share it: it closes when the last of them, streams included, is gone.
+/// A connection as all who use it share it: it closes when the last of them, streams included, is
+/// gone.
 pub(crate) struct Link {
     quic: quinn::Connection,
     /// What ends with the connection: its place in a register, its share of a limit.
@@ -221,8 +223,8 @@ pub(crate) fn peer_chain(quic: &quinn::Connection) -> Vec<CertificateDer<'static
     quic.peer_identity().and_then(|any| any.downcast().ok()).map(|chain| *chain).unwrap_or_default()
 }
 
-/// An authenticated connection between a host and the master. Clones are the same connection, which closes when the last
-/// clone and the last stream are dropped.
+/// An authenticated connection between a host and the master. Clones are the same connection, which
+/// closes when the last clone and the last stream are dropped.
 #[derive(Clone)]
 pub struct Connection {
     link: Arc<Link>,
@@ -240,8 +242,9 @@ impl Connection {
         &self.peer
     }
 
-    /// How far the master's wall clock was ahead of ours when the connection was made, in milliseconds, to within one round
-    /// trip. `None` at the master, which learns its hosts' clocks from their reports.
+    /// How far the master's wall clock was ahead of ours when the connection was made, in
+    /// milliseconds, to within one round trip. `None` at the master, which learns its hosts' clocks
+    /// from their reports.
     pub fn clock_offset_ms(&self) -> Option<i64> {
         self.clock_offset_ms
     }
@@ -261,7 +264,8 @@ impl Connection {
         self.link.quic.stable_id()
     }
 
-    /// Opens a stream with an answer. Waits while 8 are open. The peer learns of it with the first frame.
+    /// Opens a stream with an answer. Waits while 8 are open. The peer learns of it with the first
+    /// frame.
     ///
     /// # Errors
     /// `Disconnected`.
@@ -294,8 +298,9 @@ impl Connection {
         Ok(self.link.sender(stream, limits))
     }
 
-    /// Sends one report on a stream of its own, so that it delays nothing and nothing delays it. Returns when the report
-    /// is handed to the transport; whether it arrived, only an answer tells.
+    /// Sends one report on a stream of its own, so that it delays nothing and nothing delays it.
+    /// Returns when the report is handed to the transport; whether it arrived, only an answer
+    /// tells.
     ///
     /// # Errors
     /// As [`FrameSender::send`].
@@ -303,7 +308,8 @@ impl Connection {
         self.link.send_once(kind, id, message, FrameLimits::REPORT).await
     }
 
-    /// Closes the connection at once, for all clones and streams. Of `reason` the peer sees about a thousand bytes.
+    /// Closes the connection at once, for all clones and streams. Of `reason` the peer sees about a
+    /// thousand bytes.
     pub fn close(&self, code: CloseCode, reason: &str) {
         self.link.close(code, reason);
     }
@@ -320,8 +326,8 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// A connection for enrolment: the master is known by the token's fingerprint, the host by nothing but its token. It
-/// carries one stream.
+/// A connection for enrolment: the master is known by the token's fingerprint, the host by nothing
+/// but its token. It carries one stream.
 pub struct JoinConnection {
     link: Arc<Link>,
     ca: CaCertificate,
@@ -363,8 +369,8 @@ impl JoinConnection {
         self.link.close(code, reason);
     }
 
-    /// Waits until the connection has ended, and says how. The master waits here after its answer, so that the answer is
-    /// not cut off: the host closes once it has it.
+    /// Waits until the connection has ended, and says how. The master waits here after its answer,
+    /// so that the answer is not cut off: the host closes once it has it.
     pub async fn closed(&self) -> Closed {
         self.link.quic.closed().await.into()
     }
@@ -379,7 +385,8 @@ impl std::fmt::Debug for JoinConnection {
 /// The sending half of a stream of frames on a connection. Dropped, it ends the stream in order.
 pub type StreamSender = FrameSender<SendHalf>;
 
-/// The receiving half of a stream of frames on a connection. Dropped early, it tells the peer to stop sending.
+/// The receiving half of a stream of frames on a connection. Dropped early, it tells the peer to
+/// stop sending.
 pub type StreamReceiver = FrameReceiver<RecvHalf>;
 
 /// The bytes of a [`StreamSender`].

@@ -1,4 +1,5 @@
-//! What can go wrong, by where it does. Errors that a person meets give a [`Diagnostic`] with the remedy.
+//! What can go wrong, by where it does. Errors that a person meets give a [`Diagnostic`] with the
+//! remedy.
 
 use crate::identity::readable;
 use proto::diagnostic::{Code, Diagnostic};
@@ -54,7 +55,8 @@ pub enum BindError {
     Credentials(String),
 }
 
-/// A connection to the master did not come about. Every variant has a remedy: see [`ConnectError::diagnostic`].
+/// A connection to the master did not come about. Every variant has a remedy: see
+/// [`ConnectError::diagnostic`].
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The master's name has no address.
@@ -195,8 +197,8 @@ pub enum StreamError {
         /// The bytes of the last frame that came, its length prefix included.
         got: usize,
     },
-    /// A frame is too long or does not decode. After a malformed frame the stream goes on behind it; after one that is
-    /// too long it does not.
+    /// A frame is too long or does not decode. After a malformed frame the stream goes on behind
+    /// it; after one that is too long it does not.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// The peer gave the stream up.

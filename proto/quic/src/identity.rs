@@ -12,8 +12,8 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
 
-/// Seconds after its end during which a certificate that was not revoked is still admitted, so that a host which was
-/// switched off for a while renews by itself (90 days).
+/// Seconds after its end during which a certificate that was not revoked is still admitted, so that
+/// a host which was switched off for a while renews by itself (90 days).
 pub const LATE_RENEWAL_S: i64 = 90 * 86_400;
 
 /// The bytes of a serial number.
@@ -34,8 +34,8 @@ impl Serial {
         &self.0
     }
 
-    /// From the integer in a certificate, which has a zero in front where the first bit is set and none where the first
-    /// byte is zero.
+    /// From the integer in a certificate, which has a zero in front where the first bit is set and
+    /// none where the first byte is zero.
     fn from_integer(raw: &[u8]) -> Option<Self> {
         let digits = &raw[raw.iter().take_while(|&&byte| byte == 0).count()..];
         let start = SERIAL_BYTES.checked_sub(digits.len())?;
@@ -62,7 +62,8 @@ impl FromStr for Serial {
     }
 }
 
-/// The SHA-256 digest of a CA certificate: by it a host that joins knows the cell before it trusts anything.
+/// The SHA-256 digest of a CA certificate: by it a host that joins knows the cell before it trusts
+/// anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub(crate) [u8; 32]);
 
@@ -127,8 +128,8 @@ impl PeerIdentity {
         self.not_before <= now && now <= self.not_after
     }
 
-    /// The moment nearest to `now` at which the certificate is valid: the chain is verified at it, and time is judged
-    /// afterwards, where the answer can say which clock showed what.
+    /// The moment nearest to `now` at which the certificate is valid: the chain is verified at it,
+    /// and time is judged afterwards, where the answer can say which clock showed what.
     pub(crate) fn nearest_valid(&self, now: Wall) -> Wall {
         now.min(self.not_after).max(self.not_before)
     }
@@ -213,7 +214,8 @@ impl Credentials {
         &self.ca
     }
 
-    /// What is sent in the handshake. The CA's certificate goes along for those who know only its fingerprint.
+    /// What is sent in the handshake. The CA's certificate goes along for those who know only its
+    /// fingerprint.
     pub(crate) fn chain(&self) -> Vec<CertificateDer<'static>> {
         vec![self.certificate.clone(), self.ca.der.clone()]
     }

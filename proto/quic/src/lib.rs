@@ -1,8 +1,8 @@
 //! QUIC transport and identity: endpoints, cluster CA, join tokens, frames on streams.
 //!
-//! The only crate that knows quinn and rustls; none of their types leaves it. Deliberately absent: files (the caller
-//! stores what is exported as text here), the rules of a token (uses, expiry, host pattern), the list of revoked serials
-//! and the meaning of messages, which are the master's.
+//! The only crate that knows quinn and rustls; none of their types leaves it. Deliberately absent:
+//! files (the caller stores what is exported as text here), the rules of a token (uses, expiry,
+//! host pattern), the list of revoked serials and the meaning of messages, which are the master's.
 
 pub mod blocking;
 mod ca;

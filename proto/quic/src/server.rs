@@ -30,7 +30,8 @@ const JOIN_DEADLINE: Duration = Duration::from_secs(60);
 /// Connections that wait for [`Server::accept`]; beyond them handshakes wait.
 const BACKLOG: usize = 64;
 
-/// First packets that wait for a handshake slot; beyond them the peer is refused and tries again later.
+/// First packets that wait for a handshake slot; beyond them the peer is refused and tries again
+/// later.
 const INCOMING_MAX: usize = 4_096;
 
 /// Bytes of first packets kept for one waiting peer, and for all of them.
@@ -43,7 +44,8 @@ const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 /// What unknown peers may cost at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Handshakes at the same time (64); each holds some 50 kB. From the half on, peers must prove their address first (RFC 9000 section 8.1.2).
+    /// Handshakes at the same time (64); each holds some 50 kB. From the half on, peers must prove
+    /// their address first (RFC 9000 section 8.1.2).
     pub handshakes: usize,
     /// Enrolments at the same time (64).
     pub joins: usize,
@@ -73,7 +75,8 @@ pub enum Verdict {
     },
 }
 
-/// Asked on every connection of a host, resumed or not, with what its certificate says. It must not block.
+/// Asked on every connection of a host, resumed or not, with what its certificate says. It must not
+/// block.
 pub type Admission = Arc<dyn Fn(&PeerIdentity) -> Verdict + Send + Sync>;
 
 /// A connection that passed its checks.
@@ -108,7 +111,8 @@ struct Shared {
 struct Refusal(String);
 
 impl Server {
-    /// Opens the port and begins to accept; to be called inside a tokio runtime. Port 0 takes a free one.
+    /// Opens the port and begins to accept; to be called inside a tokio runtime. Port 0 takes a
+    /// free one.
     ///
     /// # Errors
     /// `Socket` if the address is taken or not ours, `Credentials` if they cannot be served with.
@@ -146,13 +150,14 @@ impl Server {
         self.shared.endpoint.local_addr()
     }
 
-    /// The next connection that passed its checks; `None` once the server is shut down. Cancel safe.
+    /// The next connection that passed its checks; `None` once the server is shut down. Cancel
+    /// safe.
     pub async fn accept(&self) -> Option<Accepted> {
         self.accepted.lock().await.recv().await
     }
 
-    /// Closes the open connections of a certificate; returns how many. New ones are refused by the [`Admission`], which must
-    /// know of the revocation before this is called.
+    /// Closes the open connections of a certificate; returns how many. New ones are refused by the
+    /// [`Admission`], which must know of the revocation before this is called.
     pub fn revoke(&self, serial: Serial) -> usize {
         self.shared.register.close_all(serial, CloseCode::Revoked, "the certificate was revoked")
     }
@@ -199,7 +204,8 @@ fn quic_config(credentials: &Credentials, tickets: &TicketKeys) -> Result<quinn:
     Ok(config)
 }
 
-/// Takes first packets one by one, each into a handshake of its own, as many at once as the limit allows.
+/// Takes first packets one by one, each into a handshake of its own, as many at once as the limit
+/// allows.
 async fn accept_all(shared: Arc<Shared>, accepted: mpsc::Sender<Accepted>) {
     while let Ok(slot) = shared.handshakes.clone().acquire_owned().await {
         let Some(incoming) = shared.endpoint.accept().await else { return };
@@ -248,7 +254,8 @@ impl Shared {
         };
         let peer = PeerIdentity::from_der(certificate)
             .map_err(|e| refuse(&quic, CloseCode::CertificateRequired, e.to_string()))?;
-        // Entered before it is judged: a revocation in between finds the connection, or the judge knows of it already.
+        // Entered before it is judged: a revocation in between finds the connection, or the judge
+        // knows of it already.
         let register = self.register.clone();
         let link = Arc::new_cyclic(|link: &Weak<Link>| {
             let place = register.enter(peer.serial, link.clone());
@@ -299,7 +306,8 @@ fn protocol(quic: &quinn::Connection) -> Option<Vec<u8>> {
     quic.handshake_data()?.downcast::<HandshakeData>().ok()?.protocol
 }
 
-/// Whether a certificate that our CA signed is admitted now: its cell, its time, and what the master knows of its serial.
+/// Whether a certificate that our CA signed is admitted now: its cell, its time, and what the
+/// master knows of its serial.
 fn judge(
     peer: &PeerIdentity,
     cell: proto::id::CellId,

@@ -1,4 +1,5 @@
-//! A limit with shares: so many in all, so many for one user, so that no user can take all there is.
+//! A limit with shares: so many in all, so many for one user, so that no user can take all there
+//! is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,6 @@
-//! Frames on any byte stream: QUIC's, or a Unix socket's. Memory grows with the bytes that came, never with the length
-//! that a peer announces, and a frame that has begun must end within a deadline.
+//! Frames on any byte stream: QUIC's, or a Unix socket's. Memory grows with the bytes that came,
+//! never with the length that a peer announces, and a frame that has begun must end within a
+//! deadline.
 
 use crate::error::StreamError;
 use proto::wire::frame::{Frame, Kind, PREFIX_BYTES, announced_len};
@@ -19,9 +20,11 @@ const MIB: usize = 1 << 20;
 /// What one stream may cost: the longest frame, and how long a peer may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLimits {
-    /// The longest frame in bytes, without its length prefix. A peer can make the receiver hold about twice as much.
+    /// The longest frame in bytes, without its length prefix. A peer can make the receiver hold
+    /// about twice as much.
     pub frame_bytes: usize,
-    /// How long one frame may take from its first byte to its last, and how long a peer may block one that is sent.
+    /// How long one frame may take from its first byte to its last, and how long a peer may block
+    /// one that is sent.
     pub frame_deadline: Duration,
     /// How long the stream may be silent between frames; `None`: as long as the connection lives.
     pub idle: Option<Duration>,
@@ -50,8 +53,9 @@ impl FrameLimits {
 
 /// The receiving half of a stream of frames.
 ///
-/// Invariant: `buffer[start..]` is what came and was not yet given out; `since` is when the current wait began, for the
-/// rest of a frame if `buffer[start..]` is not empty, for the next one otherwise.
+/// Invariant: `buffer[start..]` is what came and was not yet given out; `since` is when the current
+/// wait began, for the rest of a frame if `buffer[start..]` is not empty, for the next one
+/// otherwise.
 #[derive(Debug)]
 pub struct FrameReceiver<R> {
     stream: R,
@@ -67,11 +71,12 @@ impl<R: AsyncRead + Unpin> FrameReceiver<R> {
         Self { stream, limits, buffer: Vec::new(), start: 0, since: None }
     }
 
-    /// The next frame; `None` at the end of the stream. Cancel safe: what came stays for the next call, and its deadline
-    /// runs on.
+    /// The next frame; `None` at the end of the stream. Cancel safe: what came stays for the next
+    /// call, and its deadline runs on.
     ///
     /// # Errors
-    /// As [`StreamError`]. After `Frame(Malformed)` the next call gives the next frame; after all others the stream is useless.
+    /// As [`StreamError`]. After `Frame(Malformed)` the next call gives the next frame; after all
+    /// others the stream is useless.
     pub async fn recv(&mut self) -> Result<Option<Frame>, StreamError> {
         loop {
             if let Some(frame) = self.take_frame()? {
@@ -137,7 +142,8 @@ impl<R: AsyncRead + Unpin> FrameReceiver<R> {
 pub struct FrameSender<W> {
     stream: W,
     limits: FrameLimits,
-    /// Whole frames that were added, and what a cancelled call left unsent; the next call sends it first, so that no frame is ever cut.
+    /// Whole frames that were added, and what a cancelled call left unsent; the next call sends it
+    /// first, so that no frame is ever cut.
     unsent: Vec<u8>,
 }
 
@@ -147,16 +153,19 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
         Self { stream, limits, unsent: Vec::new() }
     }
 
-    /// Sends one message as a frame. A call that is dropped half-way may have sent it or not, and leaves the stream whole.
+    /// Sends one message as a frame. A call that is dropped half-way may have sent it or not, and
+    /// leaves the stream whole.
     ///
     /// # Errors
-    /// `Frame(Unsendable)` if it is too long, and nothing was sent; `TimedOut` if the peer does not read; else as [`StreamError`].
+    /// `Frame(Unsendable)` if it is too long, and nothing was sent; `TimedOut` if the peer does not
+    /// read; else as [`StreamError`].
     pub async fn send<T: Serialize>(&mut self, kind: Kind, id: u64, message: &T) -> Result<(), StreamError> {
         self.add(kind, id, message)?;
         self.flush().await
     }
 
-    /// Puts one message behind what the next call sends: what goes in one write needs fewer packets.
+    /// Puts one message behind what the next call sends: what goes in one write needs fewer
+    /// packets.
     ///
     /// # Errors
     /// `Frame(Unsendable)` if it is too long; then it is not there.

@@ -1,5 +1,5 @@
-//! The keys that session tickets are sealed with. They persist and rotate, so that a restarted master resumes the
-//! sessions of its agents and a ticket dies after at most two periods.
+//! The keys that session tickets are sealed with. They persist and rotate, so that a restarted
+//! master resumes the sessions of its agents and a ticket dies after at most two periods.
 
 use crate::error::IdentityError;
 use data_encoding::BASE64;
@@ -58,8 +58,8 @@ impl TicketKeys {
         format!("{EXPORT_VERSION} {} {} {}", since.0, BASE64.encode(&current), BASE64.encode(&previous))
     }
 
-    /// Makes a new key if the current one is older than [`ROTATE_AFTER_S`] or from the future; true if the keys should
-    /// be stored again. Tickets of the key before the previous one end.
+    /// Makes a new key if the current one is older than [`ROTATE_AFTER_S`] or from the future; true
+    /// if the keys should be stored again. Tickets of the key before the previous one end.
     ///
     /// # Errors
     /// `NoRandomness` if the system gives no random numbers.
@@ -74,7 +74,8 @@ impl TicketKeys {
         Ok(true)
     }
 
-    /// How many tickets under these keys came back in this process: the reconnects that cost no full handshake.
+    /// How many tickets under these keys came back in this process: the reconnects that cost no
+    /// full handshake.
     pub fn resumed_count(&self) -> u64 {
         self.0.resumed.load(Ordering::Relaxed)
     }

@@ -1,8 +1,10 @@
-//! TLS 1.3 as the cell uses it: who may speak, under which protocol name, verified by the cell's CA alone.
+//! TLS 1.3 as the cell uses it: who may speak, under which protocol name, verified by the cell's CA
+//! alone.
 //!
-//! Time is not judged here. A handshake that fails says only "certificate expired"; one that succeeds lets both sides
-//! compare clocks and say which of them is wrong, so chains are verified at the nearest moment of the certificate's time
-//! and [`crate::connection`] judges the time before anything else is exchanged.
+//! Time is not judged here. A handshake that fails says only "certificate expired"; one that
+//! succeeds lets both sides compare clocks and say which of them is wrong, so chains are verified
+//! at the nearest moment of the certificate's time and [`crate::connection`] judges the time before
+//! anything else is exchanged.
 
 use crate::error::IdentityError;
 use crate::identity::{CaCertificate, Credentials, Fingerprint, PeerIdentity};
@@ -27,8 +29,8 @@ pub(crate) const ALPN_HOST: &[u8] = b"gridwright/1";
 /// The protocol of enrolment: only the master is authenticated.
 pub(crate) const ALPN_JOIN: &[u8] = b"gridwright-join/1";
 
-/// The name that clients ask for. It selects nothing: the master is known by its CA and by what its certificate is for,
-/// so that it may have any number of names and addresses.
+/// The name that clients ask for. It selects nothing: the master is known by its CA and by what its
+/// certificate is for, so that it may have any number of names and addresses.
 pub(crate) const SERVER_NAME: &str = "gridwright-master";
 
 /// The server's side: both protocols on one port, early data off, tickets under keys that persist.
@@ -56,7 +58,8 @@ pub(crate) fn host_config(credentials: &Credentials) -> Result<QuicClientConfig,
     quic_client(config, ALPN_HOST)
 }
 
-/// The side of a host that has nothing but a token yet. Of the protocols it can speak [`ALPN_JOIN`] alone with success.
+/// The side of a host that has nothing but a token yet. Of the protocols it can speak [`ALPN_JOIN`]
+/// alone with success.
 pub(crate) fn anonymous_config(ca: Fingerprint, protocol: &[u8]) -> Result<QuicClientConfig, Error> {
     let config = rustls::ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -103,8 +106,8 @@ fn bad_encoding() -> Error {
     Error::InvalidCertificate(CertificateError::BadEncoding)
 }
 
-/// Verifies hosts at the master. A peer without a certificate passes: enrolment needs none, and the server refuses it
-/// afterwards for anything else, with a reason that can be read.
+/// Verifies hosts at the master. A peer without a certificate passes: enrolment needs none, and the
+/// server refuses it afterwards for anything else, with a reason that can be read.
 #[derive(Debug)]
 struct HostVerifier(Arc<dyn ClientCertVerifier>);
 
@@ -127,7 +130,8 @@ impl ClientCertVerifier for HostVerifier {
         false
     }
 
-    /// A foreign CA's certificate comes with that CA in its chain; only ours counts, so intermediates are left aside.
+    /// A foreign CA's certificate comes with that CA in its chain; only ours counts, so
+    /// intermediates are left aside.
     fn verify_client_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -1,4 +1,5 @@
-//! The join token: one word that a person copies to a new host. Its rules (uses, expiry, host pattern) are the master's.
+//! The join token: one word that a person copies to a new host. Its rules (uses, expiry, host
+//! pattern) are the master's.
 
 use crate::identity::Fingerprint;
 use data_encoding::{BASE32_NOPAD, HEXLOWER_PERMISSIVE};
@@ -15,7 +16,8 @@ const SECRET_BYTES: usize = 20;
 const CHECK_BYTES: usize = 4;
 const BODY_BYTES: usize = 8 + 32 + SECRET_BYTES;
 
-/// The right to join a cell, in the form `gwj1-` and 103 letters and digits, of which case does not matter.
+/// The right to join a cell, in the form `gwj1-` and 103 letters and digits, of which case does not
+/// matter.
 ///
 /// It holds a secret: show it once, store [`JoinToken::hash`].
 #[derive(Clone, PartialEq, Eq)]
@@ -46,7 +48,8 @@ impl JoinToken {
         self.ca
     }
 
-    /// What the master stores and compares. The secret is random, so a plain digest reveals nothing.
+    /// What the master stores and compares. The secret is random, so a plain digest reveals
+    /// nothing.
     pub fn hash(&self) -> TokenHash {
         let digest = digest(&SHA256, &self.body());
         TokenHash(digest.as_ref().try_into().expect("a SHA-256 digest has 32 bytes"))

@@ -12,9 +12,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Streams with an answer that an agent may have open to the master: its control stream, a renewal, the stream of slave tasks, and one
-/// for each command of users on its host. The transport keeps state for every stream that may be opened (31 kB per connection at 8, 371 kB at 4,096,
-/// so about 36 kB here); further commands wait for their turn at the agent.
+/// Streams with an answer that an agent may have open to the master: its control stream, a renewal,
+/// the stream of slave tasks, and one for each command of users on its host. The transport keeps
+/// state for every stream that may be opened (31 kB per connection at 8, 371 kB at 4,096, so about
+/// 36 kB here); further commands wait for their turn at the agent.
 pub const AGENT_STREAMS: u32 = 65;
 
 /// Streams with an answer that a master may have open to an agent: it opens none today.
@@ -26,19 +27,22 @@ pub(crate) const UNI_STREAMS: u32 = 8;
 /// Bytes that a peer may have sent on one stream before we have read them.
 const STREAM_WINDOW: u32 = 256 << 10;
 
-/// Bytes that a peer may have sent on one connection before we have read them: what it can make us hold.
+/// Bytes that a peer may have sent on one connection before we have read them: what it can make us
+/// hold.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// Bytes that we hold for a peer that does not acknowledge.
 const SEND_WINDOW: u64 = 1 << 20;
 
-/// How often an idle agent shows that it is alive. The agent sends; the master's answer keeps its own side open.
+/// How often an idle agent shows that it is alive. The agent sends; the master's answer keeps its
+/// own side open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Silence after which a connection is given up: three keep-alives.
 const IDLE_TIMEOUT_MS: u32 = 45_000;
 
-/// Receive buffer that is asked for. With 1,000 connections on one socket the system's default loses packets.
+/// Receive buffer that is asked for. With 1,000 connections on one socket the system's default
+/// loses packets.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
 
 /// Which end of a connection is set up.
@@ -66,14 +70,15 @@ pub(crate) fn transport_config(end: End) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// Least time between two stateless resets: a restarted master tells a thousand of its former peers in a second.
+/// Least time between two stateless resets: a restarted master tells a thousand of its former peers
+/// in a second.
 const RESET_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The bytes of a connection's identifier.
 const CONNECTION_ID_BYTES: usize = 8;
 
-/// Identifiers that say nothing, so that those of a former life of the master are answered, too: quinn's own are sealed with a
-/// key that dies with the process, and drop them in silence.
+/// Identifiers that say nothing, so that those of a former life of the master are answered, too:
+/// quinn's own are sealed with a key that dies with the process, and drop them in silence.
 struct ConnectionIds(ring::rand::SystemRandom);
 
 impl ConnectionIdGenerator for ConnectionIds {
@@ -93,9 +98,10 @@ impl ConnectionIdGenerator for ConnectionIds {
     }
 }
 
-/// The endpoint of a master whose private key is `secret`. A packet of a connection that it does not know, because it was
-/// restarted, is answered with a stateless reset that the peer believes (RFC 9000 section 10.3): agents come back at once
-/// instead of after 45 s of silence. The reset key follows from the private key, which outlives the process.
+/// The endpoint of a master whose private key is `secret`. A packet of a connection that it does
+/// not know, because it was restarted, is answered with a stateless reset that the peer believes
+/// (RFC 9000 section 10.3): agents come back at once instead of after 45 s of silence. The reset
+/// key follows from the private key, which outlives the process.
 pub(crate) fn master_config(secret: &[u8]) -> EndpointConfig {
     let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), b"gridwright stateless reset");
     let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, seed.as_ref())));

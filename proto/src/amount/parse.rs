@@ -1,4 +1,5 @@
-//! The one parser of numbers (ALGORITHMS.md section 2), exact in integers and with the place of each error.
+//! The one parser of numbers (ALGORITHMS.md section 2), exact in integers and with the place of
+//! each error.
 
 use super::{Amount, Type, finite_or_none, rounded_division};
 use crate::diagnostic::{Code, Diagnostic};
@@ -14,7 +15,8 @@ pub enum Reason {
     NotANumber,
     /// Something follows a complete number and its multiplier, as the `B` of `4GB` does.
     Trailing,
-    /// A number that begins with `0` is octal, or hexadecimal after `0x`, and this is no digit of it.
+    /// A number that begins with `0` is octal, or hexadecimal after `0x`, and this is no digit of
+    /// it.
     NotADigitOfBase,
     /// A time has exactly two colons.
     ColonCount,
@@ -56,7 +58,8 @@ impl ValueError {
         ValueError { span: 0..text.len(), expected, reason }
     }
 
-    /// The refusal in the words of 8.1.9, such as `attribute "h_vmem" is not a memory value`. `text` is what was parsed.
+    /// The refusal in the words of 8.1.9, such as `attribute "h_vmem" is not a memory value`.
+    /// `text` is what was parsed.
     pub fn diagnostic(&self, attribute: &str, text: &str) -> Diagnostic {
         let what = format!("attribute \"{attribute}\" is not a {} value", self.expected.value_word());
         let culprit = text.get(self.span.clone()).unwrap_or(text);
@@ -80,14 +83,17 @@ fn example(expected: Type) -> &'static str {
 }
 
 impl Amount {
-    /// Reads a value in any numeric notation: a number with an optional multiplier, a time, INFINITY, TRUE or FALSE.
+    /// Reads a value in any numeric notation: a number with an optional multiplier, a time,
+    /// INFINITY, TRUE or FALSE.
     ///
-    /// The notation does not depend on the type: `2K` is a time of 2048 seconds and `1:0:0` is 3600 bytes. What is finer
-    /// than the base unit is rounded to the nearest, halves away from zero, so `1.5` is 2 of an INT. Each non-zero number is a TRUE
-    /// of a BOOL. Digits beyond the twentieth significant one are not kept.
+    /// The notation does not depend on the type: `2K` is a time of 2048 seconds and `1:0:0` is 3600
+    /// bytes. What is finer than the base unit is rounded to the nearest, halves away from zero, so
+    /// `1.5` is 2 of an INT. Each non-zero number is a TRUE of a BOOL. Digits beyond the twentieth
+    /// significant one are not kept.
     ///
     /// # Errors
-    /// With the bytes that cannot be, if the text follows none of the notations, is out of range, or the type is not numeric.
+    /// With the bytes that cannot be, if the text follows none of the notations, is out of range,
+    /// or the type is not numeric.
     pub fn parse(text: &str, r#type: Type) -> Result<Amount, ValueError> {
         let fail = |(span, reason)| ValueError { span, expected: r#type, reason };
         if !r#type.is_numeric() {
@@ -140,7 +146,8 @@ fn in_any_notation(text: &str, r#type: Type) -> Result<Amount, Fault> {
 /// Digits in a number that [`plain`] reads: with a million base units in one it is below 2^63.
 const PLAIN_DIGITS: usize = 12;
 
-/// A number as most are written, digits and perhaps a point, read at a glance; none if it is not so short and simple.
+/// A number as most are written, digits and perhaps a point, read at a glance; none if it is not so
+/// short and simple.
 fn plain(text: &str, one: i64) -> Option<Amount> {
     let bytes = text.as_bytes();
     let is_plain = match bytes {
@@ -167,7 +174,8 @@ fn plain(text: &str, one: i64) -> Option<Amount> {
     Some(Amount(if is_fraction { (scaled + divisor / 2) / divisor } else { scaled }))
 }
 
-/// `h:m:s`; every part may be empty, exceed 59, and have decimals, and a leading minus counts for the whole.
+/// `h:m:s`; every part may be empty, exceed 59, and have decimals, and a leading minus counts for
+/// the whole.
 fn time(text: &str, one: i128) -> Result<i128, Fault> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let sign_length = text.len() - unsigned.len();
@@ -249,7 +257,8 @@ struct Decimal {
     length: usize,
 }
 
-/// Significant digits that are kept. 10^20 times the largest multiplier and a million is below 2^127.
+/// Significant digits that are kept. 10^20 times the largest multiplier and a million is below
+/// 2^127.
 const DIGITS_KEPT: usize = 20;
 
 /// The decimal number at the beginning of the text; none if there is no digit.
@@ -282,7 +291,8 @@ fn decimal(text: &str) -> Option<Decimal> {
     Some(number)
 }
 
-/// The exponent at the beginning of the text and its length: `e`, an optional sign, digits. (0, 0) where there is none.
+/// The exponent at the beginning of the text and its length: `e`, an optional sign, digits. (0, 0)
+/// where there is none.
 fn exponent(text: &str) -> (i64, usize) {
     let Some(signed) = text.strip_prefix(['e', 'E']) else { return (0, 0) };
     let digits = signed.strip_prefix(['-', '+']).unwrap_or(signed);
@@ -297,7 +307,8 @@ fn exponent(text: &str) -> (i64, usize) {
 }
 
 impl Decimal {
-    /// The number times `unit`, rounded to the nearest whole, halves away from zero; none if it is beyond an `i128`.
+    /// The number times `unit`, rounded to the nearest whole, halves away from zero; none if it is
+    /// beyond an `i128`.
     fn in_units(&self, unit: i128) -> Option<i128> {
         if self.digits == 0 {
             return Some(0);

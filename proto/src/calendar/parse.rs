@@ -1,5 +1,5 @@
-//! The grammar of the two fields of a calendar: entries separated by blanks, each `[days=][times=]state`, where at least one of the
-//! three is given.
+//! The grammar of the two fields of a calendar: entries separated by blanks, each
+//! `[days=][times=]state`, where at least one of the three is given.
 
 use super::{CalendarState, Days, Entry, Schedule};
 use crate::object::value::is_none;

@@ -138,8 +138,8 @@ fn the_next_change_is_exact_over_changes_of_the_clock() {
         ("sun=2:30-5", 1_774_740_000, (1_774_746_000, Off)),
         // And opened at 05:00 summer time, three hours later by the clock and two by time.
         ("sun=2:30-5", 1_774_746_000, (1_774_753_200, On)),
-        // Sunday, 25 October 2026: closed from half past two until three. The clock shows that twice: 00:30 to 01:00, and again
-        // 01:30 to 02:00 in UTC.
+        // Sunday, 25 October 2026: closed from half past two until three. The clock shows that
+        // twice: 00:30 to 01:00, and again 01:30 to 02:00 in UTC.
         ("sun=2:30-3", 1_792_880_000, (1_792_888_200, Off)),
         ("sun=2:30-3", 1_792_888_200, (1_792_890_000, On)),
         ("sun=2:30-3", 1_792_890_000, (1_792_891_800, Off)),
@@ -187,7 +187,8 @@ fn words() -> impl Strategy<Value = (String, String)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Looking at every half minute of eighteen days finds the change that is foretold, and none before.
+    /// Looking at every half minute of eighteen days finds the change that is foretold, and none
+    /// before.
     #[test]
     fn the_next_change_is_the_first_one(
         (year, week) in words(),

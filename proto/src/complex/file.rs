@@ -12,11 +12,13 @@ const COLUMNS: [&str; 8] = ["name", "shortcut", "type", "relop", "requestable", 
 const FOOTER: &str = "# >#< starts a comment but comments are not saved across edits --------";
 
 impl Complex {
-    /// Reads the text of a complex. Comments begin with `#`; a backslash at the end joins a line with the next.
+    /// Reads the text of a complex. Comments begin with `#`; a backslash at the end joins a line
+    /// with the next.
     ///
     /// # Errors
-    /// With all that is wrong: where a line does not follow the form, its line and column under [`Code::BadSyntax`]; where the form
-    /// is right, every rule that an attribute breaks, as [`Complex::new`].
+    /// With all that is wrong: where a line does not follow the form, its line and column under
+    /// [`Code::BadSyntax`]; where the form is right, every rule that an attribute breaks, as
+    /// [`Complex::new`].
     pub fn parse(text: &str) -> Result<Complex, Vec<Diagnostic>> {
         let (mut attributes, mut lines, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
         for (line, content) in joined_lines(text) {
@@ -210,7 +212,8 @@ impl fmt::Display for Attribute {
     }
 }
 
-/// The complex as it is stored and travels: one field for each attribute, its name and the other seven columns.
+/// The complex as it is stored and travels: one field for each attribute, its name and the other
+/// seven columns.
 impl Object for Complex {
     fn template(_: &str) -> Self {
         Complex::built_in()

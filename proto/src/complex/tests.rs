@@ -6,7 +6,8 @@ fn with_line(line: &str) -> String {
     format!("{}{line}\n", Complex::built_in())
 }
 
-/// The text of the built-in complex with the line of that attribute replaced; by nothing, if `line` is empty.
+/// The text of the built-in complex with the line of that attribute replaced; by nothing, if `line`
+/// is empty.
 fn with_replaced(name: &str, line: &str) -> String {
     let text = Complex::built_in().to_string();
     let is_line = |candidate: &&str| candidate.split_whitespace().next() == Some(name);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// The host groups of a cell by name.
 ///
-/// No group contains itself, directly or through others: [`HostGroupTable::check`] refuses what would bring that about,
-/// and resolution visits each group once even so.
+/// No group contains itself, directly or through others: [`HostGroupTable::check`] refuses what
+/// would bring that about, and resolution visits each group once even so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HostGroupTable {
@@ -43,7 +43,8 @@ impl HostGroupTable {
     ///
     /// # Errors
     ///
-    /// It names a group that does not exist, or would contain itself; the chain of groups is in the refusal.
+    /// It names a group that does not exist, or would contain itself; the chain of groups is in the
+    /// refusal.
     pub fn check(&self, group: &HostGroup) -> Result<(), Diagnostic> {
         for name in subgroups(group) {
             if *name != group.name && !self.groups.contains_key(name) {
@@ -68,7 +69,8 @@ impl HostGroupTable {
         Ok(())
     }
 
-    /// The hosts of a group and of the groups in it, in the order of their names. Unknown groups have none.
+    /// The hosts of a group and of the groups in it, in the order of their names. Unknown groups
+    /// have none.
     pub fn hosts_of(&self, name: &HostGroupName) -> BTreeSet<HostName> {
         let mut hosts = BTreeSet::new();
         self.collect(name, &mut BTreeSet::new(), &mut hosts);
@@ -99,7 +101,8 @@ impl HostGroupTable {
         found
     }
 
-    /// For each host in any group the groups that contain it, as [`HostGroupTable::groups_of`] says, in one walk.
+    /// For each host in any group the groups that contain it, as [`HostGroupTable::groups_of`]
+    /// says, in one walk.
     pub fn groups_by_host(&self) -> BTreeMap<HostName, BTreeSet<HostGroupName>> {
         let mut groups: BTreeMap<HostName, BTreeSet<HostGroupName>> = BTreeMap::new();
         for name in self.groups.keys() {
@@ -154,7 +157,8 @@ impl HostGroupTable {
         }
     }
 
-    /// The groups from `from` to `to`, both included, each containing the next; `None` if there is no such chain.
+    /// The groups from `from` to `to`, both included, each containing the next; `None` if there is
+    /// no such chain.
     fn chain<'a>(
         &'a self,
         from: &'a HostGroupName,

@@ -5,8 +5,9 @@ use crate::id::TaskKey;
 
 /// One task, as the agent hands it to the launcher.
 ///
-/// Paths and commands have every pseudo variable replaced that the agent knows. `$HOME`, `~` and `~user` stay in: only
-/// the shepherd asks the name service. A task with a script has the script as one sealed memory file beside the message.
+/// Paths and commands have every pseudo variable replaced that the agent knows. `$HOME`, `~` and
+/// `~user` stay in: only the shepherd asks the name service. A task with a script has the script as
+/// one sealed memory file beside the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchDocument {
     /// The task; names its directory `tasks/KEY`.
@@ -19,8 +20,8 @@ pub struct LaunchDocument {
     pub account: Account,
     /// What is started.
     pub start: Start,
-    /// The whole environment as `NAME=value`, one entry each. `HOME`, `SHELL`, `USER` and `LOGNAME` are set by the shepherd
-    /// from the name service where they are missing; nothing else is added.
+    /// The whole environment as `NAME=value`, one entry each. `HOME`, `SHELL`, `USER` and `LOGNAME`
+    /// are set by the shepherd from the name service where they are missing; nothing else is added.
     pub environment: Vec<String>,
     /// Where the task starts; empty is the home directory.
     pub working_directory: String,
@@ -32,8 +33,8 @@ pub struct LaunchDocument {
     pub umask: u32,
     /// The nice value, -20 to 19.
     pub nice: i32,
-    /// Limits of each process, already scaled by slots and with soft at most hard. A resource that is not listed keeps
-    /// what a login gets.
+    /// Limits of each process, already scaled by slots and with soft at most hard. A resource that
+    /// is not listed keeps what a login gets.
     pub limits: Vec<ProcessLimit>,
     /// Limits of the task as a whole.
     pub task_limits: TaskLimits,
@@ -51,14 +52,16 @@ pub struct LaunchDocument {
     pub pe_streams: Option<Streams>,
     /// What the queue takes from a login's rights.
     pub security: Security,
-    /// A cgroup directory of ours below which the task gets a group of its own; none: no group is made.
+    /// A cgroup directory of ours below which the task gets a group of its own; none: no group is
+    /// made.
     pub cgroup_parent: Option<String>,
-    /// The content of `PE_HOSTFILE` of a parallel job: `host slots queue@host UNDEFINED`, one line each. The shepherd writes
-    /// it to `tasks/KEY/pe_hostfile`.
+    /// The content of `PE_HOSTFILE` of a parallel job: `host slots queue@host UNDEFINED`, one line
+    /// each. The shepherd writes it to `tasks/KEY/pe_hostfile`.
     pub host_file: Option<String>,
     /// Keep what the task's directory holds beyond `launch`, `exec` and `result` after its end.
     pub keep_active: bool,
-    /// Milliseconds between two samples of the whole task, 1000 in Grid Engine (`PDC_INTERVAL`); 0 samples never.
+    /// Milliseconds between two samples of the whole task, 1000 in Grid Engine (`PDC_INTERVAL`); 0
+    /// samples never.
     pub sample_interval_ms: u32,
     /// How the state of a checkpointing job is kept.
     pub checkpoint: Option<Checkpointing>,
@@ -91,11 +94,12 @@ record!(LaunchDocument {
     checkpoint,
 });
 
-/// How the state of a checkpointing job is kept. Commands are run as the task's user by `/bin/sh -c`; `$job_pid` in them is replaced by
-/// the shepherd.
+/// How the state of a checkpointing job is kept. Commands are run as the task's user by
+/// `/bin/sh -c`; `$job_pid` in them is replaced by the shepherd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpointing {
-    /// Writes the state: a command, or a signal upon which the job does it. The default does nothing.
+    /// Writes the state: a command, or a signal upon which the job does it. The default does
+    /// nothing.
     pub save: Method,
     /// Seconds between two checkpoints; 0 makes none by the clock.
     pub interval_s: u64,
@@ -106,15 +110,16 @@ pub struct Checkpointing {
 }
 record!(Checkpointing { save, interval_s, migrate, clean });
 
-/// As whom the task runs. The shepherd refuses when this host's name service knows the user by another uid.
+/// As whom the task runs. The shepherd refuses when this host's name service knows the user by
+/// another uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The login name.
     pub user: String,
     /// The uid that the submitting host vouched for.
     pub uid: u32,
-    /// The primary group that the job asked for or the submitting host vouched for. The shepherd takes it if the user is a
-    /// member of it on this host, else the user's own primary group.
+    /// The primary group that the job asked for or the submitting host vouched for. The shepherd
+    /// takes it if the user is a member of it on this host, else the user's own primary group.
     pub gid: u32,
     /// The name of that group; empty if unknown.
     pub group: String,
@@ -146,9 +151,11 @@ pub enum Start {
         /// The command and its arguments, joined by blanks for the shell.
         argv: Vec<String>,
     },
-    /// The script that came beside the document, by a program that starts all jobs of a queue (`starter_method`).
+    /// The script that came beside the document, by a program that starts all jobs of a queue
+    /// (`starter_method`).
     Starter {
-        /// The program. The script's path is its first argument, unless `stdin` gives it the script.
+        /// The program. The script's path is its first argument, unless `stdin` gives it the
+        /// script.
         starter: String,
         /// The script is on standard input (`script_from_stdin`).
         stdin: bool,
@@ -160,9 +167,11 @@ pub enum Start {
         /// The program and its arguments.
         argv: Vec<String>,
     },
-    /// A command whose standard input, output and error came beside the document, as three descriptors.
+    /// A command whose standard input, output and error came beside the document, as three
+    /// descriptors.
     Connected {
-        /// The shell that runs it with `-c`; none for a program that is found by the job's `PATH` and started without one.
+        /// The shell that runs it with `-c`; none for a program that is found by the job's `PATH`
+        /// and started without one.
         shell: Option<String>,
         /// Whether the first of them is more than `/dev/null`.
         has_input: bool,
@@ -245,7 +254,8 @@ impl Start {
         }
     }
 
-    /// How many descriptors come beside the document: a script, or standard input, output and error.
+    /// How many descriptors come beside the document: a script, or standard input, output and
+    /// error.
     pub fn descriptors(&self) -> usize {
         match self {
             Start::Script { .. } | Start::Starter { .. } => 1,
@@ -288,8 +298,8 @@ record!(Streams { stdin, stdout, stderr, merge });
 /// An output file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPath {
-    /// What the user asked for on this host: empty for the default, a directory or a file, absolute or relative to the
-    /// working directory.
+    /// What the user asked for on this host: empty for the default, a directory or a file, absolute
+    /// or relative to the working directory.
     pub path: String,
     /// The file's name where `path` is empty or a directory, such as `name.o7`.
     pub default_name: String,
@@ -301,7 +311,8 @@ record!(OutputPath { path, default_name });
 pub struct TmpDir {
     /// The directory it is made in, such as the queue's `tmpdir`.
     pub base: String,
-    /// Its name there, such as `7.1.all.q`. `TMPDIR` and `TMP` are the agent's to put into the environment.
+    /// Its name there, such as `7.1.all.q`. `TMPDIR` and `TMP` are the agent's to put into the
+    /// environment.
     pub name: String,
 }
 record!(TmpDir { base, name });
@@ -474,13 +485,14 @@ nested!(Method);
 /// A prolog, epilog or procedure of a parallel environment. Nothing is on its standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Procedure {
-    /// The `user@` in front of the command. `None` means the task's user. `root` needs the command in
-    /// `etc/root-commands`.
+    /// The `user@` in front of the command. `None` means the task's user. `root` needs the command
+    /// in `etc/root-commands`.
     pub user: Option<String>,
-    /// The command line, split at blanks, no shell. `$stdin_path`, `$stdout_path`, `$stderr_path` and `$merge_stderr` are replaced by the
-    /// shepherd, other pseudo variables are already.
+    /// The command line, split at blanks, no shell. `$stdin_path`, `$stdout_path`, `$stderr_path`
+    /// and `$merge_stderr` are replaced by the shepherd, other pseudo variables are already.
     pub command: String,
-    /// Seconds after which it is killed and counts as failed; 0 waits for ever (`SCRIPT_TIMEOUT`, 120).
+    /// Seconds after which it is killed and counts as failed; 0 waits for ever (`SCRIPT_TIMEOUT`,
+    /// 120).
     pub timeout_s: u32,
 }
 record!(Procedure { user, command, timeout_s });
@@ -490,7 +502,8 @@ record!(Procedure { user, command, timeout_s });
 pub struct Security {
     /// Sets `no_new_privs` (prctl(2)).
     pub no_new_privs: bool,
-    /// The capabilities kept in the bounding set, bit n for capability n; none leaves the set alone.
+    /// The capabilities kept in the bounding set, bit n for capability n; none leaves the set
+    /// alone.
     pub bounding_set: Option<u64>,
 }
 record!(Security { no_new_privs, bounding_set });

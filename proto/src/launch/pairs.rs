@@ -1,7 +1,9 @@
-//! The format: `GWL`, one byte of version, then pairs of `key length (1) key value length (4, little endian) value`.
+//! The format: `GWL`, one byte of version, then pairs of
+//! `key length (1) key value length (4, little endian) value`.
 //!
-//! A key that occurs several times is a list, in order. A value that is itself a record holds pairs without the magic.
-//! The depth is that of the types, so a hostile document cannot make the reader recurse.
+//! A key that occurs several times is a list, in order. A value that is itself a record holds pairs
+//! without the magic. The depth is that of the types, so a hostile document cannot make the reader
+//! recurse.
 
 use crate::id::TaskKey;
 use std::collections::BTreeMap;
@@ -9,7 +11,8 @@ use std::collections::BTreeMap;
 /// Raised when a reader must not ignore what a newer writer says.
 pub const VERSION: u8 = 1;
 
-/// The longest document and the longest message that is read: environments and argument lists fit many times.
+/// The longest document and the longest message that is read: environments and argument lists fit
+/// many times.
 pub const MAX_DOCUMENT_BYTES: usize = 8 << 20;
 
 /// The most pairs that one record may hold.
@@ -283,8 +286,8 @@ pub(super) fn body<R: Record>(record: &R) -> Vec<u8> {
     writer.out
 }
 
-/// Implements [`Record`] for a struct from the list of its fields, so that writing and reading cannot disagree. The key is
-/// the field's name.
+/// Implements [`Record`] for a struct from the list of its fields, so that writing and reading
+/// cannot disagree. The key is the field's name.
 macro_rules! record {
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl $crate::launch::pairs::Record for $type {

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 pub struct Grant<'a> {
     /// The limits that the queue configures there. INFINITY sets no limit.
     pub queue: &'a LimitSet,
-    /// The consumables with a capacity at this instance, its host or the cluster: only their defaults count.
+    /// The consumables with a capacity at this instance, its host or the cluster: only their
+    /// defaults count.
     pub managed: &'a BTreeSet<AttributeName>,
     /// The slots of the task in this instance, at least one.
     pub slots: u32,
@@ -20,11 +21,12 @@ pub struct Grant<'a> {
 
 /// The limits of a task on one host.
 ///
-/// For each attribute the hard request counts; else the default of a managed consumable, unless it is 0; else the queue's limit,
-/// unless it is INFINITY. Floors come first, then the value is multiplied by the slots, except for kinds that hold for the task as
-/// a whole and for JOB and HOST consumables. Several instances on the host add up what holds for a slot and take the least of what
-/// does not. A soft limit is lowered to its hard one, and is the hard one where there is no other. `params` are the limits of
-/// `execd_params`, which hold for each slot too.
+/// For each attribute the hard request counts; else the default of a managed consumable, unless it
+/// is 0; else the queue's limit, unless it is INFINITY. Floors come first, then the value is
+/// multiplied by the slots, except for kinds that hold for the task as a whole and for JOB and HOST
+/// consumables. Several instances on the host add up what holds for a slot and take the least of
+/// what does not. A soft limit is lowered to its hard one, and is the hard one where there is no
+/// other. `params` are the limits of `execd_params`, which hold for each slot too.
 pub fn effective(complex: &Complex, requests: &[Resolved], grants: &[Grant<'_>], params: &LimitSet) -> LimitSet {
     let mut limits = LimitSet::default();
     for kind in LimitKind::ATTRIBUTES {
@@ -41,8 +43,9 @@ pub fn effective(complex: &Complex, requests: &[Resolved], grants: &[Grant<'_>],
     limits
 }
 
-/// The limits of a task that has slots of two kinds on one host, each kind with limits of its own: what holds for a slot adds up, but for the
-/// attributes that are `alone`; of these and of the rest those of `own` are in force.
+/// The limits of a task that has slots of two kinds on one host, each kind with limits of its own:
+/// what holds for a slot adds up, but for the attributes that are `alone`; of these and of the rest
+/// those of `own` are in force.
 pub fn together(complex: &Complex, own: &LimitSet, others: &LimitSet, alone: &[Resolved]) -> LimitSet {
     let mut limits = own.clone();
     let of_slots = |kind: LimitKind, bound| {

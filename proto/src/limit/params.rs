@@ -5,10 +5,11 @@ use crate::amount::Amount;
 use crate::diagnostic::Diagnostic;
 
 impl LimitSet {
-    /// The limits in the text of `execd_params`, such as `S_DESCRIPTORS=1024,H_LOCKS=INFINITY`; other parameters are skipped.
+    /// The limits in the text of `execd_params`, such as `S_DESCRIPTORS=1024,H_LOCKS=INFINITY`;
+    /// other parameters are skipped.
     ///
-    /// Names are read in any case; the last one counts where a name stands twice. One of a soft and a hard limit alone counts for
-    /// both, but only [`super::effective`] makes it so.
+    /// Names are read in any case; the last one counts where a name stands twice. One of a soft and
+    /// a hard limit alone counts for both, but only [`super::effective`] makes it so.
     ///
     /// # Errors
     /// If the value of a limit is no number of its type or is negative.

@@ -23,8 +23,8 @@ use std::fmt;
 pub enum ObjectKind {
     /// All resource attributes together: the complex (`-sc`), a table of its own form.
     ///
-    /// It travels and is stored as one field for each attribute: the key is its name, the value its other seven columns,
-    /// separated by single blanks. It is only replaced as a whole.
+    /// It travels and is stored as one field for each attribute: the key is its name, the value its
+    /// other seven columns, separated by single blanks. It is only replaced as a whole.
     ComplexTable,
     /// An execution host (`-se`), or the pseudo host `global`.
     ExecHost,
@@ -62,7 +62,8 @@ pub enum ObjectKind {
     ShareTree,
 }
 
-/// A typed object that is read from attributes and written as attributes. Printing what was read changes nothing.
+/// A typed object that is read from attributes and written as attributes. Printing what was read
+/// changes nothing.
 pub trait Object: Sized {
     /// What `qconf -a…` opens; an empty name stands for the one that 8.1.9 shows.
     fn template(name: &str) -> Self;
@@ -142,7 +143,8 @@ impl Row {
         Row { keys, ..self }
     }
 
-    /// Attributes that 8.1.9 does not have, which are shown only where they are not at their default.
+    /// Attributes that 8.1.9 does not have, which are shown only where they are not at their
+    /// default.
     const fn later_keys(self, later_keys: &'static [&'static str]) -> Row {
         Row { later_keys, ..self }
     }
@@ -260,7 +262,8 @@ impl ObjectKind {
         self.row().form
     }
 
-    /// The name of the kind in `qconf -aattr`, `-dattr`, `-mattr` and `-rattr`; `None` where these do not apply.
+    /// The name of the kind in `qconf -aattr`, `-dattr`, `-mattr` and `-rattr`; `None` where these
+    /// do not apply.
     pub fn attr_name(self) -> Option<&'static str> {
         self.row().attr_name
     }
@@ -270,37 +273,41 @@ impl ObjectKind {
         Self::ALL.iter().copied().find(|kind| kind.attr_name() == Some(name))
     }
 
-    /// The attributes in the order in which `qconf -s…` prints them; empty for lists, and for the complex, of which each
-    /// attribute is a field.
+    /// The attributes in the order in which `qconf -s…` prints them; empty for lists, and for the
+    /// complex, of which each attribute is a field.
     pub fn keys(self) -> &'static [&'static str] {
         self.row().keys
     }
 
-    /// Attributes that objects of this kind may have although 8.1.9 does not know them; shown only where they are not at their default.
+    /// Attributes that objects of this kind may have although 8.1.9 does not know them; shown only
+    /// where they are not at their default.
     pub fn later_keys(self) -> &'static [&'static str] {
         self.row().later_keys
     }
 
-    /// The name that the attributes of an object give it; none for kinds whose attributes do not hold it.
+    /// The name that the attributes of an object give it; none for kinds whose attributes do not
+    /// hold it.
     pub fn name_in(self, fields: &Fields) -> Option<&str> {
         let key = self.keys().first().filter(|_| self.form() == Form::Named)?;
         fields.value(key)
     }
 
-    /// What `qconf -a…` opens for a new object; an empty name stands for the one that 8.1.9 shows. None for lists of names.
+    /// What `qconf -a…` opens for a new object; an empty name stands for the one that 8.1.9 shows.
+    /// None for lists of names.
     pub fn template(self, name: &str) -> Option<Fields> {
         self.row().template.map(|template| template(name))
     }
 
-    /// The column at which values start in the output of `qconf -s…`, counted from 0 (measured on 8.1.9).
+    /// The column at which values start in the output of `qconf -s…`, counted from 0 (measured on
+    /// 8.1.9).
     ///
     /// `None` where one blank separates the attribute from its value.
     pub fn value_column(self) -> Option<usize> {
         self.row().value_column
     }
 
-    /// Reads the attributes of an object and gives them in the form in which they print. `name` counts where the attributes
-    /// do not hold it.
+    /// Reads the attributes of an object and gives them in the form in which they print. `name`
+    /// counts where the attributes do not hold it.
     ///
     /// # Errors
     ///

@@ -4,14 +4,16 @@ use super::value::Malformed;
 use super::{Fields, ObjectKind};
 use crate::diagnostic::Diagnostic;
 
-/// Reads the attributes of one object; what does not parse leaves its target as it was and adds a refusal.
+/// Reads the attributes of one object; what does not parse leaves its target as it was and adds a
+/// refusal.
 pub(crate) struct Reader<'a> {
     fields: &'a Fields,
     refusals: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
-    /// Starts with the refusals of attributes that `known` does not list and of `required` ones that are missing.
+    /// Starts with the refusals of attributes that `known` does not list and of `required` ones
+    /// that are missing.
     pub(crate) fn new(kind: ObjectKind, fields: &'a Fields, known: &[&str], required: &[&str]) -> Self {
         Self { fields, refusals: fields.check_keys(kind, known, required) }
     }

@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest of the names that exist.
 
-/// The candidate with the fewest letters to change, if they are few enough for a slip: a third of the word, at least
-/// one.
+/// The candidate with the fewest letters to change, if they are few enough for a slip: a third of
+/// the word, at least one.
 ///
 /// Letter case is ignored. Of two candidates at the same distance the first wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -15,7 +15,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other.
+/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the
+/// other.
 fn distance(from: &[char], to: &[char]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for i in 1..=from.len() {

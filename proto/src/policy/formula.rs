@@ -80,7 +80,8 @@ impl LoadFormula {
         &self.terms
     }
 
-    /// The attributes in order, as often as they occur. Whether they exist and are numeric only the complex knows.
+    /// The attributes in order, as often as they occur. Whether they exist and are numeric only the
+    /// complex knows.
     pub fn attributes(&self) -> impl Iterator<Item = &AttributeName> {
         self.terms.iter().filter_map(|term| match &term.operand {
             Operand::Attribute(name) => Some(name),

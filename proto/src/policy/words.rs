@@ -178,8 +178,8 @@ impl fmt::Display for UsageWeights {
 
 stored_as_text!(UsageWeights);
 
-/// Half-lives by kind of usage, `cpu=1440:mem=720`, in minutes; -1 counts the usage of running jobs alone. `none` is
-/// empty.
+/// Half-lives by kind of usage, `cpu=1440:mem=720`, in minutes; -1 counts the usage of running jobs
+/// alone. `none` is empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DecayList(pub Vec<(String, i64)>);

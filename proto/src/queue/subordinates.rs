@@ -1,4 +1,5 @@
-//! `subordinate_list` of a queue: which queues of the same host give way to it, and when (`queue_conf(5)`, ALGORITHMS.md section 16).
+//! `subordinate_list` of a queue: which queues of the same host give way to it, and when
+//! (`queue_conf(5)`, ALGORITHMS.md section 16).
 
 use crate::id::QueueName;
 use crate::object::value::{self, Malformed, is_none, stored_as_text};
@@ -26,7 +27,8 @@ pub enum Subordinates {
 pub struct SubordinateQueue {
     /// The queue.
     pub queue: QueueName,
-    /// From how many used slots of the superordinate instance on; all of its slots if none is given.
+    /// From how many used slots of the superordinate instance on; all of its slots if none is
+    /// given.
     pub threshold: Option<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! What local clocks show: a time zone as a table of its changes, so that the cores need no time zone library.
+//! What local clocks show: a time zone as a table of its changes, so that the cores need no time
+//! zone library.
 //!
 //! The shell makes the table once, when it starts, from the time zone of its machine.
 
@@ -24,7 +25,8 @@ pub struct LocalTime {
 
 /// A time zone: by how many seconds local clocks are ahead of UTC, and when that changes.
 ///
-/// Invariant: `changes` rise, and are more than two days apart as far as [`Zone::instants`] is to be exact.
+/// Invariant: `changes` rise, and are more than two days apart as far as [`Zone::instants`] is to
+/// be exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Zone {
     first: i32,
@@ -79,8 +81,9 @@ impl Zone {
         Zone::default()
     }
 
-    /// A zone that is `first` seconds ahead of UTC until the first of its changes. Each change is when, in seconds since 1970 in UTC,
-    /// and how many seconds local clocks are ahead from then on.
+    /// A zone that is `first` seconds ahead of UTC until the first of its changes. Each change is
+    /// when, in seconds since 1970 in UTC, and how many seconds local clocks are ahead from then
+    /// on.
     pub fn new(first: i32, mut changes: Vec<(i64, i32)>) -> Zone {
         changes.sort_unstable();
         Zone { first, changes }
@@ -96,7 +99,8 @@ impl Zone {
         }
     }
 
-    /// When a local clock shows a time: never where it was put forward over it, twice where it was put back.
+    /// When a local clock shows a time: never where it was put forward over it, twice where it was
+    /// put back.
     pub fn instants(&self, local: LocalTime) -> impl Iterator<Item = Wall> + '_ {
         let local = local.seconds();
         let (before, after) = (self.ahead(local - i64::from(DAY_S)), self.ahead(local + i64::from(DAY_S)));

@@ -1,7 +1,8 @@
 //! Commands and queries: what `qsub`, `qstat`, `qconf` and the others ask the master.
 //!
-//! A client sends [`ClientHello`], then [`ClientMessage`]s in [`Kind::Request`](super::frame::Kind::Request) frames. Each is
-//! answered by one or more [`Reply`] frames of the same id; all but the last say `more`.
+//! A client sends [`ClientHello`], then [`ClientMessage`]s in
+//! [`Kind::Request`](super::frame::Kind::Request) frames. Each is answered by one or more [`Reply`]
+//! frames of the same id; all but the last say `more`.
 
 use super::slave::SlaveSpec;
 use super::stream::{Orders, Subscription};
@@ -92,10 +93,11 @@ pub enum Command {
     },
     /// `qconf`: changes of configuration objects, all of them or none.
     Objects(Vec<ObjectChange>),
-    /// `qconf -import`: the objects of a cell that is taken over, all of them or none. What they say and Gridwright does not
-    /// do is kept and warned about, where `Objects` refuses it.
+    /// `qconf -import`: the objects of a cell that is taken over, all of them or none. What they
+    /// say and Gridwright does not do is kept and warned about, where `Objects` refuses it.
     Import(Import),
-    /// `qconf --dry-run`: decides changes of objects as if they were meant, answers as if they were made, and makes none.
+    /// `qconf --dry-run`: decides changes of objects as if they were meant, answers as if they were
+    /// made, and makes none.
     DryRun(Box<Command>),
     /// `gridwright token create`. Answered with [`Data::Token`].
     CreateToken {
@@ -116,12 +118,14 @@ pub enum Command {
         /// The host.
         host: String,
     },
-    /// `gridwright host rebind`: the next agent of the host is let in with whatever task directory it has.
+    /// `gridwright host rebind`: the next agent of the host is let in with whatever task directory
+    /// it has.
     RebindHost {
         /// The host.
         host: String,
     },
-    /// Issues certificates for simulated hosts of this machine; managers on the master's host only. Answered with [`Data::Certificates`].
+    /// Issues certificates for simulated hosts of this machine; managers on the master's host only.
+    /// Answered with [`Data::Certificates`].
     SimulatedHosts {
         /// How many, named `sim0001` upwards.
         count: u32,
@@ -143,21 +147,24 @@ pub enum Command {
     },
     /// `qconf -tsm`: a scheduling pass now.
     TriggerScheduling,
-    /// Orders of a scheduler outside the master. Answered with [`Data::Verdicts`], one for each in their order.
+    /// Orders of a scheduler outside the master. Answered with [`Data::Verdicts`], one for each in
+    /// their order.
     Orders(Orders),
     /// `qconf -kec`: cuts event clients off.
     KillEventClients {
         /// Their numbers; empty is all but the built-in scheduler.
         ids: Vec<u32>,
     },
-    /// `qrsh -inherit`: a slave task of the parallel job that the caller is a process of. Answered with [`Data::Slave`].
+    /// `qrsh -inherit`: a slave task of the parallel job that the caller is a process of. Answered
+    /// with [`Data::Slave`].
     StartSlave(Box<SlaveRequest>),
 }
 
 /// What `qrsh -inherit` asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlaveRequest {
-    /// The task that the caller says it is a process of; the agent of its host has to agree ([`Vouch`](super::agent::Vouch)).
+    /// The task that the caller says it is a process of; the agent of its host has to agree
+    /// ([`Vouch`](super::agent::Vouch)).
     pub task: TaskKey,
     /// The host that is to run the slave task.
     pub host: String,
@@ -205,7 +212,8 @@ pub enum ModifyAction {
 pub struct JobSelection {
     /// Numbers, `number.tasks`, names and patterns, in the order given.
     pub targets: Vec<JobTarget>,
-    /// `-u`: jobs of these users (patterns); with targets both must hold. Empty is the caller's own jobs where targets are patterns.
+    /// `-u`: jobs of these users (patterns); with targets both must hold. Empty is the caller's own
+    /// jobs where targets are patterns.
     pub users: Vec<String>,
     /// `-t`: tasks of the targets that name none themselves.
     pub tasks: Vec<TaskRange>,
@@ -226,7 +234,8 @@ pub struct JobTarget {
 pub struct Import {
     /// The objects, what is named before what names it.
     pub changes: Vec<ObjectChange>,
-    /// The last job number that the other cell gave out; numbers go on behind it if it is the higher one.
+    /// The last job number that the other cell gave out; numbers go on behind it if it is the
+    /// higher one.
     #[serde(default)]
     pub last_job: Option<u32>,
     /// The same of advance reservations.
@@ -239,7 +248,8 @@ pub struct Import {
 pub struct ObjectChange {
     /// What kind of object.
     pub kind: ObjectKind,
-    /// Its name; `cq`, `cq@host` and `cq@@group` for queue attributes; empty for kinds that exist once.
+    /// Its name; `cq`, `cq@host` and `cq@@group` for queue attributes; empty for kinds that exist
+    /// once.
     pub name: String,
     /// What to do.
     pub action: ObjectAction,
@@ -271,7 +281,8 @@ pub enum ObjectAction {
     },
     /// `-cq`: clean the queue of jobs.
     Clean,
-    /// `-au`: a user, or with `@` a group, comes into an access list, which is made if there is none.
+    /// `-au`: a user, or with `@` a group, comes into an access list, which is made if there is
+    /// none.
     Enlist {
         /// Who.
         entry: String,
@@ -343,8 +354,8 @@ pub enum Query {
         /// The job.
         job: JobNumber,
     },
-    /// Answered with [`Data::Ended`] of no task once a task of the job is on a host, or of the deleted tasks once the job has
-    /// been given up (`-now y`).
+    /// Answered with [`Data::Ended`] of no task once a task of the job is on a host, or of the
+    /// deleted tasks once the job has been given up (`-now y`).
     WaitPlaced {
         /// The job.
         job: JobNumber,
@@ -357,9 +368,11 @@ pub enum Query {
         #[serde(default)]
         tasks: Vec<TaskRange>,
     },
-    /// The share tree with what each part of it is entitled to, ought to get and has. Answered with [`Data::Shares`].
+    /// The share tree with what each part of it is entitled to, ought to get and has. Answered with
+    /// [`Data::Shares`].
     Shares,
-    /// The categories of jobs with these numbers; none means all. Answered with [`Data::Categories`].
+    /// The categories of jobs with these numbers; none means all. Answered with
+    /// [`Data::Categories`].
     Categories {
         /// Their numbers.
         ids: Vec<u64>,
@@ -374,7 +387,8 @@ pub enum Query {
         /// Names and patterns as people write them.
         names: Vec<String>,
     },
-    /// `doctor`: what the objects of the cell say and that has no effect. Answered with [`Data::Warnings`].
+    /// `doctor`: what the objects of the cell say and that has no effect. Answered with
+    /// [`Data::Warnings`].
     WithoutEffect,
     /// `qrstat`. Answered with [`Data::Reservations`].
     Reservations {
@@ -387,7 +401,8 @@ pub enum Query {
     Kept,
     /// `qquota`. Answered with [`Data::Quotas`].
     Quotas(QuotaFilter),
-    /// The event stream. Answered with [`Data::Events`], part by part until the client goes or is cut off.
+    /// The event stream. Answered with [`Data::Events`], part by part until the client goes or is
+    /// cut off.
     Events(Subscription),
     /// `qconf -secl`. Answered with [`Data::EventClients`].
     EventClients,
@@ -425,7 +440,8 @@ pub struct JobFilter {
     pub users: Vec<String>,
     /// `-s`: which states.
     pub states: JobStates,
-    /// `-q`: queue patterns. A running task must be in a queue instance that this and the next two select, a pending one fit into one.
+    /// `-q`: queue patterns. A running task must be in a queue instance that this and the next two
+    /// select, a pending one fit into one.
     pub queues: Vec<String>,
     /// `-l`: resources that a queue instance must offer.
     pub resources: Vec<ResourceRequest>,
@@ -447,7 +463,8 @@ pub struct JobStates {
     pub suspended: bool,
     /// `z`: finished.
     pub finished: bool,
-    /// Of the pending, only those in one of these holds (`hu ho hs hd hj ha h`), where any is given.
+    /// Of the pending, only those in one of these holds (`hu ho hs hd hj ha h`), where any is
+    /// given.
     pub only_holds: HoldFilter,
 }
 

@@ -1,7 +1,7 @@
 //! The frame `{ kind, id, body }`: a 4-byte big-endian length, then MessagePack with named fields.
 //!
-//! Unknown fields are ignored and new fields have defaults, so that versions one release apart run together. A body that
-//! does not decode is refused singly: the stream goes on behind it.
+//! Unknown fields are ignored and new fields have defaults, so that versions one release apart run
+//! together. A body that does not decode is refused singly: the stream goes on behind it.
 
 use crate::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -140,7 +140,8 @@ impl Frame {
         Ok(bytes)
     }
 
-    /// Puts a frame around `message` behind `bytes`, as it goes on a stream, with its length prefix. The message is written once.
+    /// Puts a frame around `message` behind `bytes`, as it goes on a stream, with its length
+    /// prefix. The message is written once.
     ///
     /// # Errors
     /// `Unsendable` if the frame is above `limit` bytes; then `bytes` are as they were.
@@ -157,7 +158,8 @@ impl Frame {
         let head = Self { kind, id, body: Vec::new() };
         head.serialize(&mut rmp_serde::Serializer::new(&mut *bytes).with_struct_map())
             .expect("a frame holds nothing that MessagePack cannot express, and a Vec takes every byte");
-        // The head ends with an empty body. In its place comes one whose length, four bytes, is known in the end.
+        // The head ends with an empty body. In its place comes one whose length, four bytes, is
+        // known in the end.
         bytes.truncate(bytes.len() - EMPTY_BODY_BYTES);
         bytes.extend_from_slice(&[BIN_32, 0, 0, 0, 0]);
         let body = bytes.len();

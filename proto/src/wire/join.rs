@@ -2,9 +2,10 @@
 //!
 //! A host that joins opens the one stream of its join connection and sends [`JoinRequest`] as a
 //! [`Kind::Request`](super::frame::Kind::Request); the answer is [`JoinReply`], or a
-//! [`Kind::Refusal`](super::frame::Kind::Refusal) with a [`Diagnostic`](crate::diagnostic::Diagnostic). A host that has a
-//! certificate renews it on a bidirectional stream of its connection, whose first frame is [`RenewRequest`] as a request, answered by
-//! [`RenewReply`] or a refusal.
+//! [`Kind::Refusal`](super::frame::Kind::Refusal) with a
+//! [`Diagnostic`](crate::diagnostic::Diagnostic). A host that has a certificate renews it on a
+//! bidirectional stream of its connection, whose first frame is [`RenewRequest`] as a request,
+//! answered by [`RenewReply`] or a refusal.
 
 use crate::id::{CellId, HostName};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,11 @@
-//! Slave tasks of parallel jobs: what `qrsh -inherit` asks for, and the bytes that travel between that command and its task.
+//! Slave tasks of parallel jobs: what `qrsh -inherit` asks for, and the bytes that travel between
+//! that command and its task.
 //!
-//! The command talks to the agent of its own host, that agent to the master, and the master to the agent of the slave task's host; the
-//! three pass messages on and keep none. Between an agent and the master all slave tasks share one stream, which the agent opens with an
-//! empty [`Kind::Slave`](super::frame::Kind::Slave) frame. The two ends count bytes ([`flow`]): after a break each says how far it has
-//! got, and the other one sends the rest again.
+//! The command talks to the agent of its own host, that agent to the master, and the master to the
+//! agent of the slave task's host; the three pass messages on and keep none. Between an agent and
+//! the master all slave tasks share one stream, which the agent opens with an empty
+//! [`Kind::Slave`](super::frame::Kind::Slave) frame. The two ends count bytes ([`flow`]): after a
+//! break each says how far it has got, and the other one sends the rest again.
 
 pub mod flow;
 

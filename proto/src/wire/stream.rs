@@ -1,7 +1,9 @@
-//! The event stream and the orders of a scheduler outside: what programs of others may rely on (master/EVENTS.md).
+//! The event stream and the orders of a scheduler outside: what programs of others may rely on
+//! (master/EVENTS.md).
 //!
-//! A subscriber sends [`Query::Events`](super::client::Query::Events) and gets parts of [`Data::Events`](super::view::Data::Events)
-//! until it goes. Orders are [`Command::Orders`](super::client::Command::Orders), on a connection of their own. Within one
+//! A subscriber sends [`Query::Events`](super::client::Query::Events) and gets parts of
+//! [`Data::Events`](super::view::Data::Events) until it goes. Orders are
+//! [`Command::Orders`](super::client::Command::Orders), on a connection of their own. Within one
 //! [`VERSION`] kinds and fields are only added.
 
 use crate::accounting::AccountingRecord;
@@ -18,7 +20,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The version of everything in this module, as `version` of the lines of `gridwright events --fmt json`.
+/// The version of everything in this module, as `version` of the lines of
+/// `gridwright events --fmt json`.
 pub const VERSION: u32 = 1;
 
 /// The most orders of one request; more are refused together.
@@ -30,7 +33,8 @@ pub const EVERY_MAX_S: u32 = 3_600;
 /// The longest name of a subscriber or scheduler.
 pub const NAME_MAX: usize = 64;
 
-/// Whether a program may call itself so: 1 to [`NAME_MAX`] letters, digits, points, dashes and underscores, as it is shown and logged.
+/// Whether a program may call itself so: 1 to [`NAME_MAX`] letters, digits, points, dashes and
+/// underscores, as it is shown and logged.
 pub fn is_name(name: &str) -> bool {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
     (1..=NAME_MAX).contains(&name.len()) && name.chars().all(is_allowed)
@@ -46,10 +50,11 @@ pub struct Subscription {
     pub start: Start,
     /// Kinds of [`Change`] by name; empty is all of them.
     pub kinds: Vec<String>,
-    /// Whose jobs; empty is everybody's. Where there are any, nothing is told but changes of their jobs, and [`Change::Complete`].
+    /// Whose jobs; empty is everybody's. Where there are any, nothing is told but changes of their
+    /// jobs, and [`Change::Complete`].
     pub owners: Vec<UserName>,
-    /// News are gathered for so many seconds and told together, of each thing that changes often the latest alone; 0 tells them at once.
-    /// At most [`EVERY_MAX_S`].
+    /// News are gathered for so many seconds and told together, of each thing that changes often
+    /// the latest alone; 0 tells them at once. At most [`EVERY_MAX_S`].
     pub every_s: u32,
 }
 
@@ -57,10 +62,12 @@ pub struct Subscription {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// With everything that is true, as changes that lead to it from nothing, then [`Change::Complete`], then what changes.
+    /// With everything that is true, as changes that lead to it from nothing, then
+    /// [`Change::Complete`], then what changes.
     #[default]
     Full,
-    /// With this event of the log, then as `Full` without what the log tells: soft facts, [`Change::Complete`], what changes.
+    /// With this event of the log, then as `Full` without what the log tells: soft facts,
+    /// [`Change::Complete`], what changes.
     From(EventSeq),
     /// With what changes from now on.
     Now,
@@ -69,8 +76,9 @@ pub enum Start {
 /// One element of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// The event's place in the log: without a filter each is one more than the last. Of what is no event the place of the last
-    /// event before it, which is where a subscriber that comes back goes on: at the next one.
+    /// The event's place in the log: without a filter each is one more than the last. Of what is no
+    /// event the place of the last event before it, which is where a subscriber that comes back
+    /// goes on: at the next one.
     pub seq: EventSeq,
     /// When it became true.
     pub time: Wall,
@@ -78,7 +86,8 @@ pub struct Item {
     pub source: Source,
     /// Who caused it: `user@host`, a host, a scheduler, or `master`.
     pub by: String,
-    /// The number that people see of the job that it is about; none of what is about no job, or was read from the log.
+    /// The number that people see of the job that it is about; none of what is about no job, or was
+    /// read from the log.
     #[serde(default)]
     pub job: Option<JobNumber>,
     /// What changed.
@@ -354,7 +363,8 @@ pub struct Object {
     pub fields: Option<Fields>,
 }
 
-/// One order of a scheduler. The core checks it against the state before it becomes an event (ARCHITECTURE.md "The scheduler on one page").
+/// One order of a scheduler. The core checks it against the state before it becomes an event
+/// (ARCHITECTURE.md "The scheduler on one page").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -386,7 +396,8 @@ pub enum Order {
 /// Orders of a scheduler outside the master, and its sign of life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orders {
-    /// The scheduler's name, chosen by itself and kept: while it is heard orders of another name are refused.
+    /// The scheduler's name, chosen by itself and kept: while it is heard orders of another name
+    /// are refused.
     pub scheduler: String,
     /// What it wants; nothing is a sign of life alone.
     #[serde(default)]

@@ -1,4 +1,5 @@
-//! What those who are not authenticated may cost: enrolments by number and rate, and lines in the log.
+//! What those who are not authenticated may cost: enrolments by number and rate, and lines in the
+//! log.
 
 use super::ServerLimits;
 use proto::log::Limiter;

@@ -5,8 +5,8 @@ use crate::identity::Serial;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Connections that one certificate may have open. More than one only while a host reconnects and the master has not
-/// noticed yet that the old connection is dead.
+/// Connections that one certificate may have open. More than one only while a host reconnects and
+/// the master has not noticed yet that the old connection is dead.
 const PER_CERTIFICATE: usize = 4;
 
 /// Open connections by serial, in the order in which they came.
@@ -47,8 +47,8 @@ impl Register {
         close(links, CloseCode::Replaced, "the host has newer connections");
     }
 
-    /// The open connections of a certificate, the oldest first. One that has ended stays in the register for as long as
-    /// somebody holds it.
+    /// The open connections of a certificate, the oldest first. One that has ended stays in the
+    /// register for as long as somebody holds it.
     fn links(&self, serial: Serial) -> Vec<Arc<Link>> {
         let mut links: Vec<Arc<Link>> = {
             let places = self.lock();

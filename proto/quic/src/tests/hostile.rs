@@ -135,7 +135,8 @@ async fn every_refusal_is_one_line_in_the_log_that_says_why() {
     }
 }
 
-/// What the master's receiver says about `bytes` on a stream of an admitted host that then ends it, or leaves it open.
+/// What the master's receiver says about `bytes` on a stream of an admitted host that then ends it,
+/// or leaves it open.
 async fn received(bytes: &[u8], end: bool) -> Result<Option<Frame>, StreamError> {
     let cell = Cell::start();
     let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();

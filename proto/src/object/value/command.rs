@@ -1,4 +1,5 @@
-//! Programs and signals that an object names: paths, procedures with arguments, and control methods.
+//! Programs and signals that an object names: paths, procedures with arguments, and control
+//! methods.
 
 use super::{Malformed, check_name, stored_as_text};
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,8 @@ impl fmt::Display for AbsolutePath {
 
 stored_as_text!(AbsolutePath);
 
-/// A procedure: a path with arguments, `[user@]/path [argument…]`. `$` starts a variable that is replaced at run time.
+/// A procedure: a path with arguments, `[user@]/path [argument…]`. `$` starts a variable that is
+/// replaced at run time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Command(String);

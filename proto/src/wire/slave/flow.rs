@@ -1,9 +1,11 @@
-//! Counted bytes: what one end of a stream has sent and the other has not confirmed, so that a break loses nothing and repeats nothing.
+//! Counted bytes: what one end of a stream has sent and the other has not confirmed, so that a
+//! break loses nothing and repeats nothing.
 
 use super::{Part, Stream};
 use std::collections::VecDeque;
 
-/// Bytes that are sent beyond what the other end has confirmed: what one stream can make each process on the way hold.
+/// Bytes that are sent beyond what the other end has confirmed: what one stream can make each
+/// process on the way hold.
 pub const WINDOW: usize = 64 << 10;
 
 /// Bytes of one message at most.
@@ -11,7 +13,8 @@ pub const PIECE: usize = 16 << 10;
 
 /// The sending end of a stream.
 ///
-/// Invariant: `unconfirmed` holds the bytes from `base` on, and `sent` lies between its beginning and its end.
+/// Invariant: `unconfirmed` holds the bytes from `base` on, and `sent` lies between its beginning
+/// and its end.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     stream: Stream,
@@ -62,8 +65,9 @@ impl Outgoing {
         self.sent = self.sent.max(self.base);
     }
 
-    /// The other end is there anew and has the stream up to `from`: all behind that is sent again. One that has more than was ever sent
-    /// here has it from an earlier life of this end: counting goes on from there.
+    /// The other end is there anew and has the stream up to `from`: all behind that is sent again.
+    /// One that has more than was ever sent here has it from an earlier life of this end: counting
+    /// goes on from there.
     pub fn rewind(&mut self, from: u64) {
         self.confirm(from);
         if from > self.base {

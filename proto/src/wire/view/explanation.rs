@@ -1,4 +1,5 @@
-//! Why a job waits, as the master tells it: enough for the text and the JSON of `gridwright explain`.
+//! Why a job waits, as the master tells it: enough for the text and the JSON of
+//! `gridwright explain`.
 
 use super::TaskRow;
 use crate::id::{JobNumber, ReservationId, TaskId, UserName};
@@ -43,7 +44,8 @@ pub struct Explanation {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Place {
-    /// The place of the job, 1 for the first. `None` if the job is not considered, or if priorities do not decide.
+    /// The place of the job, 1 for the first. `None` if the job is not considered, or if priorities
+    /// do not decide.
     pub place: Option<u64>,
     /// How many pending jobs have a place.
     pub of: u64,
@@ -124,7 +126,8 @@ pub struct ReasonContext {
     pub permanent: bool,
     /// When it is over by itself, where that is known.
     pub until: Option<Wall>,
-    /// Tasks and reservations that have what is missing, those first that give it back first; the first few.
+    /// Tasks and reservations that have what is missing, those first that give it back first; the
+    /// first few.
     pub holders: Vec<Holder>,
     /// How many there are in all.
     pub holders_count: u32,
@@ -139,7 +142,8 @@ pub enum Comparison {
     /// `needed` is an amount, and `free` is the remaining amount.
     #[default]
     Amount,
-    /// `needed` is a value that the job asks for, `free` is the one that is there: a text, a truth value, or a number of no amount.
+    /// `needed` is a value that the job asks for, `free` is the one that is there: a text, a truth
+    /// value, or a number of no amount.
     Value,
     /// `needed` is a threshold, `free` is the load that reaches it.
     Threshold,
@@ -172,7 +176,8 @@ pub struct Predecessor {
     pub name: String,
     /// Its owner.
     pub owner: String,
-    /// `runs`, `waits`, `is held`, `is in error`; `has ended` where its successors are held all the same.
+    /// `runs`, `waits`, `is held`, `is in error`; `has ended` where its successors are held all the
+    /// same.
     pub state: String,
     /// The queue instance of its first running task, if one runs.
     pub place: Option<String>,
