@@ -1,7 +1,8 @@
 //! What `gridwright sensor check` says about a run of a sensor, line by line.
 //!
-//! The agent runs the sensor as it always does, with [`Trace::Lines`](crate::protocol::Trace::Lines), and records what it
-//! did and saw; this module turns the record into text and a verdict. Deliberately absent: the running.
+//! The agent runs the sensor as it always does, with
+//! [`Trace::Lines`](crate::protocol::Trace::Lines), and records what it did and saw; this module
+//! turns the record into text and a verdict. Deliberately absent: the running.
 
 use crate::host::HostSpec;
 use crate::judge::{AttributeTypes, ValueFault, judge};
@@ -20,13 +21,15 @@ const COMPLAINTS: usize = 20;
 /// Characters of a line that are shown.
 const CHARS_SHOWN: usize = 160;
 
-/// A checked run: counts, and what to say at its end. What happened is told as it happens, so that a flood costs no memory.
+/// A checked run: counts, and what to say at its end. What happened is told as it happens, so that
+/// a flood costs no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     start: Option<Tick>,
     blocks: usize,
     warnings: usize,
-    /// The first warning of each kind, in the order in which they came; of values, the first of each name.
+    /// The first warning of each kind, in the order in which they came; of values, the first of
+    /// each name.
     first: Vec<Complaint>,
     /// The facts about the cell against which values are checked.
     cell: Option<CellFacts>,
@@ -112,13 +115,14 @@ impl Verdict {
 }
 
 impl Transcript {
-    /// The record of a run that has not begun. Without facts about the cell, names and types of values are not judged.
+    /// The record of a run that has not begun. Without facts about the cell, names and types of
+    /// values are not judged.
     pub fn new(cell: Option<CellFacts>) -> Self {
         Self { cell, ..Self::default() }
     }
 
-    /// Takes what the machine asked for at `now`, and tells it: seconds since the start, who (`->` to the sensor, `<-` from it,
-    /// `!!` a warning), what, and what it was understood to mean.
+    /// Takes what the machine asked for at `now`, and tells it: seconds since the start, who (`->`
+    /// to the sensor, `<-` from it, `!!` a warning), what, and what it was understood to mean.
     pub fn actions(&mut self, actions: &[Action], now: Tick) -> Vec<String> {
         actions.iter().flat_map(|action| self.action(action, now)).collect()
     }
@@ -168,8 +172,8 @@ impl Transcript {
         }
     }
 
-    /// Returns complaints about values of a block that the cell cannot use, and about a block that is too late
-    /// for a report.
+    /// Returns complaints about values of a block that the cell cannot use, and about a block that
+    /// is too late for a report.
     fn judge(&mut self, block: &Block, now: Tick) -> Vec<String> {
         let Some(cell) = &self.cell else { return Vec::new() };
         let verdicts = judge(block.values(), &cell.types);

@@ -1,7 +1,8 @@
 //! The standard load values of a Linux host, gathered source by source.
 //!
-//! A source that fails spoils no other: its values are missing from the sample and its failure is reported beside them.
-//! Deliberately absent: `np_load_*`, which [`crate::report::merge`] computes after the sensors' values are in, and the schedule.
+//! A source that fails spoils no other: its values are missing from the sample and its failure is
+//! reported beside them. Deliberately absent: `np_load_*`, which [`crate::report::merge`] computes
+//! after the sensors' values are in, and the schedule.
 
 use crate::cgroup::read_cgroup;
 use crate::cpu::{CpuTicks, read_cpu};
@@ -44,8 +45,8 @@ impl Default for Settings {
 /// How one source fared in one sample.
 #[derive(Debug)]
 pub struct SourceReport {
-    /// The source: `load`, `memory`, `swap`, `cpu`, `processors`, `topology`, `pressure`, `disk`, `gpu`, `uptime`,
-    /// `cgroup`, `arch`.
+    /// The source: `load`, `memory`, `swap`, `cpu`, `processors`, `topology`, `pressure`, `disk`,
+    /// `gpu`, `uptime`, `cgroup`, `arch`.
     pub source: &'static str,
     /// How long it took.
     pub took: Duration,
@@ -114,7 +115,8 @@ impl Collector {
         Self { settings, ticks: None, topology: None, watcher: None }
     }
 
-    /// Asks every source once. Takes about a millisecond, and a fifth of a second where a file system hangs.
+    /// Asks every source once. Takes about a millisecond, and a fifth of a second where a file
+    /// system hangs.
     pub fn sample(&mut self) -> Sample {
         let mut sample = Sample::default();
         let Settings { root, mem_free, disks } = self.settings.clone();
@@ -184,7 +186,8 @@ impl Collector {
 
 /// Whether the value of that name stays what it is while the host runs.
 ///
-/// Static values survive the silence of a host and may be used to select hosts before any load is known.
+/// Static values survive the silence of a host and may be used to select hosts before any load is
+/// known.
 pub fn is_static(name: &str) -> bool {
     const STATIC: [&str; 9] = [
         "arch",
@@ -200,7 +203,8 @@ pub fn is_static(name: &str) -> bool {
     STATIC.contains(&name)
 }
 
-/// The architecture that this program was built for, in Grid Engine's words: `lx-amd64` for 64-bit x86.
+/// The architecture that this program was built for, in Grid Engine's words: `lx-amd64` for 64-bit
+/// x86.
 pub fn arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "lx-amd64",
@@ -215,7 +219,8 @@ pub fn arch() -> &'static str {
     }
 }
 
-/// Kernels may be built without pressure stall information, and few hosts have the driver that lists GPUs.
+/// Kernels may be built without pressure stall information, and few hosts have the driver that
+/// lists GPUs.
 fn is_optional(source: &str) -> bool {
     ["pressure", "gpu"].contains(&source)
 }

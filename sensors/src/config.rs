@@ -20,8 +20,8 @@ impl std::fmt::Display for SensorSpec {
 
 /// The sensors in the value of `load_sensor`, in order: later ones override values of earlier ones.
 ///
-/// Entries are separated by commas or newlines. `none` in any case, or nothing, means no sensor. Words after a path are
-/// arguments. An entry that is there twice runs once.
+/// Entries are separated by commas or newlines. `none` in any case, or nothing, means no sensor.
+/// Words after a path are arguments. An entry that is there twice runs once.
 ///
 /// # Errors
 /// Where a path is not absolute, with the words of 8.1.9.

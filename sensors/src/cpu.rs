@@ -17,10 +17,11 @@ pub struct CpuTicks {
 }
 
 impl CpuTicks {
-    /// Percent of the time since `earlier` in which processors were not idle, in 0..=100 with one decimal: `cpu`.
+    /// Percent of the time since `earlier` in which processors were not idle, in 0..=100 with one
+    /// decimal: `cpu`.
     ///
-    /// `None` where no tick passed. Counters that ran backwards, which happens when a processor goes offline, count as
-    /// not having moved.
+    /// `None` where no tick passed. Counters that ran backwards, which happens when a processor
+    /// goes offline, count as not having moved.
     pub fn busy_percent_since(&self, earlier: &CpuTicks) -> Option<f64> {
         let total = self.total.saturating_sub(earlier.total);
         let idle = self.idle.saturating_sub(earlier.idle).min(total);

@@ -34,7 +34,8 @@ pub struct Answer {
     pub space: Result<Space, FactError>,
 }
 
-/// Asks for space on a thread of its own: a file system whose server is away holds up that thread and nobody else.
+/// Asks for space on a thread of its own: a file system whose server is away holds up that thread
+/// and nobody else.
 ///
 /// The thread ends with the watcher, or once the file system answers.
 #[derive(Debug)]
@@ -65,8 +66,8 @@ impl Watcher {
         Ok(Self { requests, answers, is_asked: false })
     }
 
-    /// The space of every directory; `None` where the answer takes longer than `patience`. A late answer is given to the
-    /// next caller.
+    /// The space of every directory; `None` where the answer takes longer than `patience`. A late
+    /// answer is given to the next caller.
     pub fn ask(&mut self, patience: Duration) -> Option<Vec<Answer>> {
         if !self.is_asked {
             self.requests.send(()).ok()?;
@@ -80,8 +81,9 @@ impl Watcher {
 
 /// The space of the file system that holds `directory` on this host.
 ///
-/// NFS and CIFS are never asked, because a server that is away would hang the caller. Other file systems may hang it too, and
-/// all mounted ones are looked at: call this where that does no harm, as [`Watcher`] does.
+/// NFS and CIFS are never asked, because a server that is away would hang the caller. Other file
+/// systems may hang it too, and all mounted ones are looked at: call this where that does no harm,
+/// as [`Watcher`] does.
 ///
 /// # Errors
 /// Where the mounts cannot be read, or the file system is one that is not asked.

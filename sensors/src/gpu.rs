@@ -1,4 +1,5 @@
-//! How many GPUs the NVIDIA driver lists, from `/proc/driver/nvidia/gpus`. What they do is the business of a sensor.
+//! How many GPUs the NVIDIA driver lists, from `/proc/driver/nvidia/gpus`. What they do is the
+//! business of a sensor.
 
 use crate::error::FactError;
 use std::path::Path;

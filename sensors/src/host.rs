@@ -44,10 +44,11 @@ pub enum Domains {
 }
 
 impl SelfNames {
-    /// The names of the host with the canonical name `host` and further names such as its FQDN, `host_aliases` entries and
-    /// addresses. `localhost` is always among them.
+    /// The names of the host with the canonical name `host` and further names such as its FQDN,
+    /// `host_aliases` entries and addresses. `localhost` is always among them.
     ///
-    /// Where no name has a domain, domains are ignored: then `hostname -f` of this very host cannot be told from a stranger's.
+    /// Where no name has a domain, domains are ignored: then `hostname -f` of this very host cannot
+    /// be told from a stranger's.
     pub fn new<'a>(host: &'a HostName, aliases: impl IntoIterator<Item = &'a str>, domains: Domains) -> Self {
         let local = ["localhost", "127.0.0.1", "127.0.1.1", "::1"];
         let own: Vec<&str> = std::iter::once(host.as_str()).chain(aliases).collect();
@@ -63,8 +64,8 @@ impl SelfNames {
     }
 }
 
-/// Whom the host field of a sensor's line means. Case, blanks around it and a dot at its end do not matter; an empty field
-/// means this host.
+/// Whom the host field of a sensor's line means. Case, blanks around it and a dot at its end do not
+/// matter; an empty field means this host.
 ///
 /// ```
 /// use gridwright_sensors::host::{Domains, HostSpec, SelfNames, host_matches};

@@ -1,4 +1,5 @@
-//! Which values of a sensor the cell can use: those of attributes that its complex has, of their types, for hosts that it knows.
+//! Which values of a sensor the cell can use: those of attributes that its complex has, of their
+//! types, for hosts that it knows.
 
 use crate::host::HostSpec;
 use crate::report::HostValues;
@@ -16,7 +17,8 @@ const DESCRIBED: usize = 10;
 /// Characters of a value that are shown.
 const CHARS_SHOWN: usize = 60;
 
-/// The attributes of a cell's complex with their types. Empty where they are not known: then nothing is judged.
+/// The attributes of a cell's complex with their types. Empty where they are not known: then
+/// nothing is judged.
 pub type AttributeTypes = BTreeMap<AttributeName, Type>;
 
 /// Why the cell cannot use a value.
@@ -44,13 +46,15 @@ pub struct FaultyValue {
 /// The values of one block, judged.
 #[derive(Clone, Debug)]
 pub struct Verdicts<'a> {
-    /// The values of the right type. Another source of the same attribute counts in place of a dropped value.
+    /// The values of the right type. Another source of the same attribute counts in place of a
+    /// dropped value.
     pub usable: Cow<'a, HostValues>,
     /// The values that the cell cannot use, by host and name.
     pub faulty: Vec<FaultyValue>,
 }
 
-/// Judges the values of a block. A value of an unknown attribute hides no other, and stays: the attribute may be added.
+/// Judges the values of a block. A value of an unknown attribute hides no other, and stays: the
+/// attribute may be added.
 pub fn judge<'a>(values: &'a HostValues, types: &AttributeTypes) -> Verdicts<'a> {
     let faulty: Vec<FaultyValue> = values
         .iter()

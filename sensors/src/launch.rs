@@ -1,6 +1,8 @@
-//! How a load sensor is started: command line and environment (sensors/README.md "What the agent does with a sensor").
+//! How a load sensor is started: command line and environment (sensors/README.md "What the agent
+//! does with a sensor").
 //!
-//! Deliberately absent: the starting itself, which the launcher does, in a process group of the sensor's own.
+//! Deliberately absent: the starting itself, which the launcher does, in a process group of the
+//! sensor's own.
 
 use crate::config::SensorSpec;
 use proto::id::HostName;
@@ -19,10 +21,11 @@ pub struct Site<'a> {
     pub job_spool_dir: &'a str,
 }
 
-/// The arguments to execute, the program first: the sensor's `#!` counts, and a script without one runs in `/bin/sh`.
+/// The arguments to execute, the program first: the sensor's `#!` counts, and a script without one
+/// runs in `/bin/sh`.
 ///
-/// The shell replaces itself by the sensor, so that no shell stands between a signal and the sensor. The path and the
-/// arguments are never parsed by that shell.
+/// The shell replaces itself by the sensor, so that no shell stands between a signal and the
+/// sensor. The path and the arguments are never parsed by that shell.
 pub fn command_line(sensor: &SensorSpec) -> Vec<String> {
     let shell = ["/bin/sh", "-c", "exec \"$0\" \"$@\""].map(str::to_owned);
     shell.into_iter().chain([sensor.path.clone()]).chain(sensor.arguments.iter().cloned()).collect()

@@ -32,7 +32,8 @@ pub fn parse_load(text: &str) -> Result<LoadAverages, FactError> {
     Ok(LoadAverages { short: hundredths(load.one), medium: hundredths(load.five), long: hundredths(load.fifteen) })
 }
 
-/// The kernel prints two decimals; a single-precision number carries noise behind them that six decimals would show.
+/// The kernel prints two decimals; a single-precision number carries noise behind them that six
+/// decimals would show.
 fn hundredths(value: f32) -> f64 {
     (f64::from(value) * 100.0).round() / 100.0
 }

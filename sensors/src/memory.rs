@@ -7,17 +7,18 @@ use std::path::Path;
 /// Which sum `mem_free` is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemFree {
-    /// `MemAvailable`: what can be had without swapping, as the kernel estimates it. Kernels older than 3.14 have no such
-    /// line; the classic sum stands in for it there.
+    /// `MemAvailable`: what can be had without swapping, as the kernel estimates it. Kernels older
+    /// than 3.14 have no such line; the classic sum stands in for it there.
     #[default]
     Available,
-    /// `MemFree + Buffers + Cached`, the sum of Grid Engine 8.1.9, which counts shared memory and tmpfs as free
-    /// (`execd_params MEM_FREE=classic`).
+    /// `MemFree + Buffers + Cached`, the sum of Grid Engine 8.1.9, which counts shared memory and
+    /// tmpfs as free (`execd_params MEM_FREE=classic`).
     Classic,
 }
 
 impl MemFree {
-    /// What `execd_params` says: `MEM_FREE=classic`, in any case and among other parameters, or nothing about it.
+    /// What `execd_params` says: `MEM_FREE=classic`, in any case and among other parameters, or
+    /// nothing about it.
     pub fn of_execd_params(params: &str) -> Self {
         let is_classic = |param: &str| param.eq_ignore_ascii_case("MEM_FREE=classic");
         if params.split([',', ' ']).any(is_classic) { MemFree::Classic } else { MemFree::Available }

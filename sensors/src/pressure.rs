@@ -34,7 +34,8 @@ impl Resource {
 pub struct Pressure {
     /// At least one task stalled.
     pub some: f64,
-    /// All tasks stalled at once; `None` where the kernel does not say (for the processor before 5.13).
+    /// All tasks stalled at once; `None` where the kernel does not say (for the processor before
+    /// 5.13).
     pub full: Option<f64>,
 }
 

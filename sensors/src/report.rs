@@ -1,4 +1,5 @@
-//! What a host reports: its own values and its sensors' merged, and what of that changed since the last report.
+//! What a host reports: its own values and its sensors' merged, and what of that changed since the
+//! last report.
 //!
 //! Deliberately absent: sequence numbers and the connection, which belong to the agent's core.
 
@@ -11,11 +12,13 @@ use std::collections::BTreeMap;
 /// Load values by the host they are for and by name.
 pub type HostValues = BTreeMap<(HostSpec, AttributeName), String>;
 
-/// The host's own values with the sensors' values laid over them, in order, and `np_load_*` computed last.
+/// The host's own values with the sensors' values laid over them, in order, and `np_load_*`
+/// computed last.
 ///
-/// A later sensor overrides an earlier one and the built-in values, as in 8.1.9. `np_load_*` of this host is `load_*` divided
-/// by `num_proc` *after* merging: a sensor's `num_proc` changes them, a sensor's own `np_load_*` is lost. Where one of the
-/// two is missing, no number, or `num_proc` is below 1, the quotient is left out.
+/// A later sensor overrides an earlier one and the built-in values, as in 8.1.9. `np_load_*` of
+/// this host is `load_*` divided by `num_proc` *after* merging: a sensor's `num_proc` changes them,
+/// a sensor's own `np_load_*` is lost. Where one of the two is missing, no number, or `num_proc` is
+/// below 1, the quotient is left out.
 pub fn merge<'a>(built_in: &Values, sensors: impl IntoIterator<Item = &'a HostValues>) -> HostValues {
     let own = built_in.iter().map(|(name, value)| ((HostSpec::This, name.clone()), value.clone()));
     let mut all: HostValues = own.collect();
@@ -59,7 +62,8 @@ impl<K: Ord> Delta<K> {
     }
 }
 
-/// The difference between what was `sent` so far and what is known `now`. Against nothing sent, everything is new.
+/// The difference between what was `sent` so far and what is known `now`. Against nothing sent,
+/// everything is new.
 pub fn delta<K: Ord + Clone>(sent: &BTreeMap<K, String>, now: &BTreeMap<K, String>) -> Delta<K> {
     let is_new = |(key, value): &(&K, &String)| sent.get(*key) != Some(*value);
     let changed = now.iter().filter(is_new).map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -1,4 +1,5 @@
-//! Whether a sensor's file may be run, and whether it is still the same file, decided on what stat(2) said (sensors/README.md "As whom a sensor runs").
+//! Whether a sensor's file may be run, and whether it is still the same file, decided on what
+//! stat(2) said (sensors/README.md "As whom a sensor runs").
 
 use proto::diagnostic::{Code, Diagnostic};
 
@@ -30,8 +31,9 @@ pub struct FileFacts {
 
 /// Decides whether the sensor at `path` may run as `user`.
 ///
-/// The file must be an ordinary one that belongs to root or to `user`, and that its group and others cannot write. Its
-/// directories, `parents`, must not let others replace it: same owners, and not writable by group or others unless sticky.
+/// The file must be an ordinary one that belongs to root or to `user`, and that its group and
+/// others cannot write. Its directories, `parents`, must not let others replace it: same owners,
+/// and not writable by group or others unless sticky.
 ///
 /// # Errors
 /// With the remedy, where a condition is not met.

@@ -1,4 +1,5 @@
-//! The text forms in which Grid Engine 8.1.9 transports load values, and the forms people use instead.
+//! The text forms in which Grid Engine 8.1.9 transports load values, and the forms people use
+//! instead.
 
 use std::borrow::Cow;
 
@@ -7,18 +8,22 @@ pub fn number(value: f64) -> String {
     format!("{value:.6}")
 }
 
-/// An amount of memory in bytes as 8.1.9 transports it: mebibytes with six decimals, as in `23196.035156M`.
+/// An amount of memory in bytes as 8.1.9 transports it: mebibytes with six decimals, as in
+/// `23196.035156M`.
 pub fn memory(bytes: u64) -> String {
-    // Exact up to 2^53 bytes, far above any host; the text is for people and tools, never for the ledger.
+    // Exact up to 2^53 bytes, far above any host; the text is for people and tools, never for the
+    // ledger.
     format!("{:.6}M", bytes as f64 / 1_048_576.0)
 }
 
-/// Rewrites sizes as people's tools print them (`1.2T`, `12 GB`, `3.5GiB`, `80%`) into what the complex's types read.
+/// Rewrites sizes as people's tools print them (`1.2T`, `12 GB`, `3.5GiB`, `80%`) into what the
+/// complex's types read.
 ///
-/// The unit letter stays, in the meaning `df -h` and the kernel give it: powers of 1024. So `12 GB` becomes `12G`, `100kB`
-/// becomes `100K`, `512B` becomes `512`, and a percentage loses its sign. A bare suffix of Grid Engine's own (`5g` is
-/// 1000³, `5G` is 1024³) is left alone, and so is everything that is not a number with a unit. For attributes of numeric
-/// type only: a string attribute means what it says.
+/// The unit letter stays, in the meaning `df -h` and the kernel give it: powers of 1024. So `12 GB`
+/// becomes `12G`, `100kB` becomes `100K`, `512B` becomes `512`, and a percentage loses its sign. A
+/// bare suffix of Grid Engine's own (`5g` is 1000³, `5G` is 1024³) is left alone, and so is
+/// everything that is not a number with a unit. For attributes of numeric type only: a string
+/// attribute means what it says.
 ///
 /// ```
 /// use gridwright_sensors::text::normalise_human;
@@ -40,7 +45,8 @@ pub fn normalise_human(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// The suffix that Grid Engine's memory type knows for `unit`; empty for none, `None` where the unit is not one of size.
+/// The suffix that Grid Engine's memory type knows for `unit`; empty for none, `None` where the
+/// unit is not one of size.
 fn unit_letter(unit: &str) -> Option<&str> {
     const SINGLE: [&str; 8] = ["k", "K", "m", "M", "g", "G", "t", "T"];
     if SINGLE.contains(&unit) {

@@ -26,8 +26,8 @@ pub struct Topology {
     pub cores: u32,
     /// `m_thread`, over all cores.
     pub threads: u32,
-    /// `m_topology`: `S` for a socket, followed by `C` for each of its cores, followed by `T` for each thread of a core that
-    /// has more than one: `SCC`, `SCTTCTT`.
+    /// `m_topology`: `S` for a socket, followed by `C` for each of its cores, followed by `T` for
+    /// each thread of a core that has more than one: `SCC`, `SCTTCTT`.
     pub text: String,
 }
 
@@ -51,7 +51,8 @@ pub fn read_online(root: &Path) -> Result<Vec<u32>, FactError> {
 /// The numbers in a kernel list of processors such as `0-3,8`, ascending.
 ///
 /// # Errors
-/// Where an entry is neither a number nor an ascending range, or the list names more than 65,536 processors.
+/// Where an entry is neither a number nor an ascending range, or the list names more than 65,536
+/// processors.
 pub fn parse_cpu_list(text: &str) -> Result<Vec<u32>, FactError> {
     const MOST: u32 = 65_536;
     let bad = || FactError::form("list of processors", format!("{:?}", text.trim()));
@@ -70,7 +71,8 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<u32>, FactError> {
     Ok(numbers)
 }
 
-/// The place of processor `id` from the texts of its files `physical_package_id`, `die_id` and `core_id`.
+/// The place of processor `id` from the texts of its files `physical_package_id`, `die_id` and
+/// `core_id`.
 ///
 /// The kernel writes -1 where the firmware does not say; that counts as the first.
 ///

@@ -51,7 +51,8 @@ pub enum Fault {
     FewerThanThreeParts,
     /// The name between the colons is empty.
     EmptyName,
-    /// The host field contains a blank, which no host name does: most likely a message, not a value.
+    /// The host field contains a blank, which no host name does: most likely a message, not a
+    /// value.
     BlankInHost,
     /// The name contains a blank.
     BlankInName,
@@ -74,8 +75,8 @@ impl Fault {
 
 /// Says what `line` means to the host with `self_names`.
 ///
-/// Blanks around each of the three fields and a carriage return at the end are dropped. The value is everything after the
-/// second colon, with its colons, blanks, commas and semicolons.
+/// Blanks around each of the three fields and a carriage return at the end are dropped. The value
+/// is everything after the second colon, with its colons, blanks, commas and semicolons.
 pub fn understand(line: &Line, self_names: &SelfNames) -> Meaning {
     if line.cut {
         return Meaning::NotUnderstood(Fault::TooLong);

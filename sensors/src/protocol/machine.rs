@@ -1,4 +1,5 @@
-//! The life of one load sensor: what to do when, and how it fares (sensors/README.md "What the agent does with a sensor").
+//! The life of one load sensor: what to do when, and how it fares (sensors/README.md "What the
+//! agent does with a sensor").
 //!
 //! Time is an argument: milliseconds of any clock that never runs backwards.
 
@@ -33,11 +34,14 @@ pub enum Trace {
 pub struct Settings {
     /// Milliseconds between two requests; 40,000, the default of `load_report_time`.
     pub interval_ms: u64,
-    /// Milliseconds from a request to the end of its answer, after which the sensor is ended and started again; 60,000.
+    /// Milliseconds from a request to the end of its answer, after which the sensor is ended and
+    /// started again; 60,000.
     pub deadline_ms: u64,
-    /// Milliseconds after which values are withdrawn; `None` is max(3 intervals, deadline + interval).
+    /// Milliseconds after which values are withdrawn; `None` is max(3 intervals, deadline +
+    /// interval).
     pub age_limit_ms: Option<u64>,
-    /// Milliseconds before the first restart after a failure; 1,000. Each further failure in a row doubles it.
+    /// Milliseconds before the first restart after a failure; 1,000. Each further failure in a row
+    /// doubles it.
     pub backoff_first_ms: u64,
     /// The longest such pause in milliseconds; 300,000.
     pub backoff_cap_ms: u64,
@@ -88,7 +92,8 @@ pub struct Fresh {
     pub block: Arc<Block>,
     /// Its age in milliseconds, below the age limit.
     pub age_ms: u64,
-    /// When its values were taken at the earliest, in milliseconds before now: the sensor was asked for them then.
+    /// When its values were taken at the earliest, in milliseconds before now: the sensor was asked
+    /// for them then.
     pub sampled_ago_ms: u64,
 }
 
@@ -101,10 +106,12 @@ struct LastBlock {
     block: Arc<Block>,
 }
 
-/// One load sensor. The driver reports what happens and performs the actions that come back, in order.
+/// One load sensor. The driver reports what happens and performs the actions that come back, in
+/// order.
 ///
-/// Invariants: at most one request is unanswered; memory stays within [`Limits`] whatever the sensor does; every phase but
-/// the last ends by itself, at [`Machine::next_timer`] at the latest, provided that a process that was killed ends.
+/// Invariants: at most one request is unanswered; memory stays within [`Limits`] whatever the
+/// sensor does; every phase but the last ends by itself, at [`Machine::next_timer`] at the latest,
+/// provided that a process that was killed ends.
 #[derive(Debug)]
 pub struct Machine {
     settings: Settings,
@@ -154,7 +161,8 @@ impl Machine {
 
     /// Asks for values just before a report, where the sensor is idle and its interval is over.
     ///
-    /// An interval counts as over a tenth early, so that reports and requests of equal interval stay together.
+    /// An interval counts as over a tenth early, so that reports and requests of equal interval
+    /// stay together.
     pub fn request(&mut self, now: Tick) -> Vec<Action> {
         let is_idle = matches!(self.phase, Phase::Running) && self.life.asked.is_none();
         let since_ms = self.life.last_asked.map(|last| now.since_ms(last));
@@ -163,14 +171,15 @@ impl Machine {
         if is_idle && is_due { vec![self.ask(now)] } else { Vec::new() }
     }
 
-    /// Until when a report should wait for this sensor: a second after the request, while the answer is not there.
-    /// `None`: do not wait, the last block is used until it ages out.
+    /// Until when a report should wait for this sensor: a second after the request, while the
+    /// answer is not there. `None`: do not wait, the last block is used until it ages out.
     pub fn wait_until(&self, now: Tick) -> Option<Tick> {
         let until = self.life.asked?.plus_ms(self.settings.fresh_wait_ms);
         (matches!(self.phase, Phase::Running) && now < until).then_some(until)
     }
 
-    /// The newest complete block, unless it has reached its age limit or the sensor was ended for good.
+    /// The newest complete block, unless it has reached its age limit or the sensor was ended for
+    /// good.
     pub fn values_for_report(&self, now: Tick) -> Option<Fresh> {
         let last = self.last_block.as_ref()?;
         let (age_ms, sampled_ago_ms) = (now.since_ms(last.complete), now.since_ms(last.asked));
@@ -190,12 +199,14 @@ impl Machine {
         actions
     }
 
-    /// Until when the driver should leave further output in the pipe, because too much came; `None`: read on.
+    /// Until when the driver should leave further output in the pipe, because too much came;
+    /// `None`: read on.
     pub fn pause_until(&self, now: Tick) -> Option<Tick> {
         self.pace.pause_until(self.settings.limits.bytes_per_10s, now)
     }
 
-    /// Takes bytes of the sensor's standard error, which must always be read: a full pipe would stop the sensor.
+    /// Takes bytes of the sensor's standard error, which must always be read: a full pipe would
+    /// stop the sensor.
     pub fn stderr(&mut self, bytes: &[u8], now: Tick) -> Vec<Action> {
         let mut lines = Vec::new();
         self.stderr.push(bytes, |line| lines.push(line.text));
@@ -279,7 +290,8 @@ impl Machine {
             self.warn(WarningKind::Buffering, text.to_owned(), now, actions);
             self.set_health(Health::BufferingSuspected, actions);
         } else if matches!(self.phase, Phase::Running) {
-            // One answer may be followed by a crash; the second shows that the sensor stays alive between requests.
+            // One answer may be followed by a crash; the second shows that the sensor stays alive
+            // between requests.
             if self.life.blocks > 1 {
                 self.failures_in_row = 0;
             }

@@ -37,7 +37,8 @@ impl Directory {
         &self.0
     }
 
-    /// Writes an executable file, moved into place so that no other thread's fork holds it open for writing.
+    /// Writes an executable file, moved into place so that no other thread's fork holds it open for
+    /// writing.
     pub(crate) fn program(&self, name: &str, text: &str) -> PathBuf {
         let (draft, path) = (self.0.join(format!("{name}.new")), self.0.join(name));
         let script = format!("cat > '{0}' && chmod 755 '{0}' && mv '{0}' '{1}'", draft.display(), path.display());

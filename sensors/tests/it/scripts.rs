@@ -1,4 +1,5 @@
-//! The sensors in `sensors/scripts`, each with a stand-in for the command it calls, and without that command.
+//! The sensors in `sensors/scripts`, each with a stand-in for the command it calls, and without
+//! that command.
 
 use crate::driver::{Directory, Run};
 use gridwright_sensors::protocol::{Action, Settings, Signal};
@@ -9,7 +10,8 @@ fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name)
 }
 
-/// A shipped script, its arguments, and the programs that it finds before everything else on its PATH.
+/// A shipped script, its arguments, and the programs that it finds before everything else on its
+/// PATH.
 struct Case<'a> {
     script: &'a str,
     arguments: &'a [&'a str],

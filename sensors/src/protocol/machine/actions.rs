@@ -57,7 +57,8 @@ impl std::fmt::Display for Exit {
 pub enum Action {
     /// Start the process, in a group of its own, then call `started` or `start_failed`.
     Start,
-    /// Write to its standard input without blocking. A failed write is no news: the end of the process will be.
+    /// Write to its standard input without blocking. A failed write is no news: the end of the
+    /// process will be.
     Write(Request),
     /// Close its standard input.
     CloseStdin,

@@ -65,7 +65,8 @@ impl Life {
     }
 }
 
-/// How much came in the current ten seconds, and how many lines of standard error were logged in the current minute.
+/// How much came in the current ten seconds, and how many lines of standard error were logged in
+/// the current minute.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     window: Tick,
@@ -118,12 +119,13 @@ impl Pace {
     }
 }
 
-/// Time in which a sensor that closed its output may end by itself, so that its exit status is seen.
+/// Time in which a sensor that closed its output may end by itself, so that its exit status is
+/// seen.
 const CLOSED_GRACE_MS: u64 = 1_000;
 
 impl Machine {
-    /// Does what is due at `now`. Call it at the start and whenever [`Machine::next_timer`] has come; calling it more often is
-    /// harmless.
+    /// Does what is due at `now`. Call it at the start and whenever [`Machine::next_timer`] has
+    /// come; calling it more often is harmless.
     pub fn tick(&mut self, now: Tick) -> Vec<Action> {
         let mut actions = Vec::new();
         match self.phase {
@@ -189,7 +191,8 @@ impl Machine {
         actions
     }
 
-    /// The sensor closed its standard output. Call it when a read says so; [`Machine::exited`] follows if the process ended.
+    /// The sensor closed its standard output. Call it when a read says so; [`Machine::exited`]
+    /// follows if the process ended.
     pub fn eof(&mut self, now: Tick) -> Vec<Action> {
         let actions = self.finish_output(now);
         if let Phase::Running = self.phase {
@@ -198,7 +201,8 @@ impl Machine {
         actions
     }
 
-    /// The process ended and was waited for. Read what is left in its pipes first, as far as it is there without waiting.
+    /// The process ended and was waited for. Read what is left in its pipes first, as far as it is
+    /// there without waiting.
     pub fn exited(&mut self, exit: Exit, now: Tick) -> Vec<Action> {
         let mut actions = self.finish_output(now);
         // Children of the sensor may live on in its group, with the pipes in their hands.
@@ -219,7 +223,8 @@ impl Machine {
         actions
     }
 
-    /// The sensor's file is another one now: ends the process and starts it again at once, whatever the back-off.
+    /// The sensor's file is another one now: ends the process and starts it again at once, whatever
+    /// the back-off.
     pub fn restart(&mut self, now: Tick) -> Vec<Action> {
         let mut actions = Vec::new();
         self.failures_in_row = 0;

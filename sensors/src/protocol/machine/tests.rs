@@ -1,5 +1,6 @@
-//! What is tolerated in time (sensors/README.md "What is tolerated"), and the life of a sensor. Those about text are tested in `line` and
-//! `reader`, those about files and start in `safety` and `launch`.
+//! What is tolerated in time (sensors/README.md "What is tolerated"), and the life of a sensor.
+//! Those about text are tested in `line` and `reader`, those about files and start in `safety` and
+//! `launch`.
 
 use super::*;
 use crate::host::{Domains, HostSpec};
