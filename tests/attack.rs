@@ -1,11 +1,14 @@
-//! What a hostile user, a compromised daemon, a sick host and a bad day do to a cell, as one program: each attack has a cell of its own,
-//! and a table says which of them the cell held and where it fell.
+//! What a hostile user, a compromised daemon, a sick host and a bad day do to a cell, as one
+//! program: each attack has a cell of its own, and a table says which of them the cell held and
+//! where it fell.
 //!
-//! `cargo test -p gridwright-tests --test attack` makes the short forms of all of them; a word behind `--` chooses those whose names
-//! contain it. `tests/long/attack` makes the long forms against a release build.
+//! `cargo test -p gridwright-tests --test attack` makes the short forms of all of them; a word
+//! behind `--` chooses those whose names contain it. `tests/long/attack` makes the long forms
+//! against a release build.
 //!
-//! Attackers are processes of numeric uids that no account has, or of the uid of a daemon: this program starts itself again for them.
-//! Nothing leaves loopback, and each attack has a bound on what it makes: connections, files, processes, datagrams.
+//! Attackers are processes of numeric uids that no account has, or of the uid of a daemon: this
+//! program starts itself again for them. Nothing leaves loopback, and each attack has a bound on
+//! what it makes: connections, files, processes, datagrams.
 
 #[path = "attack/attacker.rs"]
 mod attacker;

@@ -1,22 +1,27 @@
-//! The recorded cases of a real Grid Engine 8.1.9, replayed: same commands, same users, one cell a folder, and what came back compared
-//! with what was recorded. `cargo test -p gridwright-tests --test conformance -- --nocapture` prints what agrees, what differs by
-//! design (a row of master/COMPATIBILITY.md each) and what is missing; `GRIDWRIGHT_CONFORMANCE=05sub` replays one folder, and
-//! `GRIDWRIGHT_CONFORMANCE_KEEP=DIR` keeps what came back, one file a case.
+//! The recorded cases of a real Grid Engine 8.1.9, replayed: same commands, same users, one cell a
+//! folder, and what came back compared with what was recorded. `cargo test -p gridwright-tests
+//! --test conformance -- --nocapture` prints what agrees, what differs by design (a row of
+//! master/COMPATIBILITY.md each) and what is missing; `GRIDWRIGHT_CONFORMANCE=05sub` replays one
+//! folder, and `GRIDWRIGHT_CONFORMANCE_KEEP=DIR` keeps what came back, one file a case.
 //!
-//! Normalised on both sides, in `conformance/normalise.rs`: dates and times, job numbers in the answer to a submission, values of load
-//! and usage, priorities other than 0 (in `28` to `31` every digit of them is compared), process numbers. Not compared at all: `env_list` and `TERM` of the submitting shell, `maxrss`
-//! of `qacct`, which is ours, a sensor value that had been left over, the order of load values and which of ours 8.1.9 does not have,
-//! what the daemons tell `qping` about themselves, and how often it was told; that `qconf` could not read a file of its own in `/tmp`,
-//! and a line of stderr that is the one before it once more. Ours and ignored: lines of stderr that begin with two
-//! blanks (where, why, fix). Refusals of commands that change jobs and queues are on our stderr and were on stdout: they are compared
-//! wherever they are. Queue instances are listed by sequence number and name, and were in the order of their making. The host is
-//! called `vm` and the users `u1 u2 u3`, in name spaces of the test's own.
+//! Normalised on both sides, in `conformance/normalise.rs`: dates and times, job numbers in the
+//! answer to a submission, values of load and usage, priorities other than 0 (in `28` to `31` every
+//! digit of them is compared), process numbers. Not compared at all: `env_list` and `TERM` of the
+//! submitting shell, `maxrss` of `qacct`, which is ours, a sensor value that had been left over,
+//! the order of load values and which of ours 8.1.9 does not have, what the daemons tell `qping`
+//! about themselves, and how often it was told; that `qconf` could not read a file of its own in
+//! `/tmp`, and a line of stderr that is the one before it once more. Ours and ignored: lines of
+//! stderr that begin with two blanks (where, why, fix). Refusals of commands that change jobs and
+//! queues are on our stderr and were on stdout: they are compared wherever they are. Queue
+//! instances are listed by sequence number and name, and were in the order of their making. The
+//! host is called `vm` and the users `u1 u2 u3`, in name spaces of the test's own.
 //!
-//! Where an answer differs by design (`@ design`), ours is in `captures/ours` and compared instead, so that nothing of it changes
-//! unseen; `GRIDWRIGHT_CONFORMANCE_WRITE=1` writes those files. Such cases count as ones that do not agree.
+//! Where an answer differs by design (`@ design`), ours is in `captures/ours` and compared instead,
+//! so that nothing of it changes unseen; `GRIDWRIGHT_CONFORMANCE_WRITE=1` writes those files. Such
+//! cases count as ones that do not agree.
 //!
-//! Deliberately absent: a form for an ordinary user, as the cases need three users and root; what the other issues bring (`@ later`
-//! in `captures/`), which is counted and printed all the same.
+//! Deliberately absent: a form for an ordinary user, as the cases need three users and root; what
+//! the other issues bring (`@ later` in `captures/`), which is counted and printed all the same.
 
 #[path = "conformance/case.rs"]
 mod case;
@@ -36,7 +41,8 @@ use cell::Cell;
 use report::{Outcome, Report};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The folders of captures. Those in one row share a cell, as the later one takes up what the earlier one left.
+/// The folders of captures. Those in one row share a cell, as the later one takes up what the
+/// earlier one left.
 const CELLS: [&[&str]; 32] = [
     &["02conf"],
     &["03load"],
@@ -112,7 +118,8 @@ fn commands_answer_as_recorded() {
     assert!(wanted.is_some() || percent >= REQUIRED_PERCENT, "only {percent} of 100 cases agree");
 }
 
-/// How a cell with simulated hosts is brought up: four, with the load values that the hosts of the recording had.
+/// How a cell with simulated hosts is brought up: four, with the load values that the hosts of the
+/// recording had.
 fn simulated() -> String {
     format!("--slots 4 --sim-hosts 4 --sim-load {}", case::path("22sched.load").with_extension("").display())
 }
@@ -161,7 +168,8 @@ fn judge(cell: &Cell, folder: &str, case: &Case, ours: &mut BTreeMap<String, Ans
     normalise::first_difference(case, ours, &answer).map_or(Outcome::AsOurs, Outcome::Differs)
 }
 
-/// Keeps what we answer where that differs by design, for [`WRITE`]. What differs no longer is left out.
+/// Keeps what we answer where that differs by design, for [`WRITE`]. What differs no longer is left
+/// out.
 fn write(folder: &str, ours: &BTreeMap<String, Answer>) {
     if std::env::var_os(WRITE).is_none() {
         return;

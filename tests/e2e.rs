@@ -1,4 +1,5 @@
-//! Real cells with the built programs: `cargo build --workspace` comes before. `tests/long/e2e` runs the longer forms.
+//! Real cells with the built programs: `cargo build --workspace` comes before. `tests/long/e2e`
+//! runs the longer forms.
 
 #[path = "e2e/backfill.rs"]
 mod backfill;

@@ -1,10 +1,11 @@
-//! Each text parser against seeded mutations of recorded texts. `GRIDWRIGHT_FUZZ=INPUTS` tries more of them, and with
-//! `GRIDWRIGHT_SEED` other ones.
+//! Each text parser against seeded mutations of recorded texts. `GRIDWRIGHT_FUZZ=INPUTS` tries more
+//! of them, and with `GRIDWRIGHT_SEED` other ones.
 
 use gridwright_tests::fuzz::mutate::Mutator;
 use gridwright_tests::fuzz::{TARGETS, Target};
 
-/// Inputs of each target, fewer of slow ones, unless the environment says otherwise: all together take some seconds.
+/// Inputs of each target, fewer of slow ones, unless the environment says otherwise: all together
+/// take some seconds.
 const INPUTS: u64 = 4_000;
 
 fn number(name: &str, default: u64) -> u64 {

@@ -1,7 +1,7 @@
-//! The simulator on many seeds. `GRIDWRIGHT_SEED=7 cargo test -p gridwright-tests --test sim one_seed -- --nocapture` repeats one
-//! aloud; `GRIDWRIGHT_SEEDS=1001-100000` makes the thousand another range;
-//! `GRIDWRIGHT_LONG=200` runs so many long ones, and makes `one_seed` repeat one of those; `GRIDWRIGHT_CALM=1` makes it repeat
-//! a calm one.
+//! The simulator on many seeds. `GRIDWRIGHT_SEED=7 cargo test -p gridwright-tests --test sim
+//! one_seed --
+//! --nocapture` repeats one aloud; `GRIDWRIGHT_SEEDS=1001-100000` makes the thousand another range; `GRIDWRIGHT_LONG=200` runs so many long ones, and makes `one_seed` repeat one of those; `GRIDWRIGHT_CALM=1`
+//! makes it repeat a calm one.
 
 use gridwright_tests::sim::{Plan, run_many, run_one};
 
@@ -25,7 +25,8 @@ fn whatever_breaks_no_task_is_lost_and_none_runs_twice() {
     println!("{counts:#?}");
 }
 
-/// On days on which nothing breaks and jobs end in time, no reservation moves to a later time for a job of lower priority.
+/// On days on which nothing breaks and jobs end in time, no reservation moves to a later time for a
+/// job of lower priority.
 #[test]
 fn who_has_a_reservation_is_not_delayed_by_others_of_lower_priority() {
     let counts = run_many(1, CALM_SEEDS, Plan::calm).unwrap_or_else(|report| panic!("{report}"));
@@ -41,7 +42,8 @@ fn a_while_of_a_large_cluster() {
     assert!(counts.tasks_executed > 0 && counts.slaves_placed > 0 && counts.reservations_granted > 0);
 }
 
-/// Longer runs of a larger cluster with every state checked: `GRIDWRIGHT_LONG=200` runs so many of them.
+/// Longer runs of a larger cluster with every state checked: `GRIDWRIGHT_LONG=200` runs so many of
+/// them.
 #[test]
 fn long_runs_of_a_larger_cluster() {
     let Ok(count) = std::env::var("GRIDWRIGHT_LONG") else { return };

@@ -1,4 +1,5 @@
-//! Processes of other uids that run parts of this program: a role is a function, and its words are those of the command line.
+//! Processes of other uids that run parts of this program: a role is a function, and its words are
+//! those of the command line.
 
 use crate::{boundary, crowd, launch, login};
 use gridwright_tests::cell::{Cell, Process, Said};
@@ -81,8 +82,9 @@ impl Attacker {
     }
 }
 
-/// A copy of this program that everybody may run. `cp` makes it: a descriptor of ours that is open for writing could be inherited by a
-/// process that another thread starts at that moment, and the copy would be busy (`ETXTBSY`) until that process executes.
+/// A copy of this program that everybody may run. `cp` makes it: a descriptor of ours that is open
+/// for writing could be inherited by a process that another thread starts at that moment, and the
+/// copy would be busy (`ETXTBSY`) until that process executes.
 fn program(cell: &Cell) -> PathBuf {
     let path = cell.top().join("attacker");
     if !path.exists() {

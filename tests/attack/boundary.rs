@@ -1,4 +1,5 @@
-//! A daemon that is not itself any more: what its uid can make root, or the other daemon, do to files and processes.
+//! A daemon that is not itself any more: what its uid can make root, or the other daemon, do to
+//! files and processes.
 
 use crate::attacker::Attacker;
 use crate::stage::{Attack, Need};
@@ -81,7 +82,8 @@ impl Victim {
     }
 }
 
-/// Names that daemons and commands use below the state directory, whether they are there at the moment or not.
+/// Names that daemons and commands use below the state directory, whether they are there at the
+/// moment or not.
 const NAMES: [&str; 18] = [
     "pid",
     "lock",
@@ -113,8 +115,8 @@ fn names_below(dir: &Path, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Words: a directory, what links shall lead to, and their names. Makes them in every directory below it, as far as its uid may; the
-/// private directories of the two daemons are left out.
+/// Words: a directory, what links shall lead to, and their names. Makes them in every directory
+/// below it, as far as its uid may; the private directories of the two daemons are left out.
 pub fn plant(words: &[String]) {
     let [dir, target, names @ ..] = words else { panic!("a directory and a target") };
     let mut open = vec![PathBuf::from(dir)];
@@ -149,7 +151,8 @@ fn weed(dir: &Path, target: &Path) {
     }
 }
 
-/// The daemon's uid puts links wherever it can, the cell goes up and down with them, and what they lead to is as it was.
+/// The daemon's uid puts links wherever it can, the cell goes up and down with them, and what they
+/// lead to is as it was.
 fn links_of(daemon: &str) {
     let cell = Cell::up();
     let attacker = Attacker::in_place_of(cell.pid(daemon));
@@ -190,7 +193,8 @@ fn links_of(daemon: &str) {
 /// How many files are exchanged with links.
 const EXCHANGED: usize = 200;
 
-/// Words: a directory, what links shall lead to. Exchanges files of the directory with links until it is ended.
+/// Words: a directory, what links shall lead to. Exchanges files of the directory with links until
+/// it is ended.
 pub fn exchange(words: &[String]) {
     let [dir, target] = words else { panic!("a directory and a target") };
     let place = |kind: &str, n: usize| Path::new(dir).join(format!("{kind}{n}"));

@@ -25,7 +25,8 @@ fn library() -> PathBuf {
     found.next().expect("the package faketime has a library")
 }
 
-/// Sets the clock of the master: seconds from the true time. The file is replaced whole, as it is read at any moment.
+/// Sets the clock of the master: seconds from the true time. The file is replaced whole, as it is
+/// read at any moment.
 fn set(clock: &Path, offset: &str) {
     let draft = clock.with_extension("new");
     std::fs::write(&draft, format!("{offset}\n")).expect("the directory is ours");

@@ -27,7 +27,8 @@ const OF_ONE: usize = 50;
 /// Processes of one user: fewer clients than a user may have.
 const OF_USER: usize = 5;
 
-/// Words: a socket and a number. So many clients connect, all of them ask, and then all of them read their answers.
+/// Words: a socket and a number. So many clients connect, all of them ask, and then all of them
+/// read their answers.
 pub fn ask(words: &[String]) {
     let [path, count] = words else { panic!("a socket and a number") };
     let count: usize = count.parse().expect("a number");

@@ -1,4 +1,5 @@
-//! A database that a bad disk has changed: the master refuses it and names what is wrong, or starts with what was durable; it invents nothing.
+//! A database that a bad disk has changed: the master refuses it and names what is wrong, or starts
+//! with what was durable; it invents nothing.
 
 use crate::seed::Seed;
 use crate::stage::Attack;

@@ -1,4 +1,5 @@
-//! The launcher's socket in the hands of the agent's uid: messages that are nearly right, with descriptors that nobody asked for.
+//! The launcher's socket in the hands of the agent's uid: messages that are nearly right, with
+//! descriptors that nobody asked for.
 
 use crate::attacker::Attacker;
 use crate::seed::Seed;
@@ -42,8 +43,9 @@ fn changed(seed: &mut Seed, message: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Words: the directory of the launcher's socket, a file with messages, their number, and a seed. Sends mutations of the messages with
-/// descriptors, on a new connection whenever the launcher has closed one.
+/// Words: the directory of the launcher's socket, a file with messages, their number, and a seed.
+/// Sends mutations of the messages with descriptors, on a new connection whenever the launcher has
+/// closed one.
 pub fn babble(words: &[String]) {
     let [socket, messages, count, seed] = words else { panic!("a socket, messages, a number and a seed") };
     let messages = read_messages(Path::new(messages));
@@ -97,7 +99,8 @@ fn read_messages(path: &Path) -> Vec<Vec<u8>> {
     found
 }
 
-/// The launch document in the record of a task: it begins with the letters of every document, and is followed by others.
+/// The launch document in the record of a task: it begins with the letters of every document, and
+/// is followed by others.
 fn document_in(record: &Path) -> Option<LaunchDocument> {
     let bytes = std::fs::read(record).ok()?;
     let begins = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"GWL"));

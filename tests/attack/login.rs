@@ -113,7 +113,8 @@ fn bytes_below(dir: &Path) -> u64 {
     files_below(dir).iter().filter_map(|path| std::fs::symlink_metadata(path).ok()).map(|found| found.len()).sum()
 }
 
-/// Words: a directory. Takes a lock of every file below it that it can open, as soon as that is free, and keeps it.
+/// Words: a directory. Takes a lock of every file below it that it can open, as soon as that is
+/// free, and keeps it.
 pub fn hold_locks(words: &[String]) {
     let locks = files_below(Path::new(&words[0]));
     let opened: Vec<File> = locks
@@ -162,7 +163,8 @@ pub fn knock(words: &[String]) {
     println!("{} held", held.len());
 }
 
-/// Bytes of log that a connection may cost where there are many: a line has more than a hundred, so most have none.
+/// Bytes of log that a connection may cost where there are many: a line has more than a hundred, so
+/// most have none.
 const LOGGED: u64 = 30;
 
 fn knocking() {
@@ -314,7 +316,8 @@ fn script_bytes() {
         assert!(said.code == 0 || said.err.contains("fix:"), "{said}");
         jobs.extend((said.code == 0).then(|| said.out.trim().to_owned()));
     }
-    // What one submission takes for a moment is not given back at once; what all of them have together would be more.
+    // What one submission takes for a moment is not given back at once; what all of them have
+    // together would be more.
     let allowed = u64::try_from((count * bytes) >> 11).expect("a size");
     let now = || resident_kib(master);
     let what = || format!("{} scripts of {bytes} bytes: {before} KiB, then {} KiB", jobs.len(), now());

@@ -201,7 +201,8 @@ fn task_dir(cell: &Cell) -> PathBuf {
 type Garbage = fn(&[u8]) -> Vec<u8>;
 
 fn garbage_record() {
-    // What a record may look like after a bad day: nothing of it, other bytes in front, other bytes throughout.
+    // What a record may look like after a bad day: nothing of it, other bytes in front, other bytes
+    // throughout.
     let garbage: [Garbage; 3] = [
         |_| Vec::new(),
         |whole| [&[0x5a; 300][..], whole].concat(),

@@ -17,7 +17,8 @@ pub fn time_until(what: &str, begin: Instant, mut holds: impl FnMut() -> bool) -
     begin.elapsed()
 }
 
-/// Prints one line: what was measured, the figure, and the load average, without which no figure means much.
+/// Prints one line: what was measured, the figure, and the load average, without which no figure
+/// means much.
 pub fn tell(what: &str, figure: f64, unit: &str, more: &str) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default();

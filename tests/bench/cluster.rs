@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 pub struct Shape {
     /// Hosts, `node00001` and so on.
     pub hosts: u32,
-    /// Consumables `setN` in the `complex_values` of each, of 100 or 99, and as many load values `loadN`.
+    /// Consumables `setN` in the `complex_values` of each, of 100 or 99, and as many load values
+    /// `loadN`.
     pub attributes: u32,
     /// Slots of the one queue on each host.
     pub slots: u32,
@@ -111,7 +112,8 @@ pub fn report(n: u32, sequence: u64, (changed, values): (u32, u32), value: u32) 
     reported(n, sequence, values.collect())
 }
 
-/// The load average of a host, which starts there are taken to raise, as 8.1.9 is configured at first.
+/// The load average of a host, which starts there are taken to raise, as 8.1.9 is configured at
+/// first.
 pub fn load_average(n: u32, sequence: u64) -> Input {
     reported(n, sequence, BTreeMap::from([("np_load_avg".into(), "0.1".to_owned())]))
 }

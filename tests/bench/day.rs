@@ -1,4 +1,5 @@
-//! The simulator of the tests, on a cluster of a thousand hosts: what a day of it costs with every event checked.
+//! The simulator of the tests, on a cluster of a thousand hosts: what a day of it costs with every
+//! event checked.
 
 use crate::clock::tell;
 use crate::usage::own_cpu_ms;

@@ -1,6 +1,7 @@
 //! From planned orders to started tasks: simulated hosts, real everything else.
 //!
-//! The hosts run on the machine that is measured and take most of its time, so what they used is told beside what the master used.
+//! The hosts run on the machine that is measured and take most of its time, so what they used is
+//! told beside what the master used.
 
 use crate::clock::{tell, time_until};
 use crate::talk::Talk;
@@ -24,8 +25,8 @@ pub struct Work {
     pub jobs: u32,
 }
 
-/// What is dispatched where nothing else is said: the first two as Grid Engine 8.1.9 was measured, the third with as many hosts as can
-/// be simulated.
+/// What is dispatched where nothing else is said: the first two as Grid Engine 8.1.9 was measured,
+/// the third with as many hosts as can be simulated.
 pub const WORKS: [Work; 3] = [
     Work { hosts: 1_000, slots: 10, jobs: 10_000 },
     Work { hosts: 5_000, slots: 4, jobs: 20_000 },
@@ -35,11 +36,13 @@ pub const WORKS: [Work; 3] = [
 /// Connections over which jobs are submitted at a time: their changes share a sync.
 const SUBMITTERS: u32 = 16;
 
-/// The pause between two looks at how many tasks have started. One look takes the query thread less than a millisecond.
+/// The pause between two looks at how many tasks have started. One look takes the query thread less
+/// than a millisecond.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Separate jobs that all wait for disabled queues, which are then enabled: how long until the last order is planned, and until every
-/// order is durable, every host has confirmed its starts, and that is durable and known to those who ask.
+/// Separate jobs that all wait for disabled queues, which are then enabled: how long until the last
+/// order is planned, and until every order is durable, every host has confirmed its starts, and
+/// that is durable and known to those who ask.
 pub fn measure(work: Work) {
     let Work { hosts, slots, jobs } = work;
     let cell = cell(hosts, slots);
@@ -90,7 +93,8 @@ pub fn measure(work: Work) {
     });
 }
 
-/// A command about every job, and how long others wait meanwhile for a small answer, and for a decision: the refusal of a change.
+/// A command about every job, and how long others wait meanwhile for a small answer, and for a
+/// decision: the refusal of a change.
 async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
     let mut command = cell.command(As::Admin, &cell.programs().gridwright());
     command.args(words).stdout(Stdio::null());
@@ -120,7 +124,8 @@ async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
     tell(&format!("{about}, {}", words.join(" ")), ms(begin.elapsed()), "ms", &said);
 }
 
-/// Tasks that end at once on a thousand hosts, from the submission to the last line of the accounting file.
+/// Tasks that end at once on a thousand hosts, from the submission to the last line of the
+/// accounting file.
 pub fn tasks(count: u32) {
     let cell = cell(1_000, 10);
     cell.set_global("max_aj_tasks", &count.to_string());
@@ -142,7 +147,8 @@ fn cell(hosts: u32, slots: u32) -> Cell {
     // The one host that is real and would start processes.
     let own = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).expect("this host has a name");
     cell.admin(&["qconf", "-dattr", "queue", "hostlist", &own, "all.q"]);
-    // As 8.1.9 ships it. Ours is eight times as often, for which a thousand reports a second would be in the figures of 5,000 hosts.
+    // As 8.1.9 ships it. Ours is eight times as often, for which a thousand reports a second would
+    // be in the figures of 5,000 hosts.
     cell.set_global("load_report_time", "00:00:40");
     cell
 }
@@ -151,7 +157,8 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads")
 }
 
-/// Submits jobs as `qsub -b y -o /dev/null -j y sleep 900` does, over a few connections that stay open.
+/// Submits jobs as `qsub -b y -o /dev/null -j y sleep 900` does, over a few connections that stay
+/// open.
 async fn submit(cell: &Cell, jobs: u32) {
     let spec = specification(cell);
     let mut talks = Vec::new();

@@ -1,4 +1,5 @@
-//! Many hosts without agents: certificates of the master, a connection and a hello for each, and nothing else.
+//! Many hosts without agents: certificates of the master, a connection and a hello for each, and
+//! nothing else.
 
 use crate::talk::Talk;
 use proto::id::{Epoch, HostName, RequestId};

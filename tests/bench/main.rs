@@ -1,7 +1,9 @@
-//! Measures a real cell: each measure brings one up in a temporary directory with the programs beside this one, prints a line of
-//! a table, and ends the cell. What the numbers mean and what they were is in `README.md`.
+//! Measures a real cell: each measure brings one up in a temporary directory with the programs
+//! beside this one, prints a line of a table, and ends the cell. What the numbers mean and what
+//! they were is in `README.md`.
 //!
-//! Deliberately absent: assertions on time. A measure fails only when a task is lost or was not run as it should.
+//! Deliberately absent: assertions on time. A measure fails only when a task is lost or was not run
+//! as it should.
 
 mod clock;
 mod cluster;

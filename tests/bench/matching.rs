@@ -1,5 +1,5 @@
-//! What the matcher needs for one request against many hosts, and what one load report costs the core and the scheduler: no
-//! daemon, no disk, no network.
+//! What the matcher needs for one request against many hosts, and what one load report costs the
+//! core and the scheduler: no daemon, no disk, no network.
 
 use crate::clock::{median, tell};
 use crate::cluster::{Shape, hello, now, pass, report, take};
@@ -17,14 +17,16 @@ const HOSTS: u32 = 10_000;
 /// Half of a host's attributes are set in its `complex_values`, half are reported.
 const HALF: u32 = 20;
 const ROUNDS: u32 = 15;
-/// What a job asks for: each is looked up at three levels, and the last is what no host has enough of.
+/// What a job asks for: each is looked up at three levels, and the last is what no host has enough
+/// of.
 const REQUESTS: [(&str, &str); 3] = [
     ("one capacity", "set19=101"),
     ("three capacities, two load values", "set3=1,set11=1,load2=1,load7=1,set19=101"),
     ("one load value", "load19=101"),
 ];
 
-/// Nanoseconds a host for a job that fits nowhere, and for a load report after which it is looked at again.
+/// Nanoseconds a host for a job that fits nowhere, and for a load report after which it is looked
+/// at again.
 pub fn measure() {
     let (mut core, step) =
         Core::create(CellId(1), Shape { hosts: HOSTS, attributes: HALF, slots: 1 }.objects(), now(1));

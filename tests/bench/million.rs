@@ -9,8 +9,8 @@ use std::time::Instant;
 /// Submissions whose median counts.
 const SUBMISSIONS: usize = 20;
 
-/// Milliseconds from the begin of `qsub -t 1-1000000` to its end, and by how much each made the master grow, scheduler and query
-/// side included. All queues are disabled, so that the tasks wait.
+/// Milliseconds from the begin of `qsub -t 1-1000000` to its end, and by how much each made the
+/// master grow, scheduler and query side included. All queues are disabled, so that the tasks wait.
 pub fn measure() {
     let cell = Cell::with(Plan::default());
     cell.admin(&["qmod", "-d", "*"]).ok();

@@ -1,4 +1,5 @@
-//! What a change of the configuration costs the master's core, and whoever folds its events: no daemon, no disk, no network.
+//! What a change of the configuration costs the master's core, and whoever folds its events: no
+//! daemon, no disk, no network.
 
 use crate::clock::tell;
 use master_core::core::Core;

@@ -1,4 +1,5 @@
-//! What the ticket policies cost with many pending jobs: all priorities from nothing, and after one job has ended.
+//! What the ticket policies cost with many pending jobs: all priorities from nothing, and after one
+//! job has ended.
 
 use crate::clock::{median, tell};
 use crate::cluster::{Shape, now, pass};
@@ -22,7 +23,8 @@ const HOSTS: u32 = 1_000;
 /// Rounds of a step that is repeated.
 const ROUNDS: usize = 50;
 
-/// Functional shares of users and projects, and a share tree of the projects with their users, for growing numbers of jobs.
+/// Functional shares of users and projects, and a share tree of the projects with their users, for
+/// growing numbers of jobs.
 pub fn measure(most: u32) {
     for jobs in [10_000, 100_000, 1_000_000].into_iter().filter(|jobs| *jobs <= most) {
         of(jobs);

@@ -1,4 +1,5 @@
-//! Load reports that the master accepts per second, from many hosts that change half of their values each time.
+//! Load reports that the master accepts per second, from many hosts that change half of their
+//! values each time.
 
 use crate::clock::tell;
 use crate::fleet::{self, Host};
@@ -19,7 +20,8 @@ const CHANGES: u64 = 20;
 /// How long is counted.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Brings the hosts up, lets each report as fast as the master takes it, and counts what was accepted.
+/// Brings the hosts up, lets each report as fast as the master takes it, and counts what was
+/// accepted.
 pub fn measure(hosts: u32) {
     let cell = Cell::with(Plan::default());
     cell.add_complex(&(0..VALUES).map(|n| format!("bench{n} bench{n} DOUBLE <= YES NO 0 0\n")).collect::<String>());

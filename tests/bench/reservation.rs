@@ -17,7 +17,8 @@ use std::time::Instant;
 /// Jobs that ask for a reservation in the pass over a whole cell.
 const RESERVING: u32 = 1_000;
 
-/// A pass from nothing with and without a thousand reservations, and one beside running jobs for fifty parallel ones.
+/// A pass from nothing with and without a thousand reservations, and one beside running jobs for
+/// fifty parallel ones.
 pub fn measure(hosts: u32) {
     let without = from_nothing(hosts, 0);
     let with = from_nothing(hosts, RESERVING);
@@ -26,7 +27,8 @@ pub fn measure(hosts: u32) {
     parallel();
 }
 
-/// Milliseconds of a pass that fills a cell and then keeps slots for so many jobs, half of them parallel ones.
+/// Milliseconds of a pass that fills a cell and then keeps slots for so many jobs, half of them
+/// parallel ones.
 fn from_nothing(hosts: u32, most: u32) -> f64 {
     let mut scheduler = cell(Shape { hosts, attributes: 20, slots: 8 });
     configure(&mut scheduler, most);

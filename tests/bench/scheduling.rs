@@ -1,5 +1,5 @@
-//! What the scheduler needs for many jobs on many hosts: no daemon, no disk, no network. What is judged is the time of an order beside
-//! that of a loop over all hosts, taken in the same run.
+//! What the scheduler needs for many jobs on many hosts: no daemon, no disk, no network. What is
+//! judged is the time of an order beside that of a loop over all hosts, taken in the same run.
 
 use crate::clock::{median, tell};
 use crate::cluster::{Shape, hello, load_average, now, pass, place, report, take};
@@ -76,7 +76,8 @@ pub fn measure(size: Size) {
     full_pass("an order, with adjusted load", &mut scheduler, size);
 }
 
-/// What some work comes to, and the microseconds of the loop right before and right after it, for machines change their pace from one second to the next.
+/// What some work comes to, and the microseconds of the loop right before and right after it, for
+/// machines change their pace from one second to the next.
 fn beside<T>(hosts: u32, work: impl FnOnce() -> T) -> (T, f64) {
     let before_us = floor(hosts);
     let done = work();
@@ -136,9 +137,11 @@ fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], hosts: u32, about: &str
     tell("scheduling: one ends, one starts", ended + passed, "us", &more);
 }
 
-/// Microseconds to read columns of all hosts once: a loop that asks of each host whether it has enough of everything.
+/// Microseconds to read columns of all hosts once: a loop that asks of each host whether it has
+/// enough of everything.
 fn floor(hosts: u32) -> f64 {
-    // One behind the other: where each begins at the same place of a page, they push each other out of the cache.
+    // One behind the other: where each begins at the same place of a page, they push each other out
+    // of the cache.
     let values: Vec<i64> = (0..COLUMNS * hosts as usize).map(|at| at as i64).collect();
     let columns: [&[i64]; COLUMNS] =
         std::array::from_fn(|column| black_box(&values[column * hosts as usize..][..hosts as usize]));
@@ -174,7 +177,8 @@ fn cell_with(shape: Shape, more: impl Fn(u32) -> Option<Input>) -> Scheduler {
     scheduler
 }
 
-/// A job of a category: five requests, all of which every host can serve while it has a slot left, and 20 variables.
+/// A job of a category: five requests, all of which every host can serve while it has a slot left,
+/// and 20 variables.
 pub fn submission(scheduler: &Scheduler, number: u64, category: u32) -> Record {
     let text = r#"{"name": "job", "program": {"command": {"command": "sleep"}}, "submit_host": "a",
         "owner": {"user": "u1", "uid": 2001, "gid": 2001, "group": "u1"}}"#;

@@ -23,7 +23,8 @@ impl Talk {
         Self::begin(connect(dir)).await
     }
 
-    /// The same as the ordinary account of the cell: who connects is who the process is at that moment.
+    /// The same as the ordinary account of the cell: who connects is who the process is at that
+    /// moment.
     pub async fn open_as_user(cell: &Cell) -> Self {
         let (uid, gid, account) = (geteuid(), getegid(), cell.account());
         if account.is_made() {

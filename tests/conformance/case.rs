@@ -1,11 +1,14 @@
 //! The captures: one text file a folder, with the steps that bring about the state a case assumes.
 //!
-//! `# NAME [USER]` begins a case, `$ COMMAND`, `= EXIT CODE`, `> LINE` of stdout, `! LINE` of stderr are what was recorded, and
-//! `@ design|missing|later: REASON` says why it does not agree. `~ COMMAND` is run instead where the recorded one names a number or a
-//! time of its cell; `{port}` and `{dir}` are those of ours. `% [USER:] COMMAND` prepares. `* every digit`: priorities, urgencies, tickets
-//! and shares of the cases from there on are compared as they are. Other lines say what they are.
+//! `# NAME [USER]` begins a case, `$ COMMAND`, `= EXIT CODE`, `> LINE` of stdout, `! LINE` of
+//! stderr are what was recorded, and `@ design|missing|later: REASON` says why it does not agree.
+//! `~ COMMAND` is run instead where the recorded one names a number or a time of its cell; `{port}`
+//! and `{dir}` are those of ours. `% [USER:] COMMAND` prepares. `* every digit`: priorities,
+//! urgencies, tickets and shares of the cases from there on are compared as they are. Other lines
+//! say what they are.
 //!
-//! What we answer where an answer differs by design is in `captures/ours`, one file a folder in the same form.
+//! What we answer where an answer differs by design is in `captures/ours`, one file a folder in the
+//! same form.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

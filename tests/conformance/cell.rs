@@ -1,4 +1,5 @@
-//! A cell on a host `vm` with users `u1 u2 u3`: name spaces of the test's own, in which `/etc` and the host's name are others, so that nothing of the machine changes and nothing is left behind.
+//! A cell on a host `vm` with users `u1 u2 u3`: name spaces of the test's own, in which `/etc` and
+//! the host's name are others, so that nothing of the machine changes and nothing is left behind.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,9 @@ const SCRIPTS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Leaves the machine's mounts, host name and `/etc` for private ones, for as long as the value lives. All of `/etc` is a copy: a bound
-/// file would be lost when somebody replaces the machine's own, as `useradd` does.
+/// Leaves the machine's mounts, host name and `/etc` for private ones, for as long as the value
+/// lives. All of `/etc` is a copy: a bound file would be lost when somebody replaces the machine's
+/// own, as `useradd` does.
 pub fn enter_name_spaces() -> TempDir {
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS).expect("root may have name spaces of its own");
     let temp = TempDir::new();
@@ -174,7 +176,8 @@ fn make_users(top: &Path) {
     write(Path::new("/etc/group"), &group);
 }
 
-/// A table of users or groups without those of the captures, and without others that have their numbers.
+/// A table of users or groups without those of the captures, and without others that have their
+/// numbers.
 fn without_users(path: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let is_ours = |line: &str| {

@@ -1,5 +1,6 @@
-//! A cell of 8.1.9 that had one of everything, taken over from what its own `save_sge_config.sh` wrote: every `qconf -s…` is compared
-//! line by line with what 8.1.9 showed (`captures/saved-cell`).
+//! A cell of 8.1.9 that had one of everything, taken over from what its own `save_sge_config.sh`
+//! wrote: every `qconf -s…` is compared line by line with what 8.1.9 showed
+//! (`captures/saved-cell`).
 
 use std::path::{Path, PathBuf};
 
@@ -95,7 +96,8 @@ fn numbers_go_on(cell: &Cell) {
     assert_eq!(answer.stdout, ["6"], "{answer:?}");
 }
 
-/// What is exported and imported into the same cell changes nothing, and the same cell exports the same bytes.
+/// What is exported and imported into the same cell changes nothing, and the same cell exports the
+/// same bytes.
 fn an_export_is_the_same_cell(cell: &Cell) {
     cell.prepare(None, "qconf -export once && qconf -import once && qconf -export again && diff -r once again");
     let answer = cell.run(None, "qconf -import once --dry-run");

@@ -1,9 +1,11 @@
-//! Numbers that differ from run to run: loads, memory, priorities, urgencies. Zero stays zero, columns stay as wide.
+//! Numbers that differ from run to run: loads, memory, priorities, urgencies. Zero stays zero,
+//! columns stay as wide.
 
 /// Elements that are 0 or not by the second.
 const SOMETIMES_ZERO: [&str; 5] = ["<UA_value>", "<JB_nurg>", "<cpu_usage>", "<mem_usage>", "<io_usage>"];
 
-/// The line with its fractions masked: `5.51` of a load, `1.4G` of a memory, `0.25028` of a priority.
+/// The line with its fractions masked: `5.51` of a load, `1.4G` of a memory, `0.25028` of a
+/// priority.
 pub fn without_fractions(line: &str) -> String {
     let mut done = String::new();
     let mut rest = line;
@@ -45,7 +47,8 @@ fn put<'a>(done: &mut String, number: &str, after: &'a str) -> &'a str {
     cut
 }
 
-/// The line of a table of urgencies without the urgency and the part of it that waiting contributed.
+/// The line of a table of urgencies without the urgency and the part of it that waiting
+/// contributed.
 pub fn without_urgency(line: &str) -> String {
     let mut words: Vec<(usize, &str)> = Vec::new();
     for word in line.split_whitespace() {
@@ -63,7 +66,8 @@ pub fn without_urgency(line: &str) -> String {
     done
 }
 
-/// The line without the share of urgency that waiting made, which is 0 or not by the second: the fraction behind the priority.
+/// The line without the share of urgency that waiting made, which is 0 or not by the second: the
+/// fraction behind the priority.
 pub fn without_waiting(line: &str) -> String {
     let is_fraction = |word: &str| word.len() == 7 && word.as_bytes()[1] == b'.';
     let mut words = line.split_whitespace().skip(1);

@@ -1,5 +1,5 @@
-//! Between the accounts of the daemons and root: links, files and numbers that code under the agent's or the master's uid puts in root's
-//! way change, read or kill nothing of anybody else's.
+//! Between the accounts of the daemons and root: links, files and numbers that code under the
+//! agent's or the master's uid puts in root's way change, read or kill nothing of anybody else's.
 
 use gridwright_tests::cell::{Account, Cell, Plan, Said, available, is_root, wait_until};
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
@@ -68,7 +68,8 @@ impl Attacker {
         std::thread::scope(|scope| scope.spawn(inside).join().unwrap())
     }
 
-    /// Puts links to `victim` in place of every name that the account can make or move below `dir`. Answers what is to be put back.
+    /// Puts links to `victim` in place of every name that the account can make or move below `dir`.
+    /// Answers what is to be put back.
     fn plant(self, dir: &Path, victim: &Path) -> Vec<PathBuf> {
         let mut planted = Vec::new();
         for folder in folders(dir) {
@@ -146,7 +147,8 @@ impl Victim {
     }
 }
 
-/// Root's commands about a cell, one after the other. Whether they succeed is not asked: a daemon may be unable to start.
+/// Root's commands about a cell, one after the other. Whether they succeed is not asked: a daemon
+/// may be unable to start.
 fn administer(cell: &Cell) {
     let dir = cell.dir_word();
     for words in [

@@ -1,4 +1,5 @@
-//! Settings of a Grid Engine cell that work as they did there: mail, the reporting file, starters and procedures.
+//! Settings of a Grid Engine cell that work as they did there: mail, the reporting file, starters
+//! and procedures.
 
 use gridwright_tests::cell::{Cell, wait_until};
 use std::path::Path;

@@ -1,8 +1,10 @@
-//! Checkpointing jobs with real processes: state is written by the clock, a suspended queue moves them, and they go on from there.
+//! Checkpointing jobs with real processes: state is written by the clock, a suspended queue moves
+//! them, and they go on from there.
 
 use gridwright_tests::cell::{Cell, Plan, wait_until};
 
-/// A command of an environment: notes what it is told, and as `move` ends the job, as checkpoint(5) expects it.
+/// A command of an environment: notes what it is told, and as `move` ends the job, as checkpoint(5)
+/// expects it.
 const COMMAND: &str = "#!/bin/sh\necho \"$1 job=$2 dir=$4 signal=$5 RESTARTED=$RESTARTED env=$SGE_CKPT_ENV\" >> $4/log\n\
                        case $1 in move) kill -9 -$3;; esac\n";
 

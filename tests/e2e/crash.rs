@@ -1,4 +1,5 @@
-//! Daemons and shepherds that are killed under load: every task has one accounting record, and none ran twice.
+//! Daemons and shepherds that are killed under load: every task has one accounting record, and none
+//! ran twice.
 
 use gridwright_tests::cell::{Cell, Plan, Record, long_or, wait_until};
 use std::collections::BTreeSet;
@@ -50,7 +51,8 @@ impl Load {
         self.cell.read("starts").lines().count()
     }
 
-    /// Waits for random moments, which are counted in tasks that have started, and does something at each.
+    /// Waits for random moments, which are counted in tasks that have started, and does something
+    /// at each.
     fn at_random_moments(&mut self, mut act: impl FnMut(&Cell, &mut Seed)) {
         let part = TASKS as u64 * 9 / 10 / kills();
         for moment in 0..kills() {

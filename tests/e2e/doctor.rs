@@ -1,4 +1,5 @@
-//! What is wrong with a host, one thing after the other, and whether `gridwright doctor` finds it and names the remedy.
+//! What is wrong with a host, one thing after the other, and whether `gridwright doctor` finds it
+//! and names the remedy.
 
 use crate::hosts::{can_have_firewalls, can_have_hosts, join, master, reports, token};
 use gridwright_tests::cell::{As, Cell, Clock, Network, Said, wait_until};
@@ -30,8 +31,9 @@ fn found(said: &Said, check: &str, words: &[&str]) {
     }
 }
 
-/// Waits until the doctor of a host finds that. On a machine that is busy a finding may have another reason first: the master has
-/// forgotten a connection before the doctor has heard why it was closed.
+/// Waits until the doctor of a host finds that. On a machine that is busy a finding may have
+/// another reason first: the master has forgotten a connection before the doctor has heard why it
+/// was closed.
 #[track_caller]
 fn found_soon(host: &Cell, check: &str, words: &[&str]) {
     let has = |said: &Said| words.iter().all(|word| said.out.contains(word));

@@ -1,4 +1,5 @@
-//! `gridwright explain`: what it takes as a job, and what it says of jobs that wait, run, and have ended.
+//! `gridwright explain`: what it takes as a job, and what it says of jobs that wait, run, and have
+//! ended.
 
 use gridwright_tests::cell::{Cell, wait_until};
 

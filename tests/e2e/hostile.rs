@@ -1,4 +1,5 @@
-//! Hostile peers at the master's UDP port: each is refused with one line in the log, costs nothing lasting, and the master serves on.
+//! Hostile peers at the master's UDP port: each is refused with one line in the log, costs nothing
+//! lasting, and the master serves on.
 
 #[path = "hostile/peer.rs"]
 mod peer;
@@ -99,7 +100,8 @@ fn a_hundred_hostile_peers_at_a_time_leave_the_masters_memory_as_it_was() {
         cell.user(&["qstat"]).ok();
         peers.len()
     };
-    // Waves and not seconds: on a machine that is busy few waves would fit, and the master's memory had not settled.
+    // Waves and not seconds: on a machine that is busy few waves would fit, and the master's memory
+    // had not settled.
     let (warm_up, lasting) = long_or((200, 200), (20, 30));
     let during = |waves| {
         let mut resident = Vec::new();

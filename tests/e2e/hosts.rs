@@ -96,7 +96,8 @@ fn a_host_that_is_cut_off_is_seen_and_its_jobs_are_accounted_when_it_is_back() {
     let running = submit_on(&master, "h2", &["job.sh"]);
     wait_until(|| master.state_of(&running), || master.read("starts") == "start\n");
     network.cut("h2");
-    // The transport believes in the connection for the better part of a minute; commands there do not wait for that.
+    // The transport believes in the connection for the better part of a minute; commands there do
+    // not wait for that.
     other.run(As::User, &["qstat"]).refused(&["no connection to the master", "fix:", "gridwright doctor"]);
     wait_until(|| master.admin(&["qhost"]).out, || !reports(&master, "h2"));
     let waiting = submit_on(&master, "h2", &["-b", "y", "true"]);

@@ -48,8 +48,9 @@ fn bad_submissions_are_refused_by_name_and_no_job_is_made() {
     assert_eq!(cell.submit(&["-b", "y", "true"]), "1", "a refusal takes no job number");
 }
 
-/// An object: how it is shown, how it is loaded, and what is wrong with it now: the begin of a line that is replaced (appended
-/// where none begins so), its new text, and what the refusal has to name.
+/// An object: how it is shown, how it is loaded, and what is wrong with it now: the begin of a line
+/// that is replaced (appended where none begins so), its new text, and what the refusal has to
+/// name.
 type Edit = (&'static [&'static str], &'static str, &'static str, &'static str, &'static [&'static str]);
 
 const QUEUE: &[&str] = &["qconf", "-sq", "all.q"];

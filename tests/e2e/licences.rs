@@ -1,4 +1,5 @@
-//! A licence server with users of its own, and jobs that check out a while after they start (ALGORITHMS.md section 6.2).
+//! A licence server with users of its own, and jobs that check out a while after they start
+//! (ALGORITHMS.md section 6.2).
 
 use gridwright_tests::cell::{Cell, Plan, long_or, wait_until};
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +11,8 @@ use std::thread;
 const SEATS: u32 = 4;
 const HELD_OUTSIDE: u32 = 1;
 
-/// Seconds from the start of a job to its checkout, for which it keeps its seat, and the settle time that covers the first.
+/// Seconds from the start of a job to its checkout, for which it keeps its seat, and the settle
+/// time that covers the first.
 fn checkout_s() -> u32 {
     long_or(10, 3)
 }
@@ -27,7 +29,8 @@ struct Seats {
     refused: u32,
 }
 
-/// A licence server on a port of its own: `out` takes a seat for as long as the connection stays, `free` tells how many are left.
+/// A licence server on a port of its own: `out` takes a seat for as long as the connection stays,
+/// `free` tells how many are left.
 struct Server {
     port: u16,
     seats: Arc<Mutex<Seats>>,
@@ -80,7 +83,8 @@ fn serve(connection: TcpStream, seats: &Mutex<Seats>) {
     }
 }
 
-/// A cell whose sensor asks the server every second, with the attribute defined and the server's seats for jobs.
+/// A cell whose sensor asks the server every second, with the attribute defined and the server's
+/// seats for jobs.
 fn cell(server: &Server, settle: Option<u32>) -> Cell {
     let cell = Cell::with(Plan::default().slots(20));
     let port = server.port;
@@ -132,7 +136,8 @@ fn run(cell: &Cell, server: &Server) -> (u32, u32) {
 #[test]
 fn no_checkout_is_refused_with_a_settle_time() {
     let server = Server::start();
-    // Longer than any job lives, also where the machine is busy and a job comes late to its checkout: its end frees its seat.
+    // Longer than any job lives, also where the machine is busy and a job comes late to its
+    // checkout: its end frees its seat.
     let cell = cell(&server, Some(checkout_s() + 600));
     assert_eq!(run(&cell, &server), (jobs(), 0));
 }

@@ -1,4 +1,5 @@
-//! `gridwright up` and `gridwright down`: what they start, what they leave alone, what they find again.
+//! `gridwright up` and `gridwright down`: what they start, what they leave alone, what they find
+//! again.
 
 use gridwright_tests::cell::{As, Cell, PATIENCE, Plan, is_root, long_or, wait_for, wait_until};
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,5 @@
-//! The logs of the daemons: SIGHUP opens them anew, they have a bound, and what users give them makes no lines of its own.
+//! The logs of the daemons: SIGHUP opens them anew, they have a bound, and what users give them
+//! makes no lines of its own.
 
 use gridwright_tests::cell::{As, Cell, Said, is_root, wait_until};
 use nix::sys::signal::{Signal, kill};

@@ -1,4 +1,5 @@
-//! What an administrator meets with `up`, `down` and `join`: interrupts, failures, closed directories, ports in use.
+//! What an administrator meets with `up`, `down` and `join`: interrupts, failures, closed
+//! directories, ports in use.
 
 use crate::hosts::{can_have_hosts, join, master, reports, submit_on, token};
 use gridwright_tests::cell::{As, Cell, Network, PATIENCE, Plan, Said, is_root, wait_for, wait_until};

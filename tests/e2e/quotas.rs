@@ -1,4 +1,5 @@
-//! Resource quotas in a real cell with simulated hosts: what `tests/captures/23sched.txt` has of 8.1.9, done again.
+//! Resource quotas in a real cell with simulated hosts: what `tests/captures/23sched.txt` has of
+//! 8.1.9, done again.
 
 use gridwright_tests::cell::{Cell, Plan, wait_until};
 

@@ -1,5 +1,5 @@
-//! An advance reservation with real processes: its job runs in it, others wait, and its end takes what is left with it, also where the
-//! master was killed meanwhile.
+//! An advance reservation with real processes: its job runs in it, others wait, and its end takes
+//! what is left with it, also where the master was killed meanwhile.
 
 use gridwright_tests::cell::{Cell, Plan, wait_until};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! What the master and the slaves of a parallel job ask for apart, from the command line to what hosts have left (`-scope`,
-//! `ign_sreq_on_mhost`).
+//! What the master and the slaves of a parallel job ask for apart, from the command line to what
+//! hosts have left (`-scope`, `ign_sreq_on_mhost`).
 
 use crate::hosts::{can_have_hosts, join, master, reports, token};
 use gridwright_tests::cell::{Cell, Network, Record, wait_until};
@@ -37,7 +37,8 @@ fn lists(cell: &Cell, job: &str) -> Vec<String> {
     detail.lines().filter(asks).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// `h1` with one slot of `io.q` and one of `compute.q`, and `h2` with two of `compute.q`; each with memory and cards.
+/// `h1` with one slot of `io.q` and one of `compute.q`, and `h2` with two of `compute.q`; each with
+/// memory and cards.
 struct Cluster {
     master: Cell,
     _other: Cell,
@@ -61,7 +62,8 @@ impl Cluster {
         Self { master, _other: other }
     }
 
-    /// A job in four slots that says on each of its hosts which limit and which cards it has, and ends once there is a file `go`; its number.
+    /// A job in four slots that says on each of its hosts which limit and which cards it has, and
+    /// ends once there is a file `go`; its number.
     fn submit(&self, requests: &str) -> String {
         let words: Vec<&str> = ["-pe", "mpi", "4"].into_iter().chain(requests.split(' ')).collect();
         let say = "echo $(uname -n): $(ulimit -v) cards $SGE_HGR_gpu";

@@ -1,4 +1,5 @@
-//! Two users who burn processor time share it as a share tree says, also where master and agent were killed meanwhile.
+//! Two users who burn processor time share it as a share tree says, also where master and agent
+//! were killed meanwhile.
 
 use gridwright_tests::cell::{Account, As, Cell, PATIENCE, Plan, Said, available, is_root, wait_for};
 use std::os::unix::fs::PermissionsExt;

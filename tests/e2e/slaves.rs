@@ -1,4 +1,5 @@
-//! Slave tasks of parallel jobs over several hosts, each in a network namespace with an agent of its own.
+//! Slave tasks of parallel jobs over several hosts, each in a network namespace with an agent of
+//! its own.
 
 use crate::hosts::{can_have_hosts, join, master, reports, token};
 use gridwright_tests::cell::{As, Cell, Network, Said, available, wait_until};
@@ -6,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-/// A master on `h1` and further hosts, two slots each, and the parallel environment `mpi` with two slots on a host and these settings.
+/// A master on `h1` and further hosts, two slots each, and the parallel environment `mpi` with two
+/// slots on a host and these settings.
 struct Cluster {
     master: Cell,
     others: Vec<Cell>,
@@ -223,7 +225,8 @@ fn the_procedures_of_a_parallel_environment_are_told_where_the_job_runs() {
     assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"));
 }
 
-/// A program of OpenMPI: each rank says where it is, uses a second of processor time, and with an argument goes on for ever.
+/// A program of OpenMPI: each rank says where it is, uses a second of processor time, and with an
+/// argument goes on for ever.
 const RANKS: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
@@ -263,7 +266,8 @@ struct Library {
     daemon: (&'static str, usize),
 }
 
-/// A program of four ranks runs over three hosts in the environment that the template makes, is accounted on each and ended on each.
+/// A program of four ranks runs over three hosts in the environment that the template makes, is
+/// accounted on each and ended on each.
 fn runs_over_three_hosts(library: &Library) {
     let Library { pe, compiler, starter, daemon } = *library;
     let tools = [compiler, starter, daemon.0].map(|name| Path::new("/usr/bin").join(name));
@@ -280,7 +284,8 @@ fn runs_over_three_hosts(library: &Library) {
     let program = master.work().join("ranks");
     let compiled = Command::new(&tools[0]).arg("-o").arg(&program).arg(source).output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    // Our commands come first, as `gridwright env` puts them: Open MPI takes the first qrsh on PATH, and another Grid Engine may have one.
+    // Our commands come first, as `gridwright env` puts them: Open MPI takes the first qrsh on
+    // PATH, and another Grid Engine may have one.
     let ours = "PATH=$SGE_ROOT/bin/$ARC:/usr/bin:/bin";
     let job = cluster.submit_in(pe, "4", &format!("{ours}\ncat $PE_HOSTFILE; {starter} ./ranks"));
     let records = master.accounted(&job, 3);
@@ -301,7 +306,8 @@ fn runs_over_three_hosts(library: &Library) {
         let record = records.iter().find(|record| record.value("hostname") == host).expect("each host has a record");
         let task = if host == "h1" { String::new() } else { format!("1.{host}") };
         let cpu_s: f64 = record.value("cpu").trim_end_matches('s').parse().unwrap();
-        // A starter does not wait for its daemons: what they still had to do when it ended was cut short, as in 8.1.9.
+        // A starter does not wait for its daemons: what they still had to do when it ended was cut
+        // short, as in 8.1.9.
         assert_eq!((record.value("pe_taskid"), record.value("granted_pe")), (task.as_str(), pe), "{record:?}");
         assert!(cpu_s >= slots as f64, "{cpu_s} s on {host} with {slots} slots: {record:?}");
     }

@@ -1,4 +1,5 @@
-//! Hosts that stand in a job's way: file systems that refuse root, users from other sources, control groups, a `/proc` that hides.
+//! Hosts that stand in a job's way: file systems that refuse root, users from other sources,
+//! control groups, a `/proc` that hides.
 
 use gridwright_tests::cell::{Account, Cell, Network, available, in_namespaces, is_root, records, run, wait_until};
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,8 @@ fn has(program: &str) -> bool {
     ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|folder| Path::new(folder).join(program).exists())
 }
 
-/// A mount of the account's own, which the kernel hides from every other uid, root's too. Dropped, it is gone.
+/// A mount of the account's own, which the kernel hides from every other uid, root's too. Dropped,
+/// it is gone.
 struct OwnMount(PathBuf);
 
 impl OwnMount {

@@ -1,4 +1,5 @@
-//! What the agent bears of load sensors: T1 to T20 of the contract, each as a program under a real agent.
+//! What the agent bears of load sensors: T1 to T20 of the contract, each as a program under a real
+//! agent.
 
 use crate::sensors::{number_before, status_of};
 use gridwright_tests::cell::{Cell, is_root, resident_kib, wait_until};
@@ -9,7 +10,8 @@ fn each_request(body: &str) -> String {
     format!("#!/bin/sh\nwhile read -r line; do\n[ \"$line\" = quit ] && exit 0\n{body}\ndone\n")
 }
 
-/// One tolerance: the attributes it needs with their types, the sensor, and what `qhost -F` shows of them.
+/// One tolerance: the attributes it needs with their types, the sensor, and what `qhost -F` shows
+/// of them.
 struct Tolerance {
     id: &'static str,
     types: &'static [(&'static str, &'static str)],
@@ -84,7 +86,8 @@ const PATIENT_S: u32 = 120;
 /// How long is waited for a sensor that does not answer.
 const HASTY_S: u32 = 2;
 
-/// A cell whose reports come every second, with these sensors; a good one has its time to answer, a bad one two seconds.
+/// A cell whose reports come every second, with these sensors; a good one has its time to answer, a
+/// bad one two seconds.
 fn cell_with(complex: &str, sensors: &[(String, String)], deadline_s: impl Fn(&str) -> u32) -> Cell {
     let cell = Cell::up();
     cell.add_complex(complex.trim_end());
@@ -145,8 +148,8 @@ fn every_tolerated_way_of_reporting_arrives_in_qhost() {
     assert!(!quiet.out.contains("unknown="), "{quiet}");
 }
 
-/// Sensors that do not do what they should: name, program, what `sensor status` shows of it, the exit code of `sensor check`
-/// and what that says.
+/// Sensors that do not do what they should: name, program, what `sensor status` shows of it, the
+/// exit code of `sensor check` and what that says.
 const BAD: [(&str, &str, &str, i32, &[&str]); 8] = [
     (
         "hangs.sh",

@@ -1,8 +1,10 @@
-//! Users are charged for what their jobs really use, once, also where the master was killed meanwhile.
+//! Users are charged for what their jobs really use, once, also where the master was killed
+//! meanwhile.
 
 use gridwright_tests::cell::{Cell, Plan, wait_until};
 
-/// Seconds of processor time that the account has used, decayed and in all, as the newest line of `sharelog` about it tells.
+/// Seconds of processor time that the account has used, decayed and in all, as the newest line of
+/// `sharelog` about it tells.
 fn used(cell: &Cell) -> Option<(f64, f64)> {
     let log = std::fs::read_to_string(cell.dir().join("default/common/reporting")).ok()?;
     let mine = format!("/default/{}", cell.account().name);
@@ -38,7 +40,8 @@ fn use_is_charged_once_over_a_kill_of_the_master_and_forgotten_on_demand() {
     let is_same = || used(&cell).is_some_and(|(_, all)| (all - accounted).abs() < 0.001);
     wait_until(|| format!("{accounted} s and not {:?}", used(&cell)), is_same);
     cell.admin(&["qconf", "-clearusage"]).ok();
-    // Who has used nothing and has no job stands in no line: the newest one about the tree is later then.
+    // Who has used nothing and has no job stands in no line: the newest one about the tree is later
+    // then.
     let log = || std::fs::read_to_string(cell.dir().join("default/common/reporting")).unwrap_or_default();
     let last = |path: &str| log().rfind(&format!(":{path}:"));
     let since_said = || last("/default")?.checked_sub(last(&format!("/default/{}", cell.account().name))?);

@@ -1,4 +1,5 @@
-//! Commands that wait for a job: through a restart of the master, and until Ctrl-C. And what tells why a job waits.
+//! Commands that wait for a job: through a restart of the master, and until Ctrl-C. And what tells
+//! why a job waits.
 
 use gridwright_tests::cell::{As, Cell, Plan, Process, wait_until};
 use nix::sys::signal::{Signal, kill};

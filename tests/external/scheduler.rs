@@ -1,9 +1,12 @@
-//! A scheduler outside the master, small enough to read at once: the example for `algorithm external` (master/EVENTS.md).
+//! A scheduler outside the master, small enough to read at once: the example for
+//! `algorithm external` (master/EVENTS.md).
 //!
-//! First come, first served, one slot a task, wherever one is free; parallel jobs are left alone. It knows nothing of holds, access
-//! or consumables: what the core refuses it tries again when something has changed. A cell wants it with
-//! `algorithm external` in `qconf -msconf`; a manager starts it as `gridwright-example-scheduler SOCKET`, which is `run/master/master.sock` of the
-//! cell's directory or, on another administrative host, `run/agent/agent.sock`: its agent passes everything on over QUIC.
+//! First come, first served, one slot a task, wherever one is free; parallel jobs are left alone.
+//! It knows nothing of holds, access or consumables: what the core refuses it tries again when
+//! something has changed. A cell wants it with `algorithm external` in `qconf -msconf`; a manager
+//! starts it as `gridwright-example-scheduler SOCKET`, which is `run/master/master.sock` of the
+//! cell's directory or, on another administrative host, `run/agent/agent.sock`: its agent passes
+//! everything on over QUIC.
 
 use proto::diagnostic::Diagnostic;
 use proto::id::{HostName, QueueInstanceName, RequestId, SubmitSeq, TaskId};

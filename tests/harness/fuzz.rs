@@ -1,6 +1,6 @@
-//! One function for each text parser: it may be given any text. It never panics, an error tells where or what, and what was read
-//! prints as a text that reads as the same. `tests/fuzz.rs` gives them seeded mutations of recorded texts, `tests/fuzz/` gives
-//! them to cargo-fuzz.
+//! One function for each text parser: it may be given any text. It never panics, an error tells
+//! where or what, and what was read prints as a text that reads as the same. `tests/fuzz.rs` gives
+//! them seeded mutations of recorded texts, `tests/fuzz/` gives them to cargo-fuzz.
 
 pub mod mutate;
 
@@ -70,7 +70,8 @@ pub fn complex(text: &str) {
     }
 }
 
-/// The files of all other objects, each text as each kind. What is settled settles again as it is, printed either way.
+/// The files of all other objects, each text as each kind. What is settled settles again as it is,
+/// printed either way.
 pub fn objects(text: &str) {
     let fields = match Fields::parse(text) {
         Ok(fields) => fields,
@@ -109,7 +110,8 @@ pub fn rqs(text: &str) {
     }
 }
 
-/// Calendars, the year in front of the first `|` and the week behind it; what one that is read says next is found in time.
+/// Calendars, the year in front of the first `|` and the week behind it; what one that is read says
+/// next is found in time.
 pub fn calendar(text: &str) {
     let (year, week) = text.split_once('|').unwrap_or((text, "NONE"));
     let fields: Fields = [("calendar_name", "x"), ("year", year), ("week", week)].into_iter().collect();
@@ -127,7 +129,8 @@ pub fn request(text: &str) {
     match ResourceList::parse(text) {
         Ok(list) => {
             let printed = list.to_string();
-            // A mark that is not closed may find a partner once the later of two values stands in the place of the earlier.
+            // A mark that is not closed may find a partner once the later of two values stands in
+            // the place of the earlier.
             let is_open = |value: &String| ['"', '\''].iter().any(|mark| value.matches(*mark).count() % 2 == 1);
             let is_whole = !list.iter().filter_map(|request| request.value.as_ref()).any(is_open);
             assert!(!is_whole || ResourceList::parse(&printed).as_ref() == Ok(&list), "{printed}");
@@ -180,7 +183,8 @@ pub fn range(text: &str) {
     }
 }
 
-/// What a load sensor writes: what is kept stays within its limits, in however many pieces it comes.
+/// What a load sensor writes: what is kept stays within its limits, in however many pieces it
+/// comes.
 pub fn sensor(text: &str) {
     let limits = Limits { line_bytes: 200, block_values: 20, block_bytes: 1_000, ..Limits::default() };
     let heard = |pieces: usize| {

@@ -1,12 +1,13 @@
-//! A whole cluster on one seed and virtual time: the master's core and scheduler, many agent cores, and pretended
-//! launchers, shepherds, hosts, networks and users around them.
+//! A whole cluster on one seed and virtual time: the master's core and scheduler, many agent cores,
+//! and pretended launchers, shepherds, hosts, networks and users around them.
 //!
-//! The shells around the cores keep the contract of the daemons exactly: nothing leaves the master before the events behind it are
-//! durable, one stream keeps its order until it breaks, what a launcher has on disk survives everything. Faults are drawn from
-//! the seed; after every event the invariants are checked, so that a failing seed names the step at which things went wrong.
+//! The shells around the cores keep the contract of the daemons exactly: nothing leaves the master
+//! before the events behind it are durable, one stream keeps its order until it breaks, what a
+//! launcher has on disk survives everything. Faults are drawn from the seed; after every event the
+//! invariants are checked, so that a failing seed names the step at which things went wrong.
 //!
-//! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire, and disks that lie. What is checked and
-//! which mutations that finds is in `tests/README.md`.
+//! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire,
+//! and disks that lie. What is checked and which mutations that finds is in `tests/README.md`.
 
 mod accounts;
 mod administrator;

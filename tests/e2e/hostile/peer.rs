@@ -74,7 +74,8 @@ impl Peer {
         self.endpoint.local_addr().unwrap().port()
     }
 
-    /// Sends bytes on one stream, and ends the stream if told to. A peer that was refused sends to nobody.
+    /// Sends bytes on one stream, and ends the stream if told to. A peer that was refused sends to
+    /// nobody.
     pub fn send(&self, bytes: &[u8], ends: bool) {
         let Some(connection) = self.connection.as_ref().filter(|_| !bytes.is_empty()) else { return };
         self.runtime.block_on(async {

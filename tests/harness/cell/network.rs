@@ -1,4 +1,5 @@
-//! Several hosts on this machine: network namespaces on one bridge, each with a host name of its own. Root only.
+//! Several hosts on this machine: network namespaces on one bridge, each with a host name of its
+//! own. Root only.
 
 use super::account::Account;
 use std::path::{Path, PathBuf};

@@ -69,7 +69,8 @@ pub fn resident_kib(pid: i32) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Ends every process whose command line or environment names `path`, which is a temporary directory of the test.
+/// Ends every process whose command line or environment names `path`, which is a temporary
+/// directory of the test.
 pub(super) fn end_all_of(path: &str) {
     end_all("the processes of the cell", |pid| names(pid, "cmdline", path) || names(pid, "environ", path));
 }
@@ -80,7 +81,8 @@ pub(super) fn end_all_under(uid: u32) {
     end_all("the processes of the account", |pid| owner(pid).is_ok_and(|owner| owner == uid));
 }
 
-/// Shepherds of the cell in `dir`: processes of the launcher's command line whose parent, or that of a launcher which died, has it too.
+/// Shepherds of the cell in `dir`: processes of the launcher's command line whose parent, or that
+/// of a launcher which died, has it too.
 pub(super) fn shepherds(dir: &str) -> Vec<i32> {
     let launcher = std::fs::read_to_string(format!("{dir}/run/launcher/pid")).unwrap_or_default();
     let launcher: i32 = launcher.trim().parse().unwrap_or(0);

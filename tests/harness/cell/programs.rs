@@ -11,7 +11,8 @@ const NAMES: [&str; 4] = ["gridwright", "gridwright-master", "gridwright-agent",
 pub struct Programs(PathBuf);
 
 impl Programs {
-    /// Finds them beside the test's own program. Where an ordinary user cannot reach them, they are linked into `temp`.
+    /// Finds them beside the test's own program. Where an ordinary user cannot reach them, they are
+    /// linked into `temp`.
     ///
     /// # Panics
     /// If one is missing.

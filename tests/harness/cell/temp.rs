@@ -45,10 +45,12 @@ impl Drop for TempDir {
     }
 }
 
-/// The variable that tells a program that it runs in namespaces of its own, and what its run is called.
+/// The variable that tells a program that it runs in namespaces of its own, and what its run is
+/// called.
 pub(super) const INSIDE: &str = "GRIDWRIGHT_TESTS_INSIDE";
 
-/// A name of this run of the program that no other one on this machine has: process ids repeat in namespaces.
+/// A name of this run of the program that no other one on this machine has: process ids repeat in
+/// namespaces.
 pub fn run() -> String {
     std::env::var(INSIDE).unwrap_or_else(|_| std::process::id().to_string())
 }

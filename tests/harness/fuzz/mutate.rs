@@ -1,4 +1,5 @@
-//! Texts that are nearly right, from texts that are: the same seed gives the same texts on every machine.
+//! Texts that are nearly right, from texts that are: the same seed gives the same texts on every
+//! machine.
 
 /// The longest text that is made, in bytes.
 const LONGEST: usize = 16_384;

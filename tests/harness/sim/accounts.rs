@@ -1,5 +1,5 @@
-//! What users are charged with, added up apart from the code under test: the use in the accounting records of attempts that have ended,
-//! and what those that run were charged with last.
+//! What users are charged with, added up apart from the code under test: the use in the accounting
+//! records of attempts that have ended, and what those that run were charged with last.
 
 use super::slaves::task_of;
 use master_core::event::{Event, Record};

@@ -1,5 +1,5 @@
-//! What administrators do to a running cell: other attributes, capacities, slots, groups and hosts, states of queues. In the end
-//! they set everything as it was, so that every job can end.
+//! What administrators do to a running cell: other attributes, capacities, slots, groups and hosts,
+//! states of queues. In the end they set everything as it was, so that every job can end.
 
 use super::agenda::Happening;
 use super::setting;

@@ -1,4 +1,5 @@
-//! What is going to happen, by virtual time; what falls on the same millisecond happens in the order in which it was planned.
+//! What is going to happen, by virtual time; what falls on the same millisecond happens in the
+//! order in which it was planned.
 
 use master_core::sched::order::Order;
 use proto::id::{RequestId, TaskKey};
@@ -18,7 +19,8 @@ pub(super) enum Side {
     Agent,
 }
 
-/// Something that happens. `life` is that of the process for which it was planned: one that has died does nothing any more.
+/// Something that happens. `life` is that of the process for which it was planned: one that has
+/// died does nothing any more.
 #[derive(Clone, Debug)]
 pub(super) enum Happening {
     MasterStarts,

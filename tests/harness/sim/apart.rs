@@ -1,7 +1,7 @@
 //! A value that has a thread of its own, in a run where that pays.
 //!
-//! It is told things in order, and obeys some time later. Whoever looks at it waits until it has obeyed everything, so that a seed leads to the
-//! same run with such threads and without.
+//! It is told things in order, and obeys some time later. Whoever looks at it waits until it has
+//! obeyed everything, so that a seed leads to the same run with such threads and without.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -15,7 +15,8 @@ pub(super) trait Obeys: Send + 'static {
     /// What it is told.
     type Word: Send;
 
-    /// So many words go to its thread at once: to wake that for each costs more than to obey a short one.
+    /// So many words go to its thread at once: to wake that for each costs more than to obey a
+    /// short one.
     const BUNDLE: usize;
 
     /// Does it.

@@ -1,7 +1,8 @@
 //! What placed tasks take, added up apart from the ledger of the code under test.
 //!
-//! Each event changes a few sums, and only those are compared with the ledger: so it is affordable after every event. On small cells
-//! the sums are added up anew each time, on large ones now and then, and must be the same ([`Books::audit`]).
+//! Each event changes a few sums, and only those are compared with the ledger: so it is affordable
+//! after every event. On small cells the sums are added up anew each time, on large ones now and
+//! then, and must be the same ([`Books::audit`]).
 
 use master_core::ledger::{Ledger, Level};
 use master_core::state::State;
@@ -31,7 +32,8 @@ pub(super) struct Task {
     pub(super) takes: Sums,
 }
 
-/// The numbers that a job asks for of what the complex knows, by full name, in base units: for each slot or in all.
+/// The numbers that a job asks for of what the complex knows, by full name, in base units: for each
+/// slot or in all.
 #[derive(Clone, Debug)]
 struct Asked {
     all: BTreeMap<AttributeName, i64>,
@@ -50,7 +52,8 @@ pub(super) struct Given(Vec<(Who, QueueInstanceName)>);
 pub(super) enum Who {
     Master,
     Slave,
-    /// A slot on the host of the master of whom nothing of what slaves ask is wanted (`ign_sreq_on_mhost`).
+    /// A slot on the host of the master of whom nothing of what slaves ask is wanted
+    /// (`ign_sreq_on_mhost`).
     Companion,
 }
 
@@ -69,7 +72,8 @@ struct Block {
 /// How much is taken of what.
 type Sums = BTreeMap<Place, i64>;
 
-/// The sums. While a reservation runs, what it keeps counts, and what its tasks take counts within it alone.
+/// The sums. While a reservation runs, what it keeps counts, and what its tasks take counts within
+/// it alone.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     tasks: BTreeMap<TaskKey, Task>,
@@ -343,7 +347,8 @@ impl Asked {
         self.master.contains_key(name) || self.slaves.contains_key(name)
     }
 
-    /// What a slot asks for of a consumable, or takes by default; the kind says how often that counts.
+    /// What a slot asks for of a consumable, or takes by default; the kind says how often that
+    /// counts.
     fn of_slot(&self, attribute: &Attribute, who: Who) -> i64 {
         let default = attribute.default_amount().finite().unwrap_or(0);
         let name = &attribute.name;
@@ -364,7 +369,8 @@ impl Asked {
 }
 
 impl Given {
-    /// The slots one by one, the master's first, with one more for a master that is no task of its parallel job.
+    /// The slots one by one, the master's first, with one more for a master that is no task of its
+    /// parallel job.
     pub(super) fn new(config: &Configuration, granted: &[Granted], pe: Option<&PeName>) -> Given {
         let pe = pe.and_then(|pe| config.pes.get(pe));
         let is_extra = pe.is_some_and(|pe| !pe.job_is_first_task.0);

@@ -1,7 +1,8 @@
 //! What must hold after every event, and at the end.
 //!
-//! After every durable event [`Rules`](super::rules::Rules) and [`Witness`](super::witness::Witness) judge it and compare what it
-//! changed. Walks over the whole state are made after some inputs only, because what they would find was changed by an event.
+//! After every durable event [`Rules`](super::rules::Rules) and
+//! [`Witness`](super::witness::Witness) judge it and compare what it changed. Walks over the whole
+//! state are made after some inputs only, because what they would find was changed by an event.
 
 use super::kept::Snap;
 use super::world::World;

@@ -4,7 +4,8 @@ use super::agenda::Happening;
 use super::world::World;
 use std::ops::AddAssign;
 
-/// Which faults a run has. Mean times between two of them in milliseconds of virtual time, chances per mille.
+/// Which faults a run has. Mean times between two of them in milliseconds of virtual time, chances
+/// per mille.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
     /// Between two faults that strike out of the blue; 0 is never.
@@ -160,7 +161,8 @@ impl World {
         }
     }
 
-    /// Nothing of what is on its way to or from a host arrives for a while; a long while breaks the connection.
+    /// Nothing of what is on its way to or from a host arrives for a while; a long while breaks the
+    /// connection.
     fn partition(&mut self, host: usize) {
         self.counts.partitions += 1;
         let length = self.random.between(1_000, 120_000);

@@ -1,5 +1,6 @@
-//! What is kept of what the master made durable: its log, the state that the readers fold from that, and the rules that judge each
-//! event against both. Nothing of it decides what happens next unless somebody looks.
+//! What is kept of what the master made durable: its log, the state that the readers fold from
+//! that, and the rules that judge each event against both. Nothing of it decides what happens next
+//! unless somebody looks.
 
 use super::apart::Obeys;
 use super::rules::Rules;

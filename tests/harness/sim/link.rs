@@ -1,4 +1,5 @@
-//! Connections between agents and the master: each direction keeps its order until the connection breaks and loses what is left.
+//! Connections between agents and the master: each direction keeps its order until the connection
+//! breaks and loses what is left.
 
 use super::agenda::{Happening, HostIndex, LinkId, Side};
 use super::world::World;
@@ -141,7 +142,8 @@ impl World {
         Some(id)
     }
 
-    /// A connection is lost with a part of what is on its way. Each end finds out by itself, no earlier than after `least` ms.
+    /// A connection is lost with a part of what is on its way. Each end finds out by itself, no
+    /// earlier than after `least` ms.
     pub(super) fn break_link(&mut self, id: LinkId, least: u64) {
         let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else { return };
         link.broken = true;
@@ -156,7 +158,8 @@ impl World {
         }
     }
 
-    /// One end ended the connection: what is on its way to it is not read any more, the other end reads what was sent and its end.
+    /// One end ended the connection: what is on its way to it is not read any more, the other end
+    /// reads what was sent and its end.
     pub(super) fn close_link(&mut self, id: LinkId, by: Side) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.broken = true;

@@ -1,5 +1,6 @@
-//! The master's process around its core, as `master/src/driver.rs` does it: a turn handles what waits, its events become durable
-//! together, and only then do they go to the scheduler and the effects leave. It may die anywhere in between.
+//! The master's process around its core, as `master/src/driver.rs` does it: a turn handles what
+//! waits, its events become durable together, and only then do they go to the scheduler and the
+//! effects leave. It may die anywhere in between.
 
 use super::agenda::{Happening, LinkId, Side};
 use super::kept::Snap;
@@ -331,7 +332,8 @@ impl World {
     }
 }
 
-/// Tasks are given only to hosts that are connected, that the core has let in, and that can start them as far as anybody knows.
+/// Tasks are given only to hosts that are connected, that the core has let in, and that can start
+/// them as far as anybody knows.
 fn check_hosts(
     master: &mut Master,
     events: &[Arc<Record>],

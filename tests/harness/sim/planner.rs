@@ -1,5 +1,5 @@
-//! The scheduler's thread beside the core, as `master/src/scheduler.rs` does it: the stream is taken between slices, orders go into
-//! the core's queue behind what came meanwhile.
+//! The scheduler's thread beside the core, as `master/src/scheduler.rs` does it: the stream is
+//! taken between slices, orders go into the core's queue behind what came meanwhile.
 
 use super::agenda::Happening;
 use super::apart::{Apart, Obeys};

@@ -1,11 +1,13 @@
 //! A reservation is a promise: whoever has one is not delayed by jobs of lower priority.
 //!
-//! On a calm day ([`Plan::calm`](super::world::Plan::calm)) jobs end in time and nothing breaks or is changed. Then the start of a task
-//! may only move to a later time if a task that comes before it has come, has started, or has another place or time than before. What
-//! comes after it in turn, with a reservation or without, is no excuse.
+//! On a calm day ([`Plan::calm`](super::world::Plan::calm)) jobs end in time and nothing breaks or
+//! is changed. Then the start of a task may only move to a later time if a task that comes before
+//! it has come, has started, or has another place or time than before. What comes after it in turn,
+//! with a reservation or without, is no excuse.
 //!
-//! Judged are passes that make reservations anew and into which no news came. What ends between two slices of a pass may be missed for
-//! those that had their turn, until the next pass, which follows at once.
+//! Judged are passes that make reservations anew and into which no news came. What ends between two
+//! slices of a pass may be missed for those that had their turn, until the next pass, which follows
+//! at once.
 
 use master_core::sched::model::Model;
 use master_core::state::eligible::eligible;
@@ -25,7 +27,8 @@ enum Standing {
     Runs(Vec<Granted>),
 }
 
-/// A task counts from its order on, and from its durable record on once that is there: its end moves by the time in between.
+/// A task counts from its order on, and from its durable record on once that is there: its end
+/// moves by the time in between.
 const ORDER_MS: u64 = 200;
 
 /// What was promised, to be judged against the next pass.
@@ -69,8 +72,9 @@ fn is_in_time(at: Tick, after: Option<&Standing>) -> bool {
     }
 }
 
-/// Whether a task takes what was known, when and where it was known; if not, those after it may have to move. What moved a little for
-/// an order is still promised for the time at which it was promised first.
+/// Whether a task takes what was known, when and where it was known; if not, those after it may
+/// have to move. What moved a little for an order is still promised for the time at which it was
+/// promised first.
 fn is_as_before(before: Option<&Standing>, after: Option<&mut Standing>, now: Tick) -> bool {
     let is_at = |new: Tick, at: Tick| at <= new && new <= at.plus_ms(ORDER_MS);
     match (before, after) {

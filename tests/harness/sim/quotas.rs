@@ -1,4 +1,5 @@
-//! What resource quotas allow, told apart from the code under test: every task that is placed is added up over all that run.
+//! What resource quotas allow, told apart from the code under test: every task that is placed is
+//! added up over all that run.
 //!
 //! Only the forms of rules that the administrators of the simulator write are understood here.
 

@@ -1,4 +1,5 @@
-//! The only source of chance: xoshiro256** on a seed stretched by splitmix64. The same seed gives the same run on every machine.
+//! The only source of chance: xoshiro256** on a seed stretched by splitmix64. The same seed gives
+//! the same run on every machine.
 
 /// A stream of numbers that a seed determines.
 #[derive(Clone, Debug)]

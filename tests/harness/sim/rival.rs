@@ -1,5 +1,6 @@
-//! A scheduler that is not to be trusted: its orders are stale, doubled, greedy or forbidden. The core refuses each that is wrong,
-//! singly; [`Rules`](super::rules::Rules) judge what it lets through.
+//! A scheduler that is not to be trusted: its orders are stale, doubled, greedy or forbidden. The
+//! core refuses each that is wrong, singly; [`Rules`](super::rules::Rules) judge what it lets
+//! through.
 
 use super::agenda::Happening;
 use super::world::World;

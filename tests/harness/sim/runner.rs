@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Runs one seed. A failure is told with its step, what happened before it, and the command that repeats it.
+/// Runs one seed. A failure is told with its step, what happened before it, and the command that
+/// repeats it.
 ///
 /// # Errors
 /// The report.
@@ -21,7 +22,8 @@ pub fn run_one(plan: Plan, aloud: bool) -> Result<Counts, String> {
             Err(panic) => Err((panic_text(&*panic), world.last_words())),
         }
     };
-    // The first run keeps no texts, because most seeds do not fail; the same seed fails the same way again.
+    // The first run keeps no texts, because most seeds do not fail; the same seed fails the same
+    // way again.
     attempt(aloud).map_err(|first| {
         let (text, words) = attempt(true).err().unwrap_or(first);
         let seed = plan.seed;

@@ -158,7 +158,8 @@ fn a_job_that_is_deleted_while_the_launcher_is_away_ends_once_it_is_back() {
     assert_eq!(still, link, "no new connection was needed");
 }
 
-/// A cluster whose one host has been without a launcher since just now, and a job that was given to it in the meantime.
+/// A cluster whose one host has been without a launcher since just now, and a job that was given to
+/// it in the meantime.
 fn placed_without_a_launcher() -> World {
     let mut world = cluster();
     submit(&mut world, "plain");

@@ -17,7 +17,8 @@ use proto::sharetree::ShareTree;
 
 /// Slots of each instance of `all.q`, and of `b.q`.
 const SLOTS: [&str; 2] = ["4", "2"];
-/// Two hours in which a queue is suspended, open and closed for a minute or two at a time; runs begin at eight.
+/// Two hours in which a queue is suspended, open and closed for a minute or two at a time; runs
+/// begin at eight.
 const CALENDAR: &str = "8:1-8:2,8:4-8:6,8:9-8:10,8:14-8:15,8:20-8:22=suspended 8:3-8:4,8:7-8:9,8:16-8:18,7:50-7:55=off";
 /// Licences of a small cell, where they are short.
 const LICENCES: &str = "lic=~3";
@@ -47,7 +48,8 @@ fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
     StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
 }
 
-/// The complex: how licences, processors of a kind and memory are charged, and what is charged by default of the second.
+/// The complex: how licences, processors of a kind and memory are charged, and what is charged by
+/// default of the second.
 pub(super) fn complex(lic: &str, gpu: &str, gpu_default: &str, memory: &str) -> Fields {
     let built_in = Complex::built_in().to_string();
     let others = built_in.lines().filter(|line| !line.starts_with("h_vmem"));
@@ -101,7 +103,8 @@ fn queue(name: &str, hosts: &str, slots: &str) -> StoredObject {
     object(ObjectKind::Queue, name, queue)
 }
 
-/// The global configuration: how many tasks of an array may run, and after how long those of an unknown host run again.
+/// The global configuration: how many tasks of an array may run, and after how long those of an
+/// unknown host run again.
 pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
     let mut fields = ClusterConf::template().to_fields();
     fields.set("max_aj_instances", instances);
@@ -112,8 +115,9 @@ pub(super) fn cluster(instances: &str, reschedule_unknown: &str) -> Fields {
     fields
 }
 
-/// What administrators change and what is set again in the end, each after what it names: scheduler, parallel environments, a calendar,
-/// queues, hosts, licences, memory, special processors and quotas.
+/// What administrators change and what is set again in the end, each after what it names:
+/// scheduler, parallel environments, a calendar, queues, hosts, licences, memory, special
+/// processors and quotas.
 pub(super) fn changeable(hosts: &[HostName], seed: u64, is_calm: bool) -> Vec<StoredObject> {
     let size = size(hosts.len());
     let mut objects = vec![object(ObjectKind::ComplexTable, "", complex("YES", "YES", "0", "YES"))];
@@ -173,7 +177,8 @@ fn scheduler(seed: u64, is_large: bool) -> StoredObject {
     object(ObjectKind::SchedulerConf, "", scheduler)
 }
 
-/// A scheduler that goes by `-p` and the time of submission alone, and keeps slots for whoever asks.
+/// A scheduler that goes by `-p` and the time of submission alone, and keeps slots for whoever
+/// asks.
 fn calm_scheduler() -> StoredObject {
     let mut scheduler = SchedulerConf::template().to_fields();
     for weight in ["weight_urgency", "weight_ticket", "weight_waiting_time", "weight_deadline"] {
@@ -194,7 +199,8 @@ fn calendar(week: &str) -> StoredObject {
     object(ObjectKind::Calendar, "c", calendar)
 }
 
-/// The parallel environments: on one host, and over several. On one seed of four the latter spares what runs beside the master.
+/// The parallel environments: on one host, and over several. On one seed of four the latter spares
+/// what runs beside the master.
 fn environments(seed: u64, size: usize, is_large: bool) -> [StoredObject; 2] {
     let slots = if is_large { "~25" } else { "~7" };
     [("smp", "$pe_slots", "~100", "TRUE"), ("mpi", "$round_robin", slots, "FALSE")].map(|(name, rule, slots, first)| {

@@ -1,4 +1,5 @@
-//! Slave tasks of parallel jobs: the commands that start them from within their jobs, and what must hold of them.
+//! Slave tasks of parallel jobs: the commands that start them from within their jobs, and what must
+//! hold of them.
 
 use super::agenda::{Happening, HostIndex};
 use super::world::World;
@@ -96,7 +97,8 @@ impl World {
         }
     }
 
-    /// A process of a parallel job says `qrsh -inherit`: mostly as it may, now and then to a foreign host or as somebody else.
+    /// A process of a parallel job says `qrsh -inherit`: mostly as it may, now and then to a
+    /// foreign host or as somebody else.
     pub(super) fn slave_wanted(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
         if self.healed || !self.is_running(host, key, boot) {
             return;

@@ -8,7 +8,8 @@ const KEPT: usize = 40;
 /// How much of a line is kept, in characters.
 const WIDTH: usize = 300;
 
-/// The last lines; nothing is made into text unless somebody wants it, because a thousand seeds pass for each that fails.
+/// The last lines; nothing is made into text unless somebody wants it, because a thousand seeds
+/// pass for each that fails.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     pub(super) wanted: bool,

@@ -1,5 +1,5 @@
-//! Users and their commands: each carries an id of its own, is repeated with the same id while no answer comes, and is given up
-//! after a minute with its outcome unknown.
+//! Users and their commands: each carries an id of its own, is repeated with the same id while no
+//! answer comes, and is given up after a minute with its outcome unknown.
 
 use super::agenda::Happening;
 use super::workload::owner;
@@ -97,7 +97,8 @@ impl World {
 
     pub(super) fn reply_leaves(&mut self, to: ReplyTo, reply: Box<Reply>) {
         let id = self.users.replies.remove(&to).expect("each try is answered once");
-        // What was refused may be tried again, and be granted; what is on record is answered alike for ever.
+        // What was refused may be tried again, and be granted; what is on record is answered alike
+        // for ever.
         if let Some(durable) = self.witness.answer(id) {
             assert_eq!(*reply, *durable, "a repeat of request {:x} got another answer", id.0);
         }

@@ -1,5 +1,6 @@
-//! A cell in balance: users do not submit for ever what does not start, release and clear and delete what is stuck, and administrators
-//! take back what they tried. Without that a long run would be about a heap of jobs that can never start.
+//! A cell in balance: users do not submit for ever what does not start, release and clear and
+//! delete what is stuck, and administrators take back what they tried. Without that a long run
+//! would be about a heap of jobs that can never start.
 
 use super::agenda::Happening;
 use super::workload::{free, jobs, release};

@@ -1,4 +1,5 @@
-//! What really happened on the pretended hosts and in the durable log, noted apart from the code under test.
+//! What really happened on the pretended hosts and in the durable log, noted apart from the code
+//! under test.
 
 use super::agenda::HostIndex;
 use master_core::event::{Actor, Event, Record, Then};
@@ -38,7 +39,8 @@ pub(super) struct Witness {
     accounted: BTreeSet<TaskKey>,
     /// Attempts that were taken back before they reached a host.
     withdrawn: BTreeSet<TaskKey>,
-    /// Attempts that ended without the word of their host: by force, or because it was away for too long. They may still run.
+    /// Attempts that ended without the word of their host: by force, or because it was away for too
+    /// long. They may still run.
     forced: BTreeSet<TaskKey>,
     /// Jobs that have not left, as the events add them up.
     present: BTreeMap<SubmitSeq, Present>,
@@ -199,7 +201,8 @@ impl Witness {
         }
     }
 
-    /// A host lost its disk: it does not know any more what it has run, and may run again what the master has no news of.
+    /// A host lost its disk: it does not know any more what it has run, and may run again what the
+    /// master has no news of.
     pub(super) fn forgets(&mut self, host: HostIndex) {
         let (accounted, withdrawn) = (&self.accounted, &self.withdrawn);
         self.executed.retain(|key, at| *at != host || accounted.contains(key) || withdrawn.contains(key));

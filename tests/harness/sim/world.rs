@@ -44,14 +44,17 @@ pub struct Plan {
     pub checks: Checks,
     /// How much of everything happens on its own.
     pub pace: Pace,
-    /// Mean time between two acts of the administrator, and two orders of the rival scheduler, in milliseconds; 0 is never.
+    /// Mean time between two acts of the administrator, and two orders of the rival scheduler, in
+    /// milliseconds; 0 is never.
     pub meddle_ms: u64,
-    /// Whether users do nothing but submit jobs that end in time, so that each reservation is a promise.
+    /// Whether users do nothing but submit jobs that end in time, so that each reservation is a
+    /// promise.
     pub calm: bool,
-    /// Who keeps the cell in balance, as on a real one; none lets everything that is stuck lie until the end.
+    /// Who keeps the cell in balance, as on a real one; none lets everything that is stuck lie
+    /// until the end.
     pub watch: Option<Watch>,
-    /// Whether the log and the scheduler's model are kept by threads of their own. What happens is the same, and a broken rule is found a few
-    /// steps later.
+    /// Whether the log and the scheduler's model are kept by threads of their own. What happens is
+    /// the same, and a broken rule is found a few steps later.
     pub is_apart: bool,
 }
 
@@ -66,14 +69,17 @@ pub struct Watch {
     pub patience_ms: u64,
 }
 
-/// How often walks over everything are made. What an event touched is checked after every event in any case.
+/// How often walks over everything are made. What an event touched is checked after every event in
+/// any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
     /// After how many inputs of the core its state is checked as a whole.
     pub every_inputs: u64,
-    /// After how many syncs the states of core, scheduler and log, and the whole ledger, are compared.
+    /// After how many syncs the states of core, scheduler and log, and the whole ledger, are
+    /// compared.
     pub every_syncs: u64,
-    /// After how many events the sums that are kept from event to event are added up anew, and compared.
+    /// After how many events the sums that are kept from event to event are added up anew, and
+    /// compared.
     pub every_events: u64,
 }
 
@@ -88,7 +94,8 @@ pub struct Pace {
     pub tickets_ms: u64,
     /// From a pass to the next one, at least.
     pub pass_ms: u64,
-    /// From a pass that makes reservations anew to the next one, at least; those in between keep what there is.
+    /// From a pass that makes reservations anew to the next one, at least; those in between keep
+    /// what there is.
     pub reserve_ms: u64,
     /// How long most tasks run.
     pub run_ms: u64,
@@ -141,7 +148,8 @@ impl Plan {
         }
     }
 
-    /// A day on which jobs come and end in time, and no more: every reservation of the scheduler is judged.
+    /// A day on which jobs come and end in time, and no more: every reservation of the scheduler is
+    /// judged.
     pub fn calm(seed: u64) -> Plan {
         let pace = Pace { reserve_ms: 2_000, ..Pace::QUICK };
         let checks = Checks { every_inputs: 256, every_syncs: 256, every_events: 256 };
@@ -162,8 +170,9 @@ impl Plan {
         Plan { hosts: 8, jobs: 120, length_ms: 1_200_000, checks, ..Plan::stormy(seed) }
     }
 
-    /// So many minutes of a cluster of a thousand hosts, at the pace of a real one. Its slots are taken within the first hour, and about as
-    /// many jobs end as come. A few hosts break at any time.
+    /// So many minutes of a cluster of a thousand hosts, at the pace of a real one. Its slots are
+    /// taken within the first hour, and about as many jobs end as come. A few hosts break at any
+    /// time.
     pub fn large(seed: u64, minutes: u64) -> Plan {
         Plan {
             hosts: 1_000,
@@ -253,7 +262,8 @@ impl World {
         world
     }
 
-    /// Wants the last things that happened to be kept as text, or printed at once. Then everything is judged in the step in which it happens.
+    /// Wants the last things that happened to be kept as text, or printed at once. Then everything
+    /// is judged in the step in which it happens.
     pub fn keep_trace(&mut self, aloud: bool) {
         self.plan.is_apart = false;
         self.kept.stay_home();
@@ -400,7 +410,8 @@ impl World {
     }
 }
 
-/// Whether somebody looks at what is durable when this happens. Who looks now and then only calls it home himself.
+/// Whether somebody looks at what is durable when this happens. Who looks now and then only calls
+/// it home himself.
 fn looks(happening: &Happening) -> bool {
     matches!(happening, Happening::AdministratorActs | Happening::RivalOrders | Happening::Tidies | Happening::Watches)
 }
