@@ -219,7 +219,8 @@ fn a_wait_ends_with_the_command_that_waits() {
     let unknown = JobNumber(999);
     // Whether there is a place is told by the refusal of a job that does not exist.
     let is_full = || code(cell::reply(&mut wait_for(unknown)).unwrap()) == Code::Overloaded;
-    // A question may come first and take the place for a moment: the wait is refused then, and asks again.
+    // A question may come first and take the place for a moment: the wait is refused then, and asks
+    // again.
     cell::wait_until("the place is taken", || {
         let full = is_full();
         if !full {
@@ -245,7 +246,8 @@ fn connections_that_are_refused_again_and_again_leave_few_lines_in_the_log() {
     assert!(lines > 0 && lines < REFUSED / 2, "{lines} lines");
 }
 
-/// The environments of all jobs as a reply shows them, and whether it says that values are left out.
+/// The environments of all jobs as a reply shows them, and whether it says that values are left
+/// out.
 fn environments(reply: Reply) -> Vec<(Vec<(String, String)>, bool)> {
     let Some(Data::JobDetails(found)) = reply.data else { panic!("no details: {reply:?}") };
     found.into_iter().map(|detail| (detail.spec.environment.to_vec(), detail.hides_environment)).collect()
