@@ -250,11 +250,15 @@ mod tests {
 
     #[test]
     fn only_a_start_that_failed_by_its_host_blames_the_host() {
+        let failed = proto::launch::Failed::QUEUE_SETTING;
+        let setting = Failure { failed, text: "no tmpdir".to_owned(), errno: 2, path: String::new() };
         let missing = Failure { failed: 28, text: "no directory".to_owned(), errno: 2, path: String::new() };
         for (cause, blamed) in [
             (Cause::FailedToStart(Failure::of_host("no process", 11)), Blame::Host),
             (Cause::FailedToStart(Failure::of_shepherd()), Blame::Host),
             (Cause::FailedToStart(missing), Blame::Job),
+            // A setting of the queue: the code of the failure closes its instance.
+            (Cause::FailedToStart(setting), Blame::Job),
             (Cause::Exited(1), Blame::Job),
             (Cause::ShepherdDied, Blame::Job),
         ] {

@@ -174,11 +174,11 @@ pub struct Failed;
 impl Failed {
     /// Presumed failure before the job.
     pub const BEFORE_JOB: u8 = 1;
-    /// The host could not prepare the job: its own fault, which any other job would meet too (see [`Failure::is_hosts_fault`]).
-    pub const BEFORE_PROLOG: u8 = 7;
     /// A setting of the queue names something that the host does not have: its instance takes no
     /// more tasks.
-    pub const QUEUE_SETTING: u8 = 11;
+    pub const QUEUE_SETTING: u8 = 3;
+    /// The host could not prepare the job: its own fault, which any other job would meet too (see [`Failure::is_hosts_fault`]).
+    pub const BEFORE_PROLOG: u8 = 7;
     /// The prolog failed.
     pub const PROLOG: u8 = 8;
     /// The parallel environment's start procedure failed.
